@@ -1,0 +1,1 @@
+"""Tool calls of language models, live in a notebook cell and readable ever after."""

@@ -1,0 +1,501 @@
+"""The vocabulary: one frozen class for each step of a stream, and JSON both ways.
+
+The chunk types, their fields and their wire names are those of the AI SDK's UI message stream (vercel/ai,
+packages/ai/src/ui-message-stream/ui-message-chunks.ts, version 7.0.77). Seed 000 names three of them. Fields
+that a sender adds are kept in ``extra`` and written back.
+
+What that vocabulary cannot say is said in the ways it leaves open, so that other readers skip it:
+
+- a field more on a known chunk: ``start.role``, ``text-start.seam``, ``tool-input-start.open``;
+- a transient ``data-*`` chunk: ``data-diagnostic``, ``data-tool-retracted``, ``data-tool-interrupted``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, field
+
+from toolcall_nb.errors import WireError
+
+__all__ = [
+    "CHUNK_TYPES",
+    "MISSING",
+    "Abort",
+    "Custom",
+    "Data",
+    "Diagnostic",
+    "Error",
+    "Event",
+    "File",
+    "Finish",
+    "FinishStep",
+    "MessageMetadata",
+    "Missing",
+    "Other",
+    "ReasoningDelta",
+    "ReasoningEnd",
+    "ReasoningFile",
+    "ReasoningStart",
+    "ResetStep",
+    "SourceDocument",
+    "SourceUrl",
+    "Start",
+    "StartStep",
+    "TextDelta",
+    "TextEnd",
+    "TextStart",
+    "ToolApprovalRequest",
+    "ToolApprovalResponse",
+    "ToolInputAvailable",
+    "ToolInputDelta",
+    "ToolInputError",
+    "ToolInputStart",
+    "ToolInterrupted",
+    "ToolOutputAvailable",
+    "ToolOutputDenied",
+    "ToolOutputError",
+    "ToolRetracted",
+    "from_dict",
+    "to_dict",
+]
+
+Json: TypeAlias = Any
+Object: TypeAlias = dict[str, Any]
+Missing: TypeAlias = UnsetType
+MISSING = UNSET
+"""Stands for a JSON value that is not there, which null is not."""
+
+
+class _Chunk(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What all chunks share. ``extra`` holds the fields that the vocabulary does not name."""
+
+    type: ClassVar[str]
+    extra: Object = field(default_factory=dict)
+
+
+class _Transient(_Chunk, frozen=True):
+    """A chunk of ours: its fields travel inside ``data`` of a transient ``data-*`` chunk."""
+
+
+# The message as a whole -------------------------------------------------------------------------------------
+
+
+class Start(_Chunk, frozen=True, kw_only=True):
+    """A message begins. ``role`` is ours: absent means assistant, the only role that the AI SDK streams."""
+
+    type: ClassVar[str] = "start"
+    message_id: str | None = None
+    message_metadata: Json = None
+    role: str | None = None
+
+
+class Finish(_Chunk, frozen=True, kw_only=True):
+    """A message ends. Reasons: stop, length, content-filter, tool-calls, error, other."""
+
+    type: ClassVar[str] = "finish"
+    finish_reason: str | None = None
+    message_metadata: Json = None
+
+
+class Abort(_Chunk, frozen=True, kw_only=True):
+    """The stream was stopped. Calls that are still open become interrupted."""
+
+    type: ClassVar[str] = "abort"
+    reason: str | None = None
+
+
+class MessageMetadata(_Chunk, frozen=True):
+    """More metadata for the message; objects are merged at the top level."""
+
+    type: ClassVar[str] = "message-metadata"
+    message_metadata: Json
+
+
+class StartStep(_Chunk, frozen=True):
+    """One request to the model begins."""
+
+    type: ClassVar[str] = "start-step"
+
+
+class FinishStep(_Chunk, frozen=True):
+    """One request to the model has been answered."""
+
+    type: ClassVar[str] = "finish-step"
+
+
+class ResetStep(_Chunk, frozen=True):
+    """The parts since the last ``start-step`` are taken back: the request is tried again."""
+
+    type: ClassVar[str] = "reset-step"
+
+
+class Error(_Chunk, frozen=True):
+    """Something went wrong outside a tool call."""
+
+    type: ClassVar[str] = "error"
+    error_text: str
+
+
+# Text and reasoning -----------------------------------------------------------------------------------------
+
+
+class TextStart(_Chunk, frozen=True):
+    """A text block begins. ``seam`` is ours: the block is only the blank line between text and a call."""
+
+    type: ClassVar[str] = "text-start"
+    id: str
+    provider_metadata: Object | None = None
+    seam: bool = False
+
+
+class TextDelta(_Chunk, frozen=True):
+    """The text block ``id`` grows by ``delta``."""
+
+    type: ClassVar[str] = "text-delta"
+    id: str
+    delta: str
+    provider_metadata: Object | None = None
+
+
+class TextEnd(_Chunk, frozen=True):
+    """The text block ``id`` is complete."""
+
+    type: ClassVar[str] = "text-end"
+    id: str
+    provider_metadata: Object | None = None
+
+
+class ReasoningStart(_Chunk, frozen=True):
+    """A reasoning block begins."""
+
+    type: ClassVar[str] = "reasoning-start"
+    id: str
+    provider_metadata: Object | None = None
+
+
+class ReasoningDelta(_Chunk, frozen=True):
+    """The reasoning block ``id`` grows by ``delta``."""
+
+    type: ClassVar[str] = "reasoning-delta"
+    id: str
+    delta: str
+    provider_metadata: Object | None = None
+
+
+class ReasoningEnd(_Chunk, frozen=True):
+    """The reasoning block ``id`` is complete."""
+
+    type: ClassVar[str] = "reasoning-end"
+    id: str
+    provider_metadata: Object | None = None
+
+
+# Tool calls -------------------------------------------------------------------------------------------------
+
+
+class ToolInputStart(_Chunk, frozen=True):
+    """A call begins. ``open`` is ours: the writer asked for an open or a folded card."""
+
+    type: ClassVar[str] = "tool-input-start"
+    tool_call_id: str
+    tool_name: str
+    provider_executed: bool | None = None
+    provider_metadata: Object | None = None
+    tool_metadata: Object | None = None
+    dynamic: bool | None = None
+    title: str | None = None
+    open: bool | None = None
+
+
+class ToolInputDelta(_Chunk, frozen=True):
+    """The written form of the call's input grows."""
+
+    type: ClassVar[str] = "tool-input-delta"
+    tool_call_id: str
+    input_text_delta: str
+
+
+class ToolInputAvailable(_Chunk, frozen=True):
+    """The call's input is complete: any JSON value."""
+
+    type: ClassVar[str] = "tool-input-available"
+    tool_call_id: str
+    tool_name: str
+    input: Json
+    provider_executed: bool | None = None
+    provider_metadata: Object | None = None
+    tool_metadata: Object | None = None
+    dynamic: bool | None = None
+    title: str | None = None
+    open: bool | None = None
+
+
+class ToolInputError(_Chunk, frozen=True):
+    """The call's input could not be used; ``input`` is what was written."""
+
+    type: ClassVar[str] = "tool-input-error"
+    tool_call_id: str
+    tool_name: str
+    input: Json
+    error_text: str
+    provider_executed: bool | None = None
+    provider_metadata: Object | None = None
+    tool_metadata: Object | None = None
+    dynamic: bool | None = None
+    title: str | None = None
+
+
+class ToolApprovalRequest(_Chunk, frozen=True):
+    """A person is asked whether the call may run."""
+
+    type: ClassVar[str] = "tool-approval-request"
+    approval_id: str
+    tool_call_id: str
+    is_automatic: bool | None = None
+    signature: str | None = None
+
+
+class ToolApprovalResponse(_Chunk, frozen=True):
+    """The answer to an approval request, found by its ``approval_id``."""
+
+    type: ClassVar[str] = "tool-approval-response"
+    approval_id: str
+    approved: bool
+    reason: str | None = None
+    provider_executed: bool | None = None
+    provider_metadata: Object | None = None
+
+
+class ToolOutputAvailable(_Chunk, frozen=True):
+    """The call gave ``output``; while ``preliminary``, more may follow."""
+
+    type: ClassVar[str] = "tool-output-available"
+    tool_call_id: str
+    output: Json
+    provider_executed: bool | None = None
+    provider_metadata: Object | None = None
+    tool_metadata: Object | None = None
+    dynamic: bool | None = None
+    preliminary: bool | None = None
+
+
+class ToolOutputError(_Chunk, frozen=True):
+    """The call failed."""
+
+    type: ClassVar[str] = "tool-output-error"
+    tool_call_id: str
+    error_text: str
+    provider_executed: bool | None = None
+    provider_metadata: Object | None = None
+    tool_metadata: Object | None = None
+    dynamic: bool | None = None
+
+
+class ToolOutputDenied(_Chunk, frozen=True):
+    """The call was not allowed to run."""
+
+    type: ClassVar[str] = "tool-output-denied"
+    tool_call_id: str
+
+
+class ToolRetracted(_Transient, frozen=True):
+    """What began as the call ``tool_call_id`` was none and stays text; or, with ``successor``, has that id."""
+
+    type: ClassVar[str] = "data-tool-retracted"
+    tool_call_id: str
+    successor: str | None = None
+
+
+class ToolInterrupted(_Transient, frozen=True):
+    """This one call was stopped before it ended."""
+
+    type: ClassVar[str] = "data-tool-interrupted"
+    tool_call_id: str
+
+
+# Other parts ------------------------------------------------------------------------------------------------
+
+
+class SourceUrl(_Chunk, frozen=True):
+    """A web page that the answer rests on."""
+
+    type: ClassVar[str] = "source-url"
+    source_id: str
+    url: str
+    title: str | None = None
+    provider_metadata: Object | None = None
+
+
+class SourceDocument(_Chunk, frozen=True):
+    """A document that the answer rests on."""
+
+    type: ClassVar[str] = "source-document"
+    source_id: str
+    media_type: str
+    title: str
+    filename: str | None = None
+    provider_metadata: Object | None = None
+
+
+class File(_Chunk, frozen=True):
+    """A file, by URL (often ``data:``)."""
+
+    type: ClassVar[str] = "file"
+    url: str
+    media_type: str
+    provider_metadata: Object | None = None
+
+
+class ReasoningFile(_Chunk, frozen=True):
+    """A file that belongs to the reasoning."""
+
+    type: ClassVar[str] = "reasoning-file"
+    url: str
+    media_type: str
+    provider_metadata: Object | None = None
+
+
+class Custom(_Chunk, frozen=True):
+    """Something of one provider; ``kind`` is ``provider.type``."""
+
+    type: ClassVar[str] = "custom"
+    kind: str
+    provider_metadata: Object | None = None
+
+
+class Data(_Chunk, frozen=True):
+    """A ``data-<name>`` chunk. The same name and id again replaces; transient data are no part of the message."""
+
+    type: ClassVar[str] = "data-"
+    name: str
+    data: Json
+    id: str | None = None
+    transient: bool | None = None
+
+
+class Diagnostic(_Transient, frozen=True):
+    """What was wrong with a text, where, and what was done instead.
+
+    ``line`` and ``column`` count from 1, in the text that the detector was fed; 0 means the place is not known.
+    """
+
+    type: ClassVar[str] = "data-diagnostic"
+    message: str
+    action: str
+    line: int = 0
+    column: int = 0
+
+
+class Other(_Chunk, frozen=True):
+    """A chunk of a type that this vocabulary does not know; ``extra`` holds all its fields but the type."""
+
+    type: ClassVar[str] = ""
+    kind: str
+
+
+Event: TypeAlias = (
+    Start
+    | Finish
+    | Abort
+    | MessageMetadata
+    | StartStep
+    | FinishStep
+    | ResetStep
+    | Error
+    | TextStart
+    | TextDelta
+    | TextEnd
+    | ReasoningStart
+    | ReasoningDelta
+    | ReasoningEnd
+    | ToolInputStart
+    | ToolInputDelta
+    | ToolInputAvailable
+    | ToolInputError
+    | ToolApprovalRequest
+    | ToolApprovalResponse
+    | ToolOutputAvailable
+    | ToolOutputError
+    | ToolOutputDenied
+    | ToolRetracted
+    | ToolInterrupted
+    | SourceUrl
+    | SourceDocument
+    | File
+    | ReasoningFile
+    | Custom
+    | Data
+    | Diagnostic
+    | Other
+)
+
+CHUNK_TYPES: Mapping[str, type[_Chunk]] = {
+    cls.type: cls for cls in (*_Chunk.__subclasses__(), *_Transient.__subclasses__()) if getattr(cls, "type", "")
+}
+"""Every chunk type by its wire name; ``data-`` stands for all ``data-<name>`` that are not ours."""
+
+_FIELDS: dict[type[_Chunk], tuple[tuple[str, str, Any], ...]] = {
+    cls: tuple((f.name, f.encode_name, f.default) for f in msgspec.structs.fields(cls) if f.name != "extra")
+    for cls in (*CHUNK_TYPES.values(), Other)
+}
+_WIRE_NAMES = {cls: frozenset(wire for _, wire, _ in fields) for cls, fields in _FIELDS.items()}
+_WIRE_NAMES[Data] -= {"name"}  # it is part of the type
+
+
+def to_dict(event: Event) -> Object:
+    """The chunk as a mapping with the wire's names: required fields always, optional ones where they are set."""
+    fields = _fields_of(event)
+    if isinstance(event, _Transient):
+        return {"type": event.type, "data": fields, "transient": True, **event.extra}
+    if isinstance(event, Data):
+        return {"type": f"data-{fields.pop('name')}", **fields, **event.extra}
+    if isinstance(event, Other):
+        return {"type": event.kind, **event.extra}
+    return {"type": event.type, **fields, **event.extra}
+
+
+def from_dict(mapping: Mapping[str, Any]) -> Event:
+    """The event of a chunk as it came from a wire.
+
+    A type that is not known gives `Other`; fields that are not known are kept in ``extra``. Raises `WireError`
+    where the mapping is no chunk: no type, a required field that is missing or of another JSON type.
+    """
+    kind = mapping.get("type") if isinstance(mapping, Mapping) else None
+    if not isinstance(kind, str) or not kind:
+        raise WireError(f"A chunk needs a string 'type', but got {mapping!r:.200}. Check who sends it.")
+    rest: Object = {key: value for key, value in mapping.items() if key != "type"}
+    cls = CHUNK_TYPES.get(kind)
+    if cls is not None and issubclass(cls, _Transient):
+        data = rest.pop("data", None)
+        rest.pop("transient", None)
+        return _convert(cls, data if isinstance(data, dict) else {}, rest)
+    if kind.startswith("data-"):
+        cls, named = Data, {"name": kind.removeprefix("data-")}
+    elif cls is None:
+        return Other(kind, extra=rest)
+    else:
+        named = {}
+    names = _WIRE_NAMES[cls]
+    known = {key: value for key, value in rest.items() if key in names}
+    return _convert(cls, {**known, **named}, {key: value for key, value in rest.items() if key not in names})
+
+
+def _fields_of(event: Event) -> Object:
+    fields: Object = {}
+    for name, wire, default in _FIELDS[type(event)]:
+        value = getattr(event, name)
+        if value is not default:
+            fields[wire] = value
+    return fields
+
+
+def _convert(cls: type[_Chunk], fields: Object, extra: Object) -> Event:
+    try:
+        event: Event = msgspec.convert({**fields, "extra": extra} if extra else fields, cls)  # type: ignore[assignment]
+    except msgspec.ValidationError as error:
+        raise WireError(f"A {cls.type!r} chunk is not as its schema says: {error}. It was {fields!r:.200}") from None
+    return event
+

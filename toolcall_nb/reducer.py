@@ -1,0 +1,442 @@
+"""The reducer: events in, the transcript out, and what each event changed.
+
+The life of a tool call is decided by `toolcall_nb.transcript.TRANSITIONS` alone.
+
+Differences from the AI SDK's reader (process-ui-message-stream.ts), each on purpose: text that arrives after a
+tool call starts a new text part, so that the order of what happened is kept; an event out of order is a
+diagnostic, not an exception; ``abort`` closes the open calls as interrupted; ``error`` is kept as a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import replace
+
+from toolcall_nb import events as ev
+from toolcall_nb.events import MISSING, Json, Object
+from toolcall_nb.transcript import (
+    TRANSITIONS,
+    Approval,
+    CustomPart,
+    DataPart,
+    ErrorPart,
+    FilePart,
+    Message,
+    Part,
+    ReasoningPart,
+    Role,
+    SourceDocumentPart,
+    SourceUrlPart,
+    State,
+    TextPart,
+    ToolCall,
+    Transcript,
+)
+from toolcall_nb.unicode import well_formed, well_formed_json
+
+if TYPE_CHECKING:
+    from toolcall_nb.events import Diagnostic, Event
+
+__all__ = ["Touched", "TranscriptBuilder"]
+
+_ROLES: tuple[Role, ...] = ("system", "user", "assistant")
+
+
+class Touched(NamedTuple):
+    """What an event changed: the message by its index, and one of its parts by its key (None: the message)."""
+
+    message: int
+    part: int | None = None
+    removed: bool = False
+
+
+class _Slot:
+    """One part that may still change. ``key`` names it within its message for as long as it lives."""
+
+    __slots__ = ("block", "call", "chunks", "continues", "frozen", "key", "metadata", "reasoning", "seam")
+
+    def __init__(self, key: int) -> None:
+        self.key = key
+        self.frozen: Part | None = None
+        self.call: ToolCall | None = None
+        self.chunks: list[str] = []  # of the text; of a call, the written input
+        self.block: str | None = None  # id of the text block
+        self.reasoning = False
+        self.metadata: Object | None = None
+        self.seam = ""  # of a call: the blank lines that parted it from the text before
+        self.continues = False  # of a text: the next block goes on here
+
+    @property
+    def is_text(self) -> bool:
+        return self.call is None and not self.reasoning and (self.frozen is None or isinstance(self.frozen, TextPart))
+
+    def freeze(self) -> Part:
+        if self.frozen is None:
+            self.frozen = self._freeze()
+        return self.frozen
+
+    def _freeze(self) -> Part:
+        text = "".join(self.chunks)
+        self.chunks = [text]
+        if self.call is not None:
+            return replace(self.call, input_text=well_formed(text)) if self.call.input is MISSING else self.call
+        return (ReasoningPart if self.reasoning else TextPart)(well_formed(text), self.metadata)
+
+
+class _MessageState:
+    """One message while it grows."""
+
+    def __init__(self, role: Role) -> None:
+        self.role: Role = role
+        self.id: str | None = None
+        self.metadata: Object = {}
+        self.finish_reason: str | None = None
+        self.aborted: str | None = None
+        self.is_open = True
+        self.slots: list[_Slot] = []
+        self.step_start = 0
+        self.seam_block: str | None = None
+        self.seam = ""
+        self._next_key = 0
+
+    def add(self) -> _Slot:
+        slot = _Slot(self._next_key)
+        self._next_key += 1
+        self.slots.append(slot)
+        return slot
+
+    def call_slot(self, call_id: str) -> _Slot | None:
+        for slot in reversed(self.slots):
+            if slot.call is not None and slot.call.id == call_id:
+                return slot
+        return None
+
+    def freeze(self) -> Message:
+        parts = tuple(slot.freeze() for slot in self.slots)
+        return Message(self.role, parts, self.id, self.metadata, self.finish_reason, self.aborted)
+
+
+_ORDINARY_ENDS = (None, "stop", "tool-calls")
+_ABOUT = ("title", "open", "provider_executed", "dynamic", "provider_metadata", "tool_metadata")
+
+
+class TranscriptBuilder:
+    """The reducer: `apply` each event, read `transcript` at any time.
+
+    `apply` returns what changed, for faces that show a part of it anew, or None. It never raises on an event:
+    one that is out of order is a diagnostic. Time and memory are linear in the text.
+    """
+
+    def __init__(self, transcript: Transcript | None = None) -> None:
+        self._settled: list[Message] = list(transcript.messages) if transcript else []
+        self._metadata: Object = transcript.metadata if transcript else {}
+        self._diagnostics: list[Diagnostic] = list(transcript.diagnostics) if transcript else []
+        self._current: _MessageState | None = None
+        self._handlers: dict[type, Callable[[Any], Touched | None]] = {
+            ev.Start: self._start,
+            ev.Finish: self._finish,
+            ev.Abort: self._abort,
+            ev.MessageMetadata: self._message_metadata,
+            ev.StartStep: self._start_step,
+            ev.ResetStep: self._reset_step,
+            ev.Error: lambda event: self._fixed(ErrorPart(well_formed(event.error_text))),
+            ev.TextStart: self._text_start,
+            ev.TextDelta: self._text_delta,
+            ev.TextEnd: self._text_end,
+            ev.ReasoningStart: self._text_start,
+            ev.ReasoningDelta: self._text_delta,
+            ev.ReasoningEnd: self._text_end,
+            ev.ToolInputStart: self._tool_begin,
+            ev.ToolInputAvailable: self._tool_begin,
+            ev.ToolInputError: self._tool_begin,
+            ev.ToolInputDelta: self._tool_delta,
+            ev.ToolApprovalRequest: self._tool_step,
+            ev.ToolApprovalResponse: self._approval_response,
+            ev.ToolOutputAvailable: self._tool_step,
+            ev.ToolOutputError: self._tool_step,
+            ev.ToolOutputDenied: self._tool_step,
+            ev.ToolInterrupted: self._tool_step,
+            ev.ToolRetracted: self._retract,
+            ev.SourceUrl: lambda e: self._fixed(SourceUrlPart(e.source_id, e.url, e.title, e.provider_metadata)),
+            ev.SourceDocument: lambda e: self._fixed(
+                SourceDocumentPart(e.source_id, e.media_type, e.title, e.filename, e.provider_metadata)
+            ),
+            ev.File: lambda e: self._fixed(FilePart(e.url, e.media_type, e.provider_metadata)),
+            ev.ReasoningFile: lambda e: self._fixed(FilePart(e.url, e.media_type, e.provider_metadata, True)),
+            ev.Custom: lambda e: self._fixed(CustomPart(e.kind, e.provider_metadata)),
+            ev.Data: self._data,
+            ev.Diagnostic: self._diagnostics.append,
+        }
+
+    def apply(self, event: Event) -> Touched | None:
+        """Take one event in."""
+        handler = self._handlers.get(type(event))
+        return handler(event) if handler is not None else None
+
+    @property
+    def transcript(self) -> Transcript:
+        """What the events so far amount to."""
+        messages = (*self._settled, self._current.freeze()) if self._current else tuple(self._settled)
+        return Transcript(messages, self._metadata, tuple(self._diagnostics))
+
+    def part(self, touched: Touched) -> Part | None:
+        """The part that `apply` said was touched, as it is now."""
+        if self._current is None or touched.part is None:
+            return None
+        return next((slot.freeze() for slot in self._current.slots if slot.key == touched.part), None)
+
+    # The message as a whole
+
+    def _here(self) -> int:
+        return len(self._settled)
+
+    def _message(self) -> _MessageState:
+        if self._current is None or not self._current.is_open:
+            self._begin("assistant")
+        assert self._current is not None
+        return self._current
+
+    def _begin(self, role: Role) -> _MessageState:
+        if self._current is not None:
+            self._settled.append(self._current.freeze())
+        self._current = _MessageState(role)
+        return self._current
+
+    def _start(self, event: ev.Start) -> Touched:
+        role = next((role for role in _ROLES if role == event.role), "assistant")
+        message = self._current
+        if message is None or not message.is_open or message.role != role:
+            message = self._begin(role)
+        message.id = event.message_id or message.id
+        self._merge_metadata(message, event.message_metadata)
+        return Touched(self._here())
+
+    def _finish(self, event: ev.Finish) -> Touched:
+        message = self._message()
+        message.is_open = False
+        message.finish_reason = None if event.finish_reason in _ORDINARY_ENDS else event.finish_reason
+        self._merge_metadata(message, event.message_metadata)
+        return Touched(self._here())
+
+    def _abort(self, event: ev.Abort) -> Touched:
+        message = self._message()
+        message.is_open = False
+        message.aborted = event.reason or ""
+        for slot in message.slots:
+            if slot.call is not None and not slot.call.is_final:
+                self._set_call(slot, replace(slot.call, state=State.INTERRUPTED))
+        return Touched(self._here())
+
+    def _message_metadata(self, event: ev.MessageMetadata) -> Touched:
+        self._merge_metadata(self._message(), event.message_metadata)
+        return Touched(self._here())
+
+    @staticmethod
+    def _merge_metadata(message: _MessageState, metadata: Json) -> None:
+        if isinstance(metadata, dict):
+            message.metadata = {**message.metadata, **well_formed_json(metadata)}
+
+    def _start_step(self, _: ev.StartStep) -> None:
+        message = self._message()
+        message.step_start = len(message.slots)
+
+    def _reset_step(self, _: ev.ResetStep) -> Touched:
+        message = self._message()
+        del message.slots[message.step_start :]
+        return Touched(self._here())
+
+    def _fixed(self, part: Part) -> Touched:
+        slot = self._message().add()
+        slot.frozen = part
+        return Touched(self._here(), slot.key)
+
+    def _data(self, event: ev.Data) -> Touched | None:
+        if event.transient:
+            return None
+        message = self._message()
+        part = DataPart(event.name, well_formed_json(event.data), event.id)
+        for slot in message.slots if event.id is not None else ():
+            old = slot.frozen
+            if isinstance(old, DataPart) and (old.name, old.id) == (part.name, part.id):
+                slot.frozen = part
+                return Touched(self._here(), slot.key)
+        return self._fixed(part)
+
+    # Text and reasoning
+
+    def _text_start(self, event: ev.TextStart | ev.ReasoningStart) -> Touched | None:
+        message = self._message()
+        if isinstance(event, ev.TextStart) and event.seam:
+            message.seam_block, message.seam = event.id, ""
+            return None
+        last = message.slots[-1] if message.slots else None
+        if last is not None and last.continues:
+            last.continues, last.block = False, event.id
+            return Touched(self._here(), last.key)
+        return Touched(self._here(), self._new_text(event.id, isinstance(event, ev.ReasoningStart), event).key)
+
+    def _new_text(self, block: str, reasoning: bool, event: Any) -> _Slot:
+        slot = self._message().add()
+        slot.block, slot.reasoning, slot.metadata = block, reasoning, event.provider_metadata
+        return slot
+
+    def _text_delta(self, event: ev.TextDelta | ev.ReasoningDelta) -> Touched | None:
+        message = self._message()
+        reasoning = isinstance(event, ev.ReasoningDelta)
+        if event.id == message.seam_block and not reasoning:
+            message.seam += event.delta
+            return None
+        slot = self._text_slot(message, event.id, reasoning) or self._new_text(event.id, reasoning, event)
+        slot.chunks.append(event.delta)
+        slot.frozen = None
+        slot.metadata = event.provider_metadata or slot.metadata
+        return Touched(self._here(), slot.key)
+
+    def _text_end(self, event: ev.TextEnd | ev.ReasoningEnd) -> Touched | None:
+        message = self._message()
+        reasoning = isinstance(event, ev.ReasoningEnd)
+        if event.id == message.seam_block and not reasoning:
+            message.seam_block = None
+            return None
+        slot = self._text_slot(message, event.id, reasoning)
+        if slot is None:
+            return None
+        slot.block = None
+        if event.provider_metadata:
+            slot.metadata, slot.frozen = event.provider_metadata, None
+        return Touched(self._here(), slot.key)
+
+    @staticmethod
+    def _text_slot(message: _MessageState, block: str, reasoning: bool) -> _Slot | None:
+        for slot in reversed(message.slots):
+            if slot.call is not None:
+                return None
+            if slot.block == block and slot.reasoning == reasoning:
+                return slot
+        return None
+
+    # Tool calls
+
+    def _tool_begin(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> Touched | None:
+        message = self._message()
+        slot = message.call_slot(event.tool_call_id)
+        state = self._next_state(slot.call if slot else None, event)
+        if state is None:
+            return None
+        if slot is None:
+            slot = message.add()
+            slot.call = ToolCall(id=event.tool_call_id, name=event.tool_name)
+            slot.seam, message.seam = message.seam, ""
+        assert slot.call is not None
+        changes: Object = {name: value for name in _ABOUT if (value := getattr(event, name, None)) is not None}
+        if not isinstance(event, ev.ToolInputStart):
+            changes["input"] = well_formed_json(event.input)
+        if isinstance(event, ev.ToolInputError):
+            changes["error"] = well_formed(event.error_text)
+        if changes or slot.call.state is State.INPUT_STREAMING:
+            slot.chunks = []
+        extra = {**slot.call.extra, **well_formed_json(event.extra)}
+        name = event.tool_name or slot.call.name
+        return self._set_call(slot, replace(slot.call, state=state, name=name, extra=extra, **changes))
+
+    def _tool_delta(self, event: ev.ToolInputDelta) -> Touched | None:
+        slot = self._message().call_slot(event.tool_call_id)
+        state = self._next_state(slot.call if slot else None, event)
+        if slot is None or slot.call is None or state is None:
+            return None
+        slot.chunks.append(event.input_text_delta)
+        return self._set_call(slot, slot.call)
+
+    def _tool_step(
+        self,
+        event: ev.ToolApprovalRequest
+        | ev.ToolOutputAvailable
+        | ev.ToolOutputError
+        | ev.ToolOutputDenied
+        | ev.ToolInterrupted,
+    ) -> Touched | None:
+        return self._step(lambda call: call.id == event.tool_call_id, event)
+
+    def _approval_response(self, event: ev.ToolApprovalResponse) -> Touched | None:
+        return self._step(lambda call: call.approval is not None and call.approval.id == event.approval_id, event)
+
+    def _step(self, wanted: Callable[[ToolCall], bool], event: Any) -> Touched | None:
+        """Move the latest call that is wanted, in this message or an earlier one."""
+        for slot in reversed(self._current.slots) if self._current else ():
+            if slot.call is not None and wanted(slot.call):
+                state = self._next_state(slot.call, event)
+                return self._set_call(slot, _stepped(slot.call, event, state)) if state else None
+        for index in range(len(self._settled) - 1, -1, -1):
+            message = self._settled[index]
+            for place in range(len(message.parts) - 1, -1, -1):
+                call = message.parts[place]
+                if isinstance(call, ToolCall) and wanted(call):
+                    state = self._next_state(call, event)
+                    if state is None:
+                        return None
+                    parts = (*message.parts[:place], _stepped(call, event, state), *message.parts[place + 1 :])
+                    self._settled[index] = replace(message, parts=parts)
+                    return Touched(index)
+        self._next_state(None, event)
+        return None
+
+    def _set_call(self, slot: _Slot, call: ToolCall) -> Touched:
+        slot.call, slot.frozen = call, None
+        return Touched(self._here(), slot.key)
+
+    def _next_state(self, call: ToolCall | None, event: Any) -> State | None:
+        state = TRANSITIONS[call.state if call else None].get(event.type)
+        if state is None:
+            which = repr(call.id if call else getattr(event, "tool_call_id", getattr(event, "approval_id", "")))
+            where = f"is {call.state.value} already" if call else "has not begun"
+            self._diagnostics.append(
+                ev.Diagnostic(f"{event.type} for the tool call {which:.120}, which {where}.", "The event was ignored.")
+            )
+            return None
+        if event.type == "tool-output-available" and event.preliminary:
+            assert call is not None
+            return call.state
+        return state
+
+    def _retract(self, event: ev.ToolRetracted) -> Touched | None:
+        """Take a call back that was none, or give it the id that it turned out to have."""
+        message = self._message()
+        slot = message.call_slot(event.tool_call_id)
+        if slot is None or slot.call is None or slot.call.is_final:
+            return None
+        if event.successor is not None and message.call_slot(event.successor) is None:
+            return self._set_call(slot, replace(slot.call, id=event.successor))
+        place = message.slots.index(slot)
+        before = message.slots[place - 1] if place else None
+        del message.slots[place]
+        if event.successor is None and before is not None and before.is_text:
+            before.chunks.append(slot.seam)
+            before.frozen, before.continues = None, True
+        return Touched(self._here(), slot.key, removed=True)
+
+
+def _stepped(call: ToolCall, event: Any, state: State) -> ToolCall:
+    """The call after an approval step or an output."""
+    match event:
+        case ev.ToolApprovalRequest():
+            approval = Approval(id=event.approval_id, is_automatic=event.is_automatic, signature=event.signature)
+            return replace(call, state=state, approval=approval)
+        case ev.ToolApprovalResponse():
+            assert call.approval is not None
+            return replace(
+                call, state=state, approval=replace(call.approval, approved=event.approved, reason=event.reason)
+            )
+        case ev.ToolOutputAvailable():
+            changes: Object = {"output": well_formed_json(event.output)}
+        case ev.ToolOutputError():
+            changes = {"error": well_formed(event.error_text)}
+        case _:
+            changes = {}
+    for name in ("provider_executed", "dynamic", "provider_metadata", "tool_metadata"):
+        if getattr(event, name, None) is not None:
+            changes[name] = getattr(event, name)
+    if event.extra:
+        changes["extra"] = {**call.extra, **well_formed_json(event.extra)}
+    return replace(call, state=state, **changes)

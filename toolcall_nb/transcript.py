@@ -1,0 +1,404 @@
+"""The transcript: messages of parts, as frozen values, and the table of a tool call's life.
+
+A tool call lives by the table `TRANSITIONS`, and nothing else in this package may decide a state:
+
+    (none) ──start──► input-streaming ──available──► input-available ──output──► output-available
+                            │                            │    ▲    │──error────► output-error
+                            │                    request ▼    │    │──denied───► output-denied
+                            │             approval-requested  │    └──stop─────► interrupted
+                            │                   answer ▼      │
+                            └──────────────► approval-responded
+
+A final state is final: an event that the table does not list changes nothing and leaves a diagnostic. A
+preliminary output leaves the call where it was, as running.
+
+`toolcall_nb.reducer` makes these values from events; `message_events` and `call_events` go the other way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from msgspec import Struct, field
+
+from toolcall_nb import events as ev
+from toolcall_nb.events import MISSING, Json, Missing, Object
+
+if TYPE_CHECKING:
+    from toolcall_nb.events import Diagnostic, Event
+
+__all__ = [
+    "FINAL_STATES",
+    "TRANSITIONS",
+    "Approval",
+    "CustomPart",
+    "DataPart",
+    "ErrorPart",
+    "FilePart",
+    "Message",
+    "Part",
+    "ReasoningPart",
+    "Role",
+    "SourceDocumentPart",
+    "SourceUrlPart",
+    "State",
+    "TextPart",
+    "ToolCall",
+    "Transcript",
+    "call_events",
+    "message_events",
+]
+
+Role: TypeAlias = Literal["system", "user", "assistant"]
+
+
+class State(StrEnum):
+    """Where a tool call stands; the names are the AI SDK's, and `INTERRUPTED` for a run that was stopped."""
+
+    INPUT_STREAMING = "input-streaming"
+    INPUT_AVAILABLE = "input-available"
+    APPROVAL_REQUESTED = "approval-requested"
+    APPROVAL_RESPONDED = "approval-responded"
+    OUTPUT_AVAILABLE = "output-available"
+    OUTPUT_ERROR = "output-error"
+    OUTPUT_DENIED = "output-denied"
+    INTERRUPTED = "interrupted"
+
+
+FINAL_STATES = frozenset({State.OUTPUT_AVAILABLE, State.OUTPUT_ERROR, State.OUTPUT_DENIED, State.INTERRUPTED})
+
+_ENDS: Mapping[str, State] = {
+    "tool-output-available": State.OUTPUT_AVAILABLE,
+    "tool-output-error": State.OUTPUT_ERROR,
+    "tool-output-denied": State.OUTPUT_DENIED,
+    "tool-input-error": State.OUTPUT_ERROR,
+    "data-tool-interrupted": State.INTERRUPTED,
+}
+_ASK: Mapping[str, State] = {"tool-approval-request": State.APPROVAL_REQUESTED}
+
+TRANSITIONS: Mapping[State | None, Mapping[str, State]] = {
+    None: {
+        "tool-input-start": State.INPUT_STREAMING,
+        "tool-input-available": State.INPUT_AVAILABLE,
+        "tool-input-error": State.OUTPUT_ERROR,
+    },
+    State.INPUT_STREAMING: {
+        "tool-input-start": State.INPUT_STREAMING,  # the same call written anew: its text starts over
+        "tool-input-delta": State.INPUT_STREAMING,
+        "tool-input-available": State.INPUT_AVAILABLE,
+        **_ASK,
+        **_ENDS,
+    },
+    State.INPUT_AVAILABLE: {
+        "tool-input-start": State.INPUT_AVAILABLE,  # a second view of the same call: nothing new
+        "tool-input-available": State.INPUT_AVAILABLE,
+        **_ASK,
+        **_ENDS,
+    },
+    State.APPROVAL_REQUESTED: {
+        "tool-input-available": State.APPROVAL_REQUESTED,  # edited while it waits
+        "tool-approval-response": State.APPROVAL_RESPONDED,
+        **_ENDS,
+    },
+    State.APPROVAL_RESPONDED: {
+        "tool-input-available": State.APPROVAL_RESPONDED,  # what was approved, as edited
+        **_ENDS,
+    },
+    State.OUTPUT_AVAILABLE: {},
+    State.OUTPUT_ERROR: {},
+    State.OUTPUT_DENIED: {},
+    State.INTERRUPTED: {},
+}
+"""Chunk type to next state, for each state; ``None`` is a call that has not begun."""
+
+
+# Values -----------------------------------------------------------------------------------------------------
+
+
+class Approval(Struct, frozen=True, kw_only=True):
+    """A question to a person and, once ``approved`` is not None, the answer."""
+
+    id: str
+    approved: bool | None = None
+    reason: str | None = None
+    is_automatic: bool | None = None
+    signature: str | None = None
+
+
+class ToolCall(Struct, frozen=True, kw_only=True):
+    """One invocation of a tool.
+
+    ``input`` and ``output`` are JSON values, or `MISSING` while there is none. ``input_text`` is the written
+    form of an input that is not complete. An ``output`` in any state but `State.OUTPUT_AVAILABLE` is a
+    preliminary one. ``extra`` keeps the fields that the vocabulary does not name.
+    """
+
+    id: str
+    name: str
+    state: State = State.INPUT_STREAMING
+    input: Json | Missing = MISSING
+    output: Json | Missing = MISSING
+    error: str | None = None
+    input_text: str = ""
+    title: str | None = None
+    open: bool | None = None
+    approval: Approval | None = None
+    provider_executed: bool | None = None
+    dynamic: bool | None = None
+    provider_metadata: Object | None = None
+    tool_metadata: Object | None = None
+    extra: Object = field(default_factory=dict)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing more can happen to this call."""
+        return self.state in FINAL_STATES
+
+
+class TextPart(Struct, frozen=True):
+    """Text, as Markdown."""
+
+    text: str
+    provider_metadata: Object | None = None
+
+
+class ReasoningPart(Struct, frozen=True):
+    """What the model showed of its reasoning, as Markdown."""
+
+    text: str
+    provider_metadata: Object | None = None
+
+
+class SourceUrlPart(Struct, frozen=True):
+    """A web page that the answer rests on."""
+
+    source_id: str
+    url: str
+    title: str | None = None
+    provider_metadata: Object | None = None
+
+
+class SourceDocumentPart(Struct, frozen=True):
+    """A document that the answer rests on."""
+
+    source_id: str
+    media_type: str
+    title: str
+    filename: str | None = None
+    provider_metadata: Object | None = None
+
+
+class FilePart(Struct, frozen=True):
+    """A file, by URL (often ``data:``). ``reasoning`` says that it belongs to the reasoning."""
+
+    url: str
+    media_type: str
+    provider_metadata: Object | None = None
+    reasoning: bool = False
+
+
+class DataPart(Struct, frozen=True):
+    """Data of the application under a name."""
+
+    name: str
+    data: Json
+    id: str | None = None
+
+
+class CustomPart(Struct, frozen=True):
+    """Something of one provider; ``kind`` is ``provider.type``."""
+
+    kind: str
+    provider_metadata: Object | None = None
+
+
+class ErrorPart(Struct, frozen=True):
+    """Something went wrong outside a tool call."""
+
+    text: str
+
+
+Part: TypeAlias = (
+    TextPart
+    | ReasoningPart
+    | ToolCall
+    | SourceUrlPart
+    | SourceDocumentPart
+    | FilePart
+    | DataPart
+    | CustomPart
+    | ErrorPart
+)
+
+
+class Message(Struct, frozen=True):
+    """What one side said, in order.
+
+    ``finish_reason`` is None for an ordinary end (stop, tool-calls). ``aborted`` is None, or the reason (may be
+    empty) of a message that was stopped.
+    """
+
+    role: Role
+    parts: tuple[Part, ...] = ()
+    id: str | None = None
+    metadata: Object = field(default_factory=dict)
+    finish_reason: str | None = None
+    aborted: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined by blank lines."""
+        return "\n\n".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls, in order."""
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+
+class Transcript(Struct, frozen=True, eq=False):
+    """Messages in order. Equal when the messages and the metadata are: diagnostics say how it was read.
+
+    ``metadata`` belongs to the whole and is the front matter of the Markdown form.
+    """
+
+    messages: tuple[Message, ...] = ()
+    metadata: Object = field(default_factory=dict)
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Transcript):
+            return NotImplemented
+        return self.messages == other.messages and self.metadata == other.metadata
+
+    def __hash__(self) -> int:
+        return hash(tuple(len(message.parts) for message in self.messages))
+
+    def __repr__(self) -> str:
+        return f"<Transcript: {len(self.messages)} messages, {len(self.calls)} tool calls>"
+
+    @property
+    def calls(self) -> dict[str, ToolCall]:
+        """The tool calls by id, in order; of two calls with one id in two messages, the later."""
+        return {call.id: call for message in self.messages for call in message.calls}
+
+    @classmethod
+    def from_events(cls, events: Iterable[Event]) -> Transcript:
+        """The transcript that a stream of events amounts to, whatever its order: never raises."""
+        from toolcall_nb.reducer import TranscriptBuilder
+
+        builder = TranscriptBuilder()
+        for event in events:
+            builder.apply(event)
+        return builder.transcript
+
+    def events(self) -> Iterator[Event]:
+        """A stream of events that amounts to this transcript (metadata and diagnostics apart)."""
+        for message in self.messages:
+            yield from message_events(message)
+
+    @classmethod
+    def from_markdown(cls, text: str) -> Transcript:
+        """Read the portable Markdown form; any text is a transcript. See `toolcall_nb.markdown.reading`."""
+        from toolcall_nb.markdown.reading import read_transcript
+
+        return read_transcript(text)
+
+    def to_markdown(self) -> str:
+        """The portable Markdown form, which reads back equal. See `toolcall_nb.markdown.writing`."""
+        from toolcall_nb.markdown.writing import write_transcript
+
+        return write_transcript(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        from toolcall_nb.render import mime_bundle
+
+        return mime_bundle(self, include=include, exclude=exclude)
+
+
+# Values to events -------------------------------------------------------------------------------------------
+
+
+def message_events(message: Message) -> Iterator[Event]:
+    """The events of one message, from ``start`` to ``finish`` or ``abort``."""
+    yield ev.Start(message_id=message.id, message_metadata=message.metadata or None, role=_wire_role(message.role))
+    for number, part in enumerate(message.parts, 1):
+        yield from _part_events(part, str(number))
+    if message.aborted is not None:
+        yield ev.Abort(reason=message.aborted or None)
+    else:
+        yield ev.Finish(finish_reason=message.finish_reason or "stop")
+
+
+def _wire_role(role: Role) -> str | None:
+    return None if role == "assistant" else role
+
+
+def _part_events(part: Part, number: str) -> Iterator[Event]:
+    match part:
+        case TextPart():
+            yield ev.TextStart(f"text-{number}", provider_metadata=part.provider_metadata)
+            yield ev.TextDelta(f"text-{number}", part.text)
+            yield ev.TextEnd(f"text-{number}")
+        case ReasoningPart():
+            yield ev.ReasoningStart(f"reasoning-{number}", provider_metadata=part.provider_metadata)
+            yield ev.ReasoningDelta(f"reasoning-{number}", part.text)
+            yield ev.ReasoningEnd(f"reasoning-{number}")
+        case ToolCall():
+            yield from call_events(part)
+        case SourceUrlPart():
+            yield ev.SourceUrl(part.source_id, part.url, part.title, part.provider_metadata)
+        case SourceDocumentPart():
+            yield ev.SourceDocument(
+                part.source_id, part.media_type, part.title, part.filename, part.provider_metadata
+            )
+        case FilePart(reasoning=True):
+            yield ev.ReasoningFile(part.url, part.media_type, part.provider_metadata)
+        case FilePart():
+            yield ev.File(part.url, part.media_type, part.provider_metadata)
+        case DataPart():
+            yield ev.Data(part.name, part.data, part.id)
+        case CustomPart():
+            yield ev.Custom(part.kind, part.provider_metadata)
+        case ErrorPart():
+            yield ev.Error(part.text)
+
+
+def call_events(call: ToolCall) -> Iterator[Event]:
+    """The events of one call, from its start to the state that it is in."""
+    about: Object = {
+        "provider_executed": call.provider_executed,
+        "provider_metadata": call.provider_metadata,
+        "tool_metadata": call.tool_metadata,
+        "dynamic": call.dynamic,
+        "title": call.title,
+        "open": call.open,
+        "extra": call.extra,
+    }
+    if call.input is MISSING:
+        yield ev.ToolInputStart(call.id, call.name, **about)
+        if call.input_text:
+            yield ev.ToolInputDelta(call.id, call.input_text)
+    else:
+        yield ev.ToolInputAvailable(call.id, call.name, call.input, **about)
+    if call.approval is not None:
+        yield from _approval_events(call.id, call.approval)
+    if call.output is not MISSING and call.state is not State.OUTPUT_AVAILABLE:
+        yield ev.ToolOutputAvailable(call.id, call.output, preliminary=True)
+    match call.state:
+        case State.OUTPUT_AVAILABLE:
+            yield ev.ToolOutputAvailable(call.id, None if call.output is MISSING else call.output)
+        case State.OUTPUT_ERROR:
+            yield ev.ToolOutputError(call.id, call.error or "")
+        case State.OUTPUT_DENIED:
+            yield ev.ToolOutputDenied(call.id)
+        case State.INTERRUPTED:
+            yield ev.ToolInterrupted(call.id)
+
+
+def _approval_events(call_id: str, approval: Approval) -> Iterator[Event]:
+    yield ev.ToolApprovalRequest(approval.id, call_id, approval.is_automatic, approval.signature)
+    if approval.approved is not None:
+        yield ev.ToolApprovalResponse(approval.id, approval.approved, approval.reason)
