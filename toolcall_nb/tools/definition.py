@@ -1,0 +1,85 @@
+"""A tool: a Python function that a model may call, with its name, description and JSON schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from toolcall_nb.errors import UsageError
+from toolcall_nb.events import Json, Object
+from toolcall_nb.tools.docstrings import read_docstring
+from toolcall_nb.tools.running import Outcome, run
+from toolcall_nb.tools.schema import Signature, describe
+
+__all__ = ["Tool", "as_tool"]
+
+_NAME = re.compile(r"[^\s\x00-\x1f\x7f]{1,128}")
+_TOOL_ATTRIBUTE = "__toolcall__"
+
+
+class Tool(Struct, frozen=True, eq=False, kw_only=True):
+    """What a model may call.
+
+    ``parameters`` is a JSON Schema (draft 2020-12) of type object. ``origin`` is ``module:qualname`` of the
+    function: by it a cell that is run again replaces its own tool.
+    """
+
+    name: str
+    description: str
+    parameters: Object
+    function: Callable[..., Any]
+    signature: Signature
+    origin: str
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.name}({', '.join(self.parameters['properties'])})>"
+
+    @classmethod
+    def from_function(
+        cls, function: Callable[..., Any], *, name: str | None = None, description: str | None = None
+    ) -> Tool:
+        """The tool that a function is; raises `UsageError` where a model could not call it."""
+        if not callable(function):
+            raise UsageError(f"A tool is a function, but got {function!r:.100}.")
+        name = name if name is not None else getattr(function, "__name__", type(function).__name__)
+        _check_name(name)
+        documentation = read_docstring(function)
+        signature = describe(function, name, documentation.parameters)
+        return cls(
+            name=name,
+            description=description if description is not None else documentation.description,
+            parameters=signature.schema,
+            function=function,
+            signature=signature,
+            origin=f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function))}",
+        )
+
+    def run(self, arguments: Json) -> Outcome:
+        """Call the function with a JSON object of arguments. Only `KeyboardInterrupt` gets out."""
+        return run(self.function, self.signature, arguments)
+
+
+def as_tool(thing: Tool | Callable[..., Any]) -> Tool:
+    """The tool itself, the tool that ``@tool`` made of a function, or a new one."""
+    if isinstance(thing, Tool):
+        return thing
+    made = getattr(thing, _TOOL_ATTRIBUTE, None)
+    return made if isinstance(made, Tool) else Tool.from_function(thing)
+
+
+def mark(function: Callable[..., Any], made: Tool) -> None:
+    """Remember on the function which tool it is, where it lets itself be marked (a built-in does not)."""
+    try:
+        setattr(function, _TOOL_ATTRIBUTE, made)
+    except AttributeError:
+        return
+
+
+def _check_name(name: str) -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name == "<lambda>":
+        raise UsageError(
+            f"{name!r:.100} is no name for a tool. Give one of up to 128 characters without blanks: @tool(name=…)."
+        )
