@@ -134,7 +134,7 @@ def test_a_module_imports_only_through_its_doors(path: Path) -> None:
     for target, line, in_function in imports(parsed(path)):
         if not stands_for(target, PACKAGE):
             continue
-        there = (target.split(".") + [""])[1]
+        there = target.removeprefix(f"{PACKAGE}.").split(".")[0]
         is_listed = in_function and (here, there) in FACES_OF_A_TRANSCRIPT
         assert there == here or there in MAY_SEE[here] or is_listed, f"{path.name}:{line} imports {target}"
 
@@ -159,7 +159,8 @@ def test_importing_the_package_loads_nothing_optional_and_nothing_heavy() -> Non
 
 
 def test_loading_the_extension_loads_nothing_optional() -> None:
-    load = "from IPython.core.interactiveshell import InteractiveShell\nInteractiveShell().run_line_magic('load_ext', 'toolcall_nb')"
+    shell = "from IPython.core.interactiveshell import InteractiveShell"
+    load = f"{shell}\nInteractiveShell().run_line_magic('load_ext', 'toolcall_nb')"
     assert not loaded_by(load) & OPTIONAL
 
 
