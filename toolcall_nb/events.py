@@ -449,12 +449,12 @@ def to_dict(event: Event) -> Object:
     """The chunk as a mapping with the wire's names: required fields always, optional ones where they are set."""
     fields = _fields_of(event)
     if isinstance(event, _Transient):
-        return {"type": event.type, "data": fields, "transient": True, **event.extra}
+        return {**event.extra, "type": event.type, "data": fields, "transient": True}
     if isinstance(event, Data):
-        return {"type": f"data-{fields.pop('name')}", **fields, **event.extra}
+        return {**event.extra, "type": f"data-{fields.pop('name')}", **fields}
     if isinstance(event, Other):
-        return {"type": event.kind, **event.extra}
-    return {"type": event.type, **fields, **event.extra}
+        return {**event.extra, "type": event.kind}
+    return {"type": event.type, **{k: v for k, v in event.extra.items() if k != "type"}, **fields}
 
 
 def from_dict(mapping: Mapping[str, Any]) -> Event:

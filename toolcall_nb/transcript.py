@@ -49,6 +49,7 @@ __all__ = [
     "Transcript",
     "call_events",
     "message_events",
+    "part_events",
 ]
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
@@ -325,7 +326,7 @@ def message_events(message: Message) -> Iterator[Event]:
     """The events of one message, from ``start`` to ``finish`` or ``abort``."""
     yield ev.Start(message_id=message.id, message_metadata=message.metadata or None, role=_wire_role(message.role))
     for number, part in enumerate(message.parts, 1):
-        yield from _part_events(part, str(number))
+        yield from part_events(part, str(number))
     if message.aborted is not None:
         yield ev.Abort(reason=message.aborted or None)
     else:
@@ -336,7 +337,7 @@ def _wire_role(role: Role) -> str | None:
     return None if role == "assistant" else role
 
 
-def _part_events(part: Part, number: str) -> Iterator[Event]:
+def part_events(part: Part, number: str) -> Iterator[Event]:
     match part:
         case TextPart():
             yield ev.TextStart(f"text-{number}", provider_metadata=part.provider_metadata)

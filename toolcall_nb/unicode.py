@@ -7,13 +7,17 @@ without its other becomes U+FFFD.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
-__all__ = ["SURROGATE", "well_formed", "well_formed_json"]
+__all__ = ["MAX_LEVELS", "SURROGATE", "SurrogateJoiner", "well_formed", "well_formed_json"]
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
+
+MAX_LEVELS = 64
+"""How deep a JSON value of a transcript may be nested."""
 
 
 def well_formed(text: str) -> str:
@@ -23,12 +27,47 @@ def well_formed(text: str) -> str:
     return SURROGATE.sub(_REPLACEMENT, text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass"))
 
 
-def well_formed_json(value: Any) -> Any:
-    """A JSON value with every string in it, keys too, well formed."""
+def well_formed_json(value: Any, levels: int = MAX_LEVELS) -> Any:
+    """A JSON value that every face can hold: strings well formed, keys too, and at most ``levels`` deep.
+
+    What lies deeper becomes its own JSON text: no reader, renderer or writer here meets a depth that it can't take.
+    """
     if isinstance(value, str):
         return well_formed(value)
+    if not isinstance(value, (dict, list)) or not value:
+        return value
+    if levels == 0:
+        return _json_text(value)
     if isinstance(value, dict):
-        return {well_formed(key): well_formed_json(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [well_formed_json(item) for item in value]
-    return value
+        return {well_formed(key): well_formed_json(item, levels - 1) for key, item in value.items()}
+    return [well_formed_json(item, levels - 1) for item in value]
+
+
+def _json_text(value: Any) -> str:
+    try:
+        return well_formed(json.dumps(value, ensure_ascii=False))
+    except RecursionError:
+        return "(a value that is nested too deep to show)"
+
+
+class SurrogateJoiner:
+    """Well-formed text from pieces that may be cut inside a surrogate pair: a first half waits for the second."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    @property
+    def held(self) -> int:
+        """How many characters are withheld: 1 after the first half of a pair, else 0."""
+        return len(self._half)
+
+    def feed(self, text: str) -> str:
+        """The well-formed text that is certain now."""
+        text = self._half + text
+        self._half = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
+        return well_formed(text[: len(text) - len(self._half)])
+
+    def close(self) -> str:
+        """What is left: U+FFFD for a half that never met its other."""
+        half, self._half = self._half, ""
+        return well_formed(half)

@@ -1,0 +1,127 @@
+"""The callout dialect (seed 000): a model writes a call as a ``> [!tool …]`` callout in its Markdown."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from toolcall_nb import events as ev
+from toolcall_nb.events import MISSING, Event, Object
+from toolcall_nb.markdown.scanner import Closed, Scanner, Text
+from toolcall_nb.markdown.tool_callout import SEED_FIELDS, CallIds, ToolCallout, read_tool_callout
+from toolcall_nb.markdown.tool_events import UNKNOWN_ERROR, TextBlocks, ToolEvents
+from toolcall_nb.markdown.writing import write_message_body
+from toolcall_nb.markdown.yaml_body import BodyError
+from toolcall_nb.transcript import Message, State
+from toolcall_nb.unicode import SurrogateJoiner, well_formed
+
+if TYPE_CHECKING:
+    from toolcall_nb.dialects import ToolDescription
+
+__all__ = ["Detector", "create_stream_chunks", "instructions", "write_back"]
+
+_WORDS = re.compile(r"\s+|\S+")
+
+
+class Detector:
+    """Text of one message in, cut anywhere; events out. See `toolcall_nb.dialects.Detector`."""
+
+    def __init__(self) -> None:
+        self._joiner = SurrogateJoiner()
+        self._scanner = Scanner()
+        self._blocks = TextBlocks()
+        self._tools = ToolEvents(self._blocks)
+
+    @property
+    def held(self) -> int:
+        """How many characters are withheld, because they may still become a call."""
+        return self._scanner.held + self._joiner.held
+
+    def feed(self, text: str) -> list[Event]:
+        """Take in more text; return the events that are certain now."""
+        segments = self._scanner.feed(self._joiner.feed(text))
+        return [event for segment in segments for event in self._tools.take(segment)]
+
+    def close(self) -> list[Event]:
+        """The text is complete; return the rest."""
+        segments = self._scanner.feed(self._joiner.close()) + self._scanner.close()
+        events = [event for segment in segments for event in self._tools.take(segment)]
+        return [*events, *self._blocks.close()]
+
+
+def instructions(tools: Sequence[ToolDescription]) -> str:
+    """The part of a system prompt that describes ``tools`` and how to call them in this dialect."""
+    described = "\n\n".join(_describe(tool) for tool in tools)
+    return (
+        f"# Available Tools\n\n{described}\n\n"
+        "To use a tool, write a callout that begins on a line of its own and ends at the first line without '>':\n\n"
+        "> [!tool tool_name call_1]\n> input:\n>   param1: value1\n\n"
+        "The lines after the first are YAML. Give each call an id of its own. Write nothing after your calls: the "
+        "results come in the next message, as the same callouts with their output."
+    )
+
+
+def write_back(message: Message) -> str:
+    """The message as Markdown with its calls as callouts, results included."""
+    return write_message_body(message)
+
+
+def create_stream_chunks(markdown: str) -> list[Object]:
+    """The chunks of a whole document, to the letter of seed 000: AI SDK chunks as dicts.
+
+    One text block, ``text-1``, in words and blanks, line ends around callouts included; for each callout
+    ``tool-input-available`` and then an error or an output, if there is one; ``finish`` with lengths in characters.
+    Fields of a callout that the seed does not name are kept on each of its chunks. Any text gives chunks: what is
+    not a valid callout stays text. Blank text gives an empty text block.
+    """
+    text = well_formed(markdown)
+    chunks: list[Object] = [{"type": "text-start", "id": "text-1"}]
+    ids = CallIds()
+    pending = ""  # the text since the last call
+    scanner = Scanner()
+    for segment in [*scanner.feed(text), *scanner.close()]:
+        if isinstance(segment, Text):
+            pending += segment.text
+        elif isinstance(segment, Closed):
+            call = _callout_chunks(segment, ids)
+            if call is None:
+                pending += segment.source
+                continue
+            chunks += [*_text_chunks(pending), *call]
+            pending = ""
+    usage = {"inputTokens": 0, "outputTokens": len(text), "totalTokens": len(text)}
+    finish: Object = {"type": "finish", "finishReason": "stop", "usage": usage}
+    return [*chunks, *_text_chunks(pending), {"type": "text-end", "id": "text-1"}, finish]
+
+
+def _text_chunks(text: str) -> Iterator[Object]:
+    return ({"type": "text-delta", "id": "text-1", "delta": word} for word in _WORDS.findall(text))
+
+
+def _callout_chunks(closed: Closed, ids: CallIds) -> list[Object] | None:
+    """The chunks of a callout, or None for one that cannot be read."""
+    try:
+        callout = read_tool_callout(closed.header, closed.body, ids)
+    except BodyError:
+        return None
+    given = {} if callout.input is MISSING or callout.input is None else callout.input
+    events: list[Event] = [ev.ToolInputAvailable(callout.id, callout.name, given), *_outcome(callout)]
+    extra = {key: value for key, value in callout.fields.items() if key not in SEED_FIELDS}
+    return [{**extra, **ev.to_dict(event)} for event in events]
+
+
+def _outcome(callout: ToolCallout) -> list[Event]:
+    error = callout.error if callout.error and callout.error.strip() else None
+    if error is not None or callout.state is State.OUTPUT_ERROR:
+        return [ev.ToolOutputError(callout.id, error or UNKNOWN_ERROR)]
+    if callout.output is not MISSING or callout.state is State.OUTPUT_AVAILABLE:
+        output: Any = None if callout.output is MISSING else callout.output
+        return [ev.ToolOutputAvailable(callout.id, output)]
+    return []
+
+
+def _describe(tool: ToolDescription) -> str:
+    parameters = json.dumps(tool.parameters, ensure_ascii=False)
+    return f"## {tool.name}\n{tool.description}\n\nParameters (JSON Schema): {parameters}"

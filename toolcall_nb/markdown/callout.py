@@ -1,0 +1,122 @@
+"""The grammar of a callout, line by line: what every reader of callouts in this package goes by.
+
+A callout is a top-level blockquote whose first line is a header (seed 000; design.md, "Callouts"):
+
+    > [!tool search call_1]- All about cats
+    > input:
+    >   query: cats
+
+Header: up to three spaces, ``>``, at most one space, ``[!``, the kind as a whole word in any case, values,
+``]``; then, as in Obsidian, ``+`` (open) or ``-`` (folded), and a title. Values are separated by blanks and
+quoted as in a shell; ``key=value`` is an assignment, anything else is positional.
+
+Body: the lines after it that begin with ``>``, up to the next header. There is no lazy continuation.
+
+Lines end with LF, CRLF or CR, as in CommonMark. Whether a header stands at the top level of its document is
+for `toolcall_nb.markdown.plugin` (in a parse) and `toolcall_nb.markdown.scanner` (in a stream) to know.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from msgspec import Struct, field
+
+__all__ = ["MAX_HEADER", "Header", "HeaderGrammar", "body_line", "quote_value"]
+
+MAX_HEADER = 4096
+"""Longest header line, in characters. A longer one is text: it bounds what a stream must withhold."""
+
+_TOKEN = r"""(?:[^\s\]"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+"""
+_VALUES = re.compile(rf"(?P<values>(?:[ \t]+{_TOKEN})*)[ \t]*\](?P<fold>[+-]?)(?:[ \t]+(?P<title>\S.*?))?[ \t]*")
+_QUOTED = re.compile(r"""\\(.)|"((?:[^"\\]|\\.)*)"|'([^']*)'""")
+_ASSIGNMENT = re.compile(r"([A-Za-z_][\w-]*)=(.*)", re.DOTALL)
+_BODY = re.compile(r" {0,3}>[ \t]?")
+_SIMPLE_VALUE = re.compile(r"[^\s\]\"'\\=]+")
+
+
+class Header(Struct, frozen=True):
+    """What the first line of a callout says. ``assigned`` has lower-case keys; of one key, the first."""
+
+    kind: str
+    positional: tuple[str, ...] = ()
+    assigned: dict[str, str] = field(default_factory=dict)
+    open: bool | None = None
+    title: str | None = None
+
+
+class HeaderGrammar:
+    """Reads headers of the given kinds."""
+
+    def __init__(self, kinds: Iterable[str]) -> None:
+        words = sorted(kinds, key=len, reverse=True)
+        self._start = re.compile(rf" {{0,3}}> ?\[!({'|'.join(map(re.escape, words))})(?=[ \t\]])", re.IGNORECASE)
+        self._begun = re.compile(rf" {{0,3}}(?:> ?(?:{'|'.join(map(_prefixes, words))})?)?", re.IGNORECASE)
+
+    def starts(self, line: str) -> re.Match[str] | None:
+        """Match the beginning of a header line, up to and with its kind; the rest may still be unreadable."""
+        return self._start.match(line)
+
+    def may_start(self, line: str) -> bool:
+        """Whether ``line``, not complete yet, may still become a header."""
+        if len(line) > MAX_HEADER:
+            return False
+        return self._begun.fullmatch(line) is not None or self._start.match(line) is not None
+
+    def read(self, line: str) -> Header | None:
+        """The header that ``line`` (without its line ending) is, or None."""
+        start = self._start.match(line)
+        if start is None or len(line) > MAX_HEADER:
+            return None
+        rest = _VALUES.fullmatch(line, start.end())
+        if rest is None:
+            return None
+        positional, assigned = _read_values(rest["values"])
+        fold = {"+": True, "-": False}.get(rest["fold"])
+        return Header(start[1].lower(), positional, assigned, fold, rest["title"])
+
+
+def body_line(line: str) -> str | None:
+    """What a body line says, without its marker; None where the line ends the callout."""
+    marker = _BODY.match(line)
+    return None if marker is None else line[marker.end() :]
+
+
+def quote_value(value: str) -> str | None:
+    """``value`` as a positional header value, or None where a header cannot hold it."""
+    if not value.isprintable() or not value.strip() or len(value) > MAX_HEADER // 8:
+        return None
+    if _SIMPLE_VALUE.fullmatch(value):
+        return value
+    return '"' + re.sub(r'(["\\])', r"\\\1", value) + '"'
+
+
+def _read_values(text: str) -> tuple[tuple[str, ...], dict[str, str]]:
+    positional: list[str] = []
+    assigned: dict[str, str] = {}
+    for token in re.findall(_TOKEN, text):
+        assignment = _ASSIGNMENT.fullmatch(token)
+        value = _QUOTED.sub(_unquote, assignment[2] if assignment else token)
+        if not assignment:
+            positional.append(value)
+        elif value.strip():
+            assigned.setdefault(assignment[1].lower(), value)
+    return tuple(positional), assigned
+
+
+def _unquote(match: re.Match[str]) -> str:
+    escaped, double, single = match.groups()
+    if double is not None:
+        return re.sub(r"\\(.)", r"\1", double)
+    return single if single is not None else escaped
+
+
+@lru_cache
+def _prefixes(word: str) -> str:
+    """A pattern for every beginning of ``[!word``."""
+    pattern = ""
+    for character in reversed(f"[!{word}"):
+        pattern = rf"(?:{re.escape(character)}{pattern})?"
+    return pattern

@@ -1,0 +1,114 @@
+"""The tool callout as a markdown-it-py plugin: usable by anyone, without the rest of this package.
+
+    from markdown_it import MarkdownIt
+    from toolcall_nb.markdown import tool_callout_plugin
+
+    md = MarkdownIt().use(tool_callout_plugin)
+    md.render("> [!tool search call_1]\\n> input:\\n>   query: cats\\n")
+
+A callout becomes one ``tool_callout`` token; ``token.meta["callout"]`` is its `ToolCallout`, ``token.content`` its
+body. A callout whose body cannot be read is an ordinary blockquote of its own lines.
+
+The rule itself knows nothing of tools: with `callout_rule` the stream scanner asks markdown-it-py whether a header
+stands at the top level, so that there is one grammar of Markdown's blocks and it is markdown-it-py's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererProtocol
+from markdown_it.rules_block import StateBlock
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+
+from toolcall_nb.markdown.callout import Header, HeaderGrammar, body_line
+from toolcall_nb.markdown.tool_callout import CallIds, ToolCallout, read_tool_callout
+from toolcall_nb.markdown.yaml_body import BodyError
+
+__all__ = ["callout_rule", "tool_callout_plugin"]
+
+Emit = Callable[[StateBlock, Header, str, int], None]
+
+
+def tool_callout_plugin(md: MarkdownIt) -> None:
+    """Teach ``md`` the tool callout."""
+    callout_rule(md, ("tool",), _emit_tool)
+    md.add_render_rule("tool_callout", _render_tool)
+
+
+def callout_rule(md: MarkdownIt, kinds: Sequence[str], emit: Emit) -> None:
+    """Teach ``md`` callouts of ``kinds``; ``emit(state, header, body, start_line)`` pushes their tokens.
+
+    The rule comes first: a header line is never the head of a table.
+    """
+    grammar = HeaderGrammar(kinds)
+
+    def rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        if state.level or state.blkIndent:
+            return False
+        header = grammar.read(_line(state, start))
+        if header is None:
+            return False
+        if silent:
+            return True
+        body = []
+        line = start + 1
+        while line < end:
+            raw = _line(state, line)
+            said = body_line(raw)
+            if said is None or grammar.read(raw) is not None:
+                break
+            body.append(said + "\n")
+            line += 1
+        state.line = line
+        emit(state, header, "".join(body), start)
+        return True
+
+    md.block.ruler.before("table", "tool_callout", rule, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+
+
+def _line(state: StateBlock, line: int) -> str:
+    return state.src[state.bMarks[line] : state.eMarks[line]]
+
+
+def _emit_tool(state: StateBlock, header: Header, body: str, start: int) -> None:
+    ids: CallIds = state.env.setdefault("tool_callout_ids", CallIds())
+    try:
+        callout = read_tool_callout(header, body, ids)
+    except BodyError:
+        _emit_quote(state, start)
+        return
+    token = state.push("tool_callout", "", 0)
+    token.block = True
+    token.map = [start, state.line]
+    token.content = body
+    token.meta = {"callout": callout}
+
+
+def _emit_quote(state: StateBlock, start: int) -> None:
+    """The callout's own lines as a blockquote with one paragraph."""
+    lines = [body_line(_line(state, line)) or "" for line in range(start, state.line)]
+    for kind, tag, nesting in (("blockquote", "blockquote", 1), ("paragraph", "p", 1)):
+        state.push(f"{kind}_open", tag, nesting).map = [start, state.line]
+    inline = state.push("inline", "", 0)
+    inline.content = "\n".join(lines)
+    inline.map = [start, state.line]
+    inline.children = []
+    state.push("paragraph_close", "p", -1)
+    state.push("blockquote_close", "blockquote", -1)
+
+
+def _render_tool(
+    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+) -> str:
+    token = tokens[index]
+    callout: ToolCallout = token.meta["callout"]
+    attributes: dict[str, Any] = {"open": ""} if callout.open else {}
+    shown = "".join(f' {name}="{value}"' for name, value in attributes.items())
+    state = f" ({callout.state})" if callout.state else ""
+    summary = f"<summary>{escape(callout.title or callout.name)}{escape(state)}</summary>"
+    return f'<details class="tool-callout"{shown}>{summary}<pre>{escape(token.content)}</pre></details>\n'

@@ -1,0 +1,236 @@
+"""Portable Markdown to a transcript. Any text is one; what could not be read as meant leaves a diagnostic.
+
+    ---
+    toolcall_nb: 1              the format's version, and the transcript's metadata; optional
+    ---
+
+    > [!user]                   a whole message of one text
+    > Which city is warmest?
+
+    I'll look.                  text of the assistant, as it stands
+
+    > [!tool forecast call_1]   a tool call (seed 000)
+    > input:
+    >   city: Porto
+
+Kinds beside ``tool``: ``user``, ``system``, ``assistant`` begin a message (without a body: the parts that follow are
+its parts); ``text``, ``reasoning``, ``stream-error`` quote text; ``source-url``, ``source-document``, ``file``,
+``reasoning-file``, ``data``, ``custom`` hold the fields of the chunk of that name as YAML. With ``as=yaml`` in its
+header, a message or a text has a YAML body of fields instead of quoted text.
+
+A live stream reads ``tool`` only. A document without any of this is one message of the assistant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from toolcall_nb import events as ev
+from toolcall_nb.errors import WireError
+from toolcall_nb.events import Event, Object
+from toolcall_nb.markdown.scanner import Closed, Grew, Opened, Scanner, Segment, Text
+from toolcall_nb.markdown.tool_events import TextBlocks, ToolEvents
+from toolcall_nb.markdown.yaml_body import BodyError, load_body
+from toolcall_nb.reducer import TranscriptBuilder
+from toolcall_nb.transcript import Transcript
+from toolcall_nb.unicode import SURROGATE, well_formed
+
+__all__ = ["CHUNK_KINDS", "KINDS", "MESSAGE_KINDS", "TEXT_KINDS", "VERSION", "read_transcript"]
+
+VERSION = 1
+MESSAGE_KINDS = ("user", "system", "assistant")
+TEXT_KINDS = ("text", "reasoning", "stream-error")
+CHUNK_KINDS = ("source-url", "source-document", "file", "reasoning-file", "data", "custom")
+KINDS = ("tool", *MESSAGE_KINDS, *TEXT_KINDS, *CHUNK_KINDS)
+
+_FRONT_MATTER = re.compile(r"---[ \t]*\n(?:(.*?)\n)??---[ \t]*(?:\n|\Z)\n?", re.DOTALL)
+_FINAL_LINE_END = re.compile(r"(?:\r\n?|\n)\Z")
+
+
+def read_transcript(text: str) -> Transcript:
+    """The transcript that ``text`` is. Never raises on a string."""
+    reader = _Reader()
+    builder = TranscriptBuilder()
+    text, problem = _mended(text)
+    metadata, body, skipped = _split_front_matter(text)
+    for event in (*problem, *reader.read(_FINAL_LINE_END.sub("", body), skipped)):
+        builder.apply(event)
+    read = builder.transcript
+    return Transcript(read.messages, metadata, read.diagnostics)
+
+
+def _mended(text: str) -> tuple[str, list[Event]]:
+    mended = well_formed(text)
+    lone = SURROGATE.search(text)
+    if lone is None or mended.count("\ufffd") == text.count("\ufffd"):
+        return mended, []
+    line = text.count("\n", 0, lone.start()) + 1
+    return mended, [ev.Diagnostic("a lone surrogate, which is no character", "It was replaced by U+FFFD.", line, 1)]
+
+
+def _split_front_matter(text: str) -> tuple[Object, str, int]:
+    """The metadata, the rest of the text, and how many lines came before it."""
+    found = _FRONT_MATTER.match(text.replace("\r\n", "\n") if text.startswith("---") else "")
+    if found is None:
+        return {}, text, 0
+    try:
+        fields = load_body(found[1] or "").fields
+    except BodyError:
+        return {}, text, 0
+    if fields.pop("toolcall_nb", None) != VERSION:
+        return {}, text, 0
+    if list(fields) == ["metadata"] and isinstance(fields["metadata"], dict):
+        fields = fields["metadata"]
+    lines = found[0].count("\n")
+    return fields, _after_lines(text, lines), lines
+
+
+def _after_lines(text: str, lines: int) -> str:
+    position = 0
+    for _ in range(lines):
+        position = text.index("\n", position) + 1
+    return text[position:]
+
+
+class _Reader:
+    """Turns the segments of a document into the events of its messages."""
+
+    def __init__(self) -> None:
+        self._is_open = False
+        self._begin_blocks()
+
+    def read(self, text: str, skipped_lines: int) -> Iterator[Event]:
+        """The events of the whole document; line numbers count from the document's first line."""
+        scanner = Scanner(KINDS)
+        for segment in (*scanner.feed(text), *scanner.close()):
+            for event in self._take(segment):
+                yield _moved(event, skipped_lines)
+        yield from self._finish()
+
+    def _begin_blocks(self) -> None:
+        self._blocks = TextBlocks()
+        self._tools = ToolEvents(self._blocks)
+
+    def _take(self, segment: Segment) -> Iterator[Event]:
+        match segment:
+            case Text():
+                if segment.text.strip(" \t\r\n"):
+                    yield from self._open()
+                    yield from self._tools.take(segment)
+                elif self._is_open:
+                    yield from self._tools.take(Text(segment.text, seam=True))
+            case Opened() | Grew() if self._is_tool(segment):
+                yield from self._open()
+                yield from self._tools.take(segment)
+            case Closed(header=header) if header.kind == "tool":
+                yield from self._tools.take(segment)
+            case Closed():
+                yield from self._callout(segment)
+            case Opened() | Grew():
+                pass
+            case problem:
+                yield from self._tools.take(problem)
+
+    def _is_tool(self, segment: Opened | Grew) -> bool:
+        if isinstance(segment, Opened):
+            self._in_tool = segment.header.kind == "tool"
+        return self._in_tool
+
+    def _callout(self, closed: Closed) -> Iterator[Event]:
+        kind = closed.header.kind
+        try:
+            if kind in MESSAGE_KINDS:
+                yield from self._message(kind, *_text_and_fields(closed))
+            elif kind in TEXT_KINDS:
+                text, fields = _text_and_fields(closed)
+                yield from self._part(_text_part(kind, text or "", fields))
+            else:
+                yield from self._part([_chunk(kind, load_body(closed.body).fields)])
+        except (BodyError, WireError) as error:
+            at = closed.line + 1 + getattr(error, "line", -1)
+            yield ev.Diagnostic(f"a {kind!r} callout that cannot be read: {error}", "It was kept as text.", at, 1)
+            yield from self._open()
+            yield from self._blocks.text(closed.source)
+
+    def _message(self, role: str, text: str | None, fields: Object) -> Iterator[Event]:
+        yield from self._finish()
+        self._is_open = True
+        about = {key: fields.get(key) for key in ("id", "metadata")}
+        wire_role = None if role == "assistant" else role
+        yield ev.Start(message_id=about["id"], message_metadata=about["metadata"], role=wire_role)
+        self._end = _end_of(fields)
+        if text is not None:
+            yield from self._part(_text_part("text", text, fields))
+            yield from self._finish()
+
+    def _part(self, events: list[Event]) -> Iterator[Event]:
+        yield from self._open()
+        yield from self._blocks.close()
+        yield from events
+
+    def _open(self) -> Iterator[Event]:
+        if not self._is_open:
+            self._is_open = True
+            self._end = ev.Finish(finish_reason="stop")
+            yield ev.Start()
+
+    def _finish(self) -> Iterator[Event]:
+        if self._is_open:
+            self._is_open = False
+            yield from self._blocks.close()
+            yield self._end
+        self._begin_blocks()
+
+
+def _moved(event: Event, lines: int) -> Event:
+    if isinstance(event, ev.Diagnostic) and lines and event.line:
+        return ev.Diagnostic(event.message, event.action, event.line + lines, event.column)
+    return event
+
+
+def _text_and_fields(closed: Closed) -> tuple[str | None, Object]:
+    """The text of a callout that quotes one (None: it has no body), and its fields."""
+    if closed.header.assigned.get("as") == "yaml":
+        fields = load_body(closed.body).fields
+        for key, kind in _FIELD_TYPES.items():
+            if not isinstance(fields.get(key), (kind, type(None))):
+                raise BodyError(f"{key!r} should be a {kind.__name__}")
+        return fields.get("text"), fields
+    return (closed.body.removesuffix("\n") if closed.body else None), {}
+
+
+_FIELD_TYPES: dict[str, type] = {
+    "text": str,
+    "id": str,
+    "metadata": dict,
+    "finishReason": str,
+    "aborted": str,
+    "providerMetadata": dict,
+}
+
+
+def _end_of(fields: Object) -> Event:
+    if fields.get("aborted") is not None:
+        return ev.Abort(reason=fields["aborted"])
+    return ev.Finish(finish_reason=fields.get("finishReason") or "stop")
+
+
+def _text_part(kind: str, text: str, fields: Object) -> list[Event]:
+    about: Any = fields.get("providerMetadata")
+    if kind == "stream-error":
+        return [ev.Error(text)]
+    if kind == "reasoning":
+        block = "reasoning"
+        return [ev.ReasoningStart(block, about), ev.ReasoningDelta(block, text), ev.ReasoningEnd(block)]
+    return [ev.TextStart("quoted", about), ev.TextDelta("quoted", text), ev.TextEnd("quoted")]
+
+
+def _chunk(kind: str, fields: Object) -> Event:
+    if kind == "data":
+        name = fields.pop("name", None)
+        if not isinstance(name, str):
+            raise BodyError("a data callout needs a 'name'")
+        return ev.from_dict({"type": f"data-{name}", "data": None, **fields})
+    return ev.from_dict({**fields, "type": kind})

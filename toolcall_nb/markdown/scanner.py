@@ -1,0 +1,256 @@
+"""Callouts in a stream: text in pieces, cut anywhere, becomes segments as early as they are certain.
+
+What is withheld is short: a line that may still become a header, and the line ends before it. Whether a header
+stands at the top level is answered by `BlockContext`. The source of all segments, joined, is the input.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from toolcall_nb.markdown.block_context import NEWLINE, BlockContext
+from toolcall_nb.markdown.callout import MAX_HEADER, Header, HeaderGrammar, body_line
+
+__all__ = ["Closed", "Grew", "Opened", "Problem", "Scanner", "Segment", "Text"]
+
+_LINE = re.compile(r"([^\r\n]*)(\r\n?|\n)?")
+_SEAM = re.compile(r"(?:\r\n?|\n){1,2}\Z")
+
+
+class Text(Struct, frozen=True):
+    """Text outside callouts. ``seam``: it is only the line ends between text and a callout."""
+
+    text: str
+    seam: bool = False
+
+
+class Opened(Struct, frozen=True):
+    """A callout's header line is whole. ``line`` counts from 1."""
+
+    header: Header
+    source: str
+    line: int
+
+
+class Grew(Struct, frozen=True):
+    """The callout's body grew by ``text``: without markers, lines ended by LF."""
+
+    text: str
+    source: str
+
+
+class Closed(Struct, frozen=True):
+    """The callout is complete: its whole body and its whole source, which `Opened` and `Grew` told before."""
+
+    header: Header
+    body: str
+    source: str
+    line: int
+
+
+class Problem(Struct, frozen=True):
+    """A line at the top level that begins as a header and is none; it stays text."""
+
+    message: str
+    line: int
+    column: int
+
+
+Segment: TypeAlias = Text | Opened | Grew | Closed | Problem
+
+
+class _Callout:
+    """The callout that is being read."""
+
+    __slots__ = ("body", "header", "in_line", "line", "source")
+
+    def __init__(self, header: Header, source: str, line: int) -> None:
+        self.header = header
+        self.line = line
+        self.source = [source]
+        self.body: list[str] = []
+        self.in_line = False  # the body line's marker has gone by, its end has not
+
+
+class Scanner:
+    """Splits a text into callouts of ``kinds`` and the rest: `feed` any number of times, then `close`."""
+
+    def __init__(self, kinds: Collection[str] = ("tool",)) -> None:
+        words = tuple(sorted(kinds))
+        self._grammar = HeaderGrammar(words)
+        self._context = BlockContext(words)
+        choice = "|".join(map(re.escape, words))
+        self._header_line = re.compile(rf"(?:(?<=[\r\n])|\A) {{0,3}}> ?\[!(?:{choice})(?=[ \t\]])", re.IGNORECASE)
+        self._buffer = ""
+        self._line_start = True  # the buffer begins a line
+        self._line = 1
+        self._callout: _Callout | None = None
+        self._after_callout = False
+        self._out: list[Segment] = []
+
+    @property
+    def held(self) -> int:
+        """How many characters are withheld, because they may still belong to a callout."""
+        return len(self._buffer)
+
+    def feed(self, text: str) -> list[Segment]:
+        """Take in more text; return what is certain now."""
+        self._buffer += text
+        return self._run(final=False)
+
+    def close(self) -> list[Segment]:
+        """The text is complete; return all the rest."""
+        segments = self._run(final=True)
+        if self._callout is not None:
+            self._close_callout(self._callout)
+            segments.append(self._out.pop())
+        return segments
+
+    def _run(self, final: bool) -> list[Segment]:
+        position = 0
+        while position < len(self._buffer):
+            callout = self._callout
+            if callout is None:
+                following = self._text_step(position, final)
+            else:
+                following = self._body_step(callout, position, final)
+            if following == position and self._callout is callout:
+                break
+            position = following
+        if position:
+            self._line_start = self._buffer[position - 1] in "\r\n"
+            self._buffer = self._buffer[position:]
+        out, self._out = self._out, []
+        return out
+
+    # Outside a callout. A step returns where to go on; the same place means: not before more text came.
+
+    def _text_step(self, start: int, final: bool) -> int:
+        buffer = self._buffer
+        found = self._find_header(start)
+        if found is None:
+            end = len(buffer) if final else self._safe_end(start)
+        else:
+            end = self._seam_start(start, found)
+            if end == start:
+                return self._header_step(start, found, final)
+        self._pass_by(buffer[start:end])
+        return end
+
+    def _header_step(self, start: int, found: int, final: bool) -> int:
+        """Decide on the header line at ``found``, which only line ends part from ``start``."""
+        line, ending, end = self._line_at(found, final)
+        if not ending and not final and len(line) <= MAX_HEADER:
+            return start
+        before = self._buffer[start:found]
+        alone = self._context.stands_alone(before, line, final)
+        if alone is None:
+            return start
+        source = self._buffer[found:end]
+        header = self._grammar.read(line)
+        if alone and header is not None:
+            self._emit(before, seam=True)
+            self._open(header, source)
+            return end
+        if alone:
+            at = self._line + len(NEWLINE.findall(before))
+            column = len(line) - len(line.lstrip()) + 1
+            self._out.append(Problem("a callout's first line that cannot be read", at, column))
+        self._emit(before + source)
+        self._context.extend(source)
+        return end
+
+    def _find_header(self, start: int) -> int | None:
+        if self._buffer.find("[!", start) < 0:
+            return None
+        found = self._header_line.search(self._buffer, start)
+        if found is not None and found.start() == 0 and not self._line_start:
+            found = self._header_line.search(self._buffer, 1)
+        return None if found is None else found.start()
+
+    def _safe_end(self, start: int) -> int:
+        """The end of what need not be withheld."""
+        buffer = self._buffer
+        tail = max(buffer.rfind("\n", start), buffer.rfind("\r", start)) + 1 or start
+        begins = buffer[tail - 1] in "\r\n" if tail else self._line_start
+        if tail < len(buffer) and not (begins and self._grammar.may_start(buffer[tail:])):
+            return len(buffer)
+        return self._seam_start(start, tail)
+
+    def _seam_start(self, start: int, end: int) -> int:
+        """Where the line ends before ``end`` begin that would part text from a callout: two at most."""
+        seam = _SEAM.search(self._buffer, max(start, end - 4), end)
+        return seam.start() if seam else end
+
+    def _pass_by(self, text: str) -> None:
+        self._emit(text)
+        self._context.extend(text)
+
+    def _emit(self, text: str, seam: bool = False) -> None:
+        if not text:
+            return
+        self._line += len(NEWLINE.findall(text))
+        first = NEWLINE.match(text) if self._after_callout and not seam else None
+        self._after_callout = False
+        if first:
+            self._out.append(Text(first[0], seam=True))
+            text = text[first.end() :]
+        if text:
+            self._out.append(Text(text, seam))
+
+    def _line_at(self, start: int, final: bool) -> tuple[str, str, int]:
+        """The line at ``start``, its ending (empty while it may still change), and where the next begins."""
+        line = _LINE.match(self._buffer, start)
+        assert line is not None
+        text, ending = line[1], line[2] or ""
+        if ending == "\r" and line.end() == len(self._buffer) and not final:
+            return text, "", line.end() - 1
+        return text, ending, line.end()
+
+    # Inside a callout
+
+    def _open(self, header: Header, source: str) -> None:
+        self._out.append(Opened(header, source, self._line))
+        self._callout = _Callout(header, source, self._line)
+        self._line += 1
+
+    def _body_step(self, callout: _Callout, start: int, final: bool) -> int:
+        line, ending, end = self._line_at(start, final)
+        if callout.in_line:
+            return self._grow(callout, line, start, ending, end)
+        complete = bool(ending) or final
+        if not complete and self._undecided(line):
+            return start
+        said = body_line(line)
+        if said is None or (complete and self._grammar.read(line) is not None):
+            self._close_callout(callout)
+            return start
+        return self._grow(callout, said, start, ending, end)
+
+    def _undecided(self, line: str) -> bool:
+        """Whether a line that is not complete may still become a body line or a header."""
+        return len(line.lstrip(" ")) <= 1 and line.strip(" ") in ("", ">") or self._grammar.may_start(line)
+
+    def _grow(self, callout: _Callout, said: str, start: int, ending: str, end: int) -> int:
+        source = self._buffer[start:end]
+        text = said + "\n" if ending else said
+        callout.in_line = not ending
+        self._line += bool(ending)
+        callout.body.append(text)
+        callout.source.append(source)
+        if source:
+            self._out.append(Grew(text, source))
+        return end
+
+    def _close_callout(self, callout: _Callout) -> None:
+        body = "".join(callout.body)
+        if callout.in_line:
+            body += "\n"
+        self._out.append(Closed(callout.header, body, "".join(callout.source), callout.line))
+        self._callout = None
+        self._after_callout = True
+        self._context.reset()

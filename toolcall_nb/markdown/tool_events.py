@@ -1,0 +1,162 @@
+"""From segments of a scanned text to events: text blocks, and tool calls that begin as soon as they can be seen.
+
+A call starts at its header line, under the id of the header or a provisional one; its body streams as the call's
+input text; at its end come the events that seed 000 names. Then also the id is certain: where the body gives
+another, the call is renamed; where the body cannot be read, the call is taken back and its source is text.
+
+The same id again in one message is the same call: the callout updates it (design.md, "Callouts").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolcall_nb import events as ev
+from toolcall_nb.events import MISSING, Event, Object
+from toolcall_nb.markdown.callout import Header
+from toolcall_nb.markdown.scanner import Closed, Grew, Opened, Problem, Segment, Text
+from toolcall_nb.markdown.tool_callout import CallIds, ToolCallout, header_id, header_name, read_tool_callout
+from toolcall_nb.markdown.yaml_body import BodyError
+from toolcall_nb.transcript import State
+
+__all__ = ["UNKNOWN_ERROR", "TextBlocks", "ToolEvents"]
+
+UNKNOWN_ERROR = "An unknown tool error occurred."
+"""What a failed call says that does not say why (seed 000's implementation)."""
+
+
+class TextBlocks:
+    """Text as blocks with a start and an end; ids are ``text-1``, ``text-2``, …"""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._open: str | None = None
+
+    def text(self, text: str) -> Iterator[Event]:
+        """More of the open block, or a new one."""
+        if self._open is None:
+            self._number += 1
+            self._open = f"text-{self._number}"
+            yield ev.TextStart(self._open)
+        yield ev.TextDelta(self._open, text)
+
+    def seam(self, text: str) -> Iterator[Event]:
+        """A block of the line ends between text and a call."""
+        yield from self.close()
+        self._number += 1
+        block = f"text-{self._number}"
+        yield from (ev.TextStart(block, seam=True), ev.TextDelta(block, text), ev.TextEnd(block))
+
+    def close(self) -> Iterator[Event]:
+        """End the open block, if there is one."""
+        if self._open is not None:
+            yield ev.TextEnd(self._open)
+        self._open = None
+
+
+class ToolEvents:
+    """The events of the segments of one message."""
+
+    def __init__(self, blocks: TextBlocks) -> None:
+        self._blocks = blocks
+        self._ids = CallIds()
+        self._started: set[str] = set()
+        self._provisional = ""
+        self._updates = False
+
+    def take(self, segment: Segment) -> Iterator[Event]:
+        """The events of ``segment``; its callouts, if it has any, are tool callouts."""
+        match segment:
+            case Text(seam=True):
+                yield from self._blocks.seam(segment.text)
+            case Text():
+                yield from self._blocks.text(segment.text)
+            case Problem():
+                yield ev.Diagnostic(segment.message, "The line was kept as text.", segment.line, segment.column)
+            case Opened():
+                yield from self._blocks.close()
+                yield from self._start(segment.header)
+            case Grew():
+                if not self._updates:
+                    yield ev.ToolInputDelta(self._provisional, segment.text)
+            case Closed():
+                yield from self._end(segment)
+
+    def _start(self, header: Header) -> Iterator[Event]:
+        given = header_id(header)
+        self._provisional = given or self._ids.fallback()
+        self._updates = given in self._started
+        if not self._updates:
+            name = header_name(header) or "tool"
+            yield ev.ToolInputStart(self._provisional, name, title=header.title, open=header.open)
+
+    def _end(self, closed: Closed) -> Iterator[Event]:
+        try:
+            callout = read_tool_callout(closed.header, closed.body, self._ids)
+        except BodyError as error:
+            yield from self._not_a_call(closed, error)
+            return
+        for problem in callout.problems:
+            yield ev.Diagnostic(problem, "The field was left out.", closed.line, 1)
+        if callout.id != self._provisional:
+            yield ev.ToolRetracted(self._provisional, callout.id)
+        yield from callout_events(callout, updates=callout.id in self._started)
+        self._started.add(callout.id)
+
+    def _not_a_call(self, closed: Closed, error: BodyError) -> Iterator[Event]:
+        line, column = closed.line + 1 + error.line, error.column + 3  # after the header, after "> "
+        yield ev.Diagnostic(f"a tool callout that cannot be read: {error.message}", "It was kept as text.", line, column)
+        if not self._updates:
+            yield ev.ToolRetracted(self._provisional)
+        yield from self._blocks.text(closed.source)
+
+
+def callout_events(callout: ToolCallout, updates: bool) -> Iterator[Event]:
+    """The events at the end of a callout. ``updates``: its call has begun with an earlier one."""
+    if callout.input is not MISSING or (callout.input_text is None and not _is_streaming(callout) and not updates):
+        given = {} if callout.input is MISSING or callout.input is None else callout.input
+        yield ev.ToolInputAvailable(callout.id, callout.name, given, **_about(callout))
+    elif callout.input_text is not None:
+        yield ev.ToolInputStart(callout.id, callout.name, **_about(callout))  # the text of the body was not the input's
+        yield ev.ToolInputDelta(callout.id, callout.input_text)
+    yield from _approval_events(callout)
+    yield from outcome_events(callout)
+
+
+def outcome_events(callout: ToolCallout) -> Iterator[Event]:
+    """How the call ended, if it did: an error beats an output, both beat what the state says."""
+    if callout.preliminary_output is not MISSING:
+        yield ev.ToolOutputAvailable(callout.id, callout.preliminary_output, preliminary=True)
+    if callout.error is not None or callout.state is State.OUTPUT_ERROR:
+        yield ev.ToolOutputError(callout.id, UNKNOWN_ERROR if callout.error is None else callout.error)
+    elif callout.output is not MISSING or callout.state is State.OUTPUT_AVAILABLE:
+        yield ev.ToolOutputAvailable(callout.id, None if callout.output is MISSING else callout.output)
+    elif callout.state is State.OUTPUT_DENIED:
+        yield ev.ToolOutputDenied(callout.id)
+    elif callout.state is State.INTERRUPTED:
+        yield ev.ToolInterrupted(callout.id)
+
+
+def _is_streaming(callout: ToolCallout) -> bool:
+    return callout.state is State.INPUT_STREAMING and callout.output is MISSING and callout.error is None
+
+
+def _approval_events(callout: ToolCallout) -> Iterator[Event]:
+    approval = callout.approval
+    if approval is None:
+        return
+    yield ev.ToolApprovalRequest(approval.id, callout.id, approval.is_automatic, approval.signature)
+    if approval.approved is not None:
+        yield ev.ToolApprovalResponse(approval.id, approval.approved, approval.reason)
+
+
+def _about(callout: ToolCallout) -> Object:
+    return {
+        "title": callout.title,
+        "open": callout.open,
+        "provider_executed": callout.provider_executed,
+        "provider_metadata": callout.provider_metadata,
+        "tool_metadata": callout.tool_metadata,
+        "dynamic": callout.dynamic,
+        "extra": callout.extra,
+    }

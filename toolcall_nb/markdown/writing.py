@@ -1,0 +1,208 @@
+"""A transcript to portable Markdown, which reads back equal (see `toolcall_nb.markdown.reading`).
+
+What can stand as plain Markdown does. Whether it can is not guessed: it is read back, and where the reader would see
+something else (an open fence that would swallow the next call, text that looks like a callout) the part is written
+as a callout with its text as a YAML string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from toolcall_nb import events as ev
+from toolcall_nb.events import MISSING, Object
+from toolcall_nb.markdown.callout import HeaderGrammar, quote_value
+from toolcall_nb.markdown.reading import KINDS, VERSION
+from toolcall_nb.markdown.scanner import Opened, Problem, Scanner, Text
+from toolcall_nb.markdown.tool_callout import FIELDS
+from toolcall_nb.markdown.yaml_text import yaml_lines
+from toolcall_nb.transcript import (
+    Approval,
+    ErrorPart,
+    Message,
+    Part,
+    ReasoningPart,
+    State,
+    TextPart,
+    ToolCall,
+    Transcript,
+    part_events,
+)
+
+__all__ = ["write_message_body", "write_transcript"]
+
+_HEADERS = HeaderGrammar(KINDS)
+_TEXT_KINDS: dict[type, str] = {TextPart: "text", ReasoningPart: "reasoning", ErrorPart: "stream-error"}
+_TYPED_FIELDS = {
+    "providerExecuted": bool,
+    "dynamic": bool,
+    "providerMetadata": dict,
+    "toolMetadata": dict,
+}
+
+
+def write_transcript(transcript: Transcript) -> str:
+    """The whole transcript; it ends with a line end unless it is empty."""
+    blocks: list[str] = []
+    implied = True  # the reader begins a message of the assistant by itself here
+    for number, message in enumerate(transcript.messages):
+        last = number == len(transcript.messages) - 1
+        written, implied = _message(message, implied, last)
+        blocks += written
+    text = "\n\n".join(blocks)
+    front = _front_matter(transcript.metadata, text)
+    return f"{front}{text}\n" if text or front else ""
+
+
+def write_message_body(message: Message) -> str:
+    """The parts of one message, without a mark of whose it is."""
+    return "\n\n".join(_parts(message.parts, last=True)) + "\n"
+
+
+def _front_matter(metadata: Object, text: str) -> str:
+    if not metadata and not text.startswith("---"):
+        return ""
+    plain = "toolcall_nb" not in metadata and list(metadata) != ["metadata"]
+    fields = {"toolcall_nb": VERSION, **(metadata if plain else {"metadata": metadata})}
+    end = "\n" if text else ""
+    return "".join(f"{line}\n" for line in ("---", *yaml_lines(fields), "---")) + end
+
+
+def _message(message: Message, implied: bool, last: bool) -> tuple[list[str], bool]:
+    """The blocks of a message; and whether the reader then begins a message of the assistant by itself."""
+    about = _about_message(message)
+    only = message.parts[0] if len(message.parts) == 1 else None
+    if message.role != "assistant" and isinstance(only, TextPart):
+        return [_quoted(message.role, only, about)], True
+    parts = _parts(message.parts, last)
+    if implied and message.role == "assistant" and not about and parts:
+        return parts, False
+    return [_callout(message.role, "as=yaml" if about else "", yaml_lines(about)), *parts], False
+
+
+def _about_message(message: Message) -> Object:
+    about: Object = {
+        "id": message.id,
+        "metadata": message.metadata or None,
+        "finishReason": message.finish_reason,
+        "aborted": message.aborted,
+    }
+    return {key: value for key, value in about.items() if value is not None}
+
+
+def _parts(parts: tuple[Part, ...], last: bool) -> list[str]:
+    written: list[str] = []
+    after_text = False  # two texts side by side would read as one
+    for number, part in enumerate(parts):
+        is_final = last and number == len(parts) - 1
+        plain = isinstance(part, TextPart) and not after_text and _stands_plain(part, first=not written, last=is_final)
+        written.append(part.text if plain and isinstance(part, TextPart) else _part(part))
+        after_text = plain
+    return written
+
+
+def _part(part: Part) -> str:
+    if isinstance(part, ToolCall):
+        return _tool(part)
+    if isinstance(part, (TextPart, ReasoningPart, ErrorPart)):
+        return _quoted(_TEXT_KINDS[type(part)], part, {})
+    fields = ev.to_dict(next(iter(part_events(part, ""))))
+    kind = fields.pop("type")
+    if kind.startswith("data-"):
+        kind, fields = "data", {"name": kind.removeprefix("data-"), **fields}
+    return _callout(kind, "", yaml_lines(fields))
+
+
+def _stands_plain(part: TextPart, first: bool, last: bool) -> bool:
+    """Whether the reader finds this very text where it stands as plain Markdown."""
+    text = part.text
+    if part.provider_metadata or not text.strip(" \t\r\n"):
+        return False
+    scanner = Scanner(KINDS)
+    before = "" if first else "> [!assistant]\n\n"
+    after = "" if last else "\n\n> [!assistant]"
+    segments = [*scanner.feed(before + text + after), *scanner.close()]
+    read = "".join(segment.text for segment in segments if isinstance(segment, Text) and not segment.seam)
+    opened = sum(isinstance(segment, Opened) for segment in segments)
+    clean = not any(isinstance(segment, Problem) for segment in segments)
+    return read == text and opened == (not first) + (not last) and clean and not (last and text.endswith("\r"))
+
+
+def _quoted(kind: str, part: TextPart | ReasoningPart | ErrorPart, about: Object) -> str:
+    """A callout that quotes a text, or where quoting would change it, one that holds it as a YAML string."""
+    metadata = None if isinstance(part, ErrorPart) else part.provider_metadata
+    lines = part.text.split("\n")
+    if part.text and not about and metadata is None and not any(map(_breaks_quote, lines)):
+        return _callout(kind, "", lines)
+    fields = {**about, "text": part.text, **({"providerMetadata": metadata} if metadata is not None else {})}
+    return _callout(kind, "as=yaml", yaml_lines(fields))
+
+
+def _breaks_quote(line: str) -> bool:
+    return "\r" in line or _HEADERS.starts(f"> {line}") is not None
+
+
+def _callout(kind: str, values: str, body: Iterable[str], after: str = "") -> str:
+    head = f"> [!{kind}{' ' if values else ''}{values}]{after}"
+    return "\n".join((head, *(f"> {line}" if line else ">" for line in body)))
+
+
+def _tool(call: ToolCall) -> str:
+    """A tool callout: name and id in the header where it can hold them, all else in the body."""
+    name, call_id = quote_value(call.name), quote_value(call.id)
+    fields: Object = {}
+    if name is None:
+        fields["toolName"], name = call.name, ""
+    if call_id is None:
+        fields["toolCallId"], call_id = call.id, ""
+    elif not name:
+        call_id = f"id={call_id}"
+    values = " ".join(value for value in (name, call_id) if value)
+    fold = {None: "", True: "+", False: "-"}[call.open]
+    title = _header_title(call.title)
+    fields.update(_tool_fields(call, title == "" and call.title is not None))
+    return _callout("tool", values, yaml_lines(fields), fold + title)
+
+
+def _header_title(title: str | None) -> str:
+    if title is None or not title.isprintable() or title != title.strip() or not title or len(title) > 500:
+        return ""
+    return f" {title}"
+
+
+def _tool_fields(call: ToolCall, with_title: bool) -> Iterator[tuple[str, object]]:
+    yield "state", call.state.value
+    if with_title:
+        yield "title", call.title
+    if call.input is MISSING:
+        yield "inputText", call.input_text
+    else:
+        yield "input", call.input
+    if call.approval is not None:
+        yield "approval", _approval_fields(call.approval)
+    if call.output is not MISSING:
+        yield ("output" if call.state is State.OUTPUT_AVAILABLE else "preliminaryOutput"), call.output
+    if call.error is not None:
+        yield "errorText", call.error
+    about = (call.provider_executed, call.dynamic, call.provider_metadata, call.tool_metadata)
+    yield from ((key, value) for key, value in zip(_TYPED_FIELDS, about, strict=True) if value is not None)
+    yield from _extra_fields(call.extra)
+
+
+def _extra_fields(extra: Object) -> Iterator[tuple[str, object]]:
+    """Unknown fields under their own names; under ``extra`` where a name means something in a callout."""
+    if FIELDS.isdisjoint(extra):
+        yield from extra.items()
+    else:
+        yield "extra", extra
+
+
+def _approval_fields(approval: Approval) -> Object:
+    fields: Object = {
+        "id": approval.id,
+        "approved": approval.approved,
+        "reason": approval.reason,
+        "isAutomatic": approval.is_automatic,
+        "signature": approval.signature,
+    }
+    return {key: value for key, value in fields.items() if value is not None}
