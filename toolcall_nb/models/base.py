@@ -1,0 +1,33 @@
+"""What a model is to the rest: something that streams one reply as events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from toolcall_nb.events import Event
+    from toolcall_nb.tools import Tool
+    from toolcall_nb.transcript import Message
+
+__all__ = ["Model", "model_name"]
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A source of replies.
+
+    `stream` gives the events of ONE reply: text and reasoning blocks, ``tool-input-*``, sources, files, and at
+    the end perhaps ``finish`` with the reason and, in its metadata, the ``usage``. It does not run tools. What
+    cannot be answered raises `toolcall_nb.errors.ModelError`. An optional attribute ``name`` is shown to people.
+    """
+
+    def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
+        """Answer the last message; the tools are those that may be called."""
+        ...
+
+
+def model_name(model: Model) -> str:
+    """The model's ``name``, or that of its class."""
+    name = getattr(model, "name", None)
+    return name if isinstance(name, str) and name else type(model).__name__
