@@ -1,10 +1,12 @@
 """Does a header line stand at the top level of its document? Answered from the text before it.
 
-At once where nothing before could hold the line; else by markdown-it-py's own block parser with the callout rule
-of `toolcall_nb.markdown.plugin`, so that no second grammar of Markdown's blocks exists.
+At once where nothing before could hold the line; else by markdown-it-py's own block parser, so that no second grammar
+of Markdown's blocks exists. Of what was parsed, only the last top-level block is kept: blocks before it are settled
+(CommonMark, section 3).
 
-Parsing again is paid from a budget that grows with the text, so that the cost stays linear for any text. Of what
-was parsed, only the last top-level block is kept: blocks before it are settled (CommonMark, section 3).
+The cost is linear for any text. A parse looks ahead as far as it had to look back, so that the next one is due only
+after as much text again; where that much is not there yet, it is paid from a budget that grows with the text, and
+without budget the answer has to wait.
 """
 
 from __future__ import annotations
@@ -16,13 +18,15 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 
-from toolcall_nb.markdown.callout import Header
-from toolcall_nb.markdown.plugin import callout_rule
+from toolcall_nb.markdown.callout import HeaderGrammar
 
-__all__ = ["NEWLINE", "BlockContext"]
+__all__ = ["NEWLINE", "SEAM", "BlockContext"]
 
 NEWLINE = re.compile(r"\r\n?|\n")
 """A line ending, as CommonMark and markdown-it-py have it."""
+
+SEAM = re.compile(r"(?:\r\n?|\n){1,2}\Z")
+"""The line ends that may part a text from a callout after it."""
 
 _MARKER = r"(?:[-+*]|\d{1,9}[.)])"
 _FENCE_OR_HTML = re.compile(rf"^[ \t>]*(?:{_MARKER}[ \t][ \t>]*)*(?:```|~~~|<)", re.MULTILINE)
@@ -37,9 +41,7 @@ class BlockContext:
 
     def __init__(self, kinds: tuple[str, ...]) -> None:
         self._kinds = kinds
-        self._pieces: list[str] = []
-        self._size = 0
-        self._may_hold = False  # what is kept may hold a header: only a parse can tell
+        self.reset()
         self._budget = _FREE
 
     def extend(self, text: str) -> None:
@@ -50,45 +52,82 @@ class BlockContext:
 
     def reset(self) -> None:
         """The text that follows begins a block of its own."""
-        self._pieces, self._size, self._may_hold = [], 0, False
+        self._pieces: list[str] = []
+        self._size = 0
+        self._may_hold = False  # what is kept may hold a header: only a parse can tell
+        self._header_next = False  # the header after what is kept is known to stand alone
 
-    def stands_alone(self, before: str, line: str, final: bool) -> bool | None:
-        """Whether ``line``, after ``before``, begins a top-level block. None: not affordable before more text came.
+    def examine(self, buffer: str, start: int, found: int, final: bool) -> int | None:
+        """How much after ``found``, where a header line begins, is text: 0 says that the header stands alone.
 
-        Where the answer is not None, ``before`` has become part of the context.
+        Only line ends part ``start`` from ``found``. Where more than 0 is returned, ``buffer`` from ``start`` that
+        far has become part of the context, and stops before line ends. None: not affordable before more text came.
         """
+        before = buffer[start:found]
+        if self._header_next:
+            return 0
         if not self._may_hold:
-            self.extend(before)
-            if not _may_hold_header(self._join(), line):
-                return True
-            self._may_hold, before = True, ""
-        cost = self._size + len(before) + len(line)
-        if cost > self._budget + _PER_CHARACTER * len(before) and not final:
+            if not _may_hold_header(self._join() + NEWLINE.sub("\n", before), buffer[found]):
+                return 0
+            self._may_hold = True
+        window = self._window(buffer, found)
+        cost = self._size + len(before) + len(window)
+        if cost > self._budget and len(window) < self._size and not final:
             return None
-        self.extend(before)
         self._budget -= cost
-        return self._parse(line)
+        return self._parse(before, window)
+
+    def _window(self, buffer: str, found: int) -> str:
+        """Whole lines from ``found`` on: one, and as many as the context is long."""
+        line = NEWLINE.search(buffer, found)
+        if line is None:
+            return buffer[found:]
+        limit = min(len(buffer), found + self._size)
+        last = max(buffer.rfind("\n", line.end(), limit), buffer.rfind("\r", line.end(), limit)) + 1
+        return buffer[found : max(line.end(), last)]
 
     def _join(self) -> str:
         text = NEWLINE.sub("\n", "".join(self._pieces))
         self._pieces = [text]
         return text
 
-    def _parse(self, line: str) -> bool:
-        context = self._join()
-        indent = " " * (len(line) - len(line.lstrip(" ")))
-        block = _last_block(self._kinds, f"{context}{indent}> [!{self._kinds[0]}]")
-        if block is None or block.type == "callout":
-            return True
-        start = block.map[0] if block.map else 0
-        kept = "\n".join(context.split("\n")[start:])
-        self._pieces, self._size = [kept], len(kept)
-        return False
+    def _parse(self, before: str, window: str) -> int:
+        context = self._join() + NEWLINE.sub("\n", before)
+        lines = context.count("\n")
+        tokens = _blocks(self._kinds, context + NEWLINE.sub("\n", window), lines)
+        first = next((token for token in tokens if token.type == "header"), None)
+        if first is not None and first.map is not None:
+            end = _line_offset(window, first.map[0] - lines)
+            if end == 0:
+                return 0
+            self._header_next = True
+        else:
+            end = len(window)
+            last = next((token for token in reversed(tokens) if token.nesting >= 0), None)
+            context = _from_line(context, last.map[0] if last and last.map else 0)
+        seam = SEAM.search(window, 0, end)
+        end = seam.start() if seam else end
+        self._pieces, self._size = [context, window[:end]], len(context) + end
+        self._budget += _PER_CHARACTER * (len(before) + end)
+        return end
 
 
-def _may_hold_header(context: str, line: str) -> bool:
-    """Whether the context could hold the header: a fence, an HTML block, a list or a quote may be open."""
-    if _FENCE_OR_HTML.search(context) or (line.startswith(" ") and _LIST_ITEM.search(context)):
+def _line_offset(text: str, line: int) -> int:
+    """Where the line number ``line``, from 0, begins."""
+    position = 0
+    for _ in range(line):
+        ending = NEWLINE.search(text, position)
+        position = ending.end() if ending else len(text)
+    return position
+
+
+def _from_line(text: str, line: int) -> str:
+    return "\n".join(text.split("\n")[line:]) if line else text
+
+
+def _may_hold_header(context: str, begins: str) -> bool:
+    """Whether the context could hold a header that ``begins`` with that character: a fence, an HTML block, a list or a quote may be open."""
+    if _FENCE_OR_HTML.search(context) or (begins == " " and _LIST_ITEM.search(context)):
         return True
     end = len(context)
     while end > 0:  # the lines up to the last blank one: a quote goes on through them
@@ -101,20 +140,32 @@ def _may_hold_header(context: str, line: str) -> bool:
     return False
 
 
-def _last_block(kinds: tuple[str, ...], text: str) -> Token | None:
-    """The token that opens the last top-level block of ``text``."""
+def _blocks(kinds: tuple[str, ...], text: str, settled: int) -> list[Token]:
+    """The top-level block tokens of ``text``.
+
+    After the first ``settled`` lines, one that begins as a header, whether readable or not, is a ``header``.
+    """
     tokens: list[Token] = []
     parser = _parser(kinds)
-    parser.block.parse(text.replace("\0", "\ufffd"), parser, {}, tokens)
-    return next((token for token in reversed(tokens) if token.level == 0 and token.nesting >= 0), None)
+    parser.block.parse(text.replace("\0", "\ufffd"), parser, {"settled": settled}, tokens)
+    return [token for token in tokens if token.level == 0]
 
 
 @lru_cache
 def _parser(kinds: tuple[str, ...]) -> MarkdownIt:
     parser = MarkdownIt("commonmark")
-    callout_rule(parser, kinds, _emit)
+    grammar = HeaderGrammar(kinds)
+
+    def rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        if state.level or state.blkIndent or start < state.env["settled"]:
+            return False
+        if grammar.starts(state.src[state.bMarks[start] : state.eMarks[start]]) is None:
+            return False
+        if not silent:
+            state.line = start + 1
+            state.push("header", "", 0).map = [start, start + 1]
+        return True
+
+    alternatives = ["paragraph", "reference", "blockquote", "list"]
+    parser.block.ruler.before("table", "callout_header", rule, {"alt": alternatives})
     return parser
-
-
-def _emit(state: StateBlock, header: Header, body: str, start: int) -> None:
-    state.push("callout", "", 0).map = [start, state.line]

@@ -9,8 +9,7 @@
 A callout becomes one ``tool_callout`` token; ``token.meta["callout"]`` is its `ToolCallout`, ``token.content`` its
 body. A callout whose body cannot be read is an ordinary blockquote of its own lines.
 
-The rule itself knows nothing of tools: with `callout_rule` the stream scanner asks markdown-it-py whether a header
-stands at the top level, so that there is one grammar of Markdown's blocks and it is markdown-it-py's.
+Lines are read by `toolcall_nb.markdown.callout` and bodies by `toolcall_nb.markdown.tool_callout`, as in a stream.
 """
 
 from __future__ import annotations

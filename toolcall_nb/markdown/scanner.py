@@ -12,13 +12,12 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from toolcall_nb.markdown.block_context import NEWLINE, BlockContext
+from toolcall_nb.markdown.block_context import NEWLINE, SEAM, BlockContext
 from toolcall_nb.markdown.callout import MAX_HEADER, Header, HeaderGrammar, body_line
 
 __all__ = ["Closed", "Grew", "Opened", "Problem", "Scanner", "Segment", "Text"]
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n?|\n)?")
-_SEAM = re.compile(r"(?:\r\n?|\n){1,2}\Z")
 
 
 class Text(Struct, frozen=True):
@@ -147,22 +146,26 @@ class Scanner:
         if not ending and not final and len(line) <= MAX_HEADER:
             return start
         before = self._buffer[start:found]
-        alone = self._context.stands_alone(before, line, final)
-        if alone is None:
+        passed = self._context.examine(self._buffer, start, found, final)
+        if passed is None:
             return start
-        source = self._buffer[found:end]
+        if passed:
+            self._emit(before + self._buffer[found : found + passed])
+            return found + passed
         header = self._grammar.read(line)
-        if alone and header is not None:
-            self._emit(before, seam=True)
-            self._open(header, source)
-            return end
-        if alone:
-            at = self._line + len(NEWLINE.findall(before))
-            column = len(line) - len(line.lstrip()) + 1
-            self._out.append(Problem("a callout's first line that cannot be read", at, column))
-        self._emit(before + source)
-        self._context.extend(source)
+        if header is None:
+            return self._unreadable_header(before, found, line)
+        self._emit(before, seam=True)
+        self._open(header, self._buffer[found:end])
         return end
+
+    def _unreadable_header(self, before: str, found: int, line: str) -> int:
+        at = self._line + len(NEWLINE.findall(before))
+        column = len(line) - len(line.lstrip()) + 1
+        self._out.append(Problem("a callout's first line that cannot be read", at, column))
+        self._context.reset()
+        self._pass_by(before + line)
+        return found + len(line)
 
     def _find_header(self, start: int) -> int | None:
         if self._buffer.find("[!", start) < 0:
@@ -183,7 +186,7 @@ class Scanner:
 
     def _seam_start(self, start: int, end: int) -> int:
         """Where the line ends before ``end`` begin that would part text from a callout: two at most."""
-        seam = _SEAM.search(self._buffer, max(start, end - 4), end)
+        seam = SEAM.search(self._buffer, max(start, end - 4), end)
         return seam.start() if seam else end
 
     def _pass_by(self, text: str) -> None:
