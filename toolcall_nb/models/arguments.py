@@ -160,9 +160,9 @@ class _Maker:
         for candidate in self._texts(schema, name):
             if isinstance(candidate, str) and (fitted := _fitted(candidate, schema)) is not None:
                 return fitted
-        return "x" * max(1, schema.get("minLength", 0))
+        return "x" * max(1, int(schema.get("minLength", 0)))
 
-    def _texts(self, schema: Object, name: str) -> Iterable[Any]:
+    def _texts(self, schema: Object, name: str) -> Iterable[Json]:
         if self._subject is not None and "format" not in schema:
             subject, self._subject = self._subject, None
             self._take(subject)

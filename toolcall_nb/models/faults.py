@@ -1,6 +1,6 @@
 """Faults of a model's stream, on purpose: for tests of whatever reads it.
 
-    model = with_faults("mock", faults.cut(1), faults.duplicate_id())
+    model = with_faults(MockModel(), faults.cut(1), faults.duplicate_id())
     Chat(model).send("…")
 
 Each fault is a small frozen value; several are applied in order, the first nearest to the model. Those on ids

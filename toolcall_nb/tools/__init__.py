@@ -11,8 +11,9 @@
 
 from __future__ import annotations
 
+from toolcall_nb.tools.calling import Decision, answer_call
 from toolcall_nb.tools.collection import Registry, registry, tool
 from toolcall_nb.tools.definition import Tool, as_tool
 from toolcall_nb.tools.running import Outcome
 
-__all__ = ["Outcome", "Registry", "Tool", "as_tool", "registry", "tool"]
+__all__ = ["Decision", "Outcome", "Registry", "Tool", "answer_call", "as_tool", "registry", "tool"]

@@ -1,0 +1,378 @@
+"""The chat: the only loop from the model to events, to tools, and back to the model.
+
+A turn is one prompt and all that it leads to. Each step of it is one request: the model's events pass through
+`Reply`, which gives every call an id of its own and finds the calls in text; then the calls run, each at most
+once, in order of appearance; their results are the next request's. However a turn ends (well, by an error, a
+limit, a stop, an interrupt, or because nobody reads on), the transcript is one that the next turn can send.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import time
+import weakref
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import Any, Literal, TypeAlias
+
+from msgspec.structs import replace
+
+from toolcall_nb import dialects, models
+from toolcall_nb import events as ev
+from toolcall_nb import tools as tooling
+from toolcall_nb.errors import ModelError, UsageError
+from toolcall_nb.events import Event
+from toolcall_nb.models import Model, model_name
+from toolcall_nb.models.reply import Reply
+from toolcall_nb.reducer import TranscriptBuilder
+from toolcall_nb.tools import Decision, Outcome, Registry, Tool, answer_call, as_tool
+from toolcall_nb.transcript import Message, State, TextPart, ToolCall, Transcript
+
+__all__ = ["Approve", "Chat", "Decision"]
+
+Approve: TypeAlias = Literal["auto", "ask", "never"]
+Tools: TypeAlias = Registry | Iterable[Tool | Callable[..., Any] | str]
+
+NEVER = "Tool calls are switched off for this chat."
+
+
+class Chat:
+    """A conversation with a model that may call tools.
+
+    ``tools`` is a registry, or tools, functions and names; None means the session's registry, as it is at each
+    turn. ``approve`` says who is asked before a call runs: nobody (``auto``), the ``approver`` (``ask``), or
+    nobody because none may run (``never``). ``speed`` is for the mock: 1 as usual, None without waits.
+    """
+
+    def __init__(
+        self,
+        model: str | Model = "mock",
+        *,
+        tools: Tools | None = None,
+        system: str | None = None,
+        max_steps: int = 10,
+        dialect: str = "native",
+        approve: Approve = "auto",
+        approver: Callable[[ToolCall], Decision] | None = None,
+        thread: str = "main",
+        speed: float | None = 1.0,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.dialect, self.speed, self.max_steps = dialect, speed, max_steps
+        self.system, self.thread = system, thread
+        self.approve: Approve = "ask" if approver is not None and approve == "auto" else approve
+        self.approver = approver
+        self.model = model
+        self.tools = tools
+        self.timings: dict[str, float] = {}
+        self.outcomes: dict[str, Outcome] = {}
+        self.usage: dict[str, float] = {}
+        self.last_error: BaseException | None = None
+        self._clock = clock
+        self._builder = TranscriptBuilder()
+        self._stopping = threading.Event()
+        self._turn: _Turn | None = None
+        self._check()
+
+    def __repr__(self) -> str:
+        return f"<Chat {self.thread!r} with {self.model_name}: {len(self.transcript.messages)} messages>"
+
+    # What is set
+
+    @property
+    def model(self) -> Model:
+        """The model; a name that is set here becomes the model of that name."""
+        return models.model(self._model, dialect=self.dialect, speed=self.speed)
+
+    @model.setter
+    def model(self, name_or_object: str | Model) -> None:
+        models.model(name_or_object, dialect=self.dialect, speed=self.speed)  # raises for what is none
+        self._model = name_or_object
+
+    @property
+    def model_name(self) -> str:
+        """How the model is called: the name that was set, or the object's own."""
+        return self._model if isinstance(self._model, str) else model_name(self._model)
+
+    @property
+    def tools(self) -> Registry:
+        """The tools that the model may call."""
+        return tooling.registry if self._tools is None else self._tools
+
+    @tools.setter
+    def tools(self, tools: Tools | None) -> None:
+        named = None if tools is None or isinstance(tools, Registry) else [*map(_tool_of, tools)]
+        self._tools = tools if tools is None or isinstance(tools, Registry) else Registry(named or ())
+
+    # What was said
+
+    @property
+    def transcript(self) -> Transcript:
+        """All that was said so far, also in the middle of a turn."""
+        return self._builder.transcript
+
+    @property
+    def calls(self) -> dict[str, ToolCall]:
+        """The tool calls by id, in order."""
+        return self.transcript.calls
+
+    def send(self, prompt: str) -> Message:
+        """One whole turn; the message that answers."""
+        for _ in self.stream(prompt):
+            pass
+        return self.transcript.messages[-1]
+
+    def stream(self, prompt: str) -> Generator[Event, None, None]:
+        """The events of one whole turn, live, from the user's ``start`` to the assistant's ``finish`` or ``abort``.
+
+        Raises `UsageError` at once where the chat cannot begin one. A model's and a tool's errors are events.
+        """
+        if not isinstance(prompt, str):
+            raise UsageError(f"A prompt is text, but got {prompt!r:.100}.")
+        self._check()
+        self._free()
+        self._stopping.clear()
+        turn = _Turn()
+        events = self._drive(turn, prompt)
+        turn.events = weakref.ref(events)
+        self._turn = turn
+        return events
+
+    def stop(self) -> None:
+        """End the turn that is running, at its next event; from any thread. Without one, nothing happens."""
+        self._stopping.set()
+
+    def reset(self) -> None:
+        """Forget all that was said; what is set stays."""
+        self.load(Transcript())
+
+    def load(self, transcript: Transcript) -> None:
+        """Go on from this transcript. Calls that it holds open are taken as interrupted."""
+        self._free()
+        messages = tuple(map(_settled, transcript.messages))
+        self._builder = TranscriptBuilder(replace(transcript, messages=messages))
+        self.timings, self.outcomes, self.usage, self.last_error = {}, {}, {}, None
+
+    def _check(self) -> None:
+        if self.dialect != "native":
+            dialects.detector(self.dialect)  # raises for a name that is none
+        if self.max_steps < 1:
+            raise UsageError(f"max_steps is at least 1, but is {self.max_steps!r}.")
+        if self.approve not in ("auto", "ask", "never"):
+            raise UsageError(f"approve is 'auto', 'ask' or 'never', but is {self.approve!r}.")
+        if self.approve == "ask" and self.approver is None:
+            raise UsageError("approve='ask' needs someone to ask. Give Chat(approver=…), or use 'auto' or 'never'.")
+
+    def _free(self) -> None:
+        """End a turn that nobody reads on; refuse where somebody does."""
+        turn = self._turn
+        events = turn.events() if turn is not None else None
+        if turn is None or events is None:
+            return
+        elsewhere = turn.thread is not None and turn.thread is not threading.current_thread()
+        state = inspect.getgeneratorstate(events)
+        if state == inspect.GEN_RUNNING or (
+            state == inspect.GEN_SUSPENDED and elsewhere and turn.thread is not None and turn.thread.is_alive()
+        ):
+            raise UsageError("The chat is still answering. Wait for it, or end it with chat.stop().")
+        events.close()
+
+    # The turn
+
+    def _drive(self, turn: _Turn, prompt: str) -> Generator[Event, None, None]:
+        """Hand out each event once it is in the transcript; close the transcript whatever happens."""
+        turn.thread = threading.current_thread()
+        prologue = list(self._prologue(prompt))
+        for event in prologue:
+            self._builder.apply(event)
+        reason = None
+        try:
+            yield from prologue
+            for event in self._answer(turn):
+                turn.note(event)
+                self._builder.apply(event)
+                yield event
+                if self._stopping.is_set() and not turn.ended:
+                    reason = "stopped"
+                    break
+        except KeyboardInterrupt:
+            reason = "interrupted"
+        except BaseException:  # nobody reads on (GeneratorExit), or a fault of ours: the transcript is closed first
+            self._apply_all(turn.closing("stopped") if turn.began else ())
+            raise
+        if reason is not None:
+            closing = turn.closing(reason)
+            self._apply_all(closing)
+            yield from closing
+
+    def _apply_all(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._builder.apply(event)
+
+    def _prologue(self, prompt: str) -> Iterator[Event]:
+        """What is said before the answer: the system prompt where it is new, and the prompt."""
+        said = [message.text for message in self.transcript.messages if message.role == "system"]
+        if self.system and (not said or said[-1] != self.system):
+            yield from _message("system", self.system)
+        yield from _message("user", prompt)
+
+    def _answer(self, turn: _Turn) -> Iterator[Event]:
+        yield ev.Start()
+        reason: str | None = "other"
+        for _ in range(self.max_steps):
+            yield ev.StartStep()
+            reply = turn.reply = Reply(self.dialect, set(self.calls))
+            yield from self._reply(reply)
+            if reply.abort is not None:
+                yield reply.abort
+                return
+            turn.add(reply.finish, self.usage)
+            answered = yield from self._run_calls(reply)
+            yield ev.FinishStep()
+            if not answered:
+                reason = "error" if reply.failed else reply.finish.finish_reason or "stop"
+                break
+        else:
+            yield ev.Error(
+                f"The model still calls tools after {self.max_steps} steps, which is the limit. "
+                "Raise max_steps (--max-steps) to let it go on."
+            )
+        yield ev.Finish(finish_reason=reason, message_metadata=turn.metadata or None)
+
+    def _reply(self, reply: Reply) -> Iterator[Event]:
+        """One request to the model. What it raises becomes an error in the transcript."""
+        stream: Any = None
+        try:
+            stream = self.model.stream(self._request(), tuple(self.tools.values()))
+            for event in stream:
+                yield from reply.take(event)
+                if reply.abort is not None:
+                    break
+        except Exception as error:  # a model may raise anything: the network, the provider's package, a bug
+            self.last_error = error
+            yield from reply.close()
+            yield ev.Error(self._sentence(error))
+            reply.failed = True
+        finally:
+            if hasattr(stream, "close"):
+                stream.close()
+        yield from reply.close()
+
+    def _request(self) -> Sequence[Message]:
+        """What the model is sent: the transcript, with the dialect's instructions in the system prompt."""
+        messages = list(self.transcript.messages)
+        if messages and messages[-1].role == "assistant" and not messages[-1].parts:
+            del messages[-1]
+        if self.dialect != "native" and self.tools:
+            tools: Any = tuple(self.tools.values())  # frozen, where the protocol's attributes are not
+            part = TextPart(dialects.instructions(self.dialect, tools))
+            place = next((n for n, message in enumerate(messages) if message.role == "system"), None)
+            if place is None:
+                messages.insert(0, Message("system", (part,)))
+            else:
+                messages[place] = replace(messages[place], parts=(*messages[place].parts, part))
+        return messages
+
+    def _sentence(self, error: Exception) -> str:
+        text = " ".join(str(error).split())[:500]
+        if isinstance(error, ModelError) and text:
+            return text
+        return f"The model {self.model_name!r} failed: {type(error).__name__}" + (f": {text}" if text else ".")
+
+    # The calls
+
+    def _run_calls(self, reply: Reply) -> Generator[Event, None, bool]:
+        """Run what can be run, in order, and end what cannot; whether the model has results to answer."""
+        answered = False
+        for call_id in tuple(reply.calls):
+            call = self.calls.get(call_id)
+            if call is None:
+                continue
+            if reply.failed:
+                if not call.is_final:
+                    yield ev.ToolInterrupted(call_id)
+            elif call.is_final:
+                answered = answered or reply.calls[call_id].wrong
+            else:
+                answered = True
+                ask = None if self.approve == "auto" else self._ask
+                yield from answer_call(call, self.tools, self._run, ask, is_automatic=self.approve == "never")
+        return answered
+
+    def _ask(self, call: ToolCall) -> Decision:
+        if self.approve == "never" or self.approver is None:
+            return Decision(False, NEVER)
+        try:
+            return self.approver(call)
+        except Exception as error:  # an answer that did not come is no permission
+            self.last_error = error
+            return Decision(False, f"No answer could be had: {type(error).__name__}: {error}")
+
+    def _run(self, tool: Tool, call: ToolCall) -> Outcome:
+        started = self._clock()
+        outcome = tool.run({} if call.input is None else call.input)
+        self.timings[call.id] = self._clock() - started
+        self.outcomes[call.id] = outcome
+        return outcome
+
+
+class _Turn:
+    """Where a turn stands."""
+
+    def __init__(self) -> None:
+        self.events: Callable[[], Generator[Event, None, None] | None] = lambda: None
+        self.thread: threading.Thread | None = None
+        self.reply: Reply | None = None
+        self.began = False
+        self.ended = False
+        self.metadata: dict[str, Any] = {}
+
+    def note(self, event: Event) -> None:
+        self.began = True
+        self.ended = isinstance(event, ev.Finish | ev.Abort)
+
+    def closing(self, reason: str) -> list[Event]:
+        """What ends the turn here: nothing where it has ended."""
+        if self.ended:
+            return []
+        held = self.reply.close() if self.reply is not None else []
+        self.ended = True
+        return [*([] if self.began else [ev.Start()]), *held, ev.Abort(reason=reason)]
+
+    def add(self, finish: ev.Finish, usage: dict[str, float]) -> None:
+        """Take in what a reply reports; counts add up over the turn, and in ``usage`` over the chat."""
+        metadata = finish.message_metadata
+        if not isinstance(metadata, dict):
+            return
+        reported = metadata.get("usage")
+        if isinstance(reported, dict):
+            total = {key: value for key, value in self.metadata.get("usage", {}).items()}
+            for counts in (total, usage):
+                for key, value in reported.items():
+                    if isinstance(value, int | float) and not isinstance(value, bool):
+                        counts[key] = counts.get(key, 0) + value
+            metadata = {**metadata, "usage": total}
+        self.metadata = {**self.metadata, **metadata}
+
+
+def _tool_of(thing: Tool | Callable[..., Any] | str) -> Tool:
+    return tooling.registry.restrict([thing])[thing] if isinstance(thing, str) else as_tool(thing)
+
+
+def _message(role: str, text: str) -> Iterator[Event]:
+    yield ev.Start(role=role)
+    yield ev.TextStart("text-1")
+    yield ev.TextDelta("text-1", text)
+    yield ev.TextEnd("text-1")
+    yield ev.Finish(finish_reason="stop")
+
+
+def _settled(message: Message) -> Message:
+    """The message with its open calls interrupted."""
+    if all(call.is_final for call in message.calls):
+        return message
+    parts = (
+        replace(part, state=State.INTERRUPTED) if isinstance(part, ToolCall) and not part.is_final else part
+        for part in message.parts
+    )
+    return replace(message, parts=tuple(parts))
