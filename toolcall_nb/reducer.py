@@ -279,7 +279,7 @@ class TranscriptBuilder:
 
     def _new_text(self, block: str, reasoning: bool, event: Any) -> _Slot:
         slot = self._message().add()
-        slot.block, slot.reasoning, slot.metadata = block, reasoning, event.provider_metadata
+        slot.block, slot.reasoning, slot.metadata = block, reasoning, event.provider_metadata or None
         return slot
 
     def _text_delta(self, event: ev.TextDelta | ev.ReasoningDelta) -> Touched | None:
@@ -321,13 +321,14 @@ class TranscriptBuilder:
 
     def _tool_begin(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> Touched | None:
         message = self._message()
-        slot = message.call_slot(event.tool_call_id)
+        call_id = _call_id(event.tool_call_id)
+        slot = message.call_slot(call_id)
         state = self._next_state(slot.call if slot else None, event)
         if state is None:
             return None
         if slot is None:
             slot = message.add()
-            slot.call = ToolCall(id=event.tool_call_id, name=event.tool_name)
+            slot.call = ToolCall(id=call_id, name="tool")
             slot.seam, message.seam = message.seam, ""
         assert slot.call is not None
         changes: Object = {name: value for name in _ABOUT if (value := getattr(event, name, None)) is not None}
@@ -338,11 +339,11 @@ class TranscriptBuilder:
         if changes or slot.call.state is State.INPUT_STREAMING:
             slot.chunks = []
         extra = {**slot.call.extra, **well_formed_json(event.extra)}
-        name = event.tool_name or slot.call.name
+        name = event.tool_name if event.tool_name.strip() else slot.call.name
         return self._set_call(slot, replace(slot.call, state=state, name=name, extra=extra, **changes))
 
     def _tool_delta(self, event: ev.ToolInputDelta) -> Touched | None:
-        slot = self._message().call_slot(event.tool_call_id)
+        slot = self._message().call_slot(_call_id(event.tool_call_id))
         state = self._next_state(slot.call if slot else None, event)
         if slot is None or slot.call is None or state is None:
             return None
@@ -357,7 +358,7 @@ class TranscriptBuilder:
         | ev.ToolOutputDenied
         | ev.ToolInterrupted,
     ) -> Touched | None:
-        return self._step(lambda call: call.id == event.tool_call_id, event)
+        return self._step(lambda call: call.id == _call_id(event.tool_call_id), event)
 
     def _approval_response(self, event: ev.ToolApprovalResponse) -> Touched | None:
         return self._step(lambda call: call.approval is not None and call.approval.id == event.approval_id, event)
@@ -403,11 +404,11 @@ class TranscriptBuilder:
     def _retract(self, event: ev.ToolRetracted) -> Touched | None:
         """Take a call back that was none, or give it the id that it turned out to have."""
         message = self._message()
-        slot = message.call_slot(event.tool_call_id)
+        slot = message.call_slot(_call_id(event.tool_call_id))
         if slot is None or slot.call is None or slot.call.is_final:
             return None
-        if event.successor is not None and message.call_slot(event.successor) is None:
-            return self._set_call(slot, replace(slot.call, id=event.successor))
+        if event.successor is not None and message.call_slot(_call_id(event.successor)) is None:
+            return self._set_call(slot, replace(slot.call, id=_call_id(event.successor)))
         place = message.slots.index(slot)
         before = message.slots[place - 1] if place else None
         del message.slots[place]
@@ -415,6 +416,11 @@ class TranscriptBuilder:
             before.chunks.append(slot.seam)
             before.frozen, before.continues = None, True
         return Touched(self._here(), slot.key, removed=True)
+
+
+def _call_id(given: str) -> str:
+    """A blank id names a call too: one that no text form could hold, so it gets a name."""
+    return given if given.strip() else "tool-call"
 
 
 def _stepped(call: ToolCall, event: Any, state: State) -> ToolCall:

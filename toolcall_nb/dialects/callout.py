@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcall_nb import events as ev
 from toolcall_nb.events import MISSING, Event, Object
-from toolcall_nb.markdown.scanner import Closed, Scanner, Text
+from toolcall_nb.markdown.scanner import Closed, Scanner, Text, scan
 from toolcall_nb.markdown.tool_callout import SEED_FIELDS, CallIds, ToolCallout, read_tool_callout
 from toolcall_nb.markdown.tool_events import UNKNOWN_ERROR, TextBlocks, ToolEvents
 from toolcall_nb.markdown.writing import write_message_body
@@ -80,8 +80,7 @@ def create_stream_chunks(markdown: str) -> list[Object]:
     chunks: list[Object] = [{"type": "text-start", "id": "text-1"}]
     ids = CallIds()
     pending = ""  # the text since the last call
-    scanner = Scanner()
-    for segment in [*scanner.feed(text), *scanner.close()]:
+    for segment in scan(text):
         if isinstance(segment, Text):
             pending += segment.text
         elif isinstance(segment, Closed):

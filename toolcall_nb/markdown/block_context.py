@@ -93,7 +93,7 @@ class BlockContext:
 
     def _parse(self, before: str, window: str) -> int:
         context = self._join() + NEWLINE.sub("\n", before)
-        lines = context.count("\n")
+        lines, keep_from = context.count("\n"), 0
         tokens = _blocks(self._kinds, context + NEWLINE.sub("\n", window), lines)
         first = next((token for token in tokens if token.type == "header"), None)
         if first is not None and first.map is not None:
@@ -104,10 +104,11 @@ class BlockContext:
         else:
             end = len(window)
             last = next((token for token in reversed(tokens) if token.nesting >= 0), None)
-            context = _from_line(context, last.map[0] if last and last.map else 0)
+            keep_from = last.map[0] if last and last.map else 0
         seam = SEAM.search(window, 0, end)
         end = seam.start() if seam else end
-        self._pieces, self._size = [context, window[:end]], len(context) + end
+        kept = _from_line(context + NEWLINE.sub("\n", window[:end]), keep_from)
+        self._pieces, self._size = [kept], len(kept)
         self._budget += _PER_CHARACTER * (len(before) + end)
         return end
 

@@ -30,7 +30,7 @@ from typing import Any
 from toolcall_nb import events as ev
 from toolcall_nb.errors import WireError
 from toolcall_nb.events import Event, Object
-from toolcall_nb.markdown.scanner import Closed, Grew, Opened, Scanner, Segment, Text
+from toolcall_nb.markdown.scanner import Closed, Grew, Opened, Segment, Text, scan
 from toolcall_nb.markdown.tool_events import TextBlocks, ToolEvents
 from toolcall_nb.markdown.yaml_body import BodyError, load_body
 from toolcall_nb.reducer import TranscriptBuilder
@@ -45,7 +45,7 @@ TEXT_KINDS = ("text", "reasoning", "stream-error")
 CHUNK_KINDS = ("source-url", "source-document", "file", "reasoning-file", "data", "custom")
 KINDS = ("tool", *MESSAGE_KINDS, *TEXT_KINDS, *CHUNK_KINDS)
 
-_FRONT_MATTER = re.compile(r"---[ \t]*\n(?:(.*?)\n)??---[ \t]*(?:\n|\Z)\n?", re.DOTALL)
+_FRONT_MATTER = re.compile(r"---[ \t]*\n((?:[^\n]*\n)*?)---[ \t]*(?:\n|\Z)\n?")
 _FINAL_LINE_END = re.compile(r"(?:\r\n?|\n)\Z")
 
 
@@ -76,7 +76,7 @@ def _split_front_matter(text: str) -> tuple[Object, str, int]:
     if found is None:
         return {}, text, 0
     try:
-        fields = load_body(found[1] or "").fields
+        fields = load_body(found[1]).fields
     except BodyError:
         return {}, text, 0
     if fields.pop("toolcall_nb", None) != VERSION:
@@ -103,8 +103,7 @@ class _Reader:
 
     def read(self, text: str, skipped_lines: int) -> Iterator[Event]:
         """The events of the whole document; line numbers count from the document's first line."""
-        scanner = Scanner(KINDS)
-        for segment in (*scanner.feed(text), *scanner.close()):
+        for segment in scan(text, KINDS):
             for event in self._take(segment):
                 yield _moved(event, skipped_lines)
         yield from self._finish()

@@ -15,7 +15,7 @@ from msgspec import Struct
 from toolcall_nb.markdown.block_context import NEWLINE, SEAM, BlockContext
 from toolcall_nb.markdown.callout import MAX_HEADER, Header, HeaderGrammar, body_line
 
-__all__ = ["Closed", "Grew", "Opened", "Problem", "Scanner", "Segment", "Text"]
+__all__ = ["Closed", "Grew", "Opened", "Problem", "Scanner", "Segment", "Text", "scan"]
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n?|\n)?")
 
@@ -257,3 +257,16 @@ class Scanner:
         self._callout = None
         self._after_callout = True
         self._context.reset()
+
+
+def scan(text: str, kinds: Collection[str] = ("tool",)) -> list[Segment]:
+    """The segments of a whole text: of texts that follow one another, one."""
+    scanner = Scanner(kinds)
+    segments: list[Segment] = []
+    for segment in (*scanner.feed(text), *scanner.close()):
+        last = segments[-1] if segments else None
+        if isinstance(segment, Text) and isinstance(last, Text) and segment.seam == last.seam:
+            segments[-1] = Text(last.text + segment.text, last.seam)
+        else:
+            segments.append(segment)
+    return segments

@@ -181,8 +181,9 @@ def _approval(call_id: str, state: State | None, value: Any) -> Approval | None:
         if not asked:
             return None
         return Approval(id=f"{call_id}-approval", approved=True if state is State.APPROVAL_RESPONDED else None)
+    given = value.get("id")
     return Approval(
-        id=_typed_or_none(value.get("id"), str) or f"{call_id}-approval",
+        id=given if isinstance(given, str) else f"{call_id}-approval",
         approved=_typed_or_none(value.get("approved"), bool),
         reason=_typed_or_none(value.get("reason"), str),
         is_automatic=_typed_or_none(value.get("isAutomatic"), bool),

@@ -114,7 +114,7 @@ class ToolEvents:
 def callout_events(callout: ToolCallout, updates: bool) -> Iterator[Event]:
     """The events at the end of a callout. ``updates``: its call has begun with an earlier one."""
     if callout.input is not MISSING or (callout.input_text is None and not _is_streaming(callout) and not updates):
-        given = {} if callout.input is MISSING or callout.input is None else callout.input
+        given = {} if callout.input is MISSING else callout.input
         yield ev.ToolInputAvailable(callout.id, callout.name, given, **_about(callout))
     elif callout.input_text is not None:
         yield ev.ToolInputStart(callout.id, callout.name, **_about(callout))  # the text of the body was not the input's

@@ -13,7 +13,7 @@ from toolcall_nb import events as ev
 from toolcall_nb.events import MISSING, Object
 from toolcall_nb.markdown.callout import HeaderGrammar, quote_value
 from toolcall_nb.markdown.reading import KINDS, VERSION
-from toolcall_nb.markdown.scanner import Opened, Problem, Scanner, Text
+from toolcall_nb.markdown.scanner import Opened, Problem, Text, scan
 from toolcall_nb.markdown.tool_callout import FIELDS
 from toolcall_nb.markdown.yaml_text import yaml_lines
 from toolcall_nb.transcript import (
@@ -51,7 +51,7 @@ def write_transcript(transcript: Transcript) -> str:
         blocks += written
     text = "\n\n".join(blocks)
     front = _front_matter(transcript.metadata, text)
-    return f"{front}{text}\n" if text or front else ""
+    return f"{front}{text}\n" if text else front
 
 
 def write_message_body(message: Message) -> str:
@@ -118,10 +118,9 @@ def _stands_plain(part: TextPart, first: bool, last: bool) -> bool:
     text = part.text
     if part.provider_metadata or not text.strip(" \t\r\n"):
         return False
-    scanner = Scanner(KINDS)
     before = "" if first else "> [!assistant]\n\n"
     after = "" if last else "\n\n> [!assistant]"
-    segments = [*scanner.feed(before + text + after), *scanner.close()]
+    segments = scan(before + text + after, KINDS)
     read = "".join(segment.text for segment in segments if isinstance(segment, Text) and not segment.seam)
     opened = sum(isinstance(segment, Opened) for segment in segments)
     clean = not any(isinstance(segment, Problem) for segment in segments)
