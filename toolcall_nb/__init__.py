@@ -1,1 +1,69 @@
-"""Tool calls of language models, live in a notebook cell and readable ever after."""
+"""Tool calls of language models, live in a notebook cell and readable ever after.
+
+    %load_ext toolcall_nb
+
+    %%toolchat
+    What is the weather in Lisbon?
+
+The names below are imported when they are first used, so that loading the extension costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolcall_nb.chat import Chat
+    from toolcall_nb.dialects.callout import create_stream_chunks
+    from toolcall_nb.notebook.show import show
+    from toolcall_nb.tools import tool
+    from toolcall_nb.transcript import Transcript
+
+__all__ = [
+    "Chat",
+    "Transcript",
+    "__version__",
+    "create_stream_chunks",
+    "load_ipython_extension",
+    "show",
+    "tool",
+    "unload_ipython_extension",
+]
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Chat": "toolcall_nb.chat",
+    "Transcript": "toolcall_nb.transcript",
+    "create_stream_chunks": "toolcall_nb.dialects.callout",
+    "show": "toolcall_nb.notebook.show",
+    "tool": "toolcall_nb.tools",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """PEP 562: bring a public name from its home, once."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """``%load_ext toolcall_nb``."""
+    from toolcall_nb.notebook.extension import load
+
+    load(ipython)
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """``%unload_ext toolcall_nb``."""
+    from toolcall_nb.notebook.extension import unload
+
+    unload(ipython)

@@ -1,0 +1,135 @@
+"""The browser that the tests drive, and the few things that they do in JupyterLab's page."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+
+from tests.browser.jupyter import Server
+
+__all__ = ["ARTIFACTS", "Notebook", "find_chromium", "running_browser"]
+
+ARTIFACTS = Path(__file__).resolve().parents[2] / "artifacts"
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PATIENCE = 30_000
+"""Milliseconds until something that must happen is given up. No test asserts how soon it happens."""
+
+
+def find_chromium() -> str:
+    """A Chromium on this machine; says what to do if there is none."""
+    named = os.environ.get("TOOLCALL_NB_CHROMIUM")
+    if named:
+        return named
+    found = next((path for name in _NAMES if (path := shutil.which(name))), None)
+    if found is None:
+        raise FileNotFoundError(
+            "The browser tests need a Chromium. Install one, or set TOOLCALL_NB_CHROMIUM to its program; "
+            "TOOLCALL_NB_BROWSER=skip leaves these tests out."
+        )
+    return found
+
+
+@contextmanager
+def running_browser() -> Iterator[Browser]:
+    """One headless Chromium for the session."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=_ARGUMENTS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Notebook:
+    """A notebook that is open in a page."""
+
+    def __init__(self, server: Server, context: BrowserContext, name: str) -> None:
+        self.server = server
+        self.name = name
+        self.page: Page = context.new_page()
+        self.page.set_default_timeout(PATIENCE)
+        self.problems: list[str] = []
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+
+    def open(self, *, kernel: bool = True) -> Notebook:
+        """Load the page (again), and wait for the cells and, if wanted, for an idle kernel."""
+        self.page.goto(self.server.page(self.name))
+        self.page.locator(".jp-Notebook .jp-Cell").first.wait_for()
+        if kernel:
+            self.wait_until_idle()
+        return self
+
+    def wait_until_idle(self) -> None:
+        """Until the kernel has nothing to do."""
+        self.page.wait_for_function(
+            """() => {
+                const kernel = window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel;
+                return kernel?.connectionStatus === "connected" && kernel.status === "idle";
+            }"""
+        )
+
+    def command(self, name: str) -> None:
+        """One of JupyterLab's commands, as its menus run it."""
+        self.page.evaluate("name => window.jupyterapp.commands.execute(name)", name)
+
+    def cell(self, number: int) -> Locator:
+        """The cell, counted from 0."""
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
+
+    def output(self, number: int) -> Locator:
+        """The cell's outputs."""
+        return self.cell(number).locator(".jp-Cell-outputArea")
+
+    def start(self, number: int) -> None:
+        """Begin to run the cell; does not wait for its end."""
+        self.page.evaluate(
+            """number => {
+                const app = window.jupyterapp;
+                app.shell.currentWidget.content.activeCellIndex = number;
+                void app.commands.execute("notebook:run-cell");
+            }""",
+            number,
+        )
+
+    def wait_until_run(self, number: int) -> None:
+        """Until the cell has a number where it had a star."""
+        expect(self.cell(number).locator(".jp-InputPrompt").first).to_have_text(
+            re.compile(r"^\[\d+\]:$"), timeout=2 * PATIENCE
+        )
+
+    def run(self, number: int) -> None:
+        """Run the cell to its end."""
+        self.start(number)
+        self.wait_until_run(number)
+
+    def save(self) -> None:
+        """Save the notebook, and wait until it is on disk."""
+        before = (self.server.folder / self.name).stat().st_mtime_ns
+        self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+        for _ in range(100):
+            if (self.server.folder / self.name).stat().st_mtime_ns != before:
+                return
+            self.page.wait_for_timeout(100)
+        raise AssertionError(f"{self.name} was not saved")
+
+    def picture(self, name: str, theme: str = "light") -> Path:
+        """A screenshot of the page, kept among the artefacts."""
+        ARTIFACTS.mkdir(exist_ok=True)
+        path = ARTIFACTS / f"{name}-{theme}.png"
+        self.page.screenshot(path=path)
+        return path

@@ -1,0 +1,147 @@
+"""A real JupyterLab on a free port of this machine, with its own settings and a folder that is thrown away."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+__all__ = ["Server", "running_server"]
+
+_TOKEN = "only-for-tests"
+_REPOSITORY = Path(__file__).resolve().parents[2]
+_START_WITHIN = 90.0
+
+
+class Server:
+    """Where the server is, and what it serves."""
+
+    def __init__(self, port: int, folder: Path) -> None:
+        self.base = f"http://127.0.0.1:{port}"
+        self.folder = folder
+
+    def page(self, name: str) -> str:
+        """The address that opens a notebook alone."""
+        return f"{self.base}/doc/tree/{name}?token={_TOKEN}"
+
+    def api(self, path: str, method: str = "GET", body: Any = None) -> Any:
+        """The server's REST interface; gives the JSON of the answer."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.base}/api/{path}", data, {"Authorization": f"token {_TOKEN}"})
+        request.method = method
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            text = answer.read()
+        return json.loads(text) if text else None
+
+    def write(self, name: str, *cells: str) -> str:
+        """A notebook with these code cells; a cell that begins with ``# %% [markdown]`` is a Markdown cell."""
+        notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
+        for number, source in enumerate(cells):
+            kind, text = _kind(source)
+            make = nbformat.v4.new_markdown_cell if kind == "markdown" else nbformat.v4.new_code_cell
+            notebook.cells.append(make(text, id=f"cell-{number}"))
+        nbformat.write(notebook, self.folder / name)
+        return name
+
+    def saved(self, name: str) -> nbformat.NotebookNode:
+        """The notebook as it is on disk."""
+        return nbformat.read(self.folder / name, 4)
+
+    def shut_down_kernels(self) -> None:
+        """End every session."""
+        for session in self.api("sessions"):
+            self.api(f"sessions/{session['id']}", "DELETE")
+
+
+def _kind(source: str) -> tuple[str, str]:
+    head, _, rest = source.partition("\n")
+    return ("markdown", rest) if head == "# %% [markdown]" else ("code", source)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _environment(home: Path) -> dict[str, str]:
+    own = {name: str(home / name.lower()) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
+    own |= {"IPYTHONDIR": str(home / "ipython"), "JUPYTERLAB_SETTINGS_DIR": str(home / "settings")}
+    own |= {"JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"), "JUPYTER_NO_CONFIG": "1"}
+    path = os.pathsep.join(part for part in (str(_REPOSITORY), os.environ.get("PYTHONPATH", "")) if part)
+    return {**os.environ, **own, "PYTHONPATH": path, "JUPYTER_PLATFORM_DIRS": "1"}
+
+
+def _command(port: int, folder: Path) -> list[str]:
+    options = {
+        "ServerApp.ip": "127.0.0.1",
+        "ServerApp.port": port,
+        "ServerApp.port_retries": 0,
+        "ServerApp.root_dir": folder,
+        "ServerApp.open_browser": False,
+        "ServerApp.allow_root": True,
+        "IdentityProvider.token": _TOKEN,
+        "LabApp.expose_app_in_browser": True,
+        "LabApp.news_url": "",
+        "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
+    }
+    return [sys.executable, "-m", "jupyterlab", *(f"--{name}={value}" for name, value in options.items())]
+
+
+@contextmanager
+def running_server(home: Path) -> Iterator[Server]:
+    """Start it, wait until it answers, and end it by its process id."""
+    folder = home / "notebooks"
+    folder.mkdir(parents=True)
+    server = Server(_free_port(), folder)
+    log = home / "jupyterlab.log"
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            _command(int(server.base.rpartition(":")[2]), folder),
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env=_environment(home),
+            cwd=folder,
+        )
+        try:
+            _wait_for(server, process, log)
+            yield server
+        finally:
+            _end(server, process)
+
+
+def _wait_for(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
+    give_up = time.monotonic() + _START_WITHIN
+    while time.monotonic() < give_up and process.poll() is None:
+        try:
+            server.api("status")
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.2)
+        else:
+            return
+    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")
+
+
+def _end(server: Server, process: subprocess.Popen[bytes]) -> None:
+    try:
+        server.shut_down_kernels()
+    except OSError:
+        pass  # it has gone already
+    process.terminate()
+    try:
+        process.wait(15)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(15)

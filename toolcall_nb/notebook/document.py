@@ -1,0 +1,193 @@
+"""One run as the page is told of it: numbered steps, and everything for a page that asks."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+from toolcall_nb import events as ev
+from toolcall_nb.events import Event
+from toolcall_nb.notebook.progress import Progress
+
+__all__ = ["LiveDocument", "PatchSource", "merged"]
+
+Patch: TypeAlias = list[Any]
+Step: TypeAlias = dict[str, Any]
+
+_ENDS = (ev.ToolOutputAvailable, ev.ToolOutputError, ev.ToolOutputDenied, ev.ToolInputError, ev.ToolInterrupted)
+_STARTS = (ev.ToolInputStart, ev.ToolInputAvailable, ev.ToolInputError)
+_RUN = ""  # the run's own clock, beside those of its calls
+
+
+class PatchSource(Protocol):
+    """What is needed of `toolcall_nb.render.LiveHtml`."""
+
+    def apply(self, event: Event) -> list[Patch]:
+        """Take one event in; what it changed."""
+
+    def snapshot(self) -> list[Patch]:
+        """Patches that make everything from nothing."""
+
+    def call_of(self, node_id: str) -> str | None:
+        """The name under which what a node shows is opened and closed: the id of its call, or a fold's own."""
+
+    def set_open(self, key: str, is_open: bool) -> list[Patch]:
+        """The reader opened or closed it; what that changes for other views."""
+
+
+class LiveDocument:
+    """Collects what happens; `flush` tells it as one numbered step, `state` is the whole. Safe in any thread.
+
+    ``tell`` sends a step to the pages. It is called with the lock held, so that steps leave in their order.
+    ``opened`` is what the reader opened and closed, by call id or fold.
+    ``timings`` are the calls' own durations in seconds; for a call that is not in it, the time that it was seen
+    open counts. ``clock`` gives seconds.
+    """
+
+    def __init__(
+        self,
+        source: PatchSource,
+        tell: Callable[[Step], None],
+        *,
+        info: str = "",
+        timings: Mapping[str, float] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.opened: dict[str, bool] = {}
+        self._lock = threading.RLock()
+        self._tell = tell
+        self._chosen: dict[str, bool] = {}
+        self.seq = 0
+        self._source = source
+        self._timings = timings if timings is not None else {}
+        self._clock = clock
+        self._progress = Progress()
+        self._calls: set[str] = set()
+        self._started: dict[str, float] = {_RUN: clock()}
+        self._seconds: dict[str, float] = {}
+        self._info = info
+        self._done = False
+        self._patches: list[Patch] = []
+        self._news: Step = {}
+        self._said: list[str] = []
+        self._told = (self._progress.status, info)
+
+    def apply(self, event: Event) -> bool:
+        """Take one event in. Whether there is anything to tell."""
+        with self._lock:
+            if isinstance(event, _STARTS):
+                self._calls.add(event.tool_call_id)
+            self._take(self._source.apply(event))
+            self._said += self._progress.apply(event)
+            if isinstance(event, _ENDS) and not getattr(event, "preliminary", None):
+                self._stop_clock(event.tool_call_id)
+            elif isinstance(event, ev.Abort):
+                self._stop_clock(None)
+            return self._has_news()
+
+    def choose(self, node: str, is_open: bool) -> None:
+        """The reader has opened or closed the card, or the fold, of ``node``."""
+        with self._lock:
+            key = self._source.call_of(node)
+            if key is not None:
+                self._chosen[node] = self.opened[key] = is_open
+                self._take(self._source.set_open(key, is_open))
+                self.flush()
+
+    def finish(self, info: str) -> None:
+        """The run has ended; ``info`` is the line that stays below it."""
+        with self._lock:
+            self._stop_clock(None)
+            self._seconds[_RUN] = self._clock() - self._started[_RUN]
+            self._progress.status = ""
+            self._info = info
+            self._done = True
+            self._news |= {"done": True, "clocks": self._clocks()}
+
+    def flush(self) -> None:
+        """Tell what changed since the last step, if anything did."""
+        with self._lock:
+            if self._has_news():
+                self.seq += 1
+                self._tell(self._step())
+
+    def _step(self) -> Step:
+        status, info = self._progress.status, self._info
+        step: Step = {"type": "patches", "seq": self.seq, "patches": merged(self._patches), **self._news}
+        step |= {"status": status} if status != self._told[0] else {}
+        step |= {"info": info} if info != self._told[1] else {}
+        step |= {"say": self._said} if self._said else {}
+        self._patches, self._news, self._said, self._told = [], {}, [], (status, info)
+        return step
+
+    def state(self) -> Step:
+        """Everything. What was not told yet is told first: the next step then fits to this state."""
+        with self._lock:
+            self.flush()
+            return {
+                "type": "state",
+                "seq": self.seq,
+                "patches": self._source.snapshot(),
+                "opened": dict(self._chosen),
+                "clocks": self._clocks(),
+                "status": self._progress.status,
+                "info": self._info,
+                "done": self._done,
+            }
+
+    def _has_news(self) -> bool:
+        return bool(self._patches or self._news or self._said) or self._told != (self._progress.status, self._info)
+
+    def _take(self, patches: list[Patch]) -> None:
+        self._patches += patches
+        for patch in patches:
+            if patch[0] == "insert" and patch[1] not in self._started and self._is_card(patch[1], patch[2]):
+                self._started[patch[1]] = self._clock()
+                self._news.setdefault("clocks", {})[patch[1]] = {"elapsed": 0.0, "running": True}
+
+    def _is_card(self, node: str, parent: str) -> bool:
+        """Whether the node is a call's outermost."""
+        call = self._source.call_of(node)
+        return call in self._calls and self._source.call_of(parent) != call
+
+    def _stop_clock(self, call: str | None) -> None:
+        """The call has ended; with None, all have."""
+        for node, start in self._started.items():
+            of = self._source.call_of(node) if node != _RUN else None
+            if of is not None and node not in self._seconds and call in (None, of):
+                self._seconds[node] = self._timings.get(of, self._clock() - start)
+                self._news.setdefault("clocks", {})[node] = {"elapsed": self._seconds[node], "running": False}
+
+    def _clocks(self) -> dict[str, dict[str, Any]]:
+        now = self._clock()
+        return {
+            node: {"elapsed": self._seconds.get(node, now - start), "running": node not in self._seconds}
+            for node, start in self._started.items()
+        }
+
+
+def merged(patches: list[Patch]) -> list[Patch]:
+    """The same changes in fewer patches: text that was appended piece by piece to one node becomes one piece."""
+    result: list[Patch] = []
+    for patch in patches:
+        last = result[-1] if result else None
+        if last is not None and _goes_on(last, patch):
+            result[-1] = [*last[:4], last[4] + patch[4]]
+        else:
+            result.append(patch)
+    return result
+
+
+def _goes_on(last: Patch, patch: Patch) -> bool:
+    return (
+        patch[0] == last[0] == "splice"
+        and patch[1] == last[1]
+        and patch[3] == 0
+        and patch[2] == last[2] + _utf16_length(last[4])
+    )
+
+
+def _utf16_length(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2

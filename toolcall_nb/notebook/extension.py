@@ -1,0 +1,36 @@
+"""Loading and unloading: the magics, their completion, and what runs leave behind."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from toolcall_nb.notebook.completion import complete
+from toolcall_nb.notebook.magic import ToolchatMagics
+
+__all__ = ["load", "unload"]
+
+_HOOK = "complete_command"
+_COMMANDS = ("%%toolchat", "%toolchat")
+
+
+def load(ipython: Any) -> None:
+    """Register the magics; loading again starts anew."""
+    unload(ipython)
+    ipython.register_magics(ToolchatMagics)
+    for command in _COMMANDS:
+        ipython.set_hook(_HOOK, complete, str_key=command)
+
+
+def unload(ipython: Any) -> None:
+    """Take everything out again; does nothing where nothing is loaded."""
+    magics = ipython.magics_manager.registry.pop(ToolchatMagics.__name__, None)
+    if magics is not None:
+        magics.close()
+    for kind in ("line", "cell"):
+        ipython.magics_manager.magics[kind].pop("toolchat", None)
+    for command in _COMMANDS:
+        ipython.strdispatchers[_HOOK].strs.pop(command, None)
+    widget = sys.modules.get("toolcall_nb.notebook.widget")
+    if widget is not None:
+        widget.close_all()

@@ -1,0 +1,75 @@
+"""``{name}`` in a prompt, filled from the notebook.
+
+A field is a name, followed by attributes and lookups: ``{city}``, ``{df.shape}``, ``{rows[0]}``, ``{totals[Oslo]}``.
+Nothing is called and nothing is computed. ``{{`` and ``}}`` are braces. Braces around anything else, as in JSON
+or code, stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from toolcall_nb.errors import UsageError
+
+__all__ = ["fill"]
+
+_NAME = r"[^\W\d]\w*"
+_FIELD = re.compile(rf"(?P<escape>\{{\{{|\}}\}})|\{{(?P<name>{_NAME})(?P<path>(?:\.{_NAME}|\[[^\[\]{{}}\n]+\])*)\}}")
+_STEP = re.compile(rf"\.(?P<attribute>{_NAME})|\[(?P<key>[^\]]+)\]")
+_INTEGER = re.compile(r"-?\d+")
+
+
+def fill(text: str, namespace: Mapping[str, Any]) -> str:
+    """``text`` with its fields filled; raises `UsageError`, which names every field that could not be."""
+    problems: list[str] = []
+
+    def value(match: re.Match[str]) -> str:
+        if match["escape"]:
+            return match["escape"][0]
+        try:
+            return str(_look_up(match["name"], match["path"], namespace))
+        except Exception as error:  # an attribute is whatever the object makes of it
+            problems.append(f"{match[0]} ({_reason(error)})")
+            return match[0]
+
+    filled = _FIELD.sub(value, text)
+    if problems:
+        raise UsageError(
+            f"The prompt names what the notebook does not have: {', '.join(dict.fromkeys(problems))}. "
+            "Define it, or write {{ and }} for braces that are meant as such."
+        )
+    return filled
+
+
+def _look_up(name: str, path: str, namespace: Mapping[str, Any]) -> Any:
+    if name not in namespace:
+        raise LookupError("there is no such name")
+    value = namespace[name]
+    for step in _steps(path):
+        value = getattr(value, step) if isinstance(step, _Attribute) else value[step]
+    return value
+
+
+class _Attribute(str):
+    """The name of an attribute, as against a key that is a string."""
+
+
+def _steps(path: str) -> Iterator[Any]:
+    for match in _STEP.finditer(path):
+        if match["attribute"]:
+            yield _Attribute(match["attribute"])
+        else:
+            yield _key(match["key"])
+
+
+def _key(text: str) -> int | str:
+    """A key as `str.format` reads it: digits are a number; quotes may be left out."""
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
+
+
+def _reason(error: Exception) -> str:
+    return f"{error}" if isinstance(error, LookupError) and not isinstance(error, KeyError) else f"{type(error).__name__}: {error}"

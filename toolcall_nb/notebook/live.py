@@ -1,0 +1,64 @@
+"""The live face: a widget while a run goes on, and its static form in the same place afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from toolcall_nb.notebook.document import LiveDocument
+from toolcall_nb.notebook.faces import final_bundle
+from toolcall_nb.notebook.pacer import Pacer
+from toolcall_nb.render import LiveHtml
+
+if TYPE_CHECKING:
+    from toolcall_nb.events import Event
+    from toolcall_nb.transcript import Transcript
+
+__all__ = ["LiveFace"]
+
+_MEANWHILE = "A run of toolcall_nb that is not finished, or was cut off before its end."
+"""What a page shows that cannot show widgets, or gets the notebook without its kernel."""
+
+
+class LiveFace:
+    """Shows the run from the first moment; `close` leaves the static form, with the cards as the reader left them."""
+
+    def __init__(self, *, info: str, on_stop: Callable[[], None], timings: Mapping[str, float]) -> None:
+        from toolcall_nb.notebook.widget import TranscriptWidget
+
+        self._html = LiveHtml()
+        self._document = LiveDocument(self._html, self._tell, info=info, timings=timings)
+        self._pacer = Pacer(self._document.flush)
+        self._widget = TranscriptWidget(self._document, on_stop)
+        self._display = self._show_widget()
+
+    @property
+    def transcript(self) -> Transcript:
+        """What was shown."""
+        return self._html.transcript
+
+    def show(self, event: Event) -> None:
+        """Take one event in; the page sees it with the next step."""
+        if self._document.apply(event):
+            self._pacer.wake()
+
+    def close(self, info: str) -> None:
+        """Tell the rest, put the static form in the view's place, and only then let the widget go.
+
+        A widget that is closed first leaves an empty output for a moment, and what lies below jumps.
+        """
+        self._pacer.close()
+        self._document.finish(info)
+        self._document.flush()
+        self._display.update(final_bundle(self.transcript, info, self._document.opened), raw=True)
+        self._widget.finish()
+
+    def _tell(self, step: dict[str, Any]) -> None:
+        self._widget.send(step)
+
+    def _show_widget(self) -> Any:
+        from IPython.display import display
+
+        view = {"application/vnd.jupyter.widget-view+json": self._widget.get_view_spec()}
+        bundle = {**view, "text/plain": _MEANWHILE, "text/html": f"<p>{_MEANWHILE}</p>"}
+        return display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython has no types

@@ -1,0 +1,247 @@
+"""``%%toolchat`` and ``%toolchat``."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.error import UsageError as ShellUsageError
+from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+from toolcall_nb.errors import ToolcallError, UsageError
+
+if TYPE_CHECKING:
+    from toolcall_nb.notebook.threads import Threads
+
+__all__ = ["APPROVALS", "COMMANDS", "DIALECTS", "OPTIONS", "ToolchatMagics"]
+
+DIALECTS = ("native", "callout")
+APPROVALS = ("auto", "never")
+
+
+def _text(value: str) -> str:
+    """A value without the quotes that IPython's splitting leaves on."""
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
+
+
+def _speed(value: str) -> float:
+    speed = float(value)
+    if not speed >= 0:
+        raise ValueError(value)
+    return speed
+
+
+def _steps(value: str) -> int:
+    steps = int(value)
+    if steps < 1:
+        raise ValueError(value)
+    return steps
+
+
+_speed.__name__, _steps.__name__ = "speed", "number of steps"  # argparse says: invalid speed value: 'x'
+
+
+@magics_class
+class ToolchatMagics(Magics):
+    """The magics, with what they remember: the threads."""
+
+    def __init__(self, shell: Any) -> None:
+        super().__init__(shell)  # type: ignore[no-untyped-call]  # IPython has no types
+        self._threads: Threads | None = None
+
+    @property
+    def threads(self) -> Threads:
+        """The chats by name; made when they are first needed."""
+        if self._threads is None:
+            from toolcall_nb.notebook.threads import Threads
+
+            self._threads = Threads(self.shell)
+        return self._threads
+
+    def close(self) -> None:
+        """Stop what runs; the magics are going away."""
+        if self._threads is not None:
+            self._threads.stop_all()
+
+    @magic_arguments("toolchat")
+    @argument("command", nargs="*", help="of %%toolchat alone: what to do, see above")
+    @argument("--model", "-m", type=_text, help="who answers: a name, or a variable that holds a model (default: mock)")
+    @argument("--tools", "-t", type=_text, help="tools or functions of the notebook: a,b (default: all made with @tool)")
+    @argument("--dialect", help="how the model writes a call: native (its own way) or callout")
+    @argument("--approve", help="auto: run what is called; never: deny it")
+    @argument("--max-steps", type=_steps, metavar="N", help="requests to the model in one turn, at most (default: 10)")
+    @argument("--system", type=_text, metavar="TEXT", help="instructions for the model")
+    @argument("--new", action="store_true", help="forget what was said before in this thread")
+    @argument("--thread", type=_text, metavar="NAME", help="the conversation to go on with (default: main)")
+    @argument("--background", action="store_true", help="do not block the notebook; %%toolchat stop ends it")
+    @argument("--replay", action="store_true", help="the cell is a transcript: play it as if it were live")
+    @argument("--speed", type=_speed, metavar="X", help="of the mock and of a replay; 2 is twice as fast, 0 does not wait")
+    @argument("--render", action="store_true", help="the cell is a transcript: show it")
+    @no_var_expand
+    @line_cell_magic
+    def toolchat(self, line: str, cell: str | None = None) -> None:
+        """Chat with a model that calls your tools.
+
+        As a cell magic, the cell is the prompt. {name} stands for a variable of the notebook, also {df.shape} and
+        {rows[0]}; {{ and }} are braces. The chat is the variable `chat`: chat.transcript, chat.calls["call_1"].output.
+
+            %%toolchat --tools weather
+            What is the weather in {city}?
+
+        As a line magic it says what is set, or does one of these:
+
+            %toolchat model [NAME]         what answers from now on
+            %toolchat tools [a,b | all]    what may be called from now on; alone, what there is
+            %toolchat thread [NAME]        the conversation to go on with
+            %toolchat new                  forget what was said in this thread
+            %toolchat stop                 end what runs in the background
+            %toolchat show [THREAD|CALL]   put a transcript, or one call, into this cell
+            %toolchat save FILE            write the thread's transcript, as Markdown
+            %toolchat load FILE            go on from a transcript
+            %toolchat replay FILE          play a transcript as if it were live
+        """
+        with _clear_errors():
+            options = parse_argstring(ToolchatMagics.toolchat, line)  # type: ignore[no-untyped-call]
+            if cell is None:
+                self._do(options)
+            else:
+                self._chat(options, cell)
+
+    # The cell magic
+
+    def _chat(self, options: Namespace, cell: str) -> None:
+        _check(options)
+        text = cell.strip("\n")
+        if options.render:
+            self._show_text(text)
+        elif options.replay:
+            self.threads.replay(text, speed=options.speed)
+        else:
+            self.threads.ask(self._prompt(text), options)
+
+    def _prompt(self, text: str) -> str:
+        from toolcall_nb.notebook.interpolation import fill
+
+        lines = [line for line in text.splitlines() if line.strip()]
+        if not lines:
+            raise UsageError("The cell has no prompt: write it below the line with %%toolchat.")
+        if all(line.lstrip().startswith("#") for line in lines):
+            raise UsageError("The cell has no prompt, only comments.")
+        return fill(text.strip(), self.shell.user_ns)
+
+    def _show_text(self, text: str) -> None:
+        from toolcall_nb.notebook.show import show
+        from toolcall_nb.transcript import Transcript
+
+        show(Transcript.from_markdown(text))
+
+    # The line magic
+
+    def _do(self, options: Namespace) -> None:
+        if not options.command:
+            print(self.threads.summary())
+            return
+        name, *rest = options.command
+        do = COMMANDS.get(name)
+        if do is None:
+            raise UsageError(f"%toolchat has no command {name!r}. There are: {', '.join(COMMANDS)}. See %toolchat?")
+        do(self, " ".join(map(_text, rest)), options)
+
+    def _model(self, name: str, _: Namespace) -> None:
+        if name:
+            self.threads.set_model(name)
+        print(f"model: {self.threads.model_name()}")
+
+    def _tools(self, names: str, _: Namespace) -> None:
+        if names:
+            self.threads.set_tools(names)
+        print(self.threads.describe_tools())
+
+    def _thread(self, name: str, _: Namespace) -> None:
+        if name:
+            self.threads.current = name
+        print(self.threads.describe_threads())
+
+    def _new(self, name: str, _: Namespace) -> None:
+        self.threads.forget(name or None)
+
+    def _stop(self, name: str, _: Namespace) -> None:
+        if not self.threads.stop(name or None):
+            print("Nothing is running.")
+
+    def _show(self, name: str, _: Namespace) -> None:
+        from toolcall_nb.notebook.show import show
+
+        show(self.threads.find(name))
+
+    def _save(self, file: str, _: Namespace) -> None:
+        path = _path(file, "save")
+        path.write_text(self.threads.chat().transcript.to_markdown(), "utf-8")
+        print(f"Saved to {path}")
+
+    def _load(self, file: str, _: Namespace) -> None:
+        self.threads.load(_read(_path(file, "load")))
+        print(self.threads.summary())
+
+    def _replay(self, file: str, options: Namespace) -> None:
+        self.threads.replay(_read(_path(file, "replay")), speed=options.speed)
+
+
+COMMANDS: dict[str, Callable[[ToolchatMagics, str, Namespace], None]] = {
+    "model": ToolchatMagics._model,
+    "tools": ToolchatMagics._tools,
+    "thread": ToolchatMagics._thread,
+    "new": ToolchatMagics._new,
+    "stop": ToolchatMagics._stop,
+    "show": ToolchatMagics._show,
+    "save": ToolchatMagics._save,
+    "load": ToolchatMagics._load,
+    "replay": ToolchatMagics._replay,
+}
+"""What comes after ``%toolchat``."""
+
+OPTIONS = tuple(action.option_strings[0] for action in ToolchatMagics.toolchat.parser._actions if action.option_strings)
+"""The long names of the options."""
+
+
+def _check(options: Namespace) -> None:
+    """What argparse cannot say as well."""
+    if options.command:
+        raise UsageError(f"{options.command[0]!r} is no option of %%toolchat. The prompt goes below this line.")
+    if options.approve == "ask":
+        raise UsageError("--approve ask is not there yet. Use auto (run what is called) or never (deny it).")
+    _one_of("--approve", options.approve, APPROVALS)
+    _one_of("--dialect", options.dialect, DIALECTS)
+    if options.render and options.replay:
+        raise UsageError("--render shows a transcript, --replay plays it: choose one.")
+
+
+def _one_of(option: str, value: str | None, known: tuple[str, ...]) -> None:
+    if value is not None and value not in known:
+        raise UsageError(f"{option} {value!r} is not known. There are: {', '.join(known)}.")
+
+
+def _path(file: str, command: str) -> Path:
+    if not file:
+        raise UsageError(f"%toolchat {command} needs the name of a file.")
+    return Path(file).expanduser()
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+
+
+@contextmanager
+def _clear_errors() -> Iterator[None]:
+    """What we raise on purpose becomes one line on stderr, as IPython does it for its own usage errors."""
+    try:
+        yield
+    except ToolcallError as error:
+        raise ShellUsageError(str(error)) from None

@@ -1,0 +1,50 @@
+"""Do something soon, and not more often than a display can show it."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable
+
+__all__ = ["FRAME", "Pacer"]
+
+FRAME = 0.04
+"""Seconds between two messages. jupyter-server drops a client that gets more than 1,000 messages a second."""
+
+
+class Pacer:
+    """Calls ``flush`` soon after each `wake`, at most once every ``interval`` seconds, in a thread of its own.
+
+    The first wake is answered at once. After `close` nothing is called any more. The thread begins with the
+    first wake, in the context of the thread that made the pacer: ipykernel finds the cell of a message there.
+    """
+
+    def __init__(self, flush: Callable[[], None], interval: float = FRAME) -> None:
+        self._flush = flush
+        self._interval = interval
+        self._due = threading.Event()
+        self._closed = threading.Event()
+        self._context = contextvars.copy_context()
+        self._thread: threading.Thread | None = None
+
+    def wake(self) -> None:
+        """There is something to flush."""
+        self._due.set()
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._context.run, args=(self._loop,), name="toolcall_nb-pacer", daemon=True
+            )
+            self._thread.start()
+
+    def close(self) -> None:
+        """Stop, and wait until a flush that is under way has returned."""
+        self._closed.set()
+        self._due.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _loop(self) -> None:
+        while self._due.wait() and not self._closed.is_set():
+            self._due.clear()
+            self._flush()
+            self._closed.wait(self._interval)

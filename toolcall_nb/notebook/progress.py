@@ -1,0 +1,83 @@
+"""What is going on in a run, in a few words: for the line below it, and for screen readers."""
+
+from __future__ import annotations
+
+from toolcall_nb import events as ev
+from toolcall_nb.events import Event
+
+__all__ = ["Progress"]
+
+_MAX_NAME = 60
+
+_ENDINGS: dict[type, str] = {
+    ev.ToolOutputAvailable: "completed",
+    ev.ToolOutputError: "failed",
+    ev.ToolInputError: "failed",
+    ev.ToolOutputDenied: "denied",
+    ev.ToolInterrupted: "interrupted",
+}
+
+
+class Progress:
+    """Follows a run. ``status`` is what it does now; `apply` returns what is worth saying aloud.
+
+    Only boundaries are said: a reader of the whole log aloud could not be followed.
+    """
+
+    def __init__(self) -> None:
+        self.status = "Thinking…"
+        self._open: dict[str, str] = {}
+        self._role: str | None = None
+
+    def apply(self, event: Event) -> list[str]:
+        """Take one event in; gives the announcements, mostly none."""
+        match event:
+            case ev.Start():
+                self._role = event.role
+            case ev.ToolInputStart() | ev.ToolInputAvailable():
+                return self._begun(event.tool_call_id, event.tool_name)
+            case ev.ToolApprovalRequest():
+                self.status = "Waiting for you"
+                return [f"Tool {self._name(event.tool_call_id)} asks for approval"]
+            case ev.ToolOutputAvailable(preliminary=True):
+                pass
+            case ev.ToolOutputAvailable() | ev.ToolOutputError() | ev.ToolOutputDenied() | ev.ToolInterrupted():
+                return self._ended(event.tool_call_id, _ENDINGS[type(event)])
+            case ev.ToolInputError():
+                self._begun(event.tool_call_id, event.tool_name)
+                return self._ended(event.tool_call_id, _ENDINGS[type(event)])
+            case ev.ToolRetracted():
+                self._open.pop(event.tool_call_id, None)
+            case ev.TextDelta():
+                self.status = "Writing…"
+            case ev.StartStep() | ev.ReasoningStart():
+                self._rest()
+            case ev.Finish():
+                return [] if self._role in ("user", "system") else ["Answer finished"]
+            case ev.Abort():
+                self._open.clear()
+                return ["Answer stopped"]
+            case ev.Error():
+                return ["Error"]
+            case _:
+                pass
+        return []
+
+    def _begun(self, call: str, name: str) -> list[str]:
+        said = [] if call in self._open else [f"Tool {name[:_MAX_NAME]} started"]
+        self._open[call] = name[:_MAX_NAME]
+        self._rest()
+        return said
+
+    def _ended(self, call: str, how: str) -> list[str]:
+        name = self._name(call)
+        self._open.pop(call, None)
+        self._rest()
+        return [f"Tool {name} {how}"]
+
+    def _rest(self) -> None:
+        names = ", ".join(dict.fromkeys(self._open.values()))
+        self.status = f"Running {names}…"[: 2 * _MAX_NAME] if names else "Thinking…"
+
+    def _name(self, call: str) -> str:
+        return self._open.get(call, "call")

@@ -1,0 +1,153 @@
+"""One run in a cell: events from a chat or a replay, a face that shows them, and how to end it early."""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from toolcall_nb import events as ev
+from toolcall_nb.errors import ToolcallError
+
+if TYPE_CHECKING:
+    from toolcall_nb.events import Event
+    from toolcall_nb.notebook.faces import Face
+
+__all__ = ["Run", "Stoppable"]
+
+log = logging.getLogger("toolcall_nb.notebook")
+
+_GRACE = 0.3
+"""Seconds that a tool is given, after Stop, until it is interrupted."""
+
+
+class Stoppable:
+    """A stream of events that ends with ``abort`` soon after `stop`; for streams that have no stop of their own."""
+
+    def __init__(self, events: Iterator[Event]) -> None:
+        self._events = events
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """End before the next event."""
+        self._is_stopped = True
+
+    def __iter__(self) -> Iterator[Event]:
+        for event in self._events:
+            if self._is_stopped:
+                yield ev.Abort(reason="stopped")
+                return
+            yield event
+
+
+class Run:
+    """Plays ``events`` to ``face`` until they end.
+
+    ``stop`` asks their source to end. What fails in the showing is logged and does not end the run. ``info``
+    gives the line that stays below it.
+    """
+
+    def __init__(self, events: Iterator[Event], *, stop: Callable[[], None], info: Callable[[Run], str]) -> None:
+        self._events = iter(events)
+        self._stop_source = stop
+        self._info = info
+        self._face: Face | None = None
+        self._faults = 0
+        self._thread: threading.Thread | None = None
+        self._ended = threading.Event()
+        self._at_the_end = threading.Lock()
+
+    @property
+    def face(self) -> Face:
+        """What shows it."""
+        assert self._face is not None
+        return self._face
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it goes on, here or in the background."""
+        return self._thread is not None and not self._ended.is_set()
+
+    def play(self, face: Face) -> None:
+        """To the end. An interrupt ends it early, and quietly: the transcript says so."""
+        self._face = face
+        self._thread = threading.current_thread()
+        try:
+            self._drain()
+        finally:
+            self._end()
+            self._safely(lambda: face.close(self._info(self)))
+
+    def play_in_background(self, face: Face) -> None:
+        """The same in a thread. Its output finds the cell, since the thread has the cell's context."""
+        self._face = face
+        run = contextvars.copy_context().run
+        self._thread = threading.Thread(target=run, args=(self.play, face), name="toolcall_nb-run", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the source to end; a tool that holds the main thread is interrupted, as by the kernel's own stop."""
+        self._stop_source()
+        if self._thread is threading.main_thread() is not threading.current_thread() and not self._ended.wait(_GRACE):
+            with self._at_the_end:
+                if not self._ended.is_set():
+                    _interrupt_main()
+
+    def wait(self, seconds: float) -> bool:
+        """Until it has ended; whether it has."""
+        return self._ended.wait(seconds)
+
+    def _end(self) -> None:
+        """From here on `stop` interrupts nothing any more; what it sent before arrives now at the latest."""
+        try:
+            with self._at_the_end:
+                self._ended.set()
+        except KeyboardInterrupt:
+            self._ended.set()
+
+    def _drain(self) -> None:
+        try:
+            self._show_all()
+        except KeyboardInterrupt:
+            self._stop_source()
+            try:
+                self._show_all()
+            except KeyboardInterrupt:
+                pass  # twice: whoever interrupts does not want to wait
+            self._close_open_message()
+        except Exception as error:
+            if not isinstance(error, ToolcallError):
+                log.exception("The run ended with an error that should have been an event")
+            self._show(ev.Error(str(error) or type(error).__name__))
+
+    def _show_all(self) -> None:
+        for event in self._events:
+            self._show(event)
+
+    def _close_open_message(self) -> None:
+        """A source that was torn off did not say how its message ended."""
+        messages = self.face.transcript.messages
+        if messages and any(not call.is_final for call in messages[-1].calls):
+            self._show(ev.Abort(reason="interrupted"))
+
+    def _show(self, event: Event) -> None:
+        self._safely(lambda: self.face.show(event))
+
+    def _safely(self, show: Callable[[], Any]) -> None:
+        try:
+            show()
+        except Exception:
+            self._faults += 1
+            if self._faults == 1:
+                log.exception("The display failed; the run goes on")
+
+
+def _interrupt_main() -> None:
+    """As Ctrl+C does, so that a blocking call in the main thread returns."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        signal.raise_signal(signal.SIGINT)

@@ -1,0 +1,551 @@
+// @ts-check
+/**
+ * The live transcript in a cell: one ES module for anywidget (https://anywidget.dev/en/afm/), no dependencies.
+ *
+ * The kernel renders; this module only places what it is sent. A model keeps one document, a tree of nodes that
+ * each have an HTML string; a view projects it into the DOM, at most once a frame. So a second view needs
+ * nothing from the kernel, and a hidden one costs nothing.
+ *
+ * What belongs to the reader is never overwritten: selection, focus, scroll, and each <details> that the reader
+ * has opened or closed.
+ *
+ * kernel -> page   patches  {seq, patches, clocks?, status?, info?, say?, done?}   the next step
+ *                  state    {seq, patches, opened, clocks, status, info, done}     everything, for who asked
+ *                  end      the static output has taken this view's place
+ * page -> kernel   hello {page, seq}, sync {page, seq}, open {node, open}, stop, gone {page}
+ *
+ * The same as `state` is in the synced trait `snapshot`, from which the page begins after a reload.
+ */
+
+/**
+ * @typedef {["insert", string, string, string | null, string]} Insert  id, parent, before, html
+ * @typedef {["splice", string, number, number, string]} Splice  id, start, deleted, text (UTF-16 units)
+ * @typedef {["remove", string]} Remove  id
+ * @typedef {Insert | Splice | Remove} Patch
+ * @typedef {{elapsed: number, running: boolean}} Clock  seconds; a running one goes on in the page
+ * @typedef {{seq: number, patches: Patch[], opened?: Record<string, boolean>, clocks?: Record<string, Clock>,
+ *            status?: string, info?: string, say?: string[], done?: boolean}} Step
+ * @typedef {{id: string, parent: string, html: string, children: string[]}} DocNode
+ * @typedef {{get(name: string): any, on(name: string, callback: (...args: any[]) => void): void,
+ *            send(content: object): void}} Model
+ */
+
+const ROOT = "";
+const ROOT_CLASS = "tc mathjax_ignore tex2jax_ignore"; // render/page.py
+const SYNC_AGAIN_MS = 5000;
+const TICK_MS = 100;
+
+// The document ------------------------------------------------------------------------------------------------
+
+/** The tree of nodes, without any DOM. Throws on a patch that does not fit: the page then asks for everything. */
+class Doc {
+  constructor() {
+    /** @type {Map<string, DocNode>} */
+    this.nodes = new Map([[ROOT, { id: ROOT, parent: ROOT, html: "", children: [] }]]);
+  }
+
+  /** @param {string} id @returns {DocNode} */
+  node(id) {
+    const node = this.nodes.get(id);
+    if (!node) throw new Error(`There is no node ${JSON.stringify(id)}.`);
+    return node;
+  }
+
+  /** @param {Patch} patch @returns {string[]} the nodes that it touched */
+  apply(patch) {
+    switch (patch[0]) {
+      case "insert":
+        return this.#insert(patch);
+      case "splice": {
+        const [, id, start, deleted, text] = patch;
+        const node = this.node(id);
+        node.html = node.html.slice(0, start) + text + node.html.slice(start + deleted);
+        return [id];
+      }
+      case "remove":
+        return this.#remove(patch[1]);
+      default:
+        throw new Error(`This is no patch: ${JSON.stringify(patch)}`);
+    }
+  }
+
+  /** @param {Insert} patch */
+  #insert([, id, parentId, before, html]) {
+    const parent = this.node(parentId);
+    const gone = this.nodes.has(id) ? this.#remove(id) : [];
+    const place = before === null ? parent.children.length : parent.children.indexOf(before);
+    if (place < 0) throw new Error(`${JSON.stringify(before)} is not in ${JSON.stringify(parentId)}.`);
+    parent.children.splice(place, 0, id);
+    this.nodes.set(id, { id, parent: parentId, html, children: [] });
+    return [...gone, id];
+  }
+
+  /** @param {string} id @returns {string[]} */
+  #remove(id) {
+    const node = this.node(id);
+    const siblings = this.node(node.parent).children;
+    siblings.splice(siblings.indexOf(id), 1);
+    const gone = this.subtree(id);
+    for (const each of gone) this.nodes.delete(each);
+    return gone;
+  }
+
+  /** @param {string} id @returns {string[]} the node and all below, parents first */
+  subtree(id) {
+    return [id, ...this.node(id).children.flatMap((child) => this.subtree(child))];
+  }
+}
+
+// The model's side --------------------------------------------------------------------------------------------
+
+/** What one page knows of one run. Lives as long as the widget's model. */
+class Session {
+  constructor() {
+    this.page = Math.random().toString(36).slice(2);
+    this.doc = new Doc();
+    this.seq = -1;
+    this.status = "";
+    this.info = "";
+    this.done = false;
+    this.restored = false;
+    this.ended = false;
+    /** @type {Map<string, {since: number, seconds: number, running: boolean}>} */
+    this.clocks = new Map();
+    /** @type {Map<string, boolean>} what the reader opened and closed, by node */
+    this.choices = new Map();
+    /** @type {Set<View>} */
+    this.views = new Set();
+    this.askedAt = -Infinity;
+    /** @type {Model | null} */
+    this.model = null;
+  }
+
+  /** @param {Model} model */
+  attach(model) {
+    this.model = model;
+    model.on("msg:custom", (message) => this.receive(message));
+    model.on("comm:close", () => this.#lost());
+    model.on("comm_live_update", () => /** @type {any} */ (model).comm_live === false && this.#lost());
+    const snapshot = model.get("snapshot");
+    this.restored = snapshot.seq > 0;
+    this.#restart(snapshot);
+    this.#send({ type: "hello", page: this.page, seq: this.seq });
+  }
+
+  /** @param {any} message */
+  receive(message) {
+    if (message.type === "patches") this.#advance(message);
+    else if (message.type === "state" && (message.seq > this.seq || this.askedAt > 0)) this.#restart(message);
+    else if (message.type === "end") this.#end();
+  }
+
+  /** @param {Step} step */
+  #advance(step) {
+    if (step.seq <= this.seq) return;
+    if (step.seq !== this.seq + 1) return this.#ask();
+    try {
+      const touched = step.patches.flatMap((patch) => this.doc.apply(patch));
+      this.seq = step.seq;
+      this.#take(step);
+      for (const view of this.views) view.touch(touched);
+      this.#announce(step.say ?? []);
+    } catch (error) {
+      console.warn("[toolcall_nb]", error);
+      this.#ask();
+    }
+  }
+
+  /** @param {Step} state */
+  #restart(state) {
+    const before = [...this.doc.nodes.keys()];
+    this.doc = new Doc();
+    for (const patch of state.patches) this.doc.apply(patch);
+    this.seq = state.seq;
+    this.askedAt = -Infinity;
+    for (const [id, open] of Object.entries(state.opened ?? {})) this.choices.set(id, open);
+    this.clocks.clear();
+    this.#take(state);
+    for (const view of this.views) view.touch([...before, ...this.doc.nodes.keys()]);
+  }
+
+  /** @param {Step} step */
+  #take(step) {
+    if (step.status !== undefined) this.status = step.status;
+    if (step.info !== undefined) this.info = step.info;
+    if (step.done !== undefined) this.done = step.done;
+    for (const [id, clock] of Object.entries(step.clocks ?? {})) {
+      this.clocks.set(id, { since: performance.now(), seconds: clock.elapsed, running: clock.running });
+    }
+    if (this.done) this.#freezeClocks();
+  }
+
+  /** A message was missed: ask for everything, and not again at each message that follows. */
+  #ask() {
+    const now = performance.now();
+    if (now - this.askedAt < SYNC_AGAIN_MS) return;
+    this.askedAt = now;
+    this.status = "Catching up…";
+    this.#send({ type: "sync", page: this.page, seq: this.seq });
+    for (const view of this.views) view.touch([]);
+  }
+
+  /** The kernel has gone in mid-run: nothing ticks on as if it still ran. */
+  #lost() {
+    this.model = null;
+    if (this.done) return;
+    this.done = true;
+    this.status = "Cut off: the kernel is gone";
+    this.#freezeClocks();
+    for (const view of this.views) view.touch([]);
+  }
+
+  #freezeClocks() {
+    for (const [id, clock] of this.clocks) {
+      if (clock.running) this.clocks.set(id, { since: 0, seconds: this.seconds(id), running: false });
+    }
+  }
+
+  /** The static output came before this message, so JupyterLab is about to drop the views that it replaced. */
+  #end() {
+    this.ended = true;
+    setTimeout(() => this.#leave(), 0);
+  }
+
+  #leave() {
+    if (this.ended && this.views.size === 0) this.#send({ type: "gone", page: this.page });
+  }
+
+  /** @param {string} id @returns {number} */
+  seconds(id) {
+    const clock = this.clocks.get(id);
+    if (!clock) return 0;
+    return clock.running ? clock.seconds + (performance.now() - clock.since) / 1000 : clock.seconds;
+  }
+
+  get ticking() {
+    return [...this.clocks.values()].some((clock) => clock.running);
+  }
+
+  /** Only the first view speaks: two of them would say everything twice. @param {string[]} texts */
+  #announce(texts) {
+    const [first] = this.views;
+    if (first && texts.length) first.announce(texts.join(". "));
+  }
+
+  /** @param {string} node @param {boolean} open */
+  chose(node, open) {
+    this.choices.set(node, open);
+    this.#send({ type: "open", node, open });
+  }
+
+  stop() {
+    this.status = "Stopping…";
+    this.#send({ type: "stop" });
+    for (const view of this.views) view.touch([]);
+  }
+
+  /** @param {object} message */
+  #send(message) {
+    try {
+      this.model?.send(message);
+    } catch (error) {
+      console.warn("[toolcall_nb]", error); // a comm that was closed: there is nobody to tell
+    }
+  }
+
+  /** @param {HTMLElement} host */
+  open(host) {
+    const view = new View(this, host);
+    this.views.add(view);
+    return () => {
+      this.views.delete(view);
+      view.close();
+      this.#leave();
+    };
+  }
+}
+
+// One view ----------------------------------------------------------------------------------------------------
+
+/** @template {keyof HTMLElementTagNameMap} K @param {K} tag @param {string} name @param {string} [text] */
+function element(tag, name, text = "") {
+  return Object.assign(document.createElement(tag), { className: name, textContent: text });
+}
+
+class View {
+  /** @param {Session} session @param {HTMLElement} host */
+  constructor(session, host) {
+    this.session = session;
+    /** @type {Map<string, Element>} */
+    this.elements = new Map();
+    /** @type {WeakMap<Node, string>} and back: a morph of the shell around such an element leaves it alone */
+    this.owned = new WeakMap();
+    /** @type {WeakMap<Element, boolean>} what each <details> was set to by us; else it was the reader */
+    this.expected = new WeakMap();
+    /** @type {WeakSet<Element>} each <details> that the reader has opened or closed */
+    this.readers = new WeakSet();
+    /** @type {Set<string>} */
+    this.touched = new Set();
+    this.frame = 0;
+    this.timer = 0;
+    this.#build(host);
+    this.touch([...session.doc.nodes.keys()]);
+    this.#draw();
+  }
+
+  /** @param {HTMLElement} host */
+  #build(host) {
+    this.root = element("div", ROOT_CLASS);
+    this.info = element("span", "tc-foot-info");
+    this.status = element("span", "tc-foot-status");
+    this.time = element("span", "tc-foot-time");
+    this.button = element("button", "tc-stop", "Stop");
+    this.button.type = "button";
+    this.button.title = "Stop this run";
+    this.button.addEventListener("click", () => this.session.stop());
+    this.foot = element("div", "tc-foot");
+    this.foot.append(this.info, this.status, this.time, this.button);
+    this.voice = element("div", "tc-voice");
+    this.voice.setAttribute("role", "status");
+    this.voice.setAttribute("aria-live", "polite");
+    this.live = element("div", "tc-run");
+    this.live.append(this.root, this.foot, this.voice);
+    this.live.addEventListener("toggle", (event) => this.#toggled(event), true); // it does not bubble
+    this.elements.set(ROOT, this.root);
+    host.append(this.live);
+  }
+
+  close() {
+    cancelAnimationFrame(this.frame);
+    clearInterval(this.timer);
+    this.live.remove();
+  }
+
+  /** @param {string} text */
+  announce(text) {
+    this.voice.textContent = text;
+  }
+
+  /** @param {Iterable<string>} ids */
+  touch(ids) {
+    for (const id of ids) this.touched.add(id);
+    if (!this.frame) this.frame = requestAnimationFrame(() => this.#draw());
+  }
+
+  #draw() {
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    const ids = [...this.touched];
+    this.touched.clear();
+    for (const id of ids) if (!this.session.doc.nodes.has(id)) this.#drop(id);
+    for (const id of ids) if (id !== ROOT && this.session.doc.nodes.has(id)) this.#show(id);
+    this.#drawFoot();
+    this.#tick();
+    if (this.session.ticking && !this.timer) this.timer = window.setInterval(() => this.#tick(), TICK_MS);
+  }
+
+  #drawFoot() {
+    const { info, status, done, restored } = this.session;
+    setText(this.info, info);
+    setText(this.status, done && restored && !status ? "Back after a reload; %toolchat show saves it" : status);
+    this.button.hidden = done;
+    this.foot.classList.toggle("tc-busy", !done);
+    this.root.classList.toggle("tc-live", !done); // what moves: carets, spinners, "Thinking…"
+  }
+
+  #tick() {
+    for (const [id, { running }] of this.session.clocks) {
+      const place = id === ROOT ? this.time : this.elements.get(id)?.querySelector(".tc-time");
+      if (place) setText(place, duration(this.session.seconds(id), running));
+    }
+    if (!this.session.ticking) {
+      clearInterval(this.timer);
+      this.timer = 0;
+    }
+  }
+
+  // Nodes
+
+  /** @param {string} id */
+  #drop(id) {
+    this.elements.get(id)?.remove();
+    this.elements.delete(id);
+  }
+
+  /** Make the node's element what the document says, where the document says. @param {string} id */
+  #show(id) {
+    const node = this.session.doc.node(id);
+    if (!this.elements.has(node.parent)) this.#show(node.parent);
+    const fresh = parse(node.html);
+    const mine = this.elements.get(id);
+    if (mine?.nodeName === fresh.nodeName) {
+      this.#morph(mine, fresh);
+    } else {
+      this.#drop(id);
+      this.#adopt(id, fresh);
+    }
+    this.#place(node);
+    for (const child of node.children) if (this.elements.has(child)) this.#place(this.session.doc.node(child));
+  }
+
+  /** @param {string} id @param {Element} fresh */
+  #adopt(id, fresh) {
+    const choice = this.session.choices.get(id);
+    const first = detailsIn(fresh)[0];
+    if (first && choice !== undefined) {
+      first.open = choice;
+      this.readers.add(first);
+    }
+    for (const details of detailsIn(fresh)) this.expected.set(details, details.open);
+    this.elements.set(id, fresh);
+    this.owned.set(fresh, id);
+  }
+
+  /** Move nothing that is in its place: a moved element loses its scroll. @param {DocNode} node */
+  #place(node) {
+    const mine = /** @type {Element} */ (this.elements.get(node.id));
+    const slot = this.#slot(node.parent);
+    const siblings = this.session.doc.node(node.parent).children;
+    let next = null;
+    for (let at = siblings.indexOf(node.id) + 1; at < siblings.length && !next; at++) {
+      const shown = this.elements.get(siblings[at]);
+      if (shown?.parentElement === slot) next = shown;
+    }
+    if (mine.parentElement !== slot || mine.nextElementSibling !== next) slot.insertBefore(mine, next);
+  }
+
+  /** Where the children of a node live: the innermost last element of its own HTML. @param {string} id */
+  #slot(id) {
+    let slot = /** @type {Element} */ (this.elements.get(id));
+    if (id === ROOT) return slot;
+    for (;;) {
+      const own = [...slot.children].filter((child) => !this.owned.has(child));
+      const last = own.at(-1);
+      if (!last) return slot;
+      slot = last;
+    }
+  }
+
+  // Morphing: the same elements, another content
+
+  /** @param {Node} mine @param {Node} fresh */
+  #morph(mine, fresh) {
+    if (mine instanceof Element && fresh instanceof Element) {
+      this.#morphAttributes(mine, fresh);
+      if (!mine.classList.contains("tc-time")) this.#morphChildren(mine, fresh); // the page alone fills it
+    } else if (mine instanceof CharacterData && fresh instanceof CharacterData) {
+      morphText(mine, fresh.data);
+    }
+  }
+
+  /** @param {Element} mine @param {Element} fresh */
+  #morphAttributes(mine, fresh) {
+    for (const { name } of [...mine.attributes]) {
+      if (!fresh.hasAttribute(name) && !this.#isReaders(mine, name)) mine.removeAttribute(name);
+    }
+    for (const { name, value } of fresh.attributes) {
+      if (mine.getAttribute(name) !== value && !this.#isReaders(mine, name)) mine.setAttribute(name, value);
+    }
+    if (mine instanceof HTMLDetailsElement && !this.#isReaders(mine, "open")) this.expected.set(mine, mine.open);
+  }
+
+  /** Whether the reader has opened or closed it. @param {Element} mine @param {string} name */
+  #isReaders(mine, name) {
+    if (name !== "open" || !(mine instanceof HTMLDetailsElement)) return false;
+    return this.readers.has(mine) || this.expected.get(mine) !== mine.open; // its event may be yet to come
+  }
+
+  /** @param {Element} mine @param {Element} fresh */
+  #morphChildren(mine, fresh) {
+    const old = [...mine.childNodes].filter((child) => !this.owned.has(child));
+    const end = [...mine.childNodes].find((child) => this.owned.has(child)) ?? null;
+    let at = 0;
+    for (const next of [...fresh.childNodes]) {
+      const found = old.findIndex((child, place) => place >= at && child.nodeName === next.nodeName);
+      if (found < 0) {
+        mine.insertBefore(next, old[at] ?? end);
+        for (const details of detailsIn(next)) this.expected.set(details, details.open);
+        continue;
+      }
+      for (; at < found; at++) old[at].remove();
+      this.#morph(old[at++], next);
+    }
+    for (; at < old.length; at++) old[at].remove();
+  }
+
+  /** @param {Event} event */
+  #toggled(event) {
+    const details = event.target;
+    if (!(details instanceof HTMLDetailsElement)) return;
+    if (!this.readers.has(details) && this.expected.get(details) === details.open) return;
+    this.readers.add(details);
+    const owner = this.#ownerOf(details);
+    if (owner && detailsIn(owner)[0] === details) {
+      this.session.chose(/** @type {string} */ (this.owned.get(owner)), details.open);
+    }
+  }
+
+  /** The innermost node that it is part of. @param {Element} within @returns {Element | null} */
+  #ownerOf(within) {
+    /** @type {Element | null} */
+    let each = within;
+    while (each && !this.owned.has(each)) each = each.parentElement;
+    return each;
+  }
+}
+
+// Small things ------------------------------------------------------------------------------------------------
+
+/** The one element of the kernel's own HTML. It is escaped there, and a template runs nothing. @param {string} html */
+function parse(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  return template.content.firstElementChild ?? document.createElement("span");
+}
+
+/** @param {Node} node @returns {HTMLDetailsElement[]} itself, if it is one, and those within */
+function detailsIn(node) {
+  if (!(node instanceof Element)) return [];
+  const within = [...node.querySelectorAll("details")];
+  return node instanceof HTMLDetailsElement ? [node, ...within] : within;
+}
+
+/** Change only what differs, so that a selection in the rest stays. @param {CharacterData} node @param {string} text */
+function morphText(node, text) {
+  const old = node.data;
+  if (old === text) return;
+  if (text.startsWith(old)) return node.appendData(text.slice(old.length));
+  const shorter = Math.min(old.length, text.length);
+  let start = 0;
+  while (start < shorter && old[start] === text[start]) start++;
+  let same = 0;
+  while (same < shorter - start && old[old.length - 1 - same] === text[text.length - 1 - same]) same++;
+  node.replaceData(start, old.length - start - same, text.slice(start, text.length - same));
+}
+
+/** @param {Element} place @param {string} text */
+function setText(place, text) {
+  if (place.textContent !== text) place.textContent = text;
+}
+
+/** As render/card.py writes it; while it runs, tenths are enough. @param {number} seconds @param {boolean} running */
+function duration(seconds, running) {
+  if (seconds < 9.995) return `${seconds.toFixed(running ? 1 : 2)} s`;
+  const whole = Math.round(seconds);
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
+}
+
+/** anywidget calls this once for each model; messages that come before the first view reach only `initialize`. */
+export default () => {
+  const session = new Session();
+  return {
+    /** @param {{model: Model}} context */
+    initialize({ model }) {
+      session.attach(model);
+    },
+    /** @param {{el: HTMLElement}} context */
+    render({ el }) {
+      return session.open(el);
+    },
+  };
+};

@@ -1,0 +1,24 @@
+"""The CSS of a run: the renderer's, and a little for what stands around a transcript."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from re import sub
+
+from toolcall_nb.render.page import stylesheet
+
+__all__ = ["page_css", "run_css"]
+
+
+@cache
+def run_css() -> str:
+    """What a run adds to the renderer's style: the line below it, and corrections for JupyterLab."""
+    css = files("toolcall_nb.notebook").joinpath("static", "run.css").read_text("utf-8")
+    return sub(r"\s+", " ", sub(r"/\*.*?\*/", "", css.replace("\n", " "))).strip()
+
+
+@cache
+def page_css() -> str:
+    """All that a live run needs."""
+    return stylesheet() + run_css()

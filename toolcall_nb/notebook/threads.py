@@ -1,0 +1,241 @@
+"""The chats of a notebook by name, what is set for them, and which of them are running."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolcall_nb import models
+from toolcall_nb.chat import Chat
+from toolcall_nb.errors import UsageError
+from toolcall_nb.notebook.faces import make_face
+from toolcall_nb.notebook.footer import counted, info_line, tokens
+from toolcall_nb.notebook.place import Place, place_of
+from toolcall_nb.notebook.running import Run, Stoppable
+from toolcall_nb.tools import Tool, as_tool, registry
+from toolcall_nb.transcript import Message, Transcript
+
+__all__ = ["Settings", "Threads"]
+
+_ALL = "all"
+_VARIABLE = "chat"
+_STOP_WITHIN = 5.0
+
+
+class Settings(Struct, frozen=True):
+    """What a turn is made with. ``tools`` None: all that are registered."""
+
+    model: str = "mock"
+    tools: str | None = None
+    dialect: str = "native"
+    approve: str = "auto"
+    max_steps: int = 10
+    system: str | None = None
+
+    def changed(self, options: Namespace) -> Settings:
+        """With what the options of one cell say."""
+        wishes = {name: getattr(options, name) for name in self.__struct_fields__}
+        return replace(self, **{name: wish for name, wish in wishes.items() if wish is not None})
+
+
+class Threads:
+    """The chats by name. Options of a cell hold for that cell; `set_model` and `set_tools` for all that follow."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._settings = Settings()
+        self._chats: dict[str, Chat] = {}
+        self._runs: dict[str, Run] = {}
+        self.current = "main"
+
+    # Runs
+
+    def ask(self, prompt: str, options: Namespace) -> None:
+        """One turn, shown in the cell that is running."""
+        place = place_of(self._shell)
+        self.current = options.thread or self.current
+        self._refuse_if_running(self.current)
+        if options.new:
+            self.forget(self.current)
+        chat = self.chat()
+        self._set_up(chat, self._settings.changed(options), _speed(options.speed, place))
+        run = Run(chat.stream(prompt), stop=chat.stop, info=lambda run: info_line(chat.model_name, run.face.transcript))
+        self._runs[self.current] = run
+        self._bind(chat)
+        self._play(run, place, info=chat.model_name, timings=chat.timings, background=options.background)
+
+    def replay(self, text: str, *, speed: float | None) -> None:
+        """Play a transcript as if it were live."""
+        place = place_of(self._shell)
+        events = Stoppable(models.replay(Transcript.from_markdown(text), _speed(speed, place)))
+        run = Run(iter(events), stop=events.stop, info=lambda run: info_line("replay", run.face.transcript))
+        self._play(run, place, info="replay", timings={}, background=False)
+
+    def _play(self, run: Run, place: Place, *, info: str, timings: Mapping[str, float], background: bool) -> None:
+        face = make_face(place, info=info, on_stop=run.stop, timings=timings)
+        if background and place is Place.LIVE:  # elsewhere nobody could look at it, or it would write over the prompt
+            run.play_in_background(face)
+        else:
+            run.play(face)
+
+    def stop(self, name: str | None = None) -> bool:
+        """End what runs in the background, in one thread or in all; whether there was anything."""
+        running = [run for key, run in self._runs.items() if run.is_running and name in (None, key)]
+        for run in running:
+            run.stop()
+        for run in running:
+            run.wait(_STOP_WITHIN)
+        return bool(running)
+
+    def _refuse_if_running(self, name: str) -> None:
+        if name in self._runs and self._runs[name].is_running:
+            raise UsageError(
+                f"The thread {name!r} is still answering. Wait for it, end it with %toolchat stop, or use "
+                "another one with --thread NAME."
+            )
+
+    # Chats
+
+    def chat(self) -> Chat:
+        """The current thread's; a new one where there is none."""
+        return self._chats.setdefault(self.current, Chat(thread=self.current))
+
+    def forget(self, name: str | None = None) -> None:
+        """Begin anew in a thread, the current one if none is named."""
+        self.current = name or self.current
+        self._refuse_if_running(self.current)
+        self._chats.pop(self.current, None)
+
+    def load(self, text: str) -> None:
+        """Go on from a transcript in the current thread."""
+        self._refuse_if_running(self.current)
+        self.chat().load(Transcript.from_markdown(text))
+        self._bind(self.chat())
+
+    def find(self, name: str) -> Transcript:
+        """The transcript of a thread (of the current one without a name), or one with nothing but a call."""
+        if not name or name == self.current:
+            return self.chat().transcript
+        if name in self._chats:
+            return self._chats[name].transcript
+        for chat in (self.chat(), *self._chats.values()):
+            if name in chat.calls:
+                return Transcript((Message("assistant", (chat.calls[name],)),))
+        raise UsageError(_unknown("thread or call", name, [*self.names(), *self.call_ids()]))
+
+    def _set_up(self, chat: Chat, settings: Settings, speed: float | None) -> None:
+        chat.dialect, chat.speed, chat.approve = settings.dialect, speed, _approve(settings.approve)
+        chat.max_steps, chat.system = settings.max_steps, settings.system
+        chat.model = self._model(settings.model)
+        chat.tools = None if settings.tools is None else self._tools(settings.tools)
+
+    def _bind(self, chat: Chat) -> None:
+        """Give the chat a name in the notebook, unless the notebook uses that name for something else."""
+        namespace = self._shell.user_ns
+        if _VARIABLE not in namespace or isinstance(namespace[_VARIABLE], Chat):
+            namespace[_VARIABLE] = chat
+
+    # Settings
+
+    def set_model(self, name: str) -> None:
+        """Who answers from now on; raises `UsageError` for a name that is none."""
+        models.model(self._model(name))
+        self._settings = replace(self._settings, model=name)
+
+    def model_name(self) -> str:
+        """Who answers."""
+        return self._settings.model
+
+    def set_tools(self, names: str) -> None:
+        """What may be called from now on: ``a,b``, or ``all`` that are registered."""
+        if names != _ALL:
+            self._tools(names)
+        self._settings = replace(self._settings, tools=None if names == _ALL else names)
+
+    def _model(self, name: str) -> Any:
+        """A model that the notebook holds under this name, or else the name."""
+        value = self._shell.user_ns.get(name)
+        return value if callable(getattr(value, "stream", None)) and not isinstance(value, Chat) else name
+
+    def _tools(self, names: str) -> list[Tool]:
+        return [self._tool(name) for name in names.replace(",", " ").split()]
+
+    def _tool(self, name: str) -> Tool:
+        value = self._shell.user_ns.get(name)
+        if callable(value) or isinstance(value, Tool):
+            return as_tool(value)
+        if name in registry:
+            return registry[name]
+        raise UsageError(_unknown("tool or function", name, self.tool_names()))
+
+    # What is there
+
+    def names(self) -> list[str]:
+        """The threads."""
+        return list(dict.fromkeys([*self._chats, self.current]))
+
+    def call_ids(self) -> list[str]:
+        """The calls of the current thread."""
+        return list(self._chats[self.current].calls) if self.current in self._chats else []
+
+    def tool_names(self) -> list[str]:
+        """The registered tools, and the functions that the notebook has defined."""
+        hidden = getattr(self._shell, "user_ns_hidden", {})
+        mine = self._shell.user_ns.items()
+        functions = [name for name, value in mine if _is_function(value) and name not in hidden and name[0] != "_"]
+        return list(dict.fromkeys([*registry, *functions]))
+
+    def summary(self) -> str:
+        """What is set, in a few lines."""
+        chat = self._chats.get(self.current)
+        said = chat.transcript if chat is not None else Transcript()
+        state = " (running)" if self.current in self._runs and self._runs[self.current].is_running else ""
+        about = f"{counted(len(said.messages), 'message')}, {counted(len(said.calls), 'tool call')}"
+        lines = {
+            "model": self._settings.model,
+            "tools": self._settings.tools or ", ".join(registry) or "none; make one with @tool",
+            "thread": f"{self.current}{state}: {about}",
+            "tokens": tokens(chat.usage) if chat is not None else "",
+        }
+        return "\n".join(f"{name:8}{value}" for name, value in lines.items() if value)
+
+    def describe_tools(self) -> str:
+        """What may be called, one tool a line."""
+        chosen = self._settings.tools
+        tools = list(registry.values()) if chosen is None else self._tools(chosen)
+        lines = [f"{tool.name}({', '.join(tool.parameters['properties'])})  {_first_line(tool)}" for tool in tools]
+        return "\n".join(line.rstrip() for line in lines) or "There are no tools; make one with @tool."
+
+    def describe_threads(self) -> str:
+        """The threads, the current one marked."""
+        return "\n".join(f"{'*' if name == self.current else ' '} {name}" for name in self.names())
+
+
+def _speed(wish: float | None, place: Place) -> float | None:
+    """As wished; without a wish as usual, and without any waits where nobody looks on."""
+    if wish is not None:
+        return wish or None
+    return None if place is Place.STATIC else 1.0
+
+
+def _approve(name: str) -> Any:
+    return name
+
+
+def _is_function(value: Any) -> bool:
+    return type(value).__name__ == "function" or isinstance(value, Tool)
+
+
+def _first_line(tool: Tool) -> str:
+    return tool.description.strip().partition("\n")[0]
+
+
+def _unknown(kind: str, name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, 1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return f"There is no {kind} {name!r:.100}.{hint} There are: {', '.join(known) or 'none'}."

@@ -1,0 +1,126 @@
+"""The widget that carries a run to the page. Imported by the first live run: ipywidgets and anywidget are not cheap."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Protocol
+
+import anywidget
+import traitlets
+
+from toolcall_nb.notebook.style import page_css
+
+__all__ = ["KEPT", "Document", "TranscriptWidget", "close_all"]
+
+KEPT = 8
+"""How many finished runs stay open for pages that may come back after a reload."""
+
+_kept: deque[TranscriptWidget] = deque()
+
+
+class Document(Protocol):
+    """What the widget needs of `toolcall_nb.notebook.document.LiveDocument`."""
+
+    def state(self) -> dict[str, Any]:
+        """Everything, for a page that has nothing or has missed something."""
+
+    def choose(self, node: str, is_open: bool) -> None:
+        """The reader has opened or closed a card."""
+
+
+class TranscriptWidget(anywidget.AnyWidget):
+    """One live run. ``snapshot`` is computed each time that it is asked for, so it is never an old state.
+
+    JupyterLab asks after a reload (ipywidgets, Widget._handle_control_comm_msg, request_states). Messages of
+    the page are handled in whichever thread the kernel gives them: during a cell, that of a subshell.
+    """
+
+    _esm = Path(__file__).parent / "static" / "transcript.js"
+    _css = traitlets.Unicode().tag(sync=True)
+    snapshot = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, document: Document, on_stop: Callable[[], None]) -> None:
+        self._document = document
+        self._on_stop = on_stop
+        self._pages: set[str] = set()
+        self._finished = False
+        self._pages_lock = threading.Lock()
+        super().__init__(_css=page_css())
+        self.on_msg(_dispatch)
+        _answer_where_asked(self.comm)
+
+    def get_state(self, key: str | Iterable[str] | None = None, drop_defaults: bool = False) -> dict[str, Any]:
+        """The synced state, with the run as it is now."""
+        state: dict[str, Any] = super().get_state(key=key, drop_defaults=drop_defaults)
+        if "snapshot" in state:
+            state["snapshot"] = self._document.state()
+        return state
+
+    def finish(self) -> None:
+        """The static output has taken the view's place: close as soon as no page shows this any more.
+
+        A page that came back after a reload keeps its view, since the new output does not reach it; and one
+        that went away never says so. Such widgets stay, the last `KEPT` of them.
+        """
+        self.send({"type": "end"})
+        with self._pages_lock:
+            self._finished = True
+            _kept.append(self)
+        while len(_kept) > KEPT:
+            _kept.popleft().close()
+
+    def receive(self, message: dict[str, Any]) -> None:
+        """A message of a page; what is not understood is ignored, since pages may be older than the kernel."""
+        match message:
+            case {"type": "hello", "page": str(page), "seq": seq}:
+                with self._pages_lock:
+                    self._pages.add(page)
+                self._answer(seq)
+            case {"type": "sync", "seq": seq}:
+                self._answer(seq)
+            case {"type": "open", "node": str(node), "open": bool(is_open)}:
+                self._document.choose(node, is_open)
+            case {"type": "stop"}:
+                self._on_stop()
+            case {"type": "gone", "page": str(page)}:
+                self._left(page)
+
+    def _answer(self, seq: Any) -> None:
+        state = self._document.state()
+        if seq != state["seq"]:
+            self.send(state)
+
+    def _left(self, page: str) -> None:
+        with self._pages_lock:
+            self._pages.discard(page)
+            leave = self._finished and not self._pages
+        if leave:
+            if self in _kept:
+                _kept.remove(self)
+            self.close()
+
+
+def _dispatch(widget: TranscriptWidget, content: Any, _buffers: Any) -> None:
+    if isinstance(content, dict):
+        widget.receive(content)
+
+
+def close_all() -> None:
+    """Close what stays of finished runs."""
+    while _kept:
+        _kept.popleft().close()
+
+
+def _answer_where_asked(comm: Any) -> None:
+    """Let messages of the page be handled on the subshell that JupyterLab sends them on, also during a cell.
+
+    ipykernel 7.4 (ipykernel/comm/comm.py, `_reply_subshell_for`) routes them to the shell that last published
+    on the comm: the one that is busy with the cell, so that Stop would wait for the end of what it should stop.
+    The method is private. Without it (ipykernel 6, another kernel) nothing changes: the messages come at the
+    cell's end, and the kernel's own interrupt stops a run.
+    """
+    if callable(getattr(comm, "_reply_subshell_for", None)):
+        comm._reply_subshell_for = lambda _data, default: default
