@@ -1,0 +1,42 @@
+"""One pure renderer for every face: HTML (static and live), plain text, the terminal.
+
+    to_html(transcript)       static HTML, a fragment or a page
+    to_text(transcript)       plain text
+    mime_bundle(transcript)   what a notebook saves
+    LiveHtml()                events in, the patches of a live view out; the same HTML at every step
+    TerminalFace()            events in, a live view in a terminal
+
+What is heavy to import is imported when first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolcall_nb.render.bundle import mime_bundle
+    from toolcall_nb.render.live import LiveHtml
+    from toolcall_nb.render.nodes import Patch
+    from toolcall_nb.render.page import ROOT_CLASS, stylesheet, to_html
+    from toolcall_nb.render.terminal import TerminalFace
+    from toolcall_nb.render.text import to_text
+
+__all__ = ["ROOT_CLASS", "LiveHtml", "Patch", "TerminalFace", "mime_bundle", "stylesheet", "to_html", "to_text"]
+
+_HOMES = {
+    "LiveHtml": "live",
+    "Patch": "nodes",
+    "ROOT_CLASS": "page",
+    "TerminalFace": "terminal",
+    "mime_bundle": "bundle",
+    "stylesheet": "page",
+    "to_html": "page",
+    "to_text": "text",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

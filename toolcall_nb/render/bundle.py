@@ -1,0 +1,34 @@
+"""What a notebook saves of a transcript: HTML, Markdown that reads back, plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING
+
+from toolcall_nb.render.page import to_html
+from toolcall_nb.render.text import to_text
+
+if TYPE_CHECKING:
+    from toolcall_nb.transcript import Transcript
+
+__all__ = ["mime_bundle"]
+
+
+def mime_bundle(
+    transcript: Transcript,
+    *,
+    include: Collection[str] | None = None,
+    exclude: Collection[str] | None = None,
+    opened: Mapping[str, bool] | None = None,
+) -> dict[str, str]:
+    """The transcript by MIME type; ``include`` and ``exclude`` as in IPython's display protocol."""
+    makers: dict[str, Callable[[], str]] = {
+        "text/html": lambda: to_html(transcript, opened=opened),
+        "text/markdown": transcript.to_markdown,
+        "text/plain": lambda: to_text(transcript),
+    }
+    return {
+        kind: make()
+        for kind, make in makers.items()
+        if (not include or kind in include) and (not exclude or kind not in exclude)
+    }

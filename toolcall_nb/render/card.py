@@ -1,0 +1,96 @@
+"""The card of a tool call as nodes.
+
+    <div class="tc-call tc-STATE">           m0.p3
+      <details open>                         m0.p3.d
+        <summary>…</summary>                 m0.p3.s    name, arguments in one line, state in words, time
+        <div class="tc-io">… <pre></pre>     m0.p3.i    INPUT, one child for each entry
+        <div class="tc-io">… <pre></pre>     m0.p3.o    OUTPUT; a table is m0.p3.t
+      </details>
+      <pre class="tc-err">…</pre>            m0.p3.e    the error, visible when the card is closed
+
+The summary ends with an empty ``<span class="tc-time">``: only the live front end fills it, or ``timings``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from toolcall_nb.render.content import STATE_WORDS, Section, Written, arguments, reason, seconds, sections, shown_name
+from toolcall_nb.render.escaping import element, escape
+from toolcall_nb.render.nodes import Node, leaf
+from toolcall_nb.render.values import Table, Token, more
+from toolcall_nb.transcript import State, ToolCall
+
+__all__ = ["Look", "call_node", "entry_leaves", "is_open"]
+
+_CLOSED = (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
+
+
+class Look(NamedTuple):
+    """What is shown beside the transcript: which cards the user opened or closed, and seconds by call id."""
+
+    opened: Mapping[str, bool] = {}
+    timings: Mapping[str, float] = {}
+
+
+def is_open(call: ToolCall, opened: Mapping[str, bool]) -> bool:
+    """The user decides; then, of a finished call, the writer; else open while it runs, asks or has failed."""
+    wish = opened.get(call.id)
+    if wish is None and call.is_final:
+        wish = call.open
+    return call.state not in _CLOSED if wish is None else wish
+
+
+def call_node(id: str, call: ToolCall, written: Written, look: Look) -> Node:
+    """The card, whole. ``written`` is the call's ``input_text``."""
+    summary = leaf(f"{id}.s", _summary(call, written, look.timings.get(call.id)))
+    body = [summary, *(_section(f"{id}.{section.key}", section) for section in sections(call, written))]
+    children = [Node(f"{id}.d", "<details open>" if is_open(call, look.opened) else "<details>", "</details>", body)]
+    if (why := reason(call)) is not None:
+        children.append(leaf(f"{id}.e", _reason(why)))
+    return Node(id, f'<div class="tc-call tc-{call.state.value}">', "</div>", children)
+
+
+def _summary(call: ToolCall, written: Written, took: float | None) -> str:
+    """One line; the spaces keep its words apart where there is no style."""
+    title, name = shown_name(call)
+    pieces = [
+        element("b", "tc-name", title),
+        *([element("span", "tc-tool", name)] if name else []),
+        element("span", "tc-args", arguments(call, written)),
+        element("span", "tc-state", STATE_WORDS[call.state]),
+        element("span", "tc-time", "" if took is None else seconds(took)),
+    ]
+    return f"<summary>{' '.join(pieces)}</summary>"
+
+
+def _section(id: str, section: Section) -> Node:
+    note = f" <span>{escape(section.note)}</span>" if section.note else ""
+    label = f'<div class="tc-io"><div class="tc-label"><b>{section.label}</b>{note}</div>'
+    if section.table is not None:
+        return Node(id, f'{label}<div class="tc-wide">', "</div></div>", [leaf(f"{id}.0", _table(section.table))])
+    return Node(id, f"{label}<pre>", "</pre></div>", entry_leaves(id, section.entries))
+
+
+def entry_leaves(id: str, entries: Sequence[Sequence[Token]]) -> list[Node]:
+    """One leaf for each entry; the newline stands before, so that an entry stays as it is when another follows."""
+    return [
+        leaf(f"{id}.{number}", f"<span>{chr(10) if number else ''}{_tokens(entry)}</span>")
+        for number, entry in enumerate(entries)
+    ]
+
+
+def _tokens(tokens: Sequence[Token]) -> str:
+    return "".join(element("span", kind, text) if kind else escape(text) for kind, text in tokens)
+
+
+def _table(table: Table) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
+    rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
+    hidden = f"<caption>{escape(more(table.hidden, 'rows'))}</caption>" if table.hidden else ""
+    return f"<table>{hidden}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _reason(why: Section) -> str:
+    return f'<pre class="tc-err"><b class="tc-word">{why.label}: </b>{_tokens(why.entries[0])}</pre>'

@@ -1,0 +1,194 @@
+"""What each part says, before it is HTML, plain text or a terminal's colours: words, sections and their values.
+
+The faces differ in how they show this, not in what: states have the same words, a card the same sections, and
+what is too large is cut at the same place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import jiter
+
+from toolcall_nb.events import MISSING, Json
+from toolcall_nb.render.values import CHARACTERS, Table, Token, draw_text, draw_value, one_line, table_of
+from toolcall_nb.transcript import FilePart, Message, Role, State, ToolCall
+
+__all__ = [
+    "EMPTY",
+    "STATE_WORDS",
+    "WHO",
+    "FileWords",
+    "Section",
+    "Written",
+    "arguments",
+    "ending",
+    "file_words",
+    "partial_input",
+    "reason",
+    "seconds",
+    "sections",
+    "shown_name",
+]
+
+WHO: Mapping[Role, str] = {"user": "You", "assistant": "AI", "system": "System"}
+EMPTY = "No messages yet."
+
+STATE_WORDS: Mapping[State, str] = {
+    State.INPUT_STREAMING: "Pending",
+    State.INPUT_AVAILABLE: "Running",
+    State.APPROVAL_REQUESTED: "Awaiting approval",
+    State.APPROVAL_RESPONDED: "Responded",
+    State.OUTPUT_AVAILABLE: "Completed",
+    State.OUTPUT_ERROR: "Error",
+    State.OUTPUT_DENIED: "Denied",
+    State.INTERRUPTED: "Interrupted",
+}
+"""What a card says about its state; never colour alone."""
+
+_ENDS = {
+    "length": "Stopped at the length limit.",
+    "content-filter": "Stopped by the content filter.",
+    "error": "Ended with an error.",
+}
+_NAME = 200
+_DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)[;,]", re.IGNORECASE)
+
+
+class Section(NamedTuple):
+    """A part of a card's body: entries of one or more lines each, or a table. ``key`` is ``i``, ``o`` or ``t``."""
+
+    key: str
+    label: str
+    note: str
+    entries: Sequence[Sequence[Token]] = ()
+    table: Table | None = None
+
+
+class Written(NamedTuple):
+    """An input that is still being written: its beginning, as much as is drawn, and its whole length."""
+
+    head: str = ""
+    length: int = 0
+
+    def plus(self, delta: str) -> Written:
+        """With ``delta`` written after it; the cost does not depend on what came before."""
+        room = CHARACTERS - len(self.head)
+        return Written(self.head + delta[:room] if room > 0 else self.head, self.length + len(delta))
+
+
+# Messages -----------------------------------------------------------------------------------------------------
+
+
+def ending(message: Message) -> str | None:
+    """How the message ended, if that was out of the ordinary."""
+    if message.aborted is not None:
+        return f"Stopped: {message.aborted}" if message.aborted else "Stopped."
+    if message.finish_reason:
+        return _ENDS.get(message.finish_reason, f"Ended: {message.finish_reason}")
+    return None
+
+
+class FileWords(NamedTuple):
+    """What a file is called and what is known of it; ``kind`` is the media type of a ``data:`` address."""
+
+    label: str
+    about: str
+    kind: str | None
+
+
+def file_words(part: FilePart) -> FileWords:
+    """The words for a file."""
+    label = "Reasoning file" if part.reasoning else "File"
+    data = _DATA.match(part.url)
+    if data is None:
+        return FileWords(label, part.media_type, None)
+    return FileWords(label, f"{part.media_type}, {len(part.url) - data.end():,} characters of data", data[1].lower())
+
+
+# Tool calls ---------------------------------------------------------------------------------------------------
+
+
+def shown_name(call: ToolCall) -> tuple[str, str]:
+    """What a card is called, and the tool's name where that is something else."""
+    title = (call.title or call.name)[:_NAME]
+    return title, call.name[:_NAME] if call.title and call.title != call.name else ""
+
+
+def arguments(call: ToolCall, written: Written) -> str:
+    """The input in one line, once it holds still."""
+    if call.state is State.INPUT_STREAMING:
+        return ""
+    value = partial_input(written) if call.input is MISSING else call.input
+    return "" if value is MISSING else one_line(value)
+
+
+def partial_input(written: Written) -> Json:
+    """What can be said of an input that is not complete: the value so far of JSON, else the text; or MISSING."""
+    if not written.head.strip():
+        return MISSING
+    if written.head.lstrip()[0] in "{[":
+        try:
+            return jiter.from_json(written.head.encode(), partial_mode="trailing-strings") or MISSING
+        except ValueError:  # no JSON after all
+            return written.head
+    return written.head
+
+
+def sections(call: ToolCall, written: Written) -> list[Section]:
+    """The input and the output, as far as they are there. ``written`` is the call's ``input_text``."""
+    found = []
+    if call.input is not MISSING:
+        is_none = call.input == {}
+        found.append(Section("i", "Input", "none" if is_none else "", () if is_none else draw_value(call.input)))
+    elif written.length or call.state is State.INPUT_STREAMING:
+        found.append(Section("i", "Input", _progress(call, written), _partial(written)))
+    if call.output is not MISSING:
+        found.append(_output(call.output, "" if call.state is State.OUTPUT_AVAILABLE else "so far"))
+    return found
+
+
+def _partial(written: Written) -> list[list[Token]]:
+    value = partial_input(written)
+    if value is MISSING:
+        return []
+    return draw_text(value) if value is written.head else draw_value(value)
+
+
+def _progress(call: ToolCall, written: Written) -> str:
+    if not written.length:
+        return ""
+    count = f"{written.length:,} character{'s' if written.length != 1 else ''}"
+    count += " so far" if call.state is State.INPUT_STREAMING else ", not complete"
+    return count if written.length == len(written.head) else f"{count}, the first {len(written.head):,} shown"
+
+
+def _output(value: Json, note: str) -> Section:
+    if value == "":
+        return Section("o", "Output", note or "empty text")
+    if isinstance(value, str):
+        return Section("o", "Output", note, draw_text(value))
+    table = table_of(value)
+    if table is not None:
+        return Section("t", "Output", note, table=table)
+    return Section("o", "Output", note, draw_value(value))
+
+
+def reason(call: ToolCall) -> Section | None:
+    """Why the call failed or was denied; shown also when the card is closed."""
+    if call.error is not None or call.state is State.OUTPUT_ERROR:
+        text = call.error if call.error and call.error.strip() else "The tool gave no error text."
+        return Section("e", "Error", "", draw_text(text))
+    if call.approval is not None and call.approval.approved is False and call.approval.reason:
+        return Section("e", "Denied", "", draw_text(call.approval.reason))
+    return None
+
+
+def seconds(took: float) -> str:
+    """A duration as the card shows it: ``0.41 s``, ``12 s``, ``2 min 05 s``."""
+    if took < 9.995:
+        return f"{took:.2f} s"
+    whole = round(took)
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02} s"

@@ -1,0 +1,152 @@
+"""Messages and their parts as nodes; the card of a tool call has its own file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from toolcall_nb.events import Json
+from toolcall_nb.markdown.incremental import IncrementalMarkdown
+from toolcall_nb.render.card import Look, call_node, entry_leaves
+from toolcall_nb.render.content import WHO, Written, ending, file_words
+from toolcall_nb.render.escaping import element, escape, image_source, link_target
+from toolcall_nb.render.nodes import Node, leaf
+from toolcall_nb.render.values import draw_value
+from toolcall_nb.transcript import (
+    CustomPart,
+    DataPart,
+    ErrorPart,
+    FilePart,
+    Message,
+    Part,
+    ReasoningPart,
+    Role,
+    SourceDocumentPart,
+    SourceUrlPart,
+    TextPart,
+    ToolCall,
+)
+
+__all__ = ["block_leaf", "fold_key", "message_node", "note_node", "part_node", "text_node", "turn_node"]
+
+_DOWNLOADS = {
+    "application/json": "json",
+    "application/pdf": "pdf",
+    "application/zip": "zip",
+    "text/csv": "csv",
+    "text/markdown": "md",
+    "text/plain": "txt",
+}
+_ADDRESS = 200
+
+
+def message_node(number: int, message: Message, look: Look) -> Node:
+    """One turn, whole."""
+    turn = turn_node(number, message.role)
+    for place, part in enumerate(message.parts):
+        node = part_node(f"{turn.id}.p{place}", fold_key(number, place), part, look)
+        if node is not None:
+            turn.children.append(node)
+    if (note := note_node(number, message)) is not None:
+        turn.children.append(note)
+    return turn
+
+
+def turn_node(number: int, role: Role) -> Node:
+    """One turn without its parts."""
+    head = f'<div class="tc-turn tc-{role}"><b class="tc-who">{WHO[role]}</b><div class="tc-said">'
+    return Node(f"m{number}", head, "</div></div>")
+
+
+def note_node(number: int, message: Message) -> Node | None:
+    """How the message ended, if that was out of the ordinary."""
+    text = ending(message)
+    return None if text is None else leaf(f"m{number}.n", element("p", "tc-note", text))
+
+
+def fold_key(number: int, place: int) -> str:
+    """The name under which ``opened`` knows a fold that is no tool call: by its place, since it has no id."""
+    return f"fold {number}.{place}"
+
+
+def part_node(id: str, fold: str, part: Part, look: Look) -> Node | None:
+    """One part, whole; None where there is nothing to show (text that is empty or blank)."""
+    match part:
+        case TextPart() | ReasoningPart():
+            markdown = IncrementalMarkdown()
+            markdown.feed(part.text)
+            return text_node(id, fold, part, markdown.blocks, look)
+        case ToolCall():
+            return call_node(id, part, Written().plus(part.input_text), look)
+        case DataPart():
+            return _fold(id, fold, element("b", "tc-name", part.name), part.data, look)
+        case SourceUrlPart():
+            return leaf(id, _source(_link(part.url, part.title or part.url[:_ADDRESS])))
+        case SourceDocumentPart():
+            about = escape(", ".join(word for word in (part.filename, part.media_type) if word))
+            return leaf(id, _source(f"{escape(part.title)} ({about})" if about else escape(part.title)))
+        case FilePart():
+            return leaf(id, _file(part))
+        case CustomPart():
+            return leaf(id, element("p", "tc-note", part.kind))
+        case ErrorPart():
+            return leaf(id, f'<pre class="tc-err"><b>Error</b> {escape(part.text)}</pre>')
+        case _:
+            assert_never(part)
+
+
+# Text ---------------------------------------------------------------------------------------------------------
+
+
+def text_node(id: str, fold: str, part: TextPart | ReasoningPart, blocks: Sequence[str], look: Look) -> Node | None:
+    """Text, or a fold of reasoning, with one leaf for each block of its Markdown."""
+    if not blocks:
+        return None
+    leaves = [block_leaf(id, number, block) for number, block in enumerate(blocks)]
+    if isinstance(part, TextPart):
+        return Node(id, '<div class="tc-text">', "</div>", leaves)
+    head = f'<details class="tc-fold"{_open(fold, look)}><summary>Reasoning</summary><div class="tc-text">'
+    return Node(id, head, "</div></details>", leaves)
+
+
+def block_leaf(id: str, number: int, block: str) -> Node:
+    """One top-level block of Markdown."""
+    return leaf(f"{id}.b{number}", block.strip("\n"))
+
+
+# The rest -----------------------------------------------------------------------------------------------------
+
+
+def _open(fold: str, look: Look) -> str:
+    return " open" if look.opened.get(fold) else ""
+
+
+def _fold(id: str, fold: str, title: str, value: Json, look: Look) -> Node:
+    head = f'<details class="tc-fold"{_open(fold, look)}><summary>Data {title}</summary><pre>'
+    return Node(id, head, "</pre></details>", entry_leaves(id, draw_value(value)))
+
+
+def _source(html: str) -> str:
+    return f'<p class="tc-source">Source: {html}</p>'
+
+
+def _link(url: str, text: str) -> str:
+    target = link_target(url)
+    if target is None:
+        return escape(text) if url.startswith(text) else f"{escape(text)} ({escape(url[:_ADDRESS])})"
+    return f'<a href="{target}" target="_blank" rel="noopener noreferrer nofollow">{escape(text)}</a>'
+
+
+def _file(part: FilePart) -> str:
+    """A picture if it asks no server; else a link, or the data to be downloaded, or only what it is."""
+    words = file_words(part)
+    picture = image_source(part.url)
+    if picture is not None:
+        return f'<p class="tc-file"><img src="{picture}" alt="{words.label}, {escape(part.media_type)}"></p>'
+    about = escape(words.about)
+    if words.kind is None:
+        return f'<p class="tc-file">{words.label}: {_link(part.url, part.url[:_ADDRESS])} ({about})</p>'
+    if words.kind not in _DOWNLOADS:
+        return f'<p class="tc-file">{words.label}: {about}</p>'
+    name = f"file.{_DOWNLOADS[words.kind]}"
+    return f'<p class="tc-file">{words.label}: <a href="{escape(part.url)}" download="{name}">{name}</a> ({about})</p>'

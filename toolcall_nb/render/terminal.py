@@ -1,0 +1,309 @@
+"""The live face for a terminal: what is finished is printed once, only the rest is drawn again.
+
+In a terminal the rest is what may still change: the last block of Markdown, calls that are under way. Elsewhere
+(a file, a pipe) nothing can be drawn again: text is written line by line as it comes, a call when it is final, and
+all of it together is `to_text`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rich.console import Console, ConsoleOptions, Group, RenderResult
+from rich.live import Live
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.segment import Segment
+from rich.text import Text
+
+from toolcall_nb import events as ev
+from toolcall_nb.reducer import Touched, TranscriptBuilder
+from toolcall_nb.render.content import WHO, ending
+from toolcall_nb.render.escaping import visible
+from toolcall_nb.render.text import BLANK, INDENT, call_lines, indented, part_text
+from toolcall_nb.transcript import Message, Part, ReasoningPart, State, TextPart, ToolCall
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from toolcall_nb.events import Event
+
+__all__ = ["TerminalFace"]
+
+_STYLES = {
+    **{"name": "bold", "dim": "dim", "label": "dim", "c": "dim italic", "e": "red"},
+    **{"k": "cyan", "s": "green", "n": "yellow"},
+}
+_STATE_STYLES = {
+    State.OUTPUT_AVAILABLE: "green",
+    State.OUTPUT_ERROR: "bold red",
+    State.APPROVAL_REQUESTED: "bold yellow",
+    State.OUTPUT_DENIED: "dim",
+    State.INTERRUPTED: "dim",
+}
+_LINE_START = re.compile(r"\n(?=[^\n])")
+
+
+class TerminalFace:
+    """Use it as a context manager, and `apply` each event.
+
+    ``console`` is rich's; without one, standard output. Nothing is drawn by a timer: only `apply` draws.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console()
+        self._builder = TranscriptBuilder()
+        self._message = -1
+        self._rest: dict[int, _Item] = {}  # parts that are not printed to their end, by the reducer's key
+        self._pending: set[tuple[int, str]] = set()  # calls that were printed before they were final
+        self._has_printed = False  # anything at all
+        self._has_spoken = False  # a part of this message
+        self._live: Live | None = None
+
+    def __enter__(self) -> TerminalFace:
+        if self._console.is_terminal:
+            self._live = Live(console=self._console, auto_refresh=False, transient=True, vertical_overflow="visible")
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._print_rest()
+        if self._live is not None:
+            self._live.update(Group(), refresh=True)
+            self._live.stop()
+
+    def apply(self, event: Event) -> None:
+        """Take one event in and show what it changed."""
+        touched = self._builder.apply(event)
+        if touched is None:
+            return
+        if touched.message > self._message:
+            self._begin(touched.message)
+        if touched.message < self._message:
+            self._print_late(touched.message)
+        elif touched.part is None:
+            self._refresh(event)
+        elif touched.removed:
+            self._rest.pop(touched.part, None)
+        else:
+            self._change(touched, event)
+        self._show()
+
+    # Events to items
+
+    def _begin(self, number: int) -> None:
+        self._print_rest()
+        self._message, self._has_spoken = number, False
+
+    def _change(self, touched: Touched, event: Event) -> None:
+        assert touched.part is not None
+        item = self._rest.get(touched.part)
+        if isinstance(event, (ev.TextDelta, ev.ReasoningDelta)):
+            if item is None:
+                item = self._rest[touched.part] = _Item(isinstance(event, ev.ReasoningDelta))
+            item.text += event.delta
+            return
+        part = self._builder.part(touched)
+        if isinstance(part, ToolCall) and item is None and (touched.message, part.id) in self._pending:
+            self._print_late(touched.message)
+        elif part is not None and not isinstance(part, (TextPart, ReasoningPart)):
+            self._rest.setdefault(touched.part, _Item()).part = part
+
+    def _refresh(self, event: Event) -> None:
+        """The message began, ended, or took parts back; what is printed stays."""
+        if isinstance(event, (ev.Finish, ev.Abort)):
+            message = self._builder.transcript.messages[self._message]
+            calls = {call.id: call for call in message.calls}
+            for item in self._rest.values():
+                if isinstance(item.part, ToolCall):
+                    item.part = calls.get(item.part.id, item.part)
+            self._print_rest()
+            self._print_end(message)
+        elif isinstance(event, ev.ResetStep):
+            self._rest.clear()
+
+    # Printing
+
+    def _show(self) -> None:
+        """Print what has become final, from the front; draw the rest anew."""
+        while self._rest:
+            key, item = next(iter(self._rest.items()))
+            is_last = len(self._rest) == 1
+            if item.is_text and is_last:
+                self._print_text(item, is_whole=False)
+                break
+            if isinstance(item.part, ToolCall) and not item.part.is_final:
+                break
+            self._print(item)
+            del self._rest[key]
+        if self._live is not None:
+            self._live.update(_Last(Group(*self._drawn())), refresh=True)
+
+    def _print_rest(self) -> None:
+        for item in self._rest.values():
+            self._print(item)
+        self._rest.clear()
+
+    def _print(self, item: _Item) -> None:
+        if item.is_text:
+            self._print_text(item, is_whole=True)
+        elif item.part is not None:
+            if isinstance(item.part, ToolCall) and not item.part.is_final:
+                self._pending.add((self._message, item.part.id))
+            if part_text(item.part):
+                self._space()
+                self._console.print(_drawn_part(item.part), soft_wrap=True)
+
+    def _print_text(self, item: _Item, *, is_whole: bool) -> None:
+        """Write what is certain of a text: whole blocks where the rest can be drawn, else whole lines."""
+        text = item.take_whole() if is_whole else item.take_blocks() if self._live is not None else item.take_lines()
+        if text and not item.has_begun:
+            self._space()
+            if item.is_reasoning:
+                self._console.print(Text(f"{INDENT}Reasoning", "dim"), soft_wrap=True)
+        if text and self._live is not None:
+            if item.has_begun:
+                self._console.print()
+            self._console.print(_markdown(text, item))
+        elif text:
+            first = "" if item.has_begun else item.margin
+            self._write(first + _LINE_START.sub("\n" + item.margin, text))
+        item.has_begun = item.has_begun or bool(text)
+        if is_whole and item.has_begun and self._live is None:
+            self._write("\n")
+
+    def _write(self, text: str) -> None:
+        self._console.print(Text(text), end="", soft_wrap=True)
+
+    def _print_late(self, number: int) -> None:
+        """A call that was printed while it ran has ended since: it is printed again."""
+        for call in self._builder.transcript.messages[number].calls:
+            if call.is_final and (number, call.id) in self._pending:
+                self._pending.discard((number, call.id))
+                self._space()
+                self._console.print(_drawn_part(call), soft_wrap=True)
+
+    def _print_end(self, message: Message) -> None:
+        end = ending(message)
+        if end is not None or not self._has_spoken:
+            self._space()
+        if end is not None:
+            self._console.print(Text(visible(f"{INDENT}({end})"), "dim"), soft_wrap=True)
+
+    def _space(self) -> None:
+        """What parts a block from the one before: the name of a new speaker, or a blank line."""
+        if self._has_printed:
+            self._console.print()
+        if not self._has_spoken:
+            self._console.print(self._who())
+        self._has_printed = self._has_spoken = True
+
+    def _who(self) -> Text:
+        return Text(WHO[self._builder.transcript.messages[self._message].role], "bold")
+
+    def _drawn(self) -> Iterator[RenderableType]:
+        """The rest, spaced as it would be printed."""
+        if self._rest and not self._has_spoken:
+            yield from ([Text()] if self._has_printed else [])
+            yield self._who()
+        elif self._rest:
+            yield Text()
+        for number, item in enumerate(self._rest.values()):
+            if number:
+                yield Text()
+            if item.part is not None:
+                yield _drawn_part(item.part)
+            else:
+                yield _markdown(item.text, item)
+
+
+class _Item:
+    """One part that is not printed to its end. ``text`` is what of a text has not been taken."""
+
+    def __init__(self, is_reasoning: bool = False) -> None:
+        self.part: Part | None = None
+        self.text = ""
+        self.is_reasoning = is_reasoning
+        self.has_begun = False
+
+    @property
+    def is_text(self) -> bool:
+        return self.part is None
+
+    @property
+    def margin(self) -> str:
+        return INDENT * 2 if self.is_reasoning else INDENT
+
+    def take_whole(self) -> str:
+        return self._take(len(self.text)).rstrip(BLANK)
+
+    def take_lines(self) -> str:
+        """All lines that are whole, but for blank ones at the end: no more may come."""
+        return self._take(len(self.text[: self.text.rfind("\n") + 1].rstrip(BLANK)))
+
+    def take_blocks(self) -> str:
+        """All blocks of Markdown that nothing can change any more: those before one whose start is certain."""
+        return self._take(_certain(self.text)).rstrip(BLANK)
+
+    def _take(self, length: int) -> str:
+        text, self.text = self.text[:length], self.text[length:]
+        return visible(text) if self.has_begun else visible(text).lstrip("\n")
+
+
+def _certain(text: str) -> int:
+    """Where the last block begins that starts behind a blank line and whose first line is whole; else 0.
+
+    Such a block starts there whatever follows (see `toolcall_nb.markdown.incremental`).
+    """
+    from toolcall_nb.markdown.flavor import parser
+
+    if not text.endswith("\n"):
+        return 0
+    lines = text.split("\n")
+    starts = [token.map[0] for token in parser().parse(text) if token.level == 0 and token.map and token.nesting >= 0]
+    for start in reversed(starts[1:]):
+        if start < len(lines) - 1 and not lines[start - 1].strip():
+            return sum(len(line) + 1 for line in lines[:start])
+    return 0
+
+
+# Renderables ----------------------------------------------------------------------------------------------------
+
+
+def _markdown(text: str, item: _Item) -> Padding:
+    return Padding(Markdown(visible(text), hyperlinks=False), (0, 0, 0, len(item.margin)))
+
+
+def _drawn_part(part: Part) -> Text:
+    """A card in colours; anything else as its text."""
+    if not isinstance(part, ToolCall):
+        return Text(indented(part_text(part)))
+    drawn = Text()
+    for number, line in enumerate(call_lines(part)):
+        drawn.append("\n" if number else "")
+        drawn.append(INDENT if line else "")
+        for kind, text in line:
+            drawn.append(text, _STATE_STYLES.get(part.state, "blue") if kind == "state" else _STYLES.get(kind, ""))
+    return drawn
+
+
+class _Last:
+    """The last lines of something that may be taller than the screen: what is new is at its end."""
+
+    def __init__(self, content: RenderableType) -> None:
+        self.content = content
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = console.render_lines(self.content, options, pad=False)
+        shown = lines[-max(1, console.height - 1) :]
+        for number, line in enumerate(shown):
+            if number:
+                yield Segment.line()
+            yield from line
+
+

@@ -1,0 +1,168 @@
+"""A transcript as plain text: every word of it, nothing but words, and nothing that a terminal would obey."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, assert_never
+
+from toolcall_nb.render.content import (
+    EMPTY,
+    STATE_WORDS,
+    WHO,
+    Section,
+    Written,
+    ending,
+    file_words,
+    reason,
+    sections,
+    shown_name,
+)
+from toolcall_nb.render.escaping import visible
+from toolcall_nb.render.values import Table, Token, draw_value, more
+from toolcall_nb.transcript import (
+    CustomPart,
+    DataPart,
+    ErrorPart,
+    FilePart,
+    Message,
+    Part,
+    ReasoningPart,
+    SourceDocumentPart,
+    SourceUrlPart,
+    TextPart,
+    ToolCall,
+    Transcript,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["BLANK", "INDENT", "call_lines", "indented", "one_text", "part_text", "to_text"]
+
+INDENT = "  "
+BLANK = " \t\r\n"
+"""What is left out at the end of a text."""
+_ADDRESS = 200
+
+
+def to_text(transcript: Transcript) -> str:
+    """The transcript as text, without a newline at its end: who speaks, and below it, indented, what was said."""
+    return "\n\n".join(map(_message_text, transcript.messages)) or EMPTY
+
+
+def _message_text(message: Message) -> str:
+    blocks = [text for part in message.parts if (text := part_text(part))]
+    if (end := ending(message)) is not None:
+        blocks.append(visible(f"({end})"))
+    return "\n".join([WHO[message.role], indented("\n\n".join(blocks))]).rstrip("\n")
+
+
+def part_text(part: Part) -> str:
+    """One part as a block of lines; empty where there is nothing to show."""
+    match part:
+        case TextPart():
+            return one_text(part.text)
+        case ReasoningPart():
+            text = one_text(part.text)
+            return f"Reasoning\n{indented(text)}" if text else ""
+        case ToolCall():
+            return "\n".join("".join(text for _, text in line) for line in call_lines(part))
+        case _:
+            return visible(_other_text(part))
+
+
+def _other_text(part: Part) -> str:
+    match part:
+        case SourceUrlPart():
+            return f"Source: {part.title} ({part.url[:_ADDRESS]})" if part.title else f"Source: {part.url[:_ADDRESS]}"
+        case SourceDocumentPart():
+            about = ", ".join(word for word in (part.filename, part.media_type) if word)
+            return f"Source: {part.title} ({about})" if about else f"Source: {part.title}"
+        case FilePart():
+            words = file_words(part)
+            return f"{words.label}: {words.about if words.kind else f'{part.url[:_ADDRESS]} ({words.about})'}"
+        case DataPart():
+            return f"Data {part.name}\n{indented(_entries_text(draw_value(part.data)))}"
+        case CustomPart():
+            return part.kind
+        case ErrorPart():
+            return f"Error: {part.text}"
+        case TextPart() | ReasoningPart() | ToolCall():
+            return ""
+        case _:
+            assert_never(part)
+
+
+def one_text(text: str) -> str:
+    """Markdown as it was written, without blank lines around it."""
+    return visible(text).lstrip("\n").rstrip(BLANK)
+
+
+def indented(text: str, by: str = INDENT) -> str:
+    """The text with each line that is not empty moved to the right."""
+    return "\n".join(by + line if line else line for line in text.split("\n"))
+
+
+# Tool calls ---------------------------------------------------------------------------------------------------
+
+
+def call_lines(call: ToolCall) -> Iterator[Sequence[Token]]:
+    """The card, line by line, in pieces with a kind: as of values, or ``name dim label state e``."""
+    title, name = shown_name(call)
+    yield [
+        *(("", "▸ "), ("name", _line(title))),
+        *([("dim", f" ({_line(name)})")] if name else []),
+        *(("dim", " · "), ("state", STATE_WORDS[call.state])),
+    ]
+    for section in sections(call, Written().plus(call.input_text)):
+        yield from _section_lines(section)
+    if (why := reason(call)) is not None:
+        yield from _section_lines(why, "e")
+
+
+def _section_lines(section: Section, kind: str = "") -> Iterator[Sequence[Token]]:
+    yield [("", INDENT), ("label", section.label), *([("dim", f" ({section.note})")] if section.note else [])]
+    tokens = _table_tokens(section.table) if section.table else _joined(section.entries)
+    for line in _lines((kind or token_kind, visible(text)) for token_kind, text in tokens):
+        yield [("", INDENT * 2), *line] if line else []
+
+
+def _line(text: str) -> str:
+    return " ".join(visible(text).split())
+
+
+def _joined(entries: Iterable[Sequence[Token]]) -> Iterator[Token]:
+    for number, entry in enumerate(entries):
+        if number:
+            yield "", "\n"
+        yield from entry
+
+
+def _entries_text(entries: Iterable[Sequence[Token]]) -> str:
+    return "".join(text for _, text in _joined(entries))
+
+
+def _lines(tokens: Iterable[Token]) -> Iterator[list[Token]]:
+    """The same pieces, cut at newlines; trailing blank lines are left out."""
+    blank = 0
+    line: list[Token] = []
+    for kind, text in (*tokens, ("", "\n")):
+        first, *rest = text.split("\n")
+        if first:
+            line.append((kind, first))
+        for piece in rest:
+            if line:
+                yield from ([] for _ in range(blank))
+                yield line
+            blank = 0 if line else blank + 1
+            line = [(kind, piece)] if piece else []
+
+
+def _table_tokens(table: Table) -> Iterator[Token]:
+    rows = [[_line(cell) for cell in row] for row in (table.columns, *table.rows)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for number, row in enumerate(rows):
+        text = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        yield "k" if number == 0 else "", text + "\n"
+    if table.hidden:
+        yield "c", more(table.hidden, "rows")
