@@ -13,6 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Literal, TypeAlias
 
 from msgspec.structs import replace
@@ -254,8 +255,8 @@ class Chat:
             yield ev.Error(self._sentence(error))
             reply.failed = True
         finally:
-            if hasattr(stream, "close"):
-                stream.close()
+            with suppress(Exception):  # how a stream takes its end is no news to the reader
+                getattr(stream, "close", lambda: None)()
         yield from reply.close()
 
     def _request(self) -> Sequence[Message]:

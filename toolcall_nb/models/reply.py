@@ -107,11 +107,16 @@ class Reply:
             case ev.ToolRetracted():
                 return self._retract(event)
             case ev.ResetStep():
-                self.calls.clear()
-                self._ids.clear()
-                self._open.clear()
+                self._forget()
         raw = getattr(event, "tool_call_id", None)
         return [event] if raw is None else self._renamed(self._ids.get(raw, raw), [event])
+
+    def _forget(self) -> None:
+        """The step is tried again: its calls are gone, and their ids are free."""
+        self._used -= self.calls.keys()
+        self._detector = None
+        for kept in (self.calls, self._ids, self._held, self._open):
+            kept.clear()
 
     def _block(self, event: Any, start: Event, end: Event) -> list[Event]:
         key = (isinstance(end, ev.TextEnd), event.id)

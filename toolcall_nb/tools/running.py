@@ -10,7 +10,7 @@ import asyncio
 import contextvars
 import inspect
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from threading import Thread
 from typing import Any
 
@@ -21,6 +21,10 @@ from toolcall_nb.tools.schema import Signature, WrongArguments
 from toolcall_nb.tools.values import json_value
 
 __all__ = ["Outcome", "error_text", "run"]
+
+
+POLL = 0.2
+"""Seconds between looks for an interrupt: one that another thread caught does not wake a lock."""
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -89,6 +93,8 @@ def _wait_for(awaitable: Awaitable[Any]) -> Any:
     thread = Thread(target=context.run, args=(body,), name="toolcall-nb async tool", daemon=True)
     thread.start()
     try:
+        while not wait((done,), POLL).done:
+            pass
         return done.result()
     except KeyboardInterrupt:
         if started.done() and not done.done():

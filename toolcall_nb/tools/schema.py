@@ -8,11 +8,13 @@ descriptions from docstrings and from ``Annotated[T, "text"]``, and an error tha
 from __future__ import annotations
 
 import copy
+import datetime
 import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
-from typing import Annotated, Any, Optional, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Optional, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -24,6 +26,9 @@ __all__ = ["Parameter", "Signature", "WrongArguments", "describe"]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 """The dialect of every schema made here; the ``$schema`` field itself is left out, as providers want it."""
+
+
+_FORMATS: Mapping[Any, str] = {datetime.datetime: "date-time", datetime.time: "time"}
 
 
 class WrongArguments(Exception):
@@ -144,6 +149,7 @@ def _parameter(parameter: inspect.Parameter, tool: str, descriptions: Mapping[st
     if parameter.name == "self" and parameter.annotation is inspect.Parameter.empty:
         raise UsageError(f"The tool {tool!r} is a method without its object. Make the tool of obj.{tool} instead.")
     annotation = Any if parameter.annotation in (inspect.Parameter.empty, object) else parameter.annotation
+    annotation = _with_format(annotation)
     has_default = parameter.default is not inspect.Parameter.empty
     default = parameter.default if has_default else None
     if has_default and default is None:
@@ -151,6 +157,15 @@ def _parameter(parameter: inspect.Parameter, tool: str, descriptions: Mapping[st
     description = _annotation_text(parameter.annotation) or descriptions.get(parameter.name)
     required = not has_default and parameter.kind is not inspect.Parameter.VAR_KEYWORD
     return Parameter(parameter.name, annotation, parameter.kind, required, default, description)
+
+
+def _with_format(annotation: Any) -> Any:
+    """Dates with a time say so: msgspec names the format only where a time zone is prescribed."""
+    if annotation in _FORMATS:
+        return Annotated[annotation, msgspec.Meta(extra_json_schema={"format": _FORMATS[annotation]})]
+    if get_origin(annotation) in (Union, UnionType):
+        return Union[tuple(map(_with_format, get_args(annotation)))]  # noqa: UP007 - made of what is only known now
+    return annotation
 
 
 def _annotation_text(annotation: Any) -> str | None:

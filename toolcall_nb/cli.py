@@ -1,0 +1,214 @@
+"""The command line: ``toolcall-nb render|events|check|chat``.
+
+Exit codes: 0 is well; 1 is that ``check`` found something, or that the model could not answer; 2 is a mistake in
+the command, told in one line on standard error; 130 is Ctrl-C. ``-`` is standard input. Text is UTF-8, in and out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import io
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolcall_nb.errors import ToolcallError, UsageError
+from toolcall_nb.events import Diagnostic, to_dict
+from toolcall_nb.transcript import Transcript
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    try:
+        options = _parser().parse_args(argv)
+    except SystemExit as error:  # argparse has said why
+        return error.code if isinstance(error.code, int) else 2
+    try:
+        code: int = options.command(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read has enough; nor may the interpreter's last flush complain
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except (ToolcallError, OSError) as error:
+        print(f"toolcall-nb: {_one_line(error)}", file=sys.stderr)
+        return 2
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="toolcall-nb", description="Tool calls of language models, shown.")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    render = commands.add_parser("render", help="a transcript in Markdown as a page of HTML")
+    render.add_argument("file", metavar="FILE", help="the transcript; - is standard input")
+    render.add_argument("-o", "--output", metavar="OUT.html", help="where the page goes; standard output otherwise")
+    render.set_defaults(command=_render)
+
+    events = commands.add_parser("events", help="the events of what a model wrote, one JSON object a line")
+    events.add_argument("file", metavar="FILE", help="the text; - is standard input")
+    events.add_argument("--cut", metavar="N", type=_positive, help="feed the text in pieces of N characters")
+    events.set_defaults(command=_events)
+
+    check = commands.add_parser("check", help="what is wrong with a transcript, and where; 1 if anything is")
+    check.add_argument("file", metavar="FILE", help="the transcript; - is standard input")
+    check.set_defaults(command=_check)
+
+    chat = commands.add_parser("chat", help="ask a model, live in the terminal")
+    chat.add_argument("prompt", metavar="PROMPT", help="what is asked; - is standard input")
+    chat.add_argument("--model", metavar="M", default="mock", help="the model (default: %(default)s)")
+    chat.add_argument("--tools", metavar="MODULE:FUNCTION,…", default="", help="functions that the model may call")
+    chat.add_argument("--system", metavar="TEXT", help="the system prompt")
+    chat.add_argument("--dialect", metavar="D", default="native", help="how calls are written (default: %(default)s)")
+    chat.add_argument("--max-steps", metavar="N", type=_positive, default=10, help="requests at most (%(default)s)")
+    chat.add_argument("--speed", metavar="X", type=float, default=1.0, help="speed of the mock; 0 never waits")
+    chat.set_defaults(command=_chat)
+    return parser
+
+
+def _positive(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return number
+
+
+# Commands ---------------------------------------------------------------------------------------------------
+
+
+def _render(options: argparse.Namespace) -> int:
+    from toolcall_nb.render import to_html
+
+    text, broken = _read(options.file)
+    _warn(options.file, broken)
+    page = to_html(Transcript.from_markdown(text), page=True)
+    if options.output in (None, "-"):
+        sys.stdout.write(page)
+    else:
+        Path(options.output).write_text(page, encoding="utf-8", errors="replace")
+    return 0
+
+
+def _events(options: argparse.Namespace) -> int:
+    from toolcall_nb.dialects import detector
+
+    text, broken = _read(options.file)
+    _warn(options.file, broken)
+    found = detector("callout")
+    size = options.cut or max(len(text), 1)
+    for start in range(0, len(text), size):
+        _print_events(found.feed(text[start : start + size]))
+    _print_events(found.close())
+    return 0
+
+
+def _print_events(events: Sequence[Any]) -> None:
+    for event in events:
+        print(msgspec.json.encode(to_dict(event)).decode())
+
+
+def _check(options: argparse.Namespace) -> int:
+    text, broken = _read(options.file)
+    found = sorted([*broken, *Transcript.from_markdown(text).diagnostics], key=lambda item: (item.line, item.column))
+    for diagnostic in found:
+        print(_told(options.file, diagnostic))
+    return 1 if found else 0
+
+
+def _chat(options: argparse.Namespace) -> int:
+    from toolcall_nb.chat import Chat
+    from toolcall_nb.render.terminal import TerminalFace
+
+    prompt = _read("-")[0] if options.prompt == "-" else options.prompt
+    chat = Chat(
+        options.model,
+        tools=list(_tools(options.tools)),
+        system=options.system,
+        max_steps=options.max_steps,
+        dialect=options.dialect,
+        speed=options.speed,
+    )
+    with TerminalFace() as face:
+        for event in chat.stream(prompt):
+            face.apply(event)
+    answer = chat.transcript.messages[-1]
+    if answer.aborted is not None:
+        return 130
+    return 1 if answer.finish_reason == "error" else 0
+
+
+# Input and output -------------------------------------------------------------------------------------------
+
+
+def _read(name: str) -> tuple[str, list[Diagnostic]]:
+    """The text of a file or of standard input, and what was wrong with its bytes."""
+    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    try:
+        return data.decode("utf-8-sig"), []
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8-sig", "replace")
+        line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+        broken = Diagnostic(
+            f"the byte 0x{data[error.start]:02x} is not UTF-8", "Such bytes were replaced by U+FFFD.", line, column
+        )
+        return data.decode("utf-8-sig", "replace"), [broken]
+
+
+def _warn(name: str, diagnostics: Sequence[Diagnostic]) -> None:
+    for diagnostic in diagnostics:
+        print(_told(name, diagnostic), file=sys.stderr)
+
+
+def _told(name: str, diagnostic: Diagnostic) -> str:
+    return f"{name}:{diagnostic.line}:{diagnostic.column}: {diagnostic.message} — {diagnostic.action}"
+
+
+def _tools(names: str) -> Iterator[Any]:
+    """The functions of ``module:function,module:function``; a module alone gives its ``@tool`` functions."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # as `python -m` has it: modules beside the user
+    for name in filter(None, map(str.strip, names.split(","))):
+        module_name, _, function = name.partition(":")
+        module = _imported(module_name)
+        if function:
+            if not hasattr(module, function):
+                raise UsageError(f"The module {module_name!r} has no {function!r}.")
+            yield getattr(module, function)
+        else:
+            yield from _decorated(module_name)
+
+
+def _imported(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except Exception as error:  # the module is the user's, and may fail in any way
+        raise UsageError(f"The module {name!r} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _decorated(module: str) -> list[Any]:
+    from toolcall_nb.tools import registry
+
+    found = [tool for tool in registry.values() if tool.origin.startswith(f"{module}:")]
+    if not found:
+        raise UsageError(f"The module {module!r} has no function with @tool. Name one: {module}:function.")
+    return found
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split())
