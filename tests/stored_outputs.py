@@ -23,7 +23,8 @@ _METADATA = {
 
 def read(path: Path) -> NotebookNode:
     """The notebook as it is stored."""
-    return nbformat.read(path, as_version=4)
+    notebook: NotebookNode = nbformat.read(path, as_version=4)
+    return notebook
 
 
 def executed(path: Path) -> NotebookNode:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 
 from tests.stored_outputs import NOTEBOOKS, executed, read
@@ -94,6 +95,8 @@ def test_the_tour_shows_calls_that_succeed_run_together_and_fail() -> None:
 def test_nbconvert_shows_the_transcripts(path: Path, tmp_path: Path) -> None:
     done = run("nbconvert", "--to", "html", "--output-dir", str(tmp_path), str(path), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    page = (tmp_path / f"{path.stem}.html").read_text("utf-8")
+    page = BeautifulSoup((tmp_path / f"{path.stem}.html").read_text("utf-8"), "html.parser")
+    shown = page.get_text()
     for bundle in bundles(read(path)):
-        assert bundle["text/html"].strip() in page
+        assert BeautifulSoup(bundle["text/html"], "html.parser").get_text() in shown
+    assert len(page.select("details")) == sum(bundle["text/html"].count("<details") for bundle in bundles(read(path)))

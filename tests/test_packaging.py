@@ -17,6 +17,9 @@ from pathlib import Path
 
 import pytest
 
+import toolcall_nb
+from tests.stored_outputs import read
+
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
@@ -127,6 +130,10 @@ def test_what_the_package_imports_is_what_it_requires() -> None:
             assert {target.partition(".")[0] for target in targets} <= allowed, f"{path.name}:{node.lineno}"
 
 
+def test_the_version_is_one() -> None:
+    assert toolcall_nb.__version__ == PROJECT["version"]
+
+
 # What is locked -----------------------------------------------------------------------------------------------
 
 
@@ -182,8 +189,6 @@ def test_binder_is_given_a_python_that_will_do() -> None:
 def test_the_tour_runs_in_an_environment_made_from_binders_files(binder: tuple[Path, Path]) -> None:
     copy, programs = binder
     run("jupyter", "execute", "--inplace", "notebooks/tour.ipynb", cwd=copy, programs=programs)
-    from tests.stored_outputs import read
-
     stored, there = (read(root / "notebooks" / "tour.ipynb") for root in (ROOT, copy))
     assert [cell.get("outputs") for cell in there.cells] == [cell.get("outputs") for cell in stored.cells]
 
