@@ -1,0 +1,174 @@
+"""The one Markdown that model text is shown in: CommonMark with tables, strikethrough, task lists, alerts, formulas.
+
+Everything is untrusted. HTML in the text is text. A link has a scheme from a short list, or it stays text; one
+that leaves the page says so to the browser. An image is loaded only from its own bytes: asking another host for
+it would tell that host who reads, and when, so it becomes a link.
+
+What carries meaning by form alone also says it in words, for where a host strips forms and styles: a check box
+is followed by ``[x]`` in a ``tc-check``, a formula by its TeX (see `toolcall_nb.markdown.math`); the style sheet
+hides these beside the real thing.
+
+Code is highlighted once its fence is closed. Before, each new character could colour all that came earlier, at
+the cost of reading it all again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
+from markdown_it.token import Token
+
+from toolcall_nb.markdown.highlight import highlight
+from toolcall_nb.markdown.math import math_plugin
+from toolcall_nb.unicode import well_formed
+
+if TYPE_CHECKING:
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_core import StateCore
+
+__all__ = ["is_closed", "parser", "plain_block", "render_markdown"]
+
+DEEPEST = 60  # blocks within blocks, and brackets within brackets
+
+_SCHEME = re.compile(r"\s*([a-zA-Z][a-zA-Z0-9+.-]*):")
+_SCHEMES = frozenset({"http", "https", "mailto", "tel"})
+_PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);", re.IGNORECASE)
+_OUTSIDE = re.compile(r"(?:https?:)?//", re.IGNORECASE)
+_LANGUAGE = re.compile(r"[\w+#.-]{1,40}")
+
+
+def render_markdown(text: str) -> str:
+    """``text`` as HTML: a sequence of block elements, without a wrapper. Never raises, whatever the text."""
+    # A nesting limit in the parser keeps its stack short; a caller's may be long already.
+    try:
+        # `references` is there from the start, as in IncrementalMarkdown, for the two to take the same steps.
+        return str(parser().render(well_formed(text), {"references": {}}))
+    except Exception:
+        return plain_block(text)
+
+
+def plain_block(text: str) -> str:
+    """``text`` as it is, in one block."""
+    return f'<pre class="tc-code"><code>{escapeHtml(well_formed(text))}</code></pre>\n'
+
+
+@cache
+def parser() -> MarkdownIt:
+    """The parser of this flavor. It is shared: who needs another rule makes another parser."""
+    md = _Parser("commonmark", {"html": False, "tasklists": True, "alerts": True, "maxNesting": DEEPEST})
+    md.enable(["table", "strikethrough"])
+    md.use(math_plugin)
+    md.block.ruler.before("table", "tc_deep", _deep)
+    md.core.ruler.push("tc_links", _links)
+    md.add_render_rule("list_item_open", _list_item)
+    md.add_render_rule("fence", _fence)
+    md.add_render_rule("code_block", _code_block)
+    return md
+
+
+class _Parser(MarkdownIt):
+    def validateLink(self, url: str) -> bool:
+        """Whether ``url`` becomes a link. The library refuses four schemes; here only known ones pass."""
+        scheme = _SCHEME.match(url)
+        return scheme is None or scheme[1].lower() in _SCHEMES or _PICTURE.match(url) is not None
+
+
+def _deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Shows as it is what is nested too deep to be read: the library would drop it, and hide it from the reader."""
+    if silent or state.level < DEEPEST - 3:
+        return False
+    line = start + 1
+    while line < end and (state.isEmpty(line) or state.sCount[line] >= state.blkIndent):
+        line += 1
+    state.line = line
+    token = state.push("code_block", "code", 0)
+    token.content = state.getLines(start, line, state.blkIndent, False)
+    token.map = [start, line]
+    return True
+
+
+def _links(state: StateCore) -> None:
+    """Marks links that leave the page, and puts links in the place of images that would be loaded."""
+    for token in state.tokens:
+        if token.type == "inline" and token.children:
+            token.children = _safe(state, token.children)
+
+
+def _safe(state: StateCore, tokens: list[Token]) -> list[Token]:
+    if not any(token.type in ("link_open", "image") for token in tokens):
+        return tokens
+    result: list[Token] = []
+    links = 0
+    for token in tokens:
+        if token.type == "image" and not _PICTURE.match(str(token.attrs["src"])):
+            result += _in_place_of(token, _alt(state, token), linked=links > 0)
+            continue
+        links += {"link_open": 1, "link_close": -1}.get(token.type, 0)
+        result.append(_outward(token) if token.type == "link_open" else token)
+    return result
+
+
+def _outward(link: Token) -> Token:
+    if _OUTSIDE.match(str(link.attrs["href"])):
+        link.attrs |= {"target": "_blank", "rel": "noopener noreferrer"}
+    return link
+
+
+def _alt(state: StateCore, image: Token) -> str:
+    renderer: Any = state.md.renderer
+    return str(renderer.renderInlineAsText(image.children, state.md.options, state.env))
+
+
+def _in_place_of(image: Token, alt: str, *, linked: bool) -> list[Token]:
+    """A link to the image under its text; only the text where it stands in a link, since links don't nest."""
+    source = str(image.attrs["src"])
+    text = Token("text", "", 0, content=alt.strip() or source)
+    if linked:
+        return [text]
+    opening = Token("link_open", "a", 1, attrs={"href": source, "class": "tc-image"})
+    if "title" in image.attrs:
+        opening.attrs["title"] = image.attrs["title"]
+    return [_outward(opening), text, Token("link_close", "a", -1)]
+
+
+def _list_item(self: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
+    opening = str(self.renderToken(tokens, at, options, env))
+    checked = tokens[at].meta.get("checked")
+    if checked is None:
+        return opening
+    state, label, words = (' checked=""', "Done", "[x] ") if checked else ("", "To do", "[ ] ")
+    box = f'<input type="checkbox" disabled=""{state} aria-label="{label}">'
+    return f'{opening}{box}<span class="tc-check">{words}</span>'
+
+
+def _fence(self: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
+    token = tokens[at]
+    language = _language(token)
+    colored = highlight(token.content, language) if language and is_closed(token) else None
+    return _code(escapeHtml(token.content) if colored is None else colored, language)
+
+
+def _code_block(self: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
+    return _code(escapeHtml(tokens[at].content), "")
+
+
+def _language(fence: Token) -> str:
+    word = fence.info.split(maxsplit=1)[0] if fence.info.strip() else ""
+    return word if _LANGUAGE.fullmatch(word) else ""
+
+
+def is_closed(fence: Token) -> bool:
+    """Whether the fence's last line is the closing one; markdown-it says it only by the number of lines."""
+    content, lines = fence.content, fence.map or [0, 0]
+    written = content.count("\n") + (content != "" and not content.endswith("\n"))
+    return lines[1] - lines[0] == written + 2
+
+
+def _code(html: str, language: str) -> str:
+    name = f' class="language-{escapeHtml(language)}"' if language else ""
+    return f'<pre class="tc-code"><code{name}>{html}</code></pre>\n'
