@@ -46,15 +46,17 @@ _FORMATS: Mapping[str, str] = {
 }
 
 
-def arguments_for(schema: Object, prompt: str, *, subject: str | None = None) -> Object:
-    """Arguments for a tool with this schema of type object. ``subject`` is what its first text is to be."""
-    value = _Maker(schema, facts_of(prompt), subject).object(schema, 0)
-    return value if isinstance(value, dict) else {}
+def arguments_for(schema: Object, prompt: str, *, about: str = "", subject: str | None = None) -> Object:
+    """Arguments for a tool with this schema of type object.
+
+    ``about`` is the tool's name and description; ``subject`` is what its first text is to be.
+    """
+    return _Maker(schema, facts_of(prompt, about), subject).object(schema, 0)
 
 
-def subject_values(schema: Object, prompt: str) -> list[str]:
+def subject_values(schema: Object, prompt: str, about: str = "") -> list[str]:
     """What the first text parameter could be by this prompt: of several, each is worth a call."""
-    facts = facts_of(prompt)
+    facts = facts_of(prompt, about)
     maker = _Maker(schema, facts, None)
     for name, item in schema.get("properties", {}).items():
         item = maker.resolved(item)

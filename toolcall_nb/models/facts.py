@@ -43,15 +43,18 @@ class Facts(Struct, frozen=True):
     words: frozenset[str]
 
 
-def facts_of(prompt: str) -> Facts:
-    """The facts of a prompt; linear in its length, and none of an empty one."""
+def facts_of(prompt: str, about: str = "") -> Facts:
+    """The facts of a prompt; linear in its length, and none of an empty one.
+
+    ``about`` describes the tool: its words name the tool in the prompt, and no argument of it.
+    """
     prompt = prompt[:10_000]  # a pasted document needs no more for this
     dates, urls, emails = _DATE.findall(prompt), _URL.findall(prompt), _EMAIL.findall(prompt)
     return Facts(
         prompt=prompt,
         numbers=tuple(_number(text) for text in _NUMBER.findall(_DATE.sub(" ", prompt))),
         quoted=tuple(next(filter(None, groups)) for groups in _QUOTED.findall(prompt)),
-        names=tuple(_names(prompt)),
+        names=tuple(name for name in _names(prompt) if not set(words(name)) <= set(words(about))),
         sums=tuple(text.strip() for text in _SUM.findall(_DATE.sub(" ", prompt))),
         dates=tuple(dates),
         urls=tuple(urls),

@@ -88,7 +88,7 @@ def _parallel(now: Situation) -> Plan:
     calls = _calls_for_subjects(now, *_named_tools(now))
     for tool in now.tools:
         if len(calls) < 2 and tool.name not in {call.name for call in calls}:
-            calls.append(Call(tool.name, arguments_for(tool.parameters, now.prompt)))
+            calls.append(_made(now, tool))
     if len(calls) < 2:
         calls.append(calls[0])
     return [Say(_opening(now, calls)), *calls]
@@ -100,7 +100,7 @@ def _failing(now: Situation) -> Plan:
     call = Call("no_such_tool", {})
     if now.tools:
         tool = _best(now)
-        arguments = arguments_for(tool.parameters, now.prompt)
+        arguments = _made(now, tool).arguments
         required = tool.parameters.get("required", [])
         if required:
             arguments.pop(required[0], None)
@@ -171,10 +171,17 @@ def _named_tools(now: Situation) -> list[Tool]:
 def _calls_for_subjects(now: Situation, *tools: Tool) -> list[Call]:
     calls: list[Call] = []
     for tool in tools:
-        subjects: list[str | None] = [*subject_values(tool.parameters, now.prompt)]
-        for subject in subjects or [None]:
-            calls.append(Call(tool.name, arguments_for(tool.parameters, now.prompt, subject=subject)))
+        subjects: list[str | None] = [*subject_values(tool.parameters, now.prompt, _about(tool))]
+        calls += [_made(now, tool, subject) for subject in subjects or [None]]
     return calls[:MOST_CALLS]
+
+
+def _made(now: Situation, tool: Tool, subject: str | None = None) -> Call:
+    return Call(tool.name, arguments_for(tool.parameters, now.prompt, about=_about(tool), subject=subject))
+
+
+def _about(tool: Tool) -> str:
+    return f"{tool.name} {tool.description}"
 
 
 # What is said -----------------------------------------------------------------------------------------------
