@@ -117,6 +117,23 @@ class Notebook:
         self.start(number)
         self.wait_until_run(number)
 
+    def pass_gate(self, name: str) -> None:
+        """Let the scripted model, or the tool, of `tests.browser.script` go on."""
+        (self.server.folder / f"gate-{self.name}-{name}").touch()
+
+    def box(self, locator: Locator) -> tuple[float, float, float, float]:
+        """Where something is on the page: x, y, width, height."""
+        box = locator.bounding_box()
+        assert box is not None
+        return (box["x"], box["y"], box["width"], box["height"])
+
+    def set_theme(self, name: str) -> None:
+        """``JupyterLab Light`` or ``JupyterLab Dark``."""
+        self.page.evaluate(
+            "theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", f"JupyterLab {name}"
+        )
+        self.page.locator(f"body[data-jp-theme-name='JupyterLab {name}']").wait_for()
+
     def save(self) -> None:
         """Save the notebook, and wait until it is on disk."""
         before = (self.server.folder / self.name).stat().st_mtime_ns

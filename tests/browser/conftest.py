@@ -1,16 +1,17 @@
-"""One JupyterLab and one Chromium for all tests of this folder; a page of its own for each."""
+"""One JupyterLab and one Chromium for all tests of this folder; pages of its own for each test."""
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, BrowserContext
 
 from tests.browser.browser import Notebook, running_browser
 from tests.browser.jupyter import Server, running_server
+from tests.browser.script import ASK, setup
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +24,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
+    if os.environ.get("TOOLCALL_NB_BROWSER") == "skip":
+        pytest.skip("the browser tests, as TOOLCALL_NB_BROWSER=skip wants it")
     with running_browser() as browser:
         yield browser
 
@@ -30,14 +33,37 @@ def chromium() -> Iterator[Browser]:
 _numbers = itertools.count(1)
 
 
+class Lab:
+    """Makes notebooks and opens them in pages."""
+
+    def __init__(self, server: Server, context: BrowserContext) -> None:
+        self.server = server
+        self.context = context
+        self.opened: list[Notebook] = []
+
+    def write(self, *cells: str) -> str:
+        """A notebook with the first cell of `tests.browser.script`, and these."""
+        name = f"test-{next(_numbers)}.ipynb"
+        return self.server.write(name, setup(name), *cells)
+
+    def page(self, name: str) -> Notebook:
+        """The notebook in a page of its own."""
+        self.opened.append(Notebook(self.server, self.context, name))
+        return self.opened[-1]
+
+    def asking(self, options: str = "") -> Notebook:
+        """A notebook whose cell 1 begins the scripted turn, with a cell below it, open and set up."""
+        notebook = self.page(self.write(ASK.format(options=options), "print('below')")).open()
+        notebook.run(0)
+        return notebook
+
+
 @pytest.fixture
-def notebook(server: Server, chromium: Browser) -> Iterator[Callable[..., Notebook]]:
-    """Make a notebook of cells and open it in a page; its kernel ends with the test."""
+def lab(server: Server, chromium: Browser) -> Iterator[Lab]:
     context = chromium.new_context(viewport={"width": 1100, "height": 900})
-
-    def make(*cells: str) -> Notebook:
-        return Notebook(server, context, server.write(f"test-{next(_numbers)}.ipynb", *cells)).open()
-
-    yield make
+    lab = Lab(server, context)
+    yield lab
+    problems = [problem for notebook in lab.opened for problem in notebook.problems]
     context.close()
     server.shut_down_kernels()
+    assert problems == []

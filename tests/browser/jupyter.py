@@ -84,6 +84,13 @@ def _environment(home: Path) -> dict[str, str]:
     return {**os.environ, **own, "PYTHONPATH": path, "JUPYTER_PLATFORM_DIRS": "1"}
 
 
+def _set_up(home: Path) -> None:
+    """JupyterLab asks nobody about news."""
+    settings = home / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('{"fetchNews": "false", "checkForUpdates": false}')
+
+
 def _command(port: int, folder: Path) -> list[str]:
     options = {
         "ServerApp.ip": "127.0.0.1",
@@ -94,7 +101,6 @@ def _command(port: int, folder: Path) -> list[str]:
         "ServerApp.allow_root": True,
         "IdentityProvider.token": _TOKEN,
         "LabApp.expose_app_in_browser": True,
-        "LabApp.news_url": "",
         "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
     }
     return [sys.executable, "-m", "jupyterlab", *(f"--{name}={value}" for name, value in options.items())]
@@ -105,6 +111,7 @@ def running_server(home: Path) -> Iterator[Server]:
     """Start it, wait until it answers, and end it by its process id."""
     folder = home / "notebooks"
     folder.mkdir(parents=True)
+    _set_up(home)
     server = Server(_free_port(), folder)
     log = home / "jupyterlab.log"
     with log.open("w") as out:

@@ -1,0 +1,63 @@
+"""A turn that waits at gates, so that a test can look at each moment of it.
+
+The first cell of a test's notebook. A gate is a file: the kernel waits until the test makes it. The turn: a
+sentence, gate ``call``, the beginning of a call, gate ``input``, the rest of it, the tool with gate ``tool``, and
+with gate ``answer`` a long answer, cut in two by gate ``rest``.
+"""
+
+from __future__ import annotations
+
+__all__ = ["ASK", "setup"]
+
+ASK = "%%toolchat --model scripted {options}\nWhat is the weather in Lisbon?"
+
+_SETUP = '''
+%load_ext toolcall_nb
+import time
+from pathlib import Path
+from toolcall_nb import events as ev, tool
+
+def gate(name):
+    while not Path("gate-{notebook}-" + name).exists():
+        time.sleep(0.01)
+
+@tool
+def weather(city: str, days: int = 1) -> list:
+    """The forecast for a city."""
+    gate("tool")
+    return [{{"day": day, "high": high}} for day, high in zip(["Mon", "Tue", "Wed"][:days], [24.1, 25.6, 23.9])]
+
+class Scripted:
+    name = "scripted"
+
+    def stream(self, messages, tools):
+        if messages[-1].role == "assistant":
+            yield from self.answer()
+            return
+        yield ev.TextStart("t")
+        yield ev.TextDelta("t", "I will look at the **forecast**.")
+        yield ev.TextEnd("t")
+        gate("call")
+        yield ev.ToolInputStart("call_1", "weather")
+        yield ev.ToolInputDelta("call_1", '{{"city": "Lis')
+        gate("input")
+        yield ev.ToolInputDelta("call_1", 'bon", "days": 3}}')
+        yield ev.ToolInputAvailable("call_1", "weather", {{"city": "Lisbon", "days": 3}})
+
+    def answer(self):
+        gate("answer")
+        yield ev.TextStart("t")
+        for word in "It will be warm: 24.5 degrees on average, and dry.".split(" "):
+            yield ev.TextDelta("t", word + " ")
+        gate("rest")
+        for number in range(12):
+            yield ev.TextDelta("t", f"\\n\\nParagraph {{number}} of a long answer, with `code` and $x^2$.")
+        yield ev.TextEnd("t")
+
+scripted = Scripted()
+'''
+
+
+def setup(notebook: str) -> str:
+    """The cell, for the notebook of that name."""
+    return _SETUP.strip("\n").format(notebook=notebook)

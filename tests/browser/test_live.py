@@ -1,0 +1,308 @@
+"""A turn while it goes on, in the real JupyterLab with a real browser."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Lab
+
+
+def test_the_cell_shows_that_it_works_before_the_model_says_anything(lab: Lab) -> None:
+    notebook = lab.page(
+        lab.write("class Silent:\n    def stream(self, *_):\n        gate('word')\n        yield from ()\nsilent = Silent()",
+                  "%%toolchat --model silent\nHello?")
+    ).open()  # fmt: skip
+    notebook.run(0)
+    notebook.run(1)
+    notebook.start(2)
+    expect(notebook.output(2)).to_contain_text("Hello?")
+    expect(notebook.output(2).locator(".tc-foot")).to_contain_text("Thinking…")
+    notebook.pass_gate("word")
+    notebook.wait_until_run(2)
+    expect(notebook.output(2)).not_to_contain_text("Thinking…")
+
+
+def test_the_card_is_there_and_its_arguments_grow_before_the_call_is_complete(lab: Lab) -> None:
+    notebook = lab.asking()
+    output = notebook.output(1)
+    notebook.start(1)
+    expect(output).to_contain_text("I will look at the forecast.")
+    expect(output.locator(".tc-call")).to_have_count(0)
+    notebook.pass_gate("call")
+    card = output.locator(".tc-call")
+    expect(card.locator("summary")).to_contain_text(re.compile(r"weather.*Pending", re.DOTALL))
+    expect(card).to_contain_text("city: Lis")
+    expect(card).not_to_contain_text("days")
+    notebook.pass_gate("input")
+    expect(card).to_contain_text("city: Lisbon")
+    expect(card).to_contain_text("days: 3")
+    expect(card.locator(".tc-state")).to_have_text("Running")
+    expect(card.locator(".tc-time")).to_have_text(re.compile(r"^[\d.]+ s$"))
+    notebook.pass_gate("tool")
+    expect(card.locator(".tc-state")).to_have_text("Completed")
+    expect(card.locator("details")).not_to_have_attribute("open", "")
+    for name in ("answer", "rest"):
+        notebook.pass_gate(name)
+    notebook.wait_until_run(1)
+    expect(output).to_contain_text("Paragraph 11")
+
+
+def test_what_the_reader_opened_selected_and_scrolled_stays_through_later_patches_and_in_the_static_form(
+    lab: Lab,
+) -> None:
+    notebook = lab.asking()
+    output = notebook.output(1)
+    notebook.start(1)
+    for name in ("call", "input", "tool"):
+        notebook.pass_gate(name)
+    details = output.locator(".tc-call details")
+    expect(details).not_to_have_attribute("open", "")
+    details.locator("summary").click()
+    expect(details).to_have_attribute("open", "")
+    notebook.page.add_style_tag(content=".tc.tc .tc-io pre { max-height: 24px !important }")
+    notebook.pass_gate("answer")
+    expect(output).to_contain_text("24.5 degrees")
+    notebook.page.evaluate(
+        """() => {
+            window.kept = document.querySelector(".tc-call details");
+            window.kept.querySelector("pre").scrollTop = 9;
+            const text = document.querySelector(".tc-assistant .tc-text:last-child p").firstChild;
+            getSelection().setBaseAndExtent(text, 3, text, 15);
+        }"""
+    )
+    notebook.page.evaluate(_REMEMBER)
+    notebook.pass_gate("rest")
+    notebook.wait_until_run(1)
+    assert notebook.page.evaluate("() => window.last_live") == {
+        "text": True, "isKept": True, "isOpen": True, "scroll": 9, "selection": "will be warm"
+    }  # fmt: skip
+    expect(output.locator(".tc-stop")).to_have_count(0)
+    expect(output.locator(".tc-call details")).to_have_attribute("open", "")
+    expect(output).to_contain_text("24.1")
+
+
+_REMEMBER = """() => {
+    const look = () => {
+        if (!window.kept.isConnected) return;
+        window.last_live = {
+            text: document.querySelector(".tc").innerText.includes("Paragraph 11"),
+            isKept: window.kept === document.querySelector(".tc-call details"),
+            isOpen: window.kept.open,
+            scroll: window.kept.querySelector("pre").scrollTop,
+            selection: String(getSelection()),
+        };
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
+
+
+def test_a_card_that_the_reader_closed_stays_closed(lab: Lab) -> None:
+    notebook = lab.asking()
+    output = notebook.output(1)
+    notebook.start(1)
+    notebook.pass_gate("call")
+    details = output.locator(".tc-call details")
+    expect(details).to_have_attribute("open", "")
+    details.locator("summary").focus()
+    notebook.page.keyboard.press("Enter")
+    expect(details).not_to_have_attribute("open", "")
+    notebook.pass_gate("input")
+    expect(output.locator(".tc-state")).to_have_text("Running")
+    expect(details).not_to_have_attribute("open", "")
+    assert notebook.page.evaluate("() => document.activeElement.tagName") == "SUMMARY"
+    for name in ("tool", "answer", "rest"):
+        notebook.pass_gate(name)
+    notebook.wait_until_run(1)
+
+
+def test_stop_ends_the_turn_in_mid_cell_also_while_a_tool_runs(lab: Lab) -> None:
+    notebook = lab.asking()
+    output = notebook.output(1)
+    notebook.start(1)
+    notebook.pass_gate("call")
+    notebook.pass_gate("input")
+    expect(output.locator(".tc-state")).to_have_text("Running")
+    output.get_by_role("button", name="Stop").click()
+    notebook.wait_until_run(1)
+    expect(output.locator(".tc-state")).to_have_text("Interrupted")
+    expect(output).not_to_contain_text("Traceback")
+    expect(output.locator(".tc-stop")).to_have_count(0)
+
+
+def test_the_kernels_own_interrupt_ends_the_turn_quietly(lab: Lab) -> None:
+    notebook = lab.asking()
+    output = notebook.output(1)
+    notebook.start(1)
+    notebook.pass_gate("call")
+    expect(output.locator(".tc-call")).to_be_visible()
+    notebook.command("notebook:interrupt-kernel")
+    notebook.wait_until_run(1)
+    expect(output.locator(".tc-state")).to_have_text("Interrupted")
+    expect(output).not_to_contain_text("Traceback")
+
+
+def test_the_switch_to_the_static_form_moves_nothing(lab: Lab) -> None:
+    for width in (1100, 620):
+        notebook = lab.asking()
+        notebook.page.set_viewport_size({"width": width, "height": 900})
+        output = notebook.output(1)
+        notebook.start(1)
+        for name in ("call", "input", "tool", "answer"):
+            notebook.pass_gate(name)
+        expect(output).to_contain_text("and dry.")
+        output.locator(".tc-call summary").click()
+        notebook.page.evaluate(_WATCH)
+        notebook.pass_gate("rest")
+        notebook.wait_until_run(1)
+        expect(output.locator(".tc-stop")).to_have_count(0)
+        frames = notebook.page.evaluate("() => window.frames_seen")
+        live, static = frames[-2], frames[-1]
+        assert live["isLive"] and not static["isLive"]
+        assert live["words"] == static["words"]
+        assert max(abs(a - b) for a, b in zip(live["boxes"], static["boxes"], strict=True)) <= 1
+
+
+_RICH = '''
+@tool
+def broken(x: int) -> int:
+    raise ValueError("no such thing")
+
+TEXT = """# Heading
+
+Text with **bold**, *emphasis*, `code`, ~~gone~~, a [link](https://example.org) and $a^2 + b^2$.
+
+## Second
+
+- one
+- two
+  - nested
+1. first
+2. second
+
+- [ ] to do
+- [x] done
+
+> A quotation.
+
+> [!NOTE]
+> An alert.
+
+| a | b |
+| - | - |
+| 1 | 2 |
+
+```python
+def f(x):
+    return x  # code
+```
+
+$$\\sum_i x_i$$
+
+---
+
+The end."""
+
+class Rich:
+    def stream(self, messages, tools):
+        if messages[-1].role == "user":
+            yield ev.ReasoningStart("r")
+            yield ev.ReasoningDelta("r", "I wonder.\\n\\n- what to do")
+            yield ev.ReasoningEnd("r")
+            yield ev.ToolInputAvailable("call_1", "broken", {"x": 1})
+            yield ev.ToolInputAvailable("call_2", "broken", {"x": "text", "deep": {"list": [1, None, True]}})
+            return
+        yield ev.TextStart("t")
+        for at in range(0, len(TEXT), 7):
+            yield ev.TextDelta("t", TEXT[at:at + 7])
+        gate("rest")
+
+rich = Rich()
+'''
+
+
+def test_no_kind_of_element_has_another_place_or_size_in_the_static_form(lab: Lab) -> None:
+    notebook = lab.page(lab.write(_RICH, "%%toolchat --model rich\nShow everything.", "print('below')")).open()
+    notebook.run(0)
+    notebook.run(1)
+    notebook.start(2)
+    output = notebook.output(2)
+    expect(output).to_contain_text("The end.")
+    output.locator(".tc-fold summary").first.click()
+    expect(output).to_contain_text("what to do")
+    live = notebook.page.evaluate(_EVERY_BOX)
+    notebook.pass_gate("rest")
+    notebook.wait_until_run(2)
+    expect(output.locator(".tc-stop")).to_have_count(0)
+    static = notebook.page.evaluate(_EVERY_BOX)
+    assert [name for name, _ in live] == [name for name, _ in static]
+    moved = [
+        (name, before, after)
+        for (name, before), (_, after) in zip(live, static, strict=True)
+        if max(abs(a - b) for a, b in zip(before, after, strict=True)) > 1
+    ]
+    assert moved == []
+
+
+_EVERY_BOX = """() => [...document.querySelectorAll(".tc *, .jp-Cell")].filter(
+    each => !each.closest("math") && !each.matches(".tc-time")
+).map(each => {
+    const { x, y, width, height } = each.getBoundingClientRect();
+    return [`${each.tagName}.${each.className}`.replace(/tc-live|jp-mod-\\w+|lm-mod-\\w+| /g, ""), [x, y, width, height]];
+})"""
+
+_WATCH = """() => {
+    const boxes = () => [...document.querySelectorAll(
+        ".tc-text > *, .tc-call, .tc-call summary, .tc-state, .tc-io, .tc-foot, .jp-Cell"
+    )].flatMap(each => { const { x, y, height } = each.getBoundingClientRect(); return [x, y, height]; });
+    window.frames_seen = [];
+    const look = () => {
+        const now = {
+            isLive: Boolean(document.querySelector(".tc-voice")),
+            words: document.querySelector(".tc")?.innerText.replace(/\\n\\d+(\\.\\d+)? s(?=\\n)/, ""),
+            boxes: boxes(),
+        };
+        const last = window.frames_seen.at(-1);
+        if (JSON.stringify(last) !== JSON.stringify(now)) window.frames_seen.push(now);
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
+
+
+def test_a_second_view_of_the_output_shows_the_state_and_goes_on(lab: Lab) -> None:
+    notebook = lab.asking()
+    notebook.start(1)
+    notebook.pass_gate("call")
+    expect(notebook.output(1).locator(".tc-call")).to_be_visible()
+    notebook.command("notebook:create-output-view")
+    view = notebook.page.locator(".jp-LinkedOutputView")
+    expect(view).to_contain_text("I will look at the forecast.")
+    expect(view.locator(".tc-call")).to_contain_text("city: Lis")
+    notebook.pass_gate("input")
+    expect(view.locator(".tc-state")).to_have_text("Running")
+    for name in ("tool", "answer", "rest"):
+        notebook.pass_gate(name)
+    expect(view).to_contain_text("Paragraph 11")
+    notebook.wait_until_run(1)
+    expect(view.locator(".tc-stop")).to_have_count(0)
+
+
+def test_only_boundaries_are_said_to_a_screen_reader(lab: Lab) -> None:
+    notebook = lab.asking()
+    output = notebook.output(1)
+    notebook.start(1)
+    voice = output.locator("[aria-live=polite]")
+    notebook.pass_gate("call")
+    expect(voice).to_have_text("Tool weather started")
+    notebook.pass_gate("input")
+    notebook.pass_gate("tool")
+    expect(voice).to_have_text("Tool weather completed")
+    notebook.pass_gate("answer")
+    expect(output).to_contain_text("24.5 degrees")
+    expect(voice).to_have_text("Tool weather completed")
+    assert notebook.page.locator("[aria-live]").filter(has_text="24.5").count() == 0
+    notebook.pass_gate("rest")
+    notebook.wait_until_run(1)
