@@ -1,9 +1,11 @@
-"""What all tests share: one deterministic hypothesis profile."""
+"""What all tests share: one deterministic hypothesis profile, and nobody's own Jupyter settings."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # No deadline: a test never asserts a time. Derandomized where a red run must be the change's own fault;
@@ -18,3 +20,13 @@ settings.register_profile(
 )
 settings.register_profile("search", parent=settings.get_profile("steady"), derandomize=False, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Kernels start without the startup files, the kernels and the configuration of whoever runs the tests."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+            patch.setenv(name, str(home / name.lower()))
+        yield
