@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import strategies as st
 
 __all__ = ["cuts", "documents", "in_pieces"]
@@ -91,4 +93,4 @@ def cuts(text: str) -> st.SearchStrategy[list[int]]:
 def in_pieces(text: str, places: list[int]) -> list[str]:
     """``text`` cut at ``places``."""
     edges = [0, *places, len(text)]
-    return [text[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [text[a:b] for a, b in itertools.pairwise(edges)]

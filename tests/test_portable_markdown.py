@@ -140,7 +140,9 @@ def test_every_state_of_a_call_reads_back(call: ToolCall) -> None:
 )
 def test_text_that_looks_like_something_else_stays_text(text: str) -> None:
     call = ToolCall(id="c", name="t", state=State.INPUT_AVAILABLE, input={})
-    transcript = Transcript((Message("user", (TextPart(text),)), Message("assistant", (TextPart(text), call, TextPart(text)))))
+    transcript = Transcript(
+        (Message("user", (TextPart(text),)), Message("assistant", (TextPart(text), call, TextPart(text))))
+    )
     assert Transcript.from_markdown(transcript.to_markdown()) == transcript
 
 

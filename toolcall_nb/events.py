@@ -437,9 +437,10 @@ CHUNK_TYPES: Mapping[str, type[_Chunk]] = {
 }
 """Every chunk type by its wire name; ``data-`` stands for all ``data-<name>`` that are not ours."""
 
+_CLASSES: tuple[type[_Chunk], ...] = (*CHUNK_TYPES.values(), Other)
 _FIELDS: dict[type[_Chunk], tuple[tuple[str, str, Any], ...]] = {
     cls: tuple((f.name, f.encode_name, f.default) for f in msgspec.structs.fields(cls) if f.name != "extra")
-    for cls in (*CHUNK_TYPES.values(), Other)
+    for cls in _CLASSES
 }
 _WIRE_NAMES = {cls: frozenset(wire for _, wire, _ in fields) for cls, fields in _FIELDS.items()}
 _WIRE_NAMES[Data] -= {"name"}  # it is part of the type
@@ -498,4 +499,3 @@ def _convert(cls: type[_Chunk], fields: Object, extra: Object) -> Event:
     except msgspec.ValidationError as error:
         raise WireError(f"A {cls.type!r} chunk is not as its schema says: {error}. It was {fields!r:.200}") from None
     return event
-

@@ -205,7 +205,7 @@ class TranscriptBuilder:
         return self._current
 
     def _start(self, event: ev.Start) -> Touched:
-        role = next((role for role in _ROLES if role == event.role), "assistant")
+        role: Role = next((role for role in _ROLES if role == event.role), "assistant")
         message = self._current
         if message is None or not message.is_open or message.role != role:
             message = self._begin(role)
@@ -295,7 +295,9 @@ class TranscriptBuilder:
         return Touched(self._here(), slot.key)
 
     def _text_end(self, event: ev.TextEnd | ev.ReasoningEnd) -> Touched | None:
-        message = self._message()
+        message = self._current
+        if message is None:
+            return None
         reasoning = isinstance(event, ev.ReasoningEnd)
         if event.id == message.seam_block and not reasoning:
             message.seam_block = None

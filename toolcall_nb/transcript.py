@@ -338,6 +338,7 @@ def _wire_role(role: Role) -> str | None:
 
 
 def part_events(part: Part, number: str) -> Iterator[Event]:
+    """The events of one part; ``number`` tells its text block from others."""
     match part:
         case TextPart():
             yield ev.TextStart(f"text-{number}", provider_metadata=part.provider_metadata)
@@ -352,9 +353,7 @@ def part_events(part: Part, number: str) -> Iterator[Event]:
         case SourceUrlPart():
             yield ev.SourceUrl(part.source_id, part.url, part.title, part.provider_metadata)
         case SourceDocumentPart():
-            yield ev.SourceDocument(
-                part.source_id, part.media_type, part.title, part.filename, part.provider_metadata
-            )
+            yield ev.SourceDocument(part.source_id, part.media_type, part.title, part.filename, part.provider_metadata)
         case FilePart(reasoning=True):
             yield ev.ReasoningFile(part.url, part.media_type, part.provider_metadata)
         case FilePart():

@@ -38,9 +38,17 @@ class Detector(Protocol):
 class ToolDescription(Protocol):
     """What a dialect needs to know of a tool."""
 
-    name: str
-    description: str
-    parameters: dict[str, Any]
+    @property
+    def name(self) -> str:
+        """Its name, by which the model calls it."""
+
+    @property
+    def description(self) -> str:
+        """What it does, for the model."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The JSON schema of its input."""
 
 
 def detector(name: str) -> Detector:

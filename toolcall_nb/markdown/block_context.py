@@ -127,7 +127,10 @@ def _from_line(text: str, line: int) -> str:
 
 
 def _may_hold_header(context: str, begins: str) -> bool:
-    """Whether the context could hold a header that ``begins`` with that character: a fence, an HTML block, a list or a quote may be open."""
+    """Whether a fence, an HTML block, a list or a quote may be open that would hold a header line.
+
+    ``begins`` is the line's first character: one that is not indented is in no list.
+    """
     if _FENCE_OR_HTML.search(context) or (begins == " " and _LIST_ITEM.search(context)):
         return True
     end = len(context)

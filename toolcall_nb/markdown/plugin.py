@@ -91,8 +91,8 @@ def _emit_tool(state: StateBlock, header: Header, body: str, start: int) -> None
 def _emit_quote(state: StateBlock, start: int) -> None:
     """The callout's own lines as a blockquote with one paragraph."""
     lines = [body_line(_line(state, line)) or "" for line in range(start, state.line)]
-    for kind, tag, nesting in (("blockquote", "blockquote", 1), ("paragraph", "p", 1)):
-        state.push(f"{kind}_open", tag, nesting).map = [start, state.line]
+    state.push("blockquote_open", "blockquote", 1).map = [start, state.line]
+    state.push("paragraph_open", "p", 1).map = [start, state.line]
     inline = state.push("inline", "", 0)
     inline.content = "\n".join(lines)
     inline.map = [start, state.line]

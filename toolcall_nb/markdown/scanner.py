@@ -236,7 +236,7 @@ class Scanner:
 
     def _undecided(self, line: str) -> bool:
         """Whether a line that is not complete may still become a body line or a header."""
-        return len(line.lstrip(" ")) <= 1 and line.strip(" ") in ("", ">") or self._grammar.may_start(line)
+        return (len(line.lstrip(" ")) <= 1 and line.strip(" ") in ("", ">")) or self._grammar.may_start(line)
 
     def _grow(self, callout: _Callout, said: str, start: int, ending: str, end: int) -> int:
         source = self._buffer[start:end]

@@ -63,17 +63,19 @@ class ToolEvents:
         self._started: set[str] = set()
         self._provisional = ""
         self._updates = False
+        self._kept_as_text = False  # the last callout was none: what follows goes on its text
 
     def take(self, segment: Segment) -> Iterator[Event]:
         """The events of ``segment``; its callouts, if it has any, are tool callouts."""
         match segment:
-            case Text(seam=True):
-                yield from self._blocks.seam(segment.text)
             case Text():
-                yield from self._blocks.text(segment.text)
+                parts = segment.seam and not self._kept_as_text
+                yield from (self._blocks.seam if parts else self._blocks.text)(segment.text)
+                self._kept_as_text = False
             case Problem():
                 yield ev.Diagnostic(segment.message, "The line was kept as text.", segment.line, segment.column)
             case Opened():
+                self._kept_as_text = False
                 yield from self._blocks.close()
                 yield from self._start(segment.header)
             case Grew():
@@ -105,10 +107,12 @@ class ToolEvents:
 
     def _not_a_call(self, closed: Closed, error: BodyError) -> Iterator[Event]:
         line, column = closed.line + 1 + error.line, error.column + 3  # after the header, after "> "
-        yield ev.Diagnostic(f"a tool callout that cannot be read: {error.message}", "It was kept as text.", line, column)
+        message = f"a tool callout that cannot be read: {error.message}"
+        yield ev.Diagnostic(message, "It was kept as text.", line, column)
         if not self._updates:
             yield ev.ToolRetracted(self._provisional)
         yield from self._blocks.text(closed.source)
+        self._kept_as_text = True
 
 
 def callout_events(callout: ToolCallout, updates: bool) -> Iterator[Event]:

@@ -7,7 +7,7 @@ as a callout with its text as a YAML string.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from toolcall_nb import events as ev
 from toolcall_nb.events import MISSING, Object

@@ -18,7 +18,7 @@ __all__ = ["yaml_lines", "yaml_scalar"]
 
 _PLAIN = re.compile(r"[^\W\d][^\n]*|[/(_$][^\n]*")
 _BREAKS_PLAIN = re.compile(r": |:$| #|\s$")
-_YAML_1_1 = frozenset("y n yes no on off true false null".split())
+_YAML_1_1 = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
 _ESCAPED = re.compile(r"[^\x20-\x7e]")
 
 
