@@ -16,9 +16,39 @@ _NASTY = [
     *("", " ", "\n", "\n\n", "\r", "\r\n", "\0", "\t", "\x1b[31m", "\u2028", "\ufeff", "é", "😀", "\u202e", "\ufffd"),
     *("> [!tool x]", "\n\n> [!tool search call_1]\n> input:\n>   q: 1\n", "> [!user]\n", "> [!NOTE]\n> hi"),
     *("```", "```json\n", "\n```\n", "---", "---\n", "###", '###: {"toolName":"x"}', "# H", "- [ ] task", "1. one\n"),
-    *("<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "</pre></div>", "&lt;&amp;", '" onclick="x', "'", "-->"),
-    *("[a](javascript:alert(1))", "[x]", "[x]: /url\n\n", "![i](http://h/p.png)", "|a|b|\n|-|-|\n|1|2|\n", "$x^2$", "$$\ny\n$$"),
-    *("word", "two words", "**b**", "_", "`c`", "key: value", '{"a": 1', '{"city": "Ly', 'on"}', "[1, 2", "null", "no", "12:30"),
+    *(
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "</pre></div>",
+        "&lt;&amp;",
+        '" onclick="x',
+        "'",
+        "-->",
+    ),
+    *(
+        "[a](javascript:alert(1))",
+        "[x]",
+        "[x]: /url\n\n",
+        "![i](http://h/p.png)",
+        "|a|b|\n|-|-|\n|1|2|\n",
+        "$x^2$",
+        "$$\ny\n$$",
+    ),
+    *(
+        "word",
+        "two words",
+        "**b**",
+        "_",
+        "`c`",
+        "key: value",
+        '{"a": 1',
+        '{"city": "Ly',
+        'on"}',
+        "[1, 2",
+        "null",
+        "no",
+        "12:30",
+    ),
 ]
 
 
@@ -79,13 +109,20 @@ def events() -> st.SearchStrategy[Event]:
     call = {"tool_call_id": _CALLS}
     asking = st.sampled_from(["a1", "a2"])
     return st.one_of(
-        st.builds(ev.Start, message_id=_MAYBE_TEXT, message_metadata=_MAYBE_OBJECT, role=st.sampled_from([None, "user", "system", "x"])),
+        st.builds(
+            ev.Start,
+            message_id=_MAYBE_TEXT,
+            message_metadata=_MAYBE_OBJECT,
+            role=st.sampled_from([None, "user", "system", "x"]),
+        ),
         st.builds(ev.Finish, finish_reason=_REASONS, message_metadata=_MAYBE_OBJECT),
         st.builds(ev.Abort, reason=_MAYBE_TEXT),
         st.builds(ev.MessageMetadata, message_metadata=_OBJECTS),
         st.sampled_from([ev.StartStep(), ev.FinishStep(), ev.ResetStep()]),
         st.builds(ev.Error, error_text=texts()),
-        st.builds(ev.TextStart, id=_BLOCKS, provider_metadata=_MAYBE_OBJECT, seam=st.sampled_from([False, False, True])),
+        st.builds(
+            ev.TextStart, id=_BLOCKS, provider_metadata=_MAYBE_OBJECT, seam=st.sampled_from([False, False, True])
+        ),
         *[st.builds(ev.TextDelta, id=_BLOCKS, delta=texts(), provider_metadata=_MAYBE_OBJECT) for _ in range(3)],
         st.builds(ev.TextEnd, id=_BLOCKS, provider_metadata=_MAYBE_OBJECT),
         st.builds(ev.ReasoningStart, id=_BLOCKS, provider_metadata=_MAYBE_OBJECT),

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from tests.strategies import streams
 from toolcall_nb import events as ev
 from toolcall_nb.events import Event
+from toolcall_nb.render.card import Look
 from toolcall_nb.render.live import LiveHtml
 from toolcall_nb.render.nodes import Node, Patch, splice
 from toolcall_nb.render.page import fragment, to_html
 from toolcall_nb.render.parts import part_node
-from toolcall_nb.transcript import Transcript
+from toolcall_nb.transcript import Part, Transcript
 
 
 class Tree:
@@ -28,7 +29,7 @@ class Tree:
 
     def take(self, patches: Iterable[Patch]) -> None:
         for patch in json.loads(json.dumps(patches)):
-            {"insert": self.insert, "splice": self.splice, "remove": self.remove}[patch[0]](*patch[1:])
+            getattr(self, patch[0])(*patch[1:])
 
     def insert(self, id: str, parent: str, before: str | None, html: str) -> None:
         assert id not in self.html
@@ -39,7 +40,8 @@ class Tree:
     def splice(self, id: str, start: int, deleted: int, text: str) -> None:
         units = self.html[id].encode("utf-16-le")
         assert 0 <= start <= start + deleted <= len(units) // 2
-        self.html[id] = (units[: 2 * start] + text.encode("utf-16-le") + units[2 * (start + deleted) :]).decode("utf-16-le")
+        spliced = units[: 2 * start] + text.encode("utf-16-le") + units[2 * (start + deleted) :]
+        self.html[id] = spliced.decode("utf-16-le")
 
     def remove(self, id: str) -> None:
         next(siblings for siblings in self.children.values() if id in siblings).remove(id)
@@ -66,7 +68,7 @@ def parted(html: str) -> tuple[str, str]:
 
 
 @given(streams())
-@settings(max_examples=150)
+@settings(max_examples=400)
 def test_at_every_step_the_live_html_is_that_of_the_whole_and_the_patches_amount_to_it(events: list[Event]) -> None:
     live, tree = LiveHtml(), Tree()
     for event in events:
@@ -189,7 +191,11 @@ def test_a_call_that_completes_changes_its_card_and_nothing_else() -> None:
 
 def test_a_call_of_an_earlier_message_can_still_be_answered() -> None:
     live = after(
-        ev.ToolInputAvailable("a", "f", {}), ev.ToolApprovalRequest("q", "a"), ev.Finish(), ev.Start(), ev.TextDelta("t", "x")
+        ev.ToolInputAvailable("a", "f", {}),
+        ev.ToolApprovalRequest("q", "a"),
+        ev.Finish(),
+        ev.Start(),
+        ev.TextDelta("t", "x"),
     )
     patches = live.apply(ev.ToolApprovalResponse("q", True))
     assert {patch[1].split(".")[0] for patch in patches} == {"m0"}
@@ -230,8 +236,13 @@ def test_a_splice_finds_the_shortest_change() -> None:
 
 def drawn(monkeypatch: pytest.MonkeyPatch, live: LiveHtml, event: Event) -> int:
     """How many parts are drawn for one event."""
-    calls = []
-    monkeypatch.setattr("toolcall_nb.render.live.part_node", lambda *args: calls.append(args) or part_node(*args))
+    calls: list[str] = []
+
+    def counting(id: str, fold: str, part: Part, look: Look) -> Node | None:
+        calls.append(id)
+        return part_node(id, fold, part, look)
+
+    monkeypatch.setattr("toolcall_nb.render.live.part_node", counting)
     live.apply(event)
     return len(calls)
 

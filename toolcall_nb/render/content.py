@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jiter
 
 from toolcall_nb.events import MISSING, Json
-from toolcall_nb.render.values import CHARACTERS, Table, Token, draw_text, draw_value, one_line, table_of
+from toolcall_nb.render.values import CHARACTERS, Table, Token, counted, draw_text, draw_value, one_line, table_of
 from toolcall_nb.transcript import FilePart, Message, Role, State, ToolCall
 
 __all__ = [
@@ -54,6 +54,7 @@ _ENDS = {
     "error": "Ended with an error.",
 }
 _NAME = 200
+_REASON = 1_000
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)[;,]", re.IGNORECASE)
 
 
@@ -83,11 +84,12 @@ class Written(NamedTuple):
 
 
 def ending(message: Message) -> str | None:
-    """How the message ended, if that was out of the ordinary."""
+    """How the message ended, if that was out of the ordinary; one line."""
     if message.aborted is not None:
-        return f"Stopped: {message.aborted}" if message.aborted else "Stopped."
+        why = " ".join(message.aborted[:_REASON].split())
+        return f"Stopped: {why}" if why else "Stopped."
     if message.finish_reason:
-        return _ENDS.get(message.finish_reason, f"Ended: {message.finish_reason}")
+        return _ENDS.get(message.finish_reason, f"Ended: {' '.join(message.finish_reason[:_REASON].split())}")
     return None
 
 
@@ -105,7 +107,7 @@ def file_words(part: FilePart) -> FileWords:
     data = _DATA.match(part.url)
     if data is None:
         return FileWords(label, part.media_type, None)
-    return FileWords(label, f"{part.media_type}, {len(part.url) - data.end():,} characters of data", data[1].lower())
+    return FileWords(label, f"{part.media_type}, {counted(len(part.url) - data.end(), 'characters')}", data[1].lower())
 
 
 # Tool calls ---------------------------------------------------------------------------------------------------
@@ -160,7 +162,7 @@ def _partial(written: Written) -> list[list[Token]]:
 def _progress(call: ToolCall, written: Written) -> str:
     if not written.length:
         return ""
-    count = f"{written.length:,} character{'s' if written.length != 1 else ''}"
+    count = counted(written.length, "characters")
     count += " so far" if call.state is State.INPUT_STREAMING else ", not complete"
     return count if written.length == len(written.head) else f"{count}, the first {len(written.head):,} shown"
 

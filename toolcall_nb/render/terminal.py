@@ -152,12 +152,11 @@ class TerminalFace:
     def _print(self, item: _Item) -> None:
         if item.is_text:
             self._print_text(item, is_whole=True)
-        elif item.part is not None:
+        elif item.part is not None and part_text(item.part):
             if isinstance(item.part, ToolCall) and not item.part.is_final:
                 self._pending.add((self._message, item.part.id))
-            if part_text(item.part):
-                self._space()
-                self._console.print(_drawn_part(item.part), soft_wrap=True)
+            self._space()
+            self._out(_drawn_part(item.part))
 
     def _print_text(self, item: _Item, *, is_whole: bool) -> None:
         """Write what is certain of a text: whole blocks where the rest can be drawn, else whole lines."""
@@ -165,17 +164,21 @@ class TerminalFace:
         if text and not item.has_begun:
             self._space()
             if item.is_reasoning:
-                self._console.print(Text(f"{INDENT}Reasoning", "dim"), soft_wrap=True)
+                self._out(Text(f"{INDENT}Reasoning", "dim"))
         if text and self._live is not None:
-            if item.has_begun:
-                self._console.print()
-            self._console.print(_markdown(text, item))
+            self._out(*([Text()] if item.has_begun else []), _markdown(text, item))
         elif text:
-            first = "" if item.has_begun else item.margin
-            self._write(first + _LINE_START.sub("\n" + item.margin, text))
+            self._write(("" if item.has_begun else item.margin) + _LINE_START.sub("\n" + item.margin, text))
         item.has_begun = item.has_begun or bool(text)
         if is_whole and item.has_begun and self._live is None:
             self._write("\n")
+
+    def _out(self, *what: RenderableType) -> None:
+        """Print for good, in the place of what was drawn for now."""
+        if self._live is not None:
+            self._live.update(Group(), refresh=True)
+        for one in what:
+            self._console.print(one, soft_wrap=self._live is None)
 
     def _write(self, text: str) -> None:
         self._console.print(Text(text), end="", soft_wrap=True)
@@ -186,21 +189,21 @@ class TerminalFace:
             if call.is_final and (number, call.id) in self._pending:
                 self._pending.discard((number, call.id))
                 self._space()
-                self._console.print(_drawn_part(call), soft_wrap=True)
+                self._out(_drawn_part(call))
 
     def _print_end(self, message: Message) -> None:
         end = ending(message)
         if end is not None or not self._has_spoken:
             self._space()
         if end is not None:
-            self._console.print(Text(visible(f"{INDENT}({end})"), "dim"), soft_wrap=True)
+            self._out(Text(visible(f"{INDENT}({end})"), "dim"))
 
     def _space(self) -> None:
         """What parts a block from the one before: the name of a new speaker, or a blank line."""
         if self._has_printed:
-            self._console.print()
+            self._out(Text())
         if not self._has_spoken:
-            self._console.print(self._who())
+            self._out(self._who())
         self._has_printed = self._has_spoken = True
 
     def _who(self) -> Text:
@@ -276,7 +279,7 @@ def _certain(text: str) -> int:
 
 
 def _markdown(text: str, item: _Item) -> Padding:
-    return Padding(Markdown(visible(text), hyperlinks=False), (0, 0, 0, len(item.margin)))
+    return Padding(Markdown(visible(text), hyperlinks=False), (0, 0, 0, len(item.margin)), expand=False)
 
 
 def _drawn_part(part: Part) -> Text:
@@ -305,5 +308,3 @@ class _Last:
             if number:
                 yield Segment.line()
             yield from line
-
-

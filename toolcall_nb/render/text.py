@@ -68,7 +68,7 @@ def part_text(part: Part) -> str:
         case ToolCall():
             return "\n".join("".join(text for _, text in line) for line in call_lines(part))
         case _:
-            return visible(_other_text(part))
+            return visible(_other_text(part)).rstrip(BLANK)
 
 
 def _other_text(part: Part) -> str:

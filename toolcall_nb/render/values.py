@@ -16,7 +16,18 @@ from typing import NamedTuple, TypeAlias
 from toolcall_nb.events import Json
 from toolcall_nb.render.escaping import visible, without_ansi
 
-__all__ = ["CHARACTERS", "ROWS", "Table", "Token", "draw_text", "draw_value", "more", "one_line", "table_of"]
+__all__ = [
+    "CHARACTERS",
+    "ROWS",
+    "Table",
+    "Token",
+    "counted",
+    "draw_text",
+    "draw_value",
+    "more",
+    "one_line",
+    "table_of",
+]
 
 CHARACTERS = 20_000
 """About how many characters of one value are drawn."""
@@ -46,7 +57,8 @@ def more(count: int, what: str) -> str:
     return f"… {count:,} more {what.removesuffix('s') if count == 1 else what}"
 
 
-def _size(count: int, what: str) -> str:
+def counted(count: int, what: str) -> str:
+    """``3 keys``, ``1 key``."""
     return f"{count:,} {what.removesuffix('s') if count == 1 else what}"
 
 
@@ -74,9 +86,9 @@ def draw_value(value: Json) -> list[list[Token]]:
     """
     pen = _Pen()
     if isinstance(value, dict) and value:
-        return _entries(value.items(), len(value), "keys", lambda item: _pair(*item, "", 0, pen), pen)
+        return _entries(value.items(), len(value), "keys", _pairs("", 0, pen), pen)
     if isinstance(value, list) and value and not _is_flow(value):
-        return _entries(value, len(value), "items", lambda item: _item(item, "", 0, pen), pen)
+        return _entries(value, len(value), "items", _items("", 0, pen), pen)
     if isinstance(value, str) and "\n" in value:
         return [list(_lines(value, "", pen))]
     return [list(_after("", value, "", 0, pen))]
@@ -123,7 +135,7 @@ def _item(value: Json, indent: str, depth: int, pen: _Pen) -> Iterator[Token]:
 
 
 def _pairs(indent: str, depth: int, pen: _Pen) -> Callable[[tuple[str, Json]], Iterator[Token]]:
-    return lambda item: _pair(*item, indent, depth + 1, pen)
+    return lambda item: _pair(item[0], item[1], indent, depth + 1, pen)
 
 
 def _items(indent: str, depth: int, pen: _Pen) -> Callable[[Json], Iterator[Token]]:
@@ -217,9 +229,9 @@ def _constant(value: Json) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, dict):
-        return f"{{{_size(len(value), 'keys')}}}" if value else "{}"
+        return f"{{{counted(len(value), 'keys')}}}" if value else "{}"
     if isinstance(value, list):
-        return f"[{_size(len(value), 'items')}]" if value else "[]"
+        return f"[{counted(len(value), 'items')}]" if value else "[]"
     if isinstance(value, int) and value.bit_length() > 10_000:  # Python refuses to write these as decimals
         return f"(an integer of {value.bit_length():,} bits)"
     return str(value) if isinstance(value, (int, float)) else f"({type(value).__name__})"
