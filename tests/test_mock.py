@@ -15,6 +15,7 @@ from toolcall_nb import models
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.events import Event
 from toolcall_nb.models import MockModel, Model, Pace, as_live, faults, pieces, with_faults
+from toolcall_nb.models.scenarios import SCENARIOS
 from toolcall_nb.tools import Registry, Tool
 from toolcall_nb.transcript import Message, State, TextPart, ToolCall, Transcript
 
@@ -152,7 +153,7 @@ def test_after_results_it_sums_them_up() -> None:
         assert line in message.text
 
 
-@given(st.integers(), st.text(), st.sampled_from(list(models.mock.SCENARIOS)))
+@given(st.integers(), st.text(), st.sampled_from(list(SCENARIOS)))
 def test_the_same_seed_and_messages_give_the_same_stream(seed: int, prompt: str, scenario: str) -> None:
     first, second = (list(MockModel(seed, scenario, speed=None).stream([user(prompt)], TOOLS)) for _ in range(2))
     assert first == second
