@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["is_closed", "parser", "plain_block", "render_markdown"]
 
-DEEPEST = 60  # blocks within blocks, and brackets within brackets
+DEEPEST = 40  # blocks within blocks, and brackets within brackets
 
 _SCHEME = re.compile(r"\s*([a-zA-Z][a-zA-Z0-9+.-]*):")
 _SCHEMES = frozenset({"http", "https", "mailto", "tel"})

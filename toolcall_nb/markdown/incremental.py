@@ -41,7 +41,8 @@ _FENCE_END = "</code></pre>\n"
 _TEXT_LINE = re.compile(r"[^\W\d_]|\d+[^\W\d_]|\*{1,3}[^\W_]|_{1,3}[^\W_]|`{1,2}[^`\s]|~~[^\W_]")
 _MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])[ \t]")
 _CONTAINERS = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t>]+)*")
-_TASK = re.compile(r"\[[ xX]\][ \t]")
+# Brackets that are no label of a definition: of a task, an alert, a link.
+_BRACKETS = re.compile(r"\[[^\[\]\\]*\](?!:)")
 # Characters that mean nothing to the inline parser, unless in a link or a definition that is open: the second set.
 _INERT = re.compile(r"(?:[^\W_]|[ ,.:?/%@+=-])+")
 _INERT_WITHOUT_BRACKETS = re.compile(r"(?:[^\W_]|[ ,.:?/%@+=\"'()-])+")
@@ -392,7 +393,7 @@ def _may_define(lines: list[str]) -> bool:
         if not line.strip(" \t"):
             return False
         containers = _CONTAINERS.match(line)
-        if containers and line.startswith("[", containers.end()) and not _TASK.match(line, containers.end()):
+        if containers and line.startswith("[", containers.end()) and not _BRACKETS.match(line, containers.end()):
             return True
         if _MARKER.match(line):
             return False

@@ -44,10 +44,22 @@ _TEX = re.compile(r"[\\^_={}]|\A\s")
 
 # Macros can double themselves at every step.
 _MACRO = re.compile(r"\\(?:def|(?:re)?newcommand|(?:re)?newenvironment|DeclareMathOperator)(?![a-zA-Z])")
+# Environments that the converter does not know, and those it knows that look the same but for the numbers.
+_ENVIRONMENT = re.compile(r"(\\(?:begin|end)\s*\{)(aligned|align|split|gathered|gather\*?|dcases)\}")
+_SAME_AS = {
+    "aligned": "align*", "align": "align*", "split": "align*",
+    "gathered": "matrix", "gather": "matrix", "gather*": "matrix", "dcases": "cases",
+}  # fmt: skip
+_EQUATION = re.compile(r"\\(?:begin|end)\s*\{equation\*?\}")
 _ELEMENTS = re.compile(
     "math|menclose|mfrac|mi|mmultiscripts|mn|mo|mover|mpadded|mphantom|mprescripts|mroot|mrow|ms|mspace|msqrt|mstyle|"
     "msub|msubsup|msup|mtable|mtd|mtext|mtr|munder|munderover|none"
 )
+# How many children these have; with others a browser shows an error.
+_CHILDREN = {
+    **dict.fromkeys(("mfrac", "mroot", "msub", "msup", "munder", "mover"), 2),
+    **dict.fromkeys(("msubsup", "munderover"), 3),
+}
 _ATTRIBUTES = re.compile(
     "accent|accentunder|columnalign|columnlines|columnspacing|depth|display|displaystyle|fence|form|height|largeop|"
     "linebreak|linethickness|lspace|mathbackground|mathcolor|mathvariant|maxsize|minsize|movablelimits|notation|"
@@ -62,7 +74,7 @@ _REFERENCE = re.compile(r"&#x([0-9a-fA-F]{1,6});")
 
 
 class _Unfit(Exception):
-    """The formula is shown as TeX: too deep, or of elements that are not shown."""
+    """The formula is shown as TeX: it is too deep, has parts missing, or has elements that are not shown."""
 
 
 def math_plugin(md: MarkdownIt) -> None:
@@ -193,7 +205,7 @@ def _converted(tex: str, display: bool) -> str:
     try:
         from latex2mathml.converter import Converter
 
-        tree = Converter(display="block" if display else "inline").convert_to_element(tex)
+        tree = Converter(display="block" if display else "inline").convert_to_element(_known(tex))
         return _element(tree, 0)
     # Whatever the converter trips over (it raises its own errors, StopIteration, KeyError, RecursionError, …), the
     # reader gets the TeX.
@@ -201,9 +213,15 @@ def _converted(tex: str, display: bool) -> str:
         return ""
 
 
+def _known(tex: str) -> str:
+    return _ENVIRONMENT.sub(lambda found: f"{found[1]}{_SAME_AS[found[2]]}}}", _EQUATION.sub("", tex))
+
+
 def _element(node: Element, depth: int) -> str:
-    if depth > DEEPEST or not _ELEMENTS.fullmatch(node.tag):
+    if depth > DEEPEST or not _ELEMENTS.fullmatch(node.tag) or len(node) != _CHILDREN.get(node.tag, len(node)):
         raise _Unfit(node.tag)
+    if node.text == "&":  # of a table in an environment that the converter does not know; `\\&` comes as a reference
+        raise _Unfit(node.text)
     attributes = "".join(f' {key}="{escapeHtml(value)}"' for key, value in node.items() if _shown(key, value))
     children = "".join(_element(child, depth + 1) for child in node)
     return f"<{node.tag}{attributes}>{_text(node.text)}{children}</{node.tag}>"
