@@ -7,6 +7,7 @@ the command, told in one line on standard error; 130 is Ctrl-C. ``-`` is standar
 from __future__ import annotations
 
 import argparse
+import codecs
 import importlib
 import io
 import os
@@ -157,15 +158,16 @@ def _chat(options: argparse.Namespace) -> int:
 def _read(name: str) -> tuple[str, list[Diagnostic]]:
     """The text of a file or of standard input, and what was wrong with its bytes."""
     data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    data = data.removeprefix(codecs.BOM_UTF8)
     try:
-        return data.decode("utf-8-sig"), []
+        return data.decode("utf-8"), []
     except UnicodeDecodeError as error:
-        before = data[: error.start].decode("utf-8-sig", "replace")
+        before = data[: error.start].decode("utf-8")
         line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
         broken = Diagnostic(
             f"the byte 0x{data[error.start]:02x} is not UTF-8", "Such bytes were replaced by U+FFFD.", line, column
         )
-        return data.decode("utf-8-sig", "replace"), [broken]
+        return data.decode("utf-8", "replace"), [broken]
 
 
 def _warn(name: str, diagnostics: Sequence[Diagnostic]) -> None:
