@@ -24,7 +24,7 @@ from toolcall_nb.transcript import Message, Transcript
 
 IDS = st.sampled_from(["", "1", "2", "call_1", "tool-call-1"])
 NAMES = st.sampled_from(["f", "raises", "interrupts", "nope", ""])
-INPUTS = st.sampled_from([{}, {"n": 1}, {"n": "x"}, None, [], "text"])
+INPUTS: st.SearchStrategy[object] = st.sampled_from([{}, {"n": 1}, {"n": "x"}, None, [], "text"])
 TEXTS = st.sampled_from(
     [
         "a",
