@@ -14,7 +14,7 @@ from toolcall_nb.tools.docstrings import read_docstring
 from toolcall_nb.tools.running import Outcome, run
 from toolcall_nb.tools.schema import Signature, describe
 
-__all__ = ["Tool", "as_tool"]
+__all__ = ["Tool", "as_tool", "mark"]
 
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f]{1,128}")
 _TOOL_ATTRIBUTE = "__toolcall__"
