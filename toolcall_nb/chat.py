@@ -265,8 +265,7 @@ class Chat:
         if messages and messages[-1].role == "assistant" and not messages[-1].parts:
             del messages[-1]
         if self.dialect != "native" and self.tools:
-            tools: Any = tuple(self.tools.values())  # frozen, where the protocol's attributes are not
-            part = TextPart(dialects.instructions(self.dialect, tools))
+            part = TextPart(dialects.instructions(self.dialect, tuple(self.tools.values())))
             place = next((n for n, message in enumerate(messages) if message.role == "system"), None)
             if place is None:
                 messages.insert(0, Message("system", (part,)))

@@ -102,7 +102,7 @@ class ToolEvents:
             yield ev.Diagnostic(problem, "The field was left out.", closed.line, 1)
         if callout.id != self._provisional:
             yield ev.ToolRetracted(self._provisional, callout.id)
-        yield from callout_events(callout, updates=callout.id in self._started)
+        yield from _callout_events(callout, updates=callout.id in self._started)
         self._started.add(callout.id)
 
     def _not_a_call(self, closed: Closed, error: BodyError) -> Iterator[Event]:
@@ -115,7 +115,7 @@ class ToolEvents:
         self._kept_as_text = True
 
 
-def callout_events(callout: ToolCallout, updates: bool) -> Iterator[Event]:
+def _callout_events(callout: ToolCallout, updates: bool) -> Iterator[Event]:
     """The events at the end of a callout. ``updates``: its call has begun with an earlier one."""
     if callout.input is not MISSING or (callout.input_text is None and not _is_streaming(callout) and not updates):
         given = {} if callout.input is MISSING else callout.input
@@ -124,10 +124,10 @@ def callout_events(callout: ToolCallout, updates: bool) -> Iterator[Event]:
         yield ev.ToolInputStart(callout.id, callout.name, **_about(callout))  # the text of the body was not the input's
         yield ev.ToolInputDelta(callout.id, callout.input_text)
     yield from _approval_events(callout)
-    yield from outcome_events(callout)
+    yield from _outcome_events(callout)
 
 
-def outcome_events(callout: ToolCallout) -> Iterator[Event]:
+def _outcome_events(callout: ToolCallout) -> Iterator[Event]:
     """How the call ended, if it did: an error beats an output, both beat what the state says."""
     if callout.preliminary_output is not MISSING:
         yield ev.ToolOutputAvailable(callout.id, callout.preliminary_output, preliminary=True)
