@@ -132,7 +132,8 @@ class Notebook:
         self.page.evaluate(
             "theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", f"JupyterLab {name}"
         )
-        self.page.locator(f"body[data-jp-theme-name='JupyterLab {name}']").wait_for()
+        self.page.locator(f"body[data-jp-theme-name='JupyterLab {name}']").wait_for(state="attached")
+        self.page.locator("#jupyterlab-splash").wait_for(state="detached")
 
     def save(self) -> None:
         """Save the notebook, and wait until it is on disk."""
@@ -144,9 +145,10 @@ class Notebook:
             self.page.wait_for_timeout(100)
         raise AssertionError(f"{self.name} was not saved")
 
-    def picture(self, name: str, theme: str = "light") -> Path:
-        """A screenshot of the page, kept among the artefacts."""
+    def picture(self, number: int, name: str, themes: tuple[str, ...] = ("Dark", "Light")) -> None:
+        """Screenshots of the page with this cell at its top, kept among the artefacts."""
         ARTIFACTS.mkdir(exist_ok=True)
-        path = ARTIFACTS / f"{name}-{theme}.png"
-        self.page.screenshot(path=path)
-        return path
+        for theme in themes:
+            self.set_theme(theme)
+            self.cell(number).evaluate("cell => cell.scrollIntoView({ block: 'start' })")
+            self.page.screenshot(path=ARTIFACTS / f"{name}-{theme.lower()}.png")

@@ -34,6 +34,7 @@ const ROOT = "";
 const ROOT_CLASS = "tc mathjax_ignore tex2jax_ignore"; // render/page.py
 const SYNC_AGAIN_MS = 5000;
 const TICK_MS = 100;
+const PROBE_MS = 200;
 
 // The document ------------------------------------------------------------------------------------------------
 
@@ -125,10 +126,15 @@ class Session {
     this.model = model;
     model.on("msg:custom", (message) => this.receive(message));
     model.on("comm:close", () => this.#lost());
-    model.on("comm_live_update", () => /** @type {any} */ (model).comm_live === false && this.#lost());
+    model.on("comm_live_update", () => setTimeout(() => this.#hello(), PROBE_MS)); // a kernel that restarts: see #send
     const snapshot = model.get("snapshot");
     this.restored = snapshot.seq > 0;
     this.#restart(snapshot);
+    this.#hello();
+  }
+
+  /** A kernel that is ahead answers with everything. */
+  #hello() {
     this.#send({ type: "hello", page: this.page, seq: this.seq });
   }
 
@@ -249,7 +255,8 @@ class Session {
     try {
       this.model?.send(message);
     } catch (error) {
-      console.warn("[toolcall_nb]", error); // a comm that was closed: there is nobody to tell
+      console.warn("[toolcall_nb]", error);
+      this.#lost(); // only a comm that was disposed of throws
     }
   }
 

@@ -1,0 +1,99 @@
+"""A page that is reloaded while a run goes on."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Lab
+
+
+def test_a_page_reloaded_in_mid_cell_shows_the_whole_and_final_state_when_the_cell_has_ended(lab: Lab) -> None:
+    notebook = lab.asking()
+    notebook.start(1)
+    notebook.pass_gate("call")
+    expect(notebook.output(1).locator(".tc-call")).to_contain_text("city: Lis")
+    notebook.save()
+    notebook.open(kernel=False)
+    expect(notebook.output(1)).not_to_contain_text("Error displaying widget")
+    for name in ("input", "tool", "answer", "rest"):
+        notebook.pass_gate(name)
+    output = notebook.output(1)
+    expect(output).to_contain_text("Paragraph 11")
+    expect(output.locator(".tc-state")).to_have_text("Completed")
+    expect(output.get_by_role("button", name="Stop")).to_have_count(0)
+    expect(output.locator(".tc-foot")).to_contain_text("%toolchat show")
+
+
+def test_a_page_reloaded_during_a_background_run_goes_on_live(lab: Lab) -> None:
+    notebook = lab.asking("--background")
+    notebook.run(1)
+    notebook.pass_gate("call")
+    expect(notebook.output(1).locator(".tc-call")).to_contain_text("city: Lis")
+    notebook.save()
+    notebook.open(kernel=False)
+    output = notebook.output(1)
+    expect(output).to_contain_text("I will look at the forecast.")
+    expect(output.locator(".tc-call")).to_contain_text("city: Lis")
+    expect(output.locator(".tc-call")).not_to_contain_text("days")
+    notebook.pass_gate("input")
+    expect(output.locator(".tc-state")).to_have_text("Running")
+    notebook.pass_gate("tool")
+    expect(output.locator(".tc-state")).to_have_text("Completed")
+    for name in ("answer", "rest"):
+        notebook.pass_gate(name)
+    expect(output).to_contain_text("Paragraph 11")
+    expect(output.get_by_role("button", name="Stop")).to_have_count(0)
+
+
+def test_stop_works_in_a_reloaded_page(lab: Lab) -> None:
+    notebook = lab.asking("--background")
+    notebook.run(1)
+    expect(notebook.output(1)).to_contain_text("I will look at the forecast.")
+    notebook.save()
+    notebook.open(kernel=False)
+    output = notebook.output(1)
+    output.get_by_role("button", name="Stop").click()
+    for name in ("call", "input", "tool"):  # a thread cannot be interrupted: it ends with an event that comes
+        notebook.pass_gate(name)
+    expect(output.get_by_role("button", name="Stop")).to_have_count(0)
+    expect(output).to_contain_text("Stopped")
+
+
+def test_show_puts_what_the_kernel_knows_into_a_cell_again(lab: Lab) -> None:
+    notebook = lab.page(
+        lab.write("%%toolchat --model scripted\nWhat is the weather in Lisbon?", "%toolchat show", "%toolchat show call_1")
+    ).open()
+    for name in ("call", "input", "tool", "answer", "rest"):
+        notebook.pass_gate(name)
+    for number in range(4):
+        notebook.run(number)
+    expect(notebook.output(2)).to_contain_text("Paragraph 11")
+    expect(notebook.output(2).locator(".tc-call")).to_have_count(1)
+    expect(notebook.output(3)).not_to_contain_text("Paragraph 11")
+    expect(notebook.output(3).locator(".tc-call")).to_have_count(1)
+
+
+_DEADLY = """import os
+
+class Deadly:
+    def stream(self, messages, tools):
+        yield ev.TextStart("t")
+        yield ev.TextDelta("t", "These are my last words.")
+        gate("end")
+        os._exit(1)
+
+deadly = Deadly()"""
+
+
+def test_a_run_whose_kernel_has_died_does_not_seem_to_go_on(lab: Lab) -> None:
+    notebook = lab.page(lab.write(_DEADLY, "%%toolchat --model deadly\nHello?")).open()
+    notebook.run(0)
+    notebook.run(1)
+    notebook.start(2)
+    output = notebook.output(2)
+    expect(output).to_contain_text("my last words")
+    notebook.pass_gate("end")
+    expect(output.locator(".tc-foot")).to_contain_text("Cut off")
+    expect(output.get_by_role("button", name="Stop")).to_have_count(0)
+    expect(output).to_contain_text("my last words")
+    notebook.wait_until_idle()

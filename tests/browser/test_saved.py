@@ -1,0 +1,98 @@
+"""What a finished run leaves behind: in the file, and in a page that is opened again."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Lab
+from tests.browser.browser import Notebook
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+BROKEN = ("model not found", "Error displaying widget", "Loading widget", "Error creating widget")
+
+
+def finished(lab: Lab, options: str = "") -> Notebook:
+    """A notebook in which the scripted turn was run, with its card open, and which was saved."""
+    notebook = lab.asking(options)
+    notebook.start(1)
+    for name in ("call", "input", "tool", "answer"):
+        notebook.pass_gate(name)
+    expect(notebook.output(1)).to_contain_text("and dry.")
+    notebook.output(1).locator(".tc-call summary").click()
+    notebook.pass_gate("rest")
+    notebook.wait_until_run(1)
+    expect(notebook.output(1).locator(".tc-stop")).to_have_count(0)
+    notebook.save()
+    return notebook
+
+
+def test_a_finished_run_is_one_static_output_in_the_file_and_no_widget(lab: Lab) -> None:
+    notebook = finished(lab)
+    saved = lab.server.saved(notebook.name)
+    (output,) = saved.cells[1].outputs
+    assert output.output_type == "display_data"
+    assert set(output.data) == {"text/html", "text/markdown", "text/plain"}
+    assert WIDGET not in str(saved)
+    assert "widgets" not in saved.metadata
+    assert "<details open>" in output.data["text/html"]
+    assert "> [!tool weather call_1]" in output.data["text/markdown"]
+    for form in output.data.values():
+        assert "24.1" in form
+        assert "Paragraph 11" in form
+
+
+@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "untrusted"])
+def test_the_reopened_notebook_is_readable_without_its_kernel(lab: Lab, trusted: bool) -> None:
+    notebook = finished(lab)
+    notebook.page.close()
+    lab.server.shut_down_kernels()
+    if not trusted:  # a file that another person wrote: the server has no signature of it
+        name = f"untrusted-{notebook.name}"
+        text = (lab.server.folder / notebook.name).read_text("utf-8").replace("Paragraph 11", "Paragraph eleven")
+        (lab.server.folder / name).write_text(text, "utf-8")
+        notebook.name = name
+    again = lab.page(notebook.name).open(kernel=False)
+    output = again.output(1)
+    expect(output).to_contain_text("Paragraph 11" if trusted else "Paragraph eleven")
+    expect(output.locator(".tc-call summary")).to_contain_text("weather")
+    expect(output.locator(".tc-call details")).to_have_attribute("open", "")
+    expect(output.locator("table").first).to_contain_text("24.1")
+    again.picture(1, f"reopened-{'trusted' if trusted else 'untrusted'}")
+    text = again.page.locator("body").inner_text()
+    assert [word for word in BROKEN if word in text] == []
+    assert output.locator("style").count() == (2 if trusted else 0)
+    output.locator(".tc-call summary").click()
+    expect(output.locator(".tc-call details")).not_to_have_attribute("open", "")
+
+
+def test_a_background_run_leaves_its_static_output_in_its_own_cell(lab: Lab) -> None:
+    notebook = lab.asking("--background")
+    notebook.run(1)
+    notebook.run(2)
+    expect(notebook.output(2)).to_have_text("below\n")
+    expect(notebook.output(1)).to_contain_text("I will look at the forecast.")
+    for name in ("call", "input", "tool", "answer", "rest"):
+        notebook.pass_gate(name)
+    expect(notebook.output(1)).to_contain_text("Paragraph 11")
+    expect(notebook.output(1).locator(".tc-stop")).to_have_count(0)
+    notebook.save()
+    saved = lab.server.saved(notebook.name)
+    (output,) = saved.cells[1].outputs
+    assert set(output.data) == {"text/html", "text/markdown", "text/plain"}
+    assert [each.output_type for each in saved.cells[2].outputs] == ["stream"]
+
+
+def test_pictures_of_the_live_card_in_light_and_dark(lab: Lab) -> None:
+    notebook = lab.asking()
+    notebook.start(1)
+    notebook.pass_gate("call")
+    expect(notebook.output(1).locator(".tc-call")).to_contain_text("city: Lis")
+    notebook.picture(1, "live-arguments")
+    notebook.pass_gate("input")
+    expect(notebook.output(1).locator(".tc-state")).to_have_text("Running")
+    notebook.picture(1, "live-running")
+    for name in ("tool", "answer", "rest"):
+        notebook.pass_gate(name)
+    notebook.wait_until_run(1)
+    notebook.picture(1, "finished")
