@@ -175,7 +175,7 @@ def test_places_in_diagnostics_count_the_front_matter() -> None:
     read = Transcript.from_markdown("---\ntoolcall_nb: 1\na: b\n---\n\nText\n\n> [!tool t]\n> a: 1\n> b: [\n")
     assert read.metadata == {"a": "b"}
     (diagnostic,) = read.diagnostics
-    assert (diagnostic.line, diagnostic.action) == (11, "It was kept as text.")
+    assert (diagnostic.line, diagnostic.action) == (10, "It was kept as text.")
 
 
 def test_a_lone_surrogate_is_replaced_and_reported() -> None:

@@ -60,8 +60,7 @@ def load_body(text: str) -> Body:
         for event in _parse(text):
             builder.take(event)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        raise BodyError(error.problem or "not YAML", mark.line if mark else 0, mark.column if mark else 0) from None
+        raise BodyError(error.problem or "not YAML", *_place(error, text)) from None
     except yaml.reader.ReaderError as error:
         raise BodyError(f"the character U+{ord(_character(error)):04X} is not allowed in YAML") from None
     if not isinstance(builder.root, dict):
@@ -88,6 +87,13 @@ def _parse(text: str) -> Iterator[Any]:
         yield from yaml.parse(text, Loader=_LOADER)
     except UnicodeEncodeError:
         raise BodyError("a lone surrogate is not allowed in YAML") from None
+
+
+def _place(error: Any, text: str) -> tuple[int, int]:
+    """Where it went wrong; of what is missing at the end of the text, where it began, or the last line."""
+    last = text.rstrip("\n").count("\n")
+    marks = [mark for mark in (error.problem_mark, error.context_mark) if mark is not None and mark.line <= last]
+    return (marks[0].line, marks[0].column) if marks else (last, 0)
 
 
 def _character(error: Any) -> str:
