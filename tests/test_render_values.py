@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.fixtures.render.samples import body, call, saying
-from toolcall_nb.render.values import draw_text, draw_value, one_line, table_of
+from tests.strategies import json_values
+from toolcall_nb.render.values import draw_text, one_line, table_of
+from toolcall_nb.render.yaml_like import Drawing, draw_value
 
 
 def lines(value: Any) -> str:
-    return "\n".join("".join(text for _, text in entry) for entry in draw_value(value))
+    return "\n".join("".join(text for _, text in entry.tokens) for entry in draw_value(value))
 
 
 @pytest.mark.parametrize(
@@ -107,6 +111,22 @@ def test_a_value_that_is_no_json_is_drawn_without_an_address(value: Any) -> None
     assert "0x" not in lines(value) + one_line(value)
 
 
+@given(st.lists(json_values(), max_size=5))
+@settings(max_examples=150)
+def test_a_drawing_that_remembers_draws_the_same(values: list[Any]) -> None:
+    drawing = Drawing()
+    for value in (*values, *values):
+        assert [entry.tokens for entry in drawing.draw(value)] == [entry.tokens for entry in draw_value(value)]
+
+
+def test_a_drawing_that_remembers_draws_only_what_differs() -> None:
+    drawing = Drawing()
+    before = drawing.draw({"a": 1, "edits": [{"b": 1}, {"b": 2}], "c": True})
+    after = drawing.draw({"a": 1, "edits": [{"b": 1}, {"b": 2}, {"b": 3}], "c": True})
+    assert [entry is other for entry, other in zip(before, after, strict=False)] == [True] * 4 + [False]
+    assert drawing.draw({"a": 1.0})[0].tokens[-1] == ("n", "1.0")
+
+
 def test_a_list_of_flat_objects_is_a_table() -> None:
     table = table_of([{"day": "Mon", "high": 24.1}, {"day": "Tue", "low": None}])
     assert table is not None
@@ -119,5 +139,5 @@ def test_what_would_make_no_good_table_is_none(value: Any) -> None:
 
 
 def test_text_stands_as_it_is_but_for_terminal_colours() -> None:
-    assert draw_text("\x1b[1;31mred\x1b[0m  a: b\n\x1b]8;;http://h\x07link") == [[("", "red  a: b\nlink")]]
-    assert draw_text("") == [[("", "")]]
+    assert draw_text("\x1b[1;31mred\x1b[0m  a: b\n\x1b]8;;http://h\x07link").tokens == (("", "red  a: b\nlink"),)
+    assert draw_text("").tokens == (("", ""),)

@@ -19,7 +19,8 @@ from typing import NamedTuple
 from toolcall_nb.render.content import STATE_WORDS, Section, Written, arguments, reason, seconds, sections, shown_name
 from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.nodes import Node, leaf
-from toolcall_nb.render.values import Table, Token, more
+from toolcall_nb.render.values import Table
+from toolcall_nb.render.yaml_like import Drawing, Entry, more
 from toolcall_nb.transcript import State, ToolCall
 
 __all__ = ["Look", "call_node", "entry_leaves", "is_open"]
@@ -42,10 +43,10 @@ def is_open(call: ToolCall, opened: Mapping[str, bool]) -> bool:
     return call.state not in _CLOSED if wish is None else wish
 
 
-def call_node(id: str, call: ToolCall, written: Written, look: Look) -> Node:
-    """The card, whole. ``written`` is the call's ``input_text``."""
+def call_node(id: str, call: ToolCall, written: Written, look: Look, drawing: Drawing | None = None) -> Node:
+    """The card, whole. ``written`` is the call's ``input_text``; for ``drawing`` see `sections`."""
     summary = leaf(f"{id}.s", _summary(call, written, look.timings.get(call.id)))
-    body = [summary, *(_section(f"{id}.{section.key}", section) for section in sections(call, written))]
+    body = [summary, *(_section(f"{id}.{section.key}", section) for section in sections(call, written, drawing))]
     children = [Node(f"{id}.d", "<details open>" if is_open(call, look.opened) else "<details>", "</details>", body)]
     if (why := reason(call)) is not None:
         children.append(leaf(f"{id}.e", _reason(why)))
@@ -73,16 +74,18 @@ def _section(id: str, section: Section) -> Node:
     return Node(id, f"{label}<pre>", "</pre></div>", entry_leaves(id, section.entries))
 
 
-def entry_leaves(id: str, entries: Sequence[Sequence[Token]]) -> list[Node]:
+def entry_leaves(id: str, entries: Sequence[Entry]) -> list[Node]:
     """One leaf for each entry; the newline stands before, so that an entry stays as it is when another follows."""
     return [
-        leaf(f"{id}.{number}", f"<span>{chr(10) if number else ''}{_tokens(entry)}</span>")
+        leaf(f"{id}.{number}", f"<span>{chr(10) if number else ''}{_entry(entry)}</span>")
         for number, entry in enumerate(entries)
     ]
 
 
-def _tokens(tokens: Sequence[Token]) -> str:
-    return "".join(element("span", kind, text) if kind else escape(text) for kind, text in tokens)
+def _entry(entry: Entry) -> str:
+    if entry.html is None:
+        entry.html = "".join(element("span", kind, text) if kind else escape(text) for kind, text in entry.tokens)
+    return entry.html
 
 
 def _table(table: Table) -> str:
@@ -93,4 +96,4 @@ def _table(table: Table) -> str:
 
 
 def _reason(why: Section) -> str:
-    return f'<pre class="tc-err"><b class="tc-word">{why.label}: </b>{_tokens(why.entries[0])}</pre>'
+    return f'<pre class="tc-err"><b class="tc-word">{why.label}: </b>{_entry(why.entries[0])}</pre>'

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import jiter
 
 from toolcall_nb.events import MISSING, Json
-from toolcall_nb.render.values import CHARACTERS, Table, Token, counted, draw_text, draw_value, one_line, table_of
+from toolcall_nb.render.values import Table, draw_text, one_line, table_of
+from toolcall_nb.render.yaml_like import CHARACTERS, Drawing, Entry, counted, draw_value
 from toolcall_nb.transcript import FilePart, Message, Role, State, ToolCall
 
 __all__ = [
@@ -64,7 +65,7 @@ class Section(NamedTuple):
     key: str
     label: str
     note: str
-    entries: Sequence[Sequence[Token]] = ()
+    entries: Sequence[Entry] = ()
     table: Table | None = None
 
 
@@ -139,24 +140,27 @@ def partial_input(written: Written) -> Json:
     return written.head
 
 
-def sections(call: ToolCall, written: Written) -> list[Section]:
-    """The input and the output, as far as they are there. ``written`` is the call's ``input_text``."""
+def sections(call: ToolCall, written: Written, drawing: Drawing | None = None) -> list[Section]:
+    """The input and the output, as far as they are there.
+
+    ``written`` is the call's ``input_text``; who shows it again and again as it grows keeps a ``drawing`` for it.
+    """
     found = []
     if call.input is not MISSING:
         is_none = call.input == {}
         found.append(Section("i", "Input", "none" if is_none else "", () if is_none else draw_value(call.input)))
     elif written.length or call.state is State.INPUT_STREAMING:
-        found.append(Section("i", "Input", _progress(call, written), _partial(written)))
+        found.append(Section("i", "Input", _progress(call, written), _partial(written, drawing or Drawing())))
     if call.output is not MISSING:
         found.append(_output(call.output, "" if call.state is State.OUTPUT_AVAILABLE else "so far"))
     return found
 
 
-def _partial(written: Written) -> list[list[Token]]:
+def _partial(written: Written, drawing: Drawing) -> list[Entry]:
     value = partial_input(written)
     if value is MISSING:
         return []
-    return draw_text(value) if value is written.head else draw_value(value)
+    return [draw_text(value)] if value is written.head else drawing.draw(value)
 
 
 def _progress(call: ToolCall, written: Written) -> str:
@@ -171,7 +175,7 @@ def _output(value: Json, note: str) -> Section:
     if value == "":
         return Section("o", "Output", note or "empty text")
     if isinstance(value, str):
-        return Section("o", "Output", note, draw_text(value))
+        return Section("o", "Output", note, [draw_text(value)])
     table = table_of(value)
     if table is not None:
         return Section("t", "Output", note, table=table)
@@ -182,9 +186,9 @@ def reason(call: ToolCall) -> Section | None:
     """Why the call failed or was denied; shown also when the card is closed."""
     if call.error is not None or call.state is State.OUTPUT_ERROR:
         text = call.error if call.error and call.error.strip() else "The tool gave no error text."
-        return Section("e", "Error", "", draw_text(text))
+        return Section("e", "Error", "", [draw_text(text)])
     if call.approval is not None and call.approval.approved is False and call.approval.reason:
-        return Section("e", "Denied", "", draw_text(call.approval.reason))
+        return Section("e", "Denied", "", [draw_text(call.approval.reason)])
     return None
 
 

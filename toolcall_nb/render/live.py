@@ -25,6 +25,7 @@ from toolcall_nb.render.content import Written
 from toolcall_nb.render.nodes import Node, Patch, insert, remove, update
 from toolcall_nb.render.page import fragment
 from toolcall_nb.render.parts import block_leaf, fold_key, note_node, part_node, text_node, turn_node
+from toolcall_nb.render.yaml_like import Drawing
 from toolcall_nb.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall
 from toolcall_nb.unicode import SURROGATE, well_formed
 
@@ -246,6 +247,7 @@ class _CallView(_View):
     def __init__(self, id: str, part: Part, look: Look) -> None:
         super().__init__(id, part, look)
         self.written = Written()
+        self.drawing = Drawing()
 
     def take(self, turn: _Turn, part: Part) -> Iterator[Patch]:
         assert isinstance(part, ToolCall)
@@ -258,7 +260,7 @@ class _CallView(_View):
 
     def wanted(self) -> Node | None:
         assert isinstance(self.part, ToolCall)
-        return call_node(self.id, self.part, self.written, self.look)
+        return call_node(self.id, self.part, self.written, self.look, self.drawing)
 
     @property
     def opened_key(self) -> str | None:

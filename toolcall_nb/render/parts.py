@@ -11,7 +11,7 @@ from toolcall_nb.render.card import Look, call_node, entry_leaves
 from toolcall_nb.render.content import WHO, Written, ending, file_words
 from toolcall_nb.render.escaping import element, escape, image_source, link_target
 from toolcall_nb.render.nodes import Node, leaf
-from toolcall_nb.render.values import draw_value
+from toolcall_nb.render.yaml_like import draw_value
 from toolcall_nb.transcript import (
     CustomPart,
     DataPart,

@@ -18,7 +18,8 @@ from toolcall_nb.render.content import (
     shown_name,
 )
 from toolcall_nb.render.escaping import visible
-from toolcall_nb.render.values import Table, Token, draw_value, more
+from toolcall_nb.render.values import Table
+from toolcall_nb.render.yaml_like import Entry, Token, draw_value, more
 from toolcall_nb.transcript import (
     CustomPart,
     DataPart,
@@ -131,14 +132,14 @@ def _line(text: str) -> str:
     return " ".join(visible(text).split())
 
 
-def _joined(entries: Iterable[Sequence[Token]]) -> Iterator[Token]:
+def _joined(entries: Iterable[Entry]) -> Iterator[Token]:
     for number, entry in enumerate(entries):
         if number:
             yield "", "\n"
-        yield from entry
+        yield from entry.tokens
 
 
-def _entries_text(entries: Iterable[Sequence[Token]]) -> str:
+def _entries_text(entries: Iterable[Entry]) -> str:
     return "".join(text for _, text in _joined(entries))
 
 
