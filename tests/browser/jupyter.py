@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -11,7 +12,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +106,7 @@ def _command(port: int, folder: Path) -> list[str]:
     return [sys.executable, "-m", "jupyterlab", *(f"--{name}={value}" for name, value in options.items())]
 
 
-@contextmanager
+@contextlib.contextmanager
 def running_server(home: Path) -> Iterator[Server]:
     """Start it, wait until it answers, and end it by its process id."""
     folder = home / "notebooks"
@@ -142,10 +142,8 @@ def _wait_for(server: Server, process: subprocess.Popen[bytes], log: Path) -> No
 
 
 def _end(server: Server, process: subprocess.Popen[bytes]) -> None:
-    try:
+    with contextlib.suppress(OSError):  # it has gone already
         server.shut_down_kernels()
-    except OSError:
-        pass  # it has gone already
     process.terminate()
     try:
         process.wait(15)

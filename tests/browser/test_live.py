@@ -10,10 +10,10 @@ from tests.browser.conftest import Lab
 
 
 def test_the_cell_shows_that_it_works_before_the_model_says_anything(lab: Lab) -> None:
-    notebook = lab.page(
-        lab.write("class Silent:\n    def stream(self, *_):\n        gate('word')\n        yield from ()\nsilent = Silent()",
-                  "%%toolchat --model silent\nHello?")
-    ).open()  # fmt: skip
+    silent = (
+        "class Silent:\n    def stream(self, *_):\n        gate('word')\n        yield from ()\n\nsilent = Silent()"
+    )
+    notebook = lab.page(lab.write(silent, "%%toolchat --model silent\nHello?")).open()
     notebook.run(0)
     notebook.run(1)
     notebook.start(2)
@@ -160,7 +160,7 @@ def test_the_switch_to_the_static_form_moves_nothing(lab: Lab) -> None:
         expect(output.locator(".tc-stop")).to_have_count(0)
         frames = notebook.page.evaluate("() => window.frames_seen")
         live, static = frames[-2], frames[-1]
-        assert live["isLive"] and not static["isLive"]
+        assert (live["isLive"], static["isLive"]) == (True, False)
         assert live["words"] == static["words"]
         assert max(abs(a - b) for a, b in zip(live["boxes"], static["boxes"], strict=True)) <= 1
 
@@ -250,7 +250,8 @@ _EVERY_BOX = """() => [...document.querySelectorAll(".tc *, .jp-Cell")].filter(
     each => !each.closest("math") && !each.matches(".tc-time, .tc-args") // the arguments get the room of the time
 ).map(each => {
     const { x, y, width, height } = each.getBoundingClientRect();
-    return [`${each.tagName}.${each.className}`.replace(/tc-live|jp-mod-\\w+|lm-mod-\\w+| /g, ""), [x, y, width, height]];
+    const name = `${each.tagName}.${each.className}`.replace(/tc-live|jp-mod-\\w+|lm-mod-\\w+| /g, "");
+    return [name, [x, y, width, height]];
 })"""
 
 _WATCH = """() => {

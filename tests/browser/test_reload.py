@@ -5,6 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Lab
+from tests.browser.script import ASK
 
 
 def test_a_page_reloaded_in_mid_cell_shows_the_whole_and_final_state_when_the_cell_has_ended(lab: Lab) -> None:
@@ -61,7 +62,9 @@ def test_stop_works_in_a_reloaded_page(lab: Lab) -> None:
 
 def test_show_puts_what_the_kernel_knows_into_a_cell_again(lab: Lab) -> None:
     notebook = lab.page(
-        lab.write("%%toolchat --model scripted\nWhat is the weather in Lisbon?", "%toolchat show", "%toolchat show call_1")
+        lab.write(
+            "%%toolchat --model scripted\nWhat is the weather in Lisbon?", "%toolchat show", "%toolchat show call_1"
+        )
     ).open()
     for name in ("call", "input", "tool", "answer", "rest"):
         notebook.pass_gate(name)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Lab
 from tests.browser.browser import Notebook
+from tests.browser.conftest import Lab
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 BROKEN = ("model not found", "Error displaying widget", "Loading widget", "Error creating widget")

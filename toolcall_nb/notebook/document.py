@@ -69,6 +69,7 @@ class LiveDocument:
         self._seconds: dict[str, float] = {}
         self._info = info
         self._done = False
+        self._is_torn = False  # an interrupt came while an event was taken in: its patches may be lost
         self._patches: list[Patch] = []
         self._news: Step = {}
         self._said: list[str] = []
@@ -79,7 +80,9 @@ class LiveDocument:
         with self._lock:
             if isinstance(event, _STARTS):
                 self._calls.add(event.tool_call_id)
+            self._is_torn = True
             self._take(self._source.apply(event))
+            self._is_torn = False
             self._said += self._progress.apply(event)
             if isinstance(event, _ENDS) and not getattr(event, "preliminary", None):
                 self._stop_clock(event.tool_call_id)
@@ -111,7 +114,7 @@ class LiveDocument:
         with self._lock:
             if self._has_news():
                 self.seq += 1
-                self._tell(self._step())
+                self._tell(self.state() if self._is_torn else self._step())
 
     def _step(self) -> Step:
         status, info = self._progress.status, self._info
@@ -123,8 +126,11 @@ class LiveDocument:
         return step
 
     def state(self) -> Step:
-        """Everything. What was not told yet is told first: the next step then fits to this state."""
+        """Everything. What was not told yet is told first, unless this tells it: the next step fits to this state."""
         with self._lock:
+            if self._is_torn:
+                self._is_torn, self._patches, self._news = False, [], {}
+                self._told = (self._progress.status, self._info)
             self.flush()
             return {
                 "type": "state",
@@ -185,7 +191,7 @@ def _goes_on(last: Patch, patch: Patch) -> bool:
         patch[0] == last[0] == "splice"
         and patch[1] == last[1]
         and patch[3] == 0
-        and patch[2] == last[2] + _utf16_length(last[4])
+        and bool(patch[2] == last[2] + _utf16_length(last[4]))
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from html import escape
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from toolcall_nb.notebook.place import Place
 from toolcall_nb.notebook.style import run_css
@@ -88,11 +89,12 @@ class StaticFace:
 class TerminalFace:
     """Shows the text as it comes, for IPython in a terminal."""
 
-    def __init__(self, face: Any = None) -> None:
+    def __init__(self) -> None:
         from toolcall_nb.render.terminal import TerminalFace as Printer
 
         self._builder = TranscriptBuilder()
-        self._printer = Printer() if face is None else face
+        self._end = ExitStack()
+        self._printer = self._end.enter_context(Printer())
 
     @property
     def transcript(self) -> Transcript:
@@ -106,4 +108,4 @@ class TerminalFace:
 
     def close(self, info: str) -> None:
         """Print what is left."""
-        self._printer.close()
+        self._end.close()

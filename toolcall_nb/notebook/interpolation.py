@@ -72,4 +72,4 @@ def _key(text: str) -> int | str:
 
 
 def _reason(error: Exception) -> str:
-    return f"{error}" if isinstance(error, LookupError) and not isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
+    return str(error) if type(error) is LookupError else f"{type(error).__name__}: {error}"

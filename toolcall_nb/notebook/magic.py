@@ -50,7 +50,7 @@ class ToolchatMagics(Magics):
     """The magics, with what they remember: the threads."""
 
     def __init__(self, shell: Any) -> None:
-        super().__init__(shell)  # type: ignore[no-untyped-call]  # IPython has no types
+        super().__init__(shell)
         self._threads: Threads | None = None
 
     @property
@@ -65,12 +65,12 @@ class ToolchatMagics(Magics):
     def close(self) -> None:
         """Stop what runs; the magics are going away."""
         if self._threads is not None:
-            self._threads.stop_all()
+            self._threads.stop()
 
     @magic_arguments("toolchat")
     @argument("command", nargs="*", help="of %%toolchat alone: what to do, see above")
     @argument("--model", "-m", type=_text, help="who answers: a name, or a variable that holds a model (default: mock)")
-    @argument("--tools", "-t", type=_text, help="tools or functions of the notebook: a,b (default: all made with @tool)")
+    @argument("--tools", "-t", type=_text, help="tools or functions of yours: a,b (default: all made with @tool)")
     @argument("--dialect", help="how the model writes a call: native (its own way) or callout")
     @argument("--approve", help="auto: run what is called; never: deny it")
     @argument("--max-steps", type=_steps, metavar="N", help="requests to the model in one turn, at most (default: 10)")
@@ -79,7 +79,7 @@ class ToolchatMagics(Magics):
     @argument("--thread", type=_text, metavar="NAME", help="the conversation to go on with (default: main)")
     @argument("--background", action="store_true", help="do not block the notebook; %%toolchat stop ends it")
     @argument("--replay", action="store_true", help="the cell is a transcript: play it as if it were live")
-    @argument("--speed", type=_speed, metavar="X", help="of the mock and of a replay; 2 is twice as fast, 0 does not wait")
+    @argument("--speed", type=_speed, metavar="X", help="of the mock and of replays; 2: twice as fast, 0: no waits")
     @argument("--render", action="store_true", help="the cell is a transcript: show it")
     @no_var_expand
     @line_cell_magic
@@ -105,7 +105,7 @@ class ToolchatMagics(Magics):
             %toolchat replay FILE          play a transcript as if it were live
         """
         with _clear_errors():
-            options = parse_argstring(ToolchatMagics.toolchat, line)  # type: ignore[no-untyped-call]
+            options = parse_argstring(ToolchatMagics.toolchat, line)
             if cell is None:
                 self._do(options)
             else:
@@ -119,7 +119,7 @@ class ToolchatMagics(Magics):
         if options.render:
             self._show_text(text)
         elif options.replay:
-            self.threads.replay(text, speed=options.speed)
+            self.threads.replay(text, options)
         else:
             self.threads.ask(self._prompt(text), options)
 
@@ -131,7 +131,7 @@ class ToolchatMagics(Magics):
             raise UsageError("The cell has no prompt: write it below the line with %%toolchat.")
         if all(line.lstrip().startswith("#") for line in lines):
             raise UsageError("The cell has no prompt, only comments.")
-        return fill(text.strip(), self.shell.user_ns)
+        return fill(text.strip(), self.threads.namespace)
 
     def _show_text(self, text: str) -> None:
         from toolcall_nb.notebook.show import show
@@ -188,7 +188,7 @@ class ToolchatMagics(Magics):
         print(self.threads.summary())
 
     def _replay(self, file: str, options: Namespace) -> None:
-        self.threads.replay(_read(_path(file, "replay")), speed=options.speed)
+        self.threads.replay(_read(_path(file, "replay")), options)
 
 
 COMMANDS: dict[str, Callable[[ToolchatMagics, str, Namespace], None]] = {

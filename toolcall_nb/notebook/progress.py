@@ -26,7 +26,8 @@ class Progress:
 
     def __init__(self) -> None:
         self.status = "Thinking…"
-        self._open: dict[str, str] = {}
+        self._open: dict[str, str] = {}  # names by call id
+        self._running: set[str] = set()  # of these, the calls whose input is complete
         self._role: str | None = None
 
     def apply(self, event: Event) -> list[str]:
@@ -35,19 +36,18 @@ class Progress:
             case ev.Start():
                 self._role = event.role
             case ev.ToolInputStart() | ev.ToolInputAvailable():
-                return self._begun(event.tool_call_id, event.tool_name)
+                return self._begun(event)
             case ev.ToolApprovalRequest():
                 self.status = "Waiting for you"
                 return [f"Tool {self._name(event.tool_call_id)} asks for approval"]
             case ev.ToolOutputAvailable(preliminary=True):
                 pass
+            case ev.ToolInputError():
+                return [*self._begun(event), *self._ended(event.tool_call_id, _ENDINGS[type(event)])]
             case ev.ToolOutputAvailable() | ev.ToolOutputError() | ev.ToolOutputDenied() | ev.ToolInterrupted():
                 return self._ended(event.tool_call_id, _ENDINGS[type(event)])
-            case ev.ToolInputError():
-                self._begun(event.tool_call_id, event.tool_name)
-                return self._ended(event.tool_call_id, _ENDINGS[type(event)])
             case ev.ToolRetracted():
-                self._open.pop(event.tool_call_id, None)
+                self._forget(event.tool_call_id)
             case ev.TextDelta():
                 self.status = "Writing…"
             case ev.StartStep() | ev.ReasoningStart():
@@ -59,25 +59,31 @@ class Progress:
                 return ["Answer stopped"]
             case ev.Error():
                 return ["Error"]
-            case _:
-                pass
         return []
 
-    def _begun(self, call: str, name: str) -> list[str]:
-        said = [] if call in self._open else [f"Tool {name[:_MAX_NAME]} started"]
-        self._open[call] = name[:_MAX_NAME]
+    def _begun(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> list[str]:
+        call, name = event.tool_call_id, event.tool_name[:_MAX_NAME]
+        said = [] if call in self._open else [f"Tool {name} started"]
+        self._open[call] = name
+        if isinstance(event, ev.ToolInputAvailable):
+            self._running.add(call)
         self._rest()
         return said
 
     def _ended(self, call: str, how: str) -> list[str]:
         name = self._name(call)
-        self._open.pop(call, None)
-        self._rest()
+        self._forget(call)
         return [f"Tool {name} {how}"]
 
+    def _forget(self, call: str) -> None:
+        self._open.pop(call, None)
+        self._running.discard(call)
+        self._rest()
+
     def _rest(self) -> None:
-        names = ", ".join(dict.fromkeys(self._open.values()))
-        self.status = f"Running {names}…"[: 2 * _MAX_NAME] if names else "Thinking…"
+        running = [name for call, name in self._open.items() if call in self._running]
+        names = ", ".join(dict.fromkeys(running or self._open.values()))[: 2 * _MAX_NAME]
+        self.status = f"{'Running' if running else 'Calling'} {names}…" if names else "Thinking…"
 
     def _name(self, call: str) -> str:
         return self._open.get(call, "call")

@@ -7,6 +7,7 @@ import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb import events as ev
@@ -55,6 +56,7 @@ class Run:
         self._stop_source = stop
         self._info = info
         self._face: Face | None = None
+        self._last: Event | None = None
         self._faults = 0
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
@@ -113,11 +115,10 @@ class Run:
             self._show_all()
         except KeyboardInterrupt:
             self._stop_source()
-            try:
+            with suppress(KeyboardInterrupt):  # twice: whoever interrupts does not want to wait
                 self._show_all()
-            except KeyboardInterrupt:
-                pass  # twice: whoever interrupts does not want to wait
-            self._close_open_message()
+            if not isinstance(self._last, ev.Finish | ev.Abort):  # a source that was torn off
+                self._show(ev.Abort(reason="interrupted"))
         except Exception as error:
             if not isinstance(error, ToolcallError):
                 log.exception("The run ended with an error that should have been an event")
@@ -125,13 +126,8 @@ class Run:
 
     def _show_all(self) -> None:
         for event in self._events:
+            self._last = event
             self._show(event)
-
-    def _close_open_message(self) -> None:
-        """A source that was torn off did not say how its message ended."""
-        messages = self.face.transcript.messages
-        if messages and any(not call.is_final for call in messages[-1].calls):
-            self._show(ev.Abort(reason="interrupted"))
 
     def _show(self, event: Event) -> None:
         self._safely(lambda: self.face.show(event))

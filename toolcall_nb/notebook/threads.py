@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolcall_nb import models
-from toolcall_nb.chat import Chat
+from toolcall_nb.chat import Approve, Chat
 from toolcall_nb.errors import UsageError
 from toolcall_nb.notebook.faces import make_face
 from toolcall_nb.notebook.footer import counted, info_line, tokens
@@ -23,6 +23,7 @@ from toolcall_nb.transcript import Message, Transcript
 __all__ = ["Settings", "Threads"]
 
 _ALL = "all"
+_REPLAY = "replay"
 _VARIABLE = "chat"
 _STOP_WITHIN = 5.0
 
@@ -33,7 +34,7 @@ class Settings(Struct, frozen=True):
     model: str = "mock"
     tools: str | None = None
     dialect: str = "native"
-    approve: str = "auto"
+    approve: Approve = "auto"
     max_steps: int = 10
     system: str | None = None
 
@@ -53,6 +54,12 @@ class Threads:
         self._runs: dict[str, Run] = {}
         self.current = "main"
 
+    @property
+    def namespace(self) -> dict[str, Any]:
+        """The notebook's variables."""
+        namespace: dict[str, Any] = self._shell.user_ns
+        return namespace
+
     # Runs
 
     def ask(self, prompt: str, options: Namespace) -> None:
@@ -69,12 +76,14 @@ class Threads:
         self._bind(chat)
         self._play(run, place, info=chat.model_name, timings=chat.timings, background=options.background)
 
-    def replay(self, text: str, *, speed: float | None) -> None:
+    def replay(self, text: str, options: Namespace) -> None:
         """Play a transcript as if it were live."""
         place = place_of(self._shell)
-        events = Stoppable(models.replay(Transcript.from_markdown(text), _speed(speed, place)))
-        run = Run(iter(events), stop=events.stop, info=lambda run: info_line("replay", run.face.transcript))
-        self._play(run, place, info="replay", timings={}, background=False)
+        self._refuse_if_running(_REPLAY)
+        events = Stoppable(models.replay(Transcript.from_markdown(text), _speed(options.speed, place)))
+        run = Run(iter(events), stop=events.stop, info=lambda run: info_line(_REPLAY, run.face.transcript))
+        self._runs[_REPLAY] = run
+        self._play(run, place, info=_REPLAY, timings={}, background=options.background)
 
     def _play(self, run: Run, place: Place, *, info: str, timings: Mapping[str, float], background: bool) -> None:
         face = make_face(place, info=info, on_stop=run.stop, timings=timings)
@@ -103,7 +112,9 @@ class Threads:
 
     def chat(self) -> Chat:
         """The current thread's; a new one where there is none."""
-        return self._chats.setdefault(self.current, Chat(thread=self.current))
+        if self.current not in self._chats:
+            self._chats[self.current] = Chat(thread=self.current)
+        return self._chats[self.current]
 
     def forget(self, name: str | None = None) -> None:
         """Begin anew in a thread, the current one if none is named."""
@@ -129,16 +140,15 @@ class Threads:
         raise UsageError(_unknown("thread or call", name, [*self.names(), *self.call_ids()]))
 
     def _set_up(self, chat: Chat, settings: Settings, speed: float | None) -> None:
-        chat.dialect, chat.speed, chat.approve = settings.dialect, speed, _approve(settings.approve)
+        chat.dialect, chat.speed, chat.approve = settings.dialect, speed, settings.approve
         chat.max_steps, chat.system = settings.max_steps, settings.system
         chat.model = self._model(settings.model)
         chat.tools = None if settings.tools is None else self._tools(settings.tools)
 
     def _bind(self, chat: Chat) -> None:
         """Give the chat a name in the notebook, unless the notebook uses that name for something else."""
-        namespace = self._shell.user_ns
-        if _VARIABLE not in namespace or isinstance(namespace[_VARIABLE], Chat):
-            namespace[_VARIABLE] = chat
+        if isinstance(self.namespace.get(_VARIABLE, chat), Chat):
+            self.namespace[_VARIABLE] = chat
 
     # Settings
 
@@ -159,14 +169,14 @@ class Threads:
 
     def _model(self, name: str) -> Any:
         """A model that the notebook holds under this name, or else the name."""
-        value = self._shell.user_ns.get(name)
+        value = self.namespace.get(name)
         return value if callable(getattr(value, "stream", None)) and not isinstance(value, Chat) else name
 
     def _tools(self, names: str) -> list[Tool]:
         return [self._tool(name) for name in names.replace(",", " ").split()]
 
     def _tool(self, name: str) -> Tool:
-        value = self._shell.user_ns.get(name)
+        value = self.namespace.get(name)
         if callable(value) or isinstance(value, Tool):
             return as_tool(value)
         if name in registry:
@@ -186,8 +196,11 @@ class Threads:
     def tool_names(self) -> list[str]:
         """The registered tools, and the functions that the notebook has defined."""
         hidden = getattr(self._shell, "user_ns_hidden", {})
-        mine = self._shell.user_ns.items()
-        functions = [name for name, value in mine if _is_function(value) and name not in hidden and name[0] != "_"]
+        functions = [
+            name
+            for name, value in self.namespace.items()
+            if _is_function(value) and name not in hidden and not name.startswith("_")
+        ]
         return list(dict.fromkeys([*registry, *functions]))
 
     def summary(self) -> str:
@@ -221,10 +234,6 @@ def _speed(wish: float | None, place: Place) -> float | None:
     if wish is not None:
         return wish or None
     return None if place is Place.STATIC else 1.0
-
-
-def _approve(name: str) -> Any:
-    return name
 
 
 def _is_function(value: Any) -> bool:

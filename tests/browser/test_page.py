@@ -1,0 +1,254 @@
+"""The page's module alone, in an empty page: what it shows is what the renderer gives, whatever comes when."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from playwright.sync_api import Browser, Page
+
+import toolcall_nb
+from tests.strategies import streams
+from toolcall_nb import events as ev
+from toolcall_nb.chat import Chat
+from toolcall_nb.events import Event
+from toolcall_nb.models import MockModel, names
+from toolcall_nb.notebook.document import LiveDocument
+from toolcall_nb.render import LiveHtml, to_html
+from toolcall_nb.tools import Registry
+
+MODULE = Path(toolcall_nb.__file__).parent / "notebook" / "static" / "transcript.js"
+
+_OPEN = """async ([source, snapshot]) => {
+    if (!window.load) {
+        const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+        const module = await import(url);
+        window.load = module.default;
+    }
+    window.sent = [];
+    const handlers = {};
+    const model = {
+        get: () => snapshot,
+        on: (name, callback) => { handlers[name] = callback; },
+        send: (message) => window.sent.push(message),
+    };
+    window.widget = await window.load();
+    window.widget.initialize({ model });
+    window.receive = (message) => handlers["msg:custom"](message);
+    document.body.replaceChildren();
+    window.views = [];
+    window.addView = () => {
+        const host = document.body.appendChild(document.createElement("div"));
+        window.views.push(window.widget.render({ el: host, model }));
+    };
+    window.addView();
+}"""
+
+_SHOWN = """() => new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(() => resolve(
+    [...document.querySelectorAll(".tc")].map(root => {
+        const copy = root.cloneNode(true);
+        copy.querySelectorAll(".tc-time").forEach(time => time.replaceChildren());
+        return copy.innerHTML;
+    })
+))))"""
+
+_WANTED = """html => {
+    const template = document.createElement("template");
+    template.innerHTML = html;
+    const root = template.content.querySelector(".tc");
+    root.querySelectorAll(":scope > .tc-empty").forEach(empty => empty.remove());
+    return root.innerHTML;
+}"""
+
+
+class Run:
+    """A document on this side, and its messages to the page."""
+
+    def __init__(self, page: Page, events: Sequence[Event] = ()) -> None:
+        self.page = page
+        self.messages: list[dict[str, Any]] = []
+        self.html = LiveHtml()
+        self.document = LiveDocument(self.html, self.messages.append)
+        self.apply(events)
+        self.open()
+
+    def apply(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self.document.apply(event)
+
+    def open(self) -> None:
+        """A page that comes now."""
+        state = self.document.state()
+        self.messages.clear()
+        self.page.evaluate(_OPEN, [MODULE.read_text("utf-8"), state])
+
+    def flush(self) -> None:
+        """Tell the page what is new, in one message."""
+        self.document.flush()
+        self.deliver(self.messages)
+        self.messages.clear()
+
+    def deliver(self, messages: Sequence[dict[str, Any]]) -> None:
+        for message in messages:
+            self.page.evaluate("message => window.receive(message)", message)
+
+    def sent(self, kind: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.page.evaluate("() => window.sent")
+        return [message for message in found if message["type"] == kind]
+
+    def assert_shown(self) -> None:
+        """Each view shows what the renderer gives."""
+        wanted = self.page.evaluate(_WANTED, to_html(self.html.transcript, opened=self.document.opened))
+        for shown in self.page.evaluate(_SHOWN):
+            assert shown == wanted
+
+
+@pytest.fixture(scope="module")
+def page(chromium: Browser) -> Iterator[Page]:
+    page = chromium.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("dialog", lambda dialog: problems.append(dialog.message))
+    page.set_content("<!doctype html><body></body>")
+    yield page
+    page.close()
+    assert problems == []
+
+
+def turn(name: str) -> list[Event]:
+    def weather(city: str, days: int = 1) -> list[dict[str, Any]]:
+        """The forecast."""
+        return [{"day": day, "high": 20 + day} for day in range(days)]
+
+    chat = Chat(MockModel(scenario=name.partition(":")[2] or "auto", speed=None), tools=Registry([weather]))
+    return [event for prompt in ("The weather in Lisbon and Porto?", "And then?") for event in chat.stream(prompt)]
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_turn_looks_at_every_moment_as_the_renderer_draws_it(page: Page, name: str) -> None:
+    run, random_cuts = Run(page), random.Random(7)
+    for event in turn(name):
+        run.apply([event])
+        if random_cuts.random() < 0.1:
+            run.flush()
+            run.assert_shown()
+    run.flush()
+    run.assert_shown()
+
+
+@given(events=streams(), cut=st.integers(0, 30), size=st.integers(1, 6))
+@settings(max_examples=40)
+def test_any_stream_looks_as_the_renderer_draws_it_whenever_the_page_came(
+    page: Page, events: list[Event], cut: int, size: int
+) -> None:
+    run = Run(page, events[:cut])
+    run.assert_shown()
+    for at in range(cut, len(events), size):
+        run.apply(events[at : at + size])
+        run.flush()
+    run.assert_shown()
+
+
+def test_a_page_that_missed_a_message_asks_once_and_is_whole_again(page: Page) -> None:
+    events = turn("mock:parallel")
+    run = Run(page)
+    for at in range(0, len(events), 5):
+        run.apply(events[at : at + 5])
+        run.document.flush()
+    del run.messages[3]
+    run.deliver(run.messages)
+    assert [message["seq"] for message in run.sent("sync")] == [3]
+    assert "Catching up" in page.inner_text(".tc-foot")
+    run.deliver([run.document.state()])
+    run.assert_shown()
+    assert "Catching up" not in page.inner_text(".tc-foot")
+
+
+def test_a_message_that_comes_twice_or_late_changes_nothing(page: Page) -> None:
+    events = turn("mock:call")
+    run = Run(page)
+    run.apply(events[:20])
+    run.document.flush()
+    first = list(run.messages)
+    run.flush()
+    run.apply(events[20:])
+    run.flush()
+    run.deliver(first)
+    run.deliver([{**run.document.state(), "seq": 0, "patches": []}])
+    run.assert_shown()
+
+
+def test_a_view_that_is_added_later_shows_the_same_and_needs_nothing_from_the_kernel(page: Page) -> None:
+    events = turn("mock:call")
+    run = Run(page)
+    run.apply(events[: len(events) // 2])
+    run.flush()
+    before = len(run.page.evaluate("() => window.sent"))
+    page.evaluate("() => window.addView()")
+    run.assert_shown()
+    run.apply(events[len(events) // 2 :])
+    run.flush()
+    run.assert_shown()
+    assert len(page.evaluate(_SHOWN)) == 2
+    assert len(run.page.evaluate("() => window.sent")) == before
+
+
+def test_what_the_reader_opened_is_told_and_holds_in_a_new_page(page: Page) -> None:
+    run = Run(page, turn("mock:call"))
+    page.locator(".tc-call summary").first.click()
+    page.wait_for_function("() => window.sent.some(message => message.type === 'open')")
+    (told,) = run.sent("open")
+    run.document.choose(told["node"], told["open"])
+    assert list(run.document.opened.values()) == [True]
+    run.flush()
+    run.assert_shown()
+    run.open()
+    assert page.locator(".tc-call details").first.get_attribute("open") is not None
+    page.locator(".tc-call summary").first.click()
+    page.wait_for_function("() => window.sent.some(message => message.type === 'open' && !message.open)")
+
+
+def test_only_the_reader_is_taken_for_the_reader(page: Page) -> None:
+    run = Run(page)
+    for event in turn("mock:parallel"):  # cards open by themselves, and close when they are done
+        run.apply([event])
+        run.flush()
+    run.assert_shown()
+    assert run.sent("open") == []
+
+
+def test_the_last_view_that_goes_after_the_end_says_so_once(page: Page) -> None:
+    run = Run(page, turn("mock:text"))
+    page.evaluate("() => window.addView()")
+    run.deliver([{"type": "end"}])
+    page.wait_for_timeout(50)
+    assert run.sent("gone") == []
+    page.evaluate("() => window.views.forEach(close => close())")
+    page.wait_for_function("() => window.sent.some(message => message.type === 'gone')")
+    assert len(run.sent("gone")) == 1
+
+
+def test_a_page_that_showed_nothing_of_a_run_says_so_at_its_end(page: Page) -> None:
+    run = Run(page, turn("mock:text"))
+    page.evaluate("() => { window.views.forEach(close => close()); }")
+    assert run.sent("gone") == []
+    run.deliver([{"type": "end"}])
+    page.wait_for_function("() => window.sent.some(message => message.type === 'gone')")
+
+
+def test_hostile_text_is_shown_and_not_run(page: Page) -> None:
+    hostile = '<img src=x onerror="alert(1)"><script>alert(2)</script>[x](javascript:alert(3))'
+    run = Run(page)
+    for delta in hostile:
+        run.apply([ev.TextDelta("t", delta)])
+    run.apply([ev.ToolInputAvailable("<b>", hostile, {hostile: hostile}), ev.ToolOutputError("<b>", hostile)])
+    run.flush()
+    run.assert_shown()
+    page.wait_for_timeout(100)
+    assert page.locator(".tc img, .tc script, .tc a[href^=javascript]").count() == 0
+    assert "onerror" in page.inner_text(".tc")
