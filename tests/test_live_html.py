@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from tests.documents import cuts, documents, in_pieces
 from tests.strategies import streams
 from toolcall_nb import events as ev
+from toolcall_nb.dialects import detector
 from toolcall_nb.events import Event
 from toolcall_nb.render.card import Look
 from toolcall_nb.render.live import LiveHtml
@@ -120,6 +123,19 @@ def test_no_patch_changes_nothing(events: list[Event]) -> None:
         patches = live.apply(event)
         assert bool(patches) == (live.html != before) or {patch[0] for patch in patches} == {"insert", "remove"}
         assert not [patch for patch in patches if patch[0] == "splice" and not patch[3] and not patch[4]]
+
+
+@given(documents().flatmap(lambda text: st.tuples(st.just(text), cuts(text))))
+@settings(max_examples=150)
+def test_callouts_that_stream_in_any_pieces_are_in_the_law(document: tuple[str, list[int]]) -> None:
+    live, tree, callouts = LiveHtml(), Tree(), detector("callout")
+    for piece in in_pieces(*document):
+        for event in callouts.feed(piece):
+            tree.take(live.apply(event))
+            assert live.html == to_html(live.transcript) == fragment(tree.roots())
+    for event in callouts.close():
+        tree.take(live.apply(event))
+    assert live.html == to_html(live.transcript) == fragment(tree.roots())
 
 
 # What the patches look like -----------------------------------------------------------------------------------

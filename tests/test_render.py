@@ -121,6 +121,12 @@ def test_times_are_short(took: float, text: str) -> None:
     assert seconds(took) == text
 
 
+def test_what_may_have_to_be_scrolled_can_be_reached_by_keyboard() -> None:
+    assert 'tabindex="0"' not in body(saying(call(output="one\ntwo"), call(output=[{"a": 1}])))
+    for output in ("line\n" * 30, "x" * 3000, [{"a": 1}] * 30, {str(n): n for n in range(30)}):
+        assert re.search(r'<(pre|div class="tc-wide") tabindex="0">', body(saying(call(output=output))))
+
+
 def test_an_error_is_outside_of_what_can_be_closed() -> None:
     html = body(saying(call(State.OUTPUT_ERROR, error="TimeoutError: \x1b[31mno\x1b[0m answer")))
     assert html.index("TimeoutError: no answer") > html.index("</details>")

@@ -63,6 +63,8 @@ ALLOWED: dict[str, set[str]] = {
     **{tag: {"class"} for tag in _PLAIN.split()},
     **{tag: set() for tag in _MATH.split()},
     "math": {"display", "xmlns"},
+    "pre": {"class", "tabindex"},
+    "div": {"class", "tabindex"},
     "ol": {"class", "start"},
     "th": {"style"},
     "td": {"style"},

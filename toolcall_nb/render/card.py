@@ -25,6 +25,7 @@ from toolcall_nb.transcript import State, ToolCall
 
 __all__ = ["Look", "call_node", "entry_leaves", "is_open"]
 
+_FITS = 12
 _CLOSED = (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
 
 
@@ -69,9 +70,16 @@ def _summary(call: ToolCall, written: Written, took: float | None) -> str:
 def _section(id: str, section: Section) -> Node:
     note = f" <span>{escape(section.note)}</span>" if section.note else ""
     label = f'<div class="tc-io"><div class="tc-label"><b>{section.label}</b>{note}</div>'
-    if section.table is not None:
-        return Node(id, f'{label}<div class="tc-wide">', "</div></div>", [leaf(f"{id}.0", _table(section.table))])
-    return Node(id, f"{label}<pre>", "</pre></div>", entry_leaves(id, section.entries))
+    if (table := section.table) is not None:
+        focus = _focus(len(table.rows) + len(table.columns))
+        return Node(id, f'{label}<div class="tc-wide"{focus}>', "</div></div>", [leaf(f"{id}.0", _table(table))])
+    focus = _focus(sum(entry.height for entry in section.entries))
+    return Node(id, f"{label}<pre{focus}>", "</pre></div>", entry_leaves(id, section.entries))
+
+
+def _focus(height: int) -> str:
+    """What may have to be scrolled can be reached by keyboard: not every browser sees to that by itself."""
+    return ' tabindex="0"' if height > _FITS else ""
 
 
 def entry_leaves(id: str, entries: Sequence[Entry]) -> list[Node]:
@@ -96,4 +104,5 @@ def _table(table: Table) -> str:
 
 
 def _reason(why: Section) -> str:
-    return f'<pre class="tc-err"><b class="tc-word">{why.label}: </b>{_entry(why.entries[0])}</pre>'
+    entry = why.entries[0]
+    return f'<pre class="tc-err"{_focus(entry.height)}><b class="tc-word">{why.label}: </b>{_entry(entry)}</pre>'

@@ -25,6 +25,7 @@ _DEPTH = 24
 _KEY = 200
 _FLOW_ITEMS = 12
 _FLOW_WIDTH = 60
+_WIDTH = 80
 
 Token: TypeAlias = tuple[str, str]
 """A kind (``k`` key, ``s`` string, ``n`` number and other constants, ``c`` a remark of ours, or ``""``) and text."""
@@ -38,12 +39,16 @@ _NOT_FLOW = re.compile(r"[,\[\]{}]")
 
 
 class Entry:
-    """One or more lines, without a newline at the end. ``html`` is for the face that makes HTML of it to keep."""
+    """One or more lines, without a newline at the end.
 
-    __slots__ = ("html", "tokens")
+    ``height`` is about how many lines there are on a screen; ``html`` is for the face that makes HTML of it to keep.
+    """
+
+    __slots__ = ("height", "html", "tokens")
 
     def __init__(self, tokens: Iterable[Token]) -> None:
         self.tokens: Sequence[Token] = tuple(tokens)
+        self.height = 1 + sum(text.count("\n") + len(text) // _WIDTH for _, text in self.tokens)
         self.html: str | None = None
 
 
