@@ -10,6 +10,7 @@ from typing import Any
 from toolcall_nb.chat import Chat
 from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Event
+from toolcall_nb.render import mime_bundle
 from toolcall_nb.transcript import Transcript
 
 __all__ = ["show"]
@@ -22,7 +23,8 @@ def show(thing: Any) -> None:
     """
     from IPython.display import display
 
-    display(_transcript_of(thing))  # type: ignore[no-untyped-call]  # IPython has no types
+    bundle = mime_bundle(_transcript_of(thing))
+    display(bundle, raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
 
 
 def _transcript_of(thing: Any) -> Transcript:

@@ -447,18 +447,19 @@ class View {
 
   /** @param {Element} mine @param {Element} fresh */
   #morphAttributes(mine, fresh) {
+    const kept = this.#isReaders(mine) ? "open" : "";
     for (const { name } of [...mine.attributes]) {
-      if (!fresh.hasAttribute(name) && !this.#isReaders(mine, name)) mine.removeAttribute(name);
+      if (name !== kept && !fresh.hasAttribute(name)) mine.removeAttribute(name);
     }
     for (const { name, value } of fresh.attributes) {
-      if (mine.getAttribute(name) !== value && !this.#isReaders(mine, name)) mine.setAttribute(name, value);
+      if (name !== kept && mine.getAttribute(name) !== value) mine.setAttribute(name, value);
     }
-    if (mine instanceof HTMLDetailsElement && !this.#isReaders(mine, "open")) this.expected.set(mine, mine.open);
+    if (!kept && mine instanceof HTMLDetailsElement) this.expected.set(mine, mine.open);
   }
 
-  /** Whether the reader has opened or closed it. @param {Element} mine @param {string} name */
-  #isReaders(mine, name) {
-    if (name !== "open" || !(mine instanceof HTMLDetailsElement)) return false;
+  /** Whether it is the reader who has opened or closed this. @param {Element} mine */
+  #isReaders(mine) {
+    if (!(mine instanceof HTMLDetailsElement)) return false;
     return this.readers.has(mine) || this.expected.get(mine) !== mine.open; // its event may be yet to come
   }
 

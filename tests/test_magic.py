@@ -1,0 +1,370 @@
+"""The magics in IPython without a kernel: what is asked, what is set, what is refused, what is completed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from IPython.core.completer import provisionalcompleter
+from IPython.core.interactiveshell import InteractiveShell
+
+from toolcall_nb import Chat, Transcript
+from toolcall_nb.errors import UsageError
+from toolcall_nb.notebook.completion import complete
+from toolcall_nb.notebook.interpolation import fill
+from toolcall_nb.tools import registry
+
+NOTES = """> [!user]
+> What is 2 + 3?
+
+Let me see.
+
+> [!tool add call_1]
+> state: output-available
+> input:
+>   a: 2
+>   b: 3
+> output: 5
+
+It is **5**.
+"""
+
+
+def add(a: int, b: int) -> int:
+    """The sum of two numbers."""
+    return a + b
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[InteractiveShell]:
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.chdir(tmp_path)
+    before = list(registry)
+    shell = InteractiveShell()
+    shell.run_line_magic("load_ext", "toolcall_nb")
+    shell.user_ns["add"] = add
+    yield shell
+    shell.run_line_magic("unload_ext", "toolcall_nb")
+    for name in set(registry) - set(before):
+        registry.remove(name)
+    shell.restore_sys_module_state()
+
+
+class Said:
+    """Runs cells and hands over what they wrote."""
+
+    def __init__(self, shell: InteractiveShell, capture: pytest.CaptureFixture[str]) -> None:
+        self.shell = shell
+        self._capture = capture
+
+    def __call__(self, cell: str) -> tuple[str, str]:
+        self._capture.readouterr()
+        self.shell.run_cell(cell)
+        return self._capture.readouterr()
+
+    def out(self, cell: str) -> str:
+        out, err = self(cell)
+        assert err == ""
+        return out
+
+    def refused(self, cell: str) -> str:
+        """The one line that says what is wrong: no traceback."""
+        out, err = self(cell)
+        assert out == ""
+        assert err.startswith("UsageError: ")
+        assert len(err.splitlines()) == 1
+        return err.removeprefix("UsageError: ").strip()
+
+
+@pytest.fixture
+def said(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> Said:
+    return Said(shell, capsys)
+
+
+def chat_of(said: Said) -> Chat:
+    chat = said.shell.user_ns["chat"]
+    assert isinstance(chat, Chat)
+    return chat
+
+
+# The cell magic
+
+
+def test_a_cell_is_a_prompt_and_the_answer_calls_the_notebooks_function(said: Said) -> None:
+    out = said.out("%%toolchat --tools add --speed 0\nWhat is 2 + 3?\n")
+    assert "What is 2 + 3?" in out
+    assert "add" in out
+    assert "Completed" in out
+    chat = chat_of(said)
+    (call,) = chat.calls.values()
+    assert (call.name, call.output) == ("add", add(**call.input))
+    assert chat.calls["call_1"] is not None
+
+
+def test_a_cell_leaves_no_result(said: Said) -> None:
+    said.out("%%toolchat --speed 0\nHello")
+    assert said.shell.user_ns["_"] == ""
+    assert said.shell.user_ns["Out"] == {}
+
+
+def test_without_tools_named_all_that_are_registered_may_be_called(said: Said) -> None:
+    registry.add(add)
+    said.out("%%toolchat --speed 0\nWhat is 2 + 3?")
+    assert [call.name for call in chat_of(said).calls.values()] == ["add"]
+
+
+def test_turns_follow_each_other_until_a_new_chat_is_asked_for(said: Said) -> None:
+    for _ in range(2):
+        said.out("%%toolchat --speed 0\nHello")
+    assert len(chat_of(said).transcript.messages) == 4
+    said.out("%%toolchat --speed 0 --new\nHello")
+    assert len(chat_of(said).transcript.messages) == 2
+
+
+def test_threads_are_conversations_of_their_own(said: Said) -> None:
+    said.out("%%toolchat --speed 0\nHello")
+    first = chat_of(said)
+    said.out("%%toolchat --speed 0 --thread other\nHello")
+    assert chat_of(said) is not first
+    said.out("%toolchat thread main")
+    said.out("%%toolchat --speed 0\nAgain")
+    assert chat_of(said) is first
+
+
+def test_options_of_a_cell_hold_for_that_cell(said: Said) -> None:
+    said.out("%%toolchat --speed 0 --model mock:text --max-steps 3 --system 'Be brief, please.'\nHello")
+    chat = chat_of(said)
+    assert (chat.model_name, chat.max_steps) == ("mock:text", 3)
+    assert chat.transcript.messages[0].text == "Be brief, please."
+    said.out("%%toolchat --speed 0\nHello")
+    assert (chat.model_name, chat.max_steps) == ("mock", 10)
+
+
+def test_never_denies_every_call(said: Said) -> None:
+    out = said.out("%%toolchat --tools add --approve never --speed 0\nWhat is 2 + 3?")
+    assert "Denied" in out
+    assert {call.state.value for call in chat_of(said).calls.values()} == {"output-denied"}
+
+
+def test_a_call_may_be_written_as_a_callout(said: Said) -> None:
+    said.out("%%toolchat --tools add --dialect callout --speed 0\nWhat is 2 + 3?")
+    assert [call.state.value for call in chat_of(said).calls.values()] == ["output-available"]
+
+
+def test_a_variable_may_hold_the_model(said: Said) -> None:
+    said.shell.run_cell("from toolcall_nb.models import MockModel\nmine = MockModel(scenario='text', speed=None)")
+    said.out("%%toolchat --model mine\nHello")
+    assert chat_of(said).model_name == "mock:text"
+
+
+def test_the_variable_chat_is_not_taken_from_its_owner(said: Said) -> None:
+    said.shell.user_ns["chat"] = "mine"
+    said.out("%%toolchat --speed 0\nHello")
+    assert said.shell.user_ns["chat"] == "mine"
+
+
+def test_a_transcript_is_rendered(said: Said) -> None:
+    out = said.out(f"%%toolchat --render\n{NOTES}")
+    assert "add" in out
+    assert "It is" in out
+
+
+def test_a_transcript_is_replayed_and_what_it_holds_is_not_run_again(said: Said) -> None:
+    out = said.out(f"%%toolchat --replay --speed 0\n{NOTES}")
+    assert "Completed" in out
+    assert "It is" in out
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("%%toolchat --bogus\nHello", "unrecognized arguments: --bogus"),
+        ("%%toolchat hello\nHello", "'hello' is no option of %%toolchat. The prompt goes below this line."),
+        ("%%toolchat --approve ask\nHello", "--approve ask is not there yet. Use auto"),
+        ("%%toolchat --approve maybe\nHello", "--approve 'maybe' is not known. There are: auto, never."),
+        ("%%toolchat --dialect klingon\nHello", "--dialect 'klingon' is not known. There are: native, callout."),
+        ("%%toolchat --max-steps 0\nHello", "invalid number of steps value: '0'"),
+        ("%%toolchat --speed fast\nHello", "invalid speed value: 'fast'"),
+        ("%%toolchat --model mok\nHello", "There is no model 'mok'. Did you mean 'mock'?"),
+        ("%%toolchat --tools ad\nHello", "There is no tool or function 'ad'. Did you mean 'add'?"),
+        ("%%toolchat --render --replay\nHello", "choose one"),
+        ("%%toolchat\n  \n\n", "The cell has no prompt: write it below the line with %%toolchat."),
+        ("%%toolchat\n# a comment\n\n# another\n", "The cell has no prompt, only comments."),
+        ("%%toolchat\nHow is {city}, {df.shape} and {add.nothing}?", "{city} (there is no such name), {df.shape} (there"),
+        ("%toolchat bogus", "%toolchat has no command 'bogus'. There are: model, tools, thread, new, stop, show, save"),
+        ("%toolchat model mok", "There is no model 'mok'"),
+        ("%toolchat tools ad", "There is no tool or function 'ad'"),
+        ("%toolchat save", "%toolchat save needs the name of a file."),
+        ("%toolchat load nowhere.md", "nowhere.md cannot be read"),
+        ("%toolchat show nothing", "There is no thread or call 'nothing'."),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_one_clear_line(said: Said, cell: str, message: str) -> None:
+    assert message in said.refused(cell)
+
+
+def test_a_refused_cell_changes_nothing(said: Said) -> None:
+    said.out("%%toolchat --speed 0\nHello")
+    before = chat_of(said).transcript
+    said.refused("%%toolchat --model mok --new\nHello")
+    assert chat_of(said).transcript == before
+
+
+def test_an_interrupt_ends_the_cell_quietly_and_the_next_turn_can_follow(said: Said) -> None:
+    def impatient(x: int) -> int:
+        raise KeyboardInterrupt
+
+    said.shell.user_ns["impatient"] = impatient
+    out = said.out("%%toolchat --tools impatient --speed 0\nDo it")
+    assert "Interrupted" in out
+    assert [call.state.value for call in chat_of(said).calls.values()] == ["interrupted"]
+    assert chat_of(said).transcript.messages[-1].aborted is not None
+    said.out("%%toolchat --model mock:text --speed 0\nHello")
+    assert chat_of(said).transcript.messages[-1].aborted is None
+
+
+def test_what_a_tool_or_a_model_raises_is_shown_and_no_traceback_of_ours(said: Said) -> None:
+    def broken(x: int) -> int:
+        raise ValueError("no such thing")
+
+    class Broken:
+        def stream(self, messages: Any, tools: Any) -> Any:
+            raise RuntimeError("no line")
+
+    said.shell.user_ns |= {"broken": broken, "failing": Broken()}
+    out = said.out("%%toolchat --tools broken --speed 0\nDo it")
+    assert "no such thing" in out
+    out = said.out("%%toolchat --model failing\nHello")
+    assert "no line" in out
+    assert "Traceback" not in out
+
+
+# The line magic
+
+
+def test_toolchat_alone_says_what_is_set(said: Said) -> None:
+    registry.add(add)
+    said.out("%%toolchat --speed 0\nWhat is 2 + 3?")
+    lines = said.out("%toolchat").splitlines()
+    assert lines[:2] == ["model   mock", "tools   add"]
+    assert lines[2] == "thread  main: 2 messages, 1 tool call"
+
+
+def test_a_model_and_tools_that_are_set_hold_for_later_cells(said: Said) -> None:
+    assert said.out("%toolchat model mock:text") == "model: mock:text\n"
+    assert said.out("%toolchat tools add") == "add(a, b)  The sum of two numbers.\n"
+    said.out("%%toolchat --speed 0\nHello")
+    assert chat_of(said).model_name == "mock:text"
+    assert list(chat_of(said).tools) == ["add"]
+    assert said.out("%toolchat tools all") == "There are no tools; make one with @tool.\n"
+
+
+def test_a_transcript_is_saved_and_loaded_and_goes_on(said: Said, tmp_path: Path) -> None:
+    said.out("%%toolchat --tools add --speed 0\nWhat is 2 + 3?")
+    before = chat_of(said).transcript
+    assert said.out("%toolchat save 'my talk.md'") == "Saved to my talk.md\n"
+    assert Transcript.from_markdown((tmp_path / "my talk.md").read_text("utf-8")) == before
+    said.out("%toolchat new")
+    said.out("%toolchat load 'my talk.md'")
+    assert chat_of(said).transcript == before
+    said.out("%%toolchat --speed 0\nAnd now?")
+    assert len(chat_of(said).transcript.messages) == len(before.messages) + 2
+    assert "What is 2 + 3?" in said.out("%toolchat replay 'my talk.md' --speed 0")
+
+
+def test_show_puts_a_thread_or_one_call_into_the_cell(said: Said) -> None:
+    said.out("%%toolchat --tools add --speed 0\nWhat is 2 + 3?")
+    assert "What is 2 + 3?" in said.out("%toolchat show")
+    assert "What is 2 + 3?" in said.out("%toolchat show main")
+    call = said.out("%toolchat show call_1")
+    assert "add" in call
+    assert "What is 2 + 3?" not in call
+
+
+def test_stop_says_when_there_is_nothing_to_stop(said: Said) -> None:
+    assert said.out("%toolchat stop") == "Nothing is running.\n"
+
+
+def test_help_tells_every_option_and_command(said: Said) -> None:
+    magic = said.shell.find_cell_magic("toolchat")
+    assert magic.__doc__ is not None
+    names = ["--model", "--tools", "--dialect", "--approve", "--max-steps", "--system", "--new", "--thread"]
+    names += ["--background", "--replay", "--speed", "--render", "%toolchat stop", "%toolchat show"]
+    assert [name for name in names if name not in magic.__doc__] == []
+
+
+# Interpolation
+
+
+@pytest.mark.parametrize(
+    ("text", "filled"),
+    [
+        ("How is {city}?", "How is Lisbon?"),
+        ("{rows[0]} of {rows[-1]}", "1 of 3"),
+        ("{by_name[Oslo]} {by_name['Oslo']} {point.real}", "12 12 1.5"),
+        ("{{city}} and {{}}", "{city} and {}"),
+        ('{"city": 1} {} { city } {1} {a b} {f()}', '{"city": 1} {} { city } {1} {a b} {f()}'),
+        ("no braces", "no braces"),
+    ],
+)
+def test_names_in_braces_are_filled_and_other_braces_stay(text: str, filled: str) -> None:
+    names = {"city": "Lisbon", "rows": [1, 2, 3], "by_name": {"Oslo": 12}, "point": 1.5}
+    assert fill(text, names) == filled
+
+
+def test_what_is_filled_in_is_not_filled_again() -> None:
+    assert fill("{a}", {"a": "{b}", "b": "no"}) == "{b}"
+
+
+def test_nothing_is_called_to_fill_a_prompt() -> None:
+    with pytest.raises(UsageError, match=r"\{rows\[9\]\} \(IndexError"):
+        fill("{rows[9]} {print('x')}", {"rows": []})
+
+
+# Completion
+
+
+def completions(shell: InteractiveShell, line: str) -> list[str]:
+    with provisionalcompleter():
+        found = list(shell.Completer.completions(line, len(line)))
+    return [line[: each.start] + each.text + line[each.end :] for each in found]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("%%toolchat --mo", "%%toolchat --model"),
+        ("%%toolchat --new --ba", "%%toolchat --new --background"),
+        ("%%toolchat --model mock:par", "%%toolchat --model mock:parallel"),
+        ("%%toolchat --tools ad", "%%toolchat --tools add"),
+        ("%%toolchat --tools add,tw", "%%toolchat --tools add,twice"),
+        ("%%toolchat --dialect c", "%%toolchat --dialect callout"),
+        ("%%toolchat --approve n", "%%toolchat --approve never"),
+        ("%%toolchat --thread ma", "%%toolchat --thread main"),
+        ("%toolchat sho", "%toolchat show"),
+        ("%toolchat model mock:lo", "%toolchat model mock:long"),
+        ("%toolchat tools ad", "%toolchat tools add"),
+        ("%toolchat show call", "%toolchat show call_1"),
+        ("%toolchat load no", "%toolchat load notes.md"),
+        ("%toolchat save dee", "%toolchat save deep/"),
+        ("%toolchat save deep/no", "%toolchat save deep/notes.md"),
+    ],
+)
+def test_options_values_commands_and_files_are_completed(said: Said, tmp_path: Path, line: str, found: str) -> None:
+    (tmp_path / "deep").mkdir()
+    for path in (tmp_path / "notes.md", tmp_path / "deep" / "notes.md", tmp_path / "other.txt"):
+        path.write_text("")
+    said.shell.run_cell("def twice(x: int) -> int:\n    return 2 * x")
+    said.out("%%toolchat --tools add --speed 0\nWhat is 2 + 3?")
+    assert found in completions(said.shell, line)
+
+
+def test_a_tool_is_offered_once(said: Said) -> None:
+    line = "%%toolchat --tools add,"
+    event = SimpleNamespace(line=line, symbol="", text_until_cursor=line)
+    registry.add(add)
+    said.shell.user_ns["twice"] = fill
+    assert complete(said.shell, event) == ["twice"]
