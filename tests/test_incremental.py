@@ -79,8 +79,20 @@ ATOMS = [
     "[!NOTE]", "- [ ] ", "[x] ", "\n  - ", "\n   b", "\n> c", "\r", "\r\n", "\0", "\ufffd", "\ufffd", "_1", "x^2",
     "|", "a|b\n--|--\n", "\n|c|\n",
 ]
+# Lists and tables grow by lines; from a few kinds at a time, so that some get long.
+LINES = [
+    "- a", "- b *c*", "- [ ] d", "- [x] e", "-", "- ", "* f", "+ g", "1. h", "2. i", "1) j", "  k", "   l", "    m",
+    "  - n", "   1. o", "      - p", "", "", "", "  ", "q", "> r", "  > s", "```", "  ```", "- ```", "# t", "- # u",
+    "  # v", "---", "- ---", "===", "|a|b|", "|-|-|", "|c|", "|d|e|f|", "g|h", "| |", "a|b", "-|-", "--|--|--",
+    "[a]", "- [a]: /u", "[a]: /u", "- [b]", "  [b]: /v 'x", "x'", "$$", "- $$", "  $$", "y $$", "\\[", "z=1 \\]",
+    "> [!NOTE]", "- > w", "text *em", "text** on `co", "de` (paren) \"q\"", "**B**: bold", "10 apples", "- a  ",
+    "<b>", "- \ta", "\tq", "1. a\n\n   b", "- a\n\n- b", "| x | [a] |", "|`a\\|b`|**c**|", "0. z", "- [l](u)",
+]
 # fmt: on
 DOCUMENTS = st.lists(st.sampled_from(ATOMS), min_size=1, max_size=24).map("".join)
+BY_LINES = st.lists(st.sampled_from(LINES), min_size=1, max_size=8).flatmap(
+    lambda few: st.lists(st.sampled_from(few), min_size=2, max_size=14).map("\n".join)
+)
 
 
 def whole(text: str) -> str:
@@ -134,14 +146,20 @@ def test_every_prefix_of_the_fixture(line: int, title: str, text: str, expected:
     check(text)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=800)
 @given(DOCUMENTS)
 def test_every_prefix_of_any_document(text: str) -> None:
     check(text)
 
 
-@settings(max_examples=500)
-@given(DOCUMENTS, DOCUMENTS, st.lists(st.integers(1, 400), max_size=12))
+@settings(max_examples=400)
+@given(BY_LINES)
+def test_every_prefix_of_any_lists_and_tables(text: str) -> None:
+    check(text)
+
+
+@settings(max_examples=400)
+@given(BY_LINES, DOCUMENTS, st.lists(st.integers(1, 400), max_size=12))
 def test_any_cut_of_any_document(first: str, second: str, at: list[int]) -> None:
     text = f"{first}\n\n{second}\n\n{first}"
     check(cut(text, at))
@@ -240,7 +258,7 @@ def streamed(text: str, at_once: int) -> IncrementalMarkdown:
     return stream
 
 
-@pytest.mark.parametrize(("at_once", "times"), [(1, 40), (8, 12), (25, 7)])
+@pytest.mark.parametrize(("at_once", "times"), [(1, 20), (8, 8), (25, 6)])
 def test_a_streamed_document_is_read_a_few_times_and_not_once_for_each_token(
     monkeypatch: pytest.MonkeyPatch, at_once: int, times: int
 ) -> None:
@@ -265,6 +283,28 @@ def test_what_came_before_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None
         fresh.feed(piece)
     # The last block before is read again until the first line of the next is whole.
     assert behind <= work.characters + 20_000
+
+
+@pytest.mark.parametrize(
+    ("start", "piece"),
+    [
+        ("", "- Some **words** of an item\n"),
+        ("", "1. Some\n\n   words `and`\n2. more\n"),
+        ("|a|b|\n|-|-|\n", "| some | *words* |\n"),
+        ("```python\n", "x = [1, 2]  # *some*\n"),
+        ("", "some words and, then, more words "),
+    ],
+    ids=["list", "loose list", "table", "fence", "paragraph"],
+)
+def test_one_block_that_is_four_times_as_long_is_four_times_the_work(
+    monkeypatch: pytest.MonkeyPatch, start: str, piece: str
+) -> None:
+    work = Work(monkeypatch)
+    streamed(start + piece * 100, 1)
+    short, work.characters = work.characters, 0
+    stream = streamed(start + piece * 400, 1)
+    assert work.characters <= 4.2 * short
+    assert stream.html == whole(start + piece * 400)
 
 
 def test_prose_code_and_blank_lines_are_taken_up_without_a_parse(monkeypatch: pytest.MonkeyPatch) -> None:
