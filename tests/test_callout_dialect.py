@@ -155,7 +155,7 @@ def test_a_call_that_was_none_is_taken_back() -> None:
     ]
     transcript = Transcript.from_events(events)
     assert seen(transcript) == ["A\n\n> [!tool t c]\n> x: [\n\nB"]
-    assert (transcript.diagnostics[0].line, transcript.diagnostics[0].column) == (5, 3)
+    assert (transcript.diagnostics[0].line, transcript.diagnostics[0].column) == (4, 3)
 
 
 def test_an_id_in_the_body_renames_the_call_that_has_begun() -> None:

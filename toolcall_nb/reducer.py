@@ -96,6 +96,8 @@ class _MessageState:
         self.aborted: str | None = None
         self.is_open = True
         self.slots: list[_Slot] = []
+        self._by_key: dict[int, _Slot] = {}
+        self._by_call: dict[str, _Slot] = {}
         self.step_start = 0
         self.seam_block: str | None = None
         self.seam = ""
@@ -105,13 +107,28 @@ class _MessageState:
         slot = _Slot(self._next_key)
         self._next_key += 1
         self.slots.append(slot)
+        self._by_key[slot.key] = slot
         return slot
 
+    def cut(self, start: int, stop: int | None = None) -> None:
+        """Take slots away."""
+        for slot in self.slots[start:stop]:
+            del self._by_key[slot.key]
+            if slot.call is not None:
+                del self._by_call[slot.call.id]
+        del self.slots[start:stop]
+
+    def slot(self, key: int) -> _Slot | None:
+        return self._by_key.get(key)
+
     def call_slot(self, call_id: str) -> _Slot | None:
-        for slot in reversed(self.slots):
-            if slot.call is not None and slot.call.id == call_id:
-                return slot
-        return None
+        return self._by_call.get(call_id)
+
+    def set_call(self, slot: _Slot, call: ToolCall) -> None:
+        if slot.call is not None and slot.call.id != call.id:
+            del self._by_call[slot.call.id]
+        self._by_call[call.id] = slot
+        slot.call, slot.frozen = call, None
 
     def freeze(self) -> Message:
         parts = tuple(slot.freeze() for slot in self.slots)
@@ -185,7 +202,8 @@ class TranscriptBuilder:
         """The part that `apply` said was touched, as it is now."""
         if self._current is None or touched.part is None:
             return None
-        return next((slot.freeze() for slot in self._current.slots if slot.key == touched.part), None)
+        slot = self._current.slot(touched.part)
+        return slot.freeze() if slot is not None else None
 
     # The message as a whole
 
@@ -244,7 +262,7 @@ class TranscriptBuilder:
 
     def _reset_step(self, _: ev.ResetStep) -> Touched:
         message = self._message()
-        del message.slots[message.step_start :]
+        message.cut(message.step_start)
         return Touched(self._here())
 
     def _fixed(self, part: Part) -> Touched:
@@ -330,7 +348,7 @@ class TranscriptBuilder:
             return None
         if slot is None:
             slot = message.add()
-            slot.call = ToolCall(id=call_id, name="tool")
+            message.set_call(slot, ToolCall(id=call_id, name="tool"))
             slot.seam, message.seam = message.seam, ""
         assert slot.call is not None
         changes: Object = {name: value for name in _ABOUT if (value := getattr(event, name, None)) is not None}
@@ -338,8 +356,7 @@ class TranscriptBuilder:
             changes["input"] = well_formed_json(event.input)
         if isinstance(event, ev.ToolInputError):
             changes["error"] = well_formed(event.error_text)
-        if changes or slot.call.state is State.INPUT_STREAMING:
-            slot.chunks = []
+        slot.chunks = []
         extra = {**slot.call.extra, **well_formed_json(event.extra)}
         name = event.tool_name if event.tool_name.strip() else slot.call.name
         return self._set_call(slot, replace(slot.call, state=state, name=name, extra=extra, **changes))
@@ -360,17 +377,23 @@ class TranscriptBuilder:
         | ev.ToolOutputDenied
         | ev.ToolInterrupted,
     ) -> Touched | None:
-        return self._step(lambda call: call.id == _call_id(event.tool_call_id), event)
+        call_id = _call_id(event.tool_call_id)
+        slot = self._current.call_slot(call_id) if self._current else None
+        return self._step(slot, lambda call: call.id == call_id, event)
 
     def _approval_response(self, event: ev.ToolApprovalResponse) -> Touched | None:
-        return self._step(lambda call: call.approval is not None and call.approval.id == event.approval_id, event)
+        def asked(call: ToolCall) -> bool:
+            return call.approval is not None and call.approval.id == event.approval_id
 
-    def _step(self, wanted: Callable[[ToolCall], bool], event: Any) -> Touched | None:
-        """Move the latest call that is wanted, in this message or an earlier one."""
-        for slot in reversed(self._current.slots) if self._current else ():
-            if slot.call is not None and wanted(slot.call):
-                state = self._next_state(slot.call, event)
-                return self._set_call(slot, _stepped(slot.call, event, state)) if state else None
+        slots = reversed(self._current.slots) if self._current else iter(())
+        slot = next((slot for slot in slots if slot.call is not None and asked(slot.call)), None)
+        return self._step(slot, asked, event)
+
+    def _step(self, slot: _Slot | None, wanted: Callable[[ToolCall], bool], event: Any) -> Touched | None:
+        """Move the call of ``slot``, which is in this message, or else the latest of an earlier one that is wanted."""
+        if slot is not None and slot.call is not None:
+            state = self._next_state(slot.call, event)
+            return self._set_call(slot, _stepped(slot.call, event, state)) if state else None
         for index in range(len(self._settled) - 1, -1, -1):
             message = self._settled[index]
             for place in range(len(message.parts) - 1, -1, -1):
@@ -386,7 +409,8 @@ class TranscriptBuilder:
         return None
 
     def _set_call(self, slot: _Slot, call: ToolCall) -> Touched:
-        slot.call, slot.frozen = call, None
+        assert self._current is not None
+        self._current.set_call(slot, call)
         return Touched(self._here(), slot.key)
 
     def _next_state(self, call: ToolCall | None, event: Any) -> State | None:
@@ -413,7 +437,7 @@ class TranscriptBuilder:
             return self._set_call(slot, replace(slot.call, id=_call_id(event.successor)))
         place = message.slots.index(slot)
         before = message.slots[place - 1] if place else None
-        del message.slots[place]
+        message.cut(place, place + 1)
         if event.successor is None and before is not None and before.is_text:
             before.chunks.append(slot.seam)
             before.frozen, before.continues = None, True
