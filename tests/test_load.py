@@ -6,18 +6,30 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import toolcall_nb
 
-HEAVY = ("anywidget", "ipywidgets", "latex2mathml", "markdown_it", "mdit_py_plugins", "msgspec", "pygments", "rich", "yaml")
+HEAVY = (
+    "anywidget",
+    "ipywidgets",
+    "latex2mathml",
+    "markdown_it",
+    "mdit_py_plugins",
+    "msgspec",
+    "pygments",
+    "rich",
+    "yaml",
+)
 
 
 @pytest.fixture
-def shell() -> Iterator[InteractiveShell]:
-    shell = InteractiveShell()
+def shell() -> Iterator[Any]:
+    make: Any = InteractiveShell
+    shell = make()
     yield shell
     shell.restore_sys_module_state()
 
@@ -59,7 +71,7 @@ def test_a_run_without_a_person_brings_no_widget() -> None:
     assert {name.partition(".")[0] for name in loaded_by(code)} & {"anywidget", "ipywidgets"} == set()
 
 
-def test_it_loads_unloads_and_loads_again(shell: InteractiveShell) -> None:
+def test_it_loads_unloads_and_loads_again(shell: Any) -> None:
     for _ in range(2):
         shell.run_line_magic("load_ext", "toolcall_nb")
         assert shell.find_line_magic("toolchat")
@@ -71,7 +83,7 @@ def test_it_loads_unloads_and_loads_again(shell: InteractiveShell) -> None:
         assert shell.find_cell_magic("toolchat") is None
 
 
-def test_unloading_leaves_nothing_behind(shell: InteractiveShell) -> None:
+def test_unloading_leaves_nothing_behind(shell: Any) -> None:
     before = (set(shell.magics_manager.registry), dict(shell.strdispatchers["complete_command"].strs))
     toolcall_nb.load_ipython_extension(shell)
     toolcall_nb.unload_ipython_extension(shell)

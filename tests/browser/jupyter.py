@@ -46,17 +46,19 @@ class Server:
 
     def write(self, name: str, *cells: str) -> str:
         """A notebook with these code cells; a cell that begins with ``# %% [markdown]`` is a Markdown cell."""
-        notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
+        v4: Any = nbformat.v4
+        notebook = v4.new_notebook(metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
         for number, source in enumerate(cells):
             kind, text = _kind(source)
-            make = nbformat.v4.new_markdown_cell if kind == "markdown" else nbformat.v4.new_code_cell
+            make = v4.new_markdown_cell if kind == "markdown" else v4.new_code_cell
             notebook.cells.append(make(text, id=f"cell-{number}"))
         nbformat.write(notebook, self.folder / name)
         return name
 
     def saved(self, name: str) -> nbformat.NotebookNode:
         """The notebook as it is on disk."""
-        return nbformat.read(self.folder / name, 4)
+        notebook: nbformat.NotebookNode = nbformat.read(self.folder / name, 4)
+        return notebook
 
     def shut_down_kernels(self) -> None:
         """End every session."""

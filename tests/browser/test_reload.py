@@ -61,11 +61,7 @@ def test_stop_works_in_a_reloaded_page(lab: Lab) -> None:
 
 
 def test_show_puts_what_the_kernel_knows_into_a_cell_again(lab: Lab) -> None:
-    notebook = lab.page(
-        lab.write(
-            "%%toolchat --model scripted\nWhat is the weather in Lisbon?", "%toolchat show", "%toolchat show call_1"
-        )
-    ).open()
+    notebook = lab.page(lab.write(ASK.format(options=""), "%toolchat show", "%toolchat show call_1")).open()
     for name in ("call", "input", "tool", "answer", "rest"):
         notebook.pass_gate(name)
     for number in range(4):

@@ -80,9 +80,9 @@ class LiveDocument:
         with self._lock:
             if isinstance(event, _STARTS):
                 self._calls.add(event.tool_call_id)
-            self._is_torn = True
+            was_torn, self._is_torn = self._is_torn, True
             self._take(self._source.apply(event))
-            self._is_torn = False
+            self._is_torn = was_torn
             self._said += self._progress.apply(event)
             if isinstance(event, _ENDS) and not getattr(event, "preliminary", None):
                 self._stop_clock(event.tool_call_id)
@@ -129,7 +129,7 @@ class LiveDocument:
         """Everything. What was not told yet is told first, unless this tells it: the next step fits to this state."""
         with self._lock:
             if self._is_torn:
-                self._is_torn, self._patches, self._news = False, [], {}
+                self._is_torn, self._patches, self._news, self._said = False, [], {}, []
                 self._told = (self._progress.status, self._info)
             self.flush()
             return {

@@ -170,8 +170,8 @@ class ToolchatMagics(Magics):
         self.threads.forget(name or None)
 
     def _stop(self, name: str, _: Namespace) -> None:
-        if not self.threads.stop(name or None):
-            print("Nothing is running.")
+        if answer := self.threads.stop(name or None):
+            print(answer)
 
     def _show(self, name: str, _: Namespace) -> None:
         from toolcall_nb.notebook.show import show

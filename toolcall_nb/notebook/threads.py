@@ -25,7 +25,7 @@ __all__ = ["Settings", "Threads"]
 _ALL = "all"
 _REPLAY = "replay"
 _VARIABLE = "chat"
-_STOP_WITHIN = 5.0
+_STOP_WITHIN = 2.0
 
 
 class Settings(Struct, frozen=True):
@@ -92,14 +92,15 @@ class Threads:
         else:
             run.play(face)
 
-    def stop(self, name: str | None = None) -> bool:
-        """End what runs in the background, in one thread or in all; whether there was anything."""
-        running = [run for key, run in self._runs.items() if run.is_running and name in (None, key)]
-        for run in running:
+    def stop(self, name: str | None = None) -> str:
+        """End what runs in the background, in one thread or in all; says what there is to say of it."""
+        running = {key: run for key, run in self._runs.items() if run.is_running and name in (None, key)}
+        for run in running.values():
             run.stop()
-        for run in running:
-            run.wait(_STOP_WITHIN)
-        return bool(running)
+        late = [repr(key) for key, run in running.items() if not run.wait(_STOP_WITHIN)]
+        if late:
+            return f"{', '.join(late)} will stop as soon as the model or the tool lets it."
+        return "" if running else "Nothing is running."
 
     def _refuse_if_running(self, name: str) -> None:
         if name in self._runs and self._runs[name].is_running:

@@ -1,0 +1,479 @@
+"""The live run: what the page is told, in which order, and what stays in the cell."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbconvert import HTMLExporter
+
+from tests.kernels import Kernel, running_kernel
+from toolcall_nb import events as ev
+from toolcall_nb.events import Event
+from toolcall_nb.notebook.document import LiveDocument, merged
+from toolcall_nb.notebook.footer import info_line
+from toolcall_nb.notebook.pacer import Pacer
+from toolcall_nb.notebook.progress import Progress
+from toolcall_nb.notebook.running import Run, Stoppable
+from toolcall_nb.reducer import TranscriptBuilder
+from toolcall_nb.render import LiveHtml
+from toolcall_nb.transcript import Message, Transcript
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+FORMS = {"text/html", "text/markdown", "text/plain"}
+
+CALL: list[Event] = [
+    ev.Start(),
+    ev.ToolInputStart("c", "weather"),
+    ev.ToolInputDelta("c", '{"city": "Lis'),
+    ev.ToolInputDelta("c", 'bon"}'),
+    ev.ToolInputAvailable("c", "weather", {"city": "Lisbon"}),
+    ev.ToolOutputAvailable("c", 21),
+    ev.TextStart("t"),
+    ev.TextDelta("t", "It is "),
+    ev.TextDelta("t", "warm."),
+    ev.TextEnd("t"),
+    ev.Finish(),
+]
+
+
+class Told:
+    """A document whose steps are kept, with a clock that is set by hand."""
+
+    def __init__(self, timings: dict[str, float] | None = None) -> None:
+        self.now = 0.0
+        self.steps: list[dict[str, Any]] = []
+        self.html = LiveHtml()
+        self.document = LiveDocument(self.html, self.steps.append, timings=timings, clock=lambda: self.now)
+
+    def apply(self, *events: Event) -> bool:
+        return any([self.document.apply(event) for event in events])
+
+    def flush(self) -> dict[str, Any] | None:
+        before = len(self.steps)
+        self.document.flush()
+        return self.steps[-1] if len(self.steps) > before else None
+
+
+# The document
+
+
+def test_steps_are_numbered_from_one_and_nothing_new_is_no_step() -> None:
+    told = Told()
+    assert told.flush() is None
+    for event in CALL:
+        told.apply(event)
+        told.flush()
+    assert [step["seq"] for step in told.steps] == list(range(1, len(told.steps) + 1))
+    assert told.flush() is None
+
+
+def test_an_event_that_changes_nothing_is_no_news() -> None:
+    told = Told()
+    told.apply(*CALL[:8])
+    told.flush()
+    assert not told.apply(ev.TextDelta("t", ""), ev.TextEnd("t"), ev.FinishStep())
+    assert told.flush() is None
+
+
+def test_what_came_since_the_last_step_is_one_step_and_text_that_was_appended_one_patch() -> None:
+    told = Told()
+    told.apply(*CALL[:7], ev.TextDelta("t", "It"))
+    told.flush()
+    told.apply(*[ev.TextDelta("t", piece) for piece in ["", "will", "be", "warm", "and", "dry"] if piece])
+    step = told.flush()
+    assert step is not None
+    assert step["seq"] == 2
+    (patch,) = step["patches"]
+    assert patch[0] == "splice"
+    assert patch[4] == "willbewarmanddry"
+
+
+@pytest.mark.parametrize(
+    ("patches", "fewer"),
+    [
+        ([], []),
+        ([["splice", "a", 3, 0, "x"], ["splice", "a", 4, 0, "y"]], [["splice", "a", 3, 0, "xy"]]),
+        ([["splice", "a", 3, 2, "😀"], ["splice", "a", 5, 0, "y"]], [["splice", "a", 3, 2, "😀y"]]),
+        ([["splice", "a", 3, 0, "😀"], ["splice", "a", 4, 0, "y"]], None),
+        ([["splice", "a", 3, 0, "x"], ["splice", "b", 4, 0, "y"]], None),
+        ([["splice", "a", 3, 0, "x"], ["splice", "a", 4, 1, "y"]], None),
+        ([["remove", "a"], ["insert", "a", "", None, "<p></p>"]], None),
+    ],
+)
+def test_patches_are_merged_only_where_they_say_the_same(patches: list[Any], fewer: list[Any] | None) -> None:
+    assert merged(patches) == (patches if fewer is None else fewer)
+
+
+def test_the_state_is_everything_and_the_next_step_fits_to_it() -> None:
+    told = Told()
+    told.apply(*CALL[:3])
+    state = told.document.state()
+    assert (state["seq"], told.steps[-1]["seq"]) == (1, 1)
+    assert state["patches"] == told.html.snapshot()
+    assert state["done"] is False
+    told.apply(CALL[3])
+    step = told.flush()
+    assert step is not None
+    assert step["seq"] == 2
+
+
+def test_a_card_has_a_clock_from_its_first_moment_and_keeps_the_tools_own_duration() -> None:
+    told = Told(timings={"c": 0.25})
+    told.apply(*CALL[:2])
+    step = told.flush()
+    assert step is not None
+    assert step["clocks"] == {"m0.p0": {"elapsed": 0.0, "running": True}}
+    told.now = 3.0
+    assert told.document.state()["clocks"]["m0.p0"] == {"elapsed": 3.0, "running": True}
+    told.apply(*CALL[2:6])
+    step = told.flush()
+    assert step is not None
+    assert step["clocks"] == {"m0.p0": {"elapsed": 0.25, "running": False}}
+
+
+def test_every_clock_stops_with_the_run() -> None:
+    told = Told()
+    told.apply(*CALL[:5])
+    told.now = 2.0
+    told.apply(ev.Abort())
+    told.document.finish("mock")
+    step = told.flush()
+    assert step is not None
+    assert step["done"] is True
+    assert {clock["running"] for clock in step["clocks"].values()} == {False}
+    assert {clock["elapsed"] for clock in step["clocks"].values()} == {2.0}
+
+
+def test_an_interrupt_while_an_event_is_taken_in_leaves_no_page_behind() -> None:
+    class Torn(LiveHtml):
+        def apply(self, event: Event) -> list[Any]:
+            patches = super().apply(event)
+            if isinstance(event, ev.ToolInputAvailable):
+                raise KeyboardInterrupt
+            return patches
+
+    told = Told()
+    told.html = Torn()
+    told.document = LiveDocument(told.html, told.steps.append)
+    told.apply(*CALL[:3])
+    told.flush()
+    with pytest.raises(KeyboardInterrupt):
+        told.apply(CALL[4])
+    told.apply(ev.Abort())
+    step = told.flush()
+    assert step is not None
+    assert (step["type"], step["seq"], step["patches"]) == ("state", 2, told.html.snapshot())
+
+
+def test_only_boundaries_are_announced() -> None:
+    progress = Progress()
+    said = [text for event in CALL for text in progress.apply(event)]
+    assert said == ["Tool weather started", "Tool weather completed", "Answer finished"]
+
+
+def test_the_status_says_what_goes_on() -> None:
+    progress = Progress()
+    seen: list[str] = []
+    for event in CALL:
+        progress.apply(event)
+        if seen[-1:] != [progress.status]:
+            seen.append(progress.status)
+    assert seen == ["Thinking…", "Calling weather…", "Running weather…", "Thinking…", "Writing…"]
+
+
+def test_the_line_below_is_the_same_for_the_same_run() -> None:
+    metadata = {"usage": {"inputTokens": 1204, "outputTokens": 318}}
+    transcript = Transcript((*Transcript.from_events(CALL).messages, Message("assistant", (), None, metadata)))
+    assert info_line("mock", transcript) == "mock · 1 tool call · 1,204 in · 318 out"
+    assert info_line("mock", Transcript()) == "mock"
+
+
+# The pace
+
+
+def test_each_wake_is_followed_by_a_flush_and_none_comes_after_the_close() -> None:
+    flushed = threading.Event()
+    pacer = Pacer(flushed.set, interval=0.001)
+    for _ in range(3):
+        pacer.wake()
+        assert flushed.wait(10)
+        flushed.clear()
+    pacer.close()
+    pacer.wake()
+    assert not flushed.wait(0.05)
+
+
+def test_a_pacer_that_was_never_woken_closes() -> None:
+    Pacer(lambda: None).close()
+
+
+# The run
+
+
+class Face:
+    def __init__(self, fail: bool = False) -> None:
+        self.builder = TranscriptBuilder()
+        self.closed: list[str] = []
+        self.fail = fail
+
+    @property
+    def transcript(self) -> Transcript:
+        return self.builder.transcript
+
+    def show(self, event: Event) -> None:
+        if self.fail:
+            raise RuntimeError("a bug of the display")
+        self.builder.apply(event)
+
+    def close(self, info: str) -> None:
+        self.closed.append(info)
+
+
+def test_a_display_that_fails_does_not_end_the_run(caplog: pytest.LogCaptureFixture) -> None:
+    face, events = Face(fail=True), iter(CALL)
+    Run(events, stop=lambda: None, info=lambda _: "x").play(face)
+    assert (list(events), face.closed) == ([], ["x"])
+    assert len(caplog.records) == 1
+
+
+def test_a_source_that_breaks_is_shown_as_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> Iterator[Event]:
+        yield from CALL[:5]
+        raise RuntimeError("no line")
+
+    face = Face()
+    Run(broken(), stop=lambda: None, info=lambda _: "x").play(face)
+    assert "no line" in face.transcript.to_markdown()
+    assert face.closed == ["x"]
+
+
+def test_a_source_that_is_torn_off_ends_as_interrupted() -> None:
+    def interrupted() -> Iterator[Event]:
+        yield from CALL[:5]
+        raise KeyboardInterrupt
+
+    face = Face()
+    Run(interrupted(), stop=lambda: None, info=lambda _: "x").play(face)
+    assert [call.state.value for call in face.transcript.calls.values()] == ["interrupted"]
+    assert face.transcript.messages[-1].aborted == "interrupted"
+
+
+def test_a_replay_can_be_stopped() -> None:
+    events = Stoppable(iter(CALL))
+    seen = []
+    for event in events:
+        seen.append(event)
+        events.stop()
+    assert [type(event) for event in seen] == [ev.Start, ev.Abort]
+
+
+# In a kernel
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    with running_kernel(tmp_path_factory.mktemp("kernel")) as kernel:
+        kernel.run(SETUP)
+        yield kernel
+
+
+SETUP = '''%load_ext toolcall_nb
+from toolcall_nb import tool
+
+@tool
+def weather(city: str, days: int = 1) -> list:
+    """The forecast for a city."""
+    return [{"day": day, "high": 20 + day} for day in range(days)]
+'''
+ASK = "%%toolchat --speed 0 --new\nWhat is the weather in Lisbon?"
+
+
+def of_kind(messages: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [message["content"] for message in messages if message["msg_type"] == kind]
+
+
+def customs(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    data = [content["data"] for content in of_kind(messages, "comm_msg")]
+    return [each["content"] for each in data if each.get("method") == "custom"]
+
+
+def test_with_a_person_there_a_widget_comes_first_and_the_static_form_takes_its_place(kernel: Kernel) -> None:
+    messages = kernel.run(ASK)
+    (shown,) = of_kind(messages, "display_data")
+    (update,) = of_kind(messages, "update_display_data")
+    assert set(shown["data"]) == {WIDGET, "text/html", "text/plain"}
+    assert set(update["data"]) == FORMS
+    assert update["transient"]["display_id"] == shown["transient"]["display_id"]
+    told = customs(messages)
+    assert [step["seq"] for step in told[:-1]] == list(range(1, len(told)))
+    assert told[-2]["done"] is True
+    kinds = [message["msg_type"] for message in messages if message["msg_type"] in ("comm_msg", "update_display_data")]
+    assert kinds[-2:] == ["update_display_data", "comm_msg"]
+    assert told[-1] == {"type": "end"}
+    assert of_kind(messages, "comm_close") == []
+    assert of_kind(messages, "execute_result") == of_kind(messages, "stream") == []
+
+
+def test_many_events_are_few_messages(kernel: Kernel) -> None:
+    kernel.run("from toolcall_nb.models import MockModel\nlong = MockModel(scenario='long', speed=None)")
+    messages = kernel.run("%%toolchat --model long --new\nTell me more.")
+    patches = [patch for step in customs(messages) for patch in step.get("patches", ())]
+    assert len(customs(messages)) < len(patches) / 2
+
+
+def test_the_widget_closes_when_its_last_page_has_gone_and_not_before(kernel: Kernel) -> None:
+    messages = kernel.run(ASK)
+    comm = next(content["comm_id"] for content in of_kind(messages, "comm_msg"))
+    (answer,) = customs(kernel.send(comm, {"type": "hello", "page": "one", "seq": 0}))
+    assert (answer["type"], answer["done"]) == ("state", True)
+    assert customs(kernel.send(comm, {"type": "hello", "page": "two", "seq": answer["seq"]})) == []
+    assert of_kind(kernel.send(comm, {"type": "gone", "page": "one"}), "comm_close") == []
+    assert len(of_kind(kernel.send(comm, {"type": "gone", "page": "two"}), "comm_close")) == 1
+
+
+def test_a_page_that_reloaded_gets_the_state_as_it_is_when_it_asks(kernel: Kernel) -> None:
+    messages = kernel.run(ASK)
+    comm = next(content["comm_id"] for content in of_kind(messages, "comm_msg"))
+    opened = next(content for content in of_kind(messages, "comm_open") if content["comm_id"] == comm)
+    assert opened["data"]["state"]["snapshot"]["seq"] == 0
+    assert opened["data"]["state"]["snapshot"]["patches"] == []
+    kernel.run("import ipywidgets.widgets.widget as w, json")
+    (out,) = of_kind(
+        kernel.run(f"s = w._instances['{comm}'].get_state()['snapshot']; print(s['done'], len(s['patches']) > 5)"),
+        "stream",
+    )
+    assert out["text"] == "True True\n"
+
+
+def test_few_finished_runs_stay_open_for_pages_that_may_come_back(kernel: Kernel) -> None:
+    kernel.run("from toolcall_nb.notebook.widget import KEPT, TranscriptWidget")
+    for _ in range(10):
+        kernel.run("%%toolchat --model mock:text --speed 0\nHello")
+    count = "sum(isinstance(each, TranscriptWidget) for each in w._instances.values())"
+    (out,) = of_kind(kernel.run(f"import ipywidgets.widgets.widget as w; print({count} == KEPT)"), "stream")
+    assert out["text"] == "True\n"
+    messages = kernel.run("%reload_ext toolcall_nb")
+    assert len(of_kind(messages, "comm_close")) == 8
+    (out,) = of_kind(kernel.run(f"print({count})"), "stream")
+    assert out["text"] == "0\n"
+
+
+def test_nonsense_from_a_page_is_ignored(kernel: Kernel) -> None:
+    comm = next(content["comm_id"] for content in of_kind(kernel.run(ASK), "comm_msg"))
+    for nonsense in ({}, {"type": "open"}, {"type": "open", "node": "m9.p9", "open": True}, {"type": 1}):
+        messages = kernel.send(comm, nonsense)
+        assert of_kind(messages, "stream") == of_kind(messages, "error") == []
+    (answer,) = customs(kernel.send(comm, {"type": "sync", "page": "x", "seq": "?"}))
+    assert answer["type"] == "state"
+
+
+def test_with_nobody_there_the_cell_makes_one_display_the_final_one(kernel: Kernel) -> None:
+    messages = kernel.run(ASK, attended=False)
+    (shown,) = of_kind(messages, "display_data")
+    assert set(shown["data"]) == FORMS
+    assert [message["msg_type"] for message in messages if message["msg_type"].startswith(("comm", "update"))] == []
+
+
+def test_the_static_form_is_the_same_each_time_and_live_or_not(kernel: Kernel) -> None:
+    first, second = (of_kind(kernel.run(ASK, attended=False), "display_data")[0]["data"] for _ in range(2))
+    (live,) = of_kind(kernel.run(ASK), "update_display_data")
+    assert first == second == live["data"]
+
+
+def test_two_runs_on_one_thread_are_refused_and_stop_ends_the_one_in_the_background(kernel: Kernel) -> None:
+    kernel.run("from toolcall_nb.models import MockModel\nslow = MockModel(scenario='long', speed=1)")
+    kernel.run("%%toolchat --model slow --thread slow --background\nHello")
+    messages = kernel.run("%%toolchat --speed 0 --thread slow\nHello")
+    assert "The thread 'slow' is still answering" in of_kind(messages, "stream")[0]["text"]
+    assert of_kind(messages, "error") == []
+    assert len(of_kind(kernel.run("%%toolchat --speed 0 --thread other\nHello"), "display_data")) == 1
+    kernel.run("%toolchat stop slow")
+    (out,) = of_kind(kernel.run("%toolchat stop"), "stream")
+    assert out["text"] == "Nothing is running.\n"
+
+
+def test_a_background_run_writes_to_its_own_cell(kernel: Kernel) -> None:
+    kernel.run("import threading\ngate = threading.Event()")
+    kernel.run(
+        "class Waiting:\n"
+        "    def stream(self, messages, tools):\n"
+        "        gate.wait()\n"
+        "        print('printed by the model')\n"
+        "        yield from MockModel(scenario='text', speed=None).stream(messages, tools)\n"
+        "waiting = Waiting()"
+    )
+    first = kernel.run("%%toolchat --model waiting --thread w --background\nHello")
+    kernel.run("run = get_ipython().magics_manager.registry['ToolchatMagics'].threads._runs['w']")
+    later = kernel.run("gate.set()\nrun._thread.join()")
+    cell = next(message["parent_header"]["msg_id"] for message in first if message["msg_type"] == "display_data")
+    assert len(of_kind(later, "update_display_data")) == 1
+    for message in later:
+        if message["msg_type"] in ("update_display_data", "stream"):
+            assert message["parent_header"]["msg_id"] == cell
+
+
+# Without a person
+
+
+CELLS = (
+    SETUP,
+    "%%toolchat\nWhat is the weather in Lisbon?",
+    "%%toolchat --render\n> [!tool add call_1]\n> output: 5\n",
+)
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
+    notebook: nbformat.NotebookNode = nbformat.v4.new_notebook()
+    notebook.cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
+    folder = tmp_path_factory.mktemp("nbclient")
+    path = str(Path(__file__).resolve().parents[1])
+    kernel_env = {**os.environ, "PYTHONPATH": path, "IPYTHONDIR": str(folder)}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in kernel_env.items():
+            patch.setenv(name, value)
+        NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(folder)}}).execute()
+    return notebook
+
+
+def test_nbclient_gets_one_output_for_each_cell(executed: nbformat.NotebookNode) -> None:
+    for cell in executed.cells[1:]:
+        (output,) = cell.outputs
+        assert output.output_type == "display_data"
+        assert set(output.data) == FORMS
+    assert WIDGET not in str(executed)
+
+
+def test_nbconvert_to_html_shows_the_transcript(executed: nbformat.NotebookNode) -> None:
+    exporter: Any = HTMLExporter
+    html, _ = exporter().from_notebook_node(executed)
+    assert "tc-call" in html
+    assert "What is the weather in Lisbon?" in html
+    assert "jupyter-widgets" not in html.partition("<body")[2]
+
+
+def test_ipython_in_a_terminal_shows_the_text(tmp_path: Path) -> None:
+    script = tmp_path / "script.ipy"
+    ask = "get_ipython().run_cell_magic('toolchat', '--speed 0', 'What is the weather in Lisbon?')"
+    script.write_text(f"{SETUP}\n{ask}\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "IPython", "--simple-prompt", "--no-banner", "--colors=NoColor", str(script)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).resolve().parents[1],
+        env={**os.environ, "IPYTHONDIR": str(tmp_path)},
+    )
+    assert "What is the weather in Lisbon?" in done.stdout
+    assert "weather · Completed" in done.stdout
+    assert "<div" not in done.stdout
+    assert done.stderr == ""
