@@ -1,10 +1,11 @@
 """Markdown: the one callout grammar, the transcript's text form both ways, and Markdown as it is shown.
 
-    callout.py, tool_callout.py, yaml_body.py, yaml_text.py    what a callout says, line by line, and how it is written
-    block_context.py, scanner.py, tool_events.py               callouts in a stream
-    plugin.py                                                  callouts for markdown-it-py
-    reading.py, writing.py                                     a transcript from Markdown and back
-    flavor.py, math.py, highlight.py, incremental.py           text to HTML, whole and as it grows
+- ``callout.py``, ``tool_callout.py``, ``yaml_body.py``, ``yaml_text.py``: what a callout says, and how it is written
+- ``block_context.py``, ``scanner.py``, ``tool_events.py``: callouts in a stream
+- ``plugin.py``: callouts for markdown-it-py
+- ``reading.py``, ``writing.py``: a transcript from Markdown, and back
+- ``flavor.py``, ``math.py``, ``highlight.py``: text to HTML
+- ``incremental.py``, ``open_end.py``, ``definitions.py``: the same as the text grows
 """
 
 from __future__ import annotations
