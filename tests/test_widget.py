@@ -336,6 +336,8 @@ def test_the_widget_closes_when_its_last_page_has_gone_and_not_before(kernel: Ke
     (answer,) = customs(kernel.send(comm, {"type": "hello", "page": "one", "seq": 0}))
     assert (answer["type"], answer["done"]) == ("state", True)
     assert customs(kernel.send(comm, {"type": "hello", "page": "two", "seq": answer["seq"]})) == []
+    (final,) = customs(kernel.send(comm, {"type": "final"}))
+    assert final["bundle"] == of_kind(messages, "update_display_data")[0]["data"]
     assert of_kind(kernel.send(comm, {"type": "gone", "page": "one"}), "comm_close") == []
     assert len(of_kind(kernel.send(comm, {"type": "gone", "page": "two"}), "comm_close")) == 1
 

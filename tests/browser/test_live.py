@@ -232,6 +232,7 @@ def test_no_kind_of_element_has_another_place_or_size_in_the_static_form(lab: La
     expect(output).to_contain_text("The end.")
     output.locator(".tc-fold summary").first.click()
     expect(output).to_contain_text("what to do")
+    notebook.picture(2, "everything")
     live = notebook.page.evaluate(_EVERY_BOX)
     notebook.pass_gate("rest")
     notebook.wait_until_run(2)

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
+from tests.browser.browser import Notebook
 from tests.browser.conftest import Lab
 from tests.browser.script import ASK
+
+
+def assert_saves_static(lab: Lab, notebook: Notebook) -> None:
+    """The reloaded page has put the static form where its view was, and that is what it saves."""
+    expect(notebook.output(1).locator("[aria-live]")).to_have_count(0)
+    expect(notebook.output(1)).to_contain_text("Paragraph 11")
+    notebook.save()
+    (output,) = lab.server.saved(notebook.name).cells[1].outputs
+    assert set(output.data) == {"text/html", "text/markdown", "text/plain"}
 
 
 def test_a_page_reloaded_in_mid_cell_shows_the_whole_and_final_state_when_the_cell_has_ended(lab: Lab) -> None:
@@ -22,7 +32,7 @@ def test_a_page_reloaded_in_mid_cell_shows_the_whole_and_final_state_when_the_ce
     expect(output).to_contain_text("Paragraph 11")
     expect(output.locator(".tc-state")).to_have_text("Completed")
     expect(output.get_by_role("button", name="Stop")).to_have_count(0)
-    expect(output.locator(".tc-foot")).to_contain_text("%toolchat show")
+    assert_saves_static(lab, notebook)
 
 
 def test_a_page_reloaded_during_a_background_run_goes_on_live(lab: Lab) -> None:
@@ -44,6 +54,7 @@ def test_a_page_reloaded_during_a_background_run_goes_on_live(lab: Lab) -> None:
         notebook.pass_gate(name)
     expect(output).to_contain_text("Paragraph 11")
     expect(output.get_by_role("button", name="Stop")).to_have_count(0)
+    assert_saves_static(lab, notebook)
 
 
 def test_stop_works_in_a_reloaded_page(lab: Lab) -> None:

@@ -2,9 +2,10 @@
 
     extension.py      load and unload
     magic.py          %%toolchat and %toolchat; options.py, interpolation.py, completion.py, threads.py serve it
-    run.py            one run: events from a chat or a replay, shown by the face that the place allows
-    place.py          what the place allows: a widget, one static display, or a terminal
+    running.py        one run: events from a chat or a replay, shown by a face
+    place.py          what the place allows; faces.py: a widget, one static display, or a terminal
     live.py           the live face; document.py numbers the steps, pacer.py paces them, widget.py carries them
+    progress.py       what goes on, in words; footer.py: the line below a run
     static/           the page's side: one ES module and a little CSS
     show.py           put a finished transcript into a cell
 

@@ -50,8 +50,9 @@ class LiveFace:
         self._pacer.close()
         self._document.finish(info)
         self._document.flush()
-        self._display.update(final_bundle(self.transcript, info, self._document.opened), raw=True)
-        self._widget.finish()
+        bundle = final_bundle(self.transcript, info, self._document.opened)
+        self._display.update(bundle, raw=True)
+        self._widget.finish(bundle)
 
     def _tell(self, step: dict[str, Any]) -> None:
         self._widget.send(step)

@@ -19,6 +19,7 @@ KEPT = 8
 """How many finished runs stay open for pages that may come back after a reload."""
 
 _kept: deque[TranscriptWidget] = deque()
+_lock = threading.Lock()  # messages of pages come in threads of the kernel's
 
 
 class Document(Protocol):
@@ -46,8 +47,7 @@ class TranscriptWidget(anywidget.AnyWidget):
         self._document = document
         self._on_stop = on_stop
         self._pages: set[str] = set()
-        self._finished = False
-        self._pages_lock = threading.Lock()
+        self._final: dict[str, str] | None = None
         super().__init__(_css=page_css())
         self.on_msg(_dispatch)
         _answer_where_asked(self.comm)
@@ -59,24 +59,25 @@ class TranscriptWidget(anywidget.AnyWidget):
             state["snapshot"] = self._document.state()
         return state
 
-    def finish(self) -> None:
-        """The static output has taken the view's place: close as soon as no page shows this any more.
+    def finish(self, bundle: dict[str, str]) -> None:
+        """The static output ``bundle`` has taken the view's place: close as soon as no page shows this any more.
 
-        A page that came back after a reload keeps its view, since the new output does not reach it; and one
-        that went away never says so. Such widgets stay, the last `KEPT` of them.
+        A page that came back after a reload still has its view, since the new output does not reach it, and asks
+        for it; and one that went away never says so. Such widgets stay, the last `KEPT` of them.
         """
         self.send({"type": "end"})
-        with self._pages_lock:
-            self._finished = True
+        with _lock:
+            self._final = bundle
             _kept.append(self)
-        while len(_kept) > KEPT:
-            _kept.popleft().close()
+            surplus = [_kept.popleft() for _ in range(len(_kept) - KEPT)]
+        for widget in surplus:
+            widget.close()
 
     def receive(self, message: dict[str, Any]) -> None:
         """A message of a page; what is not understood is ignored, since pages may be older than the kernel."""
         match message:
             case {"type": "hello", "page": str(page), "seq": seq}:
-                with self._pages_lock:
+                with _lock:
                     self._pages.add(page)
                 self._answer(seq)
             case {"type": "sync", "seq": seq}:
@@ -85,6 +86,8 @@ class TranscriptWidget(anywidget.AnyWidget):
                 self._document.choose(node, is_open)
             case {"type": "stop"}:
                 self._on_stop()
+            case {"type": "final"} if self._final is not None:
+                self.send({"type": "final", "model": self.model_id, "bundle": self._final})
             case {"type": "gone", "page": str(page)}:
                 self._left(page)
 
@@ -94,12 +97,12 @@ class TranscriptWidget(anywidget.AnyWidget):
             self.send(state)
 
     def _left(self, page: str) -> None:
-        with self._pages_lock:
+        with _lock:
             self._pages.discard(page)
-            leave = self._finished and not self._pages
-        if leave:
-            if self in _kept:
+            leaves = self._final is not None and not self._pages
+            if leaves and self in _kept:
                 _kept.remove(self)
+        if leaves:
             self.close()
 
 

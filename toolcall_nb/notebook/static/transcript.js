@@ -1,6 +1,7 @@
 // @ts-check
 /**
- * The live transcript in a cell: one ES module for anywidget (https://anywidget.dev/en/afm/), no dependencies.
+ * The live transcript in a cell: one ES module for anywidget (https://anywidget.dev/en/afm/), no dependencies. It is
+ * one file because anywidget takes one and there is no bundler; its parts are parted by rules.
  *
  * The kernel renders; this module only places what it is sent. A model keeps one document, a tree of nodes that
  * each have an HTML string; a view projects it into the DOM, at most once a frame. So a second view needs
@@ -12,9 +13,11 @@
  * kernel -> page   patches  {seq, patches, clocks?, status?, info?, say?, done?}   the next step
  *                  state    {seq, patches, opened, clocks, status, info, done}     everything, for who asked
  *                  end      the static output has taken this view's place
- * page -> kernel   hello {page, seq}, sync {page, seq}, open {node, open}, stop, gone {page}
+ *                  final    {model, bundle}  the static output, for a page that it did not reach
+ * page -> kernel   hello {page, seq}, sync {page, seq}, open {node, open}, stop, final, gone {page}
  *
- * The same as `state` is in the synced trait `snapshot`, from which the page begins after a reload.
+ * The same as `state` is in the synced trait `snapshot`, from which the page begins after a reload. Such a page
+ * does not know the output that the kernel then updates, so it asks for the static form and puts it in place.
  */
 
 /**
@@ -27,7 +30,7 @@
  *            status?: string, info?: string, say?: string[], done?: boolean}} Step
  * @typedef {{id: string, parent: string, html: string, children: string[]}} DocNode
  * @typedef {{get(name: string): any, on(name: string, callback: (...args: any[]) => void): void,
- *            send(content: object): void}} Model
+ *            send(content: object): void, widget_manager?: any}} Model
  */
 
 const ROOT = "";
@@ -35,6 +38,8 @@ const ROOT_CLASS = "tc mathjax_ignore tex2jax_ignore"; // render/page.py
 const SYNC_AGAIN_MS = 5000;
 const TICK_MS = 100;
 const PROBE_MS = 200;
+const SETTLE_MS = 500;
+const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
 
 // The document ------------------------------------------------------------------------------------------------
 
@@ -143,6 +148,7 @@ class Session {
     if (message.type === "patches") this.#advance(message);
     else if (message.type === "state" && (message.seq > this.seq || this.askedAt > 0)) this.#restart(message);
     else if (message.type === "end") this.#end();
+    else if (message.type === "final") this.#settle(message);
   }
 
   /** @param {Step} step */
@@ -182,7 +188,19 @@ class Session {
     for (const [id, clock] of Object.entries(step.clocks ?? {})) {
       this.clocks.set(id, { since: performance.now(), seconds: clock.elapsed, running: clock.running });
     }
-    if (this.done) this.#freezeClocks();
+    if (!this.done) return;
+    this.#freezeClocks();
+    if (this.restored) setTimeout(() => this.views.size && this.#send({ type: "final" }), SETTLE_MS);
+  }
+
+  /** @param {{model: string, bundle: Record<string, string>}} final */
+  #settle({ model, bundle }) {
+    if (!this.restored || !this.model) return;
+    try {
+      if (replaceOutput(this.model.widget_manager, model, bundle)) this.#end();
+    } catch (error) {
+      console.warn("[toolcall_nb]", error); // another front end, or another JupyterLab: the view stays
+    }
   }
 
   /** A message was missed: ask for everything, and not again at each message that follows. */
@@ -534,6 +552,25 @@ function morphText(node, text) {
 /** @param {Element} place @param {string} text */
 function setText(place, text) {
   if (place.textContent !== text) place.textContent = text;
+}
+
+/**
+ * Put a static output where a widget's view is saved in the notebook: what `update_display` does in a page that saw
+ * the output being made. Only JupyterLab's widget manager knows its notebook (`context`, an
+ * IContext<INotebookModel>); elsewhere this does nothing.
+ * @param {any} manager @param {string} model @param {Record<string, string>} data @returns {boolean}
+ */
+function replaceOutput(manager, model, data) {
+  const cells = manager?.context?.model?.cells;
+  for (let number = 0; number < (cells?.length ?? 0); number++) {
+    const outputs = cells.get(number).outputs;
+    for (let place = 0; place < (outputs?.length ?? 0); place++) {
+      if (outputs.get(place).data[WIDGET_VIEW]?.model_id !== model) continue;
+      outputs.set(place, { output_type: "display_data", data, metadata: {} });
+      return true;
+    }
+  }
+  return false;
 }
 
 /** As render/card.py writes it; while it runs, tenths are enough. @param {number} seconds @param {boolean} running */
