@@ -369,6 +369,23 @@ def test_few_finished_runs_stay_open_for_pages_that_may_come_back(kernel: Kernel
     assert out["text"] == "0\n"
 
 
+def test_messages_go_to_the_subshell_that_they_were_sent_on_where_the_kernel_lets_them() -> None:
+    from toolcall_nb.notebook.widget import _answer_where_asked
+
+    class Comm:
+        def _reply_subshell_for(self, data: Any, default: str | None) -> str | None:
+            return None  # ipykernel 7.4: the shell that last published, the busy one
+
+    class OlderComm:
+        pass
+
+    comm, older = Comm(), OlderComm()
+    _answer_where_asked(comm)
+    _answer_where_asked(older)
+    assert comm._reply_subshell_for({}, "subshell") == "subshell"
+    assert vars(older) == {}
+
+
 def test_nonsense_from_a_page_is_ignored(kernel: Kernel) -> None:
     comm = next(content["comm_id"] for content in of_kind(kernel.run(ASK), "comm_msg"))
     for nonsense in ({}, {"type": "open"}, {"type": "open", "node": "m9.p9", "open": True}, {"type": 1}):
