@@ -224,20 +224,25 @@ class _OpenFence:
 class _OpenSeries:
     """A top-level list or table that the text ends in: of its items or rows, only those from the last on are parsed.
 
-    The others are certain, since the last one starts behind them on a line that is whole. For a row, the head of the
-    table is parsed with it. What a later item changes in those before is told by the parse of the later ones alone: it
-    makes the list loose, or one of tasks; then, and where a definition comes in, all is parsed again.
+    The last is the last one whose first line is whole: it starts there for good, so those before it are certain. For
+    a row, the head of the table is parsed with it. What a later item changes in those before is told by the parse of
+    the later ones alone: it makes the list loose, or one of tasks; then, and where a definition comes in, all is
+    parsed again.
 
     The series must start behind a blank line: there is no formula before it, of which its lines may become a part.
     """
 
-    def __init__(self, series: _Series, head: str, text: str, definitions: Definitions, leaf: OpenEnd | None) -> None:
-        self._series = series
+    def __init__(
+        self, series: _Series, lines: list[str], is_loose: bool, definitions: Definitions, leaf: OpenEnd | None
+    ) -> None:
+        start, last = first_line(series.group), series.last_whole(lines)
         self._opening, self._closing = series.around()
-        self._head = head  # lines to parse before `text`
-        self._text = text  # from the last item or row on
-        self._certain = "".join(rendered(part) for part in series.parts[:-1])
-        self._size = len(series.parts) - 1
+        self._kind = series.kind
+        self._is_loose = is_loose  # by the items before the last, and so for good
+        self._head = "".join(f"{line}\n" for line in lines[start : start + series.head])
+        self._certain = "".join(rendered(part) for part in series.parts[:last])
+        self._size = last
+        self._text = "\n".join(lines[first_line(series.parts[last]) :])  # from the last item or row on
         self._definitions = definitions
         self._leaf = leaf
 
@@ -246,12 +251,12 @@ class _OpenSeries:
         cls, group: list[Token], lines: list[str], definitions: Definitions, leaf: OpenEnd | None
     ) -> _OpenSeries | None:
         """The open series, if the block is one, and nothing in the tail is defined."""
-        series = _Series.of(group)
         start = first_line(group)
-        if series is None or definitions or (start and not _is_blank(lines[start - 1])):
+        if definitions or (start and not _is_blank(lines[start - 1])):
             return None
-        head = "".join(f"{line}\n" for line in lines[start : start + series.head])
-        return cls(series, head, "\n".join(lines[first_line(series.parts[-1]) :]), definitions, leaf)
+        series = _Series.of(group)
+        is_loose = None if series is None else series.is_loose_for_good(lines)
+        return None if series is None or is_loose is None else cls(series, lines, is_loose, definitions, leaf)
 
     def extended(self, text: str) -> str | None:
         """The block's HTML with ``text`` added, or None where all has to be parsed."""
@@ -266,18 +271,18 @@ class _OpenSeries:
         definitions = Definitions(self._definitions.settled)
         groups = top_level(parser().parse(source, {"references": definitions}))
         series = _Series.of(groups[0]) if len(groups) == 1 and not definitions else None
-        if series is None or not series.goes_on(self._series) or self._size * series.width > _MOST_CELLS:
+        if series is None or series.kind != self._kind or self._size * series.width > _MOST_CELLS:
+            return None
+        if not series.loosen(self._is_loose):
             return None
         parts = [rendered(part) for part in series.parts]
         html = "".join([self._opening, self._certain, *parts, self._closing])
         lines = source.split("\n")
-        self._leaf = _open_leaf(groups[0], html, lines, definitions)
-        self._text = text
-        last = first_line(series.parts[-1])
-        if last + 1 < len(lines):
-            self._certain += "".join(parts[:-1])
-            self._size += len(parts) - 1
-            self._text = "\n".join(lines[last:])
+        self._leaf = _open_leaf(series.group, html, lines, definitions)
+        last = series.last_whole(lines)
+        self._certain += "".join(parts[:last])
+        self._size += last
+        self._text = "\n".join(lines[first_line(series.parts[last]) :])
         return html
 
 
@@ -285,13 +290,13 @@ class _Series:
     """A list or table, apart: what opens it, its items or rows, what closes it."""
 
     def __init__(self, group: list[Token], parts: list[list[Token]], *, head: int) -> None:
-        self._group = group
+        self.group = group
         self.parts = parts
         self.head = head  # so many lines are no part, but without them there is no series
         self.width = sum(token.type == "td_open" for token in parts[0])
-        self._kind = (group[0].type, group[0].markup, group[0].attrs.get("class"))
+        self.kind = (group[0].type, group[0].markup, group[0].attrs.get("class"))
         self._paragraphs = [token for token in group if token.level == 2 and token.type.startswith("paragraph_")]
-        self._is_loose = not all(token.hidden for token in self._paragraphs)
+        self.is_loose = not all(token.hidden for token in self._paragraphs)
 
     @classmethod
     def of(cls, group: list[Token]) -> _Series | None:
@@ -304,16 +309,30 @@ class _Series:
 
     def around(self) -> tuple[str, str]:
         """The HTML before the parts and behind them."""
-        first = next(at for at, token in enumerate(self._group) if token is self.parts[0][0])
-        return rendered(self._group[:first]), rendered(self._group[first + sum(map(len, self.parts)) :])
+        first = next(at for at, token in enumerate(self.group) if token is self.parts[0][0])
+        return rendered(self.group[:first]), rendered(self.group[first + sum(map(len, self.parts)) :])
 
-    def goes_on(self, before: _Series) -> bool:
-        """Whether this is what follows in the series ``before``, and changes nothing there. It becomes as loose."""
-        if self._kind != before._kind or (self._is_loose and not before._is_loose):
+    def last_whole(self, lines: list[str]) -> int:
+        """The last part whose first line is whole, or the first part."""
+        whole = [at for at, part in enumerate(self.parts) if first_line(part) + 1 < len(lines)]
+        return whole[-1] if whole else 0
+
+    def is_loose_for_good(self, lines: list[str]) -> bool | None:
+        """Whether the parts before the last whole one make the list loose; None where that does not show."""
+        last = self.last_whole(lines)
+        if not self.is_loose or last == 0:
             return False
-        for token in self._paragraphs:
-            token.hidden = not before._is_loose
-        return True
+        certain = lines[first_line(self.group) : first_line(self.parts[last]) + 1]
+        groups = top_level(parser().parse("\n".join([*certain, ""]), {"references": Definitions({})}))
+        series = _Series.of(groups[0])
+        return None if series is None else series.is_loose
+
+    def loosen(self, is_loose: bool) -> bool:
+        """Makes the list loose as the items before it are; False where it is loose by itself, and they are not."""
+        if is_loose:
+            for token in self._paragraphs:
+                token.hidden = False
+        return is_loose or not self.is_loose
 
 
 def _parts(group: list[Token], opening: str, level: int) -> list[list[Token]]:
