@@ -35,6 +35,21 @@ def test_a_page_reloaded_in_mid_cell_shows_the_whole_and_final_state_when_the_ce
     assert_saves_static(lab, notebook)
 
 
+def test_a_page_saved_in_mid_run_and_reloaded_after_it_shows_the_final_state(lab: Lab) -> None:
+    notebook = lab.asking()
+    notebook.start(1)
+    notebook.pass_gate("call")
+    expect(notebook.output(1).locator(".tc-call")).to_contain_text("city: Lis")
+    notebook.save()
+    for name in ("input", "tool", "answer", "rest"):
+        notebook.pass_gate(name)
+    notebook.wait_until_run(1)
+    expect(notebook.output(1).locator("[aria-live]")).to_have_count(0)
+    notebook.open(kernel=False)
+    expect(notebook.output(1)).to_contain_text("Paragraph 11")
+    assert_saves_static(lab, notebook)
+
+
 def test_a_page_reloaded_during_a_background_run_goes_on_live(lab: Lab) -> None:
     notebook = lab.asking("--background")
     notebook.run(1)

@@ -19,7 +19,7 @@ KEPT = 8
 """How many finished runs stay open for pages that may come back after a reload."""
 
 _kept: deque[TranscriptWidget] = deque()
-_lock = threading.Lock()  # messages of pages come in threads of the kernel's
+_lock = threading.Lock()  # runs in the background end in threads of their own
 
 
 class Document(Protocol):
@@ -46,7 +46,6 @@ class TranscriptWidget(anywidget.AnyWidget):
     def __init__(self, document: Document, on_stop: Callable[[], None]) -> None:
         self._document = document
         self._on_stop = on_stop
-        self._pages: set[str] = set()
         self._final: dict[str, str] | None = None
         super().__init__(_css=page_css())
         self.on_msg(_dispatch)
@@ -60,12 +59,11 @@ class TranscriptWidget(anywidget.AnyWidget):
         return state
 
     def finish(self, bundle: dict[str, str]) -> None:
-        """The static output ``bundle`` has taken the view's place: close as soon as no page shows this any more.
+        """The static output ``bundle`` has taken the view's place.
 
-        A page that came back after a reload still has its view, since the new output does not reach it, and asks
-        for it; and one that went away never says so. Such widgets stay, the last `KEPT` of them.
+        It does not reach a page that was reloaded in the meantime, or is reloaded before the notebook is saved
+        again: such a page has this view still, and asks for the bundle. So the last `KEPT` widgets stay.
         """
-        self.send({"type": "end"})
         with _lock:
             self._final = bundle
             _kept.append(self)
@@ -76,10 +74,6 @@ class TranscriptWidget(anywidget.AnyWidget):
     def receive(self, message: dict[str, Any]) -> None:
         """A message of a page; what is not understood is ignored, since pages may be older than the kernel."""
         match message:
-            case {"type": "hello", "page": str(page), "seq": seq}:
-                with _lock:
-                    self._pages.add(page)
-                self._answer(seq)
             case {"type": "sync", "seq": seq}:
                 self._answer(seq)
             case {"type": "open", "node": str(node), "open": bool(is_open)}:
@@ -88,22 +82,11 @@ class TranscriptWidget(anywidget.AnyWidget):
                 self._on_stop()
             case {"type": "final"} if self._final is not None:
                 self.send({"type": "final", "model": self.model_id, "bundle": self._final})
-            case {"type": "gone", "page": str(page)}:
-                self._left(page)
 
     def _answer(self, seq: Any) -> None:
         state = self._document.state()
         if seq != state["seq"]:
             self.send(state)
-
-    def _left(self, page: str) -> None:
-        with _lock:
-            self._pages.discard(page)
-            leaves = self._final is not None and not self._pages
-            if leaves and self in _kept:
-                _kept.remove(self)
-        if leaves:
-            self.close()
 
 
 def _dispatch(widget: TranscriptWidget, content: Any, _buffers: Any) -> None:

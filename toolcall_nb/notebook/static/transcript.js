@@ -12,9 +12,8 @@
  *
  * kernel -> page   patches  {seq, patches, clocks?, status?, info?, say?, done?}   the next step
  *                  state    {seq, patches, opened, clocks, status, info, done}     everything, for who asked
- *                  end      the static output has taken this view's place
  *                  final    {model, bundle}  the static output, for a page that it did not reach
- * page -> kernel   hello {page, seq}, sync {page, seq}, open {node, open}, stop, final, gone {page}
+ * page -> kernel   sync {seq}, open {node, open}, stop, final
  *
  * The same as `state` is in the synced trait `snapshot`, from which the page begins after a reload. Such a page
  * does not know the output that the kernel then updates, so it asks for the static form and puts it in place.
@@ -107,14 +106,12 @@ class Doc {
 /** What one page knows of one run. Lives as long as the widget's model. */
 class Session {
   constructor() {
-    this.page = Math.random().toString(36).slice(2);
     this.doc = new Doc();
     this.seq = -1;
     this.status = "";
     this.info = "";
     this.done = false;
     this.restored = false;
-    this.ended = false;
     /** @type {Map<string, {since: number, seconds: number, running: boolean}>} */
     this.clocks = new Map();
     /** @type {Map<string, boolean>} what the reader opened and closed, by node */
@@ -131,23 +128,22 @@ class Session {
     this.model = model;
     model.on("msg:custom", (message) => this.receive(message));
     model.on("comm:close", () => this.#lost());
-    model.on("comm_live_update", () => setTimeout(() => this.#hello(), PROBE_MS)); // a kernel that restarts: see #send
+    model.on("comm_live_update", () => setTimeout(() => this.#sync(), PROBE_MS)); // a kernel that restarts: see #send
     const snapshot = model.get("snapshot");
     this.restored = snapshot.seq > 0;
     this.#restart(snapshot);
-    this.#hello();
+    this.#sync();
   }
 
   /** A kernel that is ahead answers with everything. */
-  #hello() {
-    this.#send({ type: "hello", page: this.page, seq: this.seq });
+  #sync() {
+    this.#send({ type: "sync", seq: this.seq });
   }
 
   /** @param {any} message */
   receive(message) {
     if (message.type === "patches") this.#advance(message);
     else if (message.type === "state" && (message.seq > this.seq || this.askedAt > 0)) this.#restart(message);
-    else if (message.type === "end") this.#end();
     else if (message.type === "final") this.#settle(message);
   }
 
@@ -197,7 +193,7 @@ class Session {
   #settle({ model, bundle }) {
     if (!this.restored || !this.model) return;
     try {
-      if (replaceOutput(this.model.widget_manager, model, bundle)) this.#end();
+      replaceOutput(this.model.widget_manager, model, bundle);
     } catch (error) {
       console.warn("[toolcall_nb]", error); // another front end, or another JupyterLab: the view stays
     }
@@ -209,7 +205,7 @@ class Session {
     if (now - this.askedAt < SYNC_AGAIN_MS) return;
     this.askedAt = now;
     this.status = "Catching up…";
-    this.#send({ type: "sync", page: this.page, seq: this.seq });
+    this.#sync();
     for (const view of this.views) view.touch([]);
   }
 
@@ -227,16 +223,6 @@ class Session {
     for (const [id, clock] of this.clocks) {
       if (clock.running) this.clocks.set(id, { since: 0, seconds: this.seconds(id), running: false });
     }
-  }
-
-  /** The static output came before this message, so JupyterLab is about to drop the views that it replaced. */
-  #end() {
-    this.ended = true;
-    setTimeout(() => this.#leave(), 0);
-  }
-
-  #leave() {
-    if (this.ended && this.views.size === 0) this.#send({ type: "gone", page: this.page });
   }
 
   /** @param {string} id @returns {number} */
@@ -285,7 +271,6 @@ class Session {
     return () => {
       this.views.delete(view);
       view.close();
-      this.#leave();
     };
   }
 }
