@@ -32,6 +32,7 @@ HTML_ATTRIBUTES = {
     "img": {"src", "alt", "title"},
     "input": {"type", "disabled", "checked", "aria-label"},
     "ol": {"start"},
+    "span": {"hidden"},
     "th": {"style"},
     "td": {"style"},
 }

@@ -66,6 +66,7 @@ ALLOWED: dict[str, set[str]] = {
     "pre": {"class", "tabindex"},
     "div": {"class", "tabindex"},
     "ol": {"class", "start"},
+    "span": {"class", "hidden"},
     "th": {"style"},
     "td": {"style"},
     "details": {"class", "open"},

@@ -60,27 +60,11 @@ def test_the_reopened_notebook_is_readable_without_its_kernel(lab: Lab, trusted:
     expect(output.locator("table").first).to_contain_text("24.1")
     again.picture(1, f"reopened-{'trusted' if trusted else 'untrusted'}")
     text = again.page.locator("body").inner_text()
+    assert ("with code and x^2." in text) is not trusted  # a formula is there once: as TeX where MathML is dropped
     assert [word for word in BROKEN if word in text] == []
     assert output.locator("style").count() == (2 if trusted else 0)
     output.locator(".tc-call summary").click()
     expect(output.locator(".tc-call details")).not_to_have_attribute("open", "")
-
-
-def test_the_page_lets_go_of_a_finished_run(lab: Lab) -> None:
-    count = (
-        "from ipywidgets.widgets.widget import _instances\n"
-        "print([type(each).__name__ for each in _instances.values()].count('TranscriptWidget'), 'open')"
-    )
-    notebook = lab.page(lab.write("%%toolchat --model mock:text\nHello", count)).open()
-    notebook.run(0)
-    notebook.run(1)
-    expect(notebook.output(1).locator(".tc-stop")).to_have_count(0)
-    for _ in range(20):
-        notebook.run(2)
-        if "0 open" in notebook.output(2).inner_text():
-            return
-        notebook.page.wait_for_timeout(100)
-    raise AssertionError(notebook.output(2).inner_text())
 
 
 def test_a_background_run_leaves_its_static_output_in_its_own_cell(lab: Lab) -> None:

@@ -187,7 +187,14 @@ def _classes(display: bool) -> str:
 
 
 def _formula(tex: str, display: bool) -> str:
-    return f'{to_mathml(tex, display=display)}<code class="tc-tex">{escapeHtml(tex)}</code>'
+    """The formula twice: as MathML, which shows under our style only, and as TeX, which shows without it.
+
+    Where JupyterLab's sanitizer drops ``math`` it keeps the characters in it: ``hidden`` hides them (with a value,
+    or it is dropped too), and our style shows them again.
+    """
+    mathml = to_mathml(tex, display=display)
+    shown = f'<span class="tc-mathml" hidden="hidden">{mathml}</span>' if mathml else ""
+    return f'{shown}<code class="tc-tex">{escapeHtml(tex)}</code>'
 
 
 def to_mathml(tex: str, *, display: bool = False) -> str:

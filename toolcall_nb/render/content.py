@@ -88,7 +88,7 @@ def ending(message: Message) -> str | None:
     """How the message ended, if that was out of the ordinary; one line."""
     if message.aborted is not None:
         why = " ".join(message.aborted[:_REASON].split())
-        return f"Stopped: {why}" if why else "Stopped."
+        return f"Stopped: {why}" if why not in ("", "stopped") else "Stopped."
     if message.finish_reason:
         return _ENDS.get(message.finish_reason, f"Ended: {' '.join(message.finish_reason[:_REASON].split())}")
     return None
