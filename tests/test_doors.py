@@ -62,7 +62,6 @@ LATE = {
     "ipywidgets",
     "latex2mathml",
     "markdown_it",
-    "mdit_py_plugins",
     "pygments",
     "rich",
     "yaml",

@@ -18,7 +18,6 @@ HEAVY = (
     "ipywidgets",
     "latex2mathml",
     "markdown_it",
-    "mdit_py_plugins",
     "msgspec",
     "pygments",
     "rich",

@@ -28,7 +28,6 @@ IMPORTED_AS = {
     "ipython": "IPython",
     "latex2mathml": "latex2mathml",
     "markdown-it-py": "markdown_it",
-    "mdit-py-plugins": "mdit_py_plugins",
     "pydantic-ai-slim": "pydantic_ai",
     "pyyaml": "yaml",
 }
