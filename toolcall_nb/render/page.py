@@ -25,6 +25,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _PAGE_STYLE = (
     ":root{color-scheme:light dark}"
     "body{margin:24px auto;max-width:900px;padding:0 16px;background:light-dark(#fff,#111)}"
+    "h1{margin:0 0 20px;font:600 17px system-ui,sans-serif;color:light-dark(#1f2328,#e6e8eb)}"
 )
 
 
@@ -64,5 +65,5 @@ def _document(html: str, title: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         f"<title>{escape(title)}</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n"
-        f"<body>\n<main>{html}</main>\n</body>\n</html>\n"
+        f"<body>\n<main>\n<h1>{escape(title)}</h1>\n{html}\n</main>\n</body>\n</html>\n"
     )

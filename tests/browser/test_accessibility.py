@@ -1,0 +1,22 @@
+"""What axe-core finds in a transcript with every part and state, as a page, in both schemes of colours."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+from axe_core_python.sync_playwright import Axe
+from playwright.sync_api import Browser
+
+from tests.fixtures.render.samples import EVERYTHING
+from toolcall_nb.render import to_html
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("opened", [True, False], ids=["all open", "all closed"])
+def test_nothing_is_found(chromium: Browser, scheme: Literal["light", "dark"], opened: bool) -> None:
+    page = chromium.new_page(color_scheme=scheme, bypass_csp=True)
+    page.set_content(to_html(EVERYTHING, page=True, opened=dict.fromkeys(EVERYTHING.calls, opened)))
+    found: dict[str, Any] = Axe().run(page)
+    page.close()
+    assert [(each["id"], each["help"], each["nodes"][0]["html"][:200]) for each in found["violations"]] == []
