@@ -413,8 +413,7 @@ def test_two_runs_on_one_thread_are_refused_and_stop_ends_the_one_in_the_backgro
     assert of_kind(messages, "error") == []
     assert len(of_kind(kernel.run("%%toolchat --speed 0 --thread other\nHello"), "display_data")) == 1
     kernel.run("%toolchat stop slow")
-    (out,) = of_kind(kernel.run("%toolchat stop"), "stream")
-    assert out["text"] == "Nothing is running.\n"
+    assert printed(kernel.run("%toolchat stop")) == "Nothing is running.\n"
 
 
 def test_a_background_run_writes_to_its_own_cell(kernel: Kernel) -> None:
