@@ -344,6 +344,16 @@ def test_a_finished_run_answers_a_page_that_comes_back(kernel: Kernel) -> None:
     assert final["bundle"] == of_kind(messages, "update_display_data")[0]["data"]
 
 
+def test_a_card_that_is_opened_in_the_last_moment_is_open_in_the_static_form(kernel: Kernel) -> None:
+    messages = kernel.run(ASK)
+    comm = next(content["comm_id"] for content in of_kind(messages, "comm_msg"))
+    patches = [patch for step in customs(messages) for patch in step.get("patches", ())]
+    card = next(patch[1] for patch in patches if patch[0] == "insert" and 'class="tc-call' in patch[4])
+    assert "<details open>" not in of_kind(messages, "update_display_data")[0]["data"]["text/html"]
+    (update,) = of_kind(kernel.send(comm, {"type": "open", "node": card, "open": True}), "update_display_data")
+    assert "<details open>" in update["data"]["text/html"]
+
+
 def test_a_page_that_reloaded_gets_the_state_as_it_is_when_it_asks(kernel: Kernel) -> None:
     messages = kernel.run(ASK)
     comm = next(content["comm_id"] for content in of_kind(messages, "comm_msg"))

@@ -23,6 +23,7 @@ def finished(lab: Lab, options: str = "") -> Notebook:
     notebook.pass_gate("rest")
     notebook.wait_until_run(1)
     expect(notebook.output(1).locator(".tc-stop")).to_have_count(0)
+    expect(notebook.output(1).locator(".tc-call details")).to_have_attribute("open", "")
     notebook.save()
     return notebook
 

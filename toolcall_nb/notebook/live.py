@@ -50,9 +50,13 @@ class LiveFace:
         self._pacer.close()
         self._document.finish(info)
         self._document.flush()
+        self._widget.finish(lambda: self._settle(info))
+
+    def _settle(self, info: str) -> dict[str, str]:
+        """Put the static form in the view's place; gives it."""
         bundle = final_bundle(self.transcript, info, self._document.opened)
         self._display.update(bundle, raw=True)
-        self._widget.finish(bundle)
+        return bundle
 
     def _tell(self, step: dict[str, Any]) -> None:
         self._widget.send(step)

@@ -46,7 +46,9 @@ class TranscriptWidget(anywidget.AnyWidget):
     def __init__(self, document: Document, on_stop: Callable[[], None]) -> None:
         self._document = document
         self._on_stop = on_stop
+        self._settle: Callable[[], dict[str, str]] | None = None
         self._final: dict[str, str] | None = None
+        self._settling = threading.Lock()
         super().__init__(_css=page_css())
         self.on_msg(_dispatch)
         _answer_where_asked(self.comm)
@@ -58,14 +60,15 @@ class TranscriptWidget(anywidget.AnyWidget):
             state["snapshot"] = self._document.state()
         return state
 
-    def finish(self, bundle: dict[str, str]) -> None:
-        """The static output ``bundle`` has taken the view's place.
+    def finish(self, settle: Callable[[], dict[str, str]]) -> None:
+        """The run has ended: ``settle`` puts the static output in the view's place, and gives it.
 
         It does not reach a page that was reloaded in the meantime, or is reloaded before the notebook is saved
-        again: such a page has this view still, and asks for the bundle. So the last `KEPT` widgets stay.
+        again: such a page has this view still, and asks for the output. So the last `KEPT` widgets stay.
         """
+        self._settle = settle
+        self._settle_again()
         with _lock:
-            self._final = bundle
             _kept.append(self)
             surplus = [_kept.popleft() for _ in range(len(_kept) - KEPT)]
         for widget in surplus:
@@ -78,10 +81,16 @@ class TranscriptWidget(anywidget.AnyWidget):
                 self._answer(seq)
             case {"type": "open", "node": str(node), "open": bool(is_open)}:
                 self._document.choose(node, is_open)
+                self._settle_again()  # said in the last moment of the view, it is heard after its end
             case {"type": "stop"}:
                 self._on_stop()
             case {"type": "final"} if self._final is not None:
                 self.send({"type": "final", "model": self.model_id, "bundle": self._final})
+
+    def _settle_again(self) -> None:
+        if self._settle is not None:
+            with self._settling:
+                self._final = self._settle()
 
     def _answer(self, seq: Any) -> None:
         state = self._document.state()
