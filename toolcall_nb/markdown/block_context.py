@@ -30,6 +30,7 @@ SEAM = re.compile(r"(?:\r\n?|\n){1,2}\Z")
 
 _MARKER = r"(?:[-+*]|\d{1,9}[.)])"
 _FENCE_OR_HTML = re.compile(rf"^[ \t>]*(?:{_MARKER}[ \t][ \t>]*)*(?:```|~~~|<)", re.MULTILINE)
+_TOP_FENCE = re.compile(r"(`{3,})[^`\n]*$|(~{3,})", re.MULTILINE)
 _LIST_ITEM = re.compile(rf"^ {{0,3}}{_MARKER}(?:[ \t]|$)", re.MULTILINE)
 _QUOTE = re.compile(rf"[ \t]*(?:{_MARKER}[ \t][ \t]*)*>")
 _FREE = 1 << 16
@@ -131,17 +132,37 @@ def _may_hold_header(context: str, begins: str) -> bool:
 
     ``begins`` is the line's first character: one that is not indented is in no list.
     """
-    if _FENCE_OR_HTML.search(context) or (begins == " " and _LIST_ITEM.search(context)):
+    start = _after_fences(context)
+    if start is None or (begins == " " and _LIST_ITEM.search(context, start)):
         return True
     end = len(context)
-    while end > 0:  # the lines up to the last blank one: a quote goes on through them
-        start = context.rfind("\n", 0, end - 1) + 1
-        if not context[start:end].strip(" \t\n"):
+    while end > start:  # the lines up to the last blank one: a quote goes on through them
+        line = context.rfind("\n", start, end - 1) + 1 or start
+        if not context[line:end].strip(" \t\n"):
             return False
-        if _QUOTE.match(context, start, end):
+        if _QUOTE.match(context, line, end):
             return True
-        end = start
+        end = line
     return False
+
+
+def _after_fences(context: str) -> int | None:
+    """Where the last fence ends, if each is a whole one at the top level and there is no HTML; else None.
+
+    A fence that is not indented opens at the top level whatever came before, but in HTML or another fence: it ends
+    every list, quote and paragraph (CommonMark, section 4.5).
+    """
+    position = 0
+    while (found := _FENCE_OR_HTML.search(context, position)) is not None:
+        fence = _TOP_FENCE.match(context, found.start())
+        if fence is None:
+            return None
+        mark = fence[1] or fence[2]
+        close = re.compile(rf"^ {{0,3}}{mark}{mark[0]}*[ \t]*$", re.MULTILINE).search(context, fence.end())
+        if close is None:
+            return None
+        position = close.end()
+    return position
 
 
 def _blocks(kinds: tuple[str, ...], text: str, settled: int) -> list[Token]:
