@@ -29,6 +29,8 @@ _ARGUMENTS = [
 PATIENCE = 30_000
 """Milliseconds until something that must happen is given up. No test asserts how soon it happens."""
 
+expect.set_options(timeout=PATIENCE)
+
 
 def find_chromium() -> str:
     """A Chromium on this machine; says what to do if there is none."""

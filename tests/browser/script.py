@@ -2,7 +2,7 @@
 
 The first cell of a test's notebook. A gate is a file: the kernel waits until the test makes it. The turn: a
 sentence, gate ``call``, the beginning of a call, gate ``input``, the rest of it, the tool with gate ``tool``, and
-with gate ``answer`` a long answer, cut in two by gate ``rest``.
+with gate ``answer`` a long answer, cut in two by gate ``rest``; with gate ``end`` it ends.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class Scripted:
         for number in range(12):
             yield ev.TextDelta("t", f"\\n\\nParagraph {{number}} of a long answer, with `code` and $x^2$.")
         yield ev.TextEnd("t")
+        gate("end")
 
 scripted = Scripted()
 '''

@@ -43,7 +43,7 @@ def test_the_card_is_there_and_its_arguments_grow_before_the_call_is_complete(la
     notebook.pass_gate("tool")
     expect(card.locator(".tc-state")).to_have_text("Completed")
     expect(card.locator("details")).not_to_have_attribute("open", "")
-    for name in ("answer", "rest"):
+    for name in ("answer", "rest", "end"):
         notebook.pass_gate(name)
     notebook.wait_until_run(1)
     expect(output).to_contain_text("Paragraph 11")
@@ -74,6 +74,8 @@ def test_what_the_reader_opened_selected_and_scrolled_stays_through_later_patche
     )
     notebook.page.evaluate(_REMEMBER)
     notebook.pass_gate("rest")
+    expect(output).to_contain_text("Paragraph 11")
+    notebook.pass_gate("end")
     notebook.wait_until_run(1)
     assert notebook.page.evaluate("() => window.last_live") == {
         "text": True, "isKept": True, "isOpen": True, "scroll": 9, "selection": "will be warm"
@@ -113,7 +115,7 @@ def test_a_card_that_the_reader_closed_stays_closed(lab: Lab) -> None:
     expect(output.locator(".tc-state")).to_have_text("Running")
     expect(details).not_to_have_attribute("open", "")
     assert notebook.page.evaluate("() => document.activeElement.tagName") == "SUMMARY"
-    for name in ("tool", "answer", "rest"):
+    for name in ("tool", "answer", "rest", "end"):
         notebook.pass_gate(name)
     notebook.wait_until_run(1)
 
@@ -156,6 +158,8 @@ def test_the_switch_to_the_static_form_moves_nothing(lab: Lab) -> None:
         output.locator(".tc-call summary").click()
         notebook.page.evaluate(_WATCH)
         notebook.pass_gate("rest")
+        expect(output).to_contain_text("Paragraph 11")
+        notebook.pass_gate("end")
         notebook.wait_until_run(1)
         expect(output.locator(".tc-stop")).to_have_count(0)
         frames = notebook.page.evaluate("() => window.frames_seen")
@@ -286,7 +290,7 @@ def test_a_second_view_of_the_output_shows_the_state_and_goes_on(lab: Lab) -> No
     expect(view.locator(".tc-call")).to_contain_text("city: Lis")
     notebook.pass_gate("input")
     expect(view.locator(".tc-state")).to_have_text("Running")
-    for name in ("tool", "answer", "rest"):
+    for name in ("tool", "answer", "rest", "end"):
         notebook.pass_gate(name)
     expect(view).to_contain_text("Paragraph 11")
     notebook.wait_until_run(1)
@@ -308,4 +312,5 @@ def test_only_boundaries_are_said_to_a_screen_reader(lab: Lab) -> None:
     expect(voice).to_have_text("Tool weather completed")
     assert notebook.page.locator("[aria-live]").filter(has_text="24.5").count() == 0
     notebook.pass_gate("rest")
+    notebook.pass_gate("end")
     notebook.wait_until_run(1)

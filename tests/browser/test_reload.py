@@ -26,7 +26,7 @@ def test_a_page_reloaded_in_mid_cell_shows_the_whole_and_final_state_when_the_ce
     notebook.save()
     notebook.open(kernel=False)
     expect(notebook.output(1)).not_to_contain_text("Error displaying widget")
-    for name in ("input", "tool", "answer", "rest"):
+    for name in ("input", "tool", "answer", "rest", "end"):
         notebook.pass_gate(name)
     output = notebook.output(1)
     expect(output).to_contain_text("Paragraph 11")
@@ -41,7 +41,7 @@ def test_a_page_saved_in_mid_run_and_reloaded_after_it_shows_the_final_state(lab
     notebook.pass_gate("call")
     expect(notebook.output(1).locator(".tc-call")).to_contain_text("city: Lis")
     notebook.save()
-    for name in ("input", "tool", "answer", "rest"):
+    for name in ("input", "tool", "answer", "rest", "end"):
         notebook.pass_gate(name)
     notebook.wait_until_run(1)
     expect(notebook.output(1).locator("[aria-live]")).to_have_count(0)
@@ -65,7 +65,7 @@ def test_a_page_reloaded_during_a_background_run_goes_on_live(lab: Lab) -> None:
     expect(output.locator(".tc-state")).to_have_text("Running")
     notebook.pass_gate("tool")
     expect(output.locator(".tc-state")).to_have_text("Completed")
-    for name in ("answer", "rest"):
+    for name in ("answer", "rest", "end"):
         notebook.pass_gate(name)
     expect(output).to_contain_text("Paragraph 11")
     expect(output.get_by_role("button", name="Stop")).to_have_count(0)
@@ -80,7 +80,8 @@ def test_stop_works_in_a_reloaded_page(lab: Lab) -> None:
     notebook.open(kernel=False)
     output = notebook.output(1)
     output.get_by_role("button", name="Stop").click()
-    for name in ("call", "input", "tool"):  # a thread cannot be interrupted: it ends with an event that comes
+    notebook.page.wait_for_timeout(1000)  # until the kernel has heard it: nothing on the page tells
+    for name in ("call", "input", "tool", "answer", "rest", "end"):  # a thread ends with the next event that comes
         notebook.pass_gate(name)
     expect(output.get_by_role("button", name="Stop")).to_have_count(0)
     expect(output).to_contain_text("Stopped")
@@ -88,7 +89,7 @@ def test_stop_works_in_a_reloaded_page(lab: Lab) -> None:
 
 def test_show_puts_what_the_kernel_knows_into_a_cell_again(lab: Lab) -> None:
     notebook = lab.page(lab.write(ASK.format(options=""), "%toolchat show", "%toolchat show call_1")).open()
-    for name in ("call", "input", "tool", "answer", "rest"):
+    for name in ("call", "input", "tool", "answer", "rest", "end"):
         notebook.pass_gate(name)
     for number in range(4):
         notebook.run(number)

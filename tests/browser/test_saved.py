@@ -21,6 +21,7 @@ def finished(lab: Lab, options: str = "") -> Notebook:
     expect(notebook.output(1)).to_contain_text("and dry.")
     notebook.output(1).locator(".tc-call summary").click()
     notebook.pass_gate("rest")
+    notebook.pass_gate("end")
     notebook.wait_until_run(1)
     expect(notebook.output(1).locator(".tc-stop")).to_have_count(0)
     expect(notebook.output(1).locator(".tc-call details")).to_have_attribute("open", "")
@@ -74,7 +75,7 @@ def test_a_background_run_leaves_its_static_output_in_its_own_cell(lab: Lab) -> 
     notebook.run(2)
     expect(notebook.output(2)).to_have_text("below\n")
     expect(notebook.output(1)).to_contain_text("I will look at the forecast.")
-    for name in ("call", "input", "tool", "answer", "rest"):
+    for name in ("call", "input", "tool", "answer", "rest", "end"):
         notebook.pass_gate(name)
     expect(notebook.output(1)).to_contain_text("Paragraph 11")
     expect(notebook.output(1).locator(".tc-stop")).to_have_count(0)
@@ -94,7 +95,7 @@ def test_pictures_of_the_live_card_in_light_and_dark(lab: Lab) -> None:
     notebook.pass_gate("input")
     expect(notebook.output(1).locator(".tc-state")).to_have_text("Running")
     notebook.picture(1, "live-running")
-    for name in ("tool", "answer", "rest"):
+    for name in ("tool", "answer", "rest", "end"):
         notebook.pass_gate(name)
     notebook.wait_until_run(1)
     notebook.picture(1, "finished")
