@@ -1,4 +1,4 @@
-"""Arguments for a tool, made from its JSON schema and a prompt; always valid by the schema.
+"""Arguments for a tool, made from its JSON schema and a prompt; valid by the schema, but for its patterns.
 
 What the prompt mentions is used first, guided by the parameter's name; then the schema's default or example;
 then a plain value. A ``pattern`` is met only if one of these happens to match it.
