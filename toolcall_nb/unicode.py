@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any
 
-__all__ = ["MAX_LEVELS", "SURROGATE", "SurrogateJoiner", "well_formed", "well_formed_json"]
+__all__ = ["MAX_LEVELS", "SURROGATE", "join_surrogates", "well_formed", "well_formed_json"]
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
@@ -20,11 +20,17 @@ MAX_LEVELS = 64
 """How deep a JSON value of a transcript may be nested."""
 
 
-def well_formed(text: str) -> str:
-    """``text`` with surrogate halves joined, and lone ones replaced by U+FFFD."""
+def join_surrogates(text: str) -> str:
+    """``text`` with the two halves of each pair joined; lone halves stay."""
     if text.isascii() or not SURROGATE.search(text):
         return text
-    return SURROGATE.sub(_REPLACEMENT, text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass"))
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def well_formed(text: str) -> str:
+    """``text`` with surrogate halves joined, and lone ones replaced by U+FFFD."""
+    joined = join_surrogates(text)
+    return joined if joined.isascii() else SURROGATE.sub(_REPLACEMENT, joined)
 
 
 def well_formed_json(value: Any, levels: int = MAX_LEVELS) -> Any:
@@ -48,26 +54,3 @@ def _json_text(value: Any) -> str:
         return well_formed(json.dumps(value, ensure_ascii=False))
     except RecursionError:
         return "(a value that is nested too deep to show)"
-
-
-class SurrogateJoiner:
-    """Well-formed text from pieces that may be cut inside a surrogate pair: a first half waits for the second."""
-
-    def __init__(self) -> None:
-        self._half = ""
-
-    @property
-    def held(self) -> int:
-        """How many characters are withheld: 1 after the first half of a pair, else 0."""
-        return len(self._half)
-
-    def feed(self, text: str) -> str:
-        """The well-formed text that is certain now."""
-        text = self._half + text
-        self._half = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
-        return well_formed(text[: len(text) - len(self._half)])
-
-    def close(self) -> str:
-        """What is left: U+FFFD for a half that never met its other."""
-        half, self._half = self._half, ""
-        return well_formed(half)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from toolcall_nb import events as ev
 from toolcall_nb.events import MISSING, Event, Object
-from toolcall_nb.markdown.scanner import Closed, Scanner, Text, scan
+from toolcall_nb.markdown.characters import Characters
+from toolcall_nb.markdown.scanner import Closed, Scanner, Segment, Text, scan
 from toolcall_nb.markdown.tool_callout import SEED_FIELDS, CallIds, ToolCallout, read_tool_callout
 from toolcall_nb.markdown.tool_events import UNKNOWN_ERROR, TextBlocks, ToolEvents
 from toolcall_nb.markdown.writing import write_message_body
 from toolcall_nb.markdown.yaml_body import BodyError
 from toolcall_nb.transcript import Message, State
-from toolcall_nb.unicode import SurrogateJoiner, well_formed
+from toolcall_nb.unicode import well_formed
 
 if TYPE_CHECKING:
     from toolcall_nb.dialects import ToolDescription
@@ -29,7 +30,7 @@ class Detector:
     """Text of one message in, cut anywhere; events out. See `toolcall_nb.dialects.Detector`."""
 
     def __init__(self) -> None:
-        self._joiner = SurrogateJoiner()
+        self._characters = Characters()
         self._scanner = Scanner()
         self._blocks = TextBlocks()
         self._tools = ToolEvents(self._blocks)
@@ -37,18 +38,20 @@ class Detector:
     @property
     def held(self) -> int:
         """How many characters are withheld, because they may still become a call."""
-        return self._scanner.held + self._joiner.held
+        return self._scanner.held + self._characters.held
 
     def feed(self, text: str) -> list[Event]:
         """Take in more text; return the events that are certain now."""
-        segments = self._scanner.feed(self._joiner.feed(text))
-        return [event for segment in segments for event in self._tools.take(segment)]
+        return [*self._events(self._scanner.feed(self._characters.feed(text)))]
 
     def close(self) -> list[Event]:
         """The text is complete; return the rest."""
-        segments = self._scanner.feed(self._joiner.close()) + self._scanner.close()
-        events = [event for segment in segments for event in self._tools.take(segment)]
-        return [*events, *self._blocks.close()]
+        segments = self._scanner.feed(self._characters.close()) + self._scanner.close()
+        return [*self._events(segments), *self._blocks.close(), *self._characters.troubles]
+
+    def _events(self, segments: list[Segment]) -> Iterator[Event]:
+        for segment in segments:
+            yield from self._tools.take(segment)
 
 
 def instructions(tools: Sequence[ToolDescription]) -> str:

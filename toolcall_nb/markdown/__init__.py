@@ -1,7 +1,7 @@
 """Markdown: the one callout grammar, the transcript's text form both ways, and Markdown as it is shown.
 
 - ``callout.py``, ``tool_callout.py``, ``yaml_body.py``, ``yaml_text.py``: what a callout says, and how it is written
-- ``block_context.py``, ``scanner.py``, ``tool_events.py``: callouts in a stream
+- ``characters.py``, ``block_context.py``, ``scanner.py``, ``tool_events.py``: callouts in a stream
 - ``plugin.py``: callouts for markdown-it-py
 - ``reading.py``, ``writing.py``: a transcript from Markdown, and back
 - ``flavor.py``, ``math.py``, ``highlight.py``: text to HTML

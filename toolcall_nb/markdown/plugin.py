@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererProtocol
@@ -106,8 +105,7 @@ def _render_tool(
 ) -> str:
     token = tokens[index]
     callout: ToolCallout = token.meta["callout"]
-    attributes: dict[str, Any] = {"open": ""} if callout.open else {}
-    shown = "".join(f' {name}="{value}"' for name, value in attributes.items())
+    shown = " open" if callout.open else ""
     state = f" ({callout.state})" if callout.state else ""
     summary = f"<summary>{escape(callout.title or callout.name)}{escape(state)}</summary>"
     return f'<details class="tool-callout"{shown}>{summary}<pre>{escape(token.content)}</pre></details>\n'

@@ -30,12 +30,12 @@ from typing import Any
 from toolcall_nb import events as ev
 from toolcall_nb.errors import WireError
 from toolcall_nb.events import Event, Object
+from toolcall_nb.markdown.characters import Characters
 from toolcall_nb.markdown.scanner import Closed, Grew, Opened, Segment, Text, scan
 from toolcall_nb.markdown.tool_events import TextBlocks, ToolEvents
 from toolcall_nb.markdown.yaml_body import BodyError, load_body
 from toolcall_nb.reducer import TranscriptBuilder
 from toolcall_nb.transcript import Transcript
-from toolcall_nb.unicode import SURROGATE, well_formed
 
 __all__ = ["CHUNK_KINDS", "KINDS", "MESSAGE_KINDS", "TEXT_KINDS", "VERSION", "read_transcript"]
 
@@ -53,21 +53,12 @@ def read_transcript(text: str) -> Transcript:
     """The transcript that ``text`` is. Never raises on a string."""
     reader = _Reader()
     builder = TranscriptBuilder()
-    text, problem = _mended(text)
-    metadata, body, skipped = _split_front_matter(text)
-    for event in (*problem, *reader.read(_FINAL_LINE_END.sub("", body), skipped)):
+    characters = Characters()
+    metadata, body, skipped = _split_front_matter(characters.feed(text) + characters.close())
+    for event in (*reader.read(_FINAL_LINE_END.sub("", body), skipped), *characters.troubles):
         builder.apply(event)
     read = builder.transcript
     return Transcript(read.messages, metadata, read.diagnostics)
-
-
-def _mended(text: str) -> tuple[str, list[Event]]:
-    mended = well_formed(text)
-    lone = SURROGATE.search(text)
-    if lone is None or mended.count("\ufffd") == text.count("\ufffd"):
-        return mended, []
-    line = text.count("\n", 0, lone.start()) + 1
-    return mended, [ev.Diagnostic("a lone surrogate, which is no character", "It was replaced by U+FFFD.", line, 1)]
 
 
 def _split_front_matter(text: str) -> tuple[Object, str, int]:

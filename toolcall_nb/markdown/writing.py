@@ -33,12 +33,7 @@ __all__ = ["write_message_body", "write_transcript"]
 
 _HEADERS = HeaderGrammar(KINDS)
 _TEXT_KINDS: dict[type, str] = {TextPart: "text", ReasoningPart: "reasoning", ErrorPart: "stream-error"}
-_TYPED_FIELDS = {
-    "providerExecuted": bool,
-    "dynamic": bool,
-    "providerMetadata": dict,
-    "toolMetadata": dict,
-}
+_ABOUT = ("providerExecuted", "dynamic", "providerMetadata", "toolMetadata")
 
 
 def write_transcript(transcript: Transcript) -> str:
@@ -184,7 +179,7 @@ def _tool_fields(call: ToolCall, with_title: bool) -> Iterator[tuple[str, object
     if call.error is not None:
         yield "errorText", call.error
     about = (call.provider_executed, call.dynamic, call.provider_metadata, call.tool_metadata)
-    yield from ((key, value) for key, value in zip(_TYPED_FIELDS, about, strict=True) if value is not None)
+    yield from ((key, value) for key, value in zip(_ABOUT, about, strict=True) if value is not None)
     yield from _extra_fields(call.extra)
 
 

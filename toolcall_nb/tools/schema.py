@@ -208,7 +208,7 @@ def _schema_hook(annotation: Any) -> Object:
         return {"type": "string", "format": "path"}
     if annotation is object:
         return {}
-    raise NotImplementedError
+    raise NotImplementedError  # how msgspec wants to hear that a hook does not know the type
 
 
 def _annotated(schema: Object, parameter: Parameter) -> Object:
@@ -227,7 +227,7 @@ def _annotated(schema: Object, parameter: Parameter) -> Object:
 def _path_text(value: Any) -> str:
     if isinstance(value, PurePath):
         return str(value)
-    raise NotImplementedError
+    raise NotImplementedError  # as above
 
 
 def _converted(value: Json, annotation: Any) -> Any:
