@@ -81,6 +81,15 @@ _CALLS = st.sampled_from(["c1", "c2", "c3", "<c>"])
 _OBJECTS = st.dictionaries(st.sampled_from(["a", "model", "note"]), st.one_of(st.integers(0, 9), texts(2)), max_size=2)
 _MAYBE_OBJECT = st.one_of(st.none(), st.none(), _OBJECTS)
 _MAYBE_TEXT = st.one_of(st.none(), texts(2))
+_MAYBE_BUNDLE = st.one_of(
+    st.none(),
+    st.none(),
+    st.dictionaries(
+        st.sampled_from(["text/html", "text/plain", "text/markdown", "image/png", "image/svg+xml", "x<y"]),
+        st.one_of(texts(2), st.just("iVBORw0KGgo="), st.integers(0, 9)),
+        max_size=2,
+    ),
+)
 _MAYBE = st.sampled_from([None, None, True, False])
 _ABOUT: dict[str, st.SearchStrategy[Any]] = {
     "provider_executed": _MAYBE,
@@ -134,11 +143,21 @@ def events() -> st.SearchStrategy[Event]:
         st.builds(ev.ToolInputError, **call, **_NAMED, input=json_values(), error_text=texts()),
         st.builds(ev.ToolApprovalRequest, approval_id=asking, **call, is_automatic=_MAYBE, signature=_MAYBE_TEXT),
         st.builds(ev.ToolApprovalResponse, approval_id=asking, approved=st.booleans(), reason=_MAYBE_TEXT),
-        st.builds(ev.ToolOutputAvailable, **call, **_ABOUT, output=json_values(), preliminary=_MAYBE),
-        st.builds(ev.ToolOutputError, **call, **_ABOUT, error_text=texts()),
+        st.builds(
+            ev.ToolOutputAvailable,
+            **call,
+            **_ABOUT,
+            output=json_values(),
+            preliminary=_MAYBE,
+            display=_MAYBE_BUNDLE,
+            seen=_MAYBE_TEXT,
+        ),
+        st.builds(ev.ToolOutputError, **call, **_ABOUT, error_text=texts(), traceback=_MAYBE_TEXT),
+        st.builds(ev.ToolLog, **call, text=texts()),
         st.builds(ev.ToolOutputDenied, **call),
         st.builds(ev.ToolInterrupted, **call),
-        st.builds(ev.ToolRetracted, **call, successor=st.sampled_from([None, None, "c4"])),
+        st.builds(ev.ToolRetracted, **call, successor=st.sampled_from([None, None, "c4"]), text=_MAYBE_TEXT),
+        st.builds(ev.Status, text=texts(1)),
         st.builds(ev.SourceUrl, source_id=texts(1), url=_URLS, title=_MAYBE_TEXT),
         st.builds(ev.SourceDocument, source_id=texts(1), media_type=_TYPES, title=texts(), filename=_MAYBE_TEXT),
         st.builds(ev.File, url=_URLS, media_type=_TYPES),

@@ -21,13 +21,13 @@ import pytest
 PACKAGE = "toolcall_nb"
 FOLDER = Path(__file__).resolve().parents[1] / PACKAGE
 
-GROUND = {"errors", "events", "reducer", "transcript", "unicode"}
+GROUND = {"code", "errors", "events", "printed", "reducer", "transcript", "unicode"}
 CORE = GROUND | {"dialects", "markdown", "render", "stages", "wire"}
 LOOP = CORE | {"chat", "models", "tools"}
 
 MAY_SEE: dict[str, set[str]] = {
     "errors": set(),
-    **dict.fromkeys(("events", "reducer", "transcript", "unicode"), GROUND),
+    **dict.fromkeys(("code", "events", "printed", "reducer", "transcript", "unicode"), GROUND),
     "markdown": GROUND,
     "stages": GROUND,
     "wire": GROUND,

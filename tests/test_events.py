@@ -48,7 +48,12 @@ CHUNKS: list[dict[str, Any]] = [
     {"type": "data-weather", "data": {"a": 1}, "id": "1", "transient": True},
     {"type": "data-diagnostic", "data": {"message": "m", "action": "a", "line": 3}, "transient": True},
     {"type": "data-tool-retracted", "data": {"toolCallId": "c", "successor": "d"}, "transient": True},
+    {"type": "data-tool-retracted", "data": {"toolCallId": "c", "text": "{}"}, "transient": True},
     {"type": "data-tool-interrupted", "data": {"toolCallId": "c"}, "transient": True},
+    {"type": "data-tool-log", "data": {"toolCallId": "c", "text": "1%\r2%"}, "transient": True},
+    {"type": "data-status", "data": {"text": "Searching…"}, "transient": True},
+    {"type": "tool-output-available", "toolCallId": "c", "output": "f", "display": {"text/html": "f"}, "seen": "…"},
+    {"type": "tool-output-error", "toolCallId": "c", "errorText": "no", "traceback": "line 1"},
 ]
 
 

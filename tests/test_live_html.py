@@ -275,3 +275,12 @@ def test_a_long_input_is_drawn_in_part_and_counted_whole() -> None:
     assert [patch[:2] for patch in patches] == [["splice", "m0.p0.i"]]
     assert "30,011 characters so far, the first 20,000 shown" in live.html
     assert len(live.html) < 40_000
+
+
+def test_a_call_that_was_none_becomes_text_in_its_place() -> None:
+    live = LiveHtml()
+    for event in (ev.ToolInputStart("c", "f"), ev.TextDelta("t", "after"), ev.ToolRetracted("c", text="a *b*")):
+        live.apply(event)
+        assert live.html == to_html(live.transcript)
+    assert "<em>b</em>" in live.html
+    assert '<div class="tc-call' not in live.html

@@ -238,3 +238,57 @@ def state_of(part: dict[str, Any]) -> str:
 
 def ends_of(wanted: list[Any], found: list[Any]) -> list[Any]:
     return wanted[len(wanted) - len(found) :]
+
+
+# What a person and a tool add to a call ---------------------------------------------------------------------
+
+
+def test_an_input_that_changes_after_the_question_was_put_was_edited_and_the_first_one_is_kept() -> None:
+    asked = [ev.ToolInputAvailable("c", "f", {"n": 1}), ev.ToolApprovalRequest("a", "c")]
+    edited = Transcript.from_events([*asked, ev.ToolInputAvailable("c", "f", {"n": True})]).calls["c"]
+    assert (edited.input, edited.original_input) == ({"n": True}, {"n": 1})
+    back = Transcript.from_events(
+        [*asked, ev.ToolInputAvailable("c", "f", {"n": 2}), ev.ToolInputAvailable("c", "f", {"n": 1})]
+    ).calls["c"]
+    assert (back.input, back.original_input) == ({"n": 1}, ev.MISSING)
+    again = Transcript.from_events([asked[0], ev.ToolInputAvailable("c", "f", {"n": 2}), asked[1]]).calls["c"]
+    assert again.original_input is ev.MISSING
+
+
+def test_what_a_tool_prints_is_its_log_until_it_ends() -> None:
+    events = [
+        ev.ToolInputAvailable("c", "f", {}),
+        ev.ToolLog("c", "10%\r2"),
+        ev.ToolLog("c", "0%\nhalf"),
+        ev.ToolOutputAvailable("c", 1),
+        ev.ToolLog("c", "too late"),
+        ev.ToolLog("nobody", "x"),
+    ]
+    transcript = Transcript.from_events(events)
+    assert transcript.calls["c"].log == "20%\nhalf"
+    assert len(transcript.diagnostics) == 2
+
+
+def test_what_a_tool_prints_after_its_message_has_ended_reaches_its_call() -> None:
+    events = [
+        ev.ToolInputAvailable("c", "f", {}),
+        ev.ToolLog("c", "a\r"),
+        ev.Finish(),
+        ev.Start(),
+        ev.ToolLog("c", "b"),
+    ]
+    assert Transcript.from_events(events).calls["c"].log == "b"
+
+
+def test_a_call_that_was_none_leaves_its_text_in_its_place_whatever_came_since() -> None:
+    events = [
+        ev.TextDelta("t", "before"),
+        ev.ToolInputStart("c", "f"),
+        ev.TextStart("u"),
+        ev.TextDelta("u", "after"),
+        ev.ToolRetracted("c", text="{…}"),
+        ev.TextDelta("u", "!"),
+    ]
+    transcript = Transcript.from_events(events)
+    assert [part.text for part in transcript.messages[0].parts] == ["before", "{…}", "after!"]
+    assert transcript.calls == {}

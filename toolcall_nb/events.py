@@ -6,8 +6,10 @@ that a sender adds are kept in ``extra`` and written back.
 
 What that vocabulary cannot say is said in the ways it leaves open, so that other readers skip it:
 
-- a field more on a known chunk: ``start.role``, ``text-start.seam``, ``tool-input-start.open``;
-- a transient ``data-*`` chunk: ``data-diagnostic``, ``data-tool-retracted``, ``data-tool-interrupted``.
+- a field more on a known chunk: ``start.role``, ``text-start.seam``, ``tool-input-start.open``,
+  ``tool-output-available.display`` and ``.seen``, ``tool-output-error.traceback``;
+- a transient ``data-*`` chunk: ``data-diagnostic``, ``data-status``, ``data-tool-log``, ``data-tool-retracted``,
+  ``data-tool-interrupted``.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ __all__ = [
     "SourceUrl",
     "Start",
     "StartStep",
+    "Status",
     "TextDelta",
     "TextEnd",
     "TextStart",
@@ -54,6 +57,7 @@ __all__ = [
     "ToolInputError",
     "ToolInputStart",
     "ToolInterrupted",
+    "ToolLog",
     "ToolOutputAvailable",
     "ToolOutputDenied",
     "ToolOutputError",
@@ -270,7 +274,11 @@ class ToolApprovalResponse(_Chunk, frozen=True):
 
 
 class ToolOutputAvailable(_Chunk, frozen=True):
-    """The call gave ``output``; while ``preliminary``, more may follow."""
+    """The call gave ``output``; while ``preliminary``, more may follow.
+
+    Ours: ``display`` is the output as a person sees it, a MIME bundle (binary types as base64 text); ``seen`` is what
+    the model was told of it, where that is not the whole.
+    """
 
     type: ClassVar[str] = "tool-output-available"
     tool_call_id: str
@@ -280,10 +288,12 @@ class ToolOutputAvailable(_Chunk, frozen=True):
     tool_metadata: Object | None = None
     dynamic: bool | None = None
     preliminary: bool | None = None
+    display: Object | None = None
+    seen: str | None = None
 
 
 class ToolOutputError(_Chunk, frozen=True):
-    """The call failed."""
+    """The call failed. ``traceback`` is ours: where in the tool's own code."""
 
     type: ClassVar[str] = "tool-output-error"
     tool_call_id: str
@@ -292,6 +302,7 @@ class ToolOutputError(_Chunk, frozen=True):
     provider_metadata: Object | None = None
     tool_metadata: Object | None = None
     dynamic: bool | None = None
+    traceback: str | None = None
 
 
 class ToolOutputDenied(_Chunk, frozen=True):
@@ -302,11 +313,23 @@ class ToolOutputDenied(_Chunk, frozen=True):
 
 
 class ToolRetracted(_Transient, frozen=True):
-    """What began as the call ``tool_call_id`` was none and stays text; or, with ``successor``, has that id."""
+    """What began as the call ``tool_call_id`` was none and stays text; or, with ``successor``, has that id.
+
+    The text follows as deltas; where other parts came since, ``text`` is the one that stands in its place.
+    """
 
     type: ClassVar[str] = "data-tool-retracted"
     tool_call_id: str
     successor: str | None = None
+    text: str | None = None
+
+
+class ToolLog(_Transient, frozen=True):
+    """The running tool printed ``text``, to whichever stream."""
+
+    type: ClassVar[str] = "data-tool-log"
+    tool_call_id: str
+    text: str
 
 
 class ToolInterrupted(_Transient, frozen=True):
@@ -317,6 +340,13 @@ class ToolInterrupted(_Transient, frozen=True):
 
 
 # Other parts ------------------------------------------------------------------------------------------------
+
+
+class Status(_Transient, frozen=True):
+    """What is going on, in words, until the next one or until something happens; empty: nothing special."""
+
+    type: ClassVar[str] = "data-status"
+    text: str
 
 
 class SourceUrl(_Chunk, frozen=True):
@@ -422,6 +452,7 @@ Event: TypeAlias = (
     | ToolOutputDenied
     | ToolRetracted
     | ToolInterrupted
+    | ToolLog
     | SourceUrl
     | SourceDocument
     | File
@@ -429,6 +460,7 @@ Event: TypeAlias = (
     | Custom
     | Data
     | Diagnostic
+    | Status
     | Other
 )
 

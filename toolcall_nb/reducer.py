@@ -9,6 +9,7 @@ diagnostic, not an exception; ``abort`` closes the open calls as interrupted; ``
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 
 from toolcall_nb import events as ev
 from toolcall_nb.events import MISSING, Json, Object
+from toolcall_nb.printed import Printed
 from toolcall_nb.transcript import (
     TRANSITIONS,
     Approval,
@@ -55,7 +57,7 @@ class Touched(NamedTuple):
 class _Slot:
     """One part that may still change. ``key`` names it within its message for as long as it lives."""
 
-    __slots__ = ("block", "call", "chunks", "continues", "frozen", "key", "metadata", "reasoning", "seam")
+    __slots__ = ("block", "call", "chunks", "continues", "frozen", "key", "metadata", "printed", "reasoning", "seam")
 
     def __init__(self, key: int) -> None:
         self.key = key
@@ -65,6 +67,7 @@ class _Slot:
         self.block: str | None = None  # id of the text block
         self.reasoning = False
         self.metadata: Object | None = None
+        self.printed: Printed | None = None  # of a call
         self.seam = ""  # of a call: the blank lines that parted it from the text before
         self.continues = False  # of a text: the next block goes on here
 
@@ -81,7 +84,9 @@ class _Slot:
         text = "".join(self.chunks)
         self.chunks = [text]
         if self.call is not None:
-            return replace(self.call, input_text=well_formed(text)) if self.call.input is MISSING else self.call
+            log = self.call.log if self.printed is None else well_formed(str(self.printed))
+            written = well_formed(text) if self.call.input is MISSING else ""
+            return replace(self.call, input_text=written, log=log)
         return (ReasoningPart if self.reasoning else TextPart)(well_formed(text), self.metadata)
 
 
@@ -130,6 +135,12 @@ class _MessageState:
         self._by_call[call.id] = slot
         slot.call, slot.frozen = call, None
 
+    def drop_call(self, slot: _Slot) -> None:
+        """The slot holds no call any more."""
+        assert slot.call is not None
+        del self._by_call[slot.call.id]
+        slot.call, slot.frozen = None, None
+
     def freeze(self) -> Message:
         parts = tuple(slot.freeze() for slot in self.slots)
         return Message(self.role, parts, self.id, self.metadata, self.finish_reason, self.aborted)
@@ -169,6 +180,7 @@ class TranscriptBuilder:
             ev.ToolInputAvailable: self._tool_begin,
             ev.ToolInputError: self._tool_begin,
             ev.ToolInputDelta: self._tool_delta,
+            ev.ToolLog: self._tool_log,
             ev.ToolApprovalRequest: self._tool_step,
             ev.ToolApprovalResponse: self._approval_response,
             ev.ToolOutputAvailable: self._tool_step,
@@ -354,6 +366,7 @@ class TranscriptBuilder:
         changes: Object = {name: value for name in _ABOUT if (value := getattr(event, name, None)) is not None}
         if not isinstance(event, ev.ToolInputStart):
             changes["input"] = well_formed_json(event.input)
+            changes["original_input"] = _original(slot.call, changes["input"])
         if isinstance(event, ev.ToolInputError):
             changes["error"] = well_formed(event.error_text)
         slot.chunks = []
@@ -369,13 +382,24 @@ class TranscriptBuilder:
         slot.chunks.append(event.input_text_delta)
         return self._set_call(slot, slot.call)
 
+    def _tool_log(self, event: ev.ToolLog) -> Touched | None:
+        slot = self._current.call_slot(_call_id(event.tool_call_id)) if self._current else None
+        if slot is None or slot.call is None:
+            return self._tool_step(event)
+        if self._next_state(slot.call, event) is None:
+            return None
+        slot.printed = slot.printed or Printed(slot.call.log)
+        slot.printed.add(event.text)
+        return self._set_call(slot, slot.call)
+
     def _tool_step(
         self,
         event: ev.ToolApprovalRequest
         | ev.ToolOutputAvailable
         | ev.ToolOutputError
         | ev.ToolOutputDenied
-        | ev.ToolInterrupted,
+        | ev.ToolInterrupted
+        | ev.ToolLog,
     ) -> Touched | None:
         call_id = _call_id(event.tool_call_id)
         slot = self._current.call_slot(call_id) if self._current else None
@@ -435,6 +459,8 @@ class TranscriptBuilder:
             return None
         if event.successor is not None and message.call_slot(_call_id(event.successor)) is None:
             return self._set_call(slot, replace(slot.call, id=_call_id(event.successor)))
+        if event.successor is None and event.text is not None:
+            return self._stand_in(message, slot, event.text)
         place = message.slots.index(slot)
         before = message.slots[place - 1] if place else None
         message.cut(place, place + 1)
@@ -443,10 +469,25 @@ class TranscriptBuilder:
             before.frozen, before.continues = None, True
         return Touched(self._here(), slot.key, removed=True)
 
+    def _stand_in(self, message: _MessageState, slot: _Slot, text: str) -> Touched:
+        """The call was none, and its text stands in its place, whatever came since."""
+        message.drop_call(slot)
+        slot.chunks = [slot.seam, text]
+        slot.seam, slot.printed = "", None
+        return Touched(self._here(), slot.key)
+
 
 def _call_id(given: str) -> str:
     """A blank id names a call too: one that no text form could hold, so it gets a name."""
     return given if given.strip() else "tool-call"
+
+
+def _original(call: ToolCall, given: Json) -> Json:
+    """What the model had asked for, if a person who was asked has made something else of it."""
+    if call.approval is None or call.input is MISSING:
+        return MISSING
+    asked = call.input if call.original_input is MISSING else call.original_input
+    return MISSING if json.dumps(asked) == json.dumps(given) else asked  # for Python, 1 == True == 1.0
 
 
 def _stepped(call: ToolCall, event: Any, state: State) -> ToolCall:
@@ -460,10 +501,19 @@ def _stepped(call: ToolCall, event: Any, state: State) -> ToolCall:
             return replace(
                 call, state=state, approval=replace(call.approval, approved=event.approved, reason=event.reason)
             )
+        case ev.ToolLog():
+            printed = Printed(call.log)
+            printed.add(event.text)
+            return replace(call, log=well_formed(str(printed)))
         case ev.ToolOutputAvailable():
-            changes: Object = {"output": well_formed_json(event.output)}
+            changes: Object = {
+                "output": well_formed_json(event.output),
+                "display": well_formed_json(event.display) or None,
+                "seen": None if event.seen is None else well_formed(event.seen),
+            }
         case ev.ToolOutputError():
-            changes = {"error": well_formed(event.error_text)}
+            trace = None if event.traceback is None else well_formed(event.traceback)
+            changes = {"error": well_formed(event.error_text), "traceback": trace}
         case _:
             changes = {}
     for name in ("provider_executed", "dynamic", "provider_metadata", "tool_metadata"):

@@ -47,6 +47,7 @@ __all__ = [
     "TextPart",
     "ToolCall",
     "Transcript",
+    "approval_events",
     "call_events",
     "message_events",
     "part_events",
@@ -77,6 +78,7 @@ _ENDS: Mapping[str, State] = {
     "tool-input-error": State.OUTPUT_ERROR,
     "data-tool-interrupted": State.INTERRUPTED,
 }
+_LOG = "data-tool-log"
 _ASK: Mapping[str, State] = {"tool-approval-request": State.APPROVAL_REQUESTED}
 
 TRANSITIONS: Mapping[State | None, Mapping[str, State]] = {
@@ -89,22 +91,26 @@ TRANSITIONS: Mapping[State | None, Mapping[str, State]] = {
         "tool-input-start": State.INPUT_STREAMING,  # the same call written anew: its text starts over
         "tool-input-delta": State.INPUT_STREAMING,
         "tool-input-available": State.INPUT_AVAILABLE,
+        _LOG: State.INPUT_STREAMING,
         **_ASK,
         **_ENDS,
     },
     State.INPUT_AVAILABLE: {
         "tool-input-start": State.INPUT_AVAILABLE,  # a second view of the same call: nothing new
         "tool-input-available": State.INPUT_AVAILABLE,
+        _LOG: State.INPUT_AVAILABLE,
         **_ASK,
         **_ENDS,
     },
     State.APPROVAL_REQUESTED: {
         "tool-input-available": State.APPROVAL_REQUESTED,  # edited while it waits
         "tool-approval-response": State.APPROVAL_RESPONDED,
+        _LOG: State.APPROVAL_REQUESTED,
         **_ENDS,
     },
     State.APPROVAL_RESPONDED: {
         "tool-input-available": State.APPROVAL_RESPONDED,  # what was approved, as edited
+        _LOG: State.APPROVAL_RESPONDED,
         **_ENDS,
     },
     State.OUTPUT_AVAILABLE: {},
@@ -134,6 +140,10 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     ``input`` and ``output`` are JSON values, or `MISSING` while there is none. ``input_text`` is the written
     form of an input that is not complete. An ``output`` in any state but `State.OUTPUT_AVAILABLE` is a
     preliminary one. ``extra`` keeps the fields that the vocabulary does not name.
+
+    ``original_input`` is the input as it was when a person was asked, where it is another now: it was edited.
+    ``log`` is what the tool printed, ``display`` the output as a person sees it (a MIME bundle), ``seen`` what the
+    model was told of it where that is not the whole, ``traceback`` where in its own code the tool failed.
     """
 
     id: str
@@ -143,9 +153,14 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     output: Json | Missing = MISSING
     error: str | None = None
     input_text: str = ""
+    original_input: Json | Missing = MISSING
     title: str | None = None
     open: bool | None = None
     approval: Approval | None = None
+    log: str = ""
+    display: Object | None = None
+    seen: str | None = None
+    traceback: str | None = None
     provider_executed: bool | None = None
     dynamic: bool | None = None
     provider_metadata: Object | None = None
@@ -156,6 +171,12 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     def is_final(self) -> bool:
         """Whether nothing more can happen to this call."""
         return self.state in FINAL_STATES
+
+    def to_code(self) -> str:
+        """The call as a Python expression; see `toolcall_nb.code`."""
+        from toolcall_nb.code import call_code
+
+        return call_code(self.name, {} if self.input is MISSING else self.input)
 
 
 class TextPart(Struct, frozen=True):
@@ -382,23 +403,30 @@ def call_events(call: ToolCall) -> Iterator[Event]:
         if call.input_text:
             yield ev.ToolInputDelta(call.id, call.input_text)
     else:
-        yield ev.ToolInputAvailable(call.id, call.name, call.input, **about)
+        asked = call.input if call.original_input is MISSING else call.original_input
+        yield ev.ToolInputAvailable(call.id, call.name, asked, **about)
     if call.approval is not None:
-        yield from _approval_events(call.id, call.approval)
+        yield from approval_events(call, call.approval)
+    if call.log:
+        yield ev.ToolLog(call.id, call.log)
+    shown: Object = {"display": call.display, "seen": call.seen}
     if call.output is not MISSING and call.state is not State.OUTPUT_AVAILABLE:
-        yield ev.ToolOutputAvailable(call.id, call.output, preliminary=True)
+        yield ev.ToolOutputAvailable(call.id, call.output, preliminary=True, **shown)
     match call.state:
         case State.OUTPUT_AVAILABLE:
-            yield ev.ToolOutputAvailable(call.id, None if call.output is MISSING else call.output)
+            yield ev.ToolOutputAvailable(call.id, None if call.output is MISSING else call.output, **shown)
         case State.OUTPUT_ERROR:
-            yield ev.ToolOutputError(call.id, call.error or "")
+            yield ev.ToolOutputError(call.id, call.error or "", traceback=call.traceback)
         case State.OUTPUT_DENIED:
             yield ev.ToolOutputDenied(call.id)
         case State.INTERRUPTED:
             yield ev.ToolInterrupted(call.id)
 
 
-def _approval_events(call_id: str, approval: Approval) -> Iterator[Event]:
-    yield ev.ToolApprovalRequest(approval.id, call_id, approval.is_automatic, approval.signature)
+def approval_events(call: ToolCall, approval: Approval) -> Iterator[Event]:
+    """The question, what a person made of the input, and the answer."""
+    yield ev.ToolApprovalRequest(approval.id, call.id, approval.is_automatic, approval.signature)
+    if call.original_input is not MISSING:
+        yield ev.ToolInputAvailable(call.id, call.name, call.input)
     if approval.approved is not None:
         yield ev.ToolApprovalResponse(approval.id, approval.approved, approval.reason)

@@ -5,8 +5,9 @@ become strings, as they are written. A ``state`` that is none of the known ones 
 Whatever else the body holds is kept in ``extra``.
 
 Beyond the seed, so that a transcript reads back whole: ``title``, ``approval``, ``inputText`` (the written form of an
-input that never became complete), ``preliminaryOutput``, ``providerExecuted``, ``dynamic``, ``providerMetadata``,
-``toolMetadata``; and the states of approval, denial and interruption.
+input that never became complete), ``originalInput`` (before a person edited it), ``log``, ``display``, ``seen``,
+``traceback`` (see `toolcall_nb.transcript.ToolCall`), ``preliminaryOutput``, ``providerExecuted``, ``dynamic``,
+``providerMetadata``, ``toolMetadata``; and the states of approval, denial and interruption.
 """
 
 from __future__ import annotations
@@ -32,12 +33,16 @@ SEED_FIELDS = frozenset((*_BODY_NAMES, *_BODY_IDS, *_BODY_ERRORS, "state", "inpu
 _TYPED: dict[str, tuple[str, type]] = {
     "title": ("title", str),
     "inputText": ("input_text", str),
+    "log": ("log", str),
+    "display": ("display", dict),
+    "seen": ("seen", str),
+    "traceback": ("traceback", str),
     "providerExecuted": ("provider_executed", bool),
     "dynamic": ("dynamic", bool),
     "providerMetadata": ("provider_metadata", dict),
     "toolMetadata": ("tool_metadata", dict),
 }
-FIELDS = SEED_FIELDS.union((*_TYPED, "approval", "preliminaryOutput", "extra"))
+FIELDS = SEED_FIELDS.union((*_TYPED, "approval", "originalInput", "preliminaryOutput", "extra"))
 """Every name that the body of a tool callout gives a meaning to."""
 
 
@@ -77,6 +82,11 @@ class ToolCallout(Struct, frozen=True, kw_only=True):
     title: str | None = None
     open: bool | None = None
     input_text: str | None = None
+    original_input: Json | Missing = MISSING
+    log: str | None = None
+    display: Object | None = None
+    seen: str | None = None
+    traceback: str | None = None
     preliminary_output: Json | Missing = MISSING
     approval: Approval | None = None
     provider_executed: bool | None = None
@@ -122,6 +132,7 @@ def read_tool_callout(header: Header, body: str, ids: CallIds) -> ToolCallout:
         input=read.fields.get("input", MISSING),
         output=read.fields.get("output", MISSING),
         error=_scalar(read, _BODY_ERRORS, problems, blank=state is State.OUTPUT_ERROR),
+        original_input=read.fields.get("originalInput", MISSING),
         preliminary_output=read.fields.get("preliminaryOutput", MISSING),
         approval=_approval(call_id, state, read.fields.get("approval")),
         extra=extra,

@@ -119,6 +119,9 @@ def _callout_events(callout: ToolCallout, updates: bool) -> Iterator[Event]:
     """The events at the end of a callout. ``updates``: its call has begun with an earlier one."""
     if callout.input is not MISSING or (callout.input_text is None and not _is_streaming(callout) and not updates):
         given = {} if callout.input is MISSING else callout.input
+        if callout.approval is not None and callout.original_input is not MISSING:
+            yield ev.ToolInputAvailable(callout.id, callout.name, callout.original_input)
+            yield ev.ToolApprovalRequest(callout.approval.id, callout.id)
         yield ev.ToolInputAvailable(callout.id, callout.name, given, **_about(callout))
     elif callout.input_text is not None:
         yield ev.ToolInputStart(callout.id, callout.name, **_about(callout))  # the text of the body was not the input's
@@ -129,12 +132,16 @@ def _callout_events(callout: ToolCallout, updates: bool) -> Iterator[Event]:
 
 def _outcome_events(callout: ToolCallout) -> Iterator[Event]:
     """How the call ended, if it did: an error beats an output, both beat what the state says."""
+    shown: Object = {"display": callout.display, "seen": callout.seen}
+    if callout.log:
+        yield ev.ToolLog(callout.id, callout.log)
     if callout.preliminary_output is not MISSING:
-        yield ev.ToolOutputAvailable(callout.id, callout.preliminary_output, preliminary=True)
+        yield ev.ToolOutputAvailable(callout.id, callout.preliminary_output, preliminary=True, **shown)
     if callout.error is not None or callout.state is State.OUTPUT_ERROR:
-        yield ev.ToolOutputError(callout.id, UNKNOWN_ERROR if callout.error is None else callout.error)
+        text = UNKNOWN_ERROR if callout.error is None else callout.error
+        yield ev.ToolOutputError(callout.id, text, traceback=callout.traceback)
     elif callout.output is not MISSING or callout.state is State.OUTPUT_AVAILABLE:
-        yield ev.ToolOutputAvailable(callout.id, None if callout.output is MISSING else callout.output)
+        yield ev.ToolOutputAvailable(callout.id, None if callout.output is MISSING else callout.output, **shown)
     elif callout.state is State.OUTPUT_DENIED:
         yield ev.ToolOutputDenied(callout.id)
     elif callout.state is State.INTERRUPTED:

@@ -172,15 +172,22 @@ def _tool_fields(call: ToolCall, with_title: bool) -> Iterator[tuple[str, object
         yield "inputText", call.input_text
     else:
         yield "input", call.input
+    if call.original_input is not MISSING:
+        yield "originalInput", call.original_input
     if call.approval is not None:
         yield "approval", _approval_fields(call.approval)
+    if call.log:
+        yield "log", call.log
     if call.output is not MISSING:
         yield ("output" if call.state is State.OUTPUT_AVAILABLE else "preliminaryOutput"), call.output
-    if call.error is not None:
-        yield "errorText", call.error
+    for key, value in (("seen", call.seen), ("errorText", call.error), ("traceback", call.traceback)):
+        if value is not None:
+            yield key, value
     about = (call.provider_executed, call.dynamic, call.provider_metadata, call.tool_metadata)
     yield from ((key, value) for key, value in zip(_ABOUT, about, strict=True) if value is not None)
     yield from _extra_fields(call.extra)
+    if call.display is not None:
+        yield "display", call.display  # last: a picture is long, and nobody reads it
 
 
 def _extra_fields(extra: Object) -> Iterator[tuple[str, object]]:

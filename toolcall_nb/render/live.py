@@ -145,8 +145,11 @@ class LiveHtml:
 
     def _take(self, turn: _Turn, key: int) -> Iterator[Patch]:
         part = self._builder.part(Touched(turn.number, key))
-        if part is not None:
-            yield from turn.views[key].take(turn, part)
+        if part is None:
+            return
+        if isinstance(turn.views[key].part, ToolCall) != isinstance(part, ToolCall):
+            yield from turn.replace(key, part, self._look)
+        yield from turn.views[key].take(turn, part)
 
 
 def _is_whole(delta: str) -> bool:
@@ -165,10 +168,19 @@ class _Turn:
 
     def add(self, key: int, part: Part, look: Look) -> None:
         """Make room for a part at the end; nothing is shown of it yet."""
+        self.views[key] = self._view(key, part, look, fold_key(self.number, len(self.views)))
+
+    def replace(self, key: int, part: Part, look: Look) -> Iterator[Patch]:
+        """The part has become one of another kind: what was shown of it goes."""
+        old = self.views[key]
+        yield from self.place(old, None)
+        self.views[key] = self._view(key, part, look, old.fold)
+
+    def _view(self, key: int, part: Part, look: Look, fold: str) -> _View:
         kinds: dict[type, type[_View]] = {TextPart: _TextView, ReasoningPart: _TextView, ToolCall: _CallView}
         view = kinds.get(type(part), _View)(f"{self.node.id}.p{key}", part, look)
-        view.fold = fold_key(self.number, len(self.views))
-        self.views[key] = view
+        view.fold = fold
+        return view
 
     def before(self, key: int) -> int | None:
         return next((other for other in reversed(self.views) if other < key), None)
