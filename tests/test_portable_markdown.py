@@ -211,3 +211,10 @@ def test_model_text_reads_back() -> None:
             call = ToolCall(id="c", name="t", state=State.INPUT_AVAILABLE, input={})
             transcript = Transcript((Message("assistant", (TextPart(text), call, TextPart(text))),))
             assert Transcript.from_markdown(transcript.to_markdown()) == transcript
+
+
+def test_two_texts_side_by_side_stay_plain_and_two() -> None:
+    parts = (TextPart("one"), TextPart("two\n\nthree"))
+    transcript = Transcript((Message("assistant", parts),))
+    assert transcript.to_markdown() == "one\n\n> [!text]\n\ntwo\n\nthree\n"
+    assert Transcript.from_markdown(transcript.to_markdown()) == transcript

@@ -16,7 +16,8 @@
 Kinds beside ``tool``: ``user``, ``system``, ``assistant`` begin a message (without a body: the parts that follow are
 its parts); ``text``, ``reasoning``, ``stream-error`` quote text; ``source-url``, ``source-document``, ``file``,
 ``reasoning-file``, ``data``, ``custom`` hold the fields of the chunk of that name as YAML. With ``as=yaml`` in its
-header, a message or a text has a YAML body of fields instead of quoted text.
+header, a message or a text has a YAML body of fields instead of quoted text. A ``text`` without a body parts two
+texts that stand side by side.
 
 A live stream reads ``tool`` only. A document without any of this is one message of the assistant.
 """
@@ -135,7 +136,8 @@ class _Reader:
                 yield from self._message(kind, *_text_and_fields(closed))
             elif kind in TEXT_KINDS:
                 text, fields = _text_and_fields(closed)
-                yield from self._part(_text_part(kind, text or "", fields))
+                parts = kind == "text" and text is None and not fields
+                yield from self._part([] if parts else _text_part(kind, text or "", fields))
             else:
                 yield from self._part([_chunk(kind, load_body(closed.body).fields)])
         except (BodyError, WireError) as error:

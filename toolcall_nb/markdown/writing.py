@@ -90,7 +90,9 @@ def _parts(parts: tuple[Part, ...], last: bool) -> list[str]:
     after_text = False  # two texts side by side would read as one
     for number, part in enumerate(parts):
         is_final = last and number == len(parts) - 1
-        plain = isinstance(part, TextPart) and not after_text and _stands_plain(part, first=not written, last=is_final)
+        plain = isinstance(part, TextPart) and _stands_plain(part, first=not written, last=is_final)
+        if plain and after_text:
+            written.append(_callout("text", "", ()))
         written.append(part.text if plain and isinstance(part, TextPart) else _part(part))
         after_text = plain
     return written
