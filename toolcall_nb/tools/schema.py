@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Json, Object
+from toolcall_nb.tools.workspace import WorkspacePath, workspace
 
 __all__ = ["Parameter", "Signature", "WrongArguments", "describe"]
 
@@ -204,6 +205,8 @@ def _has_schema(annotation: Any) -> bool:
 
 
 def _schema_hook(annotation: Any) -> Object:
+    if isinstance(annotation, type) and issubclass(annotation, WorkspacePath):
+        return {"type": "string", "format": "path", "description": "A path relative to the workspace root."}
     if isinstance(annotation, type) and issubclass(annotation, PurePath):
         return {"type": "string", "format": "path"}
     if annotation is object:
@@ -244,6 +247,8 @@ def _converted(value: Json, annotation: Any) -> Any:
 def _decode(annotation: Any, value: Any) -> Any:
     if annotation is object:
         return value
+    if isinstance(value, str) and issubclass(annotation, WorkspacePath):
+        return workspace.resolve(value)
     if isinstance(value, str) and issubclass(annotation, PurePath):
         return annotation(value) if annotation is not PurePath else Path(value)
     raise TypeError(f"Expected a path as text, got {_json_type(value)}")

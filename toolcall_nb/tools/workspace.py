@@ -1,0 +1,144 @@
+"""The workspace: the folder that tools work in, and the paths that lie in it.
+
+    def summary(file_path: WorkspacePath) -> str: ...
+
+Whatever a model writes for such a parameter is resolved before the call, relative to the workspace's root,
+with every ``..`` and symbolic link followed; what then lies outside is refused (seed 004).
+
+    workspace.root = "~/thesis"         # instead of the current directory
+    workspace.allow("/data/measured")   # paths in here are taken too
+
+This keeps a model's paths in place, nothing more. A hard link is the file itself, wherever else it has a name.
+A path is checked when it is resolved and again when a file is opened, but a process that exchanges folders for
+links in the very moment between the second check and the opening is not shut out; a shell command goes where
+it likes.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING, BinaryIO
+
+from toolcall_nb.errors import UsageError
+from toolcall_nb.tools.failures import InputOutputFailed, InvalidInput, ToolFailed
+
+__all__ = ["OutsideWorkspace", "Workspace", "WorkspacePath", "workspace"]
+
+if TYPE_CHECKING:
+    WorkspacePath = Path
+else:
+
+    class WorkspacePath(type(Path())):
+        """A path that a model gives: relative to the workspace's root, and absolute when the tool gets it."""
+
+
+class OutsideWorkspace(ToolFailed, ValueError):
+    """A path that leaves the workspace, or that is none."""
+
+
+class Workspace:
+    """A root folder and what is allowed besides.
+
+    Paths that it gives are absolute and free of links. ``root`` is the current directory, whatever that is at
+    the time, unless it is set.
+    """
+
+    def __init__(self, root: str | PathLike[str] | None = None, also: Iterable[str | PathLike[str]] = ()) -> None:
+        self._root = None if root is None else _folder(root)
+        self._also = [_folder(path) for path in also]
+
+    def __repr__(self) -> str:
+        return f"<Workspace {self.root}{''.join(f', {path}' for path in self._also)}>"
+
+    @property
+    def root(self) -> Path:
+        """The folder that relative paths start from. Setting it raises `UsageError` where there is no folder."""
+        return self._root or Path(os.path.realpath(os.curdir))
+
+    @root.setter
+    def root(self, path: str | PathLike[str] | None) -> None:
+        self._root = None if path is None else _folder(path)
+
+    def allow(self, path: str | PathLike[str]) -> None:
+        """Take paths in this folder too. Raises `UsageError` where there is no folder."""
+        self._also.append(_folder(path))
+
+    def resolve(self, path: str | PathLike[str]) -> WorkspacePath:
+        r"""The place that a path means; nothing needs to be there. An empty path is the root.
+
+        In text, ``~`` is the home folder, and ``\`` separates like ``/``, as models write for Windows: a name that
+        holds a backslash can only be given as a ``Path``. Raises `OutsideWorkspace`.
+        """
+        text = os.fspath(path)
+        start = os.path.expanduser(_plain(text)) if isinstance(path, str) else text
+        found = _resolved(os.path.join(self.root, start), text)
+        if not self._holds(found):
+            raise OutsideWorkspace(
+                f"the path {_shown(text)} leaves the workspace {self.root}. To allow it on purpose: "
+                f"from toolcall_nb.tools.workspace import workspace; workspace.allow({str(found.parent)!r})"
+            )
+        return WorkspacePath(found)
+
+    def open(self, path: Path) -> BinaryIO:
+        """A regular file of the workspace, opened to be read as bytes.
+
+        The path is resolved once more: a link that has come in between is refused, and so is a folder, a pipe or
+        a device. Raises `InvalidInput` or `InputOutputFailed`.
+        """
+        path = self.resolve(path)
+        flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        try:
+            descriptor = os.open(path, flags)
+        except (FileNotFoundError, NotADirectoryError):
+            raise InvalidInput(f"File does not exist: {path}") from None
+        except OSError as error:
+            raise InputOutputFailed(f"{error.strerror}: {path}") from error
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise InvalidInput(f"Not a file: {path}")
+        return os.fdopen(descriptor, "rb")
+
+    def _holds(self, path: Path) -> bool:
+        return any(path.is_relative_to(folder) for folder in (self.root, *self._also))
+
+
+workspace = Workspace()
+"""The workspace of this session."""
+
+
+def _folder(path: str | PathLike[str]) -> Path:
+    folder = Path(os.path.realpath(os.path.expanduser(path)))
+    if not folder.is_dir():
+        raise UsageError(f"The workspace needs a folder, but {os.fspath(path)!r} is none. Make it first.")
+    return folder
+
+
+def _plain(text: str) -> str:
+    """The path with this system's separators; raises where it cannot be one here."""
+    if "\0" in text:
+        raise OutsideWorkspace(f"the path {_shown(text)} holds a NUL character")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        raise OutsideWorkspace(f"the path {_shown(text)} holds half a character (a lone surrogate)") from None
+    if os.sep == "/" and PureWindowsPath(text).is_absolute() and not PurePosixPath(text).is_absolute():
+        raise OutsideWorkspace(f"the path {_shown(text)} is one of another system; give it relative to the workspace")
+    return text.replace("\\", os.sep)
+
+
+def _resolved(joined: str, text: str) -> Path:
+    try:
+        return Path(os.path.realpath(joined, strict=True))
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OutsideWorkspace(f"the path {_shown(text)} goes round in a circle of symbolic links") from None
+        return Path(os.path.realpath(joined))  # what is not there yet may be asked for all the same
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 200 else f"{text[:200]}…")
