@@ -21,13 +21,13 @@ import pytest
 PACKAGE = "toolcall_nb"
 FOLDER = Path(__file__).resolve().parents[1] / PACKAGE
 
-GROUND = {"code", "errors", "events", "printed", "reducer", "transcript", "unicode"}
+GROUND = {"code", "errors", "events", "printed", "reducer", "told", "transcript", "unicode"}
 CORE = GROUND | {"dialects", "markdown", "render", "stages", "wire"}
 LOOP = CORE | {"chat", "models", "tools"}
 
 MAY_SEE: dict[str, set[str]] = {
     "errors": set(),
-    **dict.fromkeys(("code", "events", "printed", "reducer", "transcript", "unicode"), GROUND),
+    **dict.fromkeys(("code", "events", "printed", "reducer", "told", "transcript", "unicode"), GROUND),
     "markdown": GROUND,
     "stages": GROUND,
     "wire": GROUND,
@@ -36,8 +36,9 @@ MAY_SEE: dict[str, set[str]] = {
     "tools": CORE,
     "models": CORE | {"tools"},
     "chat": LOOP,
-    "cli": LOOP,
-    "notebook": LOOP,
+    "approval": LOOP,
+    "cli": LOOP | {"approval"},
+    "notebook": LOOP | {"approval"},
     "server": LOOP,
     "__init__": LOOP | {"notebook"},
     "__main__": {"cli"},
@@ -78,6 +79,7 @@ STABLE = {
     "toolcall_nb.markdown": ("IncrementalMarkdown", "tool_callout_plugin"),
     "toolcall_nb.models": ("model",),
     "toolcall_nb.render": ("LiveHtml", "to_html", "to_text"),
+    "toolcall_nb.stages": ("from_stages", "to_stages", "upgrade", "validate"),
 }
 """The names that others build on, of the rooms that are there."""
 

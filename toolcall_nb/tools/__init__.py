@@ -14,6 +14,31 @@ from __future__ import annotations
 from toolcall_nb.tools.calling import Decision, answer_call
 from toolcall_nb.tools.collection import Registry, registry, tool
 from toolcall_nb.tools.definition import Tool, as_tool
+from toolcall_nb.tools.failures import ToolFailed
+from toolcall_nb.tools.interrupting import stop_thread
+from toolcall_nb.tools.parallel import Job, run_together
+from toolcall_nb.tools.progress import Log, Preliminary, Progress, Tell
+from toolcall_nb.tools.results import Result
 from toolcall_nb.tools.running import Outcome
+from toolcall_nb.tools.tracebacks import remember
 
-__all__ = ["Decision", "Outcome", "Registry", "Tool", "answer_call", "as_tool", "registry", "tool"]
+__all__ = [
+    "Decision",
+    "Job",
+    "Log",
+    "Outcome",
+    "Preliminary",
+    "Progress",
+    "Registry",
+    "Result",
+    "Tell",
+    "Tool",
+    "ToolFailed",
+    "answer_call",
+    "as_tool",
+    "registry",
+    "remember",
+    "run_together",
+    "stop_thread",
+    "tool",
+]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from typing import Literal
 
 from msgspec import Struct
 
 from toolcall_nb import events as ev
-from toolcall_nb.events import Event
+from toolcall_nb.events import MISSING, Event, Json, Missing
 from toolcall_nb.tools.collection import Registry
 from toolcall_nb.tools.definition import Tool
 from toolcall_nb.tools.running import Outcome
@@ -17,10 +18,16 @@ __all__ = ["Ask", "Decision", "answer_call"]
 
 
 class Decision(Struct, frozen=True):
-    """The answer to the question whether a call may run."""
+    """The answer to the question whether a call may run.
+
+    ``input`` is what it may run with, where that is not what the model asked for. ``scope`` says how far the
+    permission goes: this call, this chat, or every chat of the session.
+    """
 
     approved: bool
     reason: str | None = None
+    input: Json | Missing = MISSING
+    scope: Literal["once", "chat", "always"] = "once"
 
 
 Ask = Callable[[ToolCall], Decision]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar, overload
 
 from toolcall_nb.errors import UsageError
+from toolcall_nb.told import LIMIT
 from toolcall_nb.tools.definition import Tool, as_tool, mark
 
 __all__ = ["Registry", "registry", "tool"]
@@ -80,7 +81,15 @@ def tool(function: F, /) -> F: ...
 
 
 @overload
-def tool(*, name: str | None = None, description: str | None = None, into: Registry = registry) -> Callable[[F], F]: ...
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    into: Registry = registry,
+    timeout: float | None = None,
+    parallel: bool = False,
+    limit: int = LIMIT,
+) -> Callable[[F], F]: ...
 
 
 def tool(
@@ -90,15 +99,20 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     into: Registry = registry,
+    timeout: float | None = None,
+    parallel: bool = False,
+    limit: int = LIMIT,
 ) -> F | Callable[[F], F]:
     """Let models call a function: ``@tool``, or ``@tool(name=…, description=…)``.
 
     The schema comes from the signature, the descriptions from the docstring. The function itself is returned
-    unchanged; its tool is in the registry ``into``.
+    unchanged; its tool is in the registry ``into``. See `Tool` for ``timeout``, ``parallel`` and ``limit``.
     """
 
     def decorate(function: F) -> F:
-        made = Tool.from_function(function, name=name, description=description)
+        made = Tool.from_function(
+            function, name=name, description=description, timeout=timeout, parallel=parallel, limit=limit
+        )
         into.add(made)
         mark(function, made)
         return function

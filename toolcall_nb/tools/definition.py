@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -10,9 +11,11 @@ from msgspec import Struct
 
 from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Json, Object
+from toolcall_nb.told import LIMIT
 from toolcall_nb.tools.docstrings import read_docstring
-from toolcall_nb.tools.running import Outcome, run
-from toolcall_nb.tools.schema import Signature, describe
+from toolcall_nb.tools.progress import Tell
+from toolcall_nb.tools.running import Binding, Outcome, run
+from toolcall_nb.tools.schema import describe
 
 __all__ = ["Tool", "as_tool", "mark"]
 
@@ -25,27 +28,46 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
 
     ``parameters`` is a JSON Schema (draft 2020-12) of type object. ``origin`` is ``module:qualname`` of the
     function: by it a cell that is run again replaces its own tool.
+
+    ``timeout`` is the number of seconds that a call may take, None for any. ``parallel`` says that calls may run
+    beside others, in threads of their own. ``limit`` is how many characters of a result the model is told.
     """
 
     name: str
     description: str
     parameters: Object
     function: Callable[..., Any]
-    signature: Signature
+    signature: Binding
     origin: str
+    timeout: float | None = None
+    parallel: bool = False
+    limit: int = LIMIT
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        if self.timeout is not None and not (_is_number(self.timeout) and self.timeout > 0):
+            raise UsageError(f"A timeout is a number of seconds above 0, or None, but is {self.timeout!r:.100}.")
+        if not (isinstance(self.limit, int) and _is_number(self.limit) and self.limit >= 0):
+            raise UsageError(f"A limit is a number of characters, at least 0, but is {self.limit!r:.100}.")
 
     def __repr__(self) -> str:
         return f"<Tool {self.name}({', '.join(self.parameters['properties'])})>"
 
     @classmethod
     def from_function(
-        cls, function: Callable[..., Any], *, name: str | None = None, description: str | None = None
+        cls,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        timeout: float | None = None,
+        parallel: bool = False,
+        limit: int = LIMIT,
     ) -> Tool:
         """The tool that a function is; raises `UsageError` where a model could not call it."""
         if not callable(function):
             raise UsageError(f"A tool is a function, but got {function!r:.100}.")
         name = name if name is not None else getattr(function, "__name__", type(function).__name__)
-        _check_name(name)
         documentation = read_docstring(function)
         signature = describe(function, name, documentation.parameters)
         return cls(
@@ -55,11 +77,18 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
             function=function,
             signature=signature,
             origin=f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function))}",
+            timeout=timeout,
+            parallel=parallel,
+            limit=limit,
         )
 
-    def run(self, arguments: Json) -> Outcome:
-        """Call the function with a JSON object of arguments. Only `KeyboardInterrupt` gets out."""
-        return run(self.function, self.signature, arguments)
+    def run(self, arguments: Json, tell: Tell | None = None) -> Outcome:
+        """Call the function with a JSON object of arguments. Only `KeyboardInterrupt` gets out.
+
+        ``tell`` gets what the tool prints and what it has so far, while it runs; without it the tool prints where
+        everybody does.
+        """
+        return run(self.function, self.signature, arguments, tell, timeout=self.timeout, limit=self.limit)
 
 
 def as_tool(thing: Tool | Callable[..., Any]) -> Tool:
@@ -76,6 +105,10 @@ def mark(function: Callable[..., Any], made: Tool) -> None:
         setattr(function, _TOOL_ATTRIBUTE, made)
     except AttributeError:
         return
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _check_name(name: str) -> None:

@@ -1,106 +1,133 @@
-"""Running a tool once: every end of it is an `Outcome`, but the user's own interrupt.
-
-An async tool runs on a loop of its own in a worker thread, since a notebook's kernel has a running loop in the
-main thread; the main thread waits where an interrupt can reach it.
-"""
+"""Running a tool once: every end of it is an `Outcome`, but the user's own interrupt."""
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import inspect
-from collections.abc import Awaitable, Callable
-from concurrent.futures import Future, wait
-from threading import Thread
-from typing import Any
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from msgspec import Struct
 
-from toolcall_nb.events import Json
-from toolcall_nb.tools.schema import Signature, WrongArguments
+from toolcall_nb.events import Json, Object
+from toolcall_nb.told import LIMIT, told
+from toolcall_nb.tools.deadlines import Alarm, Deadline
+from toolcall_nb.tools.failures import ToolFailed
+from toolcall_nb.tools.printing import Printout, listening
+from toolcall_nb.tools.progress import Preliminary, Tell
+from toolcall_nb.tools.results import forms
+from toolcall_nb.tools.schema import WrongArguments
+from toolcall_nb.tools.tracebacks import own_frames, traceback_text
 from toolcall_nb.tools.values import json_value
+from toolcall_nb.tools.workers import in_worker, is_async
+from toolcall_nb.tools.yields import Step, drain
 
-__all__ = ["Outcome", "error_text", "run"]
+__all__ = ["Binding", "Outcome", "error_text", "run"]
 
 
-POLL = 0.2
-"""Seconds between looks for an interrupt: one that another thread caught does not wake a lock."""
+class Binding(Protocol):
+    """What knows the parameters of a tool, as `toolcall_nb.tools.schema.Signature` does."""
+
+    def bind(self, arguments: Json) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and keyword arguments to call with. Raises `WrongArguments`, which names each wrong one."""
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
     """How one run of a tool ended.
 
-    ``output`` is the JSON form of ``value``, what the function returned. After a failure ``error`` is its text
-    and ``exception`` what was raised, with its traceback; ``wrong_input`` says that the function was not called.
+    ``output`` is the JSON form of ``value``, what the function returned; ``display`` is what a person sees of it, a
+    MIME bundle, and ``seen`` what the model is told, each None where the output says it all. ``arguments`` is what
+    the function was called with, as JSON: paths are absolute, for one.
+
+    After a failure ``error`` is its text, ``exception`` what was raised, with the tool's own frames, and
+    ``traceback`` their text; ``timed_out`` says that the time was over, ``wrong_input`` that the function was not
+    called.
     """
 
     value: Any = None
     output: Json = None
+    display: Object | None = None
+    seen: str | None = None
     error: str | None = None
     exception: BaseException | None = None
+    traceback: str | None = None
     wrong_input: bool = False
+    arguments: Json = None
+    timed_out: bool = False
 
 
-def run(function: Callable[..., Any], signature: Signature, arguments: Json) -> Outcome:
-    """Check the arguments, call the function, wait for it. Only `KeyboardInterrupt` gets out."""
+def run(
+    function: Callable[..., Any],
+    signature: Binding,
+    arguments: Json,
+    tell: Tell | None = None,
+    *,
+    timeout: float | None = None,
+    limit: int = LIMIT,
+) -> Outcome:
+    """Check the arguments, call the function, wait for it. Only `KeyboardInterrupt` gets out.
+
+    ``tell`` gets what it prints and yields. ``timeout`` is in seconds; ``limit`` is how many characters of the
+    output the model is told. A positional-only argument is told as it was given.
+    """
     try:
         positional, named = signature.bind(arguments)
     except WrongArguments as error:
         return Outcome(error=str(error), exception=error, wrong_input=True)
-    try:
-        value = function(*positional, **named)
-        if inspect.isawaitable(value):
-            value = _wait_for(value)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # SystemExit too: a tool must not end the kernel
-        return Outcome(error=error_text(error), exception=error)
-    return Outcome(value=value, output=json_value(value))
+    called_with = {key: json_value(named.get(key, value)) for key, value in arguments.items()}
+    deadline = Deadline(timeout)
+    with listening(tell) as printout:
+        try:
+            value = _call(lambda: function(*positional, **named), _stepper(printout), deadline)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit too: a tool must not end the kernel
+            return _failure(error, called_with, timed_out=error is deadline.missed)
+        return _success(value, called_with, limit, printout)
 
 
 def error_text(error: BaseException) -> str:
-    """``ValueError: message``, or the name alone where there is no message."""
+    """``ValueError: message``, or the name alone where there is no message; a `ToolFailed` says its own text."""
     name = type(error).__name__
     try:
         message = str(error).strip()
     except Exception:  # an exception's own __str__ may raise
         message = ""
+    if isinstance(error, ToolFailed):
+        return message or name
     return f"{name}: {message}" if message else name
 
 
-def _wait_for(awaitable: Awaitable[Any]) -> Any:
-    """The result of an awaitable, run on a loop in a worker thread that lives as long as the call."""
-    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[None]]] = Future()
-    done: Future[Any] = Future()
+def _call(body: Callable[[], Any], step: Step, deadline: Deadline) -> Any:
+    """The value of a call: in the main thread where this is it, else in one that can be left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        return in_worker(body, step, deadline)
+    with Alarm(deadline) as alarm:
+        value = body()
+        if inspect.isgenerator(value) and not is_async(value):
+            return drain(value, step, lambda: alarm.fired)
+    return in_worker(lambda: value, step, deadline) if is_async(value) else value
 
-    async def work() -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        started.set_result((asyncio.get_running_loop(), task))
-        try:
-            done.set_result(await awaitable)
-        except BaseException as error:  # handed over whole: SystemExit would end the loop, and nobody would answer
-            done.set_exception(error)
 
-    def body() -> None:
-        try:
-            asyncio.run(work())
-        except BaseException as error:  # no loop could be made; the caller waits for one answer or the other
-            if not done.done():
-                done.set_exception(error)
+def _stepper(printout: Printout | None) -> Step:
+    if printout is None:
+        return lambda value: None
+    return lambda value: printout.tell(Preliminary(json_value(value)))
 
-    context = contextvars.copy_context()
-    thread = Thread(target=context.run, args=(body,), name="toolcall-nb async tool", daemon=True)
-    thread.start()
-    try:
-        while not wait((done,), POLL).done:
-            pass
-        return done.result()
-    except KeyboardInterrupt:
-        if started.done() and not done.done():
-            loop, task = started.result()
-            loop.call_soon_threadsafe(task.cancel)
-        raise
-    finally:
-        if done.done():
-            thread.join(timeout=1.0)
+
+def _success(value: Any, called_with: Json, limit: int, printout: Printout | None) -> Outcome:
+    output, display = forms(value)
+    if value is None and printout is not None:
+        display = printout.shown
+    return Outcome(value=value, output=output, display=display, seen=told(output, limit), arguments=called_with)
+
+
+def _failure(error: BaseException, called_with: Json, *, timed_out: bool) -> Outcome:
+    error.__traceback__ = own_frames(error.__traceback__)
+    return Outcome(
+        error=error_text(error),
+        exception=error,
+        traceback=None if isinstance(error, ToolFailed) else traceback_text(error),
+        arguments=called_with,
+        timed_out=timed_out,
+    )

@@ -17,7 +17,7 @@ import msgspec
 
 from toolcall_nb.events import Json, Object
 
-__all__ = ["json_value", "safe_repr"]
+__all__ = ["json_value", "safe_repr", "without_addresses"]
 
 MAX_DEPTH = 100
 """Containers deeper than this become a text; recursive readers downstream stay far from their own limit."""
@@ -43,9 +43,14 @@ def json_value(value: Any) -> Json:
 def safe_repr(value: Any) -> str:
     """The repr without memory addresses; of an object whose repr raises, its type's name."""
     try:
-        return _ADDRESS.sub("", repr(value))
+        return without_addresses(repr(value))
     except Exception:
         return f"<{type(value).__name__}>"
+
+
+def without_addresses(text: str) -> str:
+    """The text without the memory addresses that Python puts into the names of objects."""
+    return _ADDRESS.sub("", text)
 
 
 class _Walk:

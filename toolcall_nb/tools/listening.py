@@ -1,0 +1,188 @@
+"""Where output passes on its way, bent while somebody listens: streams, displays, and the start of threads.
+
+The objects themselves are bent, not the names ``sys.stdout`` and ``sys.stderr``: so whoever holds a stream from
+before, a logging handler for one, is heard as well. Who listens is a matter of the context (`LISTENER`), so what
+others print at the same time goes its usual way; threads begin with the listener of the thread that starts them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any, Protocol, TypeAlias
+
+from toolcall_nb.events import Object
+
+__all__ = ["LISTENER", "Bent", "Listener", "bent", "listener", "routed"]
+
+
+class Listener(Protocol):
+    """Takes what is printed in a context, until it is ``closed``; then the one ``around`` it does."""
+
+    around: Listener | None
+    closed: bool
+    process: int
+
+    def write(self, text: str) -> None:
+        """Something was printed."""
+
+    def show(self, data: Object) -> None:
+        """Something was displayed: a MIME bundle."""
+
+    def hold(self, method: Bent) -> None:
+        """Keep this method bent as well, until the end."""
+
+
+LISTENER: ContextVar[Listener | None] = ContextVar("toolcall_nb_listener", default=None)
+"""Who was set to listen in this context."""
+
+Bend: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""From a method as it was to the one that stands in its place."""
+
+
+def listener() -> Listener | None:
+    """Who listens here: whoever was set, or was around it, and is not done. In a forked process nobody does."""
+    found = LISTENER.get()
+    while found is not None and found.closed:
+        found = found.around
+    return found if found is not None and found.process == os.getpid() else None
+
+
+@contextmanager
+def routed() -> Iterator[None]:
+    """Within this, output goes to the `listener` of its context, where there is one."""
+    methods: list[Bent] = []
+    try:
+        for owner, name, bend in _places():
+            with suppress(AttributeError, TypeError):  # an object that takes no attributes is left alone
+                methods.append(bent(owner, name, bend))
+        yield
+    finally:
+        for method in methods:
+            method.release()
+
+
+def _places() -> Iterator[tuple[Any, str, Bend]]:
+    yield threading.Thread, "start", _starting
+    for stream in (sys.stdout, sys.stderr):
+        yield stream, "write", _writing
+    interactive = sys.modules.get("IPython.core.getipython")
+    publisher = getattr(interactive and interactive.get_ipython(), "display_pub", None)
+    if publisher is not None:
+        yield publisher, "publish", _publishing
+        yield publisher, "clear_output", _clearing
+
+
+# What stands in the place of each method ----------------------------------------------------------------------
+
+
+def _writing(write: Callable[..., Any]) -> Callable[..., Any]:
+    def routed_write(text: Any) -> Any:
+        here = listener()
+        if here is None or not isinstance(text, str):
+            return write(text)
+        here.write(text)
+        return len(text)
+
+    return routed_write
+
+
+def _publishing(publish: Callable[..., Any]) -> Callable[..., Any]:
+    def routed_publish(data: Any, *arguments: Any, **options: Any) -> Any:
+        here = listener()
+        if here is None or not isinstance(data, dict):
+            return publish(data, *arguments, **options)
+        bars = sys.modules.get("tqdm.notebook")
+        if bars is not None:
+            here.hold(bent(bars.tqdm_notebook, "display", _drawing))
+        return here.show(data)
+
+    return routed_publish
+
+
+def _clearing(clear: Callable[..., Any]) -> Callable[..., Any]:
+    def routed_clear(*arguments: Any, **options: Any) -> Any:
+        return clear(*arguments, **options) if listener() is None else None
+
+    return routed_clear
+
+
+def _starting(start: Callable[..., Any]) -> Callable[..., Any]:
+    def routed_start(thread: threading.Thread) -> Any:
+        here = listener()
+        if here is not None:
+            with suppress(AttributeError):  # as above
+                _give(thread, here)
+        return start(thread)
+
+    return routed_start
+
+
+def _give(thread: threading.Thread, here: Listener) -> None:
+    run = thread.run
+
+    def run_listened() -> None:
+        vars(thread).pop("run", None)
+        LISTENER.set(here)
+        run()
+
+    setattr(thread, "run", run_listened)  # noqa: B010 - a method is assigned to, which type checkers refuse
+
+
+def _drawing(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """A progress bar of ``tqdm.notebook`` draws itself into a widget, and so into no log."""
+
+    def routed_draw(bar: Any, *arguments: Any, **options: Any) -> Any:
+        draw(bar, *arguments, **options)
+        here = listener()
+        if here is not None:
+            is_last = options.get("close") or options.get("bar_style")
+            here.write(f"\r{bar.format_meter(**bar.format_dict)}" + ("\n" if is_last else ""))
+
+    return routed_draw
+
+
+# Bending and letting go ---------------------------------------------------------------------------------------
+
+
+class Bent:
+    """One method of one object or class, while it is bent; ``users`` count who wants it so."""
+
+    def __init__(self, owner: Any, name: str, bend: Bend) -> None:
+        self._owner, self._name = owner, name
+        self._own = vars(owner).get(name)
+        self._replacement = bend(getattr(owner, name))
+        self.users = 0
+        setattr(owner, name, self._replacement)
+
+    def release(self) -> None:
+        """One user less. With the last it is as it was, unless somebody else has bent it further meanwhile."""
+        with _LOCK:
+            self.users -= 1
+            if self.users:
+                return
+            del _BENT[id(self._owner), self._name]
+            if vars(self._owner).get(self._name) is not self._replacement:
+                return
+            if self._own is None:
+                delattr(self._owner, self._name)
+            else:
+                setattr(self._owner, self._name, self._own)
+
+
+_LOCK = threading.RLock()
+_BENT: dict[tuple[int, str], Bent] = {}
+
+
+def bent(owner: Any, name: str, bend: Bend) -> Bent:
+    """The method, bent for one user more."""
+    with _LOCK:
+        found = _BENT.get((id(owner), name))
+        if found is None:
+            found = _BENT[id(owner), name] = Bent(owner, name, bend)
+        found.users += 1
+        return found

@@ -1,0 +1,78 @@
+"""Several calls beside each other, each in a thread of its own."""
+
+from __future__ import annotations
+
+import contextvars
+import queue
+import threading
+from collections import deque
+from collections.abc import Generator, Sequence
+from contextlib import suppress
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from toolcall_nb.events import Json
+from toolcall_nb.tools.definition import Tool
+from toolcall_nb.tools.interrupting import stop_thread
+from toolcall_nb.tools.progress import Progress, Tell
+from toolcall_nb.tools.running import Outcome, error_text
+from toolcall_nb.tools.workers import POLL
+
+__all__ = ["AT_ONCE", "Job", "News", "run_together"]
+
+AT_ONCE = 16
+"""Threads that run at the same time; further jobs wait for their turn."""
+
+
+class Job(Struct, frozen=True, eq=False):
+    """One call of a tool; it is itself and equal to no other."""
+
+    tool: Tool
+    arguments: Json
+
+
+News: TypeAlias = tuple[Job, Progress | Outcome]
+
+
+def run_together(jobs: Sequence[Job]) -> Generator[News, None, None]:
+    """Run the jobs beside each other; what each tells, and its outcome, as it comes.
+
+    Each job has one outcome, and tells nothing after it. When the generator is closed, or the thread that waits in
+    it is interrupted, the jobs that still run are interrupted, as far as Python allows, and nothing more is told.
+    """
+    news: queue.SimpleQueue[News] = queue.SimpleQueue()
+    waiting, running = deque(jobs), dict[Job, threading.Thread]()
+    try:
+        while waiting or running:
+            while waiting and len(running) < AT_ONCE:
+                job = waiting.popleft()
+                running[job] = _start(job, news)
+            try:
+                job, what = news.get(timeout=POLL)
+            except queue.Empty:
+                continue
+            if isinstance(what, Outcome):
+                del running[job]
+            yield job, what
+    finally:
+        for thread in running.values():
+            stop_thread(thread)
+
+
+def _start(job: Job, news: queue.SimpleQueue[News]) -> threading.Thread:
+    def body() -> None:
+        with suppress(KeyboardInterrupt):  # of a job that is over
+            news.put((job, _outcome(job, lambda progress: news.put((job, progress)))))
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(body,), name="toolcall_nb-parallel", daemon=True)
+    thread.start()
+    return thread
+
+
+def _outcome(job: Job, tell: Tell) -> Outcome:
+    try:
+        return job.tool.run(job.arguments, tell)
+    except KeyboardInterrupt as error:  # the tool's own: the user's goes to the main thread
+        return Outcome(error=error_text(error), exception=error)
