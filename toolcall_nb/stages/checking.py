@@ -1,0 +1,163 @@
+"""The check of somebody else's log of updates: every rule of seed 002 that is broken, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from toolcall_nb.events import Json
+from toolcall_nb.stages.blocks import UpdateToolBlockParams, to_dict
+from toolcall_nb.stages.fields import DEPRECATED, FIELDS, Stage, stage_of
+
+__all__ = ["RULES", "BrokenRule", "validate"]
+
+_REQUIRED = ("id", "name", "parameters")
+
+RULES: Mapping[str, str] = {
+    "object": "An update is an object.",
+    "required": "Each update has a stage, an id, a name and parameters.",
+    "type": "Each field holds what its type says.",
+    "stage": "A stage is start, streaming, running or end.",
+    "deprecated": "No update has the field isRunning.",
+    "begins-with-start": "An execution always begins with its start.",
+    "one-start": "An execution has exactly one start.",
+    "one-end": "An execution has exactly one end.",
+    "nothing-after-end": "An execution always ends with its end.",
+    "order": "Updates come in the order of execution: no timestamp is before an earlier one.",
+    "typical": "parametersChunk is typical while streaming, result at a good end, error at a bad one.",
+}
+"""The rules by name. The last says only what is typical: it is looked at when asked for."""
+
+
+class BrokenRule(Struct, frozen=True):
+    """A rule that the update at ``position`` breaks (``log[position]``), and in words what is wrong there."""
+
+    position: int
+    rule: str
+    message: str
+
+
+def validate(log: Iterable[UpdateToolBlockParams | Mapping[str, Any]], *, typical: bool = False) -> list[BrokenRule]:
+    """Every rule that the log breaks, by position; an end that never came is missed at the block's last update.
+
+    ``typical`` also reports where a field stands at another stage than the typical one. Never raises.
+    """
+    updates = [to_dict(update) if isinstance(update, UpdateToolBlockParams) else update for update in log]
+    check = _Check()
+    for position, update in enumerate(updates):
+        check.update(position, update, typical)
+    check.close()
+    return sorted(check.found, key=lambda broken: broken.position)
+
+
+class _Check:
+    """What has been seen of each execution."""
+
+    def __init__(self) -> None:
+        self.found: list[BrokenRule] = []
+        self._first: dict[str, tuple[int, Stage | None]] = {}
+        self._last: dict[str, int] = {}
+        self._started: set[str] = set()
+        self._ended: set[str] = set()
+        self._time: float = float("-inf")
+
+    def update(self, position: int, update: Json, typical: bool) -> None:
+        if not isinstance(update, Mapping):
+            return self._add(position, "object", f"an update is an object, but this is {update!r:.100}")
+        for rule, message in (*_missing(update), *_ill_typed(update), *_atypical(update, typical)):
+            self._add(position, rule, message)
+        self._timestamp(position, update)
+        block_id, stage = update.get("id"), stage_of(update)
+        if isinstance(block_id, str) and block_id.strip():
+            self._step(position, block_id, stage)
+
+    def close(self) -> None:
+        """The log is over: what should have come has not."""
+        for block_id, (position, stage) in self._first.items():
+            which = f"{block_id!r:.100}"
+            if block_id not in self._started:
+                self._add(position, "one-start", f"{which} never starts")
+            elif stage not in (Stage.START, None):
+                self._add(position, "begins-with-start", f"{which} begins with {str(stage)!r}, and starts only later")
+            if block_id not in self._ended:
+                self._add(self._last[block_id], "one-end", f"{which} never ends")
+
+    def _add(self, position: int, rule: str, message: str) -> None:
+        self.found.append(BrokenRule(position, rule, message))
+
+    def _step(self, position: int, block_id: str, stage: Stage | None) -> None:
+        self._first.setdefault(block_id, (position, stage))
+        self._last[block_id] = position
+        which = f"{block_id!r:.100}"
+        if stage is Stage.START and block_id in self._started:
+            self._add(position, "one-start", f"{which} has started before")
+        elif stage is Stage.END and block_id in self._ended:
+            self._add(position, "one-end", f"{which} has ended before")
+        elif block_id in self._ended:
+            self._add(position, "nothing-after-end", f"{which} has ended before")
+        if stage is Stage.START:
+            self._started.add(block_id)
+        elif stage is Stage.END:
+            self._ended.add(block_id)
+
+    def _timestamp(self, position: int, update: Mapping[str, Any]) -> None:
+        time = update.get("timestamp")
+        if isinstance(time, bool) or not isinstance(time, (int, float)):
+            return
+        if time < self._time:
+            self._add(position, "order", f"the timestamp {time} is before {self._time}, which came earlier")
+        self._time = max(self._time, time)
+
+
+Found = Iterator[tuple[str, str]]
+
+
+def _missing(update: Mapping[str, Any]) -> Found:
+    for name in ("stage", *_REQUIRED):
+        if name not in update:
+            yield "required", f"the field {name!r} is missing"
+        elif name in ("id", "name") and isinstance(update[name], str) and not update[name].strip():
+            yield "required", f"the field {name!r} is empty"
+
+
+def _ill_typed(update: Mapping[str, Any]) -> Found:
+    stage = update.get("stage")
+    if "stage" in update and stage_of(update) is None:
+        known = ", ".join(stage.value for stage in Stage)
+        yield "stage", f"there is no stage {stage!r:.100}; the stages are {known}"
+    for name, kind in FIELDS.items():
+        if name in update and not isinstance(update[name], kind):
+            wanted = _KINDS.get(name, "text")
+            yield "type", f"the field {name!r} is {wanted}, but here it is {update[name]!r:.100}"
+    images = update.get("images")
+    for image in images if isinstance(images, (list, tuple)) else ():
+        if not _is_image(image):
+            yield "type", f"an image is an object with data and perhaps a mediaType, but here it is {image!r:.100}"
+    if DEPRECATED in update:
+        yield "deprecated", f"the field {DEPRECATED!r} is there, which 'stage' has replaced"
+
+
+_KINDS = {"success": "true or false", "error": "text or an error object", "images": "a list"}
+
+
+def _is_image(image: Json) -> bool:
+    if not isinstance(image, Mapping) or not isinstance(image.get("data"), str):
+        return False
+    return "mediaType" not in image or isinstance(image["mediaType"], str)
+
+
+def _atypical(update: Mapping[str, Any], typical: bool) -> Found:
+    """Where a field stands that is not typical of the stage; one that is empty says nothing, and may be anywhere."""
+    stage = stage_of(update)
+    if not typical or stage is None:
+        return
+    is_bad = bool(update.get("error")) or update.get("success") is False
+    if update.get("parametersChunk") and stage is not Stage.STREAMING:
+        yield "typical", f"parametersChunk is typical of 'streaming', but this is {stage.value!r}"
+    if update.get("result") and (stage is not Stage.END or is_bad):
+        where = "of a failure" if stage is Stage.END else f"at {stage.value!r}"
+        yield "typical", f"result is typical of a successful 'end', but this is the one {where}"
+    if update.get("error") and stage is not Stage.END:
+        yield "typical", f"error is typical of an 'end' that failed, but this is {stage.value!r}"

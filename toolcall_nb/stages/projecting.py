@@ -1,0 +1,238 @@
+"""Events to updates of tool blocks: what each event changed in the transcript, told in the four stages.
+
+The states themselves are `toolcall_nb.reducer`'s. Here every call gets one ``start`` and one ``end``, and nothing after
+it, whatever the stream does: what a log can't take back is ended, and a second call of one id gets an id of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from toolcall_nb import events as ev
+from toolcall_nb.events import MISSING, Event, Json, Object
+from toolcall_nb.reducer import Touched, TranscriptBuilder
+from toolcall_nb.stages.fields import Stage
+from toolcall_nb.stages.summaries import compact_params, images_of, json_text, parameters_text, short_result
+from toolcall_nb.transcript import Message, State, ToolCall
+
+__all__ = ["ABORTED", "DENIED", "TAKEN_BACK", "TRUNCATED", "UNREADABLE", "StageProjector", "to_stages"]
+
+ABORTED = "Tool execution was aborted"
+"""The error of a call that was stopped, or never ended (seed 002's own words)."""
+
+DENIED = "Tool execution was denied"
+"""The error of a call that a person refused; with a reason, a colon and the reason follow."""
+
+UNREADABLE = "Failed to parse tool arguments"
+"""The result of a call whose arguments are no JSON, and the error of one whose arguments never were complete."""
+
+TRUNCATED = f"{UNREADABLE} (output truncated, please reduce your output)"
+"""The same, where the model's reply had reached its length limit."""
+
+TAKEN_BACK = "Tool call was taken back"
+"""The error of a block whose events were taken back: it was no call, has another id, or its step is tried again."""
+
+
+def to_stages(events: Iterable[Event]) -> list[Object]:
+    """The log of updates that a whole stream of events amounts to; `validate` finds no broken rule in it."""
+    projector = StageProjector()
+    return [update for event in events for update in projector.feed(event)] + projector.close()
+
+
+class StageProjector:
+    """`feed` each event, then `close`: each gives the updates that are due, as mappings with the wire's names.
+
+    Any event may come in any order; what is out of order is left out, as in the transcript. An update while the
+    input streams repeats the input so far, as the seed's do: a log is quadratic in it.
+    """
+
+    def __init__(self) -> None:
+        self._builder = TranscriptBuilder()
+        self._open: dict[tuple[int, int], _Logged] = {}  # by message, and the reducer's key of the part
+        self._ids: set[str] = set()
+        self._finished: set[int] = set()
+
+    def feed(self, event: Event) -> list[Object]:
+        """Take one event in; the updates that it makes."""
+        touched = self._builder.apply(event)
+        if touched is None:
+            return []
+        if isinstance(event, ev.Finish):
+            self._finished.add(touched.message)
+        updates = self._of_part(touched) if touched.part is not None else self._of_message(touched.message)
+        return list(updates)
+
+    def close(self) -> list[Object]:
+        """The stream is over: every block that is still open ends."""
+        messages = self._builder.transcript.messages
+        updates = [
+            entry.end(_unfinished(entry.call, messages[number]) if number in self._finished else _failure(ABORTED))
+            for (number, _), entry in self._open.items()
+        ]
+        self._open.clear()
+        return updates
+
+    def _of_part(self, touched: Touched) -> Iterator[Object]:
+        assert touched.part is not None
+        key = (touched.message, touched.part)
+        part = self._builder.part(touched)
+        call = part if isinstance(part, ToolCall) else None
+        entry = self._open.get(key)
+        if entry is not None and (call is None or call.id != entry.call.id):
+            del self._open[key]
+            yield entry.end(_failure(TAKEN_BACK))
+            entry = None
+        if call is not None:
+            yield from self._of_call(key, entry or self._begun(key, call), call)
+
+    def _begun(self, key: tuple[int, int], call: ToolCall) -> _Logged:
+        entry = self._open[key] = _Logged(self._new_id(call.id), call)
+        return entry
+
+    def _new_id(self, wanted: str) -> str:
+        chosen, number = wanted, 1
+        while chosen in self._ids:
+            number += 1
+            chosen = f"{wanted}-{number}"
+        self._ids.add(chosen)
+        return chosen
+
+    def _of_call(self, key: tuple[int, int], entry: _Logged, call: ToolCall) -> Iterator[Object]:
+        yield from entry.advance(call)
+        if call.is_final:
+            del self._open[key]
+            yield entry.end(_ending(call, entry))
+
+    def _of_message(self, number: int) -> Iterator[Object]:
+        """What became of a message's open calls, where the event was about the whole or about an earlier message."""
+        keys = [key for key in self._open if key[0] == number]
+        if not keys:
+            return
+        calls = {call.id: call for call in self._builder.transcript.messages[number].calls}
+        for key in keys:
+            entry = self._open[key]
+            call = calls.get(entry.call.id)
+            if call is None:
+                del self._open[key]
+                yield entry.end(_failure(TAKEN_BACK))
+            else:
+                yield from self._of_call(key, entry, call)
+
+
+class _Logged:
+    """One block of the log: what of its call has been said."""
+
+    def __init__(self, block_id: str, call: ToolCall) -> None:
+        self.id = block_id
+        self.call = call
+        self.text = ""
+        self.result: str | None = None
+        self.log = ""
+        self.has_begun = self.is_running = False
+
+    def advance(self, call: ToolCall) -> Iterator[Object]:
+        """What is new in the call, but its end."""
+        self.call = call
+        written = call.input_text if call.input is MISSING else parameters_text(call.input)
+        if not self.has_begun:
+            yield self._start("" if call.input is MISSING else written)
+        if call.input is MISSING:
+            yield from self._streamed(written)
+        elif not self.is_running and call.error is not None and call.state is State.OUTPUT_ERROR:
+            self.text = written  # an input that could not be used never runs
+        elif not self.is_running or written != self.text:
+            self.text, self.is_running = written, True
+            yield self._update(Stage.RUNNING, **self._compact())
+        if not call.is_final:
+            yield from self._so_far()
+
+    def end(self, outcome: Object) -> Object:
+        """The last update."""
+        return self._update(Stage.END, **outcome, **self._compact())
+
+    def _start(self, written: str) -> Object:
+        """Announced with its parameters where they came whole, as a reply that does not stream has it."""
+        self.has_begun, self.text = True, written
+        return self._update(Stage.START, **self._compact())
+
+    def _streamed(self, written: str) -> Iterator[Object]:
+        before, self.text = self.text, written
+        if written and written != before:
+            is_more = written.startswith(before)
+            yield self._update(Stage.STREAMING, **({"parametersChunk": written[len(before) :]} if is_more else {}))
+
+    def _so_far(self) -> Iterator[Object]:
+        """A preliminary output, and the last lines that the tool has printed."""
+        stage = Stage.RUNNING if self.is_running else Stage.STREAMING
+        output = self.call.output
+        if output is not MISSING and _result_text(output) != self.result:
+            self.result = _result_text(output)
+            yield self._update(stage, result=self.result, **_short(self.result))
+        if self.call.log != self.log:
+            self.log = self.call.log
+            yield self._update(stage, **_short(self.log))
+
+    def _update(self, stage: Stage, **fields: Json) -> Object:
+        return {"id": self.id, "name": self.call.name, "stage": stage.value, "parameters": self.text, **fields}
+
+    def _compact(self) -> Object:
+        line = "" if self.call.input is MISSING else compact_params(self.call.input)
+        return {"compactParams": line} if line else {}
+
+
+# How a call ended -------------------------------------------------------------------------------------------
+
+
+def _ending(call: ToolCall, entry: _Logged) -> Object:
+    match call.state:
+        case State.OUTPUT_AVAILABLE:
+            return _success(call, entry)
+        case State.OUTPUT_DENIED:
+            why = call.approval.reason if call.approval and call.approval.approved is False else None
+            return _failure(f"{DENIED}: {why}" if why else DENIED)
+        case State.OUTPUT_ERROR:
+            return _failure(call.error or "", _failed_result(call, entry))
+        case _:
+            return _failure(ABORTED)
+
+
+def _success(call: ToolCall, entry: _Logged) -> Object:
+    is_nothing = call.output is None and entry.result is None
+    text = "" if is_nothing else _result_text(call.output)
+    images = images_of(call)
+    return {
+        "success": True,
+        **({} if is_nothing else {"result": text}),
+        **_short(text),
+        **({"images": images} if images else {}),
+    }
+
+
+def _failure(error: str, result: str | None = None) -> Object:
+    return {"success": False, "error": error, **({} if result is None else {"result": result, **_short(result)})}
+
+
+def _failed_result(call: ToolCall, entry: _Logged) -> str:
+    """What came before the failure, else the words of seed 002's own agent."""
+    if call.output is not MISSING:
+        return _result_text(call.output)
+    if isinstance(call.input, str) and not entry.is_running:
+        return UNREADABLE
+    return f"Tool execution failed: {call.error}" if call.traceback else f"Error: {call.error}"
+
+
+def _unfinished(call: ToolCall, message: Message) -> Object:
+    """The end of a call that has none in a whole message: its arguments broke off, or nobody waited for it."""
+    if call.input is not MISSING:
+        return _failure(ABORTED)
+    text = TRUNCATED if message.finish_reason == "length" else UNREADABLE
+    return _failure(text, text)
+
+
+def _result_text(output: Json) -> str:
+    return output if isinstance(output, str) else json_text(output)
+
+
+def _short(text: str) -> Object:
+    short = short_result(text)
+    return {"shortResult": short} if short else {}

@@ -1,0 +1,193 @@
+"""Updates of tool blocks to events: any log, also one that breaks rules or comes from an older sender."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from toolcall_nb import events as ev
+from toolcall_nb.errors import WireError
+from toolcall_nb.events import MISSING, Event, Json, Object
+from toolcall_nb.stages.blocks import UpdateToolBlockParams, to_dict
+from toolcall_nb.stages.fields import DEPRECATED, Stage, error_text, refusal, stage_of, well_typed
+from toolcall_nb.stages.projecting import ABORTED, DENIED, TAKEN_BACK, UNREADABLE
+from toolcall_nb.stages.summaries import bundle_of, json_text, json_value
+
+__all__ = ["StageReader", "from_stages"]
+
+Update = UpdateToolBlockParams | Mapping[str, Any]
+
+
+def from_stages(log: Iterable[Update]) -> list[Event]:
+    """The events of one assistant message that a whole log amounts to.
+
+    An update without a stage, or with one that is none, leaves its block's as it was; a block that no ``start``
+    announced begins where it is first heard of, as ``unknown`` where it has no name; a block without an ``end`` is
+    interrupted. ``parameters`` replaces, ``parametersChunk`` without it appends, empty ``parameters`` while running
+    change nothing. What can't be used (no object, no id, after the end) is left out, with a diagnostic.
+
+    Raises `WireError` for an update with ``isRunning``: `upgrade` it first.
+    """
+    reader = StageReader()
+    return [event for update in log for event in reader.feed(update)] + reader.close()
+
+
+class StageReader:
+    """`feed` each update, then `close`: each gives the events that are certain then. See `from_stages`."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[str, _Reading] = {}
+        self._count = 0
+
+    def feed(self, update: Update) -> list[Event]:
+        """Take one update in."""
+        first: list[Event] = [] if self._count else [ev.Start()]
+        self._count += 1
+        given: Json = to_dict(update) if isinstance(update, UpdateToolBlockParams) else update
+        if not isinstance(given, Mapping):
+            return [*first, self._ignored("is no object")]
+        if DEPRECATED in given:
+            raise WireError(f"Update {self._count}: {refusal(given)}")
+        given = well_typed(given)
+        block_id = given.get("id", "")
+        if not block_id.strip():
+            return [*first, self._ignored("has no id")]
+        block = self._blocks.setdefault(block_id, _Reading(block_id))
+        if block.has_ended:
+            return [*first, self._ignored(f"comes after the end of {block_id!r:.100}")]
+        return [*first, *block.take(given)]
+
+    def close(self) -> list[Event]:
+        """The log is over: blocks that are still open were stopped."""
+        stopped = [ev.ToolInterrupted(block.id) for block in self._blocks.values() if not block.has_ended]
+        return [*stopped, ev.Finish(finish_reason="stop")] if self._count else []
+
+    def _ignored(self, why: str) -> Event:
+        return ev.Diagnostic(f"Update {self._count} of the log {why}.", "It was ignored.")
+
+
+class _Reading:
+    """One block while its updates are read."""
+
+    def __init__(self, block_id: str) -> None:
+        self.id = block_id
+        self.name = ""
+        self.stage = Stage.START
+        self.has_ended = False
+        self._written: list[str] = []
+        self._said: tuple[str, str] | None = None  # the name and the written input that were last made an input of
+        self._result: str | None = None
+
+    def take(self, given: Object) -> Iterator[Event]:
+        self.stage = stage_of(given) or self.stage
+        yield from self._named(given.get("name", ""))
+        yield from self._write(given)
+        if self.stage is Stage.RUNNING:
+            yield from self._available()
+        if self.stage is Stage.END:
+            self.has_ended = True
+            yield from self._ended(given)
+        else:
+            yield from self._so_far(given)
+
+    def _named(self, name: str) -> Iterator[Event]:
+        """The call begins, or turns out to have another name: what is written of it is said again under that."""
+        name = name if name.strip() else self.name or "unknown"
+        if name != self.name:
+            self.name = name
+            if self._said is None:
+                yield ev.ToolInputStart(self.id, name)
+                yield from self._delta("".join(self._written))
+
+    def _write(self, given: Object) -> Iterator[Event]:
+        parameters, chunk = given.get("parameters"), given.get("parametersChunk", "")
+        if parameters is None:
+            self._written.append(chunk)
+            yield from self._delta(chunk)
+        elif parameters or self.stage is not Stage.RUNNING:
+            yield from self._replace("".join(self._written), parameters)
+
+    def _replace(self, before: str, after: str) -> Iterator[Event]:
+        self._written = [after]
+        if after.startswith(before):
+            yield from self._delta(after[len(before) :])
+        elif self._streams:
+            yield ev.ToolInputStart(self.id, self.name)
+            yield from self._delta(after)
+
+    def _delta(self, text: str) -> Iterator[Event]:
+        if text and self._streams:
+            yield ev.ToolInputDelta(self.id, text)
+
+    @property
+    def _streams(self) -> bool:
+        """Whether the input is still told as text; what comes while running is told as a value at once."""
+        return self._said is None and self.stage is not Stage.RUNNING
+
+    def _available(self) -> Iterator[Event]:
+        """The input as a value, where it is another than was said."""
+        written = "".join(self._written)
+        self._written = [written]
+        if self._said != (self.name, written):
+            self._said = (self.name, written)
+            yield ev.ToolInputAvailable(self.id, self.name, _input(written))
+
+    def _so_far(self, given: Object) -> Iterator[Event]:
+        """A result before the end is preliminary; a short one alone is words for the reader, and kept nowhere."""
+        result, short = given.get("result"), given.get("shortResult")
+        if result is not None:
+            self._result = result
+            yield ev.ToolOutputAvailable(self.id, _output(result), preliminary=True)
+        elif short:
+            yield ev.Status(short)
+
+    def _ended(self, given: Object) -> Iterator[Event]:
+        error = error_text(given.get("error"))
+        if error is None and given.get("success") is not False:
+            yield from self._available()
+            result = given.get("result", self._result)
+            output = None if result is None else _output(result)
+            yield ev.ToolOutputAvailable(self.id, output, display=bundle_of(given.get("images")))
+        else:
+            yield from self._failed(given.get("result", "") if error is None else error)
+
+    def _failed(self, error: str) -> Iterator[Event]:
+        if error == TAKEN_BACK:
+            yield ev.ToolRetracted(self.id)
+            return
+        if error == ABORTED:
+            if self._said is not None:
+                yield from self._available()
+            yield ev.ToolInterrupted(self.id)
+            return
+        if self._said is None and error.startswith(UNREADABLE):
+            yield ev.ToolInputError(self.id, self.name, _input("".join(self._written)), error)
+            return
+        yield from self._available()
+        yield from self._denied(error) if _is_denial(error) else [ev.ToolOutputError(self.id, error)]
+
+    def _denied(self, error: str) -> Iterator[Event]:
+        reason = error[len(DENIED) + 2 :]
+        if reason:
+            asked = f"approval-{self.id}"
+            yield ev.ToolApprovalRequest(asked, self.id)
+            yield ev.ToolApprovalResponse(asked, False, reason)
+        yield ev.ToolOutputDenied(self.id)
+
+
+def _is_denial(error: str) -> bool:
+    return error == DENIED or error.startswith(f"{DENIED}: ")
+
+
+def _input(written: str) -> Json:
+    """The written input as a value: of nothing no arguments, of what is no JSON the text."""
+    if not written.strip():
+        return {}
+    value = json_value(written)
+    return written if value is MISSING else value
+
+
+def _output(result: str) -> Json:
+    """A result is text, unless it is exactly what a JSON value that is no text would be written as."""
+    value = json_value(result)
+    return result if isinstance(value, (str, ev.Missing)) or json_text(value) != result else value
