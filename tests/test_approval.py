@@ -1,0 +1,278 @@
+"""Asking in a terminal whether a call may run, and the answer where nobody can be asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from tests.strategies import json_values, texts
+from toolcall_nb.approval import TerminalApprover, deny_unattended
+from toolcall_nb.events import MISSING
+from toolcall_nb.tools import Decision
+from toolcall_nb.transcript import State, ToolCall
+
+ROOT = Path(__file__).resolve().parents[1]
+ARGUMENTS = {"city": "Lyon", "days": 3}
+
+
+def call(arguments: Any = ARGUMENTS, name: str = "weather") -> ToolCall:
+    return ToolCall(id="c", name=name, state=State.APPROVAL_REQUESTED, input=arguments)
+
+
+class Person:
+    """Who types these lines and sees what is said; after them the input is at its end."""
+
+    def __init__(self, *lines: str) -> None:
+        self.lines = list(lines)
+        self.said: list[str] = []
+        self.prompts: list[str] = []
+
+    def ask(self, prompt: str) -> str:
+        self.prompts.append(prompt)
+        if not self.lines:
+            raise EOFError
+        return self.lines.pop(0)
+
+    def decides(self, asked: ToolCall | None = None) -> Decision:
+        return TerminalApprover(self.ask, self.said.append)(asked or call())
+
+    @property
+    def screen(self) -> str:
+        return "\n".join(self.said)
+
+
+# The keys ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "decision"),
+    [
+        ("y", Decision(True)),
+        ("yes", Decision(True)),
+        (" Y ", Decision(True)),
+        ("c", Decision(True, scope="chat")),
+        ("a", Decision(True, scope="always")),
+    ],
+)
+def test_a_key_approves_once_for_this_chat_or_always(key: str, decision: Decision) -> None:
+    assert Person(key).decides() == decision
+
+
+@pytest.mark.parametrize(("why", "reason"), [("", None), ("  ", None), (" too dear ", "too dear")])
+def test_no_denies_and_asks_why(why: str, reason: str | None) -> None:
+    person = Person("n", why)
+    assert person.decides() == Decision(False, reason)
+    assert person.lines == []
+
+
+def test_no_stays_no_when_the_reason_never_comes() -> None:
+    assert Person("n").decides() == Decision(False)
+
+
+def test_other_keys_approve_nothing_and_it_is_asked_again() -> None:
+    person = Person("", "yo", "ja", "?", "n", "")
+    assert person.decides() == Decision(False)
+    assert len([prompt for prompt in person.prompts if prompt.startswith("Run it?")]) == 5
+    assert person.screen.count("Please answer with one of [y/c/a/n/e/?]") == 3
+
+
+def test_the_help_tells_every_key() -> None:
+    person = Person("?", "y")
+    person.decides()
+    assert [line.split()[0] for line in person.said[-1].splitlines()] == ["y", "c", "a", "n", "e", "?"]
+
+
+# What is shown ----------------------------------------------------------------------------------------------
+
+
+def test_the_name_and_the_whole_arguments_are_shown() -> None:
+    person = Person("y")
+    long = {"text": "x" * 100_000, "days": [*range(1000)]}
+    person.decides(call(long))
+    head, shown = person.said[0].removeprefix("\n").split("\n", 1)
+    assert head == "The model asks to run weather with"
+    assert json.loads(shown) == long
+
+
+@given(json_values(), texts())
+def test_nothing_that_is_shown_can_move_the_cursor_and_it_is_still_the_same_json(value: Any, name: str) -> None:
+    hostile = {"a": value, name: "\x1b[2J\x9b1A\r\x07\x7f\u202e\u2066\u2028\U000e0041 🐈"}
+    person = Person("y")
+    person.decides(call(hostile, f"tool{name}"))
+    head, shown = person.said[0].removeprefix("\n").split("\n", 1)
+    assert head.isprintable()
+    assert all(line.isprintable() for line in shown.split("\n"))
+    assert json.dumps(json.loads(shown)) == json.dumps(hostile)
+
+
+@pytest.mark.parametrize("nothing", [MISSING, None, {}])
+def test_a_call_without_arguments_has_none(nothing: Any) -> None:
+    person = Person("y")
+    assert person.decides(call(nothing)) == Decision(True)
+    assert person.said[0].endswith("\n  {}")
+
+
+# Editing ----------------------------------------------------------------------------------------------------
+
+
+def test_an_edit_is_shown_and_asked_about_before_it_runs() -> None:
+    person = Person("e", '{"city": "Oslo"}', "c")
+    assert person.decides() == Decision(True, input={"city": "Oslo"}, scope="chat")
+    assert "asks to run weather (edited) with" in person.screen
+    assert '"city": "Oslo"' in person.said[-1]
+
+
+def test_the_line_to_edit_is_there_to_copy() -> None:
+    person = Person("e", "", "y")
+    person.decides()
+    assert '{"city": "Lyon", "days": 3}' in person.screen
+
+
+@pytest.mark.parametrize("same", ["", "   ", '{"city":"Lyon","days":3}'])
+def test_arguments_that_did_not_change_are_not_edited(same: str) -> None:
+    assert Person("e", same, "y").decides() == Decision(True)
+
+
+@pytest.mark.parametrize("other", ['{"days": 3, "city": "Lyon"}', '{"city": "Lyon", "days": 3.0}', "{}"])
+def test_the_order_of_keys_and_the_kind_of_a_number_are_changes(other: str) -> None:
+    decision = Person("e", other, "y").decides()
+    assert json.dumps(decision.input) == json.dumps(json.loads(other))
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        ('{"city": ', "This is not JSON"),
+        ("city: Oslo", "This is not JSON"),
+        ('{"a": NaN}', "This is not JSON"),
+        ("[" * 100_000, "This is not JSON"),
+        ("[1]", "Arguments are a JSON object"),
+        ('"text"', "Arguments are a JSON object"),
+        ("null", "Arguments are a JSON object"),
+    ],
+)
+def test_a_bad_edit_changes_nothing_says_so_and_asks_again(bad: str, says: str) -> None:
+    person = Person("e", bad, "y")
+    assert person.decides() == Decision(True)
+    assert any(line.startswith(says) for line in person.said)
+
+
+def test_an_edited_call_can_be_denied() -> None:
+    assert Person("e", "{}", "n", "no").decides() == Decision(False, "no")
+
+
+def test_editing_twice_goes_on_from_the_first_edit_and_back_to_the_start_is_no_edit() -> None:
+    person = Person("e", '{"city": "Oslo"}', "e", "", "y")
+    assert person.decides() == Decision(True, input={"city": "Oslo"})
+    assert Person("e", "{}", "e", '{"city": "Lyon", "days": 3}', "y").decides() == Decision(True)
+
+
+# Nobody there -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [EOFError(), OSError(), RuntimeError("lost sys.stdin"), NotImplementedError()])
+def test_where_no_answer_can_be_read_the_call_is_denied_with_the_reason(error: Exception) -> None:
+    def ask(prompt: str) -> str:
+        raise error
+
+    decision = TerminalApprover(ask, lambda text: None)(call())
+    assert decision.approved is False
+    assert "no input to read an answer from" in str(decision.reason)
+
+
+def test_the_input_may_end_in_the_middle_of_an_edit() -> None:
+    assert Person("e").decides().approved is False
+
+
+def test_ctrl_c_passes_through() -> None:
+    def ask(prompt: str) -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        TerminalApprover(ask, lambda text: None)(call())
+
+
+def test_unless_told_otherwise_it_asks_by_the_input_of_the_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    approver = TerminalApprover(say=lambda text: None)
+    monkeypatch.setattr("builtins.input", lambda prompt: "a")
+    assert approver(call()) == Decision(True, scope="always")
+
+
+def test_where_nobody_can_be_asked_the_denial_says_what_to_do() -> None:
+    decision = deny_unattended(call(name="wea\x1bther"))
+    assert decision.approved is False
+    assert "wea\\u001bther" in str(decision.reason)
+    assert "--approve auto" in str(decision.reason)
+    assert "--approve never" in str(decision.reason)
+
+
+# In a real terminal -----------------------------------------------------------------------------------------
+
+SCRIPT = """
+import json
+from toolcall_nb.approval import TerminalApprover
+from toolcall_nb.events import MISSING
+from toolcall_nb.transcript import ToolCall
+d = TerminalApprover()(ToolCall(id="c", name="weather", input={"city": "Lyon"}))
+print("DECIDED", json.dumps([d.approved, None if d.input is MISSING else d.input, d.scope]))
+"""
+
+
+@pytest.fixture
+def terminal() -> Callable[..., list[Any]]:
+    def run(*keys: tuple[str, str], **variables: str) -> list[Any]:
+        """The decision after, at each prompt, these keys were typed into a pseudo-terminal."""
+        inner, outer = pty.openpty()
+        names = ("VISUAL", "EDITOR", "INPUTRC")
+        plain = {name: value for name, value in os.environ.items() if name not in names}
+        environment = {**plain, "PYTHONPATH": str(ROOT), "TERM": "dumb", "INPUTRC": os.devnull, **variables}
+        process = subprocess.Popen(
+            [sys.executable, "-c", SCRIPT], stdin=outer, stdout=outer, stderr=outer, env=environment, close_fds=True
+        )
+        os.close(outer)
+        shown, waiting = "", list(keys)
+        try:
+            while not (decided := re.search(r"DECIDED (.*)\n", shown)):
+                shown += os.read(inner, 1000).decode().replace("\r", "")
+                if waiting and shown.endswith(waiting[0][0]):
+                    os.write(inner, waiting.pop(0)[1].encode())
+        except OSError as error:  # the other side is closed
+            raise AssertionError(shown) from error
+        finally:
+            os.close(inner)
+            process.kill()
+            process.wait(60)
+        decision: list[Any] = json.loads(decided[1])
+        return decision
+
+    return run
+
+
+def test_in_a_terminal_the_line_to_edit_holds_the_arguments(terminal: Callable[..., list[Any]]) -> None:
+    """Backspace twice takes the closing ``"}`` away."""
+    keys = [("[y/c/a/n/e/?] ", "e\n"), ('> {"city": "Lyon"}', '\x7f\x7f sud"}\n'), ("[y/c/a/n/e/?] ", "c\n")]
+    assert terminal(*keys) == [True, {"city": "Lyon sud"}, "chat"]
+
+
+def test_in_a_terminal_the_persons_own_editor_is_used(terminal: Callable[..., list[Any]], tmp_path: Path) -> None:
+    editor = tmp_path / "my editor"
+    editor.write_text(f"#!{sys.executable}\nimport sys\nopen(sys.argv[2], 'w').write('{{\"city\": \"Oslo\"}}')\n")
+    editor.chmod(0o755)
+    keys = [("[y/c/a/n/e/?] ", "e\n"), ("[y/c/a/n/e/?] ", "y\n")]
+    assert terminal(*keys, EDITOR=f"'{editor}' -w") == [True, {"city": "Oslo"}, "once"]
+
+
+@pytest.mark.parametrize("editor", ["no-such-editor", "false", "'unclosed"])
+def test_an_editor_that_fails_changes_nothing(terminal: Callable[..., list[Any]], editor: str) -> None:
+    keys = [("[y/c/a/n/e/?] ", "e\n"), ("[y/c/a/n/e/?] ", "y\n")]
+    assert terminal(*keys, EDITOR=editor) == [True, None, "once"]
