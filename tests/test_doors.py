@@ -63,6 +63,7 @@ LATE = {
     "ipywidgets",
     "latex2mathml",
     "markdown_it",
+    "nh3",
     "pygments",
     "rich",
     "yaml",

@@ -19,6 +19,7 @@ HEAVY = (
     "latex2mathml",
     "markdown_it",
     "msgspec",
+    "nh3",
     "pygments",
     "rich",
     "yaml",

@@ -4,7 +4,9 @@
       <details open>                         m0.p3.d
         <summary>…</summary>                 m0.p3.s    name, arguments in one line, state in words, time
         <div class="tc-io">… <pre></pre>     m0.p3.i    INPUT, one child for each entry
-        <div class="tc-io">… <pre></pre>     m0.p3.o    OUTPUT; a table is m0.p3.t
+        <div class="tc-io">… <pre></pre>     m0.p3.l    PRINTED, one child for each group of lines
+        <div class="tc-io">… <pre></pre>     m0.p3.o    OUTPUT; a table is m0.p3.t, its own display m0.p3.v
+        <details>… <pre></pre></details>     m0.p3.fold-NAME    more of one of these, closed
       </details>
       <pre class="tc-err">…</pre>            m0.p3.e    the error, visible when the card is closed
 
@@ -13,17 +15,20 @@ The summary ends with an empty ``<span class="tc-time">``: only the live front e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from toolcall_nb.render.content import STATE_WORDS, Section, Written, arguments, reason, seconds, sections, shown_name
+from toolcall_nb.events import MISSING
+from toolcall_nb.render.content import STATE_WORDS, Written, arguments, seconds, shown_name
 from toolcall_nb.render.escaping import element, escape
+from toolcall_nb.render.log import LogLines
 from toolcall_nb.render.nodes import Node, leaf
+from toolcall_nb.render.sections import FOLD, Section, reason, sections
 from toolcall_nb.render.values import Table
 from toolcall_nb.render.yaml_like import Drawing, Entry, more
 from toolcall_nb.transcript import State, ToolCall
 
-__all__ = ["Look", "call_node", "entry_leaves", "is_open"]
+__all__ = ["Look", "call_node", "entry_leaves", "fold_name", "is_open", "section_nodes"]
 
 _FITS = 12
 _CLOSED = (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
@@ -44,14 +49,33 @@ def is_open(call: ToolCall, opened: Mapping[str, bool]) -> bool:
     return call.state not in _CLOSED if wish is None else wish
 
 
-def call_node(id: str, call: ToolCall, written: Written, look: Look, drawing: Drawing | None = None) -> Node:
-    """The card, whole. ``written`` is the call's ``input_text``; for ``drawing`` see `sections`."""
+def fold_name(name: str, call_id: str) -> str:
+    """The name under which ``opened`` knows a fold within a card."""
+    return f"{name} of {call_id}"
+
+
+def call_node(
+    id: str,
+    call: ToolCall,
+    written: Written,
+    look: Look,
+    drawing: Drawing | None = None,
+    log: LogLines | None = None,
+) -> Node:
+    """The card, whole. ``written`` is the call's ``input_text``; for ``drawing`` and ``log`` see `sections`."""
     summary = leaf(f"{id}.s", _summary(call, written, look.timings.get(call.id)))
-    body = [summary, *(_section(f"{id}.{section.key}", section) for section in sections(call, written, drawing))]
-    children = [Node(f"{id}.d", "<details open>" if is_open(call, look.opened) else "<details>", "</details>", body)]
-    if (why := reason(call)) is not None:
-        children.append(leaf(f"{id}.e", _reason(why)))
+    body = section_nodes(id, sections(call, written, drawing, log), call.id, look)
+    details = "<details open>" if is_open(call, look.opened) else "<details>"
+    children = [
+        Node(f"{id}.d", details, "</details>", [summary, *body]),
+        *section_nodes(id, reason(call), call.id, look),
+    ]
     return Node(id, f'<div class="tc-call tc-{call.state.value}">', "</div>", children)
+
+
+def section_nodes(id: str, found: Iterable[Section], call_id: str, look: Look) -> list[Node]:
+    """The sections of the card ``id``, one node for each."""
+    return [_section(f"{id}.{section.key}", section, call_id, look) for section in found]
 
 
 def _summary(call: ToolCall, written: Written, took: float | None) -> str:
@@ -61,25 +85,58 @@ def _summary(call: ToolCall, written: Written, took: float | None) -> str:
         element("b", "tc-name", title),
         *([element("span", "tc-tool", name)] if name else []),
         element("span", "tc-args", arguments(call, written)),
+        *([element("span", "tc-mark", "edited")] if call.original_input is not MISSING else []),
         element("span", "tc-state", STATE_WORDS[call.state]),
         element("span", "tc-time", "" if took is None else seconds(took)),
     ]
     return f"<summary>{' '.join(pieces)}</summary>"
 
 
-def _section(id: str, section: Section) -> Node:
-    note = f" <span>{escape(section.note)}</span>" if section.note else ""
-    label = f'<div class="tc-io"><div class="tc-label"><b>{section.label}</b>{note}</div>'
-    if (table := section.table) is not None:
-        focus = _focus(len(table.rows) + len(table.columns))
-        return Node(id, f'{label}<div class="tc-wide"{focus}>', "</div></div>", [leaf(f"{id}.0", _table(table))])
-    focus = _focus(sum(entry.height for entry in section.entries))
-    return Node(id, f"{label}<pre{focus}>", "</pre></div>", entry_leaves(id, section.entries))
+def _section(id: str, section: Section, call_id: str, look: Look) -> Node:
+    if section.key.startswith(FOLD):
+        is_opened = look.opened.get(fold_name(section.key.removeprefix(FOLD), call_id))
+        head = f'<details class="tc-more"{" open" if is_opened else ""}><summary>{escape(section.label)}'
+        return Node(
+            id, f"{head}{_note(section)}</summary><pre{_high(section)}>", "</pre></details>", _leaves(id, section)
+        )
+    label = f'<div class="tc-io"><div class="tc-label"><b>{section.label}</b>{_note(section)}</div>'
+    match section.key:
+        case "a":
+            return leaf(id, element("p", "tc-note", section.label))
+        case "e":
+            return leaf(id, _error(section))
+        case "v":
+            return leaf(id, f"{label}{section.html}</div>")
+        case "l":
+            head = f'{label}<div class="tc-log"{_high(section)}><pre>'
+            return Node(id, head, "</pre></div></div>", _leaves(id, section))
+        case "t":
+            assert section.table is not None
+            head = f'{label}<div class="tc-wide"{_focus(len(section.table.rows) + len(section.table.columns))}>'
+            return Node(id, head, "</div></div>", [leaf(f"{id}.0", _table(section.table))])
+        case _:
+            return Node(id, f"{label}<pre{_high(section)}>", "</pre></div>", _leaves(id, section))
+
+
+def _note(section: Section) -> str:
+    return f" <span>{escape(section.note)}</span>" if section.note else ""
+
+
+def _high(section: Section) -> str:
+    return _focus(sum(entry.height for entry in section.entries))
 
 
 def _focus(height: int) -> str:
     """What may have to be scrolled can be reached by keyboard: not every browser sees to that by itself."""
     return ' tabindex="0"' if height > _FITS else ""
+
+
+def _leaves(id: str, section: Section) -> list[Node]:
+    """The lines of a log have their ends; other entries are parted by newlines."""
+    if section.key not in ("l", f"{FOLD}log"):
+        return entry_leaves(id, section.entries)
+    numbered = enumerate(section.entries, section.first)
+    return [leaf(f"{id}.{number}", f"<span>{_entry(entry)}</span>") for number, entry in numbered]
 
 
 def entry_leaves(id: str, entries: Sequence[Entry]) -> list[Node]:
@@ -103,6 +160,6 @@ def _table(table: Table) -> str:
     return f"<table>{hidden}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def _reason(why: Section) -> str:
+def _error(why: Section) -> str:
     entry = why.entries[0]
     return f'<pre class="tc-err"{_focus(entry.height)}><b class="tc-word">{why.label}: </b>{_entry(entry)}</pre>'

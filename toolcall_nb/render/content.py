@@ -1,20 +1,20 @@
 """What each part says, before it is HTML, plain text or a terminal's colours: words, sections and their values.
 
 The faces differ in how they show this, not in what: states have the same words, a card the same sections, and
-what is too large is cut at the same place.
+what is too large is cut at the same place. The sections of a card are in `toolcall_nb.render.sections`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import jiter
 
 from toolcall_nb.events import MISSING, Json
-from toolcall_nb.render.values import Table, draw_text, one_line, table_of
-from toolcall_nb.render.yaml_like import CHARACTERS, Drawing, Entry, counted, draw_value
+from toolcall_nb.render.values import one_line
+from toolcall_nb.render.yaml_like import CHARACTERS, counted
 from toolcall_nb.transcript import FilePart, Message, Role, State, ToolCall
 
 __all__ = [
@@ -22,15 +22,12 @@ __all__ = [
     "STATE_WORDS",
     "WHO",
     "FileWords",
-    "Section",
     "Written",
     "arguments",
     "ending",
     "file_words",
     "partial_input",
-    "reason",
     "seconds",
-    "sections",
     "shown_name",
 ]
 
@@ -57,16 +54,6 @@ _ENDS = {
 _NAME = 200
 _REASON = 1_000
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)[;,]", re.IGNORECASE)
-
-
-class Section(NamedTuple):
-    """A part of a card's body: entries of one or more lines each, or a table. ``key`` is ``i``, ``o`` or ``t``."""
-
-    key: str
-    label: str
-    note: str
-    entries: Sequence[Entry] = ()
-    table: Table | None = None
 
 
 class Written(NamedTuple):
@@ -138,58 +125,6 @@ def partial_input(written: Written) -> Json:
         except ValueError:  # no JSON after all
             return written.head
     return written.head
-
-
-def sections(call: ToolCall, written: Written, drawing: Drawing | None = None) -> list[Section]:
-    """The input and the output, as far as they are there.
-
-    ``written`` is the call's ``input_text``; who shows it again and again as it grows keeps a ``drawing`` for it.
-    """
-    found = []
-    if call.input is not MISSING:
-        is_none = call.input == {}
-        found.append(Section("i", "Input", "none" if is_none else "", () if is_none else draw_value(call.input)))
-    elif written.length or call.state is State.INPUT_STREAMING:
-        found.append(Section("i", "Input", _progress(call, written), _partial(written, drawing or Drawing())))
-    if call.output is not MISSING:
-        found.append(_output(call.output, "" if call.state is State.OUTPUT_AVAILABLE else "so far"))
-    return found
-
-
-def _partial(written: Written, drawing: Drawing) -> list[Entry]:
-    value = partial_input(written)
-    if value is MISSING:
-        return []
-    return [draw_text(value)] if value is written.head else drawing.draw(value)
-
-
-def _progress(call: ToolCall, written: Written) -> str:
-    if not written.length:
-        return ""
-    count = counted(written.length, "characters")
-    count += " so far" if call.state is State.INPUT_STREAMING else ", not complete"
-    return count if written.length == len(written.head) else f"{count}, the first {len(written.head):,} shown"
-
-
-def _output(value: Json, note: str) -> Section:
-    if value == "":
-        return Section("o", "Output", note or "empty text")
-    if isinstance(value, str):
-        return Section("o", "Output", note, [draw_text(value)])
-    table = table_of(value)
-    if table is not None:
-        return Section("t", "Output", note, table=table)
-    return Section("o", "Output", note, draw_value(value))
-
-
-def reason(call: ToolCall) -> Section | None:
-    """Why the call failed or was denied; shown also when the card is closed."""
-    if call.error is not None or call.state is State.OUTPUT_ERROR:
-        text = call.error if call.error and call.error.strip() else "The tool gave no error text."
-        return Section("e", "Error", "", [draw_text(text)])
-    if call.approval is not None and call.approval.approved is False and call.approval.reason:
-        return Section("e", "Denied", "", [draw_text(call.approval.reason)])
-    return None
 
 
 def seconds(took: float) -> str:

@@ -2,7 +2,8 @@
 
 `LiveHtml.apply` asks the reducer what an event touched, draws only that anew, and compares nodes. What arrives
 most, the deltas of text and of tool inputs, goes past the drawing of whole parts: text through
-`IncrementalMarkdown`, which names the blocks that changed; inputs through a bounded beginning. So a delta costs
+`IncrementalMarkdown`, which names the blocks that changed; inputs through a bounded beginning; what a tool prints
+through `LogLines`. So a delta costs
 the same at the end of a long transcript as at its start.
 
 The law: `LiveHtml.html` is `to_html` of the transcript so far, byte for byte, after every event.
@@ -20,11 +21,13 @@ from typing import TYPE_CHECKING
 from toolcall_nb import events as ev
 from toolcall_nb.markdown.incremental import IncrementalMarkdown
 from toolcall_nb.reducer import Touched, TranscriptBuilder
-from toolcall_nb.render.card import Look, call_node
+from toolcall_nb.render.card import Look, call_node, fold_name, section_nodes
 from toolcall_nb.render.content import Written
+from toolcall_nb.render.log import LogLines
 from toolcall_nb.render.nodes import Node, Patch, insert, remove, update
 from toolcall_nb.render.page import fragment
 from toolcall_nb.render.parts import block_leaf, fold_key, note_node, part_node, text_node, turn_node
+from toolcall_nb.render.sections import log_sections
 from toolcall_nb.render.yaml_like import Drawing
 from toolcall_nb.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall
 from toolcall_nb.unicode import SURROGATE, well_formed
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LiveHtml"]
 
-_NODE_ID = re.compile(r"m(\d+)\.p(\d+)\b")
+_NODE_ID = re.compile(r"m(\d+)\.p(\d+)\b(?:\.fold-(\w+))?")
 
 
 class LiveHtml:
@@ -71,17 +74,21 @@ class LiveHtml:
         return [patch for node in self._roots() for patch in insert(node, "", None)]
 
     def call_of(self, node_id: str) -> str | None:
-        """The name under which ``opened`` knows what a node belongs to: the id of its call, or a fold's own."""
+        """The name under which ``opened`` knows what a node belongs to: the id of its call, or a fold's own.
+
+        A fold in a card, and all that is in it, has a name of its own, so that opening it does not open the card.
+        """
         found = _NODE_ID.match(node_id)
         if found is None or int(found[1]) >= len(self._turns):
             return None
         view = self._turns[int(found[1])].views.get(int(found[2]))
-        return view.opened_key if view is not None else None
+        key = view.opened_key if view is not None else None
+        return fold_name(found[3], key) if key is not None and found[3] else key
 
     def set_open(self, key: str, is_open: bool) -> list[Patch]:
         """The user opened or closed what `call_of` names ``key``; the patches for other views of the same."""
         self._opened[key] = is_open
-        views = [(turn, view) for turn in self._turns for view in turn.views.values() if view.opened_key == key]
+        views = [(turn, view) for turn in self._turns for view in turn.views.values() if view.is_named(key)]
         return [patch for turn, view in views for patch in turn.place(view, view.wanted())]
 
     # Events to changes
@@ -140,6 +147,8 @@ class LiveHtml:
             yield from view.write(turn, event.delta)
         elif isinstance(view, _CallView) and isinstance(event, ev.ToolInputDelta) and _is_whole(event.input_text_delta):
             yield from view.write(turn, event.input_text_delta)
+        elif isinstance(view, _CallView) and isinstance(event, ev.ToolLog) and _is_whole(event.text):
+            yield from view.print(turn, event.text)
         else:
             yield from self._take(turn, key)
 
@@ -252,6 +261,10 @@ class _View:
     def opened_key(self) -> str | None:
         return None if isinstance(self.part, TextPart) else self.fold
 
+    def is_named(self, key: str) -> bool:
+        """Whether ``key`` is the name of this, or of a fold in it."""
+        return key == self.opened_key
+
 
 class _CallView(_View):
     """A tool call; while its input is written, only the beginning is kept that is drawn."""
@@ -260,24 +273,42 @@ class _CallView(_View):
         super().__init__(id, part, look)
         self.written = Written()
         self.drawing = Drawing()
+        self.log = LogLines()
 
     def take(self, turn: _Turn, part: Part) -> Iterator[Patch]:
         assert isinstance(part, ToolCall)
         self.written = Written().plus(part.input_text)
+        self.log = LogLines(part.log)
         yield from super().take(turn, part)
 
     def write(self, turn: _Turn, delta: str) -> Iterator[Patch]:
         self.written = self.written.plus(delta)
         yield from turn.place(self, self.wanted())
 
+    def print(self, turn: _Turn, text: str) -> Iterator[Patch]:
+        """The tool printed more; where there is a place for it, nothing else is drawn."""
+        assert isinstance(self.part, ToolCall)
+        self.log.add(text)
+        wanted = section_nodes(self.id, log_sections(self.log, self.part.id), self.part.id, self.look)
+        here = {node.id: node for node in self.node.children[0].children} if self.node is not None else {}
+        if all(node.id in here for node in wanted):
+            for node in wanted:
+                yield from update(here[node.id], node)
+        else:
+            yield from turn.place(self, self.wanted())
+
     def wanted(self) -> Node | None:
         assert isinstance(self.part, ToolCall)
-        return call_node(self.id, self.part, self.written, self.look, self.drawing)
+        return call_node(self.id, self.part, self.written, self.look, self.drawing, self.log)
 
     @property
     def opened_key(self) -> str | None:
         assert isinstance(self.part, ToolCall)
         return self.part.id
+
+    def is_named(self, key: str) -> bool:
+        assert isinstance(self.part, ToolCall)
+        return key == self.part.id or key.endswith(fold_name("", self.part.id))
 
 
 class _TextView(_View):

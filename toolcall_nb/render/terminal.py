@@ -16,7 +16,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.live import Live
 from rich.markdown import Markdown
 from rich.padding import Padding
-from rich.segment import Segment
+from rich.segment import Segment, Segments
 from rich.text import Text
 
 from toolcall_nb import events as ev
@@ -178,10 +178,14 @@ class TerminalFace:
         if self._live is not None:
             self._live.update(Group(), refresh=True)
         for one in what:
-            self._console.print(one, soft_wrap=self._live is None)
+            if self._live is None and isinstance(one, Text):
+                self._write(f"{one.plain}\n")
+            else:
+                self._console.print(one)
 
     def _write(self, text: str) -> None:
-        self._console.print(Text(text), end="", soft_wrap=True)
+        """Write text as it is: in a rich `Text` its tabs would become blanks."""
+        self._console.print(Segments([Segment(text)]), end="", soft_wrap=True)
 
     def _print_late(self, number: int) -> None:
         """A call that was printed while it ran has ended since: it is printed again."""

@@ -9,15 +9,13 @@ from toolcall_nb.render.content import (
     EMPTY,
     STATE_WORDS,
     WHO,
-    Section,
     Written,
     ending,
     file_words,
-    reason,
-    sections,
     shown_name,
 )
 from toolcall_nb.render.escaping import visible
+from toolcall_nb.render.sections import FOLD, Section, reason, sections
 from toolcall_nb.render.values import Table
 from toolcall_nb.render.yaml_like import Entry, Token, draw_value, more
 from toolcall_nb.transcript import (
@@ -44,6 +42,7 @@ INDENT = "  "
 BLANK = " \t\r\n"
 """What is left out at the end of a text."""
 _ADDRESS = 200
+_TRACEBACK = 40  # lines
 
 
 def to_text(transcript: Transcript) -> str:
@@ -115,17 +114,54 @@ def call_lines(call: ToolCall) -> Iterator[Sequence[Token]]:
         *([("dim", f" ({_line(name)})")] if name else []),
         *(("dim", " · "), ("state", STATE_WORDS[call.state])),
     ]
-    for section in sections(call, Written().plus(call.input_text)):
-        yield from _section_lines(section)
-    if (why := reason(call)) is not None:
-        yield from _section_lines(why, "e")
+    found = [*sections(call, Written().plus(call.input_text)), *reason(call)]
+    folded = {section.key: section for section in found}
+    for section in found:
+        yield from _section_lines(section, folded.get(f"{FOLD}log") if section.key == "l" else None)
 
 
-def _section_lines(section: Section, kind: str = "") -> Iterator[Sequence[Token]]:
-    yield [("", INDENT), ("label", section.label), *([("dim", f" ({section.note})")] if section.note else [])]
-    tokens = _table_tokens(section.table) if section.table else _joined(section.entries)
-    for line in _lines((kind or token_kind, visible(text)) for token_kind, text in tokens):
-        yield [("", INDENT * 2), *line] if line else []
+def _section_lines(section: Section, earlier: Section | None) -> Iterator[Sequence[Token]]:
+    """A section, and what there is of one that is folded elsewhere; ``earlier`` are folded lines before it."""
+    match section.key:
+        case "fold-rest" | "fold-error":
+            yield [("", INDENT * 2), ("c", f"… {section.label}")]
+        case "fold-told":
+            yield _label(section)
+        case "fold-model":
+            yield from (_label(section), *_body(_joined(section.entries)))
+        case "fold-traceback":
+            yield from (_label(section), *_last(list(_body(_joined(section.entries)))))
+        case "l":
+            yield _label(section)
+            if earlier is not None:
+                yield [("", INDENT * 2), ("c", f"… {earlier.label}")]
+            printed = "".join(text for entry in section.entries for _, text in entry.tokens)
+            yield from _body([("dim", printed)], "│ ")
+        case "t" if section.table is not None:
+            yield from (_label(section), *_body(_table_tokens(section.table)))
+        case "e":
+            yield from (_label(section), *_body(("e", text) for _, text in _joined(section.entries)))
+        case key if not key.startswith(FOLD):
+            yield from (_label(section), *_body(_joined(section.entries)))
+
+
+def _label(section: Section) -> Sequence[Token]:
+    note = [("dim", f" ({_line(section.note)})")] if section.note else []
+    return [("", INDENT), ("label", _line(section.label)), *note]
+
+
+def _body(tokens: Iterable[Token], mark: str = "") -> Iterator[Sequence[Token]]:
+    margin = [("", INDENT * 2), *([("dim", mark)] if mark else [])]
+    for line in _lines((kind, visible(text)) for kind, text in tokens):
+        yield [*margin, *line] if line or mark else []
+
+
+def _last(lines: list[Sequence[Token]]) -> list[Sequence[Token]]:
+    """The last of the lines: of a traceback they tell most."""
+    hidden = len(lines) - _TRACEBACK
+    if hidden <= 0:
+        return lines
+    return [[("", INDENT * 2), ("c", f"… {hidden:,} earlier lines")], *lines[hidden:]]
 
 
 def _line(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from toolcall_nb.events import Json
 from toolcall_nb.render.escaping import without_ansi
@@ -16,10 +16,10 @@ _COLUMNS = 16
 _SUMMARY = 160
 
 
-def draw_text(text: str) -> Entry:
+def draw_text(text: str, limit: int = CHARACTERS) -> Entry:
     """Text as it stands, without the colour sequences of terminals."""
-    head = ("", without_ansi(text[:CHARACTERS]))
-    hidden = len(text) - CHARACTERS
+    head = ("", without_ansi(text[:limit]))
+    hidden = len(text) - limit
     return Entry([head, ("c", "\n" + more(hidden, "characters"))] if hidden > 0 else [head])
 
 
@@ -60,11 +60,12 @@ def _cut(text: str, limit: int) -> str:
 
 
 class Table(NamedTuple):
-    """A list of flat objects. ``hidden`` is how many rows there are beyond those."""
+    """A list of flat objects. ``hidden`` is how many rows there are beyond those; ``is_whole``: nothing is cut."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     hidden: int
+    is_whole: bool = True
 
 
 def table_of(value: Json) -> Table | None:
@@ -84,7 +85,15 @@ def table_of(value: Json) -> Table | None:
         left -= sum(map(len, rows[-1]))
         if left <= 0:
             break
-    return Table(tuple(_cut(str(key), 60) for key in columns), tuple(rows), len(value) - len(rows))
+    hidden = len(value) - len(rows)
+    is_whole = not hidden and all(
+        len(item) <= _CELL for record in records for item in record.values() if _is_text(item)
+    )
+    return Table(tuple(_cut(str(key), 60) for key in columns), tuple(rows), hidden, is_whole)
+
+
+def _is_text(value: Json) -> TypeGuard[str]:
+    return isinstance(value, str)
 
 
 def _is_flat(record: dict[str, Json]) -> bool:

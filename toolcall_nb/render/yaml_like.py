@@ -198,7 +198,8 @@ def _block(value: Json, indent: str, depth: int, pen: _Pen) -> Iterator[Token]:
 def _inline(value: Json, pen: _Pen) -> Iterator[Token]:
     """Anything that stays on the line: a constant, a short list of constants, and what is too deep."""
     if not isinstance(value, list) or not value or is_block(value):
-        yield pen.write("n" if not isinstance(value, (dict, list)) else "", constant(value))
+        kind = "c" if is_block(value) else "" if isinstance(value, (dict, list)) else "n"
+        yield pen.write(kind, constant(value))
         return
     yield "", "["
     for number, item in enumerate(value):
