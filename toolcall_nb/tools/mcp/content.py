@@ -1,0 +1,64 @@
+"""What an MCP server answers, as the result of a tool call.
+
+The content blocks are those of the Model Context Protocol, 2025-11-25, "Tool Result".
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from toolcall_nb.events import Json, Object
+from toolcall_nb.tools.failures import ToolFailed
+from toolcall_nb.tools.results import Result
+
+__all__ = ["result_of"]
+
+_SHOWN = ("image/", "audio/")
+"""The kinds of media that a person sees or hears in the card."""
+
+
+def result_of(answer: Any) -> Result:
+    """The result that a `CallToolResult` holds.
+
+    The output is the structured content, and without it the texts of the blocks; a picture or sound stands in
+    them as a line that names it. The display is the first picture or sound of each type. Raises `ToolFailed`
+    with the server's text where it says that the call failed.
+    """
+    texts = [_text(block) for block in answer.content]
+    if answer.is_error:
+        raise ToolFailed("\n".join(texts).strip() or "The MCP server says that the call failed, and no more.")
+    media: Object = {}
+    for kind, data in filter(None, map(_media, answer.content)):
+        media.setdefault(kind, _svg(data) if kind == "image/svg+xml" else data)
+    output: Json = "\n".join(texts) if answer.structured_content is None else answer.structured_content
+    return Result(output, display=media or None)
+
+
+def _text(block: Any) -> str:
+    """What a block is in words: a text is itself, anything else a line that names it."""
+    if block.type == "text":
+        return str(block.text)
+    if block.type == "resource_link":
+        return f"<{block.title or block.name}: {block.uri}>"
+    if block.type == "resource":
+        return str(getattr(block.resource, "text", None) or _named(block.resource.mime_type, block.resource.blob))
+    return _named(block.mime_type, block.data)
+
+
+def _named(kind: str | None, data: str) -> str:
+    return f"<{kind or 'data'}, {len(data.rstrip('=')) * 3 // 4:,} bytes>"
+
+
+def _media(block: Any) -> tuple[str, str] | None:
+    """The MIME type and the base64 text of a picture or a sound."""
+    if block.type == "resource":
+        kind, data = block.resource.mime_type, getattr(block.resource, "blob", None)
+    else:
+        kind, data = getattr(block, "mime_type", None), getattr(block, "data", None)
+    return (kind, data) if data and kind and kind.startswith(_SHOWN) else None
+
+
+def _svg(data: str) -> str:
+    """A drawing as text, as notebooks have it."""
+    return base64.b64decode(data).decode("utf-8", "replace")

@@ -1,0 +1,104 @@
+"""Where an MCP server is: what a person may write for it, and the clients that reach it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import urlsplit
+
+from toolcall_nb.errors import MissingPackageError, UsageError
+from toolcall_nb.tools.head_and_tail import HeadAndTail
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from mcp import StdioServerParameters
+
+__all__ = ["LastWords", "Target", "clients", "label"]
+
+Target: TypeAlias = Any
+"""A command (text, or a list of its words), a URL, or an object of the ``mcp`` package: `StdioServerParameters`, a
+server in this process, a transport, or a function that makes a transport."""
+
+_KEPT = 4_000
+"""Bytes of a server's stderr that are kept, to be told when it has died."""
+
+
+_SILENT = logging.NullHandler()
+"""Where nobody has set up logging, a lost connection is told once, by the call, and not by a traceback besides."""
+
+
+class LastWords:
+    """What a server last wrote to its stderr. Each server gets a pipe of its own, since a notebook's stderr is none."""
+
+    def __init__(self) -> None:
+        self._kept = HeadAndTail(_KEPT)
+
+    @property
+    def text(self) -> str:
+        """The text without blanks around it; empty where nothing was written."""
+        return self._kept.text.strip()
+
+    def pipe(self) -> IO[str]:
+        """A file to give to a process, and to close then; what it writes is read until its end."""
+        reading, writing = os.pipe()
+        threading.Thread(target=self._read, args=(reading,), name="toolcall-nb MCP stderr", daemon=True).start()
+        return os.fdopen(writing, "w")
+
+    def _read(self, descriptor: int) -> None:
+        self._kept = HeadAndTail(_KEPT)
+        with os.fdopen(descriptor, "rb", buffering=0) as file:
+            while data := file.read(_KEPT):
+                self._kept.feed(data)
+
+
+def label(target: Target) -> str:
+    """What to call a server in a message: its command or address, without a password in that."""
+    if isinstance(target, str):
+        return urlsplit(target)._replace(netloc=urlsplit(target).netloc.rpartition("@")[2], query="").geturl()
+    if isinstance(target, Sequence):
+        return shlex.join(map(str, target))
+    command = getattr(target, "command", None)
+    return str(command or getattr(target, "name", None) or type(target).__name__)
+
+
+def clients(target: Target, words: LastWords) -> Sequence[Callable[[], AbstractAsyncContextManager[Any]]]:
+    """Makers of clients, to be tried in order: more than one for an address, which may speak either HTTP transport.
+
+    Raises `UsageError` for a command without words, `MissingPackageError` without the package.
+    """
+    try:
+        from mcp import Client, StdioServerParameters
+        from mcp.client.sse import sse_client
+    except ImportError:
+        raise MissingPackageError("mcp>=2", "mcp", "A server of the Model Context Protocol") from None
+
+    logging.getLogger("mcp").addHandler(_SILENT)
+    if isinstance(target, str) and target.startswith(("http://", "https://")):
+        return [lambda: Client(target), lambda: Client(sse_client(target))]
+    if isinstance(target, str):
+        target = shlex.split(target)
+    if isinstance(target, Sequence):
+        command = [os.fspath(word) for word in target]
+        if not command:
+            raise UsageError("The command of an MCP server is empty. Give its program and arguments, or its URL.")
+        target = StdioServerParameters(command=command[0], args=command[1:])
+    if isinstance(target, StdioServerParameters):
+        return [partial(_started, target, words)]
+    return [lambda: Client(target() if callable(target) else target)]
+
+
+@asynccontextmanager
+async def _started(parameters: StdioServerParameters, words: LastWords) -> AsyncIterator[Any]:
+    from mcp import Client
+    from mcp.client.stdio import stdio_client
+
+    with words.pipe() as stderr:
+        async with Client(stdio_client(parameters, errlog=stderr)) as client:  # type: ignore[arg-type]
+            yield client
