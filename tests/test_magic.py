@@ -185,9 +185,11 @@ def test_a_transcript_is_replayed_and_what_it_holds_is_not_run_again(said: Said)
     [
         ("%%toolchat --bogus\nHello", "unrecognized arguments: --bogus"),
         ("%%toolchat hello\nHello", "'hello' is no option of %%toolchat. The prompt goes below this line."),
-        ("%%toolchat --approve ask\nHello", "--approve ask is not there yet. Use auto"),
-        ("%%toolchat --approve maybe\nHello", "--approve 'maybe' is not known. There are: auto, never."),
-        ("%%toolchat --dialect klingon\nHello", "--dialect 'klingon' is not known. There are: native, callout."),
+        ("%%toolchat --approve maybe\nHello", "--approve 'maybe' is not known. There are: auto, ask, never."),
+        ("%toolchat approve maybe", "%toolchat approve 'maybe' is not known. There are: auto, ask, never."),
+        ("%toolchat code", "There is no call yet."),
+        ("%toolchat code call_9", "There is no call 'call_9'. There are: none."),
+        ("%%toolchat --dialect klingon\nHello", "--dialect 'klingon' is not known. There are: native, callout"),
         ("%%toolchat --max-steps 0\nHello", "invalid number of steps value: '0'"),
         ("%%toolchat --speed fast\nHello", "invalid speed value: 'fast'"),
         ("%%toolchat --model mok\nHello", "There is no model 'mok'. Did you mean 'mock'?"),
@@ -199,7 +201,10 @@ def test_a_transcript_is_replayed_and_what_it_holds_is_not_run_again(said: Said)
             "%%toolchat\nHow is {city}, {df.shape} and {add.nothing}?",
             "{city} (there is no such name), {df.shape} (there",
         ),
-        ("%toolchat bogus", "%toolchat has no command 'bogus'. There are: model, tools, thread, new, stop, show, save"),
+        (
+            "%toolchat bogus",
+            "%toolchat has no command 'bogus'. There are: model, tools, approve, thread, new, stop, show",
+        ),
         ("%toolchat model mok", "There is no model 'mok'"),
         ("%toolchat tools ad", "There is no tool or function 'ad'"),
         ("%toolchat save", "%toolchat save needs the name of a file."),
@@ -260,11 +265,11 @@ def test_toolchat_alone_says_what_is_set(said: Said) -> None:
 
 def test_a_model_and_tools_that_are_set_hold_for_later_cells(said: Said) -> None:
     assert said.out("%toolchat model mock:text") == "model: mock:text\n"
-    assert said.out("%toolchat tools add") == "add(a, b)  The sum of two numbers.\n"
+    assert said.out("%toolchat tools add").splitlines()[0] == "add(a, b)  The sum of two numbers."
     said.out("%%toolchat --speed 0\nHello")
     assert chat_of(said).model_name == "mock:text"
     assert list(chat_of(said).tools) == ["add"]
-    assert said.out("%toolchat tools all") == "There are no tools; make one with @tool.\n"
+    assert said.out("%toolchat tools all").splitlines()[0] == "There are no tools; make one with @tool."
 
 
 def test_a_transcript_is_saved_and_loaded_and_goes_on(said: Said, tmp_path: Path) -> None:
@@ -287,6 +292,28 @@ def test_show_puts_a_thread_or_one_call_into_the_cell(said: Said) -> None:
     call = said.out("%toolchat show call_1")
     assert "add" in call
     assert "What is 2 + 3?" not in call
+
+
+def test_the_packages_own_tools_are_off_until_they_are_asked_for(said: Said, tmp_path: Path) -> None:
+    registry.add(add)
+    assert said.out("%toolchat tools").splitlines()[-1] == "Off until asked for: edit, show, bash."
+    said.out("%%toolchat --speed 0\nWhat is 2 + 3?")
+    assert list(chat_of(said).tools) == ["add"]
+    said.out("%%toolchat --tools add,show --model mock:text --speed 0\nHello")
+    assert list(chat_of(said).tools) == ["add", "show"]
+    lines = said.out("%toolchat tools show,bash").splitlines()
+    assert [line.partition("(")[0] for line in lines[:2]] == ["show", "bash"]
+    assert lines[-1] == "Off until asked for: edit."
+
+
+def test_a_call_becomes_the_next_cell_as_python(said: Said) -> None:
+    said.out("%%toolchat --tools add --speed 0\nWhat is 2 + 3?")
+    (call,) = chat_of(said).calls.values()
+    for cell in ("%toolchat code call_1", "%toolchat code"):
+        said.shell.rl_next_input = None
+        assert said.out(cell) == f"{call.to_code()}\n"
+        assert said.shell.rl_next_input == call.to_code()
+    assert eval(call.to_code(), said.shell.user_ns) == call.output
 
 
 def test_stop_says_when_there_is_nothing_to_stop(said: Said) -> None:
@@ -348,6 +375,10 @@ def completions(shell: Any, line: str) -> list[str]:
         ("%%toolchat --tools add,tw", "%%toolchat --tools add,twice"),
         ("%%toolchat --dialect c", "%%toolchat --dialect callout"),
         ("%%toolchat --approve n", "%%toolchat --approve never"),
+        ("%%toolchat --tools add,ba", "%%toolchat --tools add,bash"),
+        ("%toolchat approve as", "%toolchat approve ask"),
+        ("%toolchat code ca", "%toolchat code call_1"),
+        ("%toolchat stop ma", "%toolchat stop main"),
         ("%%toolchat --thread ma", "%%toolchat --thread main"),
         ("%toolchat sho", "%toolchat show"),
         ("%toolchat model mock:lo", "%toolchat model mock:long"),
@@ -372,4 +403,4 @@ def test_a_tool_is_offered_once(said: Said) -> None:
     event = SimpleNamespace(line=line, symbol="", text_until_cursor=line)
     registry.add(add)
     said.shell.user_ns["twice"] = fill
-    assert complete(said.shell, event) == ["twice"]
+    assert complete(said.shell, event) == ["twice", "edit", "show", "bash"]

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ from toolcall_nb.notebook.progress import Progress
 from toolcall_nb.notebook.running import Run, Stoppable
 from toolcall_nb.reducer import TranscriptBuilder
 from toolcall_nb.render import LiveHtml
-from toolcall_nb.transcript import Message, Transcript
+from toolcall_nb.tools import Decision
+from toolcall_nb.transcript import Message, ToolCall, Transcript
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 FORMS = {"text/html", "text/markdown", "text/plain"}
@@ -190,6 +191,52 @@ def test_the_status_says_what_goes_on() -> None:
     assert seen == ["Thinking…", "Calling weather…", "Running weather…", "Thinking…", "Writing…"]
 
 
+def test_the_words_of_the_source_stand_until_they_are_taken_back_or_something_ends() -> None:
+    progress = Progress()
+
+    def status(*events: Event) -> str:
+        for event in events:
+            progress.apply(event)
+        return progress.status
+
+    assert status(ev.Start(), ev.Status("🔧 Waiting for\ntool call")) == "🔧 Waiting for tool call"
+    assert status(ev.ToolInputStart("c", "weather")) == "🔧 Waiting for tool call"
+    assert status(ev.Status("")) == "Calling weather…"
+    assert status(ev.Status("🔧 Executing"), ev.ToolInputAvailable("c", "weather", {})) == "🔧 Executing"
+    assert status(ev.ToolLog("c", "one\n")) == "🔧 Executing"
+    assert status(ev.ToolOutputAvailable("c", 1)) == "Thinking…"
+    assert status(ev.Status("x"), ev.TextDelta("t", "It")) == "Writing…"
+    assert status(ev.Status("x"), ev.Finish()) == "Writing…"
+
+
+def test_while_a_person_is_asked_the_status_says_so_and_an_answer_by_nobody_is_not_announced() -> None:
+    progress = Progress()
+    for event in CALL[:5]:
+        progress.apply(event)
+    assert progress.apply(ev.ToolApprovalRequest("a", "c")) == ["Tool weather asks for approval"]
+    assert progress.status == "Waiting for you"
+    progress.apply(ev.ToolApprovalResponse("a", True))
+    assert progress.status == "Running weather…"
+    assert progress.apply(ev.ToolApprovalRequest("b", "c", is_automatic=True)) == []
+    assert progress.status == "Running weather…"
+
+
+def test_the_time_for_which_a_person_is_waited_for_is_not_the_tools() -> None:
+    told = Told()
+    told.apply(*CALL[:5])
+    told.now = 1.0
+    told.apply(ev.ToolApprovalRequest("a", "c"))
+    told.now = 60.0
+    assert told.document.state()["clocks"]["m0.p0"] == {"elapsed": 1.0, "running": False}
+    told.apply(ev.ToolApprovalResponse("a", True))
+    told.now = 62.0
+    assert told.document.state()["clocks"]["m0.p0"] == {"elapsed": 3.0, "running": True}
+    told.apply(ev.ToolOutputAvailable("c", 1, preliminary=True))
+    assert told.document.state()["clocks"]["m0.p0"]["running"] is True
+    told.apply(CALL[5], ev.ToolApprovalRequest("b", "c"), ev.ToolApprovalResponse("b", True))
+    assert told.document.state()["clocks"]["m0.p0"] == {"elapsed": 3.0, "running": False}
+
+
 def test_the_line_below_is_the_same_for_the_same_run() -> None:
     metadata = {"usage": {"inputTokens": 1204, "outputTokens": 318}}
     transcript = Transcript((*Transcript.from_events(CALL).messages, Message("assistant", (), None, metadata)))
@@ -234,13 +281,16 @@ class Face:
             raise RuntimeError("a bug of the display")
         self.builder.apply(event)
 
+    def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
+        raise AssertionError("nobody asks here")
+
     def close(self, info: str) -> None:
         self.closed.append(info)
 
 
 def test_a_display_that_fails_does_not_end_the_run(caplog: pytest.LogCaptureFixture) -> None:
     face, events = Face(fail=True), iter(CALL)
-    Run(events, stop=lambda: None, info=lambda _: "x").play(face)
+    Run(lambda _: events, stop=lambda: None, info=lambda _: "x").play(face)
     assert (list(events), face.closed) == ([], ["x"])
     assert len(caplog.records) == 1
 
@@ -251,7 +301,7 @@ def test_a_source_that_breaks_is_shown_as_an_error(caplog: pytest.LogCaptureFixt
         raise RuntimeError("no line")
 
     face = Face()
-    Run(broken(), stop=lambda: None, info=lambda _: "x").play(face)
+    Run(lambda _: broken(), stop=lambda: None, info=lambda _: "x").play(face)
     assert "no line" in face.transcript.to_markdown()
     assert face.closed == ["x"]
 
@@ -262,9 +312,53 @@ def test_a_source_that_is_torn_off_ends_as_interrupted() -> None:
         raise KeyboardInterrupt
 
     face = Face()
-    Run(interrupted(), stop=lambda: None, info=lambda _: "x").play(face)
+    Run(lambda _: interrupted(), stop=lambda: None, info=lambda _: "x").play(face)
     assert [call.state.value for call in face.transcript.calls.values()] == ["interrupted"]
     assert face.transcript.messages[-1].aborted == "interrupted"
+
+
+def test_what_happens_meanwhile_is_shown_at_once_also_from_several_threads_and_not_after_the_end() -> None:
+    face, shows = Face(), []
+
+    def source(show: Any) -> Iterator[Event]:
+        shows.append(show)
+        yield from CALL[:5]
+        threads = [threading.Thread(target=lambda: [show(ev.ToolLog("c", "x")) for _ in range(50)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        yield from CALL[5:]
+
+    Run(source, stop=lambda: None, info=lambda _: "x").play(face)
+    shows[0](ev.ToolLog("c", "late"))
+    assert face.transcript.calls["c"].log == "x" * 200
+
+
+def test_a_run_in_the_background_is_interrupted_where_it_does_not_heed_a_stop() -> None:
+    begun = threading.Event()
+
+    def deaf(_: Any) -> Iterator[Event]:
+        yield from CALL[:5]
+        begun.set()
+        while True:
+            threading.Event().wait(0.01)
+
+    face = Face()
+    run = Run(deaf, stop=lambda: None, info=lambda _: "x")
+    run.play_in_background(face)
+    assert begun.wait(10)
+    run.stop()
+    assert run.wait(10)
+    assert face.transcript.messages[-1].aborted == "interrupted"
+
+
+def test_a_run_that_has_ended_does_not_stop_the_next_one() -> None:
+    stopped: list[str] = []
+    run = Run(lambda _: iter(CALL), stop=lambda: stopped.append("stop"), info=lambda _: "x")
+    run.play(Face())
+    run.stop()
+    assert stopped == []
 
 
 def test_a_replay_can_be_stopped() -> None:
@@ -383,14 +477,25 @@ def test_messages_go_to_the_subshell_that_they_were_sent_on_where_the_kernel_let
         def _reply_subshell_for(self, data: Any, default: str | None) -> str | None:
             return None  # ipykernel 7.4: the shell that last published, the busy one
 
-    class OlderComm:
-        pass
+    class Kernel:
+        def __init__(self, has_subshells: bool) -> None:
+            self._supports_kernel_subshells = has_subshells
 
-    comm, older = Comm(), OlderComm()
-    _answer_where_asked(comm)
-    _answer_where_asked(older)
-    assert comm._reply_subshell_for({}, "subshell") == "subshell"
-    assert vars(older) == {}
+    class EarlierComm:  # ipykernel 7.0: no routing of its own
+        kernel = Kernel(True)
+
+    class OldComm:  # ipykernel 6
+        kernel = Kernel(False)
+
+    overheard: list[Any] = []
+    comm, others = Comm(), (EarlierComm(), OldComm(), object())
+    assert _answer_where_asked(comm, overheard.append)
+    assert [_answer_where_asked(other, overheard.append) for other in others] == [True, False, False]
+    assert comm._reply_subshell_for({"on": "one"}, "subshell") == "subshell"
+    assert overheard == []
+    assert comm._reply_subshell_for({"on": "none"}, None) is None
+    assert overheard == [{"on": "none"}]
+    assert [vars(other) for other in others[:2]] == [{}, {}]
 
 
 def test_nonsense_from_a_page_is_ignored(kernel: Kernel) -> None:

@@ -53,6 +53,10 @@ def _threads(magics: ToolchatMagics, _symbol: str) -> list[str]:
     return magics.threads.names()
 
 
+def _calls(magics: ToolchatMagics, _symbol: str) -> list[str]:
+    return magics.threads.call_ids()
+
+
 def _shown(magics: ToolchatMagics, symbol: str) -> list[str]:
     return [*_threads(magics, symbol), *magics.threads.call_ids()]
 
@@ -79,6 +83,9 @@ _VALUES: Mapping[str, Finder] = {
 _LINE: Mapping[str, Finder] = {
     "model": _models,
     "tools": _tools,
+    "approve": lambda _magics, _symbol: list(APPROVALS),
+    "stop": _threads,
+    "code": _calls,
     "thread": _threads,
     "show": _shown,
     "save": _files,

@@ -9,6 +9,8 @@ from typing import Any, Protocol, TypeAlias
 
 from toolcall_nb import events as ev
 from toolcall_nb.events import Event
+from toolcall_nb.notebook.asking import Form
+from toolcall_nb.notebook.clocks import RUN, Clocks
 from toolcall_nb.notebook.progress import Progress
 
 __all__ = ["LiveDocument", "PatchSource", "merged"]
@@ -18,7 +20,6 @@ Step: TypeAlias = dict[str, Any]
 
 _ENDS = (ev.ToolOutputAvailable, ev.ToolOutputError, ev.ToolOutputDenied, ev.ToolInputError, ev.ToolInterrupted)
 _STARTS = (ev.ToolInputStart, ev.ToolInputAvailable, ev.ToolInputError)
-_RUN = ""  # the run's own clock, beside those of its calls
 
 
 class PatchSource(Protocol):
@@ -43,7 +44,7 @@ class LiveDocument:
     ``tell`` sends a step to the pages. It is called with the lock held, so that steps leave in their order.
     ``opened`` is what the reader opened and closed, by call id or fold.
     ``timings`` are the calls' own durations in seconds; for a call that is not in it, the time that it was seen
-    open counts. ``clock`` gives seconds.
+    open counts, without the time for which it waited for a person. ``clock`` gives seconds.
     """
 
     def __init__(
@@ -62,11 +63,12 @@ class LiveDocument:
         self.seq = 0
         self._source = source
         self._timings = timings if timings is not None else {}
-        self._clock = clock
+        self._clocks = Clocks(clock)
         self._progress = Progress()
         self._calls: set[str] = set()
-        self._started: dict[str, float] = {_RUN: clock()}
-        self._seconds: dict[str, float] = {}
+        self._cards: dict[str, str] = {}  # the node of each call
+        self._asking: dict[str, str] = {}  # the node of each approval that a person was asked for
+        self._asks: dict[str, Form] = {}  # by node
         self._info = info
         self._done = False
         self._is_torn = False  # an interrupt came while an event was taken in: its patches may be lost
@@ -84,11 +86,21 @@ class LiveDocument:
             self._take(self._source.apply(event))
             self._is_torn = was_torn
             self._said += self._progress.apply(event)
-            if isinstance(event, _ENDS) and not getattr(event, "preliminary", None):
-                self._stop_clock(event.tool_call_id)
-            elif isinstance(event, ev.Abort):
-                self._stop_clock(None)
+            self._time(event)
             return self._has_news()
+
+    def ask(self, call: str, form: Form | None) -> None:
+        """The pages are to ask a person about a call; or, with None, not any more."""
+        with self._lock:
+            node = self._cards.get(call)
+            if node is None:
+                return
+            self._asks.pop(node, None)
+            if form is not None:
+                self._asks[node] = form
+                self._said += [form["problem"]] if "problem" in form else []
+            self._news["asks"] = dict(self._asks)
+            self.flush()
 
     def choose(self, node: str, is_open: bool) -> None:
         """The reader has opened or closed the card, or the fold, of ``node``."""
@@ -102,12 +114,13 @@ class LiveDocument:
     def finish(self, info: str) -> None:
         """The run has ended; ``info`` is the line that stays below it."""
         with self._lock:
-            self._stop_clock(None)
-            self._seconds[_RUN] = self._clock() - self._started[_RUN]
-            self._progress.status = ""
+            self._stop_all()
+            self._clocks.stop(RUN)
+            self._progress.finish()
             self._info = info
             self._done = True
-            self._news |= {"done": True, "clocks": self._clocks()}
+            self._asks.clear()
+            self._news |= {"done": True, "clocks": self._clocks.all(), "asks": {}}
 
     def flush(self) -> None:
         """Tell what changed since the last step, if anything did."""
@@ -118,60 +131,72 @@ class LiveDocument:
 
     def _step(self) -> Step:
         status, info = self._progress.status, self._info
-        step: Step = {"type": "patches", "seq": self.seq, "patches": merged(self._patches), **self._news}
+        step: Step = {"type": "patches", "seq": self.seq, "patches": merged(self._patches)}
+        step |= {"clocks": self._clocks.news} if self._clocks.news else {}
+        step |= self._news
         step |= {"status": status} if status != self._told[0] else {}
         step |= {"info": info} if info != self._told[1] else {}
         step |= {"say": self._said} if self._said else {}
-        self._patches, self._news, self._said, self._told = [], {}, [], (status, info)
+        self._forget_news()
         return step
+
+    def _forget_news(self) -> None:
+        self._patches, self._news, self._said, self._clocks.news = [], {}, [], {}
+        self._told = (self._progress.status, self._info)
 
     def state(self) -> Step:
         """Everything. What was not told yet is told first, unless this tells it: the next step fits to this state."""
         with self._lock:
             if self._is_torn:
-                self._is_torn, self._patches, self._news, self._said = False, [], {}, []
-                self._told = (self._progress.status, self._info)
+                self._is_torn = False
+                self._forget_news()
             self.flush()
             return {
                 "type": "state",
                 "seq": self.seq,
                 "patches": self._source.snapshot(),
                 "opened": dict(self._chosen),
-                "clocks": self._clocks(),
+                "clocks": self._clocks.all(),
+                "asks": dict(self._asks),
                 "status": self._progress.status,
                 "info": self._info,
                 "done": self._done,
             }
 
     def _has_news(self) -> bool:
-        return bool(self._patches or self._news or self._said) or self._told != (self._progress.status, self._info)
+        news = self._patches or self._news or self._said or self._clocks.news
+        return bool(news) or self._told != (self._progress.status, self._info)
 
     def _take(self, patches: list[Patch]) -> None:
         self._patches += patches
         for patch in patches:
-            if patch[0] == "insert" and patch[1] not in self._started and self._is_card(patch[1], patch[2]):
-                self._started[patch[1]] = self._clock()
-                self._news.setdefault("clocks", {})[patch[1]] = {"elapsed": 0.0, "running": True}
+            if patch[0] == "insert" and patch[1] not in self._clocks and self._is_card(patch[1], patch[2]):
+                self._cards[self._source.call_of(patch[1]) or ""] = patch[1]
+                self._clocks.start(patch[1])
 
     def _is_card(self, node: str, parent: str) -> bool:
         """Whether the node is a call's outermost."""
         call = self._source.call_of(node)
         return call in self._calls and self._source.call_of(parent) != call
 
-    def _stop_clock(self, call: str | None) -> None:
-        """The call has ended; with None, all have."""
-        for node, start in self._started.items():
-            of = self._source.call_of(node) if node != _RUN else None
-            if of is not None and node not in self._seconds and call in (None, of):
-                self._seconds[node] = self._timings.get(of, self._clock() - start)
-                self._news.setdefault("clocks", {})[node] = {"elapsed": self._seconds[node], "running": False}
+    def _time(self, event: Event) -> None:
+        """What the event means for the clocks of the cards."""
+        match event:
+            case ev.ToolApprovalRequest() if event.tool_call_id in self._cards:
+                self._asking[event.approval_id] = self._cards[event.tool_call_id]
+                self._clocks.pause(self._cards[event.tool_call_id])
+            case ev.ToolApprovalResponse() if event.approval_id in self._asking:
+                self._clocks.start(self._asking[event.approval_id])
+            case ev.ToolOutputAvailable(preliminary=True):
+                pass
+            case _ if isinstance(event, _ENDS) and event.tool_call_id in self._cards:
+                self._clocks.stop(self._cards[event.tool_call_id], self._timings.get(event.tool_call_id))
+            case ev.Abort():
+                self._stop_all()
 
-    def _clocks(self) -> dict[str, dict[str, Any]]:
-        now = self._clock()
-        return {
-            node: {"elapsed": self._seconds.get(node, now - start), "running": node not in self._seconds}
-            for node, start in self._started.items()
-        }
+    def _stop_all(self) -> None:
+        for node in self._clocks.all().keys() - {RUN}:
+            self._clocks.stop(node, self._timings.get(self._source.call_of(node) or ""))
 
 
 def merged(patches: list[Patch]) -> list[Patch]:

@@ -6,8 +6,9 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from html import escape
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from toolcall_nb.approval import TerminalApprover, deny_unattended
 from toolcall_nb.notebook.place import Place
 from toolcall_nb.notebook.style import run_css
 from toolcall_nb.reducer import TranscriptBuilder
@@ -17,9 +18,12 @@ log = logging.getLogger("toolcall_nb.notebook")
 
 if TYPE_CHECKING:
     from toolcall_nb.events import Event
-    from toolcall_nb.transcript import Transcript
+    from toolcall_nb.tools import Decision
+    from toolcall_nb.transcript import ToolCall, Transcript
 
-__all__ = ["Face", "StaticFace", "TerminalFace", "final_bundle", "make_face"]
+__all__ = ["Approver", "Face", "StaticFace", "TerminalFace", "approver_of", "final_bundle", "make_face"]
+
+Approver: TypeAlias = "Callable[[ToolCall], Decision]"
 
 
 class Face(Protocol):
@@ -27,6 +31,9 @@ class Face(Protocol):
 
     def show(self, event: Event) -> None:
         """Take one event in."""
+
+    def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
+        """Whether a call may run. Raises `KeyboardInterrupt` when the run is stopped while a person is asked."""
 
     def close(self, info: str) -> None:
         """The run has ended; ``info`` is the line below it."""
@@ -47,28 +54,42 @@ def final_bundle(transcript: Transcript, info: str, opened: Mapping[str, bool] |
     return bundle
 
 
-def make_face(place: Place, *, info: str, on_stop: Callable[[], None], timings: Mapping[str, float]) -> Face:
+def make_face(
+    place: Place,
+    *,
+    info: str,
+    on_stop: Callable[[], None],
+    timings: Mapping[str, float],
+    background: bool = False,
+) -> Face:
     """The face for a place. Where the live one cannot be had (a broken widget installation), the static one."""
+    approver = approver_of(place, background=background)
     match place:
         case Place.LIVE:
             try:
                 from toolcall_nb.notebook.live import LiveFace
 
-                return LiveFace(info=info, on_stop=on_stop, timings=timings)
+                return LiveFace(info=info, on_stop=on_stop, timings=timings, approver=None if background else approver)
             except Exception:
                 log.exception("The live view cannot be shown; the transcript comes when the run has ended")
-                return StaticFace()
+                return StaticFace(approver)
         case Place.TERMINAL:
-            return TerminalFace()
+            return TerminalFace(approver)
         case Place.STATIC:
-            return StaticFace()
+            return StaticFace(approver)
+
+
+def approver_of(place: Place, *, background: bool = False) -> Approver:
+    """Who is asked without a card: the person by keys, which a kernel's ``input`` allows in a cell, or nobody."""
+    return deny_unattended if place is Place.STATIC or background else TerminalApprover()
 
 
 class StaticFace:
-    """Shows nothing until the end, and then everything in one display."""
+    """Shows nothing until the end, and then everything in one display. ``approver`` is asked about calls."""
 
-    def __init__(self) -> None:
+    def __init__(self, approver: Approver) -> None:
         self._builder = TranscriptBuilder()
+        self._approver = approver
 
     @property
     def transcript(self) -> Transcript:
@@ -79,6 +100,10 @@ class StaticFace:
         """Take one event in."""
         self._builder.apply(event)
 
+    def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
+        """Whether a call may run."""
+        return self._approver(call)
+
     def close(self, info: str) -> None:
         """Make the display."""
         from IPython.display import display
@@ -87,11 +112,12 @@ class StaticFace:
 
 
 class TerminalFace:
-    """Shows the text as it comes, for IPython in a terminal."""
+    """Shows the text as it comes, for IPython in a terminal. ``approver`` is asked about calls."""
 
-    def __init__(self) -> None:
+    def __init__(self, approver: Approver) -> None:
         from toolcall_nb.render.terminal import TerminalFace as Printer
 
+        self._approver = approver
         self._builder = TranscriptBuilder()
         self._end = ExitStack()
         self._printer = self._end.enter_context(Printer())
@@ -105,6 +131,10 @@ class TerminalFace:
         """Print what the event adds."""
         self._builder.apply(event)
         self._printer.apply(event)
+
+    def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
+        """Whether a call may run."""
+        return self._approver(call)
 
     def close(self, info: str) -> None:
         """Print what is left."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from toolcall_nb.notebook.asking import Questions
 from toolcall_nb.notebook.document import LiveDocument
-from toolcall_nb.notebook.faces import final_bundle
+from toolcall_nb.notebook.faces import Approver, final_bundle
 from toolcall_nb.notebook.pacer import Pacer
 from toolcall_nb.render import LiveHtml
 
 if TYPE_CHECKING:
     from toolcall_nb.events import Event
-    from toolcall_nb.transcript import Transcript
+    from toolcall_nb.tools import Decision
+    from toolcall_nb.transcript import ToolCall, Transcript
 
 __all__ = ["LiveFace"]
 
@@ -21,15 +23,27 @@ _MEANWHILE = "A run of toolcall_nb that is not finished, or was cut off before i
 
 
 class LiveFace:
-    """Shows the run from the first moment; `close` leaves the static form, with the cards as the reader left them."""
+    """Shows the run from the first moment; `close` leaves the static form, with the cards as the reader left them.
 
-    def __init__(self, *, info: str, on_stop: Callable[[], None], timings: Mapping[str, float]) -> None:
+    ``approver`` is asked about calls where no click reaches a kernel that runs a cell; None: there is no such cell.
+    """
+
+    def __init__(
+        self,
+        *,
+        info: str,
+        on_stop: Callable[[], None],
+        timings: Mapping[str, float],
+        approver: Approver | None = None,
+    ) -> None:
         from toolcall_nb.notebook.widget import TranscriptWidget
 
         self._html = LiveHtml()
         self._document = LiveDocument(self._html, self._tell, info=info, timings=timings)
         self._pacer = Pacer(self._document.flush)
-        self._widget = TranscriptWidget(self._document, on_stop)
+        self._questions = Questions(self._document.ask)
+        self._widget = TranscriptWidget(self._document, on_stop, self._questions.answer)
+        self._approver = None if self._widget.is_heard_in_cells else approver
         self._display = self._show_widget()
 
     @property
@@ -41,6 +55,13 @@ class LiveFace:
         """Take one event in; the page sees it with the next step."""
         if self._document.apply(event):
             self._pacer.wake()
+
+    def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
+        """Whether a call may run; asked in its card."""
+        if self._approver is None:
+            return self._questions.ask(call, is_stopped)
+        self._document.flush()
+        return self._approver(call)
 
     def close(self, info: str) -> None:
         """Tell the rest, put the static form in the view's place, and only then let the widget go.

@@ -6,21 +6,23 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from IPython.core.error import UsageError as ShellUsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
+from toolcall_nb.dialects import DIALECTS as TEXT_DIALECTS
 from toolcall_nb.errors import ToolcallError, UsageError
 
 if TYPE_CHECKING:
+    from toolcall_nb.chat import Approve
     from toolcall_nb.notebook.threads import Threads
 
 __all__ = ["APPROVALS", "COMMANDS", "DIALECTS", "OPTIONS", "ToolchatMagics"]
 
-DIALECTS = ("native", "callout")
-APPROVALS = ("auto", "never")
+DIALECTS = ("native", *TEXT_DIALECTS)
+APPROVALS = ("auto", "ask", "never")
 
 
 def _text(value: str) -> str:
@@ -71,8 +73,12 @@ class ToolchatMagics(Magics):
     @argument("command", nargs="*", help="of %%toolchat alone: what to do, see above")
     @argument("--model", "-m", type=_text, help="who answers: a name, or a variable that holds a model (default: mock)")
     @argument("--tools", "-t", type=_text, help="tools or functions of yours: a,b (default: all made with @tool)")
-    @argument("--dialect", help="how the model writes a call: native (its own way) or callout")
-    @argument("--approve", help="auto: run what is called; never: deny it")
+    @argument(
+        "--dialect",
+        help=f"how the model writes a call: native (its own way), or in its text as {', '.join(TEXT_DIALECTS)}",
+    )
+    @argument("--approve", help="auto: run what is called; ask: ask me first; never: deny it (default: auto)")
+    @argument("--once", action="store_true", default=None, help="one call: its result takes the reply's place")
     @argument("--max-steps", type=_steps, metavar="N", help="requests to the model in one turn, at most (default: 10)")
     @argument("--system", type=_text, metavar="TEXT", help="instructions for the model")
     @argument("--new", action="store_true", help="forget what was said before in this thread")
@@ -96,10 +102,12 @@ class ToolchatMagics(Magics):
 
             %toolchat model [NAME]         what answers from now on
             %toolchat tools [a,b | all]    what may be called from now on; alone, what there is
+            %toolchat approve [MODE]       auto, ask or never from now on; ask forgets what was allowed
             %toolchat thread [NAME]        the conversation to go on with
             %toolchat new                  forget what was said in this thread
-            %toolchat stop                 end what runs in the background
+            %toolchat stop [THREAD]        end what runs in the background
             %toolchat show [THREAD|CALL]   put a transcript, or one call, into this cell
+            %toolchat code [CALL]          put a call into a new cell, as Python
             %toolchat save FILE            write the thread's transcript, as Markdown
             %toolchat load FILE            go on from a transcript
             %toolchat replay FILE          play a transcript as if it were live
@@ -161,6 +169,11 @@ class ToolchatMagics(Magics):
             self.threads.set_tools(names)
         print(self.threads.describe_tools())
 
+    def _approve(self, mode: str, _: Namespace) -> None:
+        if mode:
+            self.threads.set_approve(_approval(mode))
+        print(f"approve: {self.threads.approve()}")
+
     def _thread(self, name: str, _: Namespace) -> None:
         if name:
             self.threads.current = name
@@ -178,6 +191,9 @@ class ToolchatMagics(Magics):
 
         show(self.threads.find(name))
 
+    def _code(self, name: str, _: Namespace) -> None:
+        self.threads.put_code(name)
+
     def _save(self, file: str, _: Namespace) -> None:
         path = _path(file, "save")
         path.write_text(self.threads.chat().transcript.to_markdown(), "utf-8")
@@ -194,10 +210,12 @@ class ToolchatMagics(Magics):
 COMMANDS: dict[str, Callable[[ToolchatMagics, str, Namespace], None]] = {
     "model": ToolchatMagics._model,
     "tools": ToolchatMagics._tools,
+    "approve": ToolchatMagics._approve,
     "thread": ToolchatMagics._thread,
     "new": ToolchatMagics._new,
     "stop": ToolchatMagics._stop,
     "show": ToolchatMagics._show,
+    "code": ToolchatMagics._code,
     "save": ToolchatMagics._save,
     "load": ToolchatMagics._load,
     "replay": ToolchatMagics._replay,
@@ -212,8 +230,6 @@ def _check(options: Namespace) -> None:
     """What argparse cannot say as well."""
     if options.command:
         raise UsageError(f"{options.command[0]!r} is no option of %%toolchat. The prompt goes below this line.")
-    if options.approve == "ask":
-        raise UsageError("--approve ask is not there yet. Use auto (run what is called) or never (deny it).")
     _one_of("--approve", options.approve, APPROVALS)
     _one_of("--dialect", options.dialect, DIALECTS)
     if options.render and options.replay:
@@ -223,6 +239,11 @@ def _check(options: Namespace) -> None:
 def _one_of(option: str, value: str | None, known: tuple[str, ...]) -> None:
     if value is not None and value not in known:
         raise UsageError(f"{option} {value!r} is not known. There are: {', '.join(known)}.")
+
+
+def _approval(mode: str) -> Approve:
+    _one_of("%toolchat approve", mode, APPROVALS)
+    return cast("Approve", mode)
 
 
 def _path(file: str, command: str) -> Path:

@@ -8,6 +8,7 @@ from toolcall_nb.events import Event
 __all__ = ["Progress"]
 
 _MAX_NAME = 60
+_MAX_WORDS = 200
 
 _ENDINGS: dict[type, str] = {
     ev.ToolOutputAvailable: "completed",
@@ -18,28 +19,51 @@ _ENDINGS: dict[type, str] = {
 }
 
 
+_BOUNDARIES = (ev.StartStep, ev.FinishStep, ev.TextDelta, ev.Finish, ev.Abort, ev.Error, *_ENDINGS)
+"""What the words of a status cannot outlive."""
+
+
 class Progress:
     """Follows a run. ``status`` is what it does now; `apply` returns what is worth saying aloud.
 
-    Only boundaries are said: a reader of the whole log aloud could not be followed.
+    Only boundaries are said: a reader of the whole log aloud could not be followed. Words that the source gives
+    (`events.Status`) stand until they are taken back, or something ends or begins that they cannot be about.
     """
 
     def __init__(self) -> None:
-        self.status = "Thinking…"
+        self._words = ""
+        self._doing = "Thinking…"
+        self._asked: dict[str, str] = {}  # calls by approval
         self._open: dict[str, str] = {}  # names by call id
         self._running: set[str] = set()  # of these, the calls whose input is complete
         self._role: str | None = None
 
+    @property
+    def status(self) -> str:
+        """What is going on, in words; empty at the end."""
+        return "Waiting for you" if self._asked else self._words or self._doing
+
+    def finish(self) -> None:
+        """Nothing goes on any more."""
+        self._words, self._doing, self._asked = "", "", {}
+
     def apply(self, event: Event) -> list[str]:
         """Take one event in; gives the announcements, mostly none."""
+        if isinstance(event, _BOUNDARIES):
+            self._words = ""
         match event:
+            case ev.Status():
+                self._words = " ".join(event.text.split())[:_MAX_WORDS]
             case ev.Start():
                 self._role = event.role
             case ev.ToolInputStart() | ev.ToolInputAvailable():
                 return self._begun(event)
             case ev.ToolApprovalRequest():
-                self.status = "Waiting for you"
-                return [f"Tool {self._name(event.tool_call_id)} asks for approval"]
+                if not event.is_automatic:
+                    self._asked[event.approval_id] = event.tool_call_id
+                    return [f"Tool {self._name(event.tool_call_id)} asks for approval"]
+            case ev.ToolApprovalResponse():
+                self._asked.pop(event.approval_id, None)
             case ev.ToolOutputAvailable(preliminary=True):
                 pass
             case ev.ToolInputError():
@@ -49,13 +73,14 @@ class Progress:
             case ev.ToolRetracted():
                 self._forget(event.tool_call_id)
             case ev.TextDelta():
-                self.status = "Writing…"
+                self._doing = "Writing…"
             case ev.StartStep() | ev.ReasoningStart():
                 self._rest()
             case ev.Finish():
                 return [] if self._role in ("user", "system") else ["Answer finished"]
             case ev.Abort():
                 self._open.clear()
+                self._asked.clear()
                 return ["Answer stopped"]
             case ev.Error():
                 return ["Error"]
@@ -78,12 +103,13 @@ class Progress:
     def _forget(self, call: str) -> None:
         self._open.pop(call, None)
         self._running.discard(call)
+        self._asked = {approval: asked for approval, asked in self._asked.items() if asked != call}
         self._rest()
 
     def _rest(self) -> None:
         running = [name for call, name in self._open.items() if call in self._running]
         names = ", ".join(dict.fromkeys(running or self._open.values()))[: 2 * _MAX_NAME]
-        self.status = f"{'Running' if running else 'Calling'} {names}…" if names else "Thinking…"
+        self._doing = f"{'Running' if running else 'Calling'} {names}…" if names else "Thinking…"
 
     def _name(self, call: str) -> str:
         return self._open.get(call, "call")

@@ -8,18 +8,25 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolcall_nb import events as ev
 from toolcall_nb.errors import ToolcallError
+from toolcall_nb.tools.interrupting import stop_thread
 
 if TYPE_CHECKING:
     from toolcall_nb.events import Event
     from toolcall_nb.notebook.faces import Face
+    from toolcall_nb.tools import Decision
+    from toolcall_nb.transcript import ToolCall
 
-__all__ = ["Run", "Stoppable"]
+__all__ = ["Run", "Source", "Stoppable"]
 
 log = logging.getLogger("toolcall_nb.notebook")
+
+Show: TypeAlias = Callable[["Event"], None]
+Source: TypeAlias = Callable[[Show], Iterator["Event"]]
+"""Gives the events of a run. What happens between two of them, in whichever thread, it gives to ``Show`` at once."""
 
 _GRACE = 0.3
 """Seconds that a tool is given, after Stop, until it is interrupted."""
@@ -45,14 +52,15 @@ class Stoppable:
 
 
 class Run:
-    """Plays ``events`` to ``face`` until they end.
+    """Plays the events of ``source`` to ``face`` until they end.
 
-    ``stop`` asks their source to end. What fails in the showing is logged and does not end the run. ``info``
-    gives the line that stays below it.
+    ``stop`` asks the source to end. What fails in the showing is logged and does not end the run. ``info``
+    gives the line that stays below it. What `Source` raises before its first event, the constructor raises.
     """
 
-    def __init__(self, events: Iterator[Event], *, stop: Callable[[], None], info: Callable[[Run], str]) -> None:
-        self._events = iter(events)
+    def __init__(self, source: Source, *, stop: Callable[[], None], info: Callable[[Run], str]) -> None:
+        self.is_stopping = False
+        self._events = iter(source(self._show_meanwhile))
         self._stop_source = stop
         self._info = info
         self._face: Face | None = None
@@ -61,6 +69,7 @@ class Run:
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
         self._at_the_end = threading.Lock()
+        self._showing = threading.RLock()  # tools that run side by side tell what they print from their own threads
 
     @property
     def face(self) -> Face:
@@ -91,12 +100,20 @@ class Run:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the source to end; a tool that holds the main thread is interrupted, as by the kernel's own stop."""
+        """Ask the source to end; what holds its thread is interrupted. A run that has ended is left alone."""
+        if self._ended.is_set():
+            return
+        self.is_stopping = True
         self._stop_source()
-        if self._thread is threading.main_thread() is not threading.current_thread() and not self._ended.wait(_GRACE):
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread() and not self._ended.wait(_GRACE):
             with self._at_the_end:
                 if not self._ended.is_set():
-                    _interrupt_main()
+                    _interrupt(thread)
+
+    def ask(self, call: ToolCall) -> Decision:
+        """Whether a call may run; to be asked in the run's own thread."""
+        return self.face.ask(call, lambda: self.is_stopping)
 
     def wait(self, seconds: float) -> bool:
         """Until it has ended; whether it has."""
@@ -132,18 +149,26 @@ class Run:
     def _show(self, event: Event) -> None:
         self._safely(lambda: self.face.show(event))
 
+    def _show_meanwhile(self, event: Event) -> None:
+        """A tool tells; one that outlives its run tells nobody."""
+        if not self._ended.is_set():
+            self._show(event)
+
     def _safely(self, show: Callable[[], Any]) -> None:
         try:
-            show()
+            with self._showing:
+                show()
         except Exception:
             self._faults += 1
             if self._faults == 1:
                 log.exception("The display failed; the run goes on")
 
 
-def _interrupt_main() -> None:
-    """As Ctrl+C does, so that a blocking call in the main thread returns."""
-    if hasattr(signal, "pthread_kill"):
+def _interrupt(thread: threading.Thread) -> None:
+    """As Ctrl+C does in the main thread, so that a blocking call there returns; in others as far as Python allows."""
+    if thread is not threading.main_thread():
+        stop_thread(thread)
+    elif hasattr(signal, "pthread_kill"):
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
     else:
         signal.raise_signal(signal.SIGINT)

@@ -14,11 +14,15 @@ __all__ = ["page_css", "run_css"]
 @cache
 def run_css() -> str:
     """What a run adds to the renderer's style: the line below it, and corrections for JupyterLab."""
-    css = files("toolcall_nb.notebook").joinpath("static", "run.css").read_text("utf-8")
-    return sub(r"\s+", " ", sub(r"/\*.*?\*/", "", css.replace("\n", " "))).strip()
+    return _read("run.css")
 
 
 @cache
 def page_css() -> str:
-    """All that a live run needs."""
-    return stylesheet() + run_css()
+    """All that a live run needs; also what only a live run can show."""
+    return stylesheet() + run_css() + _read("ask.css")
+
+
+def _read(name: str) -> str:
+    css = files("toolcall_nb.notebook").joinpath("static", name).read_text("utf-8")
+    return sub(r"\s+", " ", sub(r"/\*.*?\*/", "", css.replace("\n", " "))).strip()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from msgspec import Struct
@@ -13,12 +12,14 @@ from msgspec.structs import replace
 from toolcall_nb import models
 from toolcall_nb.chat import Approve, Chat
 from toolcall_nb.errors import UsageError
-from toolcall_nb.notebook.faces import make_face
+from toolcall_nb.notebook import toolbox
+from toolcall_nb.notebook.faces import approver_of, make_face
 from toolcall_nb.notebook.footer import counted, info_line, tokens
 from toolcall_nb.notebook.place import Place, place_of
 from toolcall_nb.notebook.running import Run, Stoppable
-from toolcall_nb.tools import Tool, as_tool, registry
-from toolcall_nb.transcript import Message, Transcript
+from toolcall_nb.notebook.toolbox import unknown
+from toolcall_nb.tools import Decision, Tool, registry
+from toolcall_nb.transcript import Message, ToolCall, Transcript
 
 __all__ = ["Settings", "Threads"]
 
@@ -37,6 +38,7 @@ class Settings(Struct, frozen=True):
     approve: Approve = "auto"
     max_steps: int = 10
     system: str | None = None
+    once: bool = False
 
     def changed(self, options: Namespace) -> Settings:
         """With what the options of one cell say."""
@@ -45,7 +47,7 @@ class Settings(Struct, frozen=True):
 
 
 class Threads:
-    """The chats by name. Options of a cell hold for that cell; `set_model` and `set_tools` for all that follow."""
+    """The chats by name. Options of a cell hold for that cell; what is set here for all that follow."""
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
@@ -71,7 +73,11 @@ class Threads:
             self.forget(self.current)
         chat = self.chat()
         self._set_up(chat, self._settings.changed(options), _speed(options.speed, place))
-        run = Run(chat.stream(prompt), stop=chat.stop, info=lambda run: info_line(chat.model_name, run.face.transcript))
+        run = Run(
+            lambda live: chat.stream(prompt),
+            stop=chat.stop,
+            info=lambda run: info_line(chat.model_name, run.face.transcript),
+        )
         self._runs[self.current] = run
         self._bind(chat)
         self._play(run, place, info=chat.model_name, timings=chat.timings, background=options.background)
@@ -81,13 +87,14 @@ class Threads:
         place = place_of(self._shell)
         self._refuse_if_running(_REPLAY)
         events = Stoppable(models.replay(Transcript.from_markdown(text), _speed(options.speed, place)))
-        run = Run(iter(events), stop=events.stop, info=lambda run: info_line(_REPLAY, run.face.transcript))
+        run = Run(lambda _: iter(events), stop=events.stop, info=lambda run: info_line(_REPLAY, run.face.transcript))
         self._runs[_REPLAY] = run
         self._play(run, place, info=_REPLAY, timings={}, background=options.background)
 
     def _play(self, run: Run, place: Place, *, info: str, timings: Mapping[str, float], background: bool) -> None:
-        face = make_face(place, info=info, on_stop=run.stop, timings=timings)
-        if background and place is Place.LIVE:  # elsewhere nobody could look at it, or it would write over the prompt
+        background = background and place is Place.LIVE  # elsewhere nobody looks on, or it would write over the prompt
+        face = make_face(place, info=info, on_stop=run.stop, timings=timings, background=background)
+        if background:
             run.play_in_background(face)
         else:
             run.play(face)
@@ -135,16 +142,37 @@ class Threads:
             return self.chat().transcript
         if name in self._chats:
             return self._chats[name].transcript
-        for chat in (self.chat(), *self._chats.values()):
-            if name in chat.calls:
-                return Transcript((Message("assistant", (chat.calls[name],)),))
-        raise UsageError(_unknown("thread or call", name, [*self.names(), *self.call_ids()]))
+        call = self._find_call(name)
+        if call is None:
+            raise UsageError(unknown("thread or call", name, [*self.names(), *self.call_ids()]))
+        return Transcript((Message("assistant", (call,)),))
+
+    def put_code(self, name: str) -> None:
+        """Put a call into a new cell, as Python: the one of this id, in any thread, or the current thread's last."""
+        call = self._find_call(name or next(reversed(self.call_ids()), ""))
+        if call is None:
+            raise UsageError(unknown("call", name, self.call_ids()) if name else "There is no call yet.")
+        self._shell.set_next_input(call.to_code(), replace=False)
+        if place_of(self._shell) is not Place.LIVE:  # where no new cell appears
+            print(call.to_code())
+
+    def _find_call(self, name: str) -> ToolCall | None:
+        chats = (self.chat(), *self._chats.values())
+        return next((chat.calls[name] for chat in chats if name in chat.calls), None)
 
     def _set_up(self, chat: Chat, settings: Settings, speed: float | None) -> None:
         chat.dialect, chat.speed, chat.approve = settings.dialect, speed, settings.approve
+        chat.approver = lambda call: self._answer(chat.thread, call)
         chat.max_steps, chat.system = settings.max_steps, settings.system
         chat.model = self._model(settings.model)
         chat.tools = None if settings.tools is None else self._tools(settings.tools)
+
+    def _answer(self, thread: str, call: ToolCall) -> Decision:
+        """Whether a call may run: the person before the run's own output is asked, or whoever runs a cell."""
+        run = self._runs.get(thread)
+        if run is not None and run.is_running:
+            return run.ask(call)
+        return approver_of(place_of(self._shell))(call)
 
     def _bind(self, chat: Chat) -> None:
         """Give the chat a name in the notebook, unless the notebook uses that name for something else."""
@@ -168,21 +196,21 @@ class Threads:
             self._tools(names)
         self._settings = replace(self._settings, tools=None if names == _ALL else names)
 
+    def set_approve(self, mode: Approve) -> None:
+        """Who is asked from now on. Before ``ask``, what was allowed so far is forgotten."""
+        self._settings = replace(self._settings, approve=mode)
+
+    def approve(self) -> Approve:
+        """Who is asked before a call runs."""
+        return self._settings.approve
+
     def _model(self, name: str) -> Any:
         """A model that the notebook holds under this name, or else the name."""
         value = self.namespace.get(name)
         return value if callable(getattr(value, "stream", None)) and not isinstance(value, Chat) else name
 
     def _tools(self, names: str) -> list[Tool]:
-        return [self._tool(name) for name in names.replace(",", " ").split()]
-
-    def _tool(self, name: str) -> Tool:
-        value = self.namespace.get(name)
-        if callable(value) or isinstance(value, Tool):
-            return as_tool(value)
-        if name in registry:
-            return registry[name]
-        raise UsageError(_unknown("tool or function", name, self.tool_names()))
+        return [toolbox.named(name, self.namespace) for name in names.replace(",", " ").split()]
 
     # What is there
 
@@ -195,14 +223,8 @@ class Threads:
         return list(self._chats[self.current].calls) if self.current in self._chats else []
 
     def tool_names(self) -> list[str]:
-        """The registered tools, and the functions that the notebook has defined."""
-        hidden = getattr(self._shell, "user_ns_hidden", {})
-        functions = [
-            name
-            for name, value in self.namespace.items()
-            if _is_function(value) and name not in hidden and not name.startswith("_")
-        ]
-        return list(dict.fromkeys([*registry, *functions]))
+        """The registered tools, the functions that the notebook has defined, and the package's own."""
+        return toolbox.names(self.namespace, getattr(self._shell, "user_ns_hidden", {}))
 
     def summary(self) -> str:
         """What is set, in a few lines."""
@@ -213,6 +235,7 @@ class Threads:
         lines = {
             "model": self._settings.model,
             "tools": self._settings.tools or ", ".join(registry) or "none; make one with @tool",
+            "approve": "" if self._settings.approve == "auto" else self._settings.approve,
             "thread": f"{self.current}{state}: {about}",
             "tokens": tokens(chat.usage) if chat is not None else "",
         }
@@ -221,9 +244,7 @@ class Threads:
     def describe_tools(self) -> str:
         """What may be called, one tool a line."""
         chosen = self._settings.tools
-        tools = list(registry.values()) if chosen is None else self._tools(chosen)
-        lines = [f"{tool.name}({', '.join(tool.parameters['properties'])})  {_first_line(tool)}" for tool in tools]
-        return "\n".join(line.rstrip() for line in lines) or "There are no tools; make one with @tool."
+        return toolbox.describe(list(registry.values()) if chosen is None else self._tools(chosen))
 
     def describe_threads(self) -> str:
         """The threads, the current one marked."""
@@ -235,17 +256,3 @@ def _speed(wish: float | None, place: Place) -> float | None:
     if wish is not None:
         return wish or None
     return None if place is Place.STATIC else 1.0
-
-
-def _is_function(value: Any) -> bool:
-    return type(value).__name__ == "function" or isinstance(value, Tool)
-
-
-def _first_line(tool: Tool) -> str:
-    return tool.description.strip().partition("\n")[0]
-
-
-def _unknown(kind: str, name: str, known: list[str]) -> str:
-    close = get_close_matches(name, known, 1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return f"There is no {kind} {name!r:.100}.{hint} There are: {', '.join(known) or 'none'}."

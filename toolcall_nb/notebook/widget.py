@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -43,15 +44,20 @@ class TranscriptWidget(anywidget.AnyWidget):
     _css = traitlets.Unicode().tag(sync=True)
     snapshot = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, document: Document, on_stop: Callable[[], None]) -> None:
+    def __init__(
+        self, document: Document, on_stop: Callable[[], None], on_answer: Callable[[dict[str, Any]], None]
+    ) -> None:
         self._document = document
         self._on_stop = on_stop
+        self._on_answer = on_answer
+        self._context = contextvars.copy_context()
         self._settle: Callable[[], dict[str, str]] | None = None
         self._final: dict[str, str] | None = None
         self._settling = threading.Lock()
         super().__init__(_css=page_css())
         self.on_msg(_dispatch)
-        _answer_where_asked(self.comm)
+        self.is_heard_in_cells = _answer_where_asked(self.comm, self._overhear)
+        """Whether messages of the page are handled while the kernel runs a cell."""
 
     def get_state(self, key: str | Iterable[str] | None = None, drop_defaults: bool = False) -> dict[str, Any]:
         """The synced state, with the run as it is now."""
@@ -84,8 +90,17 @@ class TranscriptWidget(anywidget.AnyWidget):
                 self._settle_again()  # said in the last moment of the view, it is heard after its end
             case {"type": "stop"}:
                 self._on_stop()
+            case {"type": "answer"}:
+                self._on_answer(message)
             case {"type": "final"} if self._final is not None:
                 self.send({"type": "final", "model": self.model_id, "bundle": self._final})
+
+    def _overhear(self, data: Any) -> None:
+        """What a person says is not left to a shell that may be busy with the very cell that it is about."""
+        match data:
+            case {"method": "custom", "content": {"type": "answer" | "stop"} as message}:
+                run = self._context.copy().run
+                threading.Thread(target=run, args=(self.receive, message), name="toolcall_nb-page", daemon=True).start()
 
     def _settle_again(self) -> None:
         if self._settle is not None:
@@ -109,13 +124,25 @@ def close_all() -> None:
         _kept.popleft().close()
 
 
-def _answer_where_asked(comm: Any) -> None:
+def _answer_where_asked(comm: Any, overhear: Callable[[Any], None]) -> bool:
     """Let messages of the page be handled on the subshell that JupyterLab sends them on, also during a cell.
 
     ipykernel 7.4 (ipykernel/comm/comm.py, `_reply_subshell_for`) routes them to the shell that last published
     on the comm: the one that is busy with the cell, so that Stop would wait for the end of what it should stop.
-    The method is private. Without it (ipykernel 6, another kernel) nothing changes: the messages come at the
-    cell's end, and the kernel's own interrupt stops a run.
+    A message that was sent on no subshell, by a page that knows none or has not got its own yet, is overheard while
+    it is routed; it comes again at the cell's end, and then changes nothing.
+
+    The method is private. Without it ipykernel 7 hears what JupyterLab sends on a subshell. In others (ipykernel 6,
+    another kernel) the messages come at the cell's end, and the kernel's own interrupt stops a run. Whether they
+    come in mid-cell is returned.
     """
-    if callable(getattr(comm, "_reply_subshell_for", None)):
-        comm._reply_subshell_for = lambda _data, default: default
+    if not callable(getattr(comm, "_reply_subshell_for", None)):
+        return bool(getattr(getattr(comm, "kernel", None), "_supports_kernel_subshells", False))
+
+    def route(data: Any, sent_on: str | None) -> str | None:
+        if sent_on is None:
+            overhear(data)
+        return sent_on
+
+    comm._reply_subshell_for = route
+    return True

@@ -10,10 +10,10 @@
  * What belongs to the reader is never overwritten: selection, focus, scroll, and each <details> that the reader
  * has opened or closed.
  *
- * kernel -> page   patches  {seq, patches, clocks?, status?, info?, say?, done?}   the next step
- *                  state    {seq, patches, opened, clocks, status, info, done}     everything, for who asked
+ * kernel -> page   patches  {seq, patches, clocks?, asks?, status?, info?, say?, done?}   the next step
+ *                  state    {seq, patches, opened, clocks, asks, status, info, done}     everything, for who asked
  *                  final    {model, bundle}  the static output, for a page that it did not reach
- * page -> kernel   sync {seq}, open {node, open}, stop, final
+ * page -> kernel   sync {seq}, open {node, open}, answer {approval, approved, text, scope | reason}, stop, final
  *
  * The same as `state` is in the synced trait `snapshot`, from which the page begins after a reload. Such a page
  * does not know the output that the kernel then updates, so it asks for the static form and puts it in place.
@@ -25,8 +25,10 @@
  * @typedef {["remove", string]} Remove  id
  * @typedef {Insert | Splice | Remove} Patch
  * @typedef {{elapsed: number, running: boolean}} Clock  seconds; a running one goes on in the page
+ * @typedef {{approval: string, name: string, text: string, problem?: string, refused?: number}} Ask  a person is
+ *            asked about a call; ``text`` is its arguments as JSON, ``problem`` what was wrong with the last answer
  * @typedef {{seq: number, patches: Patch[], opened?: Record<string, boolean>, clocks?: Record<string, Clock>,
- *            status?: string, info?: string, say?: string[], done?: boolean}} Step
+ *            asks?: Record<string, Ask>, status?: string, info?: string, say?: string[], done?: boolean}} Step
  * @typedef {{id: string, parent: string, html: string, children: string[]}} DocNode
  * @typedef {{get(name: string): any, on(name: string, callback: (...args: any[]) => void): void,
  *            send(content: object): void, widget_manager?: any}} Model
@@ -116,6 +118,8 @@ class Session {
     this.clocks = new Map();
     /** @type {Map<string, boolean>} what the reader opened and closed, by node */
     this.choices = new Map();
+    /** @type {Record<string, Ask>} what a person is asked, by node: all of it each time */
+    this.asks = {};
     /** @type {Set<View>} */
     this.views = new Set();
     this.askedAt = -Infinity;
@@ -181,6 +185,7 @@ class Session {
     if (step.status !== undefined) this.status = step.status;
     if (step.info !== undefined) this.info = step.info;
     if (step.done !== undefined) this.done = step.done;
+    if (step.asks !== undefined) this.asks = step.asks;
     for (const [id, clock] of Object.entries(step.clocks ?? {})) {
       this.clocks.set(id, { since: performance.now(), seconds: clock.elapsed, running: clock.running });
     }
@@ -214,6 +219,7 @@ class Session {
     this.model = null;
     if (this.done) return;
     this.done = true;
+    this.asks = {};
     this.status = "Cut off: the kernel is gone";
     this.#freezeClocks();
     for (const view of this.views) view.touch([]);
@@ -246,6 +252,11 @@ class Session {
   chose(node, open) {
     this.choices.set(node, open);
     this.#send({ type: "open", node, open });
+  }
+
+  /** @param {object} answer */
+  answer(answer) {
+    this.#send({ type: "answer", ...answer });
   }
 
   stop() {
@@ -294,6 +305,8 @@ class View {
     this.expected = new WeakMap();
     /** @type {WeakSet<Element>} each <details> that the reader has opened or closed */
     this.readers = new WeakSet();
+    /** @type {Map<string, Panel>} */
+    this.panels = new Map();
     /** @type {Set<string>} */
     this.touched = new Set();
     this.frame = 0;
@@ -349,9 +362,35 @@ class View {
     this.touched.clear();
     for (const id of ids) if (!this.session.doc.nodes.has(id)) this.#drop(id);
     for (const id of ids) if (id !== ROOT && this.session.doc.nodes.has(id)) this.#show(id);
+    this.#drawAsks();
     this.#drawFoot();
     this.#tick();
     if (this.session.ticking && !this.timer) this.timer = window.setInterval(() => this.#tick(), TICK_MS);
+  }
+
+  #drawAsks() {
+    const { asks } = this.session;
+    for (const [id, panel] of this.panels) {
+      if (asks[id]?.approval === panel.ask.approval && this.elements.get(id)?.contains(panel.root)) continue;
+      const isLeft = panel.root.contains(document.activeElement);
+      panel.root.remove();
+      this.panels.delete(id);
+      if (isLeft) this.elements.get(id)?.querySelector("summary")?.focus({ preventScroll: true });
+    }
+    for (const [id, ask] of Object.entries(asks)) {
+      const card = this.elements.get(id);
+      const panel = this.panels.get(id) ?? (card && this.#addPanel(id, ask, card));
+      panel?.update(ask);
+    }
+  }
+
+  /** @param {string} id @param {Ask} ask @param {Element} card */
+  #addPanel(id, ask, card) {
+    const panel = new Panel(ask, (answer) => this.session.answer(answer));
+    this.owned.set(panel.root, id);
+    this.panels.set(id, panel);
+    card.append(panel.root);
+    return panel;
   }
 
   #drawFoot() {
@@ -416,10 +455,14 @@ class View {
     const mine = /** @type {Element} */ (this.elements.get(node.id));
     const slot = this.#slot(node.parent);
     const siblings = this.session.doc.node(node.parent).children;
-    let next = null;
-    for (let at = siblings.indexOf(node.id) + 1; at < siblings.length && !next; at++) {
+    const end = this.panels.get(node.parent)?.root ?? null;
+    /** @type {Element | null} */
+    let next = end?.parentElement === slot ? end : null;
+    for (let at = siblings.indexOf(node.id) + 1; at < siblings.length; at++) {
       const shown = this.elements.get(siblings[at]);
-      if (shown?.parentElement === slot) next = shown;
+      if (shown?.parentElement !== slot) continue;
+      next = shown;
+      break;
     }
     if (mine.parentElement !== slot || mine.nextElementSibling !== next) slot.insertBefore(mine, next);
   }
@@ -502,6 +545,158 @@ class View {
     let each = within;
     while (each && !this.owned.has(each)) each = each.parentElement;
     return each;
+  }
+}
+
+// Asking a person ---------------------------------------------------------------------------------------------
+
+const SCOPES = { once: "once", chat: "for this chat", always: "always for this tool" };
+let panelsMade = 0;
+
+/** @param {string} text @param {string} kind @param {() => void} act */
+function button(text, kind, act) {
+  const made = element("button", `tc-button ${kind}`, text);
+  made.type = "button";
+  made.addEventListener("click", act);
+  return made;
+}
+
+/**
+ * May this call run? One panel in the card, in one of three modes: `ask`, `edit` with the arguments' JSON, `deny` with
+ * a reason. What is sent back is the text itself, as it came from the kernel or as the person left it: this page
+ * never computes with it, since a number of JavaScript does not hold every number of JSON.
+ */
+class Panel {
+  /** @param {Ask} ask @param {(answer: object) => void} send */
+  constructor(ask, send) {
+    this.ask = ask;
+    this.send = send;
+    this.isSent = false;
+    this.root = element("div", "tc-ask");
+    this.root.setAttribute("role", "group");
+    this.root.setAttribute("aria-label", `May ${ask.name} run?`);
+    this.root.dataset.lmSuppressShortcuts = "true"; // JupyterLab's own: Enter, A, B, D D mean something else there
+    this.root.addEventListener("keydown", (event) => this.#key(event));
+    this.#buildFields();
+    this.#buildRow();
+    this.#turn("ask");
+  }
+
+  #buildFields() {
+    const id = `tc-ask-${++panelsMade}`;
+    this.text = element("textarea", "tc-ask-text");
+    Object.assign(this.text, { spellcheck: false, autocapitalize: "off", dir: "ltr" });
+    this.text.setAttribute("aria-describedby", id);
+    this.text.addEventListener("input", () => this.#check());
+    this.problem = Object.assign(element("div", "tc-ask-problem"), { id });
+    this.editor = element("label", "tc-ask-field", "Arguments, as JSON");
+    this.editor.append(this.text);
+    this.reason = element("input", "tc-ask-reason");
+    Object.assign(this.reason, { type: "text", maxLength: 2000, placeholder: "optional; the model is told" });
+    this.denial = element("label", "tc-ask-field", "Reason");
+    this.denial.append(this.reason);
+    this.root.append(this.editor, this.problem, this.denial);
+  }
+
+  #buildRow() {
+    this.approve = button("Approve", "tc-button-go", () => this.#approve(this.ask.text));
+    this.edit = button("Edit", "", () => this.#turn("edit", this.text));
+    this.deny = button("Deny", "", () => this.#turn("deny", this.reason));
+    this.edit.title = "The whole arguments as JSON, to be read or changed";
+    this.run = button("Run edited", "tc-button-go", () => this.#approve(this.text.value));
+    this.refuse = button("Deny", "tc-button-no", () => this.#deny());
+    this.cancel = button("Cancel", "", () => this.#leave());
+    this.scope = element("select", "tc-ask-scope");
+    for (const [value, words] of Object.entries(SCOPES)) this.scope.add(new Option(words, value));
+    this.allow = element("label", "tc-ask-allow", "Allow ");
+    this.allow.append(this.scope);
+    const row = element("div", "tc-ask-row");
+    row.append(this.approve, this.edit, this.deny, this.run, this.refuse, this.cancel, this.allow);
+    this.root.append(row);
+  }
+
+  /** @param {"ask" | "edit" | "deny"} mode @param {HTMLElement} [focus] */
+  #turn(mode, focus) {
+    this.mode = mode;
+    for (const part of [this.approve, this.edit, this.deny]) part.hidden = mode !== "ask";
+    for (const part of [this.editor, this.problem, this.run]) part.hidden = mode !== "edit";
+    for (const part of [this.denial, this.refuse]) part.hidden = mode !== "deny";
+    this.cancel.hidden = mode === "ask";
+    this.allow.hidden = mode === "deny";
+    if (mode === "edit") this.#fill();
+    focus?.focus();
+  }
+
+  #fill() {
+    this.text.value = this.ask.text;
+    this.text.rows = Math.min(Math.max(this.ask.text.split("\n").length, 4), 16);
+    this.#check();
+    this.text.setSelectionRange(0, 0);
+  }
+
+  /** Back to the question, with the focus where it came from. */
+  #leave() {
+    this.#turn("ask", this.mode === "deny" ? this.deny : this.edit);
+  }
+
+  #check() {
+    this.#complain(this.text.value === this.ask.text ? "" : problemOf(this.text.value));
+  }
+
+  /** @param {string} problem */
+  #complain(problem) {
+    setText(this.problem, problem);
+    this.text.setAttribute("aria-invalid", String(problem !== ""));
+    this.run.disabled = problem !== "";
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    event.stopPropagation();
+    if (event.isComposing) return;
+    if (event.key === "Escape" && this.mode !== "ask") this.#leave();
+    else if (event.key === "Enter" && event.target === this.reason) this.#deny();
+    else if (event.key !== "Enter" || event.target !== this.text || !(event.ctrlKey || event.metaKey)) return;
+    else if (!this.run.disabled) this.#approve(this.text.value);
+    event.preventDefault();
+  }
+
+  /** @param {string} text */
+  #approve(text) {
+    this.#send({ approved: true, text, scope: this.scope.value });
+  }
+
+  #deny() {
+    this.#send({ approved: false, reason: this.reason.value });
+  }
+
+  /** Once, until the kernel says what was wrong with it. @param {object} answer */
+  #send(answer) {
+    if (this.isSent) return;
+    this.isSent = true;
+    this.root.setAttribute("aria-busy", "true");
+    this.send({ approval: this.ask.approval, ...answer });
+  }
+
+  /** @param {Ask} ask the same question, perhaps with what was wrong with the last answer */
+  update(ask) {
+    if ((ask.refused ?? 0) !== (this.ask.refused ?? 0) && this.isSent) {
+      this.isSent = false;
+      this.root.removeAttribute("aria-busy");
+      this.#complain(ask.problem ?? "");
+    }
+    this.ask = ask;
+  }
+}
+
+/** What is wrong with edited arguments, as far as a page can tell; else nothing. @param {string} text */
+function problemOf(text) {
+  try {
+    const value = JSON.parse(text);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? "" : "Arguments are a JSON object: { … }.";
+  } catch (error) {
+    return `This is not JSON: ${/** @type {Error} */ (error).message}`;
   }
 }
 

@@ -1,0 +1,270 @@
+"""A person decides about calls, in the real JupyterLab: by mouse and by keys, in mid-cell and in the background."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from axe_core_python.sync_playwright import Axe
+from playwright.sync_api import Locator, expect
+
+from tests.browser.browser import Notebook
+from tests.browser.conftest import Lab
+
+_CALLER = '''
+import json
+
+got = []
+
+@tool
+def keep(value: object, note: str = "") -> str:
+    """Keeps what it is given."""
+    got.append(value)
+    return "kept"
+
+class Caller:
+    """Calls ``keep`` once for each of the values, one request after the other; then it says a word."""
+
+    def __init__(self, *values):
+        self.values = values
+
+    def stream(self, messages, tools):
+        done = len(messages[-1].calls) if messages[-1].role == "assistant" else 0
+        if done < len(self.values):
+            said = sum(len(message.calls) for message in messages)
+            yield ev.ToolInputAvailable(f"call_{said + 1}", "keep", {"value": self.values[done], "note": "now"})
+        else:
+            yield ev.TextStart("t")
+            yield ev.TextDelta("t", "That is all.")
+            yield ev.TextEnd("t")
+
+caller = Caller("one")
+twice = Caller("first", "second")
+HOSTILE = {
+    "huge": 2**70 + 1, "big": 9007199254740993, "small": 1e-300, "float": 1.0, "tenth": 0.1, "zero": -0.0,
+    "z": 1, "a": 2, "A": 3, "\\u00e9": "composed", "e\\u0301": "decomposed", "": None, "__proto__": {"x": 1},
+    "text": "<script>alert(1)</script></textarea>\\u202e gnp.exe \\u200b\\x00\\x7f\\u2028 \\U0001f600\\r\\n\\t\\\\\\"'",
+    "list": [True, False, None, [], {}, "1", 1, 10**400],
+}
+hostile = Caller(HOSTILE)
+'''
+
+
+def asking(lab: Lab, *cells: str) -> Notebook:
+    """A notebook with the caller, and these cells from cell 2 on, open and set up."""
+    notebook = lab.page(lab.write(_CALLER, *cells)).open()
+    notebook.run(0)
+    notebook.run(1)
+    return notebook
+
+
+def ask(options: str) -> str:
+    return f"%%toolchat --approve ask {options}\nKeep it."
+
+
+def panel(within: Locator) -> Locator:
+    return within.get_by_role("group", name="May keep run?")
+
+
+def press(within: Locator, name: str) -> None:
+    panel(within).get_by_role("button", name=name, exact=True).click()
+
+
+def printed(notebook: Notebook, number: int, text: str) -> None:
+    """The cell, when it is run, prints this."""
+    notebook.run(number)
+    expect(notebook.output(number)).to_have_text(f"{text}\n")
+
+
+def assert_accessible(notebook: Notebook) -> None:
+    found: dict[str, Any] = Axe().run(notebook.page, ".tc-run")
+    assert [(each["id"], each["help"], each["nodes"][0]["html"][:200]) for each in found["violations"]] == []
+
+
+def test_what_is_approved_is_what_runs_whatever_the_arguments_hold(lab: Lab) -> None:
+    same = "print(json.dumps(got.pop()) == json.dumps(HOSTILE), chat.calls['call_1'].original_input is ev.MISSING)"
+    notebook = asking(lab, ask("--model hostile"), same)
+    output = notebook.output(2)
+    notebook.start(2)
+    expect(panel(output)).to_be_visible()
+    expect(output.locator(".tc-foot-status")).to_have_text("Waiting for you")
+    expect(output.locator("[aria-live=polite]")).to_have_text(re.compile("Tool keep asks for approval$"))
+    expect(output.locator(".tc-call details")).to_have_attribute("open", "")
+    press(output, "Edit")
+    text = panel(output).get_by_role("textbox")
+    assert "\\u202e gnp.exe \\u200b\\u0000\\u007f\\u2028 😀" in text.input_value()
+    assert "1180591620717411303425" in text.input_value()
+    press(output, "Run edited")
+    notebook.wait_until_run(2)
+    expect(output.locator(".tc-state")).to_have_text("Completed")
+    expect(output).to_contain_text("That is all.")
+    expect(panel(output)).to_have_count(0)
+    printed(notebook, 3, "True True")
+
+
+def test_the_panel_is_accessible_in_each_of_its_forms_in_light_and_dark(lab: Lab) -> None:
+    notebook = asking(lab, ask("--model caller"))
+    output = notebook.output(2)
+    notebook.start(2)
+    for name, opens, leaves in (("", None, None), ("-edit", "Edit", "Cancel"), ("-deny", "Deny", "Cancel")):
+        expect(panel(output)).to_be_visible()
+        if opens:
+            press(output, opens)
+        for theme in ("Dark", "Light"):
+            notebook.picture(2, f"approval{name}", (theme,))
+            assert_accessible(notebook)
+        if leaves:
+            press(output, leaves)
+    notebook.page.set_viewport_size({"width": 480, "height": 700})
+    notebook.picture(2, "approval-narrow", ("Light",))
+    press(output, "Approve")
+    notebook.wait_until_run(2)
+
+
+def test_by_keys_alone_a_call_is_denied_with_a_reason_and_the_next_one_edited(lab: Lab) -> None:
+    edited = "print(got, chat.calls['call_2'].original_input)"
+    notebook = asking(lab, ask("--model caller"), ask("--model caller"), edited)
+    keyboard, output = notebook.page.keyboard, notebook.output(2)
+    notebook.start(2)
+    expect(panel(output)).to_be_visible()
+    output.locator(".tc-call summary").focus()
+    for key in ("Tab", "Tab", "Tab", "Enter"):  # Approve, Edit, Deny
+        keyboard.press(key)
+    keyboard.type("add")  # letters that are commands of JupyterLab outside a field
+    keyboard.press("Escape")
+    expect(panel(output).get_by_role("button", name="Deny")).to_be_focused()
+    keyboard.press("Enter")
+    expect(panel(output).get_by_role("textbox")).to_have_value("add")
+    keyboard.press("End")
+    keyboard.type(" nothing")
+    keyboard.press("Enter")
+    notebook.wait_until_run(2)
+    expect(output.locator(".tc-state")).to_have_text("Denied")
+    expect(output.locator(".tc-call")).to_contain_text("add nothing")
+
+    output = notebook.output(3)
+    notebook.start(3)
+    expect(panel(output)).to_be_visible()
+    output.locator(".tc-call summary").focus()
+    for key in ("Tab", "Tab", "Space"):
+        keyboard.press(key)
+    expect(panel(output).get_by_role("textbox")).to_be_focused()
+    run = panel(output).get_by_role("button", name="Run edited")
+    keyboard.type("x")
+    expect(run).to_be_disabled()
+    expect(panel(output)).to_contain_text("This is not JSON")
+    keyboard.press("ControlOrMeta+A")
+    keyboard.type('{"value": 1, "value": 2}')  # only the kernel sees what is wrong with that
+    keyboard.press("Tab")
+    expect(run).to_be_focused()
+    keyboard.press("Enter")
+    expect(panel(output)).to_contain_text("The name 'value' is there twice.")
+    expect(output.locator("[aria-live=polite]")).to_contain_text("is there twice")
+    panel(output).get_by_role("textbox").focus()
+    keyboard.press("ControlOrMeta+A")
+    keyboard.type('{"value": 9007199254740993}')
+    keyboard.press("ControlOrMeta+Enter")
+    notebook.wait_until_run(3)
+    expect(output.locator(".tc-state")).to_have_text("Completed")
+    printed(notebook, 4, "[9007199254740993] {'value': 'one', 'note': 'now'}")
+    expect(notebook.page.locator(".jp-Notebook .jp-Cell")).to_have_count(5)
+
+
+def test_a_tool_that_is_allowed_for_this_chat_is_not_asked_about_again_until_the_next_chat(lab: Lab) -> None:
+    notebook = asking(lab, ask("--model twice"), ask("--model caller"), ask("--model caller --new"))
+    output = notebook.output(2)
+    notebook.start(2)
+    panel(output).get_by_role("combobox", name="Allow").select_option("for this chat")
+    press(output, "Approve")
+    notebook.wait_until_run(2)
+    expect(output.locator(".tc-state")).to_have_text(["Completed", "Completed"])
+    notebook.run(3)
+    expect(notebook.output(3).locator(".tc-state")).to_have_text("Completed")
+    notebook.start(4)
+    press(notebook.output(4), "Approve")
+    notebook.wait_until_run(4)
+
+
+def test_stop_and_the_kernels_interrupt_end_a_run_that_waits_and_the_next_turn_works(lab: Lab) -> None:
+    notebook = asking(lab, *[ask("--model caller")] * 3, "print(got)")
+    for number, how in ((2, "stop"), (3, "interrupt")):
+        output = notebook.output(number)
+        notebook.start(number)
+        expect(panel(output)).to_be_visible()
+        if how == "stop":
+            output.get_by_role("button", name="Stop").click()
+        else:
+            notebook.command("notebook:interrupt-kernel")
+        notebook.wait_until_run(number)
+        expect(output.locator(".tc-state")).to_have_text("Interrupted")
+        expect(panel(output)).to_have_count(0)
+        expect(output).not_to_contain_text("Traceback")
+    notebook.start(4)
+    press(notebook.output(4), "Approve")
+    notebook.wait_until_run(4)
+    printed(notebook, 5, "['one']")
+
+
+def test_a_background_run_asks_beside_a_running_cell_in_every_view_and_after_a_reload(lab: Lab) -> None:
+    notebook = asking(lab, ask("--model twice --background"), "gate('busy'); print('busy')", "print(got)")
+    notebook.run(2)
+    output = notebook.output(2)
+    expect(panel(output)).to_be_visible()
+    notebook.start(3)
+    notebook.page.evaluate("() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 2; }")
+    notebook.command("notebook:create-output-view")
+    view = notebook.page.locator(".jp-LinkedOutputView")
+    press(view, "Approve")
+    expect(output.locator(".tc-state")).to_have_text(["Completed", "Awaiting approval"])
+    expect(panel(output)).to_have_count(1)
+    expect(panel(view)).to_have_count(1)
+    expect(notebook.cell(3).locator(".jp-InputPrompt").first).to_have_text("[*]:")
+    notebook.pass_gate("busy")
+    notebook.wait_until_run(3)
+    expect(notebook.output(3)).to_have_text("busy\n")
+    notebook.save()
+    notebook.open(kernel=False)
+    output = notebook.output(2)
+    expect(output.locator(".tc-foot-status")).to_have_text("Waiting for you")
+    press(output, "Approve")
+    expect(output).to_contain_text("That is all.")
+    expect(output.get_by_role("button", name="Stop")).to_have_count(0)
+    notebook.wait_until_idle()
+    printed(notebook, 4, "['first', 'second']")
+
+
+def test_a_background_run_that_waits_is_stopped_by_its_button_and_by_the_magic(lab: Lab) -> None:
+    background = ask("--model caller --background")
+    notebook = asking(lab, background, background, "%toolchat stop", ask("--model caller"))
+    for number in (2, 3):
+        notebook.run(number)
+        output = notebook.output(number)
+        expect(panel(output)).to_be_visible()
+        if number == 2:
+            output.get_by_role("button", name="Stop").click()
+        else:
+            notebook.run(4)
+        expect(output.locator(".tc-state")).to_have_text("Interrupted")
+        expect(panel(output)).to_have_count(0)
+    notebook.start(5)
+    press(notebook.output(5), "Approve")
+    notebook.wait_until_run(5)
+    expect(notebook.output(5).locator(".tc-state")).to_have_text("Completed")
+
+
+def test_a_page_reloaded_while_the_cell_waits_is_whole_again_when_the_cell_was_interrupted(lab: Lab) -> None:
+    notebook = asking(lab, ask("--model caller"), ask("--model caller"))
+    notebook.start(2)
+    expect(panel(notebook.output(2))).to_be_visible()
+    notebook.save()
+    notebook.open(kernel=False)
+    notebook.page.wait_for_function(
+        "() => window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.connectionStatus === 'connected'"
+    )
+    notebook.command("notebook:interrupt-kernel")
+    expect(notebook.output(2).locator(".tc-state")).to_have_text("Interrupted")
+    notebook.wait_until_idle()
+    notebook.start(3)
+    press(notebook.output(3), "Approve")
+    notebook.wait_until_run(3)
+    expect(notebook.output(3).locator(".tc-state")).to_have_text("Completed")
