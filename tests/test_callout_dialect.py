@@ -14,7 +14,7 @@ from tests.corpora import corpus
 from tests.documents import cuts, documents, in_pieces
 from tests.fixture_files import read_fixtures
 from toolcall_nb import events as ev
-from toolcall_nb.dialects import detector, instructions, write_back
+from toolcall_nb.dialects import detector, instructions
 from toolcall_nb.dialects.callout import create_stream_chunks
 from toolcall_nb.errors import UsageError
 from toolcall_nb.events import MISSING, Event
@@ -180,11 +180,6 @@ def test_characters_that_cannot_be_shown_are_reported_once_with_their_place() ->
     for pieces in ([text], list(text)):
         found = Transcript.from_events(detect(*pieces)).diagnostics
         assert [(each.line, each.column, "U+FFFD" in each.action) for each in found] == [(2, 5, True), (2, 13, True)]
-
-
-def test_a_call_is_written_back_with_its_result() -> None:
-    (message,) = Transcript.from_markdown("Look:\n\n> [!tool t c]\n> input: 1\n> output: 2\n").messages
-    assert seen(Transcript.from_markdown(write_back("callout", message))) == ["Look:", ["c", "t", 1, {"output": 2}]]
 
 
 @pytest.mark.parametrize(

@@ -1,24 +1,40 @@
 """Dialects: how a model without a tool API writes a call in its text. One file each.
 
-A dialect can instruct the model, detect calls in the stream of its text, and write calls back for its next turn.
+A dialect instructs the model, detects calls in the stream of its text, and writes calls and their results back for
+the next request. What it says to people beyond the card (a status, a line in the message) it says in the words of
+its own document.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from difflib import get_close_matches
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcall_nb.errors import UsageError
 
 if TYPE_CHECKING:
-    from toolcall_nb.events import Event
-    from toolcall_nb.transcript import Message
+    from toolcall_nb.events import Diagnostic, Event
+    from toolcall_nb.transcript import Message, ToolCall
 
-__all__ = ["DIALECTS", "Detector", "ToolDescription", "detector", "instructions", "write_back"]
+__all__ = [
+    "DIALECTS",
+    "Detector",
+    "ToolDescription",
+    "detector",
+    "executing",
+    "instructions",
+    "remark",
+    "report",
+    "write",
+    "write_back",
+]
 
-DIALECTS = ("callout",)
-"""The names of the dialects."""
+DIALECTS = ("callout", "signature", "json")
+"""The names of the dialects. Beside them ``native`` stands for a provider's own tool calling, without any text."""
+
+_MODULES = {"json": "json_call"}
 
 
 class Detector(Protocol):
@@ -63,17 +79,53 @@ def instructions(name: str, tools: Sequence[ToolDescription]) -> str:
     return tell(tools)
 
 
-def write_back(name: str, message: Message) -> str:
-    """An assistant message with its calls and their results as text in the dialect ``name``, for the next request."""
-    write: Callable[[Message], str] = _dialect(name).write_back
-    return write(message)
+def write(name: str, message: Message) -> str:
+    """The text and the calls of a message as a model writes them in the dialect ``name``, without results."""
+    written: Callable[[Message], str] = _dialect(name).write
+    return written(message)
+
+
+def write_back(name: str, messages: Iterable[Message], known: Container[str] | None = None) -> list[Message]:
+    """Messages for the next request, those of the assistant as text in the dialect ``name``.
+
+    One with calls is parted after each run of them, and a message of the user with their results follows. ``known``
+    are the names of the tools that there are (None: not known). What `report` and `remark` added is left out, and so
+    is what is neither text nor call. ``native`` leaves the messages as they are.
+    """
+    if name == "native":
+        return list(messages)
+    from toolcall_nb.dialects.request import turns
+
+    return [*turns(_dialect(name), messages, known)]
+
+
+def report(name: str, call: ToolCall, known: Container[str] | None = None) -> str | None:
+    """What the dialect ``name`` adds to the message when ``call`` has ended, if anything, as Markdown."""
+    said: str | None = _optional(name, "report")(call, known)
+    return said
+
+
+def executing(name: str, tool: str) -> str | None:
+    """The status that the dialect ``name`` shows while ``tool`` runs, if any."""
+    said: str | None = _optional(name, "executing")(tool)
+    return said
+
+
+def remark(name: str, diagnostic: Diagnostic) -> str | None:
+    """What the dialect ``name`` adds to the message for a call that could not be read, if anything, as Markdown."""
+    said: str | None = _optional(name, "remark")(diagnostic)
+    return said
+
+
+def _optional(name: str, ability: str) -> Callable[..., Any]:
+    """An ability that most dialects lack: their cards say it all."""
+    found: Callable[..., Any] = getattr(None if name == "native" else _dialect(name), ability, lambda *_: None)
+    return found
 
 
 def _dialect(name: str) -> Any:
-    if name == "callout":
-        from toolcall_nb.dialects import callout
-
-        return callout
+    if name in DIALECTS:
+        return import_module(f"toolcall_nb.dialects.{_MODULES.get(name, name)}")
     near = get_close_matches(name, DIALECTS, 1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise UsageError(f"There is no dialect {name!r}.{hint} The dialects are: {', '.join(DIALECTS)}.")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from toolcall_nb import events as ev
+from toolcall_nb.dialects.prompt import describe_tools, path_rule
+from toolcall_nb.dialects.request import input_of, written_parts
 from toolcall_nb.events import MISSING, Event, Object
 from toolcall_nb.markdown.characters import Characters
 from toolcall_nb.markdown.scanner import Closed, Scanner, Segment, Text, scan
@@ -15,13 +18,14 @@ from toolcall_nb.markdown.tool_callout import SEED_FIELDS, CallIds, ToolCallout,
 from toolcall_nb.markdown.tool_events import UNKNOWN_ERROR, TextBlocks, ToolEvents
 from toolcall_nb.markdown.writing import write_message_body
 from toolcall_nb.markdown.yaml_body import BodyError
-from toolcall_nb.transcript import Message, State
+from toolcall_nb.told import LIMIT, bounded, output_text, told_text
+from toolcall_nb.transcript import Message, State, TextPart, ToolCall
 from toolcall_nb.unicode import well_formed
 
 if TYPE_CHECKING:
     from toolcall_nb.dialects import ToolDescription
 
-__all__ = ["Detector", "create_stream_chunks", "instructions", "write_back"]
+__all__ = ["Detector", "create_stream_chunks", "instructions", "write", "write_result"]
 
 _WORDS = re.compile(r"\s+|\S+")
 
@@ -56,19 +60,43 @@ class Detector:
 
 def instructions(tools: Sequence[ToolDescription]) -> str:
     """The part of a system prompt that describes ``tools`` and how to call them in this dialect."""
-    described = "\n\n".join(_describe(tool) for tool in tools)
     return (
-        f"# Available Tools\n\n{described}\n\n"
+        f"{describe_tools(tools)}\n\n"
         "To use a tool, write a callout that begins on a line of its own and ends at the first line without '>':\n\n"
         "> [!tool tool_name call_1]\n> input:\n>   param1: value1\n\n"
         "The lines after the first are YAML. Give each call an id of its own. Write nothing after your calls: the "
-        "results come in the next message, as the same callouts with their output."
+        f"results come in the next message, as the same callouts with their output.{path_rule(tools)}"
     )
 
 
-def write_back(message: Message) -> str:
-    """The message as Markdown with its calls as callouts, results included."""
-    return write_message_body(message)
+def write(message: Message) -> str:
+    """The text and the calls of a message as a model writes them; results and other parts are left out."""
+    parts = tuple(_asked(part) if isinstance(part, ToolCall) else part for part in written_parts(message))
+    return _body(*parts) if parts else ""
+
+
+def write_result(call: ToolCall, known: Container[str] | None = None) -> str:
+    """What became of a call, for the model: the callout that it wrote, with the state and what it gave."""
+    asked = replace(_asked(call), state=call.state if call.is_final else State.INTERRUPTED)
+    match call.state:
+        case State.OUTPUT_AVAILABLE:
+            return _body(replace(asked, output=call.output if call.seen is None else call.seen))
+        case State.OUTPUT_ERROR:
+            return _body(replace(asked, error=told_text(call)))
+        case State.OUTPUT_DENIED:
+            return _body(replace(asked, approval=call.approval))
+        case _ if call.output is not MISSING:
+            return _body(replace(asked, output=bounded(output_text(call.output), LIMIT)))
+        case _:
+            return _body(asked)
+
+
+def _asked(call: ToolCall) -> ToolCall:
+    return ToolCall(id=call.id, name=call.name, state=State.INPUT_AVAILABLE, input=input_of(call))
+
+
+def _body(*parts: TextPart | ToolCall) -> str:
+    return write_message_body(Message("assistant", parts)).rstrip("\n")
 
 
 def create_stream_chunks(markdown: str) -> list[Object]:
@@ -122,8 +150,3 @@ def _outcome(callout: ToolCallout) -> list[Event]:
         output: Any = None if callout.output is MISSING else callout.output
         return [ev.ToolOutputAvailable(callout.id, output)]
     return []
-
-
-def _describe(tool: ToolDescription) -> str:
-    parameters = json.dumps(tool.parameters, ensure_ascii=False)
-    return f"## {tool.name}\n{tool.description}\n\nParameters (JSON Schema): {parameters}"

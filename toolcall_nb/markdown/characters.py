@@ -11,11 +11,30 @@ import re
 from toolcall_nb.events import Diagnostic
 from toolcall_nb.unicode import join_surrogates, well_formed
 
-__all__ = ["Characters"]
+__all__ = ["Characters", "Place"]
 
 _TROUBLE = re.compile("[\0\ud800-\udfff]")
 _NUL = ("a NUL character", "It was kept; what is shown for it is U+FFFD.")
 _HALF = ("a lone surrogate, which is no character", "It was replaced by U+FFFD.")
+
+
+class Place:
+    """Where in a text one is: line and column, from 1. Lines end with LF, CRLF or CR, cut anywhere."""
+
+    def __init__(self) -> None:
+        self.line = 1
+        self.column = 1
+        self._after_return = False
+
+    def advance(self, text: str) -> None:
+        """Move over ``text``."""
+        if not text:
+            return
+        crossed = text[1:] if self._after_return and text[0] == "\n" else text
+        self._after_return = text[-1] == "\r"
+        self.line += crossed.count("\n") + crossed.count("\r") - crossed.count("\r\n")
+        end = max(crossed.rfind("\n"), crossed.rfind("\r")) + 1
+        self.column = len(crossed) - end + (1 if end else self.column)
 
 
 class Characters:
@@ -27,9 +46,7 @@ class Characters:
     def __init__(self) -> None:
         self.troubles: list[Diagnostic] = []
         self._half = ""
-        self._line = 1
-        self._column = 1
-        self._after_return = False
+        self._place = Place()
         self._reported: set[tuple[str, str]] = set()
 
     @property
@@ -55,19 +72,9 @@ class Characters:
             what = _NUL if trouble[0] == "\0" else _HALF
             if what in self._reported:
                 continue
-            self._advance(text[position : trouble.start()])
+            self._place.advance(text[position : trouble.start()])
             position = trouble.start()
             self._reported.add(what)
-            self.troubles.append(Diagnostic(*what, self._line, self._column))
-        self._advance(text[position:])
+            self.troubles.append(Diagnostic(*what, self._place.line, self._place.column))
+        self._place.advance(text[position:])
         return well_formed(text)
-
-    def _advance(self, text: str) -> None:
-        """Move the place over ``text``. Lines end with LF, CRLF or CR."""
-        if not text:
-            return
-        crossed = text[1:] if self._after_return and text[0] == "\n" else text
-        self._after_return = text[-1] == "\r"
-        self._line += crossed.count("\n") + crossed.count("\r") - crossed.count("\r\n")
-        end = max(crossed.rfind("\n"), crossed.rfind("\r")) + 1
-        self._column = len(crossed) - end + (1 if end else self._column)

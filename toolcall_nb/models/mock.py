@@ -102,7 +102,7 @@ def _written(plan: Plan, number: int, dialect: str) -> Iterator[Event]:
             yield from _thought(part, place)
     body = Message("assistant", tuple(_numbered(plan, number)))
     yield ev.TextStart("text-1")
-    yield ev.TextDelta("text-1", dialects.write_back(dialect, body).rstrip("\n"))
+    yield ev.TextDelta("text-1", dialects.write(dialect, body))
     yield ev.TextEnd("text-1")
     yield ev.Finish(finish_reason="stop")
 
