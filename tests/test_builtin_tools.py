@@ -21,6 +21,7 @@ from toolcall_nb.tools import edit as edit_module
 from toolcall_nb.tools import registry
 from toolcall_nb.tools.builtin import BUILTIN, builtin
 from toolcall_nb.tools.head_and_tail import HeadAndTail
+from toolcall_nb.tools.progress import Log, Progress
 from toolcall_nb.tools.workspace import workspace
 
 needs_a_shell = pytest.mark.skipif(os.name == "nt", reason="there is no bash or sh here")
@@ -211,6 +212,28 @@ def test_edit_does_not_write_over_what_another_program_wrote(folder: Path, monke
     assert file.read_text() == "theirs, old"
 
 
+def test_edit_writes_into_no_folder_that_was_exchanged_for_a_link(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    for place in (folder / "src", outside):
+        place.mkdir(exist_ok=True)
+        (place / "a").write_text("old")
+    opened = workspace.open
+
+    def exchanged(path: Path) -> Any:
+        file = opened(path)
+        (folder / "src").rename(folder / "moved")
+        (folder / "src").symlink_to(outside)
+        return file
+
+    monkeypatch.setattr(workspace, "open", exchanged)
+    text = error("edit", file_path="src/a", old_string="old", new_string="new")
+    assert text.startswith("IO error: File was changed by another program")
+    assert (outside / "a").read_text() == "old"
+    assert os.listdir(outside) == ["a"]
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is forbidden to root")
 def test_edit_respects_that_a_file_may_not_be_written(folder: Path) -> None:
     (folder / "a").write_text("old")
@@ -355,6 +378,22 @@ def test_bash_prints_the_output_while_it_comes(folder: Path, capsys: pytest.Capt
     assert seen.is_set()
     run("bash", command="printf 'caf\\303'; sleep 0.2; printf '\\251'; echo e >&2")
     assert capsys.readouterr() == ("café", "e\n")
+
+
+@needs_a_shell
+def test_what_bash_prints_is_told_as_the_call_s_own_log() -> None:
+    tool = builtin("bash")
+    assert tool is not None
+    told: list[Progress] = []
+    tool.run({"command": "echo out; sleep 0.2; echo err >&2"}, told.append)
+    assert "".join(piece.text for piece in told if isinstance(piece, Log)) == "out\nerr\n"
+
+
+def test_the_resolved_path_is_among_the_arguments_that_are_told(folder: Path) -> None:
+    tool = builtin("show")
+    assert tool is not None
+    outcome = tool.run({"file_path": "no/../testing.md", "start_line": 1})
+    assert outcome.arguments == {"file_path": str(folder / "testing.md"), "start_line": 1}
 
 
 @needs_a_shell

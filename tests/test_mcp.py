@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 from mcp import StdioServerParameters
+from mcp.client.sse import sse_client
+from mcp.client.stdio import stdio_client
 from mcp.server import Server
 from mcp_types import (
     AudioContent,
@@ -40,7 +42,7 @@ from toolcall_nb.tools.failures import ToolFailed
 from toolcall_nb.tools.mcp import McpServer, ServerFailed, mcp_tools
 from toolcall_nb.tools.mcp.arguments import SchemaArguments
 from toolcall_nb.tools.mcp.content import result_of
-from toolcall_nb.tools.mcp.targets import label
+from toolcall_nb.tools.mcp.targets import identity, label
 from toolcall_nb.tools.results import Result
 from toolcall_nb.tools.schema import WrongArguments
 
@@ -124,14 +126,26 @@ def test_a_name_that_the_server_does_not_have_is_a_usage_error() -> None:
         mcp_tools(COMMAND, only=["sub"])
 
 
-def test_two_servers_with_one_name_do_not_go_into_one_registry(server: McpServer, own_server: McpServer) -> None:
+def test_a_cell_that_is_run_again_puts_its_server_s_tools_in_the_place_of_the_old(server: McpServer) -> None:
     registry = Registry(server.tools)
-    registry.add(named(server, "add"))
+    with mcp_tools(COMMAND) as again:
+        for tool in again.tools:
+            registry.add(tool)
+        assert registry["add"] is named(again, "add")
 
-    def add() -> None: ...
 
-    with pytest.raises(UsageError, match="There is a tool 'add' already"):
-        registry.add(add)
+@pytest.mark.parametrize(
+    "other",
+    [
+        StdioServerParameters(command=sys.executable, args=[SCRIPT], env={"ACCOUNT": "other"}),
+        lambda: stdio_client(StdioServerParameters(command=sys.executable, args=[SCRIPT])),
+    ],
+    ids=["another environment", "a function"],
+)
+def test_another_server_s_tool_of_the_same_name_is_a_usage_error(server: McpServer, other: Any) -> None:
+    registry = Registry(server.tools)
+    with mcp_tools(other) as another, pytest.raises(UsageError, match="There is a tool 'add' already"):
+        registry.add(named(another, "add"))
 
 
 @pytest.mark.parametrize(
@@ -335,7 +349,7 @@ def test_a_failure_without_words_gets_some() -> None:
 def test_a_server_that_dies_fails_the_call_and_is_there_again_at_the_next(own_server: McpServer) -> None:
     first = output(own_server, "process")
     text = error(own_server, "die")
-    assert text.startswith(f"{own_server.name} ended during the call; the next call connects to it again (")
+    assert text.startswith(f"{own_server.name} is gone; the next call connects to it again (")
     assert text.endswith("these are my last words")
     assert output(own_server, "process") != first
 
@@ -397,7 +411,7 @@ print(server.tools[5].run({{}}).output["result"])
 
 
 def test_a_command_that_is_none_cannot_be_reached() -> None:
-    with pytest.raises(ServerFailed, match=r"^no-such-command --now cannot be reached \(.*No such file"):
+    with pytest.raises(ServerFailed, match=r"^no-such-command cannot be reached \(.*No such file"):
         mcp_tools("no-such-command --now")
     with pytest.raises(UsageError, match="is empty"):
         mcp_tools("  ")
@@ -421,11 +435,14 @@ def test_a_missing_package_is_told_with_its_install_line(monkeypatch: pytest.Mon
         mcp_tools(COMMAND)
 
 
-def test_a_server_is_called_by_its_command_or_address_and_never_by_its_password() -> None:
-    assert label("https://me:secret@example.org:8/mcp?token=secret") == "https://example.org:8/mcp"
-    assert label("npx -y server") == "npx -y server"
+def test_a_server_is_called_by_its_command_or_address_and_never_by_a_secret() -> None:
+    assert label("https://me:secret@example.org:8/mcp?token=secret#secret") == "https://example.org:8/mcp"
+    assert label("npx -y server") == "npx"
+    assert label("python server.py --token=secret secret") == "python server.py"
     assert label(["python", "my server.py"]) == "python 'my server.py'"
-    assert label(StdioServerParameters(command="npx")) == "npx"
+    assert label(StdioServerParameters(command="npx", args=["server", "--key", "secret"])) == "npx server"
+    assert label("--odd") == "an MCP server"
+    assert "secret" not in identity("https://me:secret@example.org/?token=secret")
 
 
 # Servers in this process ------------------------------------------------------------------------------------
@@ -503,11 +520,19 @@ def test_a_server_is_reached_by_its_url_whichever_http_it_speaks(transport: str,
         assert error(server, "fail") == "Error executing tool fail: the shelf is empty"
 
 
-@pytest.mark.parametrize(("transport", "path"), [("streamable-http", "mcp"), ("sse", "sse")])
-def test_a_server_that_was_started_anew_is_connected_to_again(transport: str, path: str) -> None:
+@pytest.mark.parametrize(
+    ("transport", "target"),
+    [
+        ("streamable-http", "http://127.0.0.1:{}/mcp".format),
+        ("sse", "http://127.0.0.1:{}/sse".format),
+        ("sse", lambda port: lambda: sse_client(f"http://127.0.0.1:{port}/sse", headers={"X-Key": "it"})),
+    ],
+    ids=["streamable HTTP", "SSE", "a function that makes a transport"],
+)
+def test_a_server_that_was_started_anew_is_connected_to_again(transport: str, target: Callable[[int], Any]) -> None:
     port = free_port()
     with http_server(transport, port):
-        server = mcp_tools(f"http://127.0.0.1:{port}/{path}")
+        server = mcp_tools(target(port))
     with server:
         assert error(server, "add", a=1).startswith(server.name)
         assert " cannot be reached (" in error(server, "add", a=1)

@@ -13,7 +13,7 @@ class HeadAndTail:
 
     def __init__(self, limit: int) -> None:
         self._half = limit // 2
-        self._head = b""
+        self._head = bytearray()
         self._tail = bytearray()
         self._left_out = 0
 
@@ -42,16 +42,16 @@ class HeadAndTail:
         del self._tail[:over]
 
 
-def _decoded(data: bytes | bytearray) -> str:
+def _decoded(data: bytearray) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _first_character(data: bytes | bytearray) -> int:
+def _first_character(data: bytearray) -> int:
     """Where the first character begins that was not cut: UTF-8 goes on with bytes from 0x80 to 0xBF."""
     return next((i for i in range(min(4, len(data))) if data[i] & 0xC0 != 0x80), 0)
 
 
-def _whole_characters(data: bytes) -> int:
+def _whole_characters(data: bytearray) -> int:
     """Where the last character begins if it was cut, else the end."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]

@@ -15,7 +15,7 @@ from toolcall_nb.tools.failures import ToolFailed
 from toolcall_nb.tools.mcp.arguments import SchemaArguments
 from toolcall_nb.tools.mcp.connection import Connection, Lost, Tell
 from toolcall_nb.tools.mcp.content import result_of
-from toolcall_nb.tools.mcp.targets import LastWords, Target, clients, label
+from toolcall_nb.tools.mcp.targets import LastWords, Target, clients, identity, label
 from toolcall_nb.tools.results import Result
 
 __all__ = ["McpServer", "ServerFailed", "mcp_tools"]
@@ -47,7 +47,7 @@ def mcp_tools(
     ``target`` is a command, as text or as a list of words (stdio), a URL (streamable HTTP, or else HTTP with SSE),
     or an object of the ``mcp`` package, such as `StdioServerParameters` with an environment. ``prefix`` is put
     before each name; ``only`` are the server's own names of the tools that are wanted; ``timeout`` is how many
-    seconds a call may take.
+    seconds a call may take. What a server asks back (sampling, elicitation, roots) is declined.
 
     Raises `UsageError` where a name is not there, or twice there, or cannot be a tool's; `ServerFailed` where the
     server cannot be reached; `MissingPackageError` without ``toolcall-nb[mcp]``.
@@ -64,6 +64,7 @@ class McpServer:
 
     def __init__(self, target: Target, *, prefix: str, only: tuple[str, ...] | None, timeout: float | None) -> None:
         self.name = label(target)
+        self._identity = identity(target)
         self._timeout = timeout
         self._link = _Link(target, self.name)
         weakref.finalize(self, self._link.close)
@@ -123,7 +124,7 @@ class McpServer:
             parameters=schema,
             function=_Call(self, described.name),
             signature=SchemaArguments(name, schema),
-            origin=f"mcp:{self.name}:{described.name}",
+            origin=f"mcp {self._identity}: {described.name}",
             parallel=bool(described.annotations and described.annotations.read_only_hint),
         )
 
@@ -158,7 +159,7 @@ class _Link:
         except Exception as error:
             if _is_lost(error):
                 connection.close()
-                raise self._failed("ended during the call; the next call connects to it again", error) from error
+                raise self._failed("is gone; the next call connects to it again", error) from error
             if getattr(error, "code", None) == _TIMED_OUT:
                 longer = "Give it longer with mcp_tools(…, timeout=…)."
                 raise ServerFailed(f"{self._name} did not answer in time. {longer}") from error
@@ -175,11 +176,17 @@ class _Link:
             if self._is_closed:
                 raise ServerFailed(f"The connection to {self._name} was closed. Connect again with mcp_tools(…).")
             if self._connection is None or not self._connection.is_open:
-                try:
-                    self._connection = Connection(self._clients, CONNECTING)
-                except Exception as error:
-                    raise self._failed("cannot be reached", error) from error
+                self._connection = self._new_connection()
             return self._connection
+
+    def _new_connection(self) -> Connection:
+        try:
+            connection = Connection(self._clients, CONNECTING)
+        except Exception as error:
+            raise self._failed("cannot be reached", error) from error
+        if self._is_closed:  # meanwhile, by another thread
+            connection.close()
+        return connection
 
     def _failed(self, what: str, error: Exception) -> ServerFailed:
         return ServerFailed("\n".join(filter(None, [f"{self._name} {what} ({_words(error)}).", self._words.text])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import shlex
@@ -9,6 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
+from itertools import count, takewhile
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -20,11 +22,13 @@ if TYPE_CHECKING:
 
     from mcp import StdioServerParameters
 
-__all__ = ["LastWords", "Target", "clients", "label"]
+__all__ = ["LastWords", "Target", "clients", "identity", "label"]
 
 Target: TypeAlias = Any
 """A command (text, or a list of its words), a URL, or an object of the ``mcp`` package: `StdioServerParameters`, a
-server in this process, a transport, or a function that makes a transport."""
+server in this process, a transport, or a function that makes a transport. A transport by itself opens only once."""
+
+_objects = count()
 
 _KEPT = 4_000
 """Bytes of a server's stderr that are kept, to be told when it has died."""
@@ -59,13 +63,37 @@ class LastWords:
 
 
 def label(target: Target) -> str:
-    """What to call a server in a message: its command or address, without a password in that."""
+    """What to call a server in a message, which a model may read: no password, no query, no options of a command."""
+    if _is_url(target):
+        parts = urlsplit(target)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+    words = _words(target)
+    if words is None:
+        return str(getattr(target, "name", None) or type(target).__name__)
+    return shlex.join(takewhile(lambda word: not word.startswith("-"), words)) or "an MCP server"
+
+
+def identity(target: Target) -> str:
+    """The label, and what tells this server from others with the same: equal only for one command or address."""
+    if isinstance(target, str | Sequence):
+        whole = repr(target)
+    else:
+        whole = target.model_dump_json() if _words(target) is not None else f"object {next(_objects)}"
+    return f"{label(target)} {hashlib.sha256(whole.encode('utf-8', 'replace')).hexdigest()[:8]}"
+
+
+def _is_url(target: Target) -> bool:
+    return isinstance(target, str) and target.startswith(("http://", "https://"))
+
+
+def _words(target: Target) -> list[str] | None:
+    """The words of a command; None for what is no command."""
     if isinstance(target, str):
-        return urlsplit(target)._replace(netloc=urlsplit(target).netloc.rpartition("@")[2], query="").geturl()
+        return shlex.split(target)
     if isinstance(target, Sequence):
-        return shlex.join(map(str, target))
+        return [os.fspath(word) for word in target]
     command = getattr(target, "command", None)
-    return str(command or getattr(target, "name", None) or type(target).__name__)
+    return None if command is None else [command, *target.args]
 
 
 def clients(target: Target, words: LastWords) -> Sequence[Callable[[], AbstractAsyncContextManager[Any]]]:
@@ -80,12 +108,10 @@ def clients(target: Target, words: LastWords) -> Sequence[Callable[[], AbstractA
         raise MissingPackageError("mcp>=2", "mcp", "A server of the Model Context Protocol") from None
 
     logging.getLogger("mcp").addHandler(_SILENT)
-    if isinstance(target, str) and target.startswith(("http://", "https://")):
+    if _is_url(target):
         return [lambda: Client(target), lambda: Client(sse_client(target))]
-    if isinstance(target, str):
-        target = shlex.split(target)
-    if isinstance(target, Sequence):
-        command = [os.fspath(word) for word in target]
+    if isinstance(target, str | Sequence):
+        command = _words(target)
         if not command:
             raise UsageError("The command of an MCP server is empty. Give its program and arguments, or its URL.")
         target = StdioServerParameters(command=command[0], args=command[1:])
@@ -100,5 +126,5 @@ async def _started(parameters: StdioServerParameters, words: LastWords) -> Async
     from mcp.client.stdio import stdio_client
 
     with words.pipe() as stderr:
-        async with Client(stdio_client(parameters, errlog=stderr)) as client:  # type: ignore[arg-type]
+        async with Client(stdio_client(parameters, errlog=stderr)) as client:  # type: ignore[arg-type] # it is one
             yield client
