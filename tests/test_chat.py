@@ -13,6 +13,7 @@ import pytest
 from toolcall_nb import events as ev
 from toolcall_nb import tools as tooling
 from toolcall_nb.chat import Chat
+from toolcall_nb.dialects import DIALECTS
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.events import Event
 from toolcall_nb.models import MockModel, faults, with_faults
@@ -148,7 +149,7 @@ def test_tools_are_given_as_functions_tools_or_names() -> None:
 
 
 @pytest.mark.parametrize("scenario", list(SCENARIOS))
-@pytest.mark.parametrize("dialect", ["native", "callout"])
+@pytest.mark.parametrize("dialect", ["native", *DIALECTS])
 @pytest.mark.parametrize("tools", [(), (f,)])
 def test_every_scenario_of_the_mock_ends_well(scenario: str, dialect: str, tools: Any) -> None:
     chat = Chat(f"mock:{scenario}", tools=list(tools), dialect=dialect, speed=None)
@@ -429,7 +430,7 @@ def test_what_the_detector_holds_is_kept_when_the_stream_dies() -> None:
     assert chat.send("?").text == "Look:\n\n> [!to"
 
 
-@pytest.mark.parametrize("dialect", ["native", "callout"])
+@pytest.mark.parametrize("dialect", ["native", *DIALECTS])
 @pytest.mark.parametrize(
     "fault",
     [

@@ -160,7 +160,7 @@ def test_the_written_input_is_kept_until_it_is_complete() -> None:
 
 
 def test_an_answer_in_a_later_message_reaches_its_call() -> None:
-    asked = [ev.ToolInputAvailable("c", "t", {}), ev.ToolApprovalRequest("a", "c"), ev.Finish()]
+    asked: list[Event] = [ev.ToolInputAvailable("c", "t", {}), ev.ToolApprovalRequest("a", "c"), ev.Finish()]
     call = the_call(*asked, ev.ToolApprovalResponse("a", True), ev.ToolOutputAvailable("c", 1))
     assert (call.state, call.output) == (State.OUTPUT_AVAILABLE, 1)
 
@@ -244,7 +244,7 @@ def ends_of(wanted: list[Any], found: list[Any]) -> list[Any]:
 
 
 def test_an_input_that_changes_after_the_question_was_put_was_edited_and_the_first_one_is_kept() -> None:
-    asked = [ev.ToolInputAvailable("c", "f", {"n": 1}), ev.ToolApprovalRequest("a", "c")]
+    asked: list[Event] = [ev.ToolInputAvailable("c", "f", {"n": 1}), ev.ToolApprovalRequest("a", "c")]
     edited = Transcript.from_events([*asked, ev.ToolInputAvailable("c", "f", {"n": True})]).calls["c"]
     assert (edited.input, edited.original_input) == ({"n": True}, {"n": 1})
     back = Transcript.from_events(
@@ -256,7 +256,7 @@ def test_an_input_that_changes_after_the_question_was_put_was_edited_and_the_fir
 
 
 def test_what_a_tool_prints_is_its_log_until_it_ends() -> None:
-    events = [
+    events: list[Event] = [
         ev.ToolInputAvailable("c", "f", {}),
         ev.ToolLog("c", "10%\r2"),
         ev.ToolLog("c", "0%\nhalf"),
@@ -270,7 +270,7 @@ def test_what_a_tool_prints_is_its_log_until_it_ends() -> None:
 
 
 def test_what_a_tool_prints_after_its_message_has_ended_reaches_its_call() -> None:
-    events = [
+    events: list[Event] = [
         ev.ToolInputAvailable("c", "f", {}),
         ev.ToolLog("c", "a\r"),
         ev.Finish(),
@@ -281,7 +281,7 @@ def test_what_a_tool_prints_after_its_message_has_ended_reaches_its_call() -> No
 
 
 def test_a_call_that_was_none_leaves_its_text_in_its_place_whatever_came_since() -> None:
-    events = [
+    events: list[Event] = [
         ev.TextDelta("t", "before"),
         ev.ToolInputStart("c", "f"),
         ev.TextStart("u"),

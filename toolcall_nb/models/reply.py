@@ -33,7 +33,7 @@ class Reply:
 
     In a text dialect the same id again is the same call, as the dialect has it. In a native stream it is the same
     call only if it says the same (a second view of it), and another call if it does not; until that is known the
-    second one is held.
+    second one is held. ``troubles`` are the calls in its text that could not be read.
     """
 
     def __init__(self, dialect: str, used: set[str]) -> None:
@@ -41,6 +41,7 @@ class Reply:
         self.finish = ev.Finish()
         self.abort: ev.Abort | None = None
         self.failed = False
+        self.troubles: list[ev.Diagnostic] = []
         self._dialect = dialect
         self._detector: dialects.Detector | None = None
         self._used = used
@@ -106,6 +107,8 @@ class Reply:
                 return []
             case ev.ToolRetracted():
                 return self._retract(event)
+            case ev.Diagnostic():
+                self.troubles.append(event)
             case ev.ResetStep():
                 self._forget()
         raw = getattr(event, "tool_call_id", None)
@@ -115,7 +118,7 @@ class Reply:
         """The step is tried again: its calls are gone, and their ids are free."""
         self._used -= self.calls.keys()
         self._detector = None
-        for kept in (self.calls, self._ids, self._held, self._open):
+        for kept in (self.calls, self._ids, self._held, self._open, self.troubles):
             kept.clear()
 
     def _block(self, event: Any, start: Event, end: Event) -> list[Event]:

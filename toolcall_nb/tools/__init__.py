@@ -11,12 +11,12 @@
 
 from __future__ import annotations
 
-from toolcall_nb.tools.calling import Decision, answer_call
 from toolcall_nb.tools.collection import Registry, registry, tool
 from toolcall_nb.tools.definition import Tool, as_tool
 from toolcall_nb.tools.failures import ToolFailed
 from toolcall_nb.tools.interrupting import stop_thread
 from toolcall_nb.tools.parallel import Job, run_together
+from toolcall_nb.tools.permission import Decision, Grants
 from toolcall_nb.tools.progress import Log, Preliminary, Progress, Tell
 from toolcall_nb.tools.results import Result
 from toolcall_nb.tools.running import Outcome
@@ -24,6 +24,7 @@ from toolcall_nb.tools.tracebacks import remember
 
 __all__ = [
     "Decision",
+    "Grants",
     "Job",
     "Log",
     "Outcome",
@@ -34,7 +35,6 @@ __all__ = [
     "Tell",
     "Tool",
     "ToolFailed",
-    "answer_call",
     "as_tool",
     "registry",
     "remember",

@@ -1,9 +1,9 @@
-"""The chat: the only loop from the model to events, to tools, and back to the model.
+"""A conversation, and the loop of its turns.
 
 A turn is one prompt and all that it leads to. Each step of it is one request: the model's events pass through
-`Reply`, which gives every call an id of its own and finds the calls in text; then the calls run, each at most
-once, in order of appearance; their results are the next request's. However a turn ends (well, by an error, a
-limit, a stop, an interrupt, or because nobody reads on), the transcript is one that the next turn can send.
+`Reply`, which gives every call an id of its own and finds the calls in text; then the calls run (`CallRunner`);
+their results are the next request's. However a turn ends (well, by an error, a limit, a stop, an interrupt, or
+because nobody reads on), the transcript is one that the next turn can send.
 """
 
 from __future__ import annotations
@@ -14,27 +14,28 @@ import time
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
 from toolcall_nb import dialects, models
 from toolcall_nb import events as ev
 from toolcall_nb import tools as tooling
+from toolcall_nb.chat.calls import Approve, CallRunner, Permission
+from toolcall_nb.chat.turn import Turn
+from toolcall_nb.chat.watch import ToolWatch
+from toolcall_nb.dialects.json_call import result_text
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.events import Event
 from toolcall_nb.models import Model, model_name
 from toolcall_nb.models.reply import Reply
 from toolcall_nb.reducer import TranscriptBuilder
-from toolcall_nb.tools import Decision, Outcome, Registry, Tool, answer_call, as_tool
+from toolcall_nb.tools import Decision, Grants, Outcome, Registry, Tool, as_tool
 from toolcall_nb.transcript import Message, State, TextPart, ToolCall, Transcript
 
-__all__ = ["Approve", "Chat", "Decision"]
+__all__ = ["Chat"]
 
-Approve: TypeAlias = Literal["auto", "ask", "never"]
 Tools: TypeAlias = Registry | Iterable[Tool | Callable[..., Any] | str]
-
-NEVER = "Tool calls are switched off for this chat."
 
 
 class Chat:
@@ -42,7 +43,9 @@ class Chat:
 
     ``tools`` is a registry, or tools, functions and names; None means the session's registry, as it is at each
     turn. ``approve`` says who is asked before a call runs: nobody (``auto``), the ``approver`` (``ask``), or
-    nobody because none may run (``never``). ``speed`` is for the mock: 1 as usual, None without waits.
+    nobody because none may run (``never``); ``grants`` holds what was allowed for longer than one call. With
+    ``once`` the model is not asked again: the results take the place of its reply (seed 004). ``speed`` is for the
+    mock: 1 as usual, None without waits.
     """
 
     def __init__(
@@ -55,6 +58,8 @@ class Chat:
         dialect: str = "native",
         approve: Approve = "auto",
         approver: Callable[[ToolCall], Decision] | None = None,
+        grants: Grants | None = None,
+        once: bool = False,
         thread: str = "main",
         speed: float | None = 1.0,
         clock: Callable[[], float] = time.perf_counter,
@@ -63,6 +68,8 @@ class Chat:
         self.system, self.thread = system, thread
         self.approve: Approve = "ask" if approver is not None and approve == "auto" else approve
         self.approver = approver
+        self.grants = grants if grants is not None else Grants()
+        self.once = once
         self.model = model
         self.tools = tools
         self.timings: dict[str, float] = {}
@@ -71,8 +78,9 @@ class Chat:
         self.last_error: BaseException | None = None
         self._clock = clock
         self._builder = TranscriptBuilder()
+        self._applying = threading.RLock()  # a tool's threads tell of it too
         self._stopping = threading.Event()
-        self._turn: _Turn | None = None
+        self._turn: Turn | None = None
         self._check()
 
     def __repr__(self) -> str:
@@ -123,17 +131,20 @@ class Chat:
             pass
         return self.transcript.messages[-1]
 
-    def stream(self, prompt: str) -> Generator[Event, None, None]:
+    def stream(self, prompt: str, live: Callable[[Event], None] | None = None) -> Generator[Event, None, None]:
         """The events of one whole turn, live, from the user's ``start`` to the assistant's ``finish`` or ``abort``.
 
-        Raises `UsageError` at once where the chat cannot begin one. A model's and a tool's errors are events.
+        While a tool holds the thread nothing can be handed out: what it prints and its preliminary outputs go to
+        ``live`` at once, from whichever thread, and are left out of the stream; without ``live`` they come when the
+        tool has ended. Raises `UsageError` at once where the chat cannot begin a turn. A model's and a tool's errors
+        are events.
         """
         if not isinstance(prompt, str):
             raise UsageError(f"A prompt is text, but got {prompt!r:.100}.")
         self._check()
         self._free()
         self._stopping.clear()
-        turn = _Turn()
+        turn = Turn(ToolWatch(self.dialect, self._clock, self.timings, self.outcomes, self._teller(live)))
         events = self._drive(turn, prompt)
         turn.events = weakref.ref(events)
         self._turn = turn
@@ -180,35 +191,47 @@ class Chat:
 
     # The turn
 
-    def _drive(self, turn: _Turn, prompt: str) -> Generator[Event, None, None]:
+    def _drive(self, turn: Turn, prompt: str) -> Generator[Event, None, None]:
         """Hand out each event once it is in the transcript; close the transcript whatever happens."""
         turn.thread = threading.current_thread()
         prologue = list(self._prologue(prompt))
-        for event in prologue:
-            self._builder.apply(event)
+        self._apply(*prologue)
+        answer = self._answer(turn)
         reason = None
         try:
             yield from prologue
-            for event in self._answer(turn):
+            for event in answer:
                 turn.note(event)
-                self._builder.apply(event)
+                self._apply(event)
                 yield event
                 if self._stopping.is_set() and not turn.ended:
                     reason = "stopped"
                     break
         except KeyboardInterrupt:
-            reason = "interrupted"
+            reason = "stopped" if self._stopping.is_set() else "interrupted"
         except BaseException:  # nobody reads on (GeneratorExit), or a fault of ours: the transcript is closed first
-            self._apply_all(turn.closing("stopped") if turn.began else ())
+            self._apply(*(turn.closing("stopped") if turn.began else ()))
             raise
+        finally:
+            answer.close()  # the tools that still run beside each other end with it
         if reason is not None:
             closing = turn.closing(reason)
-            self._apply_all(closing)
+            self._apply(*closing)
             yield from closing
 
-    def _apply_all(self, events: Iterable[Event]) -> None:
-        for event in events:
-            self._builder.apply(event)
+    def _apply(self, *events: Event) -> None:
+        with self._applying:
+            for event in events:
+                self._builder.apply(event)
+
+    def _teller(self, live: Callable[[Event], None] | None) -> Callable[[Event], None] | None:
+        def tell(event: Event) -> None:
+            with self._applying:
+                self._builder.apply(event)
+            if live is not None:
+                live(event)
+
+        return None if live is None else tell
 
     def _prologue(self, prompt: str) -> Iterator[Event]:
         """What is said before the answer: the system prompt where it is new, and the prompt."""
@@ -217,20 +240,21 @@ class Chat:
             yield from _message("system", self.system)
         yield from _message("user", prompt)
 
-    def _answer(self, turn: _Turn) -> Iterator[Event]:
+    def _answer(self, turn: Turn) -> Generator[Event, None, None]:
         yield ev.Start()
         reason: str | None = "other"
         for _ in range(self.max_steps):
             yield ev.StartStep()
             reply = turn.reply = Reply(self.dialect, set(self.calls))
-            yield from self._reply(reply)
+            yield from self._said_once(reply) if self.once else self._reply(reply)
             if reply.abort is not None:
                 yield reply.abort
                 return
             turn.add(reply.finish, self.usage)
-            answered = yield from self._run_calls(reply)
+            answered = yield from self._run_calls(reply, turn.watch)
+            yield from self._reports(reply)
             yield ev.FinishStep()
-            if not answered:
+            if self.once or not answered:
                 reason = "error" if reply.failed else reply.finish.finish_reason or "stop"
                 break
         else:
@@ -259,6 +283,17 @@ class Chat:
                 getattr(stream, "close", lambda: None)()
         yield from reply.close()
 
+    def _said_once(self, reply: Reply) -> Iterator[Event]:
+        """The reply without its text where it has calls: their results will stand there."""
+        said: list[Event] = []
+        for event in self._reply(reply):
+            if isinstance(event, ev.TextStart | ev.TextDelta | ev.TextEnd):
+                said.append(event)
+            else:
+                yield event
+        if not reply.calls:
+            yield from said
+
     def _request(self) -> Sequence[Message]:
         """What the model is sent: the transcript, with the dialect's instructions in the system prompt."""
         messages = list(self.transcript.messages)
@@ -281,78 +316,30 @@ class Chat:
 
     # The calls
 
-    def _run_calls(self, reply: Reply) -> Generator[Event, None, bool]:
-        """Run what can be run, in order, and end what cannot; whether the model has results to answer."""
-        answered = False
-        for call_id in tuple(reply.calls):
-            call = self.calls.get(call_id)
-            if call is None:
-                continue
-            if reply.failed:
-                if not call.is_final:
-                    yield ev.ToolInterrupted(call_id)
-            elif call.is_final:
-                answered = answered or reply.calls[call_id].wrong
-            else:
-                answered = True
-                ask = None if self.approve == "auto" else self._ask
-                yield from answer_call(call, self.tools, self._run, ask, is_automatic=self.approve == "never")
-        return answered
+    def _run_calls(self, reply: Reply, watch: ToolWatch) -> Generator[Event, None, bool]:
+        """Run what can be run, and end what cannot; whether the model has results to answer."""
+        known = self.calls
+        calls = [known[call_id] for call_id in reply.calls if call_id in known]
+        unfinished = [call for call in calls if not call.is_final]
+        if reply.failed:
+            yield from (ev.ToolInterrupted(call.id) for call in unfinished)
+            return False
+        permission = Permission(self.approve, self.approver, self.grants)
+        yield from CallRunner(self.tools, permission, watch).run(unfinished)
+        return bool(unfinished) or any(reply.calls[call.id].wrong for call in calls)
 
-    def _ask(self, call: ToolCall) -> Decision:
-        if self.approve == "never" or self.approver is None:
-            return Decision(False, NEVER)
-        try:
-            return self.approver(call)
-        except Exception as error:  # an answer that did not come is no permission
-            self.last_error = error
-            return Decision(False, f"No answer could be had: {type(error).__name__}: {error}")
+    def _reports(self, reply: Reply) -> Iterator[Event]:
+        """What the dialect adds to the message, now that the calls of the reply have ended."""
+        texts = [dialects.remark(self.dialect, trouble) for trouble in reply.troubles]
+        known = self.calls
+        for call in (known[call_id] for call_id in reply.calls if call_id in known):
+            texts.append(self._result(call) if self.once else dialects.report(self.dialect, call, self.tools))
+        for number, text in enumerate(filter(None, texts), 1):
+            yield from _text(f"report-{number}", text)
 
-    def _run(self, tool: Tool, call: ToolCall) -> Outcome:
-        started = self._clock()
-        outcome = tool.run({} if call.input is None else call.input)
-        self.timings[call.id] = self._clock() - started
-        self.outcomes[call.id] = outcome
-        return outcome
-
-
-class _Turn:
-    """Where a turn stands."""
-
-    def __init__(self) -> None:
-        self.events: Callable[[], Generator[Event, None, None] | None] = lambda: None
-        self.thread: threading.Thread | None = None
-        self.reply: Reply | None = None
-        self.began = False
-        self.ended = False
-        self.metadata: dict[str, Any] = {}
-
-    def note(self, event: Event) -> None:
-        self.began = True
-        self.ended = isinstance(event, ev.Finish | ev.Abort)
-
-    def closing(self, reason: str) -> list[Event]:
-        """What ends the turn here: nothing where it has ended."""
-        if self.ended:
-            return []
-        held = self.reply.close() if self.reply is not None else []
-        self.ended = True
-        return [*([] if self.began else [ev.Start()]), *held, ev.Abort(reason=reason)]
-
-    def add(self, finish: ev.Finish, usage: dict[str, float]) -> None:
-        """Take in what a reply reports; counts add up over the turn, and in ``usage`` over the chat."""
-        metadata = finish.message_metadata
-        if not isinstance(metadata, dict):
-            return
-        reported = metadata.get("usage")
-        if isinstance(reported, dict):
-            total = {key: value for key, value in self.metadata.get("usage", {}).items()}
-            for counts in (total, usage):
-                for key, value in reported.items():
-                    if isinstance(value, int | float) and not isinstance(value, bool):
-                        counts[key] = counts.get(key, 0) + value
-            metadata = {**metadata, "usage": total}
-        self.metadata = {**self.metadata, **metadata}
+    def _result(self, call: ToolCall) -> str:
+        outcome = self.outcomes.get(call.id)
+        return result_text(call, self.tools, outcome.arguments if outcome is not None else None)
 
 
 def _tool_of(thing: Tool | Callable[..., Any] | str) -> Tool:
@@ -361,10 +348,14 @@ def _tool_of(thing: Tool | Callable[..., Any] | str) -> Tool:
 
 def _message(role: str, text: str) -> Iterator[Event]:
     yield ev.Start(role=role)
-    yield ev.TextStart("text-1")
-    yield ev.TextDelta("text-1", text)
-    yield ev.TextEnd("text-1")
+    yield from _text("text-1", text)
     yield ev.Finish(finish_reason="stop")
+
+
+def _text(block: str, text: str) -> Iterator[Event]:
+    yield ev.TextStart(block)
+    yield ev.TextDelta(block, text)
+    yield ev.TextEnd(block)
 
 
 def _settled(message: Message) -> Message:

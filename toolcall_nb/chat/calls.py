@@ -1,0 +1,151 @@
+"""From the open calls of a reply to their ends: asked for, run or refused, each run at most once.
+
+Calls run in order of appearance, in the thread of the turn. Those of neighbours whose tools allow it
+(`Tool.parallel`) run beside each other, in threads of their own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from typing import Literal, TypeAlias
+
+from msgspec.structs import replace
+
+from toolcall_nb import events as ev
+from toolcall_nb.chat.watch import ToolWatch
+from toolcall_nb.events import MISSING, Event
+from toolcall_nb.tools import Decision, Grants, Job, Log, Outcome, Preliminary, Registry, Tool, run_together
+from toolcall_nb.transcript import State, ToolCall
+
+__all__ = ["Approve", "CallRunner", "Permission"]
+
+Approve: TypeAlias = Literal["auto", "ask", "never"]
+
+NEVER = "Tool calls are switched off for this chat."
+
+
+class Permission:
+    """Who is asked before a call runs: nobody (``auto``), ``ask``, or nobody since none may run (``never``)."""
+
+    def __init__(self, mode: Approve, ask: Callable[[ToolCall], Decision] | None, grants: Grants) -> None:
+        self.mode = mode
+        self._ask = ask
+        self._grants = grants
+
+    def decide(self, call: ToolCall, tool: Tool) -> Generator[Event, None, ToolCall | None]:
+        """The events of the question, if there is one; returns the call as it may run, or None.
+
+        What was asked for is what runs: it is written down before the question, and read again after it.
+        """
+        if self.mode == "auto":
+            return call
+        written = json.dumps(call.input)
+        automatic = self._automatic(tool)
+        approval = f"approval-{call.id}"
+        yield ev.ToolApprovalRequest(approval, call.id, is_automatic=automatic is not None or None)
+        decision = automatic or self._answer(call)
+        if decision.approved and decision.input is not MISSING:
+            written = json.dumps(decision.input)
+            yield ev.ToolInputAvailable(call.id, call.name, json.loads(written))
+        if decision.approved:
+            self._grants.add(tool, decision.scope)
+        reason = decision.reason or (self._grants.reason(tool) if decision.approved else None)
+        yield ev.ToolApprovalResponse(approval, decision.approved, reason)
+        return replace(call, input=json.loads(written)) if decision.approved else None
+
+    def _automatic(self, tool: Tool) -> Decision | None:
+        if self.mode == "never":
+            return Decision(False, NEVER)
+        granted = self._grants.reason(tool)
+        return None if granted is None else Decision(True, granted)
+
+    def _answer(self, call: ToolCall) -> Decision:
+        """What is said to the question. An answer that did not come is no permission, nor is one that cannot be run."""
+        assert self._ask is not None
+        try:
+            decision = self._ask(call)
+            if decision.input is not MISSING:
+                json.dumps(decision.input)
+        except Exception as error:
+            return Decision(False, f"No answer could be had: {type(error).__name__}: {error}")
+        return decision
+
+
+class CallRunner:
+    """Brings calls to their ends."""
+
+    def __init__(self, tools: Registry, permission: Permission, watch: ToolWatch) -> None:
+        self._tools = tools
+        self._permission = permission
+        self._watch = watch
+
+    def run(self, calls: Iterable[ToolCall]) -> Iterator[Event]:
+        """The events that bring each of these open calls to its final state."""
+        together: list[ToolCall] = []
+        for call in calls:
+            refusal = self._refusal(call)
+            if refusal is not None:
+                yield refusal
+                continue
+            tool = self._tools[call.name]
+            allowed = yield from self._permission.decide(call, tool)
+            if allowed is None:
+                yield ev.ToolOutputDenied(call.id)
+            elif tool.parallel:
+                together.append(allowed)
+            else:
+                yield from self._run_together(together)
+                together = []
+                yield from self._run_here(allowed)
+        yield from self._run_together(together)
+
+    def _refusal(self, call: ToolCall) -> Event | None:
+        """Why the call cannot run, if it cannot."""
+        if call.state is State.INPUT_STREAMING:
+            text = "The reply ended before the arguments were complete."
+            return ev.ToolInputError(call.id, call.name, call.input_text, text)
+        if call.state is not State.INPUT_AVAILABLE or call.provider_executed:
+            return ev.ToolOutputError(call.id, "The model's side did not give a result.")
+        return None if call.name in self._tools else ev.ToolOutputError(call.id, self._tools.unknown(call.name))
+
+    def _run_here(self, call: ToolCall) -> Iterator[Event]:
+        yield from self._watch.begins(call)
+        outcome = self._tools[call.name].run(
+            _arguments(call), lambda progress: self._watch.tells(_progress_event(call, progress))
+        )
+        self._watch.ended(call, outcome)
+        yield from self._watch.missed()
+        yield _outcome_event(call, outcome)
+
+    def _run_together(self, calls: Sequence[ToolCall]) -> Iterator[Event]:
+        for call in calls:
+            yield from self._watch.begins(call)
+        jobs = {Job(self._tools[call.name], _arguments(call)): call for call in calls}
+        with closing(run_together(tuple(jobs))) as news:
+            for job, what in news:
+                call = jobs[job]
+                if isinstance(what, Outcome):
+                    self._watch.ended(call, what)
+                    yield _outcome_event(call, what)
+                else:
+                    yield _progress_event(call, what)
+
+
+def _arguments(call: ToolCall) -> ev.Json:
+    return {} if call.input is None else call.input
+
+
+def _progress_event(call: ToolCall, progress: Log | Preliminary) -> Event:
+    if isinstance(progress, Log):
+        return ev.ToolLog(call.id, progress.text)
+    return ev.ToolOutputAvailable(call.id, progress.output, preliminary=True)
+
+
+def _outcome_event(call: ToolCall, outcome: Outcome) -> Event:
+    if outcome.error is None:
+        return ev.ToolOutputAvailable(call.id, outcome.output, display=outcome.display, seen=outcome.seen)
+    if outcome.wrong_input:
+        return ev.ToolInputError(call.id, call.name, call.input, outcome.error)
+    return ev.ToolOutputError(call.id, outcome.error, traceback=outcome.traceback)

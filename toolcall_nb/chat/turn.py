@@ -1,0 +1,58 @@
+"""Where a turn stands."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+from typing import Any
+
+from toolcall_nb import events as ev
+from toolcall_nb.chat.watch import ToolWatch
+from toolcall_nb.events import Event
+from toolcall_nb.models.reply import Reply
+
+__all__ = ["Turn"]
+
+
+class Turn:
+    """One prompt and all that it leads to, as far as it has come.
+
+    ``watch`` follows its tools. ``events`` gives the turn's own stream as long as somebody has it.
+    """
+
+    def __init__(self, watch: ToolWatch) -> None:
+        self.watch = watch
+        self.events: Callable[[], Generator[Event, None, None] | None] = lambda: None
+        self.thread: threading.Thread | None = None
+        self.reply: Reply | None = None
+        self.began = False
+        self.ended = False
+        self.metadata: dict[str, Any] = {}
+
+    def note(self, event: Event) -> None:
+        """One more event of the answer."""
+        self.began = True
+        self.ended = isinstance(event, ev.Finish | ev.Abort)
+
+    def closing(self, reason: str) -> list[Event]:
+        """What ends the turn here: nothing where it has ended."""
+        if self.ended:
+            return []
+        held = [*self.watch.missed(), *(self.reply.close() if self.reply is not None else ())]
+        self.ended = True
+        return [*([] if self.began else [ev.Start()]), *held, ev.Abort(reason=reason)]
+
+    def add(self, finish: ev.Finish, usage: dict[str, float]) -> None:
+        """Take in what a reply reports; counts add up over the turn, and in ``usage`` over the chat."""
+        metadata = finish.message_metadata
+        if not isinstance(metadata, dict):
+            return
+        reported = metadata.get("usage")
+        if isinstance(reported, dict):
+            total = {key: value for key, value in self.metadata.get("usage", {}).items()}
+            for counts in (total, usage):
+                for key, value in reported.items():
+                    if isinstance(value, int | float) and not isinstance(value, bool):
+                        counts[key] = counts.get(key, 0) + value
+            metadata = {**metadata, "usage": total}
+        self.metadata = {**self.metadata, **metadata}
