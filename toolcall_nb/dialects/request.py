@@ -41,15 +41,16 @@ def turns(dialect: Any, messages: Iterable[Message], known: Container[str] | Non
         if message.role != "assistant":
             yield message
             continue
-        parts = [part for part in written_parts(message) if isinstance(part, ToolCall) or not is_report(part.text)]
-        for run in _runs(parts):
-            yield replace(message, parts=(TextPart(dialect.write(replace(message, parts=tuple(run)))),))
-            results = [dialect.write_result(part, known) for part in run if isinstance(part, ToolCall)]
+        for run in _runs(written_parts(message)):
+            parts = tuple(part for part in run if isinstance(part, ToolCall) or not is_report(part.text))
+            if parts:
+                yield replace(message, parts=(TextPart(dialect.write(replace(message, parts=parts))),))
+            results = [dialect.write_result(part, known) for part in parts if isinstance(part, ToolCall)]
             if results:
                 yield Message("user", (TextPart("\n\n".join(results)),))
 
 
-def _runs(parts: list[TextPart | ToolCall]) -> Iterator[list[TextPart | ToolCall]]:
+def _runs(parts: Iterable[TextPart | ToolCall]) -> Iterator[list[TextPart | ToolCall]]:
     """The parts in runs: text, and the calls that follow it."""
     run: list[TextPart | ToolCall] = []
     for is_call, group in groupby(parts, key=lambda part: isinstance(part, ToolCall)):

@@ -1,13 +1,14 @@
 """Models: where events come from.
 
 `model` makes one from a name. `MockModel` needs no key and no network; `ReplayModel` and `replay` play a
-transcript again; `with_faults` spoils any model's stream, for tests.
+transcript again; `EnvelopeModel` reads a service's envelopes; `with_faults` spoils any model's stream, for tests.
 """
 
 from __future__ import annotations
 
 from toolcall_nb.models import faults
 from toolcall_nb.models.base import Model, model_name
+from toolcall_nb.models.enveloped import EnvelopeModel
 from toolcall_nb.models.faults import with_faults
 from toolcall_nb.models.mock import MockModel
 from toolcall_nb.models.naming import model, names
@@ -15,6 +16,7 @@ from toolcall_nb.models.pace import Pace, as_live, pieces
 from toolcall_nb.models.replaying import ReplayModel, replay
 
 __all__ = [
+    "EnvelopeModel",
     "MockModel",
     "Model",
     "Pace",

@@ -16,6 +16,7 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.models.faults import Fault, faulty
 from toolcall_nb.models.pace import THINKING, Pace, as_live
 from toolcall_nb.models.scenarios import SCENARIOS, Call, Plan, Say, Situation, Think
+from toolcall_nb.models.written import with_calls
 from toolcall_nb.transcript import Message, State, TextPart, ToolCall
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class MockModel:
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         """One reply to the last prompt, or to what the tools gave since."""
+        messages = with_calls(self.dialect, messages)
         prompt, calls = _turn(messages)
         random = Random(f"{self.seed}\0{prompt}\0{len(calls)}")
         plan = SCENARIOS[self.scenario](Situation(prompt, tools, calls, random))
