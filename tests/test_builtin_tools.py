@@ -448,6 +448,13 @@ def test_output_that_comes_just_after_the_shell_s_end_is_kept() -> None:
 
 
 @needs_a_shell
+def test_all_of_a_command_s_output_is_read_however_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolcall_nb.tools.command.GRACE", 0)
+    size = 60_000  # which a pipe holds, so that the command has ended before any of it is read
+    assert run("bash", command=f"head -c {size} /dev/zero | tr '\\0' x")["data"]["stdout"] == "x" * size
+
+
+@needs_a_shell
 def test_an_interrupt_ends_the_command(folder: Path) -> None:
     tool = builtin("bash")
     assert tool is not None

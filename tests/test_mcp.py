@@ -289,6 +289,15 @@ def test_a_broken_schema_leaves_the_checking_to_the_server(schema: dict[str, Any
     assert SchemaArguments("it", schema).bind({"a": "x"}) == ([], {"a": "x"})
 
 
+def test_no_part_of_a_schema_is_fetched() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as elsewhere:
+        elsewhere.setblocking(False)
+        address = f"http://127.0.0.1:{elsewhere.getsockname()[1]}/schema.json"
+        SchemaArguments("it", {"properties": {"a": {"$ref": address}}}).bind({"a": 1})
+        with pytest.raises(BlockingIOError):
+            elsewhere.accept()
+
+
 def test_the_server_gets_a_copy_of_the_arguments() -> None:
     arguments = {"a": [1]}
     _, given = SchemaArguments("it", {}).bind(arguments)

@@ -24,6 +24,12 @@ GRACE = 1.0
 
 _PIECE = 65_536
 
+_LEFT = 2 * 1_048_576
+"""Bytes that two pipes may hold: Linux lets an unprivileged process make one as large as a mebibyte."""
+
+_NAP = 0.01
+"""Seconds between looks for the end of a process whose output is closed already."""
+
 
 def run_command(command: str, folder: Path, seconds: float, tell: Callable[[str, bytes], None]) -> int | None:
     """Run ``command`` by bash, or sh where there is no bash; return its exit code, or None after ``seconds``.
@@ -44,6 +50,8 @@ def run_command(command: str, folder: Path, seconds: float, tell: Callable[[str,
         if code is None:
             _signal(process, signal.SIGTERM)
         _read_out(process, pipes, tell)
+        _signal(process, signal.SIGKILL)
+        pipes.empty(tell)
     return code if code is None or code >= 0 else 128 - code
 
 
@@ -93,7 +101,7 @@ def _killed_in_the_end(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Send a signal to the whole group, whose id is that of its first process."""
+    """Send a signal to the whole group. Its id is its first process's, and is not given anew while one is left."""
     with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS forbids it for a group of zombies
         os.killpg(process.pid, number)
 
@@ -117,14 +125,22 @@ class _Pipes:
     def __bool__(self) -> bool:
         return bool(self._selector.get_map())
 
-    def read(self, tell: Callable[[str, bytes], None], seconds: float) -> None:
-        """Tell one piece of each output that has something, after waiting up to ``seconds`` for it."""
+    def read(self, tell: Callable[[str, bytes], None], seconds: float) -> bool:
+        """Tell one piece of each output that has something, after waiting up to ``seconds``; whether one had."""
         if not self:
-            time.sleep(min(seconds, POLL))
-            return
-        for key, _ in self._selector.select(seconds):
+            time.sleep(min(seconds, _NAP))
+            return False
+        ready = self._selector.select(seconds)
+        for key, _ in ready:
             data = os.read(key.fd, _PIECE)
             if data:
                 tell(key.data, data)
             else:
                 self._selector.unregister(key.fileobj)
+        return bool(ready)
+
+    def empty(self, tell: Callable[[str, bytes], None]) -> None:
+        """Tell what the pipes still hold, which is bounded: whoever wrote is dead, or is not waited for."""
+        for _ in range(_LEFT // _PIECE):
+            if not self.read(tell, 0):
+                return

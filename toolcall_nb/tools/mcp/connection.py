@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import queue
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future, wait
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, TypeVar
@@ -30,7 +30,11 @@ Client = AbstractAsyncContextManager[Any]
 
 
 class Lost(Exception):
-    """The connection has ended, with or without a reason that is known (``__cause__``)."""
+    """The connection has ended, for a ``reason`` where one is known."""
+
+    def __init__(self, reason: BaseException | None) -> None:
+        super().__init__("the connection was lost")
+        self.reason = reason
 
 
 class Connection:
@@ -72,7 +76,7 @@ class Connection:
         async def body() -> T:
             return await work(self._client, news.put)
 
-        future = asyncio.run_coroutine_threadsafe(body(), self._loop)
+        future = self._submitted(body())
         future.add_done_callback(lambda _: news.put(None))
         try:
             while (line := self._next(news)) is not None:
@@ -91,6 +95,13 @@ class Connection:
         if threading.current_thread() is not self._thread:
             self._thread.join(CLOSING)
 
+    def _submitted(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+        except RuntimeError:  # the loop ended in this very moment
+            work.close()
+            raise self._lost() from None
+
     def _next(self, news: queue.SimpleQueue[str | None]) -> str | None:
         while True:
             with contextlib.suppress(queue.Empty):
@@ -100,9 +111,7 @@ class Connection:
 
     def _lost(self) -> Lost:
         self._thread.join(CLOSING)
-        lost = Lost("the connection was lost")
-        lost.__cause__ = self._reason
-        return lost
+        return Lost(self._reason)
 
     def _stop(self) -> None:
         self._closing.set()

@@ -218,6 +218,8 @@ def _is_lost(error: Exception) -> bool:
 
 def _words(error: BaseException) -> str:
     """What an error says, or the error that is behind it: the client's tasks wrap errors in groups."""
-    while isinstance(error, BaseExceptionGroup) or (isinstance(error, Lost) and error.__cause__):
-        error = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__ or error
+    if isinstance(error, BaseExceptionGroup):
+        return _words(error.exceptions[0])
+    if isinstance(error, Lost) and error.reason is not None:
+        return _words(error.reason)
     return str(error) or type(error).__name__

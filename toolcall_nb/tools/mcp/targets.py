@@ -33,6 +33,9 @@ _objects = count()
 _KEPT = 4_000
 """Bytes of a server's stderr that are kept, to be told when it has died."""
 
+_LATE = 1.0
+"""Seconds to wait for the rest of it, where a process that the server started still holds the pipe."""
+
 
 _SILENT = logging.NullHandler()
 """Where nobody has set up logging, a lost connection is told once, by the call, and not by a traceback besides."""
@@ -43,23 +46,29 @@ class LastWords:
 
     def __init__(self) -> None:
         self._kept = HeadAndTail(_KEPT)
+        self._reader: threading.Thread | None = None
 
     @property
     def text(self) -> str:
-        """The text without blanks around it; empty where nothing was written."""
+        """The text of the last server, without blanks around it; of one that has ended, all that it wrote."""
+        if self._reader is not None:
+            self._reader.join(_LATE)
         return self._kept.text.strip()
 
     def pipe(self) -> IO[str]:
         """A file to give to a process, and to close then; what it writes is read until its end."""
         reading, writing = os.pipe()
-        threading.Thread(target=self._read, args=(reading,), name="toolcall-nb MCP stderr", daemon=True).start()
+        self._kept = HeadAndTail(_KEPT)
+        arguments = (reading, self._kept)
+        self._reader = threading.Thread(target=_read, args=arguments, name="toolcall-nb MCP stderr", daemon=True)
+        self._reader.start()
         return os.fdopen(writing, "w")
 
-    def _read(self, descriptor: int) -> None:
-        self._kept = HeadAndTail(_KEPT)
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
-            while data := file.read(_KEPT):
-                self._kept.feed(data)
+
+def _read(descriptor: int, kept: HeadAndTail) -> None:
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        while data := file.read(_KEPT):
+            kept.feed(data)
 
 
 def label(target: Target) -> str:
