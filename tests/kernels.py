@@ -64,6 +64,13 @@ class Kernel:
         """As the page's own button does."""
         self._manager.interrupt_kernel()
 
+    def _replies(self, sent: str) -> Messages:
+        """What answered it on the shell; a comm message is not answered."""
+        found: Messages = []
+        while self._client.shell_channel.msg_ready():
+            found.append(self._client.get_shell_msg(timeout=_WITHIN))
+        return [message for message in found if message["parent_header"].get("msg_id") == sent]
+
     def _until_idle(self, sent: str, typed: list[str], react: React | None) -> Messages:
         found: Messages = []
         give_up = time.monotonic() + _WITHIN
@@ -71,7 +78,7 @@ class Kernel:
             with suppress(queue.Empty):
                 message = self._client.get_iopub_msg(timeout=0.1)
                 if _ends(message, sent):
-                    return found
+                    return [*found, *self._replies(sent)]
                 found.append(message)
                 if react is not None:
                     react(message)

@@ -283,9 +283,7 @@ def test_with_nobody_there_a_call_is_denied_with_a_clear_text(kernel: Kernel) ->
 
 
 def test_where_no_click_can_be_heard_in_mid_cell_the_kernel_asks_by_keys(kernel: Kernel) -> None:
-    patch = (
-        "from toolcall_nb.notebook import widget\nheard, widget._answer_where_asked = widget._answer_where_asked, {}"
-    )
+    kernel.run("from toolcall_nb.notebook import widget\nheard = widget._answer_where_asked")
     kernel.run("widget._answer_where_asked = lambda *_: False")
     messages = kernel.run(ASK.format(""), typed=["n", "no thanks"])
     assert "state: output-denied" in final(messages)
@@ -328,3 +326,33 @@ def test_ask_holds_for_later_cells_once_it_is_set_and_for_the_notebooks_own_chat
     assert printed(messages) == "output-denied\n"
     assert printed(kernel.run("%toolchat approve auto")) == "approve: auto\n"
     assert "state: output-available" in final(kernel.run(plain))
+
+
+def test_stop_said_by_the_program_ends_the_waiting_too(kernel: Kernel) -> None:
+    def stop(message: dict[str, Any]) -> None:
+        if asked(message) is not None:
+            kernel.post(message["content"]["comm_id"], {"type": "stop"})
+
+    assert "state: interrupted" in final(kernel.run(ASK.format(""), react=stop))
+    kernel.run(ASK.format("--background"))
+    kernel.run("chat.stop()")
+    kernel.run("assert get_ipython().magics_manager.registry['ToolchatMagics'].threads._runs['main'].wait(30)")
+    assert printed(kernel.run("print(chat.transcript.messages[-1].aborted)")) == "stopped\n"
+
+
+def test_the_debugger_opens_in_the_frame_of_the_tool_that_failed(kernel: Kernel) -> None:
+    kernel.run("def broken(value: int) -> int:\n    inner = value + 41\n    raise ValueError('no such thing')")
+    kernel.run("broken.__name__ = 'keep'")
+    kernel.run("%%toolchat --model caller --tools broken --new\nKeep it.")
+    messages = kernel.run("%debug", typed=["inner", "q"])
+    assert "42" in printed(messages)
+    assert "no such thing" in printed(messages)
+
+
+def test_a_call_becomes_a_new_cell(kernel: Kernel) -> None:
+    kernel.run("%%toolchat --model caller --new\nKeep it.")
+    messages = kernel.run("%toolchat code call_1")
+    assert printed(messages) == ""
+    (reply,) = [message for message in messages if message["msg_type"] == "execute_reply"]
+    (payload,) = reply["content"]["payload"]
+    assert payload == {"source": "set_next_input", "text": "keep(value=1)", "replace": False}

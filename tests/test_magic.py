@@ -151,11 +151,6 @@ def test_never_denies_every_call(said: Said) -> None:
     assert {call.state.value for call in chat_of(said).calls.values()} == {"output-denied"}
 
 
-def test_a_call_may_be_written_as_a_callout(said: Said) -> None:
-    said.out("%%toolchat --tools add --dialect callout --speed 0\nWhat is 2 + 3?")
-    assert [call.state.value for call in chat_of(said).calls.values()] == ["output-available"]
-
-
 def test_a_variable_may_hold_the_model(said: Said) -> None:
     said.shell.run_cell("from toolcall_nb.models import MockModel\nmine = MockModel(scenario='text', speed=None)")
     said.out("%%toolchat --model mine\nHello")
@@ -306,6 +301,52 @@ def test_the_packages_own_tools_are_off_until_they_are_asked_for(said: Said, tmp
     assert lines[-1] == "Off until asked for: edit."
 
 
+def answers(monkeypatch: pytest.MonkeyPatch, *lines: str) -> list[str]:
+    """What a person at the terminal types; the list is what is left of it."""
+    left = list(lines)
+    monkeypatch.setattr("builtins.input", lambda _prompt="": left.pop(0))
+    return left
+
+
+def test_at_a_terminal_a_person_decides_by_keys(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = answers(monkeypatch, "n", "too early", "y")
+    said.out("%%toolchat --tools add --approve ask --speed 0\nWhat is 2 + 3?")
+    said.out("%%toolchat --tools add --approve ask --speed 0\nWhat is 2 + 3?")
+    first, second = chat_of(said).calls.values()
+    assert (first.state.value, second.state.value, left) == ("output-denied", "output-available", [])
+    assert first.approval is not None
+    assert first.approval.reason == "too early"
+
+
+def test_what_is_allowed_for_a_chat_holds_there_and_always_everywhere_until_ask_is_set_again(
+    said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = "%%toolchat --tools add --approve ask --speed 0 {}\nWhat is 2 + 3?"
+    left = answers(monkeypatch, "c", "a", "n", "", "n", "")
+    for options, asked in (("", 5), ("", 5), ("--thread other", 4), ("--thread third", 4), ("--new", 4)):
+        said.out(ask.format(options))
+        assert (options, len(left)) == (options, asked)
+    assert said.out("%toolchat approve ask") == "approve: ask\n"
+    for options in ("--thread third", "--thread main"):
+        said.out(ask.format(options))
+        assert [*chat_of(said).calls.values()][-1].state.value == "output-denied"
+    assert left == []
+
+
+def test_once_the_result_of_a_call_takes_the_place_of_the_reply(said: Said) -> None:
+    out = said.out("%%toolchat --tools add --dialect json --once --speed 0\nWhat is 2 + 3?")
+    assert "Tool 'add' executed successfully" in out
+    assert not chat_of(said).transcript.messages[-1].aborted
+    said.out("%%toolchat --tools add --speed 0\nWhat is 2 + 3?")
+    assert chat_of(said).once is False
+
+
+@pytest.mark.parametrize("dialect", ["callout", "signature", "json"])
+def test_a_call_may_be_written_in_each_dialect(said: Said, dialect: str) -> None:
+    said.out(f"%%toolchat --tools add --dialect {dialect} --speed 0\nWhat is 2 + 3?")
+    assert [call.state.value for call in chat_of(said).calls.values()] == ["output-available"]
+
+
 def test_a_call_becomes_the_next_cell_as_python(said: Said) -> None:
     said.out("%%toolchat --tools add --speed 0\nWhat is 2 + 3?")
     (call,) = chat_of(said).calls.values()
@@ -374,6 +415,8 @@ def completions(shell: Any, line: str) -> list[str]:
         ("%%toolchat --tools ad", "%%toolchat --tools add"),
         ("%%toolchat --tools add,tw", "%%toolchat --tools add,twice"),
         ("%%toolchat --dialect c", "%%toolchat --dialect callout"),
+        ("%%toolchat --dialect js", "%%toolchat --dialect json"),
+        ("%%toolchat --on", "%%toolchat --once"),
         ("%%toolchat --approve n", "%%toolchat --approve never"),
         ("%%toolchat --tools add,ba", "%%toolchat --tools add,bash"),
         ("%toolchat approve as", "%toolchat approve ask"),

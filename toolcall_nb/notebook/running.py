@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolcall_nb import events as ev
 from toolcall_nb.errors import ToolcallError
-from toolcall_nb.tools.interrupting import stop_thread
+from toolcall_nb.tools import stop_thread
 
 if TYPE_CHECKING:
     from toolcall_nb.events import Event
     from toolcall_nb.notebook.faces import Face
-    from toolcall_nb.tools import Decision
-    from toolcall_nb.transcript import ToolCall
 
 __all__ = ["Run", "Source", "Stoppable"]
 
@@ -59,7 +57,6 @@ class Run:
     """
 
     def __init__(self, source: Source, *, stop: Callable[[], None], info: Callable[[Run], str]) -> None:
-        self.is_stopping = False
         self._events = iter(source(self._show_meanwhile))
         self._stop_source = stop
         self._info = info
@@ -103,17 +100,12 @@ class Run:
         """Ask the source to end; what holds its thread is interrupted. A run that has ended is left alone."""
         if self._ended.is_set():
             return
-        self.is_stopping = True
         self._stop_source()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread() and not self._ended.wait(_GRACE):
             with self._at_the_end:
                 if not self._ended.is_set():
                     _interrupt(thread)
-
-    def ask(self, call: ToolCall) -> Decision:
-        """Whether a call may run; to be asked in the run's own thread."""
-        return self.face.ask(call, lambda: self.is_stopping)
 
     def wait(self, seconds: float) -> bool:
         """Until it has ended; whether it has."""

@@ -18,7 +18,7 @@ from toolcall_nb.notebook.footer import counted, info_line, tokens
 from toolcall_nb.notebook.place import Place, place_of
 from toolcall_nb.notebook.running import Run, Stoppable
 from toolcall_nb.notebook.toolbox import unknown
-from toolcall_nb.tools import Decision, Tool, registry
+from toolcall_nb.tools import Decision, Grants, Tool, registry, remember
 from toolcall_nb.transcript import Message, ToolCall, Transcript
 
 __all__ = ["Settings", "Threads"]
@@ -54,6 +54,7 @@ class Threads:
         self._settings = Settings()
         self._chats: dict[str, Chat] = {}
         self._runs: dict[str, Run] = {}
+        self._always: list[Any] = []  # what is allowed in every thread; see Grants
         self.current = "main"
 
     @property
@@ -74,13 +75,15 @@ class Threads:
         chat = self.chat()
         self._set_up(chat, self._settings.changed(options), _speed(options.speed, place))
         run = Run(
-            lambda live: chat.stream(prompt),
+            lambda live: chat.stream(prompt, live),
             stop=chat.stop,
             info=lambda run: info_line(chat.model_name, run.face.transcript),
         )
         self._runs[self.current] = run
         self._bind(chat)
         self._play(run, place, info=chat.model_name, timings=chat.timings, background=options.background)
+        if not run.is_running:
+            _remember_failure(chat, run.face.transcript)
 
     def replay(self, text: str, options: Namespace) -> None:
         """Play a transcript as if it were live."""
@@ -121,7 +124,7 @@ class Threads:
     def chat(self) -> Chat:
         """The current thread's; a new one where there is none."""
         if self.current not in self._chats:
-            self._chats[self.current] = Chat(thread=self.current)
+            self._chats[self.current] = Chat(thread=self.current, grants=Grants(self._always))
         return self._chats[self.current]
 
     def forget(self, name: str | None = None) -> None:
@@ -162,16 +165,16 @@ class Threads:
 
     def _set_up(self, chat: Chat, settings: Settings, speed: float | None) -> None:
         chat.dialect, chat.speed, chat.approve = settings.dialect, speed, settings.approve
-        chat.approver = lambda call: self._answer(chat.thread, call)
-        chat.max_steps, chat.system = settings.max_steps, settings.system
+        chat.approver = lambda call: self._answer(chat, call)
+        chat.max_steps, chat.system, chat.once = settings.max_steps, settings.system, settings.once
         chat.model = self._model(settings.model)
         chat.tools = None if settings.tools is None else self._tools(settings.tools)
 
-    def _answer(self, thread: str, call: ToolCall) -> Decision:
+    def _answer(self, chat: Chat, call: ToolCall) -> Decision:
         """Whether a call may run: the person before the run's own output is asked, or whoever runs a cell."""
-        run = self._runs.get(thread)
+        run = self._runs.get(chat.thread)
         if run is not None and run.is_running:
-            return run.ask(call)
+            return run.face.ask(call, lambda: chat.is_stopping)
         return approver_of(place_of(self._shell))(call)
 
     def _bind(self, chat: Chat) -> None:
@@ -197,8 +200,12 @@ class Threads:
         self._settings = replace(self._settings, tools=None if names == _ALL else names)
 
     def set_approve(self, mode: Approve) -> None:
-        """Who is asked from now on. Before ``ask``, what was allowed so far is forgotten."""
+        """Who is asked from now on. With ``ask``, what was allowed so far is forgotten."""
         self._settings = replace(self._settings, approve=mode)
+        if mode == "ask":
+            self._always.clear()
+            for chat in self._chats.values():
+                chat.grants.clear()
 
     def approve(self) -> Approve:
         """Who is asked before a call runs."""
@@ -249,6 +256,12 @@ class Threads:
     def describe_threads(self) -> str:
         """The threads, the current one marked."""
         return "\n".join(f"{'*' if name == self.current else ' '} {name}" for name in self.names())
+
+
+def _remember_failure(chat: Chat, shown: Transcript) -> None:
+    """Let ``%debug`` open in the tool that failed last in what was shown."""
+    outcomes = (chat.outcomes.get(call) for call in reversed(shown.calls))
+    remember(next((outcome.exception for outcome in outcomes if outcome is not None and outcome.traceback), None))
 
 
 def _speed(wish: float | None, place: Place) -> float | None:
