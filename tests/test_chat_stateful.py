@@ -12,18 +12,19 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from toolcall_nb import events as ev
 from toolcall_nb.chat import Chat
+from toolcall_nb.dialects import DIALECTS
 from toolcall_nb.errors import ModelError
 from toolcall_nb.events import Event
 from toolcall_nb.models import MockModel, faults, with_faults
 from toolcall_nb.models.scenarios import SCENARIOS
 from toolcall_nb.reducer import TranscriptBuilder
-from toolcall_nb.tools import Registry, Tool
-from toolcall_nb.transcript import Message, Transcript
+from toolcall_nb.tools import Decision, Registry, Tool
+from toolcall_nb.transcript import Message, State, ToolCall, Transcript
 
 # What models send -------------------------------------------------------------------------------------------
 
 IDS = st.sampled_from(["", "1", "2", "call_1", "tool-call-1"])
-NAMES = st.sampled_from(["f", "raises", "interrupts", "nope", ""])
+NAMES = st.sampled_from(["f", "raises", "interrupts", "beside", "yields", "nope", ""])
 INPUTS: st.SearchStrategy[object] = st.sampled_from([{}, {"n": 1}, {"n": "x"}, None, [], "text"])
 TEXTS = st.sampled_from(
     [
@@ -34,6 +35,13 @@ TEXTS = st.sampled_from(
         "> output: 2\n",
         "> [!tool f]\n",
         "> {",
+        "\n###: {",
+        '"toolName": "f", "parameters": {"n": 1}}',
+        '"toolName": "beside"}',
+        "\n```json\n",
+        '{"tool": "f", "params": {"n": 1}}',
+        '{"tool": "yields", "params": {',
+        "}}\n```\n",
         "\ud83d",
         "\udc4d",
     ]
@@ -70,7 +78,18 @@ FAULTS = st.lists(
     ),
     max_size=3,
 )
-DIALECTS = st.sampled_from(["native", "callout"])
+EVERY_DIALECT = st.sampled_from(["native", *DIALECTS])
+ANSWERS = st.lists(
+    st.sampled_from(
+        [
+            *[Decision(True), Decision(True), Decision(True, scope="chat"), Decision(False, "no"), Decision(False)],
+            *[Decision(True, input={"n": 5}), Decision(True, input={"m": 5}), Decision(True, input={1, 2})],
+            *[KeyboardInterrupt(), OSError("nobody")],
+        ]
+    ),
+    min_size=1,
+    max_size=4,
+)
 
 
 class Script:
@@ -93,7 +112,10 @@ class Conversation(RuleBasedStateMachine):
         super().__init__()
         self.runs: list[str] = []
         self.interrupted = 0
-        self.chat = Chat(tools=Registry([self.f, self.raises, self.interrupts]), max_steps=4)
+        tools = Registry([self.f, self.raises, self.interrupts, self.yields])
+        tools.add(Tool.from_function(self.beside, parallel=True))
+        self.answers: list[Any] = [Decision(True)]
+        self.chat = Chat(tools=tools, max_steps=4, approver=self.answer, approve="ask")
         self.seen = TranscriptBuilder()
         self.whole = True  # every event so far was seen
 
@@ -112,6 +134,27 @@ class Conversation(RuleBasedStateMachine):
         self.interrupted += 1
         raise KeyboardInterrupt
 
+    def yields(self, n: int = 2) -> Iterator[int]:
+        """Count up."""
+        self.runs.append("yields")
+        print("counting")
+        yield from range(min(n, 3) + 1)
+
+    def beside(self, n: int = 0) -> int:
+        """Run beside others."""
+        self.runs.append("beside")
+        print("beside\r")
+        return n
+
+    def answer(self, call: ToolCall) -> Decision:
+        """What the person says, in turn."""
+        assert call.state is State.INPUT_AVAILABLE
+        said = self.answers[len(self.chat.calls) % len(self.answers)]
+        if isinstance(said, BaseException):
+            raise said
+        assert isinstance(said, Decision)
+        return said
+
     def turn(self, model: Any, dialect: str, after: int | None, how: str) -> list[Event]:
         self.chat.model, self.chat.dialect = model, dialect
         stream = self.chat.stream("f of 12 and raises, twice")
@@ -129,30 +172,32 @@ class Conversation(RuleBasedStateMachine):
             self.seen = TranscriptBuilder(self.chat.transcript)
         return events
 
-    @rule(scenario=st.sampled_from(list(SCENARIOS)), dialect=DIALECTS, these=FAULTS, seed=st.integers(0, 5))
+    @rule(scenario=st.sampled_from(list(SCENARIOS)), dialect=EVERY_DIALECT, these=FAULTS, seed=st.integers(0, 5))
     def a_mock_with_faults(self, scenario: str, dialect: str, these: list[faults.Fault], seed: int) -> None:
         model = MockModel(seed, scenario, dialect=dialect, speed=None)
         self.turn(with_faults(model, *these), dialect, None, "read")
 
-    @rule(replies=REPLIES, dialect=DIALECTS)
+    @rule(replies=REPLIES, dialect=EVERY_DIALECT)
     def a_model_that_sends_anything(self, replies: list[list[Event]], dialect: str) -> None:
         self.turn(Script(replies), dialect, None, "read")
 
-    @rule(replies=REPLIES, dialect=DIALECTS, after=st.integers(0, 30), how=st.sampled_from(["stop", "close"]))
+    @rule(replies=REPLIES, dialect=EVERY_DIALECT, after=st.integers(0, 30), how=st.sampled_from(["stop", "close"]))
     def a_turn_that_is_ended_early(self, replies: list[list[Event]], dialect: str, after: int, how: str) -> None:
         self.turn(Script(replies), dialect, after, how)
 
-    @rule(dialect=DIALECTS)
+    @rule(dialect=EVERY_DIALECT)
     def a_good_model_is_understood(self, dialect: str) -> None:
         before = len(self.chat.calls)
+        self.answers = [Decision(True)]
         events = self.turn(MockModel(scenario="call", dialect=dialect, speed=None), dialect, None, "read")
         assert isinstance(events[-1], ev.Finish)
         assert len(self.chat.calls) == before + 1
         assert self.chat.transcript.messages[-1].text
 
-    @rule(approve=st.sampled_from(["auto", "never"]))
-    def permission_changes(self, approve: Any) -> None:
-        self.chat.approve = approve
+    @rule(approve=st.sampled_from(["auto", "never", "ask", "ask"]), answers=ANSWERS, once=st.booleans())
+    def permission_changes(self, approve: Any, answers: list[Any], once: bool) -> None:
+        self.chat.approve, self.answers, self.chat.once = approve, answers, once
+        self.chat.grants.clear()
 
     @precondition(lambda self: self.chat.transcript.messages)
     @rule()
@@ -177,6 +222,11 @@ class Conversation(RuleBasedStateMachine):
     def every_call_ran_at_most_once(self) -> None:
         assert len(self.runs) == sum(not outcome.wrong_input for outcome in self.chat.outcomes.values())
         assert self.chat.outcomes.keys() <= self.chat.calls.keys()
+
+    @invariant()
+    def what_a_person_did_not_allow_did_not_run(self) -> None:
+        denied = [call for call in self.chat.calls.values() if call.state is State.OUTPUT_DENIED]
+        assert not self.chat.outcomes.keys() & {call.id for call in denied}
 
     @invariant()
     def what_was_seen_is_what_is_stored(self) -> None:

@@ -26,7 +26,7 @@ from toolcall_nb.chat.turn import Turn
 from toolcall_nb.chat.watch import ToolWatch
 from toolcall_nb.dialects.json_call import result_text
 from toolcall_nb.errors import ModelError, UsageError
-from toolcall_nb.events import Event
+from toolcall_nb.events import MISSING, Event
 from toolcall_nb.models import Model, model_name
 from toolcall_nb.models.reply import Reply
 from toolcall_nb.reducer import TranscriptBuilder
@@ -153,6 +153,11 @@ class Chat:
     def stop(self) -> None:
         """End the turn that is running, at its next event; from any thread. Without one, nothing happens."""
         self._stopping.set()
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the turn that is running was told to end; who waits for a person in it can wait no longer."""
+        return self._stopping.is_set()
 
     def reset(self) -> None:
         """Forget all that was said; what is set stays."""
@@ -295,11 +300,14 @@ class Chat:
             yield from said
 
     def _request(self) -> Sequence[Message]:
-        """What the model is sent: the transcript, with the dialect's instructions in the system prompt."""
+        """What the model is sent: the transcript; in a text dialect as text, with the instructions for it."""
         messages = list(self.transcript.messages)
         if messages and messages[-1].role == "assistant" and not messages[-1].parts:
             del messages[-1]
-        if self.dialect != "native" and self.tools:
+        if self.dialect == "native":
+            return messages
+        messages = dialects.write_back(self.dialect, messages, self.tools)
+        if self.tools:
             part = TextPart(dialects.instructions(self.dialect, tuple(self.tools.values())))
             place = next((n for n, message in enumerate(messages) if message.role == "system"), None)
             if place is None:
@@ -339,7 +347,8 @@ class Chat:
 
     def _result(self, call: ToolCall) -> str:
         outcome = self.outcomes.get(call.id)
-        return result_text(call, self.tools, outcome.arguments if outcome is not None else None)
+        arguments = outcome.arguments if outcome is not None else None
+        return result_text(call, self.tools, MISSING if arguments is None else arguments)
 
 
 def _tool_of(thing: Tool | Callable[..., Any] | str) -> Tool:

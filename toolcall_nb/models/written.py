@@ -68,7 +68,8 @@ def _signature(text: str) -> Iterator[Object]:
 
 def _json_call(text: str) -> Iterator[Object]:
     starts = [*_JSON.finditer(text)]
-    for start, end in zip(starts, [*(start.start() for start in starts[1:]), len(text)], strict=True):
+    ends = [start.start() for start in starts[1:]] + [len(text)] * bool(starts)
+    for start, end in zip(starts, ends, strict=True):
         said = text[start.end() : end].strip()
         if start["ended"]:
             yield {"state": State.OUTPUT_AVAILABLE, "output": _output(said)}
