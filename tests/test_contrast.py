@@ -102,6 +102,12 @@ def test_every_colour_of_the_sheet_is_a_token() -> None:
     assert re.findall(r"#[0-9a-f]{3,8}\b|\brgba?\(|\bhsla?\(", rules) == []
 
 
+def test_every_text_has_a_colour_that_was_measured() -> None:
+    used = set(re.findall(r"(?<![-\w])color:\s*([^;}]+)", re.sub(r"/\*.*?\*/", "", CSS, flags=re.DOTALL)))
+    tones = set(re.findall(r"--tc-tone:\s*([^;}]+)", CSS))
+    assert used | tones <= {"inherit", "var(--tc-tone)", *(f"var(--tc-{token})" for token in TEXT)}
+
+
 def test_the_mathematics_is_that_of_the_standard() -> None:
     assert round(contrast(Color(0, 0, 0), Color(1, 1, 1)), 1) == 21.0
     assert round(contrast(color("#767676", "light", {}), Color(1, 1, 1)), 2) == 4.54

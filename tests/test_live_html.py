@@ -258,7 +258,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch, live: LiveHtml, event: Event) -> int:
         calls.append(id)
         return part_node(id, fold, part, look)
 
-    monkeypatch.setattr("toolcall_nb.render.live.part_node", counting)
+    monkeypatch.setattr("toolcall_nb.render.views.part_node", counting)
     live.apply(event)
     return len(calls)
 

@@ -210,7 +210,7 @@ def test_blank_text_is_no_node() -> None:
 
 
 class Stripped(HTMLParser):
-    """What is left in an untrusted notebook, as text: no style, math or svg, no attribute but ``open``."""
+    """What is left in an untrusted notebook, as text: no style, math or svg, of a picture what ``alt`` says."""
 
     BLOCKS: ClassVar = {"p", "div", "pre", "summary", "li", "tr", "h1", "h2", "h3", "details", "caption"}
 
@@ -225,6 +225,7 @@ class Stripped(HTMLParser):
         if tag in self.BLOCKS:
             self.text += "\n"
         self.text += {"td": " | ", "th": " | "}.get(tag, "")
+        self.text += next((f"[{value}]" for name, value in attrs if tag == "img" and name == "alt"), "")
 
     def handle_endtag(self, tag: str) -> None:
         self.depth -= tag in ("style", "math", "svg")

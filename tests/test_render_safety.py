@@ -54,7 +54,8 @@ def test_pictures_are_raster_data_only(url: str) -> None:
 # What may appear at all -----------------------------------------------------------------------------------------
 
 _PLAIN = (
-    "b blockquote br caption code div em h1 h2 h3 h4 h5 h6 hr li p pre s span strong summary table tbody thead tr ul"
+    "b blockquote br caption code div em h1 h2 h3 h4 h5 h6 hr li p pre s span strong summary table tbody thead tr ul "
+    "i sub sup u small mark kbd dl dt dd"
 )
 _MATH = (
     "mfrac mi mn mo mover mroot mrow ms mspace msqrt mstyle msub msubsup msup mtable mtd mtext mtr munder munderover"
@@ -67,8 +68,8 @@ ALLOWED: dict[str, set[str]] = {
     "div": {"class", "tabindex"},
     "ol": {"class", "start"},
     "span": {"class", "hidden"},
-    "th": {"style"},
-    "td": {"style"},
+    "th": {"style", "colspan", "rowspan", "scope"},
+    "td": {"style", "colspan", "rowspan"},
     "details": {"class", "open"},
     "a": {"href", "target", "rel", "download", "class", "title"},
     "img": {"src", "alt", "title"},
@@ -125,7 +126,7 @@ class Reader(HTMLParser):
             assert not scheme or scheme[1].lower() in {"http", "https", "mailto", "tel", "data"}, value
             assert not value.startswith("data:") or DATA.match(value), value
         elif name == "src":
-            assert re.match(r"data:image/(png|jpeg|gif|webp|avif|bmp);", value, re.IGNORECASE), value
+            assert re.match(r"data:image/(png|jpeg|gif|webp|avif|bmp|svg\+xml);base64,", value, re.IGNORECASE), value
         elif name == "style":
             assert re.fullmatch(r"text-align:\w+", value), value
         else:

@@ -159,6 +159,34 @@ def test_in_a_terminal_a_call_is_seen_while_it_runs_and_then_as_it_ended() -> No
     assert shown.index("Sunny") < shown.index("Snow")
 
 
+def test_in_a_terminal_what_a_tool_prints_is_seen_as_it_comes() -> None:
+    file = io.StringIO()
+    with TerminalFace(Console(file=file, force_terminal=True, width=80, height=30)) as face:
+        face.apply(ev.ToolInputAvailable("a", "install", {}))
+        for number in range(200):
+            face.apply(ev.ToolLog("a", f"package {number}\n"))
+            assert f"package {number}\x1b" in file.getvalue()
+        face.apply(ev.ToolLog("a", "10%"))
+        face.apply(ev.ToolLog("a", "\r20%"))
+        assert "│ 20%" in screen(file.getvalue())
+        assert "│ 10%" not in screen(file.getvalue())
+        face.apply(ev.ToolOutputError("a", "OSError: full", traceback="Cell In[1], line 2\nOSError: full"))
+    shown = screen(file.getvalue())
+    assert shown.count("│ package 199") == 1
+    assert shown.index("│ 20%") < shown.index("Cell In[1], line 2") < shown.index("Error\n      OSError: full")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_call_that_was_none_is_printed_as_text(terminal: bool) -> None:
+    events = [ev.ToolInputStart("c", "f"), ev.TextDelta("t", "after"), ev.ToolRetracted("c", text="a word")]
+    shown = screen(written([*events, ev.TextEnd("t"), ev.Finish()], terminal=terminal))
+    assert shown.split() == ["AI", "a", "word", "after"]
+
+
+def test_tabs_stay_tabs_in_a_file() -> None:
+    assert written([ev.TextDelta("t", "a\tb")], terminal=False) == "AI\n  a\tb\n"
+
+
 def test_in_a_terminal_more_than_fits_shows_its_end() -> None:
     file = io.StringIO()
     with TerminalFace(Console(file=file, force_terminal=True, width=40, height=10)) as face:

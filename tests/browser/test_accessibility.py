@@ -8,15 +8,20 @@ import pytest
 from axe_core_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
-from tests.fixtures.render.samples import EVERYTHING
+from tests.fixtures.render.samples import EVERYTHING, LONG
 from toolcall_nb.render import to_html
+from toolcall_nb.transcript import Transcript
+
+ALL = Transcript(EVERYTHING.messages + LONG.messages)
+FOLDS = ("input", "model", "log", "rest", "json", "text", "told", "traceback", "error")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("opened", [True, False], ids=["all open", "all closed"])
 def test_nothing_is_found(chromium: Browser, scheme: Literal["light", "dark"], opened: bool) -> None:
     page = chromium.new_page(color_scheme=scheme, bypass_csp=True)
-    page.set_content(to_html(EVERYTHING, page=True, opened=dict.fromkeys(EVERYTHING.calls, opened)))
+    names = [name for call in ALL.calls for name in (call, *(f"{fold} of {call}" for fold in FOLDS))]
+    page.set_content(to_html(ALL, page=True, opened=dict.fromkeys(names, opened)))
     found: dict[str, Any] = Axe().run(page)
     page.close()
     assert [(each["id"], each["help"], each["nodes"][0]["html"][:200]) for each in found["violations"]] == []

@@ -8,9 +8,9 @@ nothing to show, gives way to the next form.
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Callable, Mapping
+from html import unescape
 from typing import NamedTuple
 
 from toolcall_nb.events import Json, Missing
@@ -31,22 +31,30 @@ _TEXT = 50_000  # characters of Markdown or LaTeX
 _ALT = 200
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
-_SVG = re.compile(r"<svg(?=[\s/>])(?![^>]*\sxmlns=)")
+_SVG = re.compile(r"<svg(?=[\s/>])([^>]*)")
+_NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
 _DELIMITERS = (("$$", "$$"), ("$", "$"), ("\\[", "\\]"), ("\\(", "\\)"), ("", ""))
+_LINE_END = re.compile(r"<br>|</(?:p|div|tr|li|h\d|pre|dt|dd|caption|blockquote|figcaption)>")
+_TAG = re.compile(r"<[^>]*>")
+_BLANK = re.compile(r"\s+")
 _REPR = re.compile(r"\s*(?:<[^\n]*>|\w[\w.]*\([^\n]*\))\s*")
 
 
 class Shown(NamedTuple):
-    """One form of the output: its HTML, what there is to say of it, and the text of the bundle that it was made of."""
+    """One form of the output: its HTML, what there is to say of it, and the text of the bundle that it was made of.
+
+    ``words`` is what it says where there are only words; empty for a picture.
+    """
 
     html: str
     kind: str
     note: str = ""
     source: str = ""
+    words: str = ""
 
 
 def shown(bundle: Mapping[str, Json], output: Json | Missing) -> Shown | None:
-    """The richest form in the bundle, or None where there is nothing but plain text. Never raises."""
+    """The richest form in the bundle; without HTML where it has none but says why; else None. Never raises."""
     words = _words(bundle, output)
     left_out = ""
     for kind, draw in _FORMS:
@@ -55,7 +63,7 @@ def shown(bundle: Mapping[str, Json], output: Json | Missing) -> Shown | None:
         if found is not None and found.html:
             return found._replace(source=text, note=", ".join(note for note in (found.note, left_out) if note))
         left_out = left_out or (found.note if found is not None else "")
-    return None
+    return Shown("", "", left_out) if left_out else None
 
 
 def says_more(output: Json, form: Shown) -> bool:
@@ -85,20 +93,20 @@ def _raster(kind: str, text: str, words: str) -> Shown | None:
     data = "".join(text.split())
     if len(data) > _PICTURE:
         return Shown("", kind, f"a picture of {counted(len(data), 'characters')} is too large to be shown")
-    try:
-        begins = base64.b64decode(data[:16]).startswith(_BEGINNINGS[kind]) and _BASE64.fullmatch(data)
-    except binascii.Error:
+    if not _BASE64.fullmatch(data) or len(data) % 4:
         return None
-    return _picture(kind, data, words) if begins else None
+    return _picture(kind, data, words) if base64.b64decode(data[:16]).startswith(_BEGINNINGS[kind]) else None
 
 
 def _drawing(kind: str, text: str, words: str) -> Shown | None:
-    if "<svg" not in text:
+    start = _SVG.search(text)
+    if start is None:
         return None
     if len(text) > _PICTURE:
         return Shown("", kind, f"a drawing of {counted(len(text), 'characters')} is too large to be shown")
-    whole = _SVG.sub('<svg xmlns="http://www.w3.org/2000/svg"', text, count=1)
-    return _picture(kind, base64.b64encode(whole.encode("utf-8", "replace")).decode(), words)
+    if "xmlns=" not in start[1]:  # without it, no picture: in a page it goes without saying
+        text = f"{text[: start.start(1)]}{_NAMESPACE}{text[start.start(1) :]}"
+    return _picture(kind, base64.b64encode(text.encode("utf-8", "replace")).decode(), words)
 
 
 def _picture(kind: str, data: str, words: str) -> Shown:
@@ -112,19 +120,25 @@ def _html(kind: str, text: str, _: str) -> Shown:
     if len(text) > LONGEST and clean.html:
         notes.append(more(len(text) - LONGEST, "characters").removeprefix("… ") + " are not shown")
     html = f'<div class="tc-wide tc-html" tabindex="0">{clean.html}</div>' if clean.html else ""
-    return Shown(html, kind, "; ".join(notes))
+    return Shown(html, kind, "; ".join(notes), words=_plain(clean.html))
+
+
+def _plain(clean: str) -> str:
+    """The words of HTML that was sanitised, line by line."""
+    lines = unescape(_TAG.sub(" ", _LINE_END.sub("\n", _BLANK.sub(" ", clean)))).split("\n")
+    return "\n".join(line for line in (" ".join(line.split()) for line in lines) if line)
 
 
 def _markdown(kind: str, text: str, _: str) -> Shown:
     from toolcall_nb.markdown.flavor import render_markdown
 
     rest = element("p", "tc-note", more(len(text) - _TEXT, "characters")) if len(text) > _TEXT else ""
-    return Shown(f'<div class="tc-text">{render_markdown(text[:_TEXT])}{rest}</div>', kind)
+    return Shown(f'<div class="tc-text">{render_markdown(text[:_TEXT])}{rest}</div>', kind, words=text)
 
 
 def _latex(kind: str, text: str, words: str) -> Shown:
     tex = _formula(text.strip()) if len(text) <= _TEXT else None
-    return _markdown(kind, text if tex is None else f"$$\n{tex}\n$$", words)
+    return _markdown(kind, text if tex is None else f"$$\n{tex}\n$$", words)._replace(words=text)
 
 
 def _formula(text: str) -> str | None:

@@ -29,6 +29,7 @@ _FOLDED = 200_000
 """How many characters of text are in a fold."""
 _JSON = 100_000
 """And of JSON, which takes more in HTML."""
+_ALLOWED = re.compile(r"(?:Approved|(?:Always )?[Aa]llowed)\b")
 _LEFT_OUT = re.compile(r"\n… ([\d,]+) characters left out …\n")
 
 
@@ -118,7 +119,7 @@ def _progress(call: ToolCall, written: Written) -> str:
 def _approval(call: ToolCall) -> Iterator[Section]:
     if call.approval is not None and call.approval.approved and call.approval.reason:
         text = " ".join(call.approval.reason[:1_000].split())
-        yield Section("a", text if text.startswith("Approved") else f"Approved: {text}")
+        yield Section("a", text if _ALLOWED.match(text) else f"Approved: {text}")
 
 
 # Log ------------------------------------------------------------------------------------------------------------
@@ -159,15 +160,19 @@ def _and(*notes: str) -> str:
 
 def _display(call: ToolCall, form: Shown, note: str) -> Iterator[Section]:
     """The output's own display; the words beside it are folded, where they tell more."""
-    text = call.output if isinstance(call.output, str) else None
-    words = draw_value(call.output) if text is None else [draw_text(text or f"({form.kind})")]
+    tells = says_more(call.output, form)
+    words = _words(call.output) if tells else [draw_text(form.words or str(call.output or f"({form.kind})"))]
     yield Section("v", "Output", _and(note, form.note), words, html=form.html)
-    if not says_more(call.output, form):
-        return
-    if text is None:
+    if tells and isinstance(call.output, str):
+        yield Section(
+            f"{FOLD}text", "As text", _beyond(len(call.output), _where(call, "output")), [_plain(call.output)]
+        )
+    elif tells:
         yield Section(f"{FOLD}text", "As data", "", words)
-    else:
-        yield Section(f"{FOLD}text", "As text", _beyond(len(text), _where(call, "output")), [_plain(text)])
+
+
+def _words(output: Json) -> list[Entry]:
+    return [draw_text(output)] if isinstance(output, str) else draw_value(output)
 
 
 def _value(call: ToolCall, note: str) -> Iterator[Section]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -77,6 +78,19 @@ class TerminalFace:
             self._live.update(Group(), refresh=True)
             self._live.stop()
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Nothing is drawn and the cursor is there: for asking the person something."""
+        if self._live is None:
+            yield
+            return
+        self._live.update(Group(), refresh=True)
+        self._live.stop()
+        try:
+            yield
+        finally:
+            self._live.start()
+
     def apply(self, event: Event) -> None:
         """Take one event in and show what it changed."""
         touched = self._builder.apply(event)
@@ -109,7 +123,10 @@ class TerminalFace:
             item.text += event.delta
             return
         part = self._builder.part(touched)
-        if isinstance(part, ToolCall) and item is None and (touched.message, part.id) in self._pending:
+        if isinstance(event, ev.ToolRetracted) and isinstance(part, TextPart):
+            stand_in = self._rest[touched.part] = _Item()
+            stand_in.text = part.text
+        elif isinstance(part, ToolCall) and item is None and (touched.message, part.id) in self._pending:
             self._print_late(touched.message)
         elif part is not None and not isinstance(part, (TextPart, ReasoningPart)):
             self._rest.setdefault(touched.part, _Item()).part = part

@@ -1,0 +1,215 @@
+"""What a live view knows of each message and part: its node, and what is needed to change just a piece of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from toolcall_nb.markdown.incremental import IncrementalMarkdown
+from toolcall_nb.render.card import Look, call_node, fold_name, section_nodes
+from toolcall_nb.render.content import Written
+from toolcall_nb.render.log import LogLines
+from toolcall_nb.render.nodes import Node, Patch, insert, remove, update
+from toolcall_nb.render.parts import block_leaf, fold_key, note_node, part_node, text_node, turn_node
+from toolcall_nb.render.sections import log_sections
+from toolcall_nb.render.yaml_like import Drawing
+from toolcall_nb.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall
+from toolcall_nb.unicode import well_formed
+
+__all__ = ["CallView", "TextView", "Turn", "View"]
+
+
+class Turn:
+    """One message: its node, and a view for each part by the reducer's key; keys ascend."""
+
+    def __init__(self, number: int, role: Role) -> None:
+        self.number = number
+        self.node = turn_node(number, role)
+        self.views: dict[int, View] = {}
+        self.note: Node | None = None
+
+    def add(self, key: int, part: Part, look: Look) -> None:
+        """Make room for a part at the end; nothing is shown of it yet."""
+        self.views[key] = self._view(key, part, look, fold_key(self.number, len(self.views)))
+
+    def replace(self, key: int, part: Part, look: Look) -> Iterator[Patch]:
+        """The part has become one of another kind: what was shown of it goes."""
+        old = self.views[key]
+        yield from self.place(old, None)
+        self.views[key] = self._view(key, part, look, old.fold)
+
+    def _view(self, key: int, part: Part, look: Look, fold: str) -> View:
+        kinds: dict[type, type[View]] = {TextPart: TextView, ReasoningPart: TextView, ToolCall: CallView}
+        view = kinds.get(type(part), View)(f"{self.node.id}.p{key}", part, look)
+        view.fold = fold
+        return view
+
+    def before(self, key: int) -> int | None:
+        """The key of the part before that one."""
+        return next((other for other in reversed(self.views) if other < key), None)
+
+    def drop(self, key: int) -> Iterator[Patch]:
+        """Take a part away; later ones have a new place, by which a fold is known."""
+        view = self.views.pop(key)
+        yield from self.place(view, None)
+        for place, later in enumerate(self.views.values()):
+            if later.fold != (fold := fold_key(self.number, place)):
+                later.fold = fold
+                yield from self.place(later, later.wanted())
+
+    def end(self, message: Message) -> Iterator[Patch]:
+        """Say how the message ended."""
+        note = note_node(self.number, message)
+        if note is not None and self.note is None:
+            self.note = note
+            self.node.children.append(note)
+            yield from insert(note, self.node.id, None)
+        elif note is not None and self.note is not None:
+            yield from update(self.note, note)
+
+    def place(self, view: View, wanted: Node | None) -> Iterator[Patch]:
+        """Bring the view's node to what is wanted."""
+        if view.node is not None and wanted is not None:
+            yield from update(view.node, wanted)
+        elif wanted is not None:
+            after = self._after(view)
+            children = self.node.children
+            children.insert(children.index(after) if after is not None else len(children), wanted)
+            view.node = wanted
+            yield from insert(wanted, self.node.id, after.id if after is not None else None)
+        elif view.node is not None:
+            self.node.children.remove(view.node)
+            yield remove(view.node)
+            view.node = None
+
+    def _after(self, view: View) -> Node | None:
+        """The node before which a new one for the view belongs."""
+        after = self.note
+        for other in reversed(self.views.values()):
+            if other is view:
+                break
+            after = other.node or after
+        return after
+
+
+class View:
+    """What is shown of one part. ``fold`` names it for ``opened`` where it has no id of its own."""
+
+    def __init__(self, id: str, part: Part, look: Look) -> None:
+        self.id = id
+        self.fold = ""
+        self.part = part
+        self.look = look
+        self.node: Node | None = None
+
+    def take(self, turn: Turn, part: Part) -> Iterator[Patch]:
+        """The part is now this."""
+        self.part = part
+        yield from turn.place(self, self.wanted())
+
+    def wanted(self) -> Node | None:
+        """What should be shown."""
+        return part_node(self.id, self.fold, self.part, self.look)
+
+    @property
+    def opened_key(self) -> str | None:
+        """The name under which ``opened`` knows this; None for what cannot be opened."""
+        return None if isinstance(self.part, TextPart) else self.fold
+
+    def is_named(self, key: str) -> bool:
+        """Whether ``key`` is the name of this, or of a fold in it."""
+        return key == self.opened_key
+
+
+class CallView(View):
+    """A tool call; while its input is written, only the beginning is kept that is drawn."""
+
+    def __init__(self, id: str, part: Part, look: Look) -> None:
+        super().__init__(id, part, look)
+        self.written = Written()
+        self.drawing = Drawing()
+        self.log = LogLines()
+
+    def take(self, turn: Turn, part: Part) -> Iterator[Patch]:
+        """The call is now this."""
+        assert isinstance(part, ToolCall)
+        self.written = Written().plus(part.input_text)
+        self.log = LogLines(part.log)
+        yield from super().take(turn, part)
+
+    def write(self, turn: Turn, delta: str) -> Iterator[Patch]:
+        """More of the input was written."""
+        self.written = self.written.plus(delta)
+        yield from turn.place(self, self.wanted())
+
+    def print(self, turn: Turn, text: str) -> Iterator[Patch]:
+        """The tool printed more; where there is a place for it, nothing else is drawn."""
+        assert isinstance(self.part, ToolCall)
+        self.log.add(text)
+        wanted = section_nodes(self.id, log_sections(self.log, self.part.id), self.part.id, self.look)
+        here = {node.id: node for node in self.node.children[0].children} if self.node is not None else {}
+        if all(node.id in here for node in wanted):
+            for node in wanted:
+                yield from update(here[node.id], node)
+        else:
+            yield from turn.place(self, self.wanted())
+
+    def wanted(self) -> Node | None:
+        """The card."""
+        assert isinstance(self.part, ToolCall)
+        return call_node(self.id, self.part, self.written, self.look, self.drawing, self.log)
+
+    @property
+    def opened_key(self) -> str | None:
+        """The call's id."""
+        assert isinstance(self.part, ToolCall)
+        return self.part.id
+
+    def is_named(self, key: str) -> bool:
+        """Whether ``key`` is the call's id, or the name of a fold in its card."""
+        assert isinstance(self.part, ToolCall)
+        return key == self.part.id or key.endswith(fold_name("", self.part.id))
+
+
+class TextView(View):
+    """Text or reasoning, block by block."""
+
+    def __init__(self, id: str, part: Part, look: Look) -> None:
+        super().__init__(id, part, look)
+        self._markdown = IncrementalMarkdown()
+        self._length = 0  # of the text that was fed, as the reducer has it: `_half` is not in it
+        self._half = ""  # the first half of a surrogate pair, which stands as one character until the other comes
+
+    def take(self, turn: Turn, part: Part) -> Iterator[Patch]:
+        """The text is now this; only what is new of it is read."""
+        assert isinstance(part, (TextPart, ReasoningPart))
+        self.part = part
+        yield from self.write(turn, part.text[self._length + len(self._half) :])
+
+    def write(self, turn: Turn, delta: str) -> Iterator[Patch]:
+        """The text grows; the cost does not depend on what came before."""
+        text = self._half + delta
+        self._half = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
+        self._length += len(well_formed(text[: len(text) - len(self._half)]))
+        changed = self._markdown.feed(delta)
+        if self.node is not None and self._markdown.blocks:
+            yield from self._show(self.node, changed)
+        else:
+            yield from turn.place(self, self.wanted())
+
+    def _show(self, node: Node, changed: Iterable[int]) -> Iterator[Patch]:
+        """Bring the blocks that changed into the node; none is drawn that did not."""
+        blocks = self._markdown.blocks
+        while len(node.children) > len(blocks):
+            yield remove(node.children.pop())
+        for number in changed:
+            block = block_leaf(self.id, number, blocks[number])
+            if number < len(node.children):
+                yield from update(node.children[number], block)
+            else:
+                node.children.append(block)
+                yield from insert(block, node.id, None)
+
+    def wanted(self) -> Node | None:
+        """The text's blocks; None while there is none."""
+        assert isinstance(self.part, (TextPart, ReasoningPart))
+        return text_node(self.id, self.fold, self.part, self._markdown.blocks, self.look)
