@@ -212,26 +212,24 @@ def test_edit_does_not_write_over_what_another_program_wrote(folder: Path, monke
     assert file.read_text() == "theirs, old"
 
 
-def test_edit_writes_into_no_folder_that_was_exchanged_for_a_link(
+def test_edit_writes_nothing_into_a_folder_that_has_left_the_workspace(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside = tmp_path_factory.mktemp("outside")
-    for place in (folder / "src", outside):
-        place.mkdir(exist_ok=True)
-        (place / "a").write_text("old")
+    (folder / "src").mkdir()
+    (folder / "src" / "a").write_text("old")
     opened = workspace.open
 
-    def exchanged(path: Path) -> Any:
+    def moved(path: Path) -> Any:
         file = opened(path)
-        (folder / "src").rename(folder / "moved")
-        (folder / "src").symlink_to(outside)
+        (folder / "src").rename(outside / "src")
+        (folder / "src").symlink_to(outside / "src")
         return file
 
-    monkeypatch.setattr(workspace, "open", exchanged)
-    text = error("edit", file_path="src/a", old_string="old", new_string="new")
-    assert text.startswith("IO error: File was changed by another program")
-    assert (outside / "a").read_text() == "old"
-    assert os.listdir(outside) == ["a"]
+    monkeypatch.setattr(workspace, "open", moved)
+    assert "leaves the workspace" in error("edit", file_path="src/a", old_string="old", new_string="new")
+    assert (outside / "src" / "a").read_text() == "old"
+    assert os.listdir(outside / "src") == ["a"]
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is forbidden to root")
@@ -448,10 +446,21 @@ def test_output_that_comes_just_after_the_shell_s_end_is_kept() -> None:
 
 
 @needs_a_shell
-def test_all_of_a_command_s_output_is_read_however_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_of_a_command_s_output_is_read_however_slowly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = 60_000  # which a pipe holds: the command ends before any of it is read
+
+    class Slow:
+        def write(self, text: str) -> None:
+            while not (folder / "done").exists():
+                threading.Event().wait(0.02)
+            threading.Event().wait(0.2)
+
+        def flush(self) -> None: ...
+
     monkeypatch.setattr("toolcall_nb.tools.command.GRACE", 0)
-    size = 60_000  # which a pipe holds, so that the command has ended before any of it is read
-    assert run("bash", command=f"head -c {size} /dev/zero | tr '\\0' x")["data"]["stdout"] == "x" * size
+    monkeypatch.setattr(sys, "stderr", Slow())
+    command = f"echo first >&2; sleep 0.2; head -c {size} /dev/zero | tr '\\0' x; touch done"
+    assert run("bash", command=command)["data"]["stdout"] == "x" * size
 
 
 @needs_a_shell
