@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext
 
 from tests.browser.browser import Notebook, running_browser
 from tests.browser.jupyter import Server, running_server
-from tests.browser.script import ASK, setup
+from tests.browser.script import ASK, NEXT, setup
 
 
 @pytest.fixture(scope="session")
@@ -52,8 +52,8 @@ class Lab:
         return self.opened[-1]
 
     def asking(self, options: str = "") -> Notebook:
-        """A notebook whose cell 1 begins the scripted turn, with a cell below it, open and set up."""
-        notebook = self.page(self.write(ASK.format(options=options), "print('below')")).open()
+        """A notebook whose cell 1 begins the scripted turn, open and set up; below it a cell, and a next turn."""
+        notebook = self.page(self.write(ASK.format(options=options), "print('below')", NEXT)).open()
         notebook.run(0)
         return notebook
 

@@ -7,9 +7,12 @@ with gate ``answer`` a long answer, cut in two by gate ``rest``; with gate ``end
 
 from __future__ import annotations
 
-__all__ = ["ASK", "setup"]
+__all__ = ["ASK", "NEXT", "setup"]
 
 ASK = "%%toolchat --model scripted {options}\nWhat is the weather in Lisbon?"
+
+NEXT = "%%toolchat --model mock:text --speed 0\nAnd then?"
+"""A turn that follows at once, in the same thread."""
 
 _SETUP = '''
 %load_ext toolcall_nb
@@ -24,6 +27,7 @@ def gate(name):
 @tool
 def weather(city: str, days: int = 1) -> list:
     """The forecast for a city."""
+    print("Asking the station")
     gate("tool")
     return [{{"day": day, "high": high}} for day, high in zip(["Mon", "Tue", "Wed"][:days], [24.1, 25.6, 23.9])]
 

@@ -6,7 +6,9 @@ import re
 
 from playwright.sync_api import expect
 
+from tests.browser.browser import Notebook
 from tests.browser.conftest import Lab
+from tests.browser.script import ASK, NEXT
 
 
 def test_the_cell_shows_that_it_works_before_the_model_says_anything(lab: Lab) -> None:
@@ -120,6 +122,29 @@ def test_a_card_that_the_reader_closed_stays_closed(lab: Lab) -> None:
     notebook.wait_until_run(1)
 
 
+def assert_next_turn_works(notebook: Notebook) -> None:
+    notebook.run(3)
+    expect(notebook.output(3)).to_contain_text("And then?")
+    expect(notebook.output(3).locator(".tc-assistant .tc-text")).to_contain_text(re.compile(r"\w"))
+    expect(notebook.output(3)).not_to_contain_text("Stopped")
+
+
+def test_stop_ends_the_turn_in_mid_text(lab: Lab) -> None:
+    notebook = lab.asking()
+    output = notebook.output(1)
+    notebook.start(1)
+    for name in ("call", "input", "tool", "answer"):
+        notebook.pass_gate(name)
+    expect(output).to_contain_text("and dry.")
+    output.get_by_role("button", name="Stop").click()
+    notebook.wait_until_run(1)
+    expect(output).to_contain_text("and dry.")
+    expect(output.locator(".tc-note")).to_contain_text("Stopped")
+    expect(output).not_to_contain_text("Paragraph 0")
+    expect(output.locator(".tc-state")).to_have_text("Completed")
+    assert_next_turn_works(notebook)
+
+
 def test_stop_ends_the_turn_in_mid_cell_also_while_a_tool_runs(lab: Lab) -> None:
     notebook = lab.asking()
     output = notebook.output(1)
@@ -127,23 +152,49 @@ def test_stop_ends_the_turn_in_mid_cell_also_while_a_tool_runs(lab: Lab) -> None
     notebook.pass_gate("call")
     notebook.pass_gate("input")
     expect(output.locator(".tc-state")).to_have_text("Running")
+    expect(output.locator(".tc-call")).to_contain_text("Asking the station")
     output.get_by_role("button", name="Stop").click()
     notebook.wait_until_run(1)
     expect(output.locator(".tc-state")).to_have_text("Interrupted")
     expect(output).not_to_contain_text("Traceback")
     expect(output.locator(".tc-stop")).to_have_count(0)
+    expect(output.locator(".tc-call")).to_contain_text("Asking the station")
+    assert_next_turn_works(notebook)
 
 
-def test_the_kernels_own_interrupt_ends_the_turn_quietly(lab: Lab) -> None:
-    notebook = lab.asking()
+def test_the_kernels_own_interrupt_ends_the_turn_quietly_also_while_a_tool_runs(lab: Lab) -> None:
+    for gates in (["call"], ["call", "input"]):
+        notebook = lab.asking()
+        output = notebook.output(1)
+        notebook.start(1)
+        for name in gates:
+            notebook.pass_gate(name)
+        expect(output.locator(".tc-state")).to_have_text("Running" if "input" in gates else "Pending")
+        notebook.command("notebook:interrupt-kernel")
+        notebook.wait_until_run(1)
+        expect(output.locator(".tc-state")).to_have_text("Interrupted")
+        expect(output).not_to_contain_text("Traceback")
+        assert_next_turn_works(notebook)
+
+
+def test_a_background_run_goes_on_beside_another_cell_and_is_stopped_in_mid_tool(lab: Lab) -> None:
+    notebook = lab.page(lab.write(ASK.format(options="--background"), "gate('busy'); print('below')", NEXT)).open()
+    notebook.run(0)
+    notebook.run(1)
     output = notebook.output(1)
-    notebook.start(1)
-    notebook.pass_gate("call")
-    expect(output.locator(".tc-call")).to_be_visible()
-    notebook.command("notebook:interrupt-kernel")
-    notebook.wait_until_run(1)
+    notebook.start(2)
+    for name in ("call", "input"):
+        notebook.pass_gate(name)
+    expect(output.locator(".tc-call")).to_contain_text("Asking the station")
+    expect(output.locator(".tc-state")).to_have_text("Running")
+    output.get_by_role("button", name="Stop").click()
     expect(output.locator(".tc-state")).to_have_text("Interrupted")
-    expect(output).not_to_contain_text("Traceback")
+    expect(output.get_by_role("button", name="Stop")).to_have_count(0)
+    expect(notebook.cell(2).locator(".jp-InputPrompt").first).to_have_text("[*]:")
+    notebook.pass_gate("busy")
+    notebook.wait_until_run(2)
+    expect(notebook.output(2)).to_have_text("below\n")
+    assert_next_turn_works(notebook)
 
 
 def test_the_switch_to_the_static_form_moves_nothing(lab: Lab) -> None:

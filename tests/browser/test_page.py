@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 import toolcall_nb
 from tests.strategies import streams
@@ -39,6 +39,7 @@ _OPEN = """async ([source, snapshot]) => {
     };
     window.widget = await window.load();
     window.widget.initialize({ model });
+    window.lose = () => handlers["comm:close"]();
     window.receive = (message) => handlers["msg:custom"](message);
     document.body.replaceChildren();
     window.views = [];
@@ -53,6 +54,7 @@ _SHOWN = """() => new Promise(resolve => requestAnimationFrame(() => requestAnim
     [...document.querySelectorAll(".tc")].map(root => {
         const copy = root.cloneNode(true);
         copy.querySelectorAll(".tc-time").forEach(time => time.replaceChildren());
+        copy.querySelectorAll(".tc-ask").forEach(panel => panel.remove());
         return copy.innerHTML;
     })
 ))))"""
@@ -220,6 +222,67 @@ def test_only_the_reader_is_taken_for_the_reader(page: Page) -> None:
         run.flush()
     run.assert_shown()
     assert run.sent("open") == []
+
+
+ASKED: list[Event] = [
+    ev.Start(),
+    ev.ToolInputAvailable("c", "keep", {"n": 2**60}),
+    ev.ToolApprovalRequest("a", "c"),
+]
+FORM = {"approval": "a", "name": "keep", "text": '{\n  "n": 1152921504606846976\n}'}
+
+
+def test_a_person_is_asked_in_every_view_and_what_they_write_stays_through_later_patches(page: Page) -> None:
+    run = Run(page, ASKED)
+    run.document.ask("c", FORM)
+    run.flush()
+    page.evaluate("() => window.addView()")
+    panels = page.get_by_role("group", name="May keep run?")
+    expect(panels).to_have_count(2)
+    panels.first.get_by_role("button", name="Edit").click()
+    box = panels.first.get_by_role("textbox")
+    box.fill('{"n": 1}')
+    run.apply([ev.ToolLog("c", "a line\n"), ev.TextStart("t"), ev.TextDelta("t", "More.")])
+    run.flush()
+    expect(page.locator(".tc-text").first).to_contain_text("More.")
+    expect(box).to_have_value('{"n": 1}')
+    expect(box).to_be_focused()
+    assert [panel.evaluate("panel => panel.nextElementSibling") for panel in panels.all()] == [None, None]
+    run.document.ask("c", {**FORM, "problem": "Not this.", "refused": 1})
+    run.flush()
+    expect(panels.first).not_to_contain_text("Not this.")  # it has not answered yet
+    panels.first.get_by_role("button", name="Run edited").click()
+    panels.first.get_by_role("button", name="Run edited").click()
+    (sent,) = run.sent("answer")
+    assert sent == {"type": "answer", "approval": "a", "approved": True, "text": '{"n": 1}', "scope": "once"}
+    run.document.ask("c", {**FORM, "problem": "Nor this.", "refused": 2})
+    run.flush()
+    expect(panels.first).to_contain_text("Nor this.")
+    panels.last.get_by_role("combobox").select_option("always")
+    panels.last.get_by_role("button", name="Approve").click()
+    assert run.sent("answer")[-1] == {**sent, "text": FORM["text"], "scope": "always"}
+    run.document.ask("c", None)
+    run.apply([ev.ToolApprovalResponse("a", True), ev.ToolOutputAvailable("c", 1)])
+    run.flush()
+    expect(panels).to_have_count(0)
+    run.assert_shown()
+
+
+def test_a_page_that_comes_while_a_person_is_asked_asks_and_one_whose_kernel_is_gone_does_not(page: Page) -> None:
+    run = Run(page, ASKED)
+    run.document.ask("c", FORM)
+    run.messages.clear()
+    run.open()
+    panel = page.get_by_role("group", name="May keep run?")
+    panel.get_by_role("button", name="Deny").click()
+    panel.get_by_role("textbox", name="Reason").fill("no")
+    panel.get_by_role("textbox", name="Reason").press("Enter")
+    assert run.sent("answer") == [{"type": "answer", "approval": "a", "approved": False, "reason": "no"}]
+    run.deliver([{**run.document.state(), "seq": 99, "asks": {"m0.p0": {**FORM, "approval": "b"}}}])
+    expect(panel).to_have_attribute("role", "group")
+    expect(panel.get_by_role("button", name="Approve")).to_be_visible()  # another question, not yet answered
+    page.evaluate("() => window.lose()")
+    expect(panel).to_have_count(0)
 
 
 def test_hostile_text_is_shown_and_not_run(page: Page) -> None:
