@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +12,12 @@ import pytest
 from hypothesis import given
 
 from tests.strategies import json_values, texts
+from tests.terminals import typed
 from toolcall_nb.approval import TerminalApprover, deny_unattended
 from toolcall_nb.events import MISSING
 from toolcall_nb.tools import Decision
 from toolcall_nb.transcript import State, ToolCall
 
-ROOT = Path(__file__).resolve().parents[1]
 ARGUMENTS = {"city": "Lyon", "days": 3}
 
 
@@ -228,51 +224,33 @@ print("DECIDED", json.dumps([d.approved, None if d.input is MISSING else d.input
 """
 
 
-@pytest.fixture
-def terminal() -> Callable[..., list[Any]]:
-    def run(*keys: tuple[str, str], **variables: str) -> list[Any]:
-        """The decision after, at each prompt, these keys were typed into a pseudo-terminal."""
-        inner, outer = pty.openpty()
-        names = ("VISUAL", "EDITOR", "INPUTRC")
-        plain = {name: value for name, value in os.environ.items() if name not in names}
-        environment = {**plain, "PYTHONPATH": str(ROOT), "TERM": "dumb", "INPUTRC": os.devnull, **variables}
-        process = subprocess.Popen(
-            [sys.executable, "-c", SCRIPT], stdin=outer, stdout=outer, stderr=outer, env=environment, close_fds=True
-        )
-        os.close(outer)
-        shown, waiting = "", list(keys)
-        try:
-            while not (decided := re.search(r"DECIDED (.*)\n", shown)):
-                shown += os.read(inner, 1000).decode().replace("\r", "")
-                if waiting and shown.endswith(waiting[0][0]):
-                    os.write(inner, waiting.pop(0)[1].encode())
-        except OSError as error:  # the other side is closed
-            raise AssertionError(shown) from error
-        finally:
-            os.close(inner)
-            process.kill()
-            process.wait(60)
-        decision: list[Any] = json.loads(decided[1])
-        return decision
-
-    return run
+RUN_IT = "[y/c/a/n/e/?] "
 
 
-def test_in_a_terminal_the_line_to_edit_holds_the_arguments(terminal: Callable[..., list[Any]]) -> None:
+def decided(*keys: tuple[str, str], **variables: str) -> list[Any]:
+    """The decision of somebody who types these keys in a terminal."""
+    _, shown = typed(["-c", SCRIPT], keys, variables)
+    found = re.search(r"DECIDED (.*)\n", shown)
+    assert found, shown
+    decision: list[Any] = json.loads(found[1])
+    return decision
+
+
+def test_in_a_terminal_the_line_to_edit_holds_the_arguments() -> None:
     """Backspace twice takes the closing ``"}`` away."""
-    keys = [("[y/c/a/n/e/?] ", "e\n"), ('> {"city": "Lyon"}', '\x7f\x7f sud"}\n'), ("[y/c/a/n/e/?] ", "c\n")]
-    assert terminal(*keys) == [True, {"city": "Lyon sud"}, "chat"]
+    keys = [(RUN_IT, "e\n"), ('> {"city": "Lyon"}', '\x7f\x7f sud"}\n'), (RUN_IT, "c\n")]
+    assert decided(*keys) == [True, {"city": "Lyon sud"}, "chat"]
 
 
-def test_in_a_terminal_the_persons_own_editor_is_used(terminal: Callable[..., list[Any]], tmp_path: Path) -> None:
+def test_in_a_terminal_the_persons_own_editor_is_used(tmp_path: Path) -> None:
     editor = tmp_path / "my editor"
     editor.write_text(f"#!{sys.executable}\nimport sys\nopen(sys.argv[2], 'w').write('{{\"city\": \"Oslo\"}}')\n")
     editor.chmod(0o755)
-    keys = [("[y/c/a/n/e/?] ", "e\n"), ("[y/c/a/n/e/?] ", "y\n")]
-    assert terminal(*keys, EDITOR=f"'{editor}' -w") == [True, {"city": "Oslo"}, "once"]
+    keys = [(RUN_IT, "e\n"), (RUN_IT, "y\n")]
+    assert decided(*keys, EDITOR=f"'{editor}' -w") == [True, {"city": "Oslo"}, "once"]
 
 
 @pytest.mark.parametrize("editor", ["no-such-editor", "false", "'unclosed"])
-def test_an_editor_that_fails_changes_nothing(terminal: Callable[..., list[Any]], editor: str) -> None:
-    keys = [("[y/c/a/n/e/?] ", "e\n"), ("[y/c/a/n/e/?] ", "y\n")]
-    assert terminal(*keys, EDITOR=editor) == [True, None, "once"]
+def test_an_editor_that_fails_changes_nothing(editor: str) -> None:
+    keys = [(RUN_IT, "e\n"), (RUN_IT, "y\n")]
+    assert decided(*keys, EDITOR=editor) == [True, None, "once"]

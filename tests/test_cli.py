@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.terminals import typed
 from toolcall_nb import events as ev
 from toolcall_nb.cli import main
+from toolcall_nb.stages import from_stages, validate
 from toolcall_nb.transcript import State, Transcript
 
 TEXT = """\
@@ -89,6 +91,37 @@ def test_nothing_has_no_events(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert capsys.readouterr().out == ""
 
 
+def test_events_as_stages_are_the_updates_of_tool_blocks(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["events", str(file), "--format", "stages", "--cut", "5"]) == 0
+    log = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {update["id"] for update in log} == {"call_1"}
+    assert list(dict.fromkeys(update["stage"] for update in log)) == ["start", "streaming", "running", "end"]
+    assert log[-1]["result"] == '["All About Cats"]'
+    assert validate(log) == []
+
+
+def test_a_whole_transcript_is_told_in_stages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ends: list[ev.Event] = [
+        ev.ToolOutputAvailable("0", {"n": 1}),
+        ev.ToolOutputError("1", "KeyError: 'x'", traceback="Cell In[1] …"),
+        ev.ToolApprovalRequest("a", "2"),
+        ev.ToolApprovalResponse("a", False, "too dear"),
+        ev.ToolOutputDenied("2"),
+        ev.ToolInterrupted("3"),
+    ]
+    started: list[ev.Event] = [ev.ToolInputAvailable(str(number), "f", {"n": number}) for number in range(4)]
+    said: list[ev.Event] = [ev.Start(role="user"), ev.TextDelta("t", "Do it."), ev.Finish(), ev.Start()]
+    transcript = Transcript.from_events([*said, *started, *ends, ev.Finish()])
+    file = tmp_path / "talk.md"
+    file.write_text(transcript.to_markdown(), encoding="utf-8")
+    assert main(["events", str(file), "--format", "stages"]) == 0
+    log = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    back = Transcript.from_events(from_stages(log)).calls
+    assert [(call.state, call.error, call.output) for call in back.values()] == [
+        (call.state, call.error, call.output) for call in transcript.calls.values()
+    ]
+
+
 # check ------------------------------------------------------------------------------------------------------
 
 
@@ -108,6 +141,32 @@ def test_check_tells_what_is_wrong_where_and_what_was_done(
     assert lines[1] == "-:6:3: the byte 0xef is not UTF-8 — Such bytes were replaced by U+FFFD."
     assert lines[2].startswith("-:")
     assert all(" — " in line for line in lines)
+
+
+def test_what_events_says_in_stages_passes_the_check(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["events", str(file), "--format", "stages"])
+    stdin(monkeypatch, capsys.readouterr().out.encode())
+    assert main(["check", "--stages", "-"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_the_check_of_a_stage_log_tells_each_broken_rule_with_its_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start = b'{"id": "c", "name": "f", "parameters": "", "stage": "start"}\r\n'
+    stdin(monkeypatch, start + b"\n" + start + b"{oops\n\xff\n" + b"[" * 100_000 + b"\n7")
+    assert main(["check", "--stages", "-"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "-:3: 'c' has started before — An execution has exactly one start."
+    assert lines[1] == "-:3: 'c' never ends — An execution has exactly one end."
+    assert lines[2].startswith("-:4: this is not JSON (")
+    assert lines[3].startswith("-:5:1: the byte 0xff is not UTF-8")
+    assert lines[4].startswith("-:5: this is not JSON (")
+    assert lines[5].startswith("-:6: this is not JSON (")
+    assert lines[6] == "-:7: an update is an object, but this is 7 — An update is an object."
+    assert len(lines) == 7
 
 
 def test_other_commands_go_on_with_broken_bytes_and_say_so(
@@ -158,6 +217,81 @@ def test_chat_takes_single_functions_and_a_prompt_from_standard_input(tools_modu
     assert "42" in done.stdout.decode()
 
 
+def test_chat_has_the_tools_that_come_with_the_package(tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("remember the milk\n", encoding="utf-8")
+    done = run(
+        *["chat", "show note.txt", "--tools", "show", "--speed", "0"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert "remember the milk" in done.stdout.decode()
+
+
+def test_chat_shows_what_a_tool_prints_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "slow_tools.py").write_text(
+        "from toolcall_nb.tools import tool\n\n"
+        "@tool\ndef count(n: int) -> str:\n    print('one of', n)\n    return open('/dev/tty').readline()\n",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    command = ["-m", "toolcall_nb", "chat", "count 3", "--tools", "slow_tools", "--speed", "0"]
+    code, shown = typed(command, [("one of 3", "went on\n")])  # it is typed only when that is on the screen
+    assert code == 0, shown
+    assert "count gave went on" in shown
+
+
+def test_chat_once_gives_the_result_of_the_tool_as_the_answer(tools_module: str) -> None:
+    done = run(
+        *["chat", "double 21", "--tools", f"{tools_module}:double", "--dialect", "json", "--once", "--speed", "0"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert "Tool 'double' executed successfully:" in done.stdout.decode()
+
+
+ASKED = "[y/c/a/n/e/?] "
+
+
+@pytest.mark.parametrize(
+    ("keys", "shows"),
+    [
+        ([(ASKED, "y\n")], ["sunny in Oslo", "Completed"]),
+        ([(ASKED, "n\n"), ("(may stay empty) ", "too far\n")], ["Denied", "too far"]),
+        ([(ASKED, "e\n"), ('"Oslo"}', '\x7f\x7f\x7fa"}\n'), (ASKED, "y\n")], ["sunny in Osla", "(edited)"]),
+    ],
+    ids=["approve", "deny", "edit"],
+)
+def test_chat_asks_before_a_call_runs(tools_module: str, keys: list[tuple[str, str]], shows: list[str]) -> None:
+    command = ["-m", "toolcall_nb", "chat", "What is the weather in Oslo?", "--tools", tools_module]
+    code, shown = typed([*command, "--approve", "ask", "--speed", "0"], keys)
+    assert code == 0, shown
+    assert "The model asks to run weather with" in shown
+    assert [text for text in shows if text not in shown] == []
+
+
+def test_ctrl_c_at_the_question_stops_the_answer(tools_module: str) -> None:
+    command = ["-m", "toolcall_nb", "chat", "What is the weather in Oslo?", "--tools", tools_module]
+    code, shown = typed([*command, "--approve", "ask", "--speed", "0"], [(ASKED, "\x03")])
+    assert code == 130, shown
+    assert "Interrupted" in shown
+    assert "sunny" not in shown
+
+
+@pytest.mark.parametrize(
+    ("approve", "says"), [("ask", "there is no input to read an answer from"), ("never", "switched off")]
+)
+def test_where_nobody_answers_or_none_may_run_the_call_is_denied(tools_module: str, approve: str, says: str) -> None:
+    done = run(
+        *["chat", "-", "--tools", tools_module, "--approve", approve, "--speed", "0"],
+        input=b"What is the weather in Oslo?",
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert says in done.stdout.decode()
+    assert "sunny" not in done.stdout.decode()
+
+
 # Mistakes ---------------------------------------------------------------------------------------------------
 
 
@@ -188,7 +322,17 @@ def test_a_mistake_is_one_line_on_standard_error(
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [[], ["nope"], ["events", "-", "--cut", "0"], ["chat", "x", "--max-steps", "no"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nope"],
+        ["events", "-", "--cut", "0"],
+        ["chat", "x", "--max-steps", "no"],
+        ["chat", "x", "--approve", "?"],
+        ["events", "-", "--format", "x"],
+    ],
+)
 def test_a_command_that_is_none_shows_the_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     assert capsys.readouterr().err.startswith("usage: toolcall-nb")

@@ -10,17 +10,22 @@ import argparse
 import codecs
 import importlib
 import io
+import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from toolcall_nb.errors import ToolcallError, UsageError
-from toolcall_nb.events import Diagnostic, to_dict
-from toolcall_nb.transcript import Transcript
+from toolcall_nb.events import Diagnostic, Event, to_dict
+from toolcall_nb.transcript import ToolCall, Transcript
+
+if TYPE_CHECKING:
+    from toolcall_nb.tools import Decision
 
 __all__ = ["main"]
 
@@ -60,22 +65,46 @@ def _parser() -> argparse.ArgumentParser:
     events = commands.add_parser("events", help="the events of what a model wrote, one JSON object a line")
     events.add_argument("file", metavar="FILE", help="the text; - is standard input")
     events.add_argument("--cut", metavar="N", type=_positive, help="feed the text in pieces of N characters")
+    events.add_argument(
+        "--format",
+        choices=("ui", "stages"),
+        default="ui",
+        help="as UI message chunks or as updates of tool blocks (%(default)s)",
+    )
     events.set_defaults(command=_events)
 
     check = commands.add_parser("check", help="what is wrong with a transcript, and where; 1 if anything is")
     check.add_argument("file", metavar="FILE", help="the transcript; - is standard input")
+    check.add_argument(
+        "--stages", action="store_true", help="FILE is a log of tool block updates, one JSON object a line"
+    )
     check.set_defaults(command=_check)
+    _add_chat(commands)
+    return parser
 
+
+def _add_chat(commands: Any) -> None:
     chat = commands.add_parser("chat", help="ask a model, live in the terminal")
     chat.add_argument("prompt", metavar="PROMPT", help="what is asked; - is standard input")
     chat.add_argument("--model", metavar="M", default="mock", help="the model (default: %(default)s)")
-    chat.add_argument("--tools", metavar="MODULE:FUNCTION,…", default="", help="functions that the model may call")
+    chat.add_argument(
+        "--tools",
+        metavar="MODULE:FUNCTION,…",
+        default="",
+        help="functions that the model may call; also edit, show and bash, for this folder",
+    )
+    chat.add_argument(
+        "--approve",
+        choices=("auto", "ask", "never"),
+        default="auto",
+        help="who is asked before a call runs (%(default)s)",
+    )
     chat.add_argument("--system", metavar="TEXT", help="the system prompt")
     chat.add_argument("--dialect", metavar="D", default="native", help="how calls are written (default: %(default)s)")
     chat.add_argument("--max-steps", metavar="N", type=_positive, default=10, help="requests at most (%(default)s)")
+    chat.add_argument("--once", action="store_true", help="the results of the calls are the answer; no second request")
     chat.add_argument("--speed", metavar="X", type=float, default=1.0, help="speed of the mock; 0 never waits")
     chat.set_defaults(command=_chat)
-    return parser
 
 
 def _positive(text: str) -> int:
@@ -105,47 +134,92 @@ def _render(options: argparse.Namespace) -> int:
 
 
 def _events(options: argparse.Namespace) -> int:
-    from toolcall_nb.dialects import detector
-
     text, broken = _read(options.file)
     _warn(options.file, broken)
-    found = detector("callout")
-    size = options.cut or max(len(text), 1)
-    for start in range(0, len(text), size):
-        _print_events(found.feed(text[start : start + size]))
-    _print_events(found.close())
+    events = _detected(text, options.cut or max(len(text), 1))
+    for line in _staged(events) if options.format == "stages" else map(to_dict, events):
+        print(msgspec.json.encode(line).decode())
     return 0
 
 
-def _print_events(events: Sequence[Any]) -> None:
+def _detected(text: str, size: int) -> Iterator[Event]:
+    from toolcall_nb.dialects import detector
+
+    found = detector("callout")
+    for start in range(0, len(text), size):
+        yield from found.feed(text[start : start + size])
+    yield from found.close()
+
+
+def _staged(events: Iterable[Event]) -> Iterator[dict[str, Any]]:
+    from toolcall_nb.stages import StageProjector
+
+    projector = StageProjector()
     for event in events:
-        print(msgspec.json.encode(to_dict(event)).decode())
+        yield from projector.feed(event)
+    yield from projector.close()
 
 
 def _check(options: argparse.Namespace) -> int:
     text, broken = _read(options.file)
+    if options.stages:
+        return _check_stages(options.file, text, broken)
     found = sorted([*broken, *Transcript.from_markdown(text).diagnostics], key=lambda item: (item.line, item.column))
     for diagnostic in found:
         print(_told(options.file, diagnostic))
     return 1 if found else 0
 
 
+def _check_stages(name: str, text: str, broken: Sequence[Diagnostic]) -> int:
+    from toolcall_nb.stages import RULES, validate
+
+    found = [(diagnostic.line, _told(name, diagnostic)) for diagnostic in broken]
+    places: list[int] = []
+    log: list[Any] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            log += [json.loads(line)] if line.strip() else []
+        except (ValueError, RecursionError) as error:
+            found.append((number, f"{name}:{number}: this is not JSON ({error}) — Each line is one update."))
+        places += [number] * (len(log) - len(places))
+    for rule in validate(log):
+        number = places[rule.position]
+        found.append((number, f"{name}:{number}: {rule.message} — {RULES[rule.rule]}"))
+    for _, line in sorted(found, key=lambda item: item[0]):
+        print(line)
+    return 1 if found else 0
+
+
 def _chat(options: argparse.Namespace) -> int:
+    from toolcall_nb.approval import TerminalApprover
     from toolcall_nb.chat import Chat
     from toolcall_nb.render.terminal import TerminalFace
 
     prompt = _read("-")[0] if options.prompt == "-" else options.prompt
+    face, approver, showing = TerminalFace(), TerminalApprover(), threading.RLock()
+
+    def ask(call: ToolCall) -> Decision:
+        with face.paused():
+            return approver(call)
+
+    def show(event: Event) -> None:  # also from a tool's own threads
+        with showing:
+            face.apply(event)
+
     chat = Chat(
         options.model,
         tools=list(_tools(options.tools)),
         system=options.system,
         max_steps=options.max_steps,
         dialect=options.dialect,
+        approve=options.approve,
+        approver=ask if options.approve == "ask" else None,
+        once=options.once,
         speed=options.speed,
     )
-    with TerminalFace() as face:
-        for event in chat.stream(prompt):
-            face.apply(event)
+    with face:
+        for event in chat.stream(prompt, live=show):
+            show(event)
     answer = chat.transcript.messages[-1]
     if answer.aborted is not None:
         return 130
@@ -180,10 +254,15 @@ def _told(name: str, diagnostic: Diagnostic) -> str:
 
 
 def _tools(names: str) -> Iterator[Any]:
-    """The functions of ``module:function,module:function``; a module alone gives its ``@tool`` functions."""
+    """The tools of ``bash,module:function,module``: one of the package's own, a function, a module's ``@tool``."""
+    from toolcall_nb.tools.builtin import builtin
+
     if "" not in sys.path:
         sys.path.insert(0, "")  # as `python -m` has it: modules beside the user
     for name in filter(None, map(str.strip, names.split(","))):
+        if (own := builtin(name)) is not None:
+            yield own
+            continue
         module_name, _, function = name.partition(":")
         module = _imported(module_name)
         if function:

@@ -134,7 +134,8 @@ class TerminalFace:
 
     def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
         """Whether a call may run."""
-        return self._approver(call)
+        with self._printer.paused():
+            return self._approver(call)
 
     def close(self, info: str) -> None:
         """Print what is left."""
