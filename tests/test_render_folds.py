@@ -62,6 +62,15 @@ def test_a_long_error_is_folded_outside_of_what_can_be_closed() -> None:
     assert html.index("</details>") < html.index("line 200<") < html.index("800 more lines")
 
 
+@pytest.mark.parametrize(
+    "text", ["\n" + "x" * 30_000, "\n" * 300 + "x", "\n" * 30_000 + "x", " \n" * 300, "\r\n" * 300]
+)
+def test_blank_lines_at_the_beginning_harm_nothing(text: str) -> None:
+    html = body(saying(call(State.OUTPUT_ERROR, error=text, output=text)))
+    assert 'class="tc-err"' in html
+    assert html.count("x" * 10_000) == (4 if len(text.strip()) > 20_000 else 0)
+
+
 # Values ---------------------------------------------------------------------------------------------------------
 
 

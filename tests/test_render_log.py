@@ -102,8 +102,8 @@ def test_without_a_log_nothing_is_said() -> None:
 
 def test_earlier_lines_are_in_a_fold_that_is_counted() -> None:
     html = body(saying(call(RUNNING, log=lines(200))))
-    assert '<details class="tc-more"><summary>80 earlier lines</summary><pre tabindex="0"><span>line 1\n' in html
-    assert html.index("line 200") < html.index("80 earlier lines") < html.index("line 80\n")
+    assert '<details class="tc-more"><summary>120 earlier lines</summary><pre tabindex="0"><span>line 1\n' in html
+    assert html.index("line 200") < html.index("120 earlier lines") < html.index("line 120\n")
 
 
 def test_lines_that_are_not_shown_at_all_are_counted_and_found() -> None:
@@ -180,6 +180,14 @@ def test_at_every_step_a_card_that_prints_is_that_of_the_whole(events: list[ev.E
         assert live.html == to_html(live.transcript) == fragment(tree.roots())
 
 
+def test_at_every_line_the_card_is_that_of_the_whole() -> None:
+    live, tree = printing(), Tree()
+    tree.take(live.snapshot())
+    for number in range(400):
+        tree.take(live.apply(ev.ToolLog("c", f"line {number}\n")))
+        assert live.html == to_html(live.transcript) == fragment(tree.roots())
+
+
 def test_a_call_of_an_earlier_message_can_still_print() -> None:
     live = after(ev.ToolInputAvailable("c", "f", {}), ev.ToolLog("c", "one\n"), ev.Finish(), ev.Start())
     live.apply(ev.ToolLog("c", "two\n"))
@@ -203,5 +211,5 @@ def test_what_was_folded_stays_open_as_lines_come() -> None:
 
 def test_in_plain_text_the_lines_have_a_mark_and_earlier_ones_are_counted() -> None:
     text = to_text(saying(call(log=lines(200))))
-    assert "    Printed\n      … 80 earlier lines\n      │ line 81\n" in text
+    assert "    Printed\n      … 120 earlier lines\n      │ line 121\n" in text
     assert "      │ line 200" in text

@@ -17,7 +17,7 @@ __all__ = ["Group", "LogLines"]
 
 _LINES = 40  # of a group
 _CHARACTERS = 4_000  # of a group; its last line may make it longer
-_SHOWN = 3  # groups, the one that grows among them
+_SHOWN = 2  # groups, beside the one that grows
 _KEPT = 200_000  # characters, about
 _LINE = 4_000  # characters of one line
 
@@ -36,7 +36,8 @@ class LogLines:
 
     def __init__(self, text: str = "") -> None:
         self._closed: deque[Group] = deque()
-        self._next = 0  # number of the group that grows
+        self.number = 0
+        """Of the group that grows: what is folded changes only with it."""
         self._lines: list[str] = []  # of that group, with their ends
         self._length = 0
         self._rest = ""  # the line that has not ended
@@ -58,7 +59,7 @@ class LogLines:
             return
         self._closed.append(self._open(""))
         self._kept += self._length
-        self._next, self._lines, self._length = self._next + 1, [], 0
+        self.number, self._lines, self._length = self.number + 1, [], 0
         while self._kept > _KEPT and len(self._closed) > _SHOWN:
             oldest = self._closed.popleft()
             self._kept -= oldest.length
@@ -66,13 +67,13 @@ class LogLines:
 
     def _open(self, rest: str) -> Group:
         text = "".join(self._lines) + _drawn(rest.rstrip("\r"))
-        return Group(self._next, Entry([("", text)]), len(self._lines), len(text))
+        return Group(self.number, Entry([("", text)]), len(self._lines), len(text))
 
     def parted(self) -> tuple[list[Group], list[Group]]:
         """What is folded, and what is shown; nothing where nothing was printed that can be seen."""
         last = self._open(self._rest)
-        groups = [*self._closed, last] if last.length else list(self._closed)
-        return groups[:-_SHOWN], groups[-_SHOWN:]
+        closed = list(self._closed)
+        return closed[:-_SHOWN], [*closed[-_SHOWN:], *([last] if last.length else [])]
 
 
 def _drawn(line: str) -> str:

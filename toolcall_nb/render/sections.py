@@ -234,7 +234,7 @@ def _head(text: str) -> str:
     lines = text[:CHARACTERS].split("\n", ROWS)
     if len(lines) > ROWS or (len(text) > CHARACTERS and len(lines) > 1):
         lines.pop()
-    return "\n".join(lines)
+    return "\n".join(lines) if any(lines) else text[:CHARACTERS]
 
 
 def _plain(text: str) -> Entry:

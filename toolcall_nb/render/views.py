@@ -144,8 +144,11 @@ class CallView(View):
     def print(self, turn: Turn, text: str) -> Iterator[Patch]:
         """The tool printed more; where there is a place for it, nothing else is drawn."""
         assert isinstance(self.part, ToolCall)
+        number = self.log.number
         self.log.add(text)
-        wanted = section_nodes(self.id, log_sections(self.log, self.part.id), self.part.id, self.look)
+        found = log_sections(self.log, self.part.id)
+        changed = found[:1] if self.log.number == number else found
+        wanted = section_nodes(self.id, changed, self.part.id, self.look)
         here = {node.id: node for node in self.node.children[0].children} if self.node is not None else {}
         if all(node.id in here for node in wanted):
             for node in wanted:
