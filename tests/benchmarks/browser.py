@@ -1,0 +1,127 @@
+"""What the page has to do, in a real Chromium: to follow a long run, and to open a notebook that was saved.
+
+Following is measured with the package's module alone in a page: it is given the state of a run with so many calls,
+and then the messages of its next events, two events in each, one message a frame. Of each frame counts what Chromium
+itself says was spent in scripts, style and layout (`Performance.getMetrics` of its DevTools protocol); the view's end
+is in sight. Opening is measured in JupyterLab, and in a page alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from playwright.sync_api import CDPSession, Page
+
+import toolcall_nb
+from tests.benchmarks.documents import conversation
+from tests.benchmarks.measuring import percentile
+from tests.benchmarks.opening import opening
+from tests.benchmarks.report import Row
+from tests.benchmarks.scale import Scale
+from tests.browser.browser import running_browser
+from toolcall_nb.events import Event
+from toolcall_nb.notebook.document import LiveDocument
+from toolcall_nb.notebook.style import page_css
+from toolcall_nb.render import LiveHtml
+
+__all__ = ["rows"]
+
+_MODULE = Path(toolcall_nb.__file__).parent / "notebook" / "static" / "transcript.js"
+_EACH = 10
+_PATIENCE = 300_000
+_COUNTED = ("ScriptDuration", "RecalcStyleDuration", "LayoutDuration")
+
+_OPEN = """async ([source, css, snapshot]) => {
+    const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+    const { default: load } = await import(url);
+    const handlers = {};
+    const model = { get: () => snapshot, on: (name, call) => { handlers[name] = call; }, send: () => {} };
+    const widget = await load();
+    widget.initialize({ model });
+    window.receive = (message) => handlers["msg:custom"](message);
+    document.head.appendChild(document.createElement("style")).textContent = css;
+    const host = document.body.appendChild(document.createElement("div"));
+    const start = performance.now();
+    widget.render({ el: host, model });
+    host.getBoundingClientRect();
+    window.scrollTo(0, document.documentElement.scrollHeight);
+    return performance.now() - start;
+}"""
+_FRAME = """message => new Promise(resolve => {
+    window.receive(message);
+    requestAnimationFrame(() => requestAnimationFrame(() => resolve()));
+})"""
+
+
+def rows(scale: Scale) -> Iterator[Row]:
+    """The slowest frames of long runs, and opening what was saved."""
+    with running_browser() as browser:
+        for calls in scale.calls:
+            for words, each in ((f"in messages of {_EACH}", _EACH), ("in one message", calls + scale.frames)):
+                page = browser.new_page(viewport={"width": 1000, "height": 800})
+                page.set_default_timeout(_PATIENCE)
+                yield _follow(page, calls, words, each, scale.frames)
+                page.close()
+        yield from opening(browser, scale)
+
+
+def _follow(page: Page, calls: int, words: str, each: int, frames: int) -> Row:
+    run = _LongRun(calls, each)
+    page.set_content("<!doctype html><title>A long run</title><body></body>")
+    opened = page.evaluate(_OPEN, [_MODULE.read_text("utf-8"), page_css(), run.state])
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Performance.enable")
+    spent = [_spent(page, devtools, step) for step in run.steps(frames)]
+    total = [sum(frame) * 1e3 for frame in spent]
+    script, style, layout = (median(part) * 1e3 for part in zip(*spent, strict=True))
+    detail = (
+        f"median {median(total):.1f} ms: script {script:.1f}, style {style:.1f}, layout {layout:.1f}; "
+        f"largest {max(total):.1f} ms; shown at first in {opened:,.0f} ms"
+    )
+    name = f"{calls:,} tool calls {words}: live patch, script and layout p95 a frame"
+    return Row(name, percentile(total, 95), "ms", 16, 8, detail)
+
+
+def _spent(page: Page, devtools: CDPSession, step: dict[str, Any]) -> Sequence[float]:
+    before = _counters(devtools)
+    page.evaluate(_FRAME, step)
+    return [after - earlier for after, earlier in zip(_counters(devtools), before, strict=True)]
+
+
+def _counters(devtools: CDPSession) -> list[float]:
+    metrics = {metric["name"]: metric["value"] for metric in devtools.send("Performance.getMetrics")["metrics"]}
+    return [metrics[name] for name in _COUNTED]
+
+
+class _LongRun:
+    """A run that has come to its last calls: its state for a page, and what comes after it."""
+
+    def __init__(self, calls: int, each: int) -> None:
+        self._steps: list[dict[str, Any]] = []
+        self._document = LiveDocument(LiveHtml(), self._steps.append)
+        self._events = conversation(10**9, each)
+        seen = 0
+        for event in self._events:
+            self._document.apply(event)
+            seen += _ends(event)
+            if seen == calls:
+                break
+        self.state = self._document.state()
+        self._steps.clear()
+
+    def steps(self, frames: int) -> Iterator[dict[str, Any]]:
+        """The messages of the next events, two events in each."""
+        for _ in range(frames):
+            for event in islice(self._events, 2):
+                self._document.apply(event)
+            self._document.flush()
+            yield from self._steps
+            self._steps.clear()
+
+
+def _ends(event: Event) -> bool:
+    return type(event).__name__ == "ToolOutputAvailable"

@@ -1,0 +1,102 @@
+"""What stays in memory of a long stream: each case in a process of its own, which prints what it took.
+
+Measured is the resident memory above that of the process before the stream, with everything imported; the peak, and
+what is left at the end. The text is made as it goes and not kept. Kept are, as in a cell: the transcript with all of
+its text, the HTML of all blocks, the tree of nodes.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.documents import blocks
+from tests.benchmarks.report import Row
+from tests.benchmarks.scale import Scale
+from toolcall_nb import events as ev
+from toolcall_nb.dialects import detector
+from toolcall_nb.events import Event
+from toolcall_nb.reducer import TranscriptBuilder
+from toolcall_nb.render import LiveHtml
+
+__all__ = ["rows"]
+
+_ROOT = Path(__file__).resolve().parents[2]
+_MESSAGE = 20_000
+
+_CASES = {
+    "one": "shown live, one message",
+    "many": f"shown live, messages of {_MESSAGE // 1000} kB",
+    "unseen": "taken in and not shown, one message",
+}
+
+
+def rows(scale: Scale) -> Iterator[Row]:
+    """Peak memory over the text's size."""
+    for case, words in _CASES.items():
+        found = _measure(case, scale.stream)
+        size = found["text"]
+        detail = (
+            f"{size / 1e6:.3g} MB of text; left at the end {found['left'] / size:.2f} times, {found['seconds']:.0f} s"
+        )
+        name = f"memory after a stream of {scale.stream / 1e6:g} MB, {words}"
+        yield Row(name, found["peak"] / size, "times", 3, 2, detail)
+
+
+def _measure(case: str, size: int) -> dict[str, Any]:
+    command = [sys.executable, "-m", "tests.benchmarks.memory", case, str(size)]
+    done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _run(case: str, size: int) -> dict[str, float]:
+    """In the fresh process."""
+    live, builder = LiveHtml(), TranscriptBuilder()
+    take: Callable[[Event], object] = builder.apply if case == "unseen" else live.apply
+    _take(take, _MESSAGE, "many")  # what is loaded when first used
+    before, start = _resident(), os.times().user
+    text = _take(take, size, case)
+    gc.collect()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    seconds = os.times().user - start
+    return {"text": text, "peak": peak - before, "left": _resident() - before, "seconds": seconds}
+
+
+def _take(take: Callable[[Event], object], size: int, case: str) -> int:
+    """Feed about so much text; the number of its bytes."""
+    detect = detector("callout")
+    taken = written = 0
+    take(ev.Start())
+    for block in blocks(size):
+        for event in detect.feed(block):
+            take(event)
+        written += len(block)
+        taken += len(block)
+        if case == "many" and written > _MESSAGE:
+            written = 0
+            for event in [*detect.close(), ev.Finish(), ev.Start()]:
+                take(event)
+            detect = detector("callout")
+    for event in [*detect.close(), ev.Finish()]:
+        take(event)
+    return taken
+
+
+def _resident() -> int:
+    """Bytes of this process in memory; where the system does not say, its peak so far."""
+    try:
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * resource.getpagesize()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+if __name__ == "__main__":
+    print(json.dumps(_run(sys.argv[1], int(sys.argv[2]))))

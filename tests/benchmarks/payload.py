@@ -1,0 +1,108 @@
+"""What is sent to the page, and how often."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from tests.benchmarks.documents import deltas, mixed
+from tests.benchmarks.report import Row
+from tests.benchmarks.scale import Scale
+from toolcall_nb.dialects import detector
+from toolcall_nb.notebook.document import LiveDocument
+from toolcall_nb.notebook.pacer import Pacer
+from toolcall_nb.render import LiveHtml
+
+__all__ = ["Sent", "count", "encoded", "rows"]
+
+_TOGETHER = 8
+_DELTAS_A_SECOND = 500
+
+
+def encoded(step: dict[str, Any]) -> int:
+    """Bytes of a message's content, as jupyter_client packs it."""
+    return len(json.dumps(step, ensure_ascii=False, allow_nan=False).encode())
+
+
+class Sent:
+    """A document that is shown, and what its page is sent."""
+
+    def __init__(self) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self.html = LiveHtml()
+        self.document = LiveDocument(self.html, self.messages.append)
+        self._detector = detector("callout")
+
+    def feed(self, text: str) -> None:
+        """Take text in; it is sent with the next flush."""
+        for event in self._detector.feed(text):
+            self.document.apply(event)
+
+    def close(self) -> None:
+        """The text is whole; send the rest."""
+        for event in self._detector.close():
+            self.document.apply(event)
+        self.document.flush()
+
+    @property
+    def html_bytes(self) -> int:
+        """Of the HTML in the patches."""
+        return sum(len(patch[-1].encode()) for step in self.messages for patch in step["patches"] if len(patch) > 2)
+
+    @property
+    def patch_bytes(self) -> int:
+        """Of the patches as JSON."""
+        return sum(encoded(step["patches"]) for step in self.messages)
+
+
+def count(text: str, together: int = _TOGETHER) -> Sent:
+    """``text`` shown with a flush after so many deltas."""
+    sent = Sent()
+    for number, delta in enumerate(deltas(text)):
+        sent.feed(delta)
+        if number % together == together - 1:
+            sent.document.flush()
+    sent.close()
+    return sent
+
+
+def rows(scale: Scale) -> Iterator[Row]:
+    """Bytes by exact count; messages by the clock."""
+    text = mixed(scale.documents[-2])
+    sent = count(text)
+    final = sum(len(patch[4].encode()) for patch in sent.html.snapshot())
+    detail = f"{len(sent.messages)} messages for {final} bytes of HTML"
+    yield Row(f"HTML sent / H, {_TOGETHER} deltas a flush", sent.html_bytes / final, "H", 1.3, 1.15, detail)
+    yield Row(f"encoded patches / H, {_TOGETHER} deltas a flush", sent.patch_bytes / final, "H", 2, 1.4)
+    yield Row("messages for deltas that change nothing", _needless(text), "", 0, 0)
+    detail = f"{_DELTAS_A_SECOND} deltas a second come in; nothing tells how the page keeps up"
+    yield Row("messages a second", _rate(text, scale.seconds), "/s", 30, 20, detail)
+
+
+def _needless(text: str) -> int:
+    """How many messages of a flush at each delta left all that is shown as it was."""
+    sent, shown, needless = Sent(), "", 0
+    for delta in deltas(text)[:2_000]:
+        before = len(sent.messages)
+        sent.feed(delta)
+        sent.document.flush()
+        html = sent.html.html
+        needless += len(sent.messages) > before and html == shown and not set(sent.messages[-1]) & {"say", "status"}
+        shown = html
+    return needless
+
+
+def _rate(text: str, seconds: float) -> float:
+    sent = Sent()
+    pacer = Pacer(sent.document.flush)
+    end = time.monotonic() + seconds
+    for delta in deltas(text):
+        if time.monotonic() > end:
+            break
+        sent.feed(delta)
+        pacer.wake()
+        time.sleep(1 / _DELTAS_A_SECOND)
+    pacer.close()
+    return len(sent.messages) / seconds

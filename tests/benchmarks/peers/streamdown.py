@@ -1,0 +1,60 @@
+"""Streamdown's splitting of the text into blocks, in node: what it does for each delta before it draws anything."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.documents import deltas, mixed
+from tests.benchmarks.measuring import exponent
+from tests.benchmarks.report import Cost, LeftOut
+from tests.benchmarks.scale import Scale
+
+__all__ = ["costs"]
+
+_PACKAGES = ("streamdown@2.7.1", "react@19", "react-dom@19")
+_FOLDER = Path(__file__).resolve().parents[3] / "build" / "streamdown"
+_SCRIPT = Path(__file__).with_name("streamdown.mjs")
+
+
+def costs(scale: Scale) -> Iterator[Cost]:
+    """One run for each size, each in a process of its own, so that the compiler has seen none of it."""
+    node = shutil.which("node")
+    if node is None:
+        raise LeftOut("there is no node")
+    folder = _installed()
+    parts = {size: deltas(mixed(size)) for size in scale.peers}
+    whole = {size: _seconds(node, folder, each) for size, each in parts.items()}
+    seconds = {size: whole[size] / len(parts[size]) for size in whole}
+    how = "parseMarkdownIntoBlocks(text) at each delta, in node; healing, parsing and drawing of blocks not counted"
+    yield Cost("Streamdown's block splitting", "streamdown 2.7.1", how, seconds, growth=exponent(whole))
+
+
+def _installed() -> Path:
+    """A folder with the packages; TOOLCALL_NB_STREAMDOWN names one, else npm makes it once."""
+    named = os.environ.get("TOOLCALL_NB_STREAMDOWN")
+    folder = Path(named) if named else _FOLDER
+    if not (folder / "node_modules" / "streamdown").is_dir():
+        npm = shutil.which("npm")
+        if npm is None:
+            raise LeftOut("there is no npm to install it with")
+        folder.mkdir(parents=True, exist_ok=True)
+        command = [npm, "install", "--no-package-lock", "--no-audit", "--no-fund", "--silent", *_PACKAGES]
+        if subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode:
+            raise LeftOut("npm could not install it")
+    return folder
+
+
+def _seconds(node: str, folder: Path, parts: list[str]) -> float:
+    script = folder / _SCRIPT.name  # node looks for packages beside the script
+    script.write_text(_SCRIPT.read_text("utf-8"), "utf-8")
+    done = subprocess.run([node, str(script)], input=json.dumps(parts), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LeftOut(f"it failed: {done.stderr.strip().splitlines()[-1:]}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return float(found["seconds"])

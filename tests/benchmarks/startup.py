@@ -1,0 +1,47 @@
+"""What ``%load_ext toolcall_nb`` adds to a fresh kernel, against importing anywidget there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from tests.benchmarks.report import Row
+from tests.benchmarks.scale import Scale
+from tests.kernels import running_kernel
+
+__all__ = ["rows"]
+
+_LOAD = "get_ipython().run_line_magic('load_ext', 'toolcall_nb')"
+_VIEW = (
+    "from toolcall_nb.notebook.live import LiveFace; import toolcall_nb.notebook.widget, toolcall_nb.dialects.callout"
+)
+
+_TIMED = """
+import time
+from pathlib import Path
+start = time.process_time()
+{code}
+Path({result!r}).write_text(str(time.process_time() - start))
+"""
+
+
+def rows(scale: Scale) -> Iterator[Row]:
+    """CPU seconds in fresh kernels, in turn; the first round fills the caches and does not count."""
+    codes = {"anywidget": "import anywidget", "load": _LOAD, "view": f"{_LOAD}\n{_VIEW}"}
+    times: dict[str, list[float]] = {name: [] for name in codes}
+    for _ in range(scale.fresh + 1):
+        for name, code in codes.items():
+            times[name].append(_seconds(code))
+    base, load, view = (median(each[1:] or each) for each in times.values())
+    detail = f"{load * 1e3:.0f} ms against {base * 1e3:.0f} ms, medians of {scale.fresh} kernels each"
+    yield Row("%load_ext in a kernel, against importing anywidget", load / base, "times", 1.6, 1.1, detail)
+    yield Row("%load_ext and what the first live run imports, against the same", view / base, "times")
+
+
+def _seconds(code: str) -> float:
+    with TemporaryDirectory() as home, running_kernel(Path(home)) as kernel:
+        result = Path(home) / "seconds"
+        kernel.run(_TIMED.format(code=code, result=str(result)))
+        return float(result.read_text())

@@ -1,0 +1,97 @@
+"""Text to events to HTML, the whole path: detector, reducer, renderer, patches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from tests.benchmarks.documents import deltas, flushes, mixed
+from tests.benchmarks.measuring import alternating, frozen, one_shot, percentile, steps, unit
+from tests.benchmarks.report import Row
+from tests.benchmarks.scale import Scale
+from toolcall_nb.dialects import detector
+from toolcall_nb.notebook.document import LiveDocument
+from toolcall_nb.render import LiveHtml
+
+__all__ = ["rows", "stream"]
+
+_PER_FLUSH = {8: (8, 4), 25: (5, 2.5), 1: (25, 10)}
+"""Deltas in a flush; what the cost must not exceed, and should not, in S."""
+
+
+class _Path:
+    """A detector, and what its events are shown by."""
+
+    def __init__(self) -> None:
+        self._detector = detector("callout")
+        self._live = LiveHtml()
+
+    def feed(self, text: str) -> None:
+        for event in self._detector.feed(text):
+            self._live.apply(event)
+
+    def close(self) -> LiveHtml:
+        for event in self._detector.close():
+            self._live.apply(event)
+        return self._live
+
+
+def stream(pieces: Sequence[str]) -> LiveHtml:
+    """What the pieces amount to, each of them shown when it comes."""
+    path = _Path()
+    for piece in pieces:
+        path.feed(piece)
+    return path.close()
+
+
+def _in_a_cell(parts: Sequence[str], together: int) -> None:
+    """The same as a cell does it: each delta is taken in when it comes, and told with the next message."""
+    detect = detector("callout")
+    document = LiveDocument(LiveHtml(), lambda step: None)
+    for number, part in enumerate(parts):
+        for event in detect.feed(part):
+            document.apply(event)
+        if number % together == together - 1:
+            document.flush()
+
+
+def rows(scale: Scale) -> Iterator[Row]:
+    """The cost of whole documents in S, and of the slowest steps in U."""
+    for size in scale.documents[-2:]:
+        yield from _whole(size, scale)
+    yield from _single_steps(scale)
+    yield from _cells(scale.documents[-2], scale)
+
+
+def _whole(size: int, scale: Scale) -> Iterator[Row]:
+    text = mixed(size)
+    works = {"S": partial(one_shot, text)} | {str(n): partial(stream, flushes(text, n)) for n in _PER_FLUSH}
+    with frozen():
+        times = alternating(works, scale.rounds)
+    for together, (must, aim) in _PER_FLUSH.items():
+        name = f"text to events to HTML, {_size(size)}, {together} {'delta' if together == 1 else 'deltas'} a flush"
+        yield Row(name, times[str(together)] / times["S"], "S", must, aim)
+
+
+def _single_steps(scale: Scale) -> Iterator[Row]:
+    """All steps of a document of the middle size; how they differ from those of the smallest says if length counts."""
+    one = unit()
+    slowest = {size: percentile(steps(_Path().feed, deltas(mixed(size))), 99) / one for size in scale.documents[:2]}
+    small, middle = slowest.values()
+    detail = (
+        f"{_size(scale.documents[1])}; the same for {_size(scale.documents[0])} is {small:.1f} U; U {one * 1e6:.1f} µs"
+    )
+    yield Row("p99 of one delta with flush", middle, "U", 30, 10, detail)
+
+
+def _cells(size: int, scale: Scale) -> Iterator[Row]:
+    text = mixed(size)
+    works = {"S": partial(one_shot, text)} | {str(n): partial(_in_a_cell, deltas(text), n) for n in (8, 25)}
+    times = alternating(works, scale.rounds)
+    for together in (8, 25):
+        name = f"as a cell takes it in, {_size(size)}, {together} deltas a message"
+        yield Row(name, times[str(together)] / times["S"], "S", detail="each delta is drawn when it comes")
+
+
+def _size(size: int) -> str:
+    return f"{size / 1e6:g} MB" if size >= 1_000_000 else f"{size / 1e3:g} kB"
