@@ -11,9 +11,12 @@ from typing import NamedTuple
 from toolcall_nb.markdown.block_context import NEWLINE
 from toolcall_nb.markdown.characters import Place
 
-__all__ = ["Fence", "Lines"]
+__all__ = ["LINE_START", "LONGEST", "Fence", "Lines"]
 
-_LONGEST = 400
+LINE_START = r"(?:\r\n?|\n)(?=[ \t]{0,99}(?:[`~#]|\Z))"
+"""The end of a line before one that may say something: a fence, a heading's mark, or nothing yet."""
+
+LONGEST = 400
 """How many characters of a line are looked at; a longer one opens or closes no fence."""
 
 _OPENING = re.compile(r"[ \t]*(?P<mark>`{3,}(?=[^`]*\Z)|~{3,})[ \t]*(?P<word>[^ \t]*)")
@@ -40,6 +43,10 @@ class Lines:
         self.fence: Fence | None = None
         self._line = ""
 
+    def may_be_mark(self, text: str) -> bool:
+        """Whether the line that goes on with ``text`` may open or close a fence."""
+        return (self._line + text).lstrip(" \t")[:1] in ("", "`", "~")
+
     def extend(self, text: str) -> None:
         """More text went by."""
         if not text:
@@ -62,11 +69,11 @@ class Lines:
         self.at_start = text[-1] in "\r\n"
 
     def _add(self, text: str) -> None:
-        self._line = (self._line + text[: _LONGEST + 1])[: _LONGEST + 1]
+        self._line = (self._line + text[: LONGEST + 1])[: LONGEST + 1]
 
     def _end_line(self) -> None:
         line, self._line = self._line, ""
-        if len(line) > _LONGEST:
+        if len(line) > LONGEST:
             return
         if self.fence is None:
             opening = _OPENING.match(line)

@@ -15,10 +15,11 @@ import re
 from collections.abc import Iterator
 
 from toolcall_nb import events as ev
-from toolcall_nb.dialects.fences import Fence, Lines
+from toolcall_nb.dialects.fences import LINE_START, LONGEST, Fence, Lines
 from toolcall_nb.dialects.json_object import JsonObject, Member, read_json
 from toolcall_nb.dialects.live_call import CallIds, Card, Flow
 from toolcall_nb.events import Diagnostic, Event, Object
+from toolcall_nb.markdown.block_context import NEWLINE
 from toolcall_nb.markdown.characters import Characters
 
 __all__ = ["Detector"]
@@ -30,7 +31,7 @@ _PARTS = r"[jJ](?:[sS](?:[oO](?:[nN](?:[ \t][^`\r\n]{0,99})?)?)?)?"
 _MAY_OPEN = re.compile(rf"[ \t]{{0,99}}(?:`{{0,99}}|~{{0,99}}|(?:`{{3,99}}|~{{3,99}})[ \t]{{0,9}}(?:{_PARTS})?)")
 _CLOSING = re.compile(r"(`{1,99}|~{1,99})[ \t]{0,99}(?P<rest>.?)", re.DOTALL)
 _BLANKS = re.compile(r"[ \t\r\n]*")
-_BRACE_OR_END = re.compile(r"\{|\r\n?|\n")
+_STOP = re.compile(r"(?P<brace>\{)(?=[ \t\r\n]*(?:\"|\Z))|" + LINE_START)
 
 
 class _Held:
@@ -160,7 +161,7 @@ class Detector:
     # Text
 
     def _text_step(self, final: bool) -> Iterator[Event]:
-        """What comes before the next brace or line."""
+        """What comes before the next object, or the next line that may be a fence."""
         if self._lines.at_start and self._lines.fence is None:
             opening = _OPENING.match(self._text, self._at)
             if opening is not None and not (self._fenced and not opening["word"]):
@@ -176,14 +177,18 @@ class Detector:
             self._begin_object()
 
     def _next_stop(self) -> int:
-        """Where the line ends, or the next object that is to be tried begins."""
+        """Where a line ends before one that may be a fence, or the next object that is to be tried begins."""
+        end = len(self._text)
+        if self._lines.may_be_mark(self._text[self._at : self._at + LONGEST]):
+            line = NEWLINE.search(self._text, self._at)
+            end = line.end() if line else end
         objects = not self._fenced and (self._lines.fence is None or self._lines.fence.word in ("", _JSON))
-        for stop in _BRACE_OR_END.finditer(self._text, self._at):
-            if stop[0] != "{":
+        for stop in _STOP.finditer(self._text, self._at, end):
+            if not stop["brace"]:
                 return stop.end()
             if objects and self._base + stop.start() not in self._broken:
                 return stop.start()
-        return len(self._text)
+        return end
 
     def _pass(self, end: int) -> Iterator[Event]:
         text = self._text[self._at : end]

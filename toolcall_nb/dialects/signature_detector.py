@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from toolcall_nb import events as ev
-from toolcall_nb.dialects.fences import Lines
+from toolcall_nb.dialects.fences import LINE_START, LONGEST, Lines
 from toolcall_nb.dialects.json_object import JsonObject, Member, read_json
 from toolcall_nb.dialects.live_call import CallIds, Card, Flow
 from toolcall_nb.events import Diagnostic, Event, Object
@@ -38,6 +38,7 @@ _BLANKS = r"[ \t]{0,99}(?:(?:\r\n?|\n)[ \t]{0,99})?"
 _MARK = re.compile(r" {0,3}###:")
 _OPENING = re.compile(_MARK.pattern + _BLANKS + r"(?=\{)")
 _MAY_OPEN = re.compile(rf" {{0,3}}(?:#{{0,3}}|###:{_BLANKS})")
+_LINE_START = re.compile(LINE_START)
 _BRACE_OR_QUOTE = re.compile(r'["\\{}]')
 
 _log = logging.getLogger("toolcall_nb.dialects.signature")
@@ -138,7 +139,7 @@ class Detector:
     # Outside a call
 
     def _text_step(self, final: bool) -> Iterator[Event]:
-        """One line, or what there is of it."""
+        """What comes before the next line that may be a call or a fence."""
         if self._lines.at_start and self._lines.fence is None:
             if _MARK.match(self._text, self._at):
                 yield from self._wait()
@@ -149,7 +150,8 @@ class Detector:
             if not final and _MAY_OPEN.fullmatch(self._text, self._at):
                 return
             yield from self._stop_waiting()
-        line = NEWLINE.search(self._text, self._at)
+        may_be_mark = self._lines.may_be_mark(self._text[self._at : self._at + LONGEST])
+        line = (NEWLINE if may_be_mark else _LINE_START).search(self._text, self._at)
         yield from self._pass(line.end() if line else len(self._text))
 
     def _wait(self) -> Iterator[Event]:
