@@ -1,0 +1,66 @@
+"""A card in a browser: the newest line of a log is in sight, folds open by key, and nothing is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.fixtures.render.samples import LONG, TABLE, call, saying
+from toolcall_nb.render import to_html
+
+HIDDEN_BELOW = """() => {
+    const box = document.querySelector('.tc-log').getBoundingClientRect();
+    const lines = document.querySelector('.tc-log pre').getBoundingClientRect();
+    return Math.round(lines.bottom - box.bottom);
+}"""
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    page = chromium.new_page(bypass_csp=True)
+    yield page
+    page.close()
+
+
+def test_the_newest_line_stays_in_sight_as_lines_come_until_the_reader_scrolls(page: Page) -> None:
+    page.set_content(to_html(LONG, page=True))
+    assert page.evaluate(HIDDEN_BELOW) == 0
+    page.evaluate("document.querySelector('.tc-log span:last-child').firstChild.appendData('one more\\n'.repeat(9))")
+    assert page.evaluate(HIDDEN_BELOW) == 0
+    page.evaluate("document.querySelector('.tc-log').scrollTop = -100")
+    assert page.evaluate(HIDDEN_BELOW) == 100
+
+
+def test_a_fold_is_opened_by_key_and_its_content_is_not_rendered_before(page: Page) -> None:
+    page.set_content(to_html(LONG, page=True))
+    fold = page.locator(".tc-more", has_text="earlier lines").first
+    assert not fold.locator("pre").evaluate("pre => pre.checkVisibility()")
+    fold.locator("summary").press("Enter")
+    box = fold.locator("pre").bounding_box()
+    assert box is not None
+    assert 100 < box["height"] <= 380
+
+
+def test_a_wide_table_scrolls_in_its_own_box(page: Page) -> None:
+    wide = TABLE.replace("<td>24.1</td>", f"<td>24.1</td>{'<td>123456</td>' * 40}")
+    page.set_viewport_size({"width": 600, "height": 600})
+    page.set_content(to_html(saying(call(output="", display={"text/html": wide}, open=True)), page=True))
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate("(box => box.scrollWidth > box.clientWidth + 500)(document.querySelector('.tc-html'))")
+
+
+def test_a_hostile_display_runs_and_loads_nothing(page: Page) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("dialog", lambda dialog: asked.append(dialog.message))
+    drawing = '<svg onload="alert(1)"><script>alert(2)</script><image href="https://h.example/p.png"/></svg>'
+    html = (
+        "<img src=https://h.example/p onerror=alert(3)><script>alert(4)</script><iframe src=https://h.example></iframe>"
+    )
+    bundles = [{"image/svg+xml": drawing}, {"text/html": f"{html}<b>seen</b>{drawing}"}]
+    page.set_content(to_html(saying(*(call(output="", display=each, open=True) for each in bundles)), page=True))
+    page.get_by_text("seen").wait_for()
+    page.wait_for_load_state("networkidle")
+    assert [url for url in asked if not url.startswith("data:")] == []
