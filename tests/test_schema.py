@@ -214,7 +214,7 @@ def test_an_error_names_each_wrong_argument() -> None:
         "The arguments of 'weather' are wrong:",
         "- city: is missing",
         "- days: Expected `int`, got `str`",
-        "- place: Expected `str`, got `int` - at `$.city`",
+        "- place.city: Expected `str`, got `int`",
         "- citty: is not a parameter; did you mean city?",
     ]
 

@@ -17,6 +17,9 @@ __all__ = ["Alarm", "Deadline", "TimedOut"]
 _SETTLED = 1.0
 """Seconds that a signal which is under way is waited for; it takes microseconds."""
 
+_AGAIN = 0.3
+"""Seconds until a signal is sent again: one that comes just before a blocking call begins does not end that."""
+
 
 class TimedOut(KeyboardInterrupt):
     """What is raised in a tool whose time is over: like Ctrl+C, it passes by ``except Exception``."""
@@ -45,67 +48,88 @@ class Deadline:
 
 
 class Alarm:
-    """Interrupts what the main thread does within the ``with`` when the deadline passes, as Ctrl+C would.
+    """Interrupts what the main thread does when the deadline passes, as Ctrl+C would; without one it does nothing.
 
-    A signal does it, so that a sleep or a read returns as well. Then the ``with`` raises `TimeoutError`, whatever
-    became of the interrupt; a real Ctrl+C beside it stays one. Without a deadline nothing is done.
+    A signal does it, so that a sleep or a read returns as well. A real Ctrl+C beside it stays one.
     """
 
     def __init__(self, deadline: Deadline) -> None:
         self._deadline = deadline
-        self._lock = threading.Lock()
-        self._left = threading.Event()
-        self._arrived = threading.Event()
+        self._lock = threading.RLock()
+        self._over = threading.Event()
         self._handler: Any = None
-        self._interrupted = False
+        self._is_inside = self._interrupted = self._has_arrived = False
         self.fired = False
 
-    def __enter__(self) -> Alarm:
-        if self._deadline.seconds is not None:
-            self._handler = signal.getsignal(signal.SIGINT)
-            if callable(self._handler):
-                signal.signal(signal.SIGINT, self._on_signal)
-            threading.Thread(target=self._watch, name="toolcall_nb-alarm", daemon=True).start()
-        return self
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: TracebackType | None) -> None:
+    def during(self, body: Callable[[], Any]) -> Any:
+        """What ``body`` gives; raises `TimeoutError` where it took longer, whatever it made of the interrupt."""
         if self._deadline.seconds is None:
-            return
+            return body()
+        value, error = None, None
         try:
-            self._settle()
+            self._begin()
+            value = self._inside(body)
+        except BaseException as caught:
+            error = caught
         finally:
-            if callable(self._handler):
-                signal.signal(signal.SIGINT, self._handler)
+            self._end()
         if self.fired:
-            raise KeyboardInterrupt if self._interrupted else self._deadline.error(trace) from None
+            trace = error.__traceback__ if error is not None else None
+            raise KeyboardInterrupt if self._interrupted else self._deadline.error(trace)
+        if error is not None:
+            raise error
+        return value
+
+    def _begin(self) -> None:
+        self._handler = signal.getsignal(signal.SIGINT)
+        if callable(self._handler):
+            signal.signal(signal.SIGINT, self._on_signal)
+        threading.Thread(target=self._watch, name="toolcall_nb-alarm", daemon=True).start()
+
+    def _inside(self, body: Callable[[], Any]) -> Any:
+        """Only here does the signal raise: anywhere else it could tear what has to be done."""
+        self._is_inside = True
+        try:
+            if self._has_arrived:
+                raise TimedOut
+            return body()
+        finally:
+            self._is_inside = False
 
     def _watch(self) -> None:
-        if self._left.wait(self._deadline.left):
-            return
-        with self._lock:
-            if not self._left.is_set():
+        wait = self._deadline.left
+        while not self._over.wait(wait):
+            wait = _AGAIN
+            with self._lock:
+                if self._over.is_set() or self._has_arrived:
+                    return
                 self.fired = True
                 _interrupt_main(by_signal=callable(self._handler))
+                self._has_arrived = not callable(self._handler)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self.fired and not self._arrived.is_set():
-            self._arrived.set()
-            if not self._left.is_set():
+        if self.fired and not self._has_arrived:  # no locks here: whoever holds one may be what is interrupted
+            self._has_arrived = True
+            if self._is_inside:
                 raise TimedOut
         else:
             self._interrupted = True
             handler: Callable[[int, FrameType | None], Any] = self._handler
             handler(number, frame)
 
-    def _settle(self) -> None:
+    def _end(self) -> None:
         """From here on nothing is sent any more, and what was sent has arrived."""
-        with self._lock:
-            self._left.set()
-        if self.fired and callable(self._handler):
-            self._arrived.wait(_SETTLED)
-        elif self.fired:
+        try:
+            with suppress(TimedOut), self._lock:
+                self._over.set()
+            latest = time.monotonic() + _SETTLED
             with suppress(TimedOut):
-                time.sleep(0)
+                self._over.set()
+                while self.fired and not self._has_arrived and time.monotonic() < latest:
+                    time.sleep(0.001)
+        finally:
+            if callable(self._handler):
+                signal.signal(signal.SIGINT, self._handler)
 
 
 def _interrupt_main(*, by_signal: bool) -> None:

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 
-__all__ = ["stop_thread"]
+__all__ = ["STARTING", "STOP", "OwnThread", "check_stop", "stop_thread"]
+
+STARTING = threading.RLock()
+"""Held while a thread starts. CPython lets a thread that is being started pass for the one that starts it, and so
+an exception that is meant for that one could end up in it, before its first line.
+"""
+
+STOP: contextvars.ContextVar[threading.Event | None] = contextvars.ContextVar("toolcall_nb_stop", default=None)
+"""Set, it asks the calls of this context to end, in whichever thread they are waited for."""
+
+
+def check_stop() -> None:
+    """Raise `KeyboardInterrupt` where `STOP` asks for it; whoever waits for a call does this now and then."""
+    stop = STOP.get()
+    if stop is not None and stop.is_set():
+        raise KeyboardInterrupt
 
 
 def stop_thread(thread: threading.Thread, exception: type[BaseException] = KeyboardInterrupt) -> bool:
@@ -13,12 +31,56 @@ def stop_thread(thread: threading.Thread, exception: type[BaseException] = Keybo
     A call into C (a sleep, a read, a long computation) is not cut short: the exception waits for its return. Where
     Python has no such function (other implementations than CPython) nothing happens.
     """
-    if thread.ident is None or not thread.is_alive():
-        return False
     try:
         import ctypes
 
         raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
     except (ImportError, AttributeError):
         return False
-    return bool(raise_in(ctypes.c_ulong(thread.ident), ctypes.py_object(exception)) == 1)
+    with STARTING:
+        if thread.ident is None or not thread.is_alive():
+            return False
+        return bool(raise_in(ctypes.c_ulong(thread.ident), ctypes.py_object(exception)) == 1)
+
+
+class OwnThread:
+    """A daemon thread that has the context of the thread that made it, and whose body alone can be interrupted.
+
+    An interrupt that ends the body ends the thread quietly. One that comes before the body keeps it from beginning,
+    one that comes after it does nothing.
+    """
+
+    def __init__(self, body: Callable[[], None], name: str) -> None:
+        self._body = body
+        self._lock = threading.Lock()
+        self._is_stopped = self._is_inside = False
+        run = contextvars.copy_context().run
+        self._thread = threading.Thread(target=run, args=(self._live,), name=f"toolcall_nb-{name}", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        with STARTING:
+            self._thread.start()
+
+    def join(self, seconds: float) -> None:
+        """Wait for its end, at most this long."""
+        self._thread.join(seconds)
+
+    def stop(self, exception: type[BaseException]) -> None:
+        """Raise ``exception`` in the body, as `stop_thread` does."""
+        with self._lock:
+            self._is_stopped = True
+            if self._is_inside:
+                stop_thread(self._thread, exception)
+
+    def _live(self) -> None:
+        with suppress(KeyboardInterrupt):
+            with self._lock:
+                if self._is_stopped:
+                    return
+                self._is_inside = True
+            try:
+                self._body()
+            finally:
+                with self._lock:
+                    self._is_inside = False

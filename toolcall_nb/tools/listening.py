@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from typing import Any, Protocol, TypeAlias
 
 from toolcall_nb.events import Object
+from toolcall_nb.tools.interrupting import STARTING
 
 __all__ = ["LISTENER", "Bent", "Listener", "bent", "listener", "routed"]
 
@@ -117,7 +118,8 @@ def _starting(start: Callable[..., Any]) -> Callable[..., Any]:
         if here is not None:
             with suppress(AttributeError):  # as above
                 _give(thread, here)
-        return start(thread)
+        with STARTING:
+            return start(thread)
 
     return routed_start
 

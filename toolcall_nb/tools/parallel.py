@@ -7,14 +7,13 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Generator, Sequence
-from contextlib import suppress
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from toolcall_nb.events import Json
 from toolcall_nb.tools.definition import Tool
-from toolcall_nb.tools.interrupting import stop_thread
+from toolcall_nb.tools.interrupting import STOP, check_stop
 from toolcall_nb.tools.progress import Progress, Tell
 from toolcall_nb.tools.running import Outcome, error_text
 from toolcall_nb.tools.workers import POLL
@@ -42,37 +41,35 @@ def run_together(jobs: Sequence[Job]) -> Generator[News, None, None]:
     it is interrupted, the jobs that still run are interrupted, as far as Python allows, and nothing more is told.
     """
     news: queue.SimpleQueue[News] = queue.SimpleQueue()
-    waiting, running = deque(jobs), dict[Job, threading.Thread]()
+    waiting, running, stop = deque(jobs), set[Job](), threading.Event()
     try:
         while waiting or running:
+            check_stop()
             while waiting and len(running) < AT_ONCE:
-                job = waiting.popleft()
-                running[job] = _start(job, news)
+                running.add(waiting[0])
+                _start(waiting.popleft(), news, stop)
             try:
                 job, what = news.get(timeout=POLL)
             except queue.Empty:
                 continue
             if isinstance(what, Outcome):
-                del running[job]
+                running.discard(job)
             yield job, what
     finally:
-        for thread in running.values():
-            stop_thread(thread)
+        stop.set()
 
 
-def _start(job: Job, news: queue.SimpleQueue[News]) -> threading.Thread:
+def _start(job: Job, news: queue.SimpleQueue[News], stop: threading.Event) -> None:
     def body() -> None:
-        with suppress(KeyboardInterrupt):  # of a job that is over
-            news.put((job, _outcome(job, lambda progress: news.put((job, progress)))))
+        STOP.set(stop)
+        news.put((job, _outcome(job, lambda progress: news.put((job, progress)))))
 
-    context = contextvars.copy_context()
-    thread = threading.Thread(target=context.run, args=(body,), name="toolcall_nb-parallel", daemon=True)
-    thread.start()
-    return thread
+    run = contextvars.copy_context().run
+    threading.Thread(target=run, args=(body,), name="toolcall_nb-parallel", daemon=True).start()
 
 
 def _outcome(job: Job, tell: Tell) -> Outcome:
     try:
         return job.tool.run(job.arguments, tell)
-    except KeyboardInterrupt as error:  # the tool's own: the user's goes to the main thread
+    except KeyboardInterrupt as error:  # the tool's own, or the end of all: then nobody reads this
         return Outcome(error=error_text(error), exception=error)

@@ -36,7 +36,8 @@ _METHODS: Mapping[str, str] = {
 _NOT_KEPT = frozenset({WIDGET, "application/javascript", PLAIN})
 """What only works with a kernel, what would run as a program, and what is told as the output."""
 
-_SAYS_NOTHING = re.compile(r"<[\w.]+ object>")
+_SAYS_NOTHING = re.compile(r"<[\w.<>]+( object)?>")
+"""The repr that every object has, as Python or as IPython writes it."""
 _ANYTHING = "_ipython_canary_method_should_not_exist_"
 
 
@@ -87,7 +88,7 @@ def _plain_text(bundle: Object, otherwise: str) -> str:
     text = without_addresses(text) if isinstance(text, str) else otherwise
     if _SAYS_NOTHING.fullmatch(text):
         sources = (bundle.get(kind) for kind in ("text/markdown", "text/latex"))
-        return next((source for source in sources if isinstance(source, str)), text)
+        return next((source for source in sources if isinstance(source, str)), otherwise)
     return text
 
 
@@ -101,7 +102,7 @@ def _bundle(value: Any) -> Object:
     whole = _attempt(lambda: _method(value, "_repr_mimebundle_")(include=None, exclude=None))
     bundle: Object = dict(whole) if isinstance(whole := _without_metadata(whole), Mapping) else {}
     for kind, show in _ways(value):
-        if kind not in bundle:
+        if bundle.get(kind) is None:
             bundle[kind] = _without_metadata(_attempt(show))
     return {kind: content for kind, content in bundle.items() if content is not None}
 

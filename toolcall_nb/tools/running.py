@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolcall_nb.events import Json, Object
 from toolcall_nb.told import LIMIT, told
@@ -82,7 +83,7 @@ def run(
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # SystemExit too: a tool must not end the kernel
-            return _failure(error, called_with, timed_out=error is deadline.missed)
+            return replace(_failure(error), arguments=called_with, timed_out=error is deadline.missed)
         return _success(value, called_with, limit, printout)
 
 
@@ -93,7 +94,7 @@ def error_text(error: BaseException) -> str:
         message = str(error).strip()
     except Exception:  # an exception's own __str__ may raise
         message = ""
-    if isinstance(error, ToolFailed):
+    if issubclass(type(error), ToolFailed):
         return message or name
     return f"{name}: {message}" if message else name
 
@@ -102,10 +103,15 @@ def _call(body: Callable[[], Any], step: Step, deadline: Deadline) -> Any:
     """The value of a call: in the main thread where this is it, else in one that can be left behind."""
     if threading.current_thread() is not threading.main_thread():
         return in_worker(body, step, deadline)
-    with Alarm(deadline) as alarm:
+    alarm = Alarm(deadline)
+
+    def here() -> Any:
         value = body()
         if inspect.isgenerator(value) and not is_async(value):
             return drain(value, step, lambda: alarm.fired)
+        return value
+
+    value = alarm.during(here)
     return in_worker(lambda: value, step, deadline) if is_async(value) else value
 
 
@@ -122,12 +128,10 @@ def _success(value: Any, called_with: Json, limit: int, printout: Printout | Non
     return Outcome(value=value, output=output, display=display, seen=told(output, limit), arguments=called_with)
 
 
-def _failure(error: BaseException, called_with: Json, *, timed_out: bool) -> Outcome:
-    error.__traceback__ = own_frames(error.__traceback__)
-    return Outcome(
-        error=error_text(error),
-        exception=error,
-        traceback=None if isinstance(error, ToolFailed) else traceback_text(error),
-        arguments=called_with,
-        timed_out=timed_out,
-    )
+def _failure(error: BaseException) -> Outcome:
+    try:
+        error.__traceback__ = own_frames(error.__traceback__)
+        trace = None if isinstance(error, ToolFailed) else traceback_text(error)
+    except Exception:  # an exception that does not even let itself be asked
+        trace = None
+    return Outcome(error=error_text(error), exception=error, traceback=trace)

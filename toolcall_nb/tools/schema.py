@@ -11,6 +11,7 @@ import copy
 import datetime
 import difflib
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from types import UnionType
@@ -28,6 +29,9 @@ __all__ = ["Parameter", "Signature", "WrongArguments", "describe"]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 """The dialect of every schema made here; the ``$schema`` field itself is left out, as providers want it."""
 
+
+_PLACE = re.compile(r"(?P<what>.*) - at (?P<is_key>`key` in )?`\$(?P<place>.*)`", re.DOTALL)
+"""How msgspec says where in a value something is wrong, ``$`` being the value."""
 
 _FORMATS: Mapping[Any, str] = {datetime.datetime: "date-time", datetime.time: "time"}
 
@@ -77,7 +81,7 @@ class Signature(Struct, frozen=True):
             try:
                 values[key] = _converted(value, parameter.type)
             except Exception as error:  # a type's own __post_init__ may raise anything
-                problems.append(f"{key}: {error}")
+                problems.append(_problem(key, str(error)))
         if problems:
             raise WrongArguments(self.name, problems)
         return self._split(values)
@@ -242,6 +246,14 @@ def _converted(value: Json, annotation: Any) -> Any:
             return msgspec.convert(value, annotation, strict=False, dec_hook=_decode)
         except msgspec.ValidationError:
             raise error from None
+
+
+def _problem(name: str, text: str) -> str:
+    """``days[0].high: Expected `int`, got `str```: what is wrong with an argument, and where in it."""
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        return f"{name}: {text}"
+    return f"{name}{found['place']}: {found['what']}" + (" as a key" if found["is_key"] else "")
 
 
 def _decode(annotation: Any, value: Any) -> Any:

@@ -6,7 +6,6 @@ An async tool runs there on a loop of its own, since a notebook's kernel has a r
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
 import threading
 import time
@@ -16,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from toolcall_nb.tools.deadlines import Deadline, TimedOut
-from toolcall_nb.tools.interrupting import stop_thread
+from toolcall_nb.tools.interrupting import OwnThread, check_stop
 from toolcall_nb.tools.yields import Step, drain, drain_async
 
 __all__ = ["POLL", "Worker", "in_worker", "is_async"]
@@ -32,7 +31,7 @@ def in_worker(body: Callable[[], Any], step: Step, deadline: Deadline) -> Any:
     """What ``body`` gives in a thread of its own: a value, or the last one of an awaitable or a generator.
 
     Raises what it raised, `TimeoutError` where it takes longer, and `KeyboardInterrupt` where this thread is
-    interrupted; what does not end even so is left behind.
+    interrupted or asked to stop; what does not end even so is left behind.
     """
     worker = Worker(body, step)
     try:
@@ -61,8 +60,7 @@ class Worker:
         self._lock = threading.Lock()
         self._cancel: Callable[[], Any] | None = None
         self._stopped = False
-        context = contextvars.copy_context()
-        self._thread = threading.Thread(target=context.run, args=(self._live,), name="toolcall_nb-tool", daemon=True)
+        self._thread = OwnThread(self._live, "tool")
 
     def start(self) -> None:
         """Begin."""
@@ -72,6 +70,7 @@ class Worker:
         """Until there is an answer, at most this long; whether there is. An interrupt gets in within `POLL`."""
         end = None if seconds is None else time.monotonic() + seconds
         while not self._answer.done():
+            check_stop()
             left = POLL if end is None else min(POLL, end - time.monotonic())
             if left <= 0:
                 return False
@@ -95,24 +94,23 @@ class Worker:
             self._stopped = True
             if self._answer.done():
                 return
-            if self._cancel is None:
-                stop_thread(self._thread, exception)
+            if self._cancel is not None:
+                with suppress(RuntimeError):  # the loop has been closed meanwhile
+                    self._cancel()
                 return
-            with suppress(RuntimeError):  # the loop has been closed meanwhile
-                self._cancel()
+        self._thread.stop(exception)
 
     def _live(self) -> None:
-        with suppress(KeyboardInterrupt):  # one that came when all was over
-            try:
-                value = self._body()
-                if is_async(value):
-                    asyncio.run(self._await(value))
-                elif inspect.isgenerator(value):
-                    self._tell(drain(value, self._step, lambda: self._stopped))
-                else:
-                    self._tell(value)
-            except BaseException as error:
-                self._tell(error=error)
+        try:
+            value = self._body()
+            if is_async(value):
+                asyncio.run(self._await(value))
+            elif inspect.isgenerator(value):
+                self._tell(drain(value, self._step, lambda: self._stopped))
+            else:
+                self._tell(value)
+        except BaseException as error:
+            self._tell(error=error)
 
     async def _await(self, value: Any) -> None:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()

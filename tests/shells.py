@@ -1,0 +1,23 @@
+"""The shell of this process, for tests of what asks it: there is one at a time, and none after the test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+__all__ = ["the_shell"]
+
+
+@contextmanager
+def the_shell() -> Iterator[Any]:
+    """The one that ``get_ipython()`` gives."""
+    kind: Any = InteractiveShell
+    shell = kind.instance(colors="nocolor")
+    try:
+        yield shell
+    finally:
+        shell.restore_sys_module_state()
+        kind.clear_instance()

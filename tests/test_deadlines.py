@@ -1,0 +1,458 @@
+"""Tools that take too long, tools that yield, and what an interrupt does to either, in any thread."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import signal
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from toolcall_nb.errors import UsageError
+from toolcall_nb.tools import Log, Outcome, Preliminary, Progress, Registry, Tool, stop_thread, tool
+from toolcall_nb.tools import workers as workers_module
+
+SOON = 0.05
+LONG = 600
+_WITHIN = 30
+
+
+@pytest.fixture(autouse=True)
+def _little_grace(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(workers_module, "GRACE", 0.2)
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def run(function: Callable[..., Any], timeout: float | None = SOON, tell: Any = None) -> Outcome:
+    return Tool.from_function(function, name="f", timeout=timeout).run({}, tell)
+
+
+def run_elsewhere(function: Callable[..., Any], timeout: float | None = SOON, tell: Any = None) -> Outcome:
+    """The same in a thread that is not the main one."""
+    outcomes: list[Outcome] = []
+    thread = threading.Thread(target=lambda: outcomes.append(run(function, timeout, tell)))
+    thread.start()
+    thread.join(_WITHIN)
+    return outcomes[0]
+
+
+anywhere = pytest.mark.parametrize("run", [run, run_elsewhere], ids=["main thread", "another thread"])
+
+
+# Time ---------------------------------------------------------------------------------------------------------
+
+
+def sleep() -> str:
+    time.sleep(LONG)
+    return "never"
+
+
+def spin() -> str:
+    while True:
+        pass
+
+
+async def sleep_async() -> None:
+    await asyncio.sleep(LONG)
+
+
+def yield_slowly() -> Iterator[int]:
+    yield 1
+    time.sleep(LONG)
+
+
+def yield_forever() -> Iterator[int]:
+    while True:
+        try:
+            yield 1
+        except GeneratorExit:
+            return
+        except BaseException:  # swallows the interrupt too
+            continue
+
+
+async def yield_slowly_async() -> AsyncIterator[int]:
+    yield 1
+    await asyncio.sleep(LONG)
+
+
+@anywhere
+@pytest.mark.parametrize("function", [sleep, spin, sleep_async, yield_slowly, yield_forever, yield_slowly_async])
+def test_a_tool_that_takes_too_long_is_ended(run: Callable[..., Outcome], function: Callable[..., Any]) -> None:
+    outcome = run(function)
+    assert outcome.error == "TimeoutError: no result within 0.05 s (@tool(timeout=…) allows more)"
+    assert outcome.timed_out
+    assert isinstance(outcome.exception, TimeoutError)
+
+
+@anywhere
+@pytest.mark.parametrize("function", [lambda: 3, lambda: iter_of(3), lambda: later(3)])
+def test_a_tool_that_is_quick_enough_has_its_result(run: Callable[..., Outcome], function: Callable[..., Any]) -> None:
+    outcome = run(function, timeout=LONG)
+    assert (outcome.output, outcome.timed_out) == (3, False)
+
+
+def iter_of(value: Any) -> Iterator[Any]:
+    yield value
+
+
+async def later(value: Any) -> Any:
+    await asyncio.sleep(0)
+    return value
+
+
+def test_the_traceback_says_where_the_time_was_lost() -> None:
+    outcome = run(sleep)
+    assert "time.sleep(LONG)" in (outcome.traceback or "")
+    assert outcome.traceback.splitlines()[-1].startswith("TimeoutError: no result within")
+
+
+@anywhere
+def test_the_tool_can_tidy_up_and_has_no_say_in_the_result(run: Callable[..., Outcome]) -> None:
+    tidied = threading.Event()
+
+    def f() -> str:
+        try:
+            for _ in range(LONG * 100):
+                time.sleep(0.01)
+        except BaseException:
+            tidied.set()
+        return "all is well"
+
+    assert run(f).timed_out
+    assert tidied.wait(_WITHIN)
+
+
+def test_in_another_thread_a_tool_that_goes_on_is_left_behind() -> None:
+    release = threading.Event()
+
+    def f() -> None:
+        while True:
+            try:
+                release.wait()
+            except BaseException:
+                continue
+            return
+
+    try:
+        assert run_elsewhere(f).timed_out
+    finally:
+        release.set()
+
+
+@anywhere
+def test_a_timeout_error_of_the_tool_s_own_is_no_timeout(run: Callable[..., Outcome]) -> None:
+    def f() -> None:
+        raise TimeoutError("the server is slow")
+
+    outcome = run(f, timeout=LONG)
+    assert (outcome.error, outcome.timed_out) == ("TimeoutError: the server is slow", False)
+
+
+@anywhere
+def test_a_tool_with_a_timeout_may_run_another(run: Callable[..., Outcome]) -> None:
+    inner: list[Outcome] = []
+
+    def f() -> str:
+        inner.append(Tool.from_function(sleep, timeout=SOON).run({}))
+        return "went on"
+
+    outcome = run(f, timeout=LONG)
+    assert outcome.output == "went on"
+    assert inner[0].timed_out
+
+
+def test_the_outer_time_ends_the_inner_call_as_an_interrupt() -> None:
+    interrupted: list[BaseException] = []
+    inner = Tool.from_function(sleep, timeout=LONG)
+
+    def f() -> None:
+        try:
+            inner.run({})
+        except BaseException as error:
+            interrupted.append(error)
+            raise
+
+    assert run(f, timeout=0.5).timed_out
+    assert isinstance(interrupted[0], KeyboardInterrupt)
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf"), True, "30"])
+def test_a_timeout_that_is_none_is_refused(timeout: Any) -> None:
+    with pytest.raises(UsageError, match="A timeout is a number of seconds above 0, or None, but is"):
+        Tool.from_function(sleep, timeout=timeout)
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, None, True])
+def test_a_limit_that_is_none_is_refused(limit: Any) -> None:
+    with pytest.raises(UsageError, match="A limit is a number of characters, at least 0, but is"):
+        Tool.from_function(sleep, limit=limit)
+
+
+def test_a_timeout_longer_than_a_thread_can_wait_is_no_error() -> None:
+    assert run(lambda: 1, timeout=1e300).output == 1
+
+
+def test_the_decorator_takes_what_says_how_a_tool_runs() -> None:
+    registry = Registry()
+    tool(into=registry, timeout=2.5, parallel=True, limit=7)(sleep)
+    assert (registry["sleep"].timeout, registry["sleep"].parallel, registry["sleep"].limit) == (2.5, True, 7)
+
+
+# Interrupts ---------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def ctrl_c(begin: threading.Event | None = None) -> Iterator[None]:
+    """A real Ctrl+C, as the kernel sends it; again where Python did not notice, as people do."""
+    over = threading.Event()
+
+    def send() -> None:
+        assert begin is None or begin.wait(_WITHIN)
+        wait = SOON
+        while not over.wait(wait):
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            wait = 2.0
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        with pytest.raises(KeyboardInterrupt) as raised:
+            yield
+        assert raised.type is KeyboardInterrupt
+    finally:
+        over.set()
+        sender.join()
+
+
+@pytest.mark.parametrize("function", [sleep, sleep_async, yield_slowly, yield_slowly_async])
+@pytest.mark.parametrize("timeout", [None, LONG])
+def test_ctrl_c_ends_a_tool_at_once_and_gets_out(function: Callable[..., Any], timeout: float | None) -> None:
+    with ctrl_c():
+        run(function, timeout)
+
+
+def test_ctrl_c_beside_a_timeout_is_still_ctrl_c() -> None:
+    """The tool takes its time to end, and in that time the other interrupt comes."""
+    ending = threading.Event()
+
+    def f() -> None:
+        try:
+            sleep()
+        finally:
+            ending.set()
+            time.sleep(LONG)
+
+    with ctrl_c(ending):
+        run(f, timeout=0.5)
+
+
+def test_ctrl_c_that_a_timeout_followed_is_still_ctrl_c() -> None:
+    def f() -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            time.sleep(LONG)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(f, timeout=0.2)
+
+
+def test_a_handler_that_is_not_python_s_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert run(spin).timed_out
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_many_calls_that_end_as_their_time_does_end_one_way_or_the_other() -> None:
+    """A signal that is under way when the tool returns is not left for whoever comes after it."""
+
+    def f() -> int:
+        time.sleep(0.002)
+        return 1
+
+    for number in range(100):
+        outcome = run(f, timeout=0.0019 + number * 4e-6)
+        assert outcome.timed_out or outcome.output == 1
+    time.sleep(SOON)
+
+
+def test_a_thread_that_runs_a_tool_can_be_stopped() -> None:
+    raised: list[type] = []
+    begun = threading.Event()
+
+    def waiting() -> None:
+        begun.set()
+        time.sleep(LONG)
+
+    def body() -> None:
+        try:
+            run(waiting, timeout=None)
+        except BaseException as error:
+            raised.append(type(error))
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    assert begun.wait(_WITHIN)
+    assert stop_thread(thread)
+    thread.join(_WITHIN)
+    assert raised == [KeyboardInterrupt]
+
+
+def test_a_thread_that_is_over_or_has_not_begun_is_not_stopped() -> None:
+    thread = threading.Thread(target=lambda: None)
+    assert not stop_thread(thread)
+    thread.start()
+    thread.join()
+    assert not stop_thread(thread)
+
+
+def test_without_the_function_of_cpython_nothing_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctypes.pythonapi", SimpleNamespace())
+    assert not stop_thread(threading.main_thread())
+
+
+# Generators ---------------------------------------------------------------------------------------------------
+
+
+def told_by(function: Callable[..., Any]) -> tuple[Outcome, list[Progress]]:
+    told: list[Progress] = []
+    return run(function, None, told.append), told
+
+
+def count() -> Iterator[int]:
+    yield 1
+    yield 2
+
+
+def count_and_return() -> Generator[int, None, str]:
+    yield 1
+    return "done"
+
+
+async def count_async() -> AsyncIterator[int]:
+    yield 1
+    await asyncio.sleep(0)
+    yield 2
+
+
+def nothing() -> Iterator[int]:
+    yield from ()
+
+
+@pytest.mark.parametrize(
+    ("function", "told", "output"),
+    [
+        (count, [1, 2], 2),
+        (count_and_return, [1], "done"),
+        (count_async, [1, 2], 2),
+        (nothing, [], None),
+        (lambda: (number for number in (1, 2)), [1, 2], 2),
+        (lambda: iter_of({1, 2}), [[1, 2]], [1, 2]),
+    ],
+)
+@anywhere
+def test_each_yield_is_told_and_the_last_is_the_result(
+    run: Callable[..., Outcome], function: Callable[..., Any], told: list[Any], output: Any
+) -> None:
+    found: list[Progress] = []
+    assert run(function, None, found.append).output == output
+    assert found == [Preliminary(value) for value in told]
+    assert run(function, None).output == output
+
+
+def test_what_is_told_does_not_change_afterwards() -> None:
+    def f() -> Iterator[list[int]]:
+        items: list[int] = []
+        for number in range(2):
+            items.append(number)
+            yield items
+
+    _, told = told_by(f)
+    assert told == [Preliminary([0]), Preliminary([0, 1])]
+
+
+@pytest.mark.parametrize("timeout", [None, LONG])
+def test_an_interrupt_closes_a_generator(timeout: float | None) -> None:
+    closed = threading.Event()
+
+    def f() -> Iterator[int]:
+        try:
+            yield 1
+            time.sleep(LONG)
+        finally:
+            closed.set()
+
+    with ctrl_c():
+        run(f, timeout)
+    assert closed.is_set()
+
+
+def test_a_generator_that_raises_has_told_what_it_had() -> None:
+    def f() -> Iterator[int]:
+        yield 1
+        raise ValueError("then this")
+
+    outcome, told = told_by(f)
+    assert (outcome.error, told) == ("ValueError: then this", [Preliminary(1)])
+
+
+@anywhere
+def test_after_its_end_a_tool_tells_nothing(run: Callable[..., Outcome]) -> None:
+    release, over = threading.Event(), threading.Event()
+    told: list[Progress] = []
+
+    def f() -> Iterator[int]:
+        def late() -> None:
+            release.wait(_WITHIN)
+            print("late")
+            over.set()
+
+        threading.Thread(target=late).start()
+        yield 1
+
+    assert run(f, None, told.append).output == 1
+    release.set()
+    assert over.wait(_WITHIN)
+    assert [piece for piece in told if isinstance(piece, Log)] == []
+
+
+# Threads ------------------------------------------------------------------------------------------------------
+
+
+def test_a_tool_runs_in_the_main_thread_where_it_is_called_there() -> None:
+    assert run(lambda: threading.current_thread() is threading.main_thread()).output is True
+
+
+def test_a_tool_in_another_thread_has_the_context_of_its_caller() -> None:
+    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable")
+
+    def body() -> Outcome:
+        variable.set("seen")
+        return run(lambda: variable.get(), None)
+
+    outcomes: list[Outcome] = []
+    thread = threading.Thread(target=lambda: outcomes.append(body()))
+    thread.start()
+    thread.join()
+    assert outcomes[0].output == "seen"
+
+
+@anywhere
+@pytest.mark.parametrize("error", [SystemExit(3), KeyError("k"), GeneratorExit()])
+def test_a_tool_that_ends_its_thread_ends_only_its_call(run: Callable[..., Outcome], error: BaseException) -> None:
+    def f() -> None:
+        raise error
+
+    assert run(f).error.startswith(type(error).__name__)
