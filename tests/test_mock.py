@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolcall_nb import dialects, models
 from toolcall_nb import events as ev
-from toolcall_nb import models
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.events import Event
 from toolcall_nb.models import MockModel, Model, Pace, as_live, faults, pieces, with_faults
 from toolcall_nb.models.scenarios import SCENARIOS
+from toolcall_nb.models.written import with_calls
 from toolcall_nb.tools import Registry, Tool
 from toolcall_nb.transcript import Message, State, TextPart, ToolCall, Transcript
 
@@ -54,6 +55,14 @@ def user(text: str) -> Message:
 
 def reply(model: Model, prompt: str, *more: Message, tools: Sequence[Tool] = TOOLS) -> Message:
     return Transcript.from_events(model.stream([user(prompt), *more], tools)).messages[-1]
+
+
+every_dialect = pytest.mark.parametrize("dialect", dialects.DIALECTS)
+
+
+def detected(dialect: str, text: str) -> Transcript:
+    found = dialects.detector(dialect)
+    return Transcript.from_events([*found.feed(text), *found.close()])
 
 
 def calls(prompt: str, scenario: str = "auto", **options: Any) -> list[tuple[str, Any]]:
@@ -178,15 +187,51 @@ def test_ids_count_the_calls_of_the_conversation() -> None:
     assert list(found) == ["call_2", "call_3"]
 
 
-def test_in_the_callout_dialect_it_writes_calls_in_its_text() -> None:
-    message = reply(MockModel(speed=None, dialect="callout"), "weather in Oslo and Rome")
+@every_dialect
+def test_in_a_text_dialect_it_writes_calls_in_its_text(dialect: str) -> None:
+    message = reply(MockModel(speed=None, dialect=dialect), "weather in Oslo and Rome")
     assert not message.calls
-    read = Transcript.from_markdown(message.text)
-    assert [(c.id, c.name, c.input, c.state) for c in read.calls.values()] == [
-        ("call_1", "get_weather", {"city": "Oslo"}, State.INPUT_AVAILABLE),
-        ("call_2", "get_weather", {"city": "Rome"}, State.INPUT_AVAILABLE),
+    read = detected(dialect, message.text)
+    assert [(c.name, c.input, c.state) for c in read.calls.values()] == [
+        ("get_weather", {"city": "Oslo"}, State.INPUT_AVAILABLE),
+        ("get_weather", {"city": "Rome"}, State.INPUT_AVAILABLE),
     ]
     assert not read.diagnostics
+
+
+@every_dialect
+@pytest.mark.parametrize("scenario", list(SCENARIOS))
+def test_what_it_calls_is_the_same_in_each_dialect(dialect: str, scenario: str) -> None:
+    prompt = "weather in Oslo and Rome"
+    message = reply(MockModel(scenario=scenario, speed=None, dialect=dialect), prompt)
+    read = [(call.name, call.input) for call in detected(dialect, message.text).calls.values()]
+    assert read == calls(prompt, scenario)
+
+
+@every_dialect
+def test_in_a_text_dialect_it_sums_up_results_that_came_as_text(dialect: str) -> None:
+    done = Message(
+        "assistant",
+        (
+            TextPart("I ask."),
+            ToolCall(id="1", name="now", state=State.OUTPUT_AVAILABLE, input={"city": "Oslo"}, output={"t": 3}),
+            ToolCall(id="2", name="add", state=State.OUTPUT_ERROR, input={}, error="ValueError: bad"),
+            ToolCall(id="3", name="add", state=State.OUTPUT_AVAILABLE, input={}, output="five"),
+        ),
+    )
+    request = dialects.write_back(dialect, [user("?"), done])
+    message = Transcript.from_events(MockModel(speed=None, dialect=dialect).stream(request, TOOLS)).messages[-1]
+    for line in ("- **now** for Oslo gave `t: 3`.", "- **add** failed: `ValueError: bad`.", "- **add** gave `five`."):
+        assert line in message.text
+    again = [*request, message, user("weather in Oslo")]
+    asked = Transcript.from_events(MockModel(speed=None, dialect=dialect).stream(again, TOOLS)).messages[-1]
+    assert [call.name for call in detected(dialect, asked.text).calls.values()] == ["get_weather"]
+
+
+def test_a_user_s_message_after_a_reply_is_no_result() -> None:
+    for dialect in dialects.DIALECTS:
+        messages = [user("hello"), Message("assistant", (TextPart("Hi."),)), user("weather in Oslo")]
+        assert with_calls(dialect, messages) == messages
 
 
 # How fast ---------------------------------------------------------------------------------------------------
@@ -269,7 +314,7 @@ def text_of(events: Sequence[Event]) -> str:
     return "".join(event.delta for event in events if isinstance(event, ev.TextDelta))
 
 
-@pytest.mark.parametrize("dialect", ["native", "callout"])
+@pytest.mark.parametrize("dialect", ["native", *dialects.DIALECTS])
 @pytest.mark.parametrize("fault", [faults.cut(1), faults.cut(3), faults.random_cuts(4)])
 def test_cuts_change_nothing_but_the_pieces(fault: faults.Fault, dialect: str) -> None:
     whole, cut = spoiled(dialect=dialect), spoiled(fault, dialect=dialect)
@@ -294,15 +339,20 @@ def test_ids_are_duplicated_or_missing() -> None:
     assert ids(spoiled(faults.duplicate_id("x"))) == {"x"}
     assert ids(spoiled(faults.missing_id())) == {""}
     assert text_of(spoiled(faults.duplicate_id("x"), dialect="callout")).count("> [!tool get_weather x]\n") == 2
+    for dialect in ("signature", "json"):
+        ids_read = [*detected(dialect, text_of(spoiled(faults.duplicate_id("x"), dialect=dialect))).calls]
+        assert ids_read == ["x", "tool-call-2"]
+        assert text_of(spoiled(faults.missing_id(), dialect=dialect)) == text_of(spoiled(dialect=dialect))
     assert text_of(spoiled(faults.missing_id(), dialect="callout")).count("> [!tool get_weather]\n") == 2
 
 
 def test_malformed_calls_break_off() -> None:
     errors = [event for event in spoiled(faults.malformed_call()) if isinstance(event, ev.ToolInputError)]
     assert [error.input for error in errors] == ['{"city": "Oslo', '{"city": "Rome']
-    read = Transcript.from_markdown(text_of(spoiled(faults.malformed_call(), dialect="callout")))
-    assert not read.calls
-    assert len(read.diagnostics) == 2
+    for dialect in dialects.DIALECTS:
+        read = detected(dialect, text_of(spoiled(faults.malformed_call(), dialect=dialect)))
+        assert not read.calls
+        assert len(read.diagnostics) == 2
 
 
 @given(st.integers(0, 60), st.sampled_from([1, 2, 7]))

@@ -4,11 +4,12 @@
     Chat(model).send("…")
 
 Each fault is a small frozen value; several are applied in order, the first nearest to the model. Those on ids
-and on the written call know both ways of calling: events, and callouts in the text.
+and on the written call know the ways of calling: events, and the text dialects as the mock model writes them.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -127,6 +128,8 @@ def _units(text: str, size: Callable[[], int]) -> Iterator[str]:
 # What is wrong with the calls -------------------------------------------------------------------------------
 
 _HEADER = re.compile(r"(> *\[!tool +)(\S+)( +\S+)?\](.*)", re.DOTALL)
+_JSON_NAME = re.compile(r'\A( +"(?:toolName|tool)": .*,)')
+_INPUT = re.compile(r'\A(> *input:|  "(?:parameters|params)":).*')
 
 
 class duplicate_id(Struct, frozen=True):
@@ -139,7 +142,8 @@ class duplicate_id(Struct, frozen=True):
         return _with_lines(_with_id(events, self.id), self._line)
 
     def _line(self, line: str) -> str:
-        return _HEADER.sub(lambda m: f"{m[1]}{m[2]} {self.id}]{m[4]}", line)
+        line = _HEADER.sub(lambda m: f"{m[1]}{m[2]} {self.id}]{m[4]}", line)
+        return _JSON_NAME.sub(lambda m: f'{m[1]}\n  "id": {json.dumps(self.id)},', line)
 
 
 class missing_id(Struct, frozen=True):
@@ -151,7 +155,7 @@ class missing_id(Struct, frozen=True):
 
 
 class malformed_call(Struct, frozen=True):
-    """The arguments of every call break off: broken JSON in an input error, or broken YAML in the text."""
+    """The arguments of every call break off: broken JSON in an input error, or broken YAML or JSON in the text."""
 
     def apply(self, events: Iterator[Event]) -> Iterator[Event]:
         """The stream with broken calls."""
@@ -174,7 +178,7 @@ class malformed_call(Struct, frozen=True):
 
     @staticmethod
     def _line(line: str) -> str:
-        return re.sub(r"\A(> *)input:.*", r"\1input: {unclosed: [", line)
+        return _INPUT.sub(r"\1 {unclosed: [", line)
 
 
 def _with_id(events: Iterator[Event], call_id: str) -> Iterator[Event]:
@@ -204,9 +208,9 @@ def _with_lines(events: Iterator[Event], change: Callable[[str], str]) -> Iterat
 
 
 def _quoting(text: str) -> bool:
-    """Whether the last line may be one of a callout, and more of it may come."""
+    """Whether the last line may be one of a callout or of a JSON object, and more of it may come."""
     last = text.rpartition("\n")[2]
-    return not last or last.startswith(">")
+    return not last.strip() or last.lstrip().startswith((">", '"'))
 
 
 # What ends it -----------------------------------------------------------------------------------------------
