@@ -55,7 +55,7 @@ class Person:
         self.forms: list[Form | None] = []
         self.is_stopped = False
         self.result: list[Decision | BaseException] = []
-        self.questions = Questions(lambda _, form: self.forms.append(form))
+        self.questions = Questions(self._show)
         approval = Approval(id="approval-1")
         state = State.APPROVAL_REQUESTED
         self.call = ToolCall(id="c", name="keep", state=state, input=arguments, approval=approval)
@@ -63,6 +63,10 @@ class Person:
         self._thread.start()
         while not self.forms:
             time.sleep(0.001)
+
+    def _show(self, _call: str, form: Form | None) -> bool:
+        self.forms.append(form)
+        return True
 
     def _ask(self) -> None:
         try:
@@ -178,6 +182,12 @@ def test_nothing_but_true_is_an_approval(approved: Any) -> None:
     person = Person({"a": 1})
     person.says(approved=approved, text=person.text, scope="once")
     assert person.decision() == Decision(False)
+
+
+def test_what_no_page_can_show_is_denied_and_not_waited_for() -> None:
+    document = LiveDocument(LiveHtml(), lambda _: None)
+    decision = Questions(document.ask).ask(ToolCall(id="c", name="keep"), lambda: False)
+    assert decision == Decision(False, "The question could not be shown, so the call was denied.")
 
 
 def test_a_run_that_is_stopped_waits_no_longer() -> None:

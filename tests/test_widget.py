@@ -551,6 +551,23 @@ def test_a_background_run_writes_to_its_own_cell(kernel: Kernel) -> None:
             assert message["parent_header"]["msg_id"] == cell
 
 
+def test_what_a_tool_prints_in_the_background_goes_into_its_card_and_into_no_other_cell(kernel: Kernel) -> None:
+    kernel.run(
+        "began, go_on = threading.Event(), threading.Event()\n"
+        "def chatty(x: int) -> int:\n"
+        "    began.set()\n"
+        "    go_on.wait()\n"
+        "    print('said by the tool')\n"
+        "    return x"
+    )
+    kernel.run("%%toolchat --thread chatty --tools chatty --speed 0 --background\nSay 1.")
+    runs = "get_ipython().magics_manager.registry['ToolchatMagics'].threads._runs"
+    beside = kernel.run(f"began.wait(); print('mine'); go_on.set(); {runs}['chatty'].wait(30)")
+    assert printed(beside) == "mine\n"
+    (update,) = of_kind(beside, "update_display_data")
+    assert "said by the tool" in update["data"]["text/markdown"]
+
+
 # Without a person
 
 

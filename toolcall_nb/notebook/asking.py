@@ -27,26 +27,34 @@ SCOPES = ("once", "chat", "always")
 POLL = 0.1
 """Seconds between looks for a stop."""
 
+_NOT_SHOWN = "The question could not be shown, so the call was denied."
 _MAX_REASON = 2_000
 _MAX_NAME = 60
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 class Questions:
-    """The calls that wait for a person. ``tell`` gives the pages the form for a call; None takes it away again."""
+    """The calls that wait for a person.
 
-    def __init__(self, tell: Callable[[str, Form | None], None]) -> None:
+    ``tell`` gives the pages the form for a call; None takes it away again. It returns whether a page can show it.
+    """
+
+    def __init__(self, tell: Callable[[str, Form | None], bool]) -> None:
         self._tell = tell
         self._lock = threading.Lock()
         self._open: dict[str, _Question] = {}
 
     def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
-        """The answer to a call, once there is one; raises `KeyboardInterrupt` when the run is stopped meanwhile."""
+        """The answer to a call, once there is one; raises `KeyboardInterrupt` when the run is stopped meanwhile.
+
+        A call that no page can show is denied: nobody could say what it is that may run.
+        """
         question = _Question(call)
         with self._lock:
             self._open[question.approval] = question
         try:
-            self._tell(call.id, question.form())
+            if not self._tell(call.id, question.form()):
+                return Decision(False, _NOT_SHOWN)
             while not question.answered.wait(POLL):
                 if is_stopped():
                     raise KeyboardInterrupt

@@ -89,18 +89,19 @@ class LiveDocument:
             self._time(event)
             return self._has_news()
 
-    def ask(self, call: str, form: Form | None) -> None:
-        """The pages are to ask a person about a call; or, with None, not any more."""
+    def ask(self, call: str, form: Form | None) -> bool:
+        """The pages are to ask a person about a call; or, with None, not any more. False: it has no card to ask in."""
         with self._lock:
             node = self._cards.get(call)
             if node is None:
-                return
+                return False
             self._asks.pop(node, None)
             if form is not None:
                 self._asks[node] = form
                 self._said += [form["problem"]] if "problem" in form else []
             self._news["asks"] = dict(self._asks)
             self.flush()
+            return True
 
     def choose(self, node: str, is_open: bool) -> None:
         """The reader has opened or closed the card, or the fold, of ``node``."""
