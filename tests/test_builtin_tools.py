@@ -22,7 +22,7 @@ from toolcall_nb.tools import registry
 from toolcall_nb.tools.builtin import BUILTIN, builtin
 from toolcall_nb.tools.head_and_tail import HeadAndTail
 from toolcall_nb.tools.progress import Log, Progress
-from toolcall_nb.tools.workspace import workspace
+from toolcall_nb.tools.workspaces import workspace
 
 needs_a_shell = pytest.mark.skipif(os.name == "nt", reason="there is no bash or sh here")
 

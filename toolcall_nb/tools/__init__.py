@@ -6,7 +6,8 @@
     def weather(city: str, days: int = 1) -> dict:
         \"\"\"The forecast for a city.\"\"\"
 
-`registry` holds them; `Tool.run` runs one and tells the `Outcome`.
+`registry` holds them; `Tool.run` runs one and tells the `Outcome`. `toolcall_nb.tools.builtin` has ``edit``, ``show``
+and ``bash``, which work in the `workspace`; `toolcall_nb.tools.mcp` brings the tools of a server.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from toolcall_nb.tools.progress import Log, Preliminary, Progress, Tell
 from toolcall_nb.tools.results import Result
 from toolcall_nb.tools.running import Outcome
 from toolcall_nb.tools.tracebacks import remember
+from toolcall_nb.tools.workspaces import Workspace, WorkspacePath, workspace
 
 __all__ = [
     "Decision",
@@ -35,10 +37,13 @@ __all__ = [
     "Tell",
     "Tool",
     "ToolFailed",
+    "Workspace",
+    "WorkspacePath",
     "as_tool",
     "registry",
     "remember",
     "run_together",
     "stop_thread",
     "tool",
+    "workspace",
 ]

@@ -12,7 +12,7 @@ from toolcall_nb.events import Object
 from toolcall_nb.tools.command import run_command
 from toolcall_nb.tools.failures import ExecutionFailed, InvalidInput
 from toolcall_nb.tools.head_and_tail import HeadAndTail
-from toolcall_nb.tools.workspace import WorkspacePath, workspace
+from toolcall_nb.tools.workspaces import WorkspacePath, workspace
 
 __all__ = ["KEPT", "SHOWN", "bash"]
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from toolcall_nb.events import Object
 from toolcall_nb.tools.failures import InputOutputFailed, InvalidInput
-from toolcall_nb.tools.workspace import WorkspacePath, workspace
+from toolcall_nb.tools.workspaces import WorkspacePath, workspace
 
 __all__ = ["MAX_BYTES", "edit"]
 

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Json, Object
-from toolcall_nb.tools.workspace import WorkspacePath, workspace
+from toolcall_nb.tools.workspaces import WorkspacePath, workspace
 
 __all__ = ["Parameter", "Signature", "WrongArguments", "describe"]
 

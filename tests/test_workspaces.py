@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools import Tool
 from toolcall_nb.tools.failures import InputOutputFailed, InvalidInput, ToolFailed
-from toolcall_nb.tools.workspace import OutsideWorkspace, Workspace, WorkspacePath, workspace
+from toolcall_nb.tools.workspaces import OutsideWorkspace, Workspace, WorkspacePath, workspace
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ class Workspace:
         if not self._holds(found):
             raise OutsideWorkspace(
                 f"the path {_shown(text)} leaves the workspace {self.root}. To allow it on purpose: "
-                f"from toolcall_nb.tools.workspace import workspace; workspace.allow({str(found.parent)!r})"
+                f"from toolcall_nb.tools import workspace; workspace.allow({str(found.parent)!r})"
             )
         return WorkspacePath(found)
 
