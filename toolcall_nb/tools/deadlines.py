@@ -43,7 +43,7 @@ class Deadline:
     def error(self, trace: TracebackType | None = None) -> TimeoutError:
         """What is to be said when it has passed, and ``missed`` from now on; ``trace`` is where the tool was."""
         text = f"no result within {self.seconds:g} s (@tool(timeout=…) allows more)"
-        self.missed = TimeoutError(text).with_traceback(trace)
+        self.missed = TimeoutError(text).with_traceback(_without_the_signal(trace))
         return self.missed
 
 
@@ -130,6 +130,17 @@ class Alarm:
         finally:
             if callable(self._handler):
                 signal.signal(signal.SIGINT, self._handler)
+
+
+def _without_the_signal(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback up to where the tool was: what raises here is no part of it."""
+    last = trace
+    while last is not None and last.tb_next is not None:
+        if last.tb_next.tb_frame.f_code is Alarm._on_signal.__code__:
+            last.tb_next = None
+        else:
+            last = last.tb_next
+    return trace
 
 
 def _interrupt_main(*, by_signal: bool) -> None:
