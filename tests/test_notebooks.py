@@ -16,6 +16,8 @@ from nbformat import NotebookNode
 
 from tests.stored_outputs import NOTEBOOKS, executed, read
 from toolcall_nb import Transcript
+from toolcall_nb.dialects import DIALECTS
+from toolcall_nb.events import MISSING
 
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
@@ -89,6 +91,18 @@ def test_the_tour_shows_calls_that_succeed_run_together_and_fail() -> None:
     states = [call.state.value for transcript in transcripts for call in transcript.calls.values()]
     assert {"output-available", "output-error"} <= set(states)
     assert max(len(message.calls) for transcript in transcripts for message in transcript.messages) >= 2
+
+
+def test_the_notebook_of_tools_shows_all_that_a_call_may_hold() -> None:
+    notebook = read(next(path for path in NOTEBOOKS if path.stem == "tools"))
+    transcripts = [Transcript.from_markdown(bundle["text/markdown"]) for bundle in bundles(notebook)]
+    calls = [call for transcript in transcripts for call in transcript.calls.values()]
+    assert {call.state.value for call in calls} == {"output-available", "output-error", "output-denied"}
+    for field in ("log", "display", "traceback", "approval"):
+        assert any(getattr(call, field) for call in calls), field
+    assert any(call.original_input is not MISSING for call in calls)
+    cells = "".join(cell.source for cell in notebook.cells)
+    assert [dialect for dialect in DIALECTS if f"--dialect {dialect}" not in cells] == []
 
 
 @every_notebook
