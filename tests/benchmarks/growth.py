@@ -20,9 +20,11 @@ _MUST = {"table": 1.5, "paragraph": 1.5}
 
 def rows(scale: Scale) -> Iterator[Row]:
     """The exponents: 1 is linear."""
-    mixed_times = _times({size: partial(stream, flushes(mixed(size), 8)) for size in scale.documents}, scale)
     sizes = f"{scale.documents[0] // 1000} kB to {scale.documents[-1] // 1000} kB"
-    yield Row(f"growth, mixed document, {sizes}, 8 deltas a flush", exponent(mixed_times), "", 1.10, 1.03)
+    for words, calls in (("", True), (" without calls: one text", False)):
+        works = {size: partial(stream, flushes(mixed(size, calls=calls), 8)) for size in scale.documents}
+        name = f"growth, mixed document{words}, {sizes}, 8 deltas a flush"
+        yield Row(name, exponent(_times(works, scale)), "", 1.10, 1.03)
     for kind in GIANTS:
         works = {size: partial(stream, deltas(giant(kind, size))) for size in scale.giants}
         yield _giant(f"one {kind}", _times(works, scale), _MUST.get(kind, 1.2))

@@ -16,7 +16,7 @@ __all__ = ["rows"]
 
 
 def rows(scale: Scale) -> Iterator[Row]:
-    """A saved transcript of the size that the issue of speed is about, against its own text parsed once."""
+    """A saved transcript, against its own text parsed once."""
     text = Transcript.from_markdown(mixed(scale.saved)).to_markdown()
     transcript = Transcript.from_markdown(text)
     works: dict[str, Callable[[], object]] = {
