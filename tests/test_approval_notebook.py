@@ -98,6 +98,16 @@ def test_the_text_that_was_shown_is_an_approval_of_the_very_values(arguments: An
     assert person.decision() == Decision(True, scope="chat")
 
 
+@pytest.mark.parametrize(("value", "unseen"), [("plain 漢字", None), ("exe\u202egnp", True), ("a\u200bb", True)])
+def test_a_page_is_told_where_the_card_cannot_show_every_character(value: str, unseen: bool | None) -> None:
+    person = Person({"name": value})
+    form = person.forms[-1]
+    assert form is not None
+    assert form.get("unseen") is unseen
+    person.says(approved=False)
+    person.decision()
+
+
 def test_a_call_without_arguments_is_shown_as_an_empty_object() -> None:
     person = Person()
     person.says(approved=True, text="{}", scope="once")

@@ -90,6 +90,7 @@ def test_what_is_approved_is_what_runs_whatever_the_arguments_hold(lab: Lab) -> 
     expect(output.locator(".tc-foot-status")).to_have_text("Waiting for you")
     expect(output.locator("[aria-live=polite]")).to_have_text(re.compile("Tool keep asks for approval$"))
     expect(output.locator(".tc-call details")).to_have_attribute("open", "")
+    expect(panel(output)).to_contain_text("Some characters of these arguments have no look of their own")
     press(output, "Edit")
     text = panel(output).get_by_role("textbox")
     assert "\\u202e gnp.exe \\u200b\\u0000\\u007f\\u2028 😀" in text.input_value()

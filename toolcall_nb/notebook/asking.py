@@ -21,7 +21,8 @@ from toolcall_nb.unicode import MAX_LEVELS, well_formed, well_formed_json
 __all__ = ["SCOPES", "Form", "Questions", "json_text"]
 
 Form: TypeAlias = dict[str, Any]
-"""What a page needs to ask: ``approval``, ``name``, ``text``, and of an answer that was refused ``problem``."""
+"""What a page needs to ask: ``approval``, ``name``, ``text``; ``unseen`` where the card cannot show all that the text
+says; and of an answer that was refused ``problem`` and how many ``refused`` there were."""
 
 SCOPES = ("once", "chat", "always")
 POLL = 0.1
@@ -90,7 +91,8 @@ class _Question:
         self._refused = 0
 
     def form(self) -> Form:
-        form = {"approval": self.approval, "name": self.call.name[:_MAX_NAME], "text": self._text}
+        form: Form = {"approval": self.approval, "name": self.call.name[:_MAX_NAME], "text": self._text}
+        form |= {"unseen": True} if self._text != _plain_json(self._input) else {}
         return form | ({"problem": self._problem, "refused": self._refused} if self._problem else {})
 
     def take(self, message: dict[str, Any]) -> None:
@@ -123,7 +125,11 @@ def json_text(value: Json) -> str:
 
     What has no look of its own, or turns the order of the line around (U+202E and the like), is written as an escape.
     """
-    return json.dumps(value, indent=2, ensure_ascii=False).translate(_ESCAPES)
+    return _plain_json(value).translate(_ESCAPES)
+
+
+def _plain_json(value: Json) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 class _Escapes(dict[int, str]):

@@ -25,8 +25,9 @@
  * @typedef {["remove", string]} Remove  id
  * @typedef {Insert | Splice | Remove} Patch
  * @typedef {{elapsed: number, running: boolean}} Clock  seconds; a running one goes on in the page
- * @typedef {{approval: string, name: string, text: string, problem?: string, refused?: number}} Ask  a person is
- *            asked about a call; ``text`` is its arguments as JSON, ``problem`` what was wrong with the last answer
+ * @typedef {{approval: string, name: string, text: string, unseen?: boolean, problem?: string, refused?: number}} Ask
+ *            a person is asked about a call; ``text`` is its arguments as JSON, ``unseen`` that the card cannot show
+ *            every character of them, ``problem`` what was wrong with the last answer
  * @typedef {{seq: number, patches: Patch[], opened?: Record<string, boolean>, clocks?: Record<string, Clock>,
  *            asks?: Record<string, Ask>, status?: string, info?: string, say?: string[], done?: boolean}} Step
  * @typedef {{id: string, parent: string, html: string, children: string[]}} DocNode
@@ -551,6 +552,7 @@ class View {
 // Asking a person ---------------------------------------------------------------------------------------------
 
 const SCOPES = { once: "once", chat: "for this chat", always: "always for this tool" };
+const UNSEEN = "Some characters of these arguments have no look of their own, or turn the line around: see Edit.";
 let panelsMade = 0;
 
 /** @param {string} text @param {string} kind @param {() => void} act */
@@ -595,7 +597,8 @@ class Panel {
     Object.assign(this.reason, { type: "text", maxLength: 2000, placeholder: "optional; the model is told" });
     this.denial = element("label", "tc-ask-field", "Reason");
     this.denial.append(this.reason);
-    this.root.append(this.editor, this.problem, this.denial);
+    this.warning = element("div", "tc-ask-warning", this.ask.unseen ? UNSEEN : "");
+    this.root.append(this.warning, this.editor, this.problem, this.denial);
   }
 
   #buildRow() {
