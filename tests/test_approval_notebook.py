@@ -316,7 +316,7 @@ def test_where_no_click_can_be_heard_in_mid_cell_the_kernel_asks_by_keys(kernel:
 def test_where_no_widget_can_be_had_the_kernel_asks_by_keys_and_in_the_background_nobody(kernel: Kernel) -> None:
     kernel.run("from toolcall_nb.notebook import live\nkept = live.LiveFace\nlive.LiveFace = None")
     assert "state: output-available" in final(kernel.run(ASK.format(""), typed=["y"]))
-    wait = "get_ipython().magics_manager.registry['ToolchatMagics'].threads._runs['main'].wait(30)"
+    wait = "get_ipython().magics_manager.registry['ToolchatMagics'].threads._runs['main']._thread.join()"
     messages = kernel.run(ASK.format("--background")) + kernel.run(wait)
     assert "state: output-denied" in final(messages)
     kernel.run("live.LiveFace = kept")

@@ -562,7 +562,7 @@ def test_what_a_tool_prints_in_the_background_goes_into_its_card_and_into_no_oth
     )
     kernel.run("%%toolchat --thread chatty --tools chatty --speed 0 --background\nSay 1.")
     runs = "get_ipython().magics_manager.registry['ToolchatMagics'].threads._runs"
-    beside = kernel.run(f"began.wait(); print('mine'); go_on.set(); {runs}['chatty'].wait(30)")
+    beside = kernel.run(f"began.wait(); print('mine'); go_on.set(); {runs}['chatty']._thread.join()")
     assert printed(beside) == "mine\n"
     (update,) = of_kind(beside, "update_display_data")
     assert "said by the tool" in update["data"]["text/markdown"]
