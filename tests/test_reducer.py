@@ -18,6 +18,7 @@ from toolcall_nb.transcript import (
     TRANSITIONS,
     DataPart,
     ErrorPart,
+    Message,
     State,
     TextPart,
     ToolCall,
@@ -292,3 +293,17 @@ def test_a_call_that_was_none_leaves_its_text_in_its_place_whatever_came_since()
     transcript = Transcript.from_events(events)
     assert [part.text for part in transcript.messages[0].parts] == ["before", "{…}", "after!"]
     assert transcript.calls == {}
+
+
+def test_blank_lines_before_a_first_call_that_was_none_stay_with_its_text() -> None:
+    events: list[Event] = [
+        *(ev.TextStart("s", seam=True), ev.TextDelta("s", "\n\n"), ev.TextEnd("s")),
+        *(ev.ToolInputStart("c", "f"), ev.ToolRetracted("c")),
+        *(ev.TextStart("t"), ev.TextDelta("t", "> [!tool f]"), ev.TextEnd("t")),
+    ]
+    assert [part.text for part in Transcript.from_events(events).messages[0].parts] == ["\n\n> [!tool f]"]
+
+
+def test_transcripts_that_are_equal_are_not_unequal() -> None:
+    assert not Transcript() != Transcript()
+    assert Transcript() != Transcript((Message("user"),))

@@ -463,8 +463,13 @@ class TranscriptBuilder:
             return self._stand_in(message, slot, event.text)
         place = message.slots.index(slot)
         before = message.slots[place - 1] if place else None
+        follows_text = before is not None and before.is_text
+        if event.successor is None and slot.seam and not follows_text:
+            touched = self._stand_in(message, slot, "")
+            slot.continues = True
+            return touched
         message.cut(place, place + 1)
-        if event.successor is None and before is not None and before.is_text:
+        if event.successor is None and before is not None and follows_text:
             before.chunks.append(slot.seam)
             before.frozen, before.continues = None, True
         return Touched(self._here(), slot.key, removed=True)

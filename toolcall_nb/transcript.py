@@ -295,6 +295,9 @@ class Transcript(Struct, frozen=True, eq=False):
             return NotImplemented
         return self.messages == other.messages and self.metadata == other.metadata
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # a Struct does not derive it
+
     def __hash__(self) -> int:
         return hash(tuple(len(message.parts) for message in self.messages))
 
