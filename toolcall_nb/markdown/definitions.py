@@ -64,9 +64,9 @@ class Definitions(dict[str, Any]):
         found = super().get(label)
         return found and (found["href"], found["title"])
 
-    def settle_before(self, line: int) -> list[str]:
-        """Settles what is defined before ``line`` of the tail; returns the labels."""
-        labels = [label for label, found in self.items() if found["map"][0] < line]
+    def settle_before(self, line: int | None) -> list[str]:
+        """Settles what is defined before ``line`` of the tail (None: anywhere in it); returns the labels."""
+        labels = [label for label, found in self.items() if line is None or found["map"][0] < line]
         for label in labels:
             self.settled[label] = self.pop(label)
         return labels

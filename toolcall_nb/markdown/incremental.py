@@ -6,7 +6,8 @@ The law: after every ``feed``, at any cut, ``html`` is ``render_markdown`` of th
 starts behind a blank line and whose first line is whole starts there for good, and what lies before it is
 settled: nothing of its blocks' structure changes any more. Only the text behind the last such start, the tail, is
 parsed again. The boundary never moves back, and each block settles once. (A blank line alone settles nothing: a
-list goes on behind it. Nor does a first line that still grows: ``2`` becomes ``2.``, and the list before it too.)
+list goes on behind it. Nor does a first line that still grows: ``2`` becomes ``2.``, and the list before it too.
+But a line that begins with a letter is none of the list's, so mostly the first character is enough.)
 
 **Definitions.** What a settled block still takes from elsewhere are link definitions, and ``[x]: /url`` may follow
 any time later. Every label that a settled block asked for is remembered, and when what the tail defines changes,
@@ -14,23 +15,28 @@ the inline content of just these blocks is parsed again. The first definition of
 stays.
 
 **Open ends.** Most pieces go on with a line of text, a line of code, a list or a table. What such a piece can change
-is less than the tail, and only that is made anew: see `toolcall_nb.markdown.open_end`.
+is less than the tail, and only that is made anew: see `toolcall_nb.markdown.open_leaf`, ``open_text`` and
+``open_series``. A piece that ends the last block so and begins another is taken in two: cuts do not matter.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from toolcall_nb.markdown.blocks import OpenEnd, first_line, is_over, top_level
 from toolcall_nb.markdown.definitions import Awaiting, Definitions, rendered
 from toolcall_nb.markdown.flavor import parser, plain_block
-from toolcall_nb.markdown.open_end import OpenEnd, first_line, open_end, top_level
+from toolcall_nb.markdown.open_series import open_end
 from toolcall_nb.unicode import well_formed
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
 __all__ = ["IncrementalMarkdown"]
+
+_BEHIND_BLANK = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)*([^ \t\n])")
 
 
 class IncrementalMarkdown:
@@ -46,7 +52,10 @@ class IncrementalMarkdown:
         self._tail: list[str] = []  # the text of the others, in pieces
         self._half = ""  # the first half of a surrogate pair
         self._after_return = False
+        self._gap = ""  # the blanks and line ends at the end of the text
+        self._groups: list[list[Token]] = []  # the tokens of the tail's blocks, as they were parsed last
         self._open: OpenEnd | None = None
+        self._before: dict[int, str | None] = {}  # the blocks that were touched by this piece, as they were before
         self._definitions = Definitions({})
         self._awaiting = Awaiting()
 
@@ -66,9 +75,14 @@ class IncrementalMarkdown:
         text = self._normalized(text)
         if not text and had_half == (self._half != ""):
             return ()
-        self._tail.append(text)
-        html = None if self._half or had_half else self._extended(text)
-        return self._parse() if html is None else self._show_last(html)
+        self._before = {}
+        if self._half or had_half:
+            self._tail.append(text)
+            self._parse()
+        else:
+            self._take(text)
+        blocks = self._blocks
+        return tuple(at for at, html in sorted(self._before.items()) if at < len(blocks) and blocks[at] != html)
 
     def close(self) -> tuple[int, ...]:
         """The text is whole. All that was fed is shown already, so nothing differs."""
@@ -86,22 +100,46 @@ class IncrementalMarkdown:
             text = text[1:]
         return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
 
-    def _extended(self, text: str) -> str | None:
-        """The HTML of the last block with ``text`` added, where that is all that differs."""
+    def _take(self, text: str) -> None:
+        """Adds ``text``: what it ends by the open end, and only a block that it begins by a parse."""
+        start = self._new_block(text)
+        if start is not None and self._extend(text[:start]):
+            text = text[start:]
+            self._tail = [text] if self._settle_all() else [*self._tail, text]
+            self._parse()
+        elif not self._extend(text):
+            self._tail.append(text)
+            self._parse()
+
+    def _new_block(self, text: str) -> int | None:
+        """Where in ``text`` the last block is over and another begins, if that is certain."""
+        found = _BEHIND_BLANK.search(self._gap + text) if "\n" in text or self._gap else None
+        over = found is not None and self._open is not None and self._open.is_over(found[1])
+        return found.start(1) - len(self._gap) if found is not None and over else None
+
+    def _extend(self, text: str) -> bool:
+        """Adds ``text`` without a parse of the tail, if the last block is all that differs."""
         try:
-            return self._open.extended(text) if self._open is not None else None
+            html = self._open.extended(text) if self._open is not None else None
         # As in `_parse`.
         except Exception:
-            return None
+            html = None
+        if html is None:
+            return False
+        self._show(len(self._blocks) - 1, html)
+        self._passed(text)
+        return True
 
-    def _show_last(self, html: str) -> tuple[int, ...]:
-        last = len(self._blocks) - 1
-        if last < 0 or self._blocks[last] == html:
-            return ()
-        self._blocks[last] = html
-        return (last,)
+    def _passed(self, text: str) -> None:
+        self._tail.append(text)
+        bare = text.rstrip(" \t\n")
+        self._gap = text[len(bare) :] if bare else self._gap + text
 
-    def _parse(self) -> tuple[int, ...]:
+    def _show(self, block: int, html: str) -> None:
+        self._before.setdefault(block, self._blocks[block] if block < len(self._blocks) else None)
+        self._blocks[block : block + 1] = [html]
+
+    def _parse(self) -> None:
         """Parses the tail anew, and settles what has become settled."""
         source = "".join(self._tail)
         shown = source + ("\ufffd" if self._half else "")
@@ -112,46 +150,56 @@ class IncrementalMarkdown:
         # As in `render_markdown`: the caller's stack may be too long already.
         except Exception:
             groups, blocks, definitions = [], [plain_block(shown)], self._definitions
-        changed = self._redefine(definitions)
-        first = self._settled
-        changed += [first + at for at, html in enumerate(blocks) if self._blocks[first + at : first + at + 1] != [html]]
-        self._blocks[first:] = blocks
+        self._redefine(definitions)
+        for at, html in enumerate(blocks, self._settled):
+            self._show(at, html)
+        del self._blocks[self._settled + len(blocks) :]
         lines = shown.split("\n")
         self._tail = [source]
+        self._gap = source[len(source.rstrip(" \t\n")) :]
+        self._groups = groups
         self._open = None if self._half or not groups else open_end(groups[-1], blocks[-1], lines, definitions)
-        self._settle(groups, lines)
-        return tuple(changed)
+        self._settle(lines)
 
-    def _redefine(self, definitions: Definitions) -> list[int]:
+    def _redefine(self, definitions: Definitions) -> None:
         """Parses the settled blocks again that asked for a label whose definition is another now."""
         labels = definitions.differing(self._definitions)
         self._definitions = definitions
-        changed = []
         for block in self._awaiting.asking(labels):
-            html = self._awaiting.render(block, definitions)
-            if html != self._blocks[block]:
-                self._blocks[block] = html
-                changed.append(block)
-        return changed
+            self._show(block, self._awaiting.render(block, definitions))
 
-    def _settle(self, groups: list[list[Token]], lines: list[str]) -> None:
+    def _settle(self, lines: list[str]) -> None:
         """Moves the boundary to the last block whose start is certain."""
-        at = _last_certain(groups, lines)
+        at = _last_certain(self._groups, lines)
         if at == 0:
             return
-        line = first_line(groups[at])
-        for number, group in enumerate(groups[:at], self._settled):
-            self._awaiting.watch(number, group, self._definitions)
-        self._settled += at
-        self._awaiting.forget(self._definitions.settle_before(line))
+        line = first_line(self._groups[at])
+        self._settle_blocks(self._groups[:at], line)
+        self._groups = self._groups[at:]
         source = "".join(self._tail)
         self._tail = [source[sum(len(text) + 1 for text in lines[:line]) :]]
 
+    def _settle_all(self) -> bool:
+        """Moves the boundary to the end of the text, where a block begins; False where the tail has to be parsed."""
+        tokens = self._open.tokens() if self._open is not None else None
+        if tokens is None and any("[" in text for text in self._tail):
+            return False
+        self._settle_blocks([*self._groups[:-1], tokens or []], None)
+        self._groups = []
+        return True
+
+    def _settle_blocks(self, groups: list[list[Token]], line: int | None) -> None:
+        for number, group in enumerate(groups, self._settled):
+            self._awaiting.watch(number, group, self._definitions)
+        self._settled += len(groups)
+        self._awaiting.forget(self._definitions.settle_before(line))
+
 
 def _last_certain(groups: list[list[Token]], lines: list[str]) -> int:
-    """The last block that starts behind a blank line and whose first line is whole; 0 where none is."""
+    """The last block that starts behind a blank line, for good; 0 where none does."""
     for at in range(len(groups) - 1, 0, -1):
         line = first_line(groups[at])
-        if line + 1 < len(lines) and not lines[line - 1].strip(" \t"):
+        is_certain = line + 1 < len(lines) or is_over(groups[at - 1], lines[line][:1])
+        if is_certain and not lines[line - 1].strip(" \t"):
             return at
     return 0
