@@ -111,6 +111,12 @@ def test_nothing_that_is_shown_can_move_the_cursor_and_it_is_still_the_same_json
     assert json.dumps(json.loads(shown)) == json.dumps(hostile)
 
 
+def test_half_a_character_is_shown_as_such() -> None:
+    person = Person("y")
+    person.decides(call({"half": "\ud83d"}))
+    assert '"half": "\\ud83d"' in person.said[0]
+
+
 @pytest.mark.parametrize("nothing", [MISSING, None, {}])
 def test_a_call_without_arguments_has_none(nothing: Any) -> None:
     person = Person("y")

@@ -427,6 +427,13 @@ def test_an_old_log_is_read_once_it_is_upgraded() -> None:
     assert (call.state, call.output) == (State.OUTPUT_AVAILABLE, "x")
 
 
+def test_what_is_nested_too_deep_is_text() -> None:
+    deep = "[" * 100_000
+    log = [{**WHOLE, "stage": "end", "parameters": deep, "result": deep}]
+    (call,) = Transcript.from_events(from_stages(log)).calls.values()
+    assert (call.input, call.output) == (deep, deep)
+
+
 def test_an_empty_log_has_no_events() -> None:
     assert from_stages([]) == []
 
@@ -564,6 +571,14 @@ def test_calls_come_back_from_stages_as_far_as_stages_can_say_them(events: list[
         assert back == expected
     for call in expected:  # a step that is reset takes calls back that have ended; a log cannot
         back.remove(call)
+
+
+@pytest.mark.parametrize(
+    "value", ["", "  ", "text", "null", '"quoted"', '{"a"', '{"a": 1}', None, 0, 1.0, [], {}, {"a": []}]
+)
+def test_every_input_comes_back_also_one_that_is_no_object(value: Any) -> None:
+    log = to_stages([ev.ToolInputAvailable("c", "f", value), ev.ToolOutputAvailable("c", 1)])
+    assert as_text(Transcript.from_events(from_stages(log)).calls["c"].input) == as_text(value)
 
 
 @settings(max_examples=500)
