@@ -305,5 +305,5 @@ def test_blank_lines_before_a_first_call_that_was_none_stay_with_its_text() -> N
 
 
 def test_transcripts_that_are_equal_are_not_unequal() -> None:
-    assert not Transcript() != Transcript()
+    assert not Transcript() != Transcript()  # noqa: SIM202 - `!=` is what is tested
     assert Transcript() != Transcript((Message("user"),))

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 
 from tests.fixtures.render.samples import HOSTILE, body, parts_of
 from tests.strategies import transcripts
-from toolcall_nb.render import stylesheet, to_html
+from toolcall_nb.render import stylesheet, to_html, to_text
 from toolcall_nb.render.card import Look
 from toolcall_nb.render.escaping import escape, image_source, link_target, visible, without_ansi
 from toolcall_nb.render.nodes import Node
 from toolcall_nb.render.parts import message_node
-from toolcall_nb.transcript import Message, Transcript
+from toolcall_nb.transcript import Message, State, ToolCall, Transcript
 
 # Escaping -------------------------------------------------------------------------------------------------------
 
@@ -214,3 +214,12 @@ def test_content_cannot_leave_its_box() -> None:
     assert "contain:content" in stylesheet()
     assert "overflow:clip" in stylesheet()
     assert not re.search(r"position:(fixed|sticky)", stylesheet())
+
+
+def test_what_turns_a_line_around_or_has_no_width_is_written_out() -> None:
+    call = ToolCall(id="c", name="show\u200b", state=State.INPUT_AVAILABLE, input={"file": "exe\u202egnp.txt"})
+    transcript = Transcript((Message("assistant", (call,)),))
+    for shown in (to_html(transcript), to_text(transcript)):
+        assert not {"\u202e", "\u200b"} & set(shown)
+        assert "U+202E" in shown
+        assert "U+200B" in shown

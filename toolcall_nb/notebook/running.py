@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from toolcall_nb import events as ev
 from toolcall_nb.errors import ToolcallError
 from toolcall_nb.tools import stop_thread
+from toolcall_nb.tools.interrupting import STOP
 
 if TYPE_CHECKING:
     from toolcall_nb.events import Event
@@ -28,6 +29,10 @@ Source: TypeAlias = Callable[[Show], Iterator["Event"]]
 
 _GRACE = 0.3
 """Seconds that a tool is given, after Stop, until it is interrupted."""
+
+_AGAIN = 1.0
+_TRIES = 3
+"""An interrupt that comes just before a blocking call does not end that call: it is sent again, a second later."""
 
 
 class Stoppable:
@@ -64,6 +69,7 @@ class Run:
         self._last: Event | None = None
         self._faults = 0
         self._thread: threading.Thread | None = None
+        self._asked = threading.Event()  # in the background: a tool that is waited for is asked to end
         self._ended = threading.Event()
         self._at_the_end = threading.Lock()
         self._showing = threading.RLock()  # tools that run side by side tell what they print from their own threads
@@ -92,8 +98,9 @@ class Run:
     def play_in_background(self, face: Face) -> None:
         """The same in a thread. Its output finds the cell, since the thread has the cell's context."""
         self._face = face
-        run = contextvars.copy_context().run
-        self._thread = threading.Thread(target=run, args=(self.play, face), name="toolcall_nb-run", daemon=True)
+        context = contextvars.copy_context()
+        context.run(STOP.set, self._asked)
+        self._thread = threading.Thread(target=context.run, args=(self.play, face), name="toolcall_nb-run", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -101,8 +108,13 @@ class Run:
         if self._ended.is_set():
             return
         self._stop_source()
+        self._asked.set()
         thread = self._thread
-        if thread is not None and thread is not threading.current_thread() and not self._ended.wait(_GRACE):
+        if thread is None or thread is threading.current_thread():
+            return
+        for pause in (_GRACE, *[_AGAIN] * (_TRIES - 1)):
+            if self._ended.wait(pause):
+                return
             with self._at_the_end:
                 if not self._ended.is_set():
                     _interrupt(thread)

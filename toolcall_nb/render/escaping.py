@@ -13,7 +13,7 @@ from toolcall_nb.unicode import well_formed
 
 __all__ = ["element", "escape", "image_source", "link_target", "visible", "without_ansi"]
 
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 _LINK = re.compile(r"(?:https?|mailto):[^\s\x00-\x1f\x7f]+", re.IGNORECASE)
 _IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif|bmp);base64,[A-Za-z0-9+/=\s]+", re.IGNORECASE)
@@ -22,7 +22,8 @@ _IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif|bmp);base64,[A-Za-z0-
 def visible(text: str) -> str:
     """The text with line ends as LF and each control character but tab and LF as its picture (ESC as ␛).
 
-    HTML drops NUL and reads CR as LF, and a terminal obeys ESC, so none of them may pass.
+    HTML drops NUL and reads CR as LF, and a terminal obeys ESC, so none of them may pass. Characters that turn the
+    order of a line around, or that have no width, stand as ``<U+202E>``: a file name must read as what it is.
     """
     text = well_formed(text)
     if "\r" in text:
@@ -32,6 +33,8 @@ def visible(text: str) -> str:
 
 def _picture(match: re.Match[str]) -> str:
     code = ord(match[0])
+    if code > 0xFF:
+        return f"<U+{code:04X}>"
     return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else "\ufffd"
 
 
