@@ -46,16 +46,15 @@ class Detector:
 
     def feed(self, text: str) -> list[Event]:
         """Take in more text; return the events that are certain now."""
-        return [*self._events(self._scanner.feed(self._characters.feed(text)))]
+        return self._events(self._scanner.feed(self._characters.feed(text)))
 
     def close(self) -> list[Event]:
         """The text is complete; return the rest."""
         segments = self._scanner.feed(self._characters.close()) + self._scanner.close()
         return [*self._events(segments), *self._blocks.close(), *self._characters.troubles]
 
-    def _events(self, segments: list[Segment]) -> Iterator[Event]:
-        for segment in segments:
-            yield from self._tools.take(segment)
+    def _events(self, segments: list[Segment]) -> list[Event]:
+        return [event for segment in segments for event in self._tools.take(segment)]
 
 
 def instructions(tools: Sequence[ToolDescription]) -> str:

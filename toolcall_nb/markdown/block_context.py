@@ -29,7 +29,8 @@ SEAM = re.compile(r"(?:\r\n?|\n){1,2}\Z")
 """The line ends that may part a text from a callout after it."""
 
 _MARKER = r"(?:[-+*]|\d{1,9}[.)])"
-_FENCE_OR_HTML = re.compile(rf"^[ \t>]*(?:{_MARKER}[ \t][ \t>]*)*(?:```|~~~|<)", re.MULTILINE)
+_CONTAINERS = re.compile(rf"[ \t>]*(?:{_MARKER}[ \t][ \t>]*)*")
+_FENCE_OR_HTML = re.compile("```|~~~|<")
 _TOP_FENCE = re.compile(r"(`{3,})[^`\n]*$|(~{3,})", re.MULTILINE)
 _LIST_ITEM = re.compile(rf"^ {{0,3}}{_MARKER}(?:[ \t]|$)", re.MULTILINE)
 _QUOTE = re.compile(rf"[ \t]*(?:{_MARKER}[ \t][ \t]*)*>")
@@ -152,16 +153,20 @@ def _after_fences(context: str) -> int | None:
     A fence that is not indented opens at the top level whatever came before, but in HTML or another fence: it ends
     every list, quote and paragraph (CommonMark, section 4.5).
     """
-    position = 0
-    while (found := _FENCE_OR_HTML.search(context, position)) is not None:
-        fence = _TOP_FENCE.match(context, found.start())
+    position = start = 0
+    while (found := _FENCE_OR_HTML.search(context, start)) is not None:
+        line = context.rfind("\n", 0, found.start()) + 1
+        if line < position or not _CONTAINERS.fullmatch(context, line, found.start()):
+            start = context.find("\n", found.start()) + 1 or len(context)  # it is within the line's text
+            continue
+        fence = _TOP_FENCE.match(context, line)
         if fence is None:
             return None
         mark = fence[1] or fence[2]
         close = re.compile(rf"^ {{0,3}}{mark}{mark[0]}*[ \t]*$", re.MULTILINE).search(context, fence.end())
         if close is None:
             return None
-        position = close.end()
+        position = start = close.end()
     return position
 
 

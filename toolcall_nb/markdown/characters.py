@@ -14,6 +14,7 @@ from toolcall_nb.unicode import join_surrogates, well_formed
 __all__ = ["Characters", "Place"]
 
 _TROUBLE = re.compile("[\0\ud800-\udfff]")
+_MOST_BEHIND = 1 << 16
 _NUL = ("a NUL character", "It was kept; what is shown for it is U+FFFD.")
 _HALF = ("a lone surrogate, which is no character", "It was replaced by U+FFFD.")
 
@@ -46,7 +47,9 @@ class Characters:
     def __init__(self) -> None:
         self.troubles: list[Diagnostic] = []
         self._half = ""
-        self._place = Place()
+        self._place = Place()  # where the text begins that was not counted yet
+        self._behind: list[str] = []
+        self._size_behind = 0
         self._reported: set[tuple[str, str]] = set()
 
     @property
@@ -56,6 +59,9 @@ class Characters:
 
     def feed(self, text: str) -> str:
         """The text that is certain now."""
+        if not self._half and not _TROUBLE.search(text):
+            self._pass_by(text)
+            return text
         text = self._half + text
         self._half = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
         return self._checked(text[: len(text) - len(self._half)])
@@ -65,7 +71,19 @@ class Characters:
         half, self._half = self._half, ""
         return self._checked(half)
 
+    def _pass_by(self, text: str) -> None:
+        """Moves over text without trouble. Its lines are counted later, many at once, or never."""
+        self._behind.append(text)
+        self._size_behind += len(text)
+        if self._size_behind > _MOST_BEHIND:
+            self._count_behind()
+
+    def _count_behind(self) -> None:
+        self._place.advance("".join(self._behind))
+        self._behind, self._size_behind = [], 0
+
     def _checked(self, text: str) -> str:
+        self._count_behind()
         text = join_surrogates(text)
         position = 0
         for trouble in _TROUBLE.finditer(text):

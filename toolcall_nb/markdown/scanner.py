@@ -98,8 +98,16 @@ class Scanner:
 
     def feed(self, text: str) -> list[Segment]:
         """Take in more text; return what is certain now."""
+        if self._goes_on(text):
+            self._context.extend(text)
+            return [Text(text)]
         self._buffer += text
         return self._run(final=False)
+
+    def _goes_on(self, text: str) -> bool:
+        """Whether ``text`` is more of a line of plain text, and no more."""
+        within = not self._line_start and not self._buffer and self._callout is None and not self._after_callout
+        return within and text != "" and "\n" not in text and "\r" not in text
 
     def close(self) -> list[Segment]:
         """The text is complete; return all the rest."""

@@ -11,7 +11,7 @@ laughs" stays small). Source: YAML 1.2.2, chapter 10.3.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import yaml
@@ -57,8 +57,9 @@ def load_body(text: str) -> Body:
         return Body({}, {})
     builder = _Builder()
     try:
-        for event in _parse(text):
-            builder.take(event)
+        _parse(text, builder)
+    except UnicodeEncodeError:
+        raise BodyError("a lone surrogate is not allowed in YAML") from None
     except yaml.MarkedYAMLError as error:
         raise BodyError(error.problem or "not YAML", *_place(error, text)) from None
     except yaml.reader.ReaderError as error:
@@ -82,11 +83,13 @@ def resolve_plain(text: str) -> Any:
     return text
 
 
-def _parse(text: str) -> Iterator[Any]:
+def _parse(text: str, builder: _Builder) -> None:
+    parser = _LOADER(text)
     try:
-        yield from yaml.parse(text, Loader=_LOADER)
-    except UnicodeEncodeError:
-        raise BodyError("a lone surrogate is not allowed in YAML") from None
+        while not isinstance(event := parser.get_event(), yaml.StreamEndEvent):
+            builder.take(event)
+    finally:
+        parser.dispose()
 
 
 def _place(error: Any, text: str) -> tuple[int, int]:
@@ -126,21 +129,20 @@ class _Builder:
         self._aliased = 0
 
     def take(self, event: Any) -> None:
-        match event:
-            case yaml.ScalarEvent():
-                self._scalar(event)
-            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
-                self._open(event)
-            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
-                frame = self._stack.pop()
-                self._anchor(frame.anchor, frame.value, self._size - frame.size_before)
-                self._add(frame.value, None, event)
-            case yaml.AliasEvent():
-                self._alias(event)
-            case yaml.DocumentStartEvent():
-                self._documents += 1
-                if self._documents > 1:
-                    raise _error("a body is one YAML document", event)
+        """One more event."""
+        step = _STEPS.get(type(event))
+        if step is not None:
+            step(self, event)
+
+    def _begin(self, event: Any) -> None:
+        self._documents += 1
+        if self._documents > 1:
+            raise _error("a body is one YAML document", event)
+
+    def _close(self, event: Any) -> None:
+        frame = self._stack.pop()
+        self._anchor(frame.anchor, frame.value, self._size - frame.size_before)
+        self._add(frame.value, None, event)
 
     def _open(self, event: Any) -> None:
         mapping = isinstance(event, yaml.MappingStartEvent)
@@ -195,6 +197,17 @@ class _Builder:
             if len(self._stack) == 1 and written is not None:
                 self.written[frame.key] = written
             frame.key = None
+
+
+_STEPS: dict[type, Callable[[_Builder, Any], None]] = {
+    yaml.ScalarEvent: _Builder._scalar,
+    yaml.MappingStartEvent: _Builder._open,
+    yaml.SequenceStartEvent: _Builder._open,
+    yaml.MappingEndEvent: _Builder._close,
+    yaml.SequenceEndEvent: _Builder._close,
+    yaml.AliasEvent: _Builder._alias,
+    yaml.DocumentStartEvent: _Builder._begin,
+}
 
 
 def _scalar_value(event: Any) -> Any:
