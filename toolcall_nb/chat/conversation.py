@@ -12,7 +12,7 @@ import inspect
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, TypeAlias
 
@@ -22,16 +22,17 @@ from toolcall_nb import dialects, models
 from toolcall_nb import events as ev
 from toolcall_nb import tools as tooling
 from toolcall_nb.chat.calls import Approve, CallRunner, Permission
+from toolcall_nb.chat.reports import reports, results
+from toolcall_nb.chat.request import request
 from toolcall_nb.chat.turn import Turn
 from toolcall_nb.chat.watch import ToolWatch
-from toolcall_nb.dialects.json_call import result_text
 from toolcall_nb.errors import ModelError, UsageError
-from toolcall_nb.events import MISSING, Event
+from toolcall_nb.events import Event
 from toolcall_nb.models import Model, model_name
 from toolcall_nb.models.reply import Reply
 from toolcall_nb.reducer import TranscriptBuilder
 from toolcall_nb.tools import Decision, Grants, Outcome, Registry, Tool, as_tool
-from toolcall_nb.transcript import Message, State, TextPart, ToolCall, Transcript
+from toolcall_nb.transcript import Message, State, ToolCall, Transcript
 
 __all__ = ["Chat"]
 
@@ -273,7 +274,7 @@ class Chat:
         """One request to the model. What it raises becomes an error in the transcript."""
         stream: Any = None
         try:
-            stream = self.model.stream(self._request(), tuple(self.tools.values()))
+            stream = self.model.stream(request(self.transcript, self.dialect, self.tools), tuple(self.tools.values()))
             for event in stream:
                 yield from reply.take(event)
                 if reply.abort is not None:
@@ -299,23 +300,6 @@ class Chat:
         if not reply.calls:
             yield from said
 
-    def _request(self) -> Sequence[Message]:
-        """What the model is sent: the transcript; in a text dialect as text, with the instructions for it."""
-        messages = list(self.transcript.messages)
-        if messages and messages[-1].role == "assistant" and not messages[-1].parts:
-            del messages[-1]
-        if self.dialect == "native":
-            return messages
-        messages = dialects.write_back(self.dialect, messages, self.tools)
-        if self.tools:
-            part = TextPart(dialects.instructions(self.dialect, tuple(self.tools.values())))
-            place = next((n for n, message in enumerate(messages) if message.role == "system"), None)
-            if place is None:
-                messages.insert(0, Message("system", (part,)))
-            else:
-                messages[place] = replace(messages[place], parts=(*messages[place].parts, part))
-        return messages
-
     def _sentence(self, error: Exception) -> str:
         text = " ".join(str(error).split())[:500]
         if isinstance(error, ModelError) and text:
@@ -337,18 +321,15 @@ class Chat:
         return bool(unfinished) or any(reply.calls[call.id].wrong for call in calls)
 
     def _reports(self, reply: Reply) -> Iterator[Event]:
-        """What the dialect adds to the message, now that the calls of the reply have ended."""
-        texts = [dialects.remark(self.dialect, trouble) for trouble in reply.troubles]
+        """What is added to the message, now that the calls of the reply have ended."""
         known = self.calls
-        for call in (known[call_id] for call_id in reply.calls if call_id in known):
-            texts.append(self._result(call) if self.once else dialects.report(self.dialect, call, self.tools))
+        calls = [known[call_id] for call_id in reply.calls if call_id in known]
+        if self.once:
+            texts = results(calls, self.outcomes, self.tools)
+        else:
+            texts = reports(self.dialect, calls, reply.troubles, self.tools)
         for number, text in enumerate(filter(None, texts), 1):
             yield from _text(f"report-{number}", text)
-
-    def _result(self, call: ToolCall) -> str:
-        outcome = self.outcomes.get(call.id)
-        arguments = outcome.arguments if outcome is not None else None
-        return result_text(call, self.tools, MISSING if arguments is None else arguments)
 
 
 def _tool_of(thing: Tool | Callable[..., Any] | str) -> Tool:
