@@ -11,6 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import toolcall_nb
+
 __all__ = ["Cost", "LeftOut", "Report", "Row", "packaged", "table"]
 
 
@@ -107,6 +109,8 @@ def _cores() -> int:
 
 def packaged(name: str) -> str:
     """A package's name with the version that is installed, or the name alone."""
+    if name == "toolcall-nb":
+        return f"{name} {toolcall_nb.__version__}"  # it may run from its repository, without being installed
     try:
         return f"{name} {version(name)}"
     except PackageNotFoundError:
