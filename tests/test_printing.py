@@ -422,7 +422,7 @@ def test_a_flood_ends_and_leaves_a_bounded_log() -> None:
 
 
 def test_a_progress_bar_is_one_line() -> None:
-    tqdm = pytest.importorskip("tqdm")
+    import tqdm
 
     def f() -> None:
         for _ in tqdm.tqdm(range(50), mininterval=0, desc="load"):
@@ -439,7 +439,8 @@ def test_a_bar_within_a_bar_does_not_fill_the_log() -> None:
 
 
 def test_a_notebook_s_progress_bar_is_a_line_too() -> None:
-    notebook = pytest.importorskip("tqdm.notebook")
+    from tqdm import notebook
+
     display = notebook.tqdm_notebook.display
 
     def f() -> None:

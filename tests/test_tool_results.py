@@ -158,7 +158,9 @@ def test_a_type_that_the_shell_knows_to_display_is_displayed_so() -> None:
 
 @both
 def test_a_data_frame_is_a_table_for_the_person_and_text_for_the_model() -> None:
-    frame = pytest.importorskip("pandas").DataFrame({"city": ["Lyon", "Oslo"], "days": [3, 7]})
+    import pandas
+
+    frame = pandas.DataFrame({"city": ["Lyon", "Oslo"], "days": [3, 7]})
     output, display = forms(frame)
     assert output.splitlines()[0].split() == ["city", "days"]
     assert display is not None
@@ -168,7 +170,9 @@ def test_a_data_frame_is_a_table_for_the_person_and_text_for_the_model() -> None
 
 @both
 def test_a_figure_is_a_picture_and_is_not_shown_a_second_time() -> None:
-    pytest.importorskip("matplotlib").use("Agg")
+    import matplotlib
+
+    matplotlib.use("Agg")
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots()
@@ -181,13 +185,17 @@ def test_a_figure_is_a_picture_and_is_not_shown_a_second_time() -> None:
 
 
 def test_a_figure_without_pyplot_is_a_picture() -> None:
-    figure = pytest.importorskip("matplotlib.figure").Figure()
+    from matplotlib.figure import Figure
+
+    figure = Figure()
     assert forms(figure)[1] is not None
 
 
 @both
 def test_an_image_is_a_picture() -> None:
-    image = pytest.importorskip("PIL.Image").new("RGB", (2, 2))
+    from PIL import Image
+
+    image = Image.new("RGB", (2, 2))
     output, display = forms(image)
     assert output == "<PIL.Image.Image image mode=RGB size=2x2>"
     assert base64.b64decode(display["image/png"]).startswith(PNG)  # type: ignore[index] # there is one
