@@ -23,12 +23,12 @@ from toolcall_nb.render.content import STATE_WORDS, Written, arguments, seconds,
 from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.log import LogLines
 from toolcall_nb.render.nodes import Node, leaf
-from toolcall_nb.render.sections import FOLD, Section, reason, sections
+from toolcall_nb.render.sections import FOLD, Section, progress, reason, sections
 from toolcall_nb.render.values import Table
 from toolcall_nb.render.yaml_like import Drawing, Entry, more
 from toolcall_nb.transcript import State, ToolCall
 
-__all__ = ["Look", "call_node", "entry_leaves", "fold_name", "is_open", "section_nodes"]
+__all__ = ["Look", "call_node", "entry_leaves", "fold_name", "is_open", "recounted", "section_nodes"]
 
 _FITS = 12
 _CLOSED = (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
@@ -99,7 +99,7 @@ def _section(id: str, section: Section, call_id: str, look: Look) -> Node:
         return Node(
             id, f"{head}{_note(section)}</summary><pre{_high(section)}>", "</pre></details>", _leaves(id, section)
         )
-    label = f'<div class="tc-io"><div class="tc-label"><b>{section.label}</b>{_note(section)}</div>'
+    label = _label(section)
     match section.key:
         case "a":
             return leaf(id, element("p", "tc-note", section.label))
@@ -116,6 +116,16 @@ def _section(id: str, section: Section, call_id: str, look: Look) -> Node:
             return Node(id, head, "</div></div>", [leaf(f"{id}.0", _table(section.table))])
         case _:
             return Node(id, f"{label}<pre{_high(section)}>", "</pre></div>", _leaves(id, section))
+
+
+def recounted(node: Node, call: ToolCall, written: Written) -> Node:
+    """``node``, the section of an input, where more was written and no more of it is drawn: its note is another."""
+    label = _label(Section("i", "Input", progress(call, written)))
+    return Node(node.id, label + node.head[node.head.rindex("<pre") :], node.tail, node.children)
+
+
+def _label(section: Section) -> str:
+    return f'<div class="tc-io"><div class="tc-label"><b>{section.label}</b>{_note(section)}</div>'
 
 
 def _note(section: Section) -> str:

@@ -20,6 +20,8 @@ __all__ = ["Node", "Patch", "insert", "leaf", "remove", "serialise", "splice", "
 
 Patch: TypeAlias = list[Any]
 
+_NEAR = 64  # what grows differs near its end
+
 
 class Node:
     """One element of the tree. Children stand between ``head`` and ``tail``; a leaf has no ``tail``."""
@@ -77,7 +79,7 @@ def update(old: Node, new: Node) -> Iterator[Patch]:
     if (old.head, old.tail) != (new.head, new.tail):
         yield splice(old.id, old.html, new.html)
         old.head, old.tail = new.head, new.tail
-    if old.children or new.children:
+    if old.children != new.children:  # nodes are equal only where they are the same
         yield from _update_children(old, new.children)
 
 
@@ -102,14 +104,15 @@ def splice(id: str, old: str, new: str) -> Patch:
     limit = min(len(old), len(new)) - start
     end = _common_suffix(old, new, limit)
     deleted = old[start : len(old) - end]
-    return ["splice", id, _utf16(old[:start]), _utf16(deleted), new[start : len(new) - end]]
+    before = start if old.isascii() else _utf16(old[:start])
+    return ["splice", id, before, _utf16(deleted), new[start : len(new) - end]]
 
 
 def _common_prefix(one: str, other: str) -> int:
     """Length of what both begin with. Halving keeps the comparing in C: one pass, whatever the length."""
     low, high = 0, min(len(one), len(other))
-    if one[:high] == other[:high]:
-        return high
+    if high > _NEAR and other.startswith(one[: high - _NEAR]):
+        low = high - _NEAR
     while low < high:
         middle = (low + high + 1) // 2
         if one[low:middle] == other[low:middle]:

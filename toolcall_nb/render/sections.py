@@ -21,7 +21,7 @@ from toolcall_nb.render.yaml_like import CHARACTERS, ROWS, Drawing, Entry, count
 from toolcall_nb.told import output_text
 from toolcall_nb.transcript import State, ToolCall
 
-__all__ = ["FOLD", "Section", "log_sections", "reason", "sections"]
+__all__ = ["FOLD", "Section", "log_sections", "progress", "reason", "sections"]
 
 FOLD = "fold-"
 """How the key of a section that is folded begins; what follows is its name."""
@@ -89,7 +89,7 @@ def _where(call: ToolCall, field: str) -> str:
 def _input(call: ToolCall, written: Written, drawing: Drawing) -> Iterator[Section]:
     if call.input is MISSING:
         if written.length or call.state is State.INPUT_STREAMING:
-            yield Section("i", "Input", _progress(call, written), _partial(written, drawing))
+            yield Section("i", "Input", progress(call, written), _partial(written, drawing))
         return
     is_edited = call.original_input is not MISSING
     notes = ["none"] if call.input == {} else []
@@ -108,7 +108,8 @@ def _partial(written: Written, drawing: Drawing) -> list[Entry]:
     return [draw_text(value)] if value is written.head else drawing.draw(value)
 
 
-def _progress(call: ToolCall, written: Written) -> str:
+def progress(call: ToolCall, written: Written) -> str:
+    """How much of the input was written, beside its label."""
     if not written.length:
         return ""
     count = counted(written.length, "characters")

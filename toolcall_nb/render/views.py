@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from toolcall_nb.markdown.incremental import IncrementalMarkdown
-from toolcall_nb.render.card import Look, call_node, fold_name, section_nodes
+from toolcall_nb.render.card import Look, call_node, fold_name, recounted, section_nodes
 from toolcall_nb.render.content import Written
 from toolcall_nb.render.log import LogLines
 from toolcall_nb.render.nodes import Node, Patch, insert, remove, update
@@ -137,9 +137,18 @@ class CallView(View):
         yield from super().take(turn, part)
 
     def write(self, turn: Turn, delta: str) -> Iterator[Patch]:
-        """More of the input was written."""
-        self.written = self.written.plus(delta)
-        yield from turn.place(self, self.wanted())
+        """More of the input was written; behind what is drawn of it only its length is another."""
+        assert isinstance(self.part, ToolCall)
+        before, self.written = self.written, self.written.plus(delta)
+        here = self._section("i") if self.written.head is before.head else None
+        if here is not None:
+            yield from update(here, recounted(here, self.part, self.written))
+        else:
+            yield from turn.place(self, self.wanted())
+
+    def _section(self, key: str) -> Node | None:
+        children = self.node.children[0].children if self.node is not None else []
+        return next((node for node in children if node.id == f"{self.id}.{key}"), None)
 
     def print(self, turn: Turn, text: str) -> Iterator[Patch]:
         """The tool printed more; where there is a place for it, nothing else is drawn."""
