@@ -15,7 +15,7 @@ from toolcall_nb import Chat, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.notebook.completion import complete
 from toolcall_nb.notebook.interpolation import fill
-from toolcall_nb.tools import registry
+from toolcall_nb.tools import Registry, Tool, registry
 
 NOTES = """> [!user]
 > What is 2 + 3?
@@ -104,6 +104,17 @@ def test_a_cell_is_a_prompt_and_the_answer_calls_the_notebooks_function(said: Sa
     assert isinstance(call.input, dict)
     assert (call.name, call.output) == ("add", add(**call.input))
     assert chat.calls["call_1"] is not None
+
+
+@pytest.mark.parametrize("kind", ["a list", "a registry", "a server"])
+def test_a_variable_may_hold_several_tools(said: Said, shell: Any, kind: str) -> None:
+    several: dict[str, Any] = {
+        "a list": [add],
+        "a registry": Registry([add]),
+        "a server": SimpleNamespace(tools=(Tool.from_function(add),)),
+    }
+    shell.user_ns["several"] = several[kind]
+    assert "5" in said.out("%%toolchat --tools several --speed 0\nWhat is 2 + 3?\n")
 
 
 def test_a_cell_leaves_no_result(said: Said) -> None:

@@ -217,7 +217,7 @@ class Threads:
         return value if callable(getattr(value, "stream", None)) and not isinstance(value, Chat) else name
 
     def _tools(self, names: str) -> list[Tool]:
-        return [toolbox.named(name, self.namespace) for name in names.replace(",", " ").split()]
+        return [tool for name in names.replace(",", " ").split() for tool in toolbox.named(name, self.namespace)]
 
     # What is there
 

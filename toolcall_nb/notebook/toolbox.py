@@ -7,21 +7,27 @@ from difflib import get_close_matches
 from typing import Any
 
 from toolcall_nb.errors import UsageError
-from toolcall_nb.tools import Tool, as_tool, registry
+from toolcall_nb.tools import Registry, Tool, as_tool, registry
 from toolcall_nb.tools.builtin import BUILTIN, builtin
 
 __all__ = ["describe", "named", "names", "unknown"]
 
 
-def named(name: str, namespace: Mapping[str, Any]) -> Tool:
-    """The tool of this name: the notebook's own before the registry's before the package's; else `UsageError`."""
+def named(name: str, namespace: Mapping[str, Any]) -> list[Tool]:
+    """The tool of this name: the notebook's own before the registry's before the package's; else `UsageError`.
+
+    A variable may also hold several: a registry, a list of tools or functions, an MCP server.
+    """
     value = namespace.get(name)
+    several = _several(value)
+    if several:
+        return [*map(as_tool, several)]
     if callable(value) or isinstance(value, Tool):
-        return as_tool(value)
+        return [as_tool(value)]
     found = registry.get(name) or builtin(name)
     if found is None:
         raise UsageError(unknown("tool or function", name, names(namespace)))
-    return found
+    return [found]
 
 
 def names(namespace: Mapping[str, Any], hidden: Mapping[str, Any] | None = None) -> list[str]:
@@ -51,6 +57,15 @@ def unknown(kind: str, name: str, known: list[str]) -> str:
     close = get_close_matches(name, known, 1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"There is no {kind} {name!r:.100}.{hint} There are: {', '.join(known) or 'none'}."
+
+
+def _several(value: Any) -> Sequence[Any]:
+    """The tools that a value holds, if it is one that holds tools."""
+    if isinstance(value, Registry):
+        return [*value.values()]
+    held = value if isinstance(value, list | tuple) else getattr(value, "tools", None)
+    is_some = isinstance(held, list | tuple) and all(callable(item) or isinstance(item, Tool) for item in held)
+    return held if is_some and held is not None else ()
 
 
 def _is_function(value: Any) -> bool:
