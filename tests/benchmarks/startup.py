@@ -7,9 +7,9 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+from tests.benchmarks.kernels import run, running_kernel
 from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
-from tests.kernels import running_kernel
 
 __all__ = ["rows"]
 
@@ -41,7 +41,7 @@ def rows(scale: Scale) -> Iterator[Row]:
 
 
 def _seconds(code: str) -> float:
-    with TemporaryDirectory() as home, running_kernel(Path(home)) as kernel:
+    with TemporaryDirectory() as home, running_kernel(Path(home)) as client:
         result = Path(home) / "seconds"
-        kernel.run(_TIMED.format(code=code, result=str(result)))
+        run(client, _TIMED.format(code=code, result=str(result)))
         return float(result.read_text())

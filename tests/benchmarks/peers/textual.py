@@ -21,6 +21,7 @@ def costs(scale: Scale) -> Iterator[Cost]:
     except ImportError as error:
         raise LeftOut("textual is not installed") from error
     parts = {size: deltas(mixed(size)) for size in scale.peers[:2]}  # the third takes minutes
+    asyncio.run(_shown(deltas(mixed(500))))  # imports and first uses
     whole = {size: asyncio.run(_shown(each)) for size, each in parts.items()}
     seconds = {size: whole[size] / len(parts[size]) for size in whole}
     how = "await Markdown.append(delta), as its MarkdownStream does, in App.run_test(); widgets are made and laid out"
