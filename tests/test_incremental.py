@@ -68,6 +68,14 @@ NUL and other controls                                        | a\0b\n\n- \0\n\n
 Only blanks                                                   |  \n\t\n\n \n
 Blank lines, many of them                                     | a\n\n\n\n   \n\n\n    b\n\n\n\n- c\n\n\n\n\n    d
 Task lists                                                    | - [\n- [ ]\n- [ ] a\n- [x] b\n- [x]c\n\n  - [X] d [e]\n
+A word behind a tab, before what has to be parsed             | b \t't'$x$ c \td*e* f \x0bg`h`
+A word behind a blank, where something is still open           | *a b `c d` e* f [g h `i`](j) <k l&m n_o* p_ q\\[r `s`\\]
+A literal delimiter that nothing closes, and one that may      | 2 * 3 `a` b_c `d` *e `f` g* & h `i` &am `j`; < k `l` <m `n`>
+A new block behind each kind, by its first character           | a\n\nb\n\n# c\n\nd\n\n---\n\ne\n\n```\nf\n```\n\ng\n\n> h\n\ni\n\n- j\n\nk\n\n2. l
+A list behind a list, by its first character                   | - a\n\n- b\n\n* c\n\n*d*\n\n1. e\n\n2 f\n\n3. g\n\n- - -\n\n--
+An item by its marker and a letter, tight and loose            | - a\n- b\n-c\n- *d*\n- * *\n\n- e\n- f\n  - g\n- h\n1. i
+A row by its pipe, and cells that grow, escape, are too many   | \|a\|b\|\n\|-\|-\|\n\|c d\|e `f`\|\n\|g\\\|h\|i\|j i\n\|k\n\|\|l *m*\|x\|m
+A paragraph that a definition settles, with blanks at its end  | [a] b \n\n[c]: /u\n\n[a]: /v\n
 Nested deep                                                   | > - > - > 1. > a\n> - > - b\n\nc
 """  # noqa: E501
 

@@ -72,6 +72,21 @@ class Definitions(dict[str, Any]):
         return labels
 
 
+def _may_ask(inline: Token, definitions: Definitions) -> bool:
+    """Whether the content may depend on labels that are not settled: what has found none is text, or in an image.
+
+    Without children, the content is not parsed yet.
+    """
+    if "[" not in inline.content:
+        return False
+    children = inline.children
+    return (
+        bool(definitions)
+        or not children
+        or any(child.type == "image" or (child.type == "text" and "[" in child.content) for child in children)
+    )
+
+
 class Awaiting:
     """The settled blocks that asked for labels that are not settled, with their tokens, and who asked for which."""
 
@@ -82,7 +97,7 @@ class Awaiting:
 
     def watch(self, block: int, tokens: list[Token], definitions: Definitions) -> None:
         """Remembers the block if it depends on labels that are not settled."""
-        if any(token.type == "inline" and "[" in token.content for token in tokens):
+        if any(token.type == "inline" and _may_ask(token, definitions) for token in tokens):
             self._tokens[block] = tokens
             self.render(block, definitions)
 

@@ -34,8 +34,9 @@ from toolcall_nb.unicode import well_formed
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-__all__ = ["IncrementalMarkdown"]
+__all__ = ["IncrementalMarkdown", "markdown_blocks"]
 
+_ODD = re.compile("[\r\0\ud800-\udfff]")
 _BEHIND_BLANK = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)*([^ \t\n])")
 
 
@@ -90,6 +91,8 @@ class IncrementalMarkdown:
 
     def _normalized(self, text: str) -> str:
         """``text`` as the parser's first rule leaves it, with what a cut has parted put together again."""
+        if not (self._half or self._after_return or _ODD.search(text)):
+            return text
         text = self._half + text
         self._half = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
         text = well_formed(text[: len(text) - len(self._half)])
@@ -193,6 +196,16 @@ class IncrementalMarkdown:
             self._awaiting.watch(number, group, self._definitions)
         self._settled += len(groups)
         self._awaiting.forget(self._definitions.settle_before(line))
+
+
+def markdown_blocks(text: str) -> list[str]:
+    """What ``blocks`` is after one ``feed`` of ``text``, at the cost of that alone: nothing is kept for more."""
+    shown = well_formed(text)
+    try:
+        return [rendered(group) for group in top_level(parser().parse(shown, {"references": {}}))]
+    # As in `render_markdown`: the caller's stack may be too long already.
+    except Exception:
+        return [plain_block(shown)]
 
 
 def _last_certain(groups: list[list[Token]], lines: list[str]) -> int:

@@ -26,7 +26,7 @@ _WORD_END = re.compile(r"[^\W_]\Z")
 # What later text may give a meaning to, in what the inline parser left as text. A delimiter run with a blank behind
 # it, or an underscore behind a word, opens nothing; an entity or an autolink holds no blank (CommonMark, section 6).
 _LIVE = re.compile(r"[\[`$\\]|\*(?![* \n])|~(?![~ \n])|(?<![^\W_])_(?![_ \n])|[<&](?!\S*[ \n])")
-_LAST_WORD = re.compile(r"(?<= )[^ \n]+\Z")
+_LAST_WORD = re.compile(r"(?<= )\S[^ \n]*\Z")
 
 
 class OpenText:
@@ -78,7 +78,9 @@ class OpenText:
 
     def tokens(self) -> list[Token] | None:
         """The block's tokens."""
-        self._token.content = mdTrim("".join([*self._sealed, self._content]))
+        content = mdTrim("".join([*self._sealed, self._content]))
+        if content != self._token.content:
+            self._token.content, self._token.children = content, None
         return self._group
 
     def is_over(self, character: str) -> bool:

@@ -17,6 +17,7 @@ from toolcall_nb.markdown.callout import MAX_HEADER, Header, HeaderGrammar, body
 
 __all__ = ["Closed", "Grew", "Opened", "Problem", "Scanner", "Segment", "Text", "scan"]
 
+_MOST_BEFORE_MARK = len("   > ")
 _LINE = re.compile(r"([^\r\n]*)(\r\n?|\n)?")
 
 
@@ -82,6 +83,7 @@ class Scanner:
         words = tuple(sorted(kinds))
         self._grammar = HeaderGrammar(words)
         self._context = BlockContext(words)
+        self._longest = max(map(len, words), default=0) + 3  # "[!", a kind, and what parts it from the rest
         choice = "|".join(map(re.escape, words))
         self._header_line = re.compile(rf"(?:(?<=[\r\n])|\A) {{0,3}}> ?\[!(?:{choice})(?=[ \t\]])", re.IGNORECASE)
         self._buffer = ""
@@ -176,12 +178,14 @@ class Scanner:
         return found + len(line)
 
     def _find_header(self, start: int) -> int | None:
-        if self._buffer.find("[!", start) < 0:
-            return None
-        found = self._header_line.search(self._buffer, start)
-        if found is not None and found.start() == 0 and not self._line_start:
-            found = self._header_line.search(self._buffer, 1)
-        return None if found is None else found.start()
+        """Where the next line begins that may be a header. Looked for by its bracket: there are few of them."""
+        mark = self._buffer.find("[!", start)
+        while mark >= 0:
+            found = self._header_line.search(self._buffer, max(start, mark - _MOST_BEFORE_MARK), mark + self._longest)
+            if found is not None and (found.start() > 0 or self._line_start):
+                return found.start()
+            mark = self._buffer.find("[!", mark + 2)
+        return None
 
     def _safe_end(self, start: int) -> int:
         """The end of what need not be withheld."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from toolcall_nb.events import Json
-from toolcall_nb.markdown.incremental import IncrementalMarkdown
+from toolcall_nb.markdown.incremental import markdown_blocks
 from toolcall_nb.render.card import Look, call_node, entry_leaves
 from toolcall_nb.render.content import WHO, Written, ending, file_words
 from toolcall_nb.render.escaping import element, escape, image_source, link_target
@@ -73,9 +73,7 @@ def part_node(id: str, fold: str, part: Part, look: Look) -> Node | None:
     """One part, whole; None where there is nothing to show (text that is empty or blank)."""
     match part:
         case TextPart() | ReasoningPart():
-            markdown = IncrementalMarkdown()
-            markdown.feed(part.text)
-            return text_node(id, fold, part, markdown.blocks, look)
+            return text_node(id, fold, part, markdown_blocks(part.text), look)
         case ToolCall():
             return call_node(id, part, Written().plus(part.input_text), look)
         case DataPart():

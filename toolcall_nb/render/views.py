@@ -199,14 +199,20 @@ class TextView(View):
 
     def write(self, turn: Turn, delta: str) -> Iterator[Patch]:
         """The text grows; the cost does not depend on what came before."""
-        text = self._half + delta
-        self._half = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
-        self._length += len(well_formed(text[: len(text) - len(self._half)]))
+        if self._half or not delta.isascii():
+            self._count(delta)
+        else:
+            self._length += len(delta)
         changed = self._markdown.feed(delta)
         if self.node is not None and self._markdown.blocks:
             yield from self._show(self.node, changed)
         else:
             yield from turn.place(self, self.wanted())
+
+    def _count(self, delta: str) -> None:
+        text = self._half + delta
+        self._half = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
+        self._length += len(well_formed(text[: len(text) - len(self._half)]))
 
     def _show(self, node: Node, changed: Iterable[int]) -> Iterator[Patch]:
         """Bring the blocks that changed into the node; none is drawn that did not."""
