@@ -26,7 +26,7 @@ _WORD_END = re.compile(r"[^\W_]\Z")
 # What later text may give a meaning to, in what the inline parser left as text. A delimiter run with a blank behind
 # it, or an underscore behind a word, opens nothing; an entity or an autolink holds no blank (CommonMark, section 6).
 _LIVE = re.compile(r"[\[`$\\]|\*(?![* \n])|~(?![~ \n])|(?<![^\W_])_(?![_ \n])|[<&](?!\S*[ \n])")
-_LAST_WORD = re.compile(r"(?<= )\S[^ \n]*\Z")
+_LAST_WORD = re.compile(r"(?<= )\S[^ \n]*(?= *\Z)")
 
 
 class OpenText:
@@ -125,13 +125,13 @@ class OpenText:
 
     def _seal(self) -> None:
         """Sets aside what stays as it is: all before the last word, if that is text and nothing is open."""
-        word = _LAST_WORD.search(self._content) if self._is_closed and self._inert is not None else None
+        word = _LAST_WORD.search(self._content) if self._is_closed else None
         html = escapeHtml(word[0]) if word else ""
         if word is None or not self._inline.endswith(" " + html):
             return
         self._head += self._inline[: len(self._inline) - len(html)]
         self._sealed.append(self._content[: word.start()])
-        self._content, self._inline = word[0], html
+        self._content, self._inline = self._content[word.start() :], html
 
 
 def _last_text(group: list[Token], lines: list[str]) -> int | None:
