@@ -267,7 +267,7 @@ def streamed(text: str, at_once: int) -> IncrementalMarkdown:
     return stream
 
 
-@pytest.mark.parametrize(("at_once", "times"), [(1, 20), (8, 8), (25, 6)])
+@pytest.mark.parametrize(("at_once", "times"), [(1, 8), (8, 4), (25, 3)])
 def test_a_streamed_document_is_read_a_few_times_and_not_once_for_each_token(
     monkeypatch: pytest.MonkeyPatch, at_once: int, times: int
 ) -> None:
@@ -302,8 +302,9 @@ def test_what_came_before_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None
         ("|a|b|\n|-|-|\n", "| some | *words* |\n"),
         ("```python\n", "x = [1, 2]  # *some*\n"),
         ("", "some words and, then, more words "),
+        ("", "some **words** and `code` in [it](http://a.b), 2 * 3 of snake_case & more, "),
     ],
-    ids=["list", "loose list", "table", "fence", "paragraph"],
+    ids=["list", "loose list", "table", "fence", "paragraph", "paragraph with markup"],
 )
 def test_one_block_that_is_four_times_as_long_is_four_times_the_work(
     monkeypatch: pytest.MonkeyPatch, start: str, piece: str
@@ -333,6 +334,24 @@ def test_prose_code_and_blank_lines_are_taken_up_without_a_parse(monkeypatch: py
             stream.feed(piece)
         assert work.calls == 0
         assert stream.html == whole(start + piece * 100)
+
+
+def test_an_item_a_row_and_a_block_are_parsed_without_what_stands_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work(monkeypatch)
+    for start, piece in [
+        ("- " + "long " * 40, "\n- b"),
+        ("1. a\n\n   b\n\n2. " + "long " * 40 + "\n", "\n3. b"),
+        ("| a | b |\n|---|---|\n| " + "long " * 40 + "|", "\n| b"),
+        ("long " * 40, "\n\nb"),
+        ("- a\n- " + "long " * 40, "\n\nb"),
+        ("> " + "long " * 40, "\n\n# b"),
+    ]:
+        stream = IncrementalMarkdown()
+        stream.feed(start)
+        work.characters = 0
+        stream.feed(piece)
+        assert work.characters < 100, start
+        assert stream.html == whole(start + piece)
 
 
 def test_a_settled_block_is_parsed_again_only_if_it_asked_for_what_is_defined(monkeypatch: pytest.MonkeyPatch) -> None:

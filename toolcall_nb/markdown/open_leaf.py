@@ -29,7 +29,8 @@ def open_leaf(group: list[Token], html: str, lines: list[str], definitions: Defi
         return _OpenFence.of(group[0], html, lines)
     if len(lines) > 1 and is_blank(lines[-1]):
         return _OpenGap(group, html) if _ends_at_gap(group, lines) else None
-    return OpenText.of(group, html, lines, definitions)
+    text = OpenText.of(group, html, lines, definitions)
+    return _OpenGap(group, html, is_begun=False) if text is None and group[0].type == "table_open" else text
 
 
 def _ends_at_gap(group: list[Token], lines: list[str]) -> bool:
@@ -41,15 +42,22 @@ def _ends_at_gap(group: list[Token], lines: list[str]) -> bool:
 
 
 class _OpenGap:
-    """A blank line behind text, or behind what a line end has ended: more blank space adds nothing."""
+    """A blank line behind text, or behind what a line end has ended: more blank space adds nothing.
 
-    def __init__(self, group: list[Token], html: str) -> None:
+    Nor does the end of a row, with which the gap begins.
+    """
+
+    def __init__(self, group: list[Token], html: str, *, is_begun: bool = True) -> None:
         self._group = group
         self._html = html
+        self._is_begun = is_begun
 
     def extended(self, text: str) -> str | None:
         """The block's HTML with ``text`` added, or None where only a parse can tell."""
-        return None if text.strip(" \t\n") else self._html
+        if text.strip(" \t\n") or not (self._is_begun or text.startswith("\n")):
+            return None
+        self._is_begun = True
+        return self._html
 
     def tokens(self) -> list[Token] | None:
         """The block's tokens."""

@@ -43,7 +43,7 @@ class OpenText:
     delimiter looks at the characters beside it alone: so what it made of what lies before stays as it is.
     """
 
-    def __init__(self, group: list[Token], leaf: int, html: str, definitions: Definitions) -> None:
+    def __init__(self, group: list[Token], leaf: int, blanks: str, html: str, definitions: Definitions) -> None:
         inline, closers = rendered([group[leaf]]), rendered(group[leaf + 1 :])
         self._group = group
         self._token = group[leaf]
@@ -52,10 +52,10 @@ class OpenText:
         self._is_cell = group[leaf - 1].type == "td_open"
         self._sealed: list[str] = []  # the source of what stays as it is
         self._head = html[: len(html) - len(inline) - len(closers)]  # the HTML up to there
-        self._content = self._token.content  # the source behind it
+        self._content = self._token.content + blanks  # the source behind it
         self._inline = inline  # its HTML, without the blanks at its end
         self._closers = closers
-        self._blanks = ""
+        self._blanks = blanks
         self._line_ended = False
         self._look(self._token)
 
@@ -63,7 +63,8 @@ class OpenText:
     def of(cls, group: list[Token], html: str, lines: list[str], definitions: Definitions) -> OpenText | None:
         """The open text, if the content of the group's last inline token goes on where the last line ends."""
         leaf = _last_cell(group, lines) if group[0].type == "table_open" else _last_text(group, lines)
-        return None if leaf is None else cls(group, leaf, html, definitions)
+        blanks = lines[-1][len(lines[-1].rstrip(" ")) :]
+        return None if leaf is None else cls(group, leaf, blanks, html, definitions)
 
     def extended(self, text: str) -> str | None:
         """The HTML with ``text`` added, or None where only a parse can tell."""
@@ -143,7 +144,7 @@ def _last_text(group: list[Token], lines: list[str]) -> int | None:
     if token.type != "inline" or group[leaf - 1].type not in ("paragraph_open", "heading_open"):
         return None
     line = token.content.rpartition("\n")[2]
-    is_last = (token.map or [0, 0])[1] == len(lines) and lines[-1].endswith(line)
+    is_last = (token.map or [0, 0])[1] == len(lines) and lines[-1].rstrip(" ").endswith(line)
     return leaf if is_last and TEXT_LINE.match(line) and not _may_define(lines) else None
 
 
@@ -156,7 +157,7 @@ def _last_cell(group: list[Token], lines: list[str]) -> int | None:
         return None
     leaf = cells[number]
     content = group[leaf].content
-    return leaf if content and group[leaf - 1].type == "td_open" and line.endswith(content) else None
+    return leaf if content and group[leaf - 1].type == "td_open" and line.rstrip(" ").endswith(content) else None
 
 
 def _may_define(lines: list[str]) -> bool:
