@@ -274,6 +274,7 @@ def test_a_long_input_is_drawn_in_part_and_counted_whole() -> None:
     patches = live.apply(ev.ToolInputDelta("c", "y"))
     assert [patch[:2] for patch in patches] == [["splice", "m0.p0.i"]]
     assert "30,011 characters so far, the first 20,000 shown" in live.html
+    assert live.html == to_html(live.transcript)
     assert len(live.html) < 40_000
 
 

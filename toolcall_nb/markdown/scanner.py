@@ -192,7 +192,8 @@ class Scanner:
         buffer = self._buffer
         tail = max(buffer.rfind("\n", start), buffer.rfind("\r", start)) + 1 or start
         begins = buffer[tail - 1] in "\r\n" if tail else self._line_start
-        if tail < len(buffer) and not (begins and self._grammar.may_start(buffer[tail:])):
+        # Most lines show by their first character that they are no header.
+        if tail < len(buffer) and not (begins and buffer[tail] in " >" and self._grammar.may_start(buffer[tail:])):
             return len(buffer)
         return self._seam_start(start, tail)
 
