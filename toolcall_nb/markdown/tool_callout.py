@@ -97,6 +97,11 @@ class ToolCallout(Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
     fields: Object = field(default_factory=dict)
 
+    @property
+    def is_edited(self) -> bool:
+        """Whether a person who was asked made another input of the model's."""
+        return self.approval is not None and self.input is not MISSING and self.original_input is not MISSING
+
 
 def header_name(header: Header) -> str | None:
     """The tool's name as the header gives it: assigned, or the first positional value."""

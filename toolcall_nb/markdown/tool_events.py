@@ -32,26 +32,25 @@ class TextBlocks:
         self._number = 0
         self._open: str | None = None
 
-    def text(self, text: str) -> Iterator[Event]:
+    def text(self, text: str) -> list[Event]:
         """More of the open block, or a new one."""
-        if self._open is None:
-            self._number += 1
-            self._open = f"text-{self._number}"
-            yield ev.TextStart(self._open)
-        yield ev.TextDelta(self._open, text)
+        if self._open is not None:
+            return [ev.TextDelta(self._open, text)]
+        self._number += 1
+        self._open = f"text-{self._number}"
+        return [ev.TextStart(self._open), ev.TextDelta(self._open, text)]
 
-    def seam(self, text: str) -> Iterator[Event]:
+    def seam(self, text: str) -> list[Event]:
         """A block of the line ends between text and a call."""
-        yield from self.close()
+        ended = self.close()
         self._number += 1
         block = f"text-{self._number}"
-        yield from (ev.TextStart(block, seam=True), ev.TextDelta(block, text), ev.TextEnd(block))
+        return [*ended, ev.TextStart(block, seam=True), ev.TextDelta(block, text), ev.TextEnd(block)]
 
-    def close(self) -> Iterator[Event]:
+    def close(self) -> list[Event]:
         """End the open block, if there is one."""
-        if self._open is not None:
-            yield ev.TextEnd(self._open)
-        self._open = None
+        block, self._open = self._open, None
+        return [] if block is None else [ev.TextEnd(block)]
 
 
 class ToolEvents:
@@ -118,11 +117,8 @@ class ToolEvents:
 def _callout_events(callout: ToolCallout, updates: bool) -> Iterator[Event]:
     """The events at the end of a callout. ``updates``: its call has begun with an earlier one."""
     if callout.input is not MISSING or (callout.input_text is None and not _is_streaming(callout) and not updates):
-        given = {} if callout.input is MISSING else callout.input
-        if callout.approval is not None and callout.original_input is not MISSING:
-            yield ev.ToolInputAvailable(callout.id, callout.name, callout.original_input)
-            yield ev.ToolApprovalRequest(callout.approval.id, callout.id)
-        yield ev.ToolInputAvailable(callout.id, callout.name, given, **_about(callout))
+        asked = callout.original_input if callout.is_edited else callout.input
+        yield ev.ToolInputAvailable(callout.id, callout.name, {} if asked is MISSING else asked, **_about(callout))
     elif callout.input_text is not None:
         yield ev.ToolInputStart(callout.id, callout.name, **_about(callout))  # the text of the body was not the input's
         yield ev.ToolInputDelta(callout.id, callout.input_text)
@@ -157,6 +153,8 @@ def _approval_events(callout: ToolCallout) -> Iterator[Event]:
     if approval is None:
         return
     yield ev.ToolApprovalRequest(approval.id, callout.id, approval.is_automatic, approval.signature)
+    if callout.is_edited:
+        yield ev.ToolInputAvailable(callout.id, callout.name, callout.input)
     if approval.approved is not None:
         yield ev.ToolApprovalResponse(approval.id, approval.approved, approval.reason)
 

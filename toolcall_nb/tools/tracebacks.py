@@ -40,8 +40,9 @@ def own_frames(trace: TracebackType | None) -> TracebackType | None:
 def traceback_text(error: BaseException) -> str | None:
     """The traceback of ``error`` as Python writes it, with its causes, at most about `LONGEST` characters.
 
-    Cells are called as the notebook calls them (``Cell In[3]``), files from where their package or the working
-    directory begins; memory addresses are left out. None where the exception itself does not let this be done.
+    A cell is called ``Cell``, without its number, which is another each time that it runs; files are named from where
+    their package or the working directory begins; memory addresses are left out. None where the exception itself does
+    not let this be done.
     """
     try:
         report = traceback.TracebackException.from_exception(error, compact=True)
@@ -93,7 +94,7 @@ def _shown_name(filename: str) -> str:
     interactive = sys.modules.get("IPython.core.getipython")
     compiler: Any = getattr(interactive and interactive.get_ipython(), "compile", None)
     cell = compiler.format_code_name(filename) if compiler is not None else None
-    return " ".join(cell) if cell else _shortened(filename)
+    return str(cell[0]) if cell else _shortened(filename)
 
 
 def _shortened(filename: str) -> str:
