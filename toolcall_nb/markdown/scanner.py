@@ -209,7 +209,7 @@ class Scanner:
     def _emit(self, text: str, seam: bool = False) -> None:
         if not text:
             return
-        self._line += len(NEWLINE.findall(text))
+        self._line += len(NEWLINE.findall(text)) if "\r" in text else text.count("\n")
         first = NEWLINE.match(text) if self._after_callout and not seam else None
         self._after_callout = False
         if first:
