@@ -21,13 +21,24 @@ import pytest
 PACKAGE = "toolcall_nb"
 FOLDER = Path(__file__).resolve().parents[1] / PACKAGE
 
-GROUND = {"code", "errors", "events", "printed", "reducer", "told", "transcript", "unicode"}
+GROUND = {
+    "as_events",
+    "code",
+    "errors",
+    "events",
+    "message_state",
+    "printed",
+    "reducer",
+    "told",
+    "transcript",
+    "unicode",
+}
 CORE = GROUND | {"dialects", "markdown", "render", "stages", "wire"}
 LOOP = CORE | {"chat", "models", "tools"}
 
 MAY_SEE: dict[str, set[str]] = {
     "errors": set(),
-    **dict.fromkeys(("code", "events", "printed", "reducer", "told", "transcript", "unicode"), GROUND),
+    **dict.fromkeys(GROUND - {"errors"}, GROUND),
     "markdown": GROUND,
     "stages": GROUND,
     "wire": GROUND,

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from toolcall_nb import events as ev
 from toolcall_nb.events import MISSING, Json, Object
+from toolcall_nb.message_state import MessageState, Slot
 from toolcall_nb.printed import Printed
 from toolcall_nb.transcript import (
     TRANSITIONS,
@@ -27,12 +28,10 @@ from toolcall_nb.transcript import (
     FilePart,
     Message,
     Part,
-    ReasoningPart,
     Role,
     SourceDocumentPart,
     SourceUrlPart,
     State,
-    TextPart,
     ToolCall,
     Transcript,
 )
@@ -54,98 +53,6 @@ class Touched(NamedTuple):
     removed: bool = False
 
 
-class _Slot:
-    """One part that may still change. ``key`` names it within its message for as long as it lives."""
-
-    __slots__ = ("block", "call", "chunks", "continues", "frozen", "key", "metadata", "printed", "reasoning", "seam")
-
-    def __init__(self, key: int) -> None:
-        self.key = key
-        self.frozen: Part | None = None
-        self.call: ToolCall | None = None
-        self.chunks: list[str] = []  # of the text; of a call, the written input
-        self.block: str | None = None  # id of the text block
-        self.reasoning = False
-        self.metadata: Object | None = None
-        self.printed: Printed | None = None  # of a call
-        self.seam = ""  # of a call: the blank lines that parted it from the text before
-        self.continues = False  # of a text: the next block goes on here
-
-    @property
-    def is_text(self) -> bool:
-        return self.call is None and not self.reasoning and (self.frozen is None or isinstance(self.frozen, TextPart))
-
-    def freeze(self) -> Part:
-        if self.frozen is None:
-            self.frozen = self._freeze()
-        return self.frozen
-
-    def _freeze(self) -> Part:
-        text = "".join(self.chunks)
-        self.chunks = [text]
-        if self.call is not None:
-            log = self.call.log if self.printed is None else well_formed(str(self.printed))
-            written = well_formed(text) if self.call.input is MISSING else ""
-            return replace(self.call, input_text=written, log=log)
-        return (ReasoningPart if self.reasoning else TextPart)(well_formed(text), self.metadata)
-
-
-class _MessageState:
-    """One message while it grows."""
-
-    def __init__(self, role: Role) -> None:
-        self.role: Role = role
-        self.id: str | None = None
-        self.metadata: Object = {}
-        self.finish_reason: str | None = None
-        self.aborted: str | None = None
-        self.is_open = True
-        self.slots: list[_Slot] = []
-        self._by_key: dict[int, _Slot] = {}
-        self._by_call: dict[str, _Slot] = {}
-        self.step_start = 0
-        self.seam_block: str | None = None
-        self.seam = ""
-        self._next_key = 0
-
-    def add(self) -> _Slot:
-        slot = _Slot(self._next_key)
-        self._next_key += 1
-        self.slots.append(slot)
-        self._by_key[slot.key] = slot
-        return slot
-
-    def cut(self, start: int, stop: int | None = None) -> None:
-        """Take slots away."""
-        for slot in self.slots[start:stop]:
-            del self._by_key[slot.key]
-            if slot.call is not None:
-                del self._by_call[slot.call.id]
-        del self.slots[start:stop]
-
-    def slot(self, key: int) -> _Slot | None:
-        return self._by_key.get(key)
-
-    def call_slot(self, call_id: str) -> _Slot | None:
-        return self._by_call.get(call_id)
-
-    def set_call(self, slot: _Slot, call: ToolCall) -> None:
-        if slot.call is not None and slot.call.id != call.id:
-            del self._by_call[slot.call.id]
-        self._by_call[call.id] = slot
-        slot.call, slot.frozen = call, None
-
-    def drop_call(self, slot: _Slot) -> None:
-        """The slot holds no call any more."""
-        assert slot.call is not None
-        del self._by_call[slot.call.id]
-        slot.call, slot.frozen = None, None
-
-    def freeze(self) -> Message:
-        parts = tuple(slot.freeze() for slot in self.slots)
-        return Message(self.role, parts, self.id, self.metadata, self.finish_reason, self.aborted)
-
-
 _ORDINARY_ENDS = (None, "stop", "tool-calls")
 _ABOUT = ("title", "open", "provider_executed", "dynamic", "provider_metadata", "tool_metadata")
 
@@ -161,7 +68,7 @@ class TranscriptBuilder:
         self._settled: list[Message] = list(transcript.messages) if transcript else []
         self._metadata: Object = transcript.metadata if transcript else {}
         self._diagnostics: list[Diagnostic] = list(transcript.diagnostics) if transcript else []
-        self._current: _MessageState | None = None
+        self._current: MessageState | None = None
         self._handlers: dict[type, Callable[[Any], Touched | None]] = {
             ev.Start: self._start,
             ev.Finish: self._finish,
@@ -222,16 +129,16 @@ class TranscriptBuilder:
     def _here(self) -> int:
         return len(self._settled)
 
-    def _message(self) -> _MessageState:
+    def _message(self) -> MessageState:
         if self._current is None or not self._current.is_open:
             self._begin("assistant")
         assert self._current is not None
         return self._current
 
-    def _begin(self, role: Role) -> _MessageState:
+    def _begin(self, role: Role) -> MessageState:
         if self._current is not None:
             self._settled.append(self._current.freeze())
-        self._current = _MessageState(role)
+        self._current = MessageState(role)
         return self._current
 
     def _start(self, event: ev.Start) -> Touched:
@@ -264,7 +171,7 @@ class TranscriptBuilder:
         return Touched(self._here())
 
     @staticmethod
-    def _merge_metadata(message: _MessageState, metadata: Json) -> None:
+    def _merge_metadata(message: MessageState, metadata: Json) -> None:
         if isinstance(metadata, dict):
             message.metadata = {**message.metadata, **well_formed_json(metadata)}
 
@@ -307,7 +214,7 @@ class TranscriptBuilder:
             return Touched(self._here(), last.key)
         return Touched(self._here(), self._new_text(event.id, isinstance(event, ev.ReasoningStart), event).key)
 
-    def _new_text(self, block: str, reasoning: bool, event: Any) -> _Slot:
+    def _new_text(self, block: str, reasoning: bool, event: Any) -> Slot:
         slot = self._message().add()
         slot.block, slot.reasoning, slot.metadata = block, reasoning, event.provider_metadata or None
         return slot
@@ -341,7 +248,7 @@ class TranscriptBuilder:
         return Touched(self._here(), slot.key)
 
     @staticmethod
-    def _text_slot(message: _MessageState, block: str, reasoning: bool) -> _Slot | None:
+    def _text_slot(message: MessageState, block: str, reasoning: bool) -> Slot | None:
         for slot in reversed(message.slots):
             if slot.call is not None:
                 return None
@@ -413,7 +320,7 @@ class TranscriptBuilder:
         slot = next((slot for slot in slots if slot.call is not None and asked(slot.call)), None)
         return self._step(slot, asked, event)
 
-    def _step(self, slot: _Slot | None, wanted: Callable[[ToolCall], bool], event: Any) -> Touched | None:
+    def _step(self, slot: Slot | None, wanted: Callable[[ToolCall], bool], event: Any) -> Touched | None:
         """Move the call of ``slot``, which is in this message, or else the latest of an earlier one that is wanted."""
         if slot is not None and slot.call is not None:
             state = self._next_state(slot.call, event)
@@ -432,7 +339,7 @@ class TranscriptBuilder:
         self._next_state(None, event)
         return None
 
-    def _set_call(self, slot: _Slot, call: ToolCall) -> Touched:
+    def _set_call(self, slot: Slot, call: ToolCall) -> Touched:
         assert self._current is not None
         self._current.set_call(slot, call)
         return Touched(self._here(), slot.key)
@@ -474,7 +381,7 @@ class TranscriptBuilder:
             before.frozen, before.continues = None, True
         return Touched(self._here(), slot.key, removed=True)
 
-    def _stand_in(self, message: _MessageState, slot: _Slot, text: str) -> Touched:
+    def _stand_in(self, message: MessageState, slot: Slot, text: str) -> Touched:
         """The call was none, and its text stands in its place, whatever came since."""
         message.drop_call(slot)
         slot.chunks = [slot.seam, text]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from toolcall_nb import events as ev
+from toolcall_nb.as_events import part_events
 from toolcall_nb.events import MISSING, Object
 from toolcall_nb.markdown.callout import HeaderGrammar, quote_value
 from toolcall_nb.markdown.reading import KINDS, VERSION
@@ -26,7 +27,6 @@ from toolcall_nb.transcript import (
     TextPart,
     ToolCall,
     Transcript,
-    part_events,
 )
 
 __all__ = ["write_message_body", "write_transcript"]
