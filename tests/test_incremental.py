@@ -60,6 +60,7 @@ Blanks at line ends                                           | a \nb  \nc   \n\
 Entities and links in angle brackets                          | &amp &amp; &#x41 &#x41; <http://a <http://a.b>c <d@e.f>
 A formula of lines that would be other blocks                 | a\n$$\n- b\n= c\n# d\n$$\ne\n\n$$\nf\n\n$$\n
 A formula closes on a paragraph's line                        | $$\na\nb $$\n\n\\[\nc = d\ne \\]\n\n\\[\nf\n
+An escape behind which a word follows, and a formula closes    | a \\(b c `d` e\\) f \\[g h *i* = j\\] k
 Formulas in a line                                            | $a$b $c$ $5 and $6 \\(d\\) \\[e\\] \\[f=g\\] $h\ni$ $$j$$ $$k
 A formula does not reach into a fence                         | $$\na\n```\n$$\n```\nb $$
 Backslashes                                                   | \\ \\\\ \\* a\\\n\n\\$b$ \\\\(c\\) \\

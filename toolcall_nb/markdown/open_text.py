@@ -25,7 +25,7 @@ _INERT_WITHOUT_BRACKETS = re.compile(r"(?:[^\W_]|[ ,.:?/%@+=\"'()-])+")
 _WORD_END = re.compile(r"[^\W_]\Z")
 # What later text may give a meaning to, in what the inline parser left as text. A delimiter run with a blank behind
 # it, or an underscore behind a word, opens nothing; an entity or an autolink holds no blank (CommonMark, section 6).
-_LIVE = re.compile(r"[\[`$\\]|\*(?![* \n])|~(?![~ \n])|(?<![^\W_])_(?![_ \n])|[<&](?!\S*[ \n])")
+_LIVE = re.compile(r"[\[`$]|\*(?![* \n])|~(?![~ \n])|(?<![^\W_])_(?![_ \n])|[<&](?!\S*[ \n])")
 _LAST_WORD = re.compile(r"(?<= )\S[^ \n]*(?= *\Z)")
 
 
@@ -121,8 +121,9 @@ class OpenText:
         self._inert: re.Pattern[str] | None = None
         if _WORD_END.search(self._content):
             self._inert = _INERT if "[" in self._content else _INERT_WITHOUT_BRACKETS
-        children = parsed.children or []
-        self._is_closed = not any(child.type == "text" and _LIVE.search(child.content) for child in children)
+        texts = [child.content for child in parsed.children or () if child.type == "text"]
+        # What a backslash escapes now may open a formula later.
+        self._is_closed = "\\" not in self._content and not any(map(_LIVE.search, texts))
 
     def _seal(self) -> None:
         """Sets aside what stays as it is: all before the last word, if that is text and nothing is open."""
