@@ -66,9 +66,8 @@ def _run(case: str, size: int) -> dict[str, float]:
     before, start = _resident(), os.times().user
     text = _take(take, size, case)
     gc.collect()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     seconds = os.times().user - start
-    return {"text": text, "peak": peak - before, "left": _resident() - before, "seconds": seconds}
+    return {"text": text, "peak": _peak() - before, "left": _resident() - before, "seconds": seconds}
 
 
 def _take(take: Callable[[Event], object], size: int, case: str) -> int:
@@ -104,10 +103,21 @@ def _pieces(size: int) -> Iterator[str]:
 
 def _resident() -> int:
     """Bytes of this process in memory; where the system does not say, its peak so far."""
+    return _of_system("VmRSS") or _peak()
+
+
+def _peak() -> int:
+    """The most bytes that it had in memory. `getrusage` alone would give that of the parent, if it is more."""
+    return _of_system("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _of_system(name: str) -> int:
+    """What Linux says of this process, in bytes; 0 elsewhere."""
     try:
-        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * resource.getpagesize()
+        lines = Path("/proc/self/status").read_text("ascii").splitlines()
     except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:")), 0)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-// Deltas as JSON come in; the CPU seconds of splitting the text into blocks at each of them go out.
+// Deltas from a file of JSON; the CPU seconds of splitting the text into blocks at each of them.
 import { readFileSync } from "node:fs";
 import { parseMarkdownIntoBlocks } from "streamdown";
 
-const deltas = JSON.parse(readFileSync(0, "utf-8"));
+const deltas = JSON.parse(readFileSync(process.argv[2], "utf-8"));
 let text = "";
 let blocks = 0;
 const start = process.cpuUsage();
