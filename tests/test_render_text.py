@@ -178,7 +178,8 @@ def test_in_a_terminal_what_a_tool_prints_is_seen_as_it_comes() -> None:
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_call_that_was_none_is_printed_as_text(terminal: bool) -> None:
-    events: list[Event] = [ev.ToolInputStart("c", "f"), ev.TextDelta("t", "after"), ev.ToolRetracted("c", text="a word")]
+    taken_back = ev.ToolRetracted("c", text="a word")
+    events: list[Event] = [ev.ToolInputStart("c", "f"), ev.TextDelta("t", "after"), taken_back]
     shown = screen(written([*events, ev.TextEnd("t"), ev.Finish()], terminal=terminal))
     assert shown.split() == ["AI", "a", "word", "after"]
 
