@@ -321,12 +321,13 @@ def test_a_tool_that_does_not_allow_it_waits_for_those_before_it_and_those_after
 
 def test_a_stop_ends_those_that_run_beside_each_other() -> None:
     begun = threading.Barrier(3, timeout=20)
-    finished: list[str] = []
+    running: list[threading.Thread] = []
     tools = Registry()
 
     @tool(parallel=True, into=tools)
     def endless(name: str) -> None:
         """Never end by itself."""
+        running.append(threading.current_thread())
         begun.wait()
         while True:
             threading.Event().wait(0.01)
@@ -344,11 +345,9 @@ def test_a_stop_ends_those_that_run_beside_each_other() -> None:
             chat.stop()
     states = [found.state for found in chat.calls.values()]
     assert states == [State.INTERRUPTED, State.INTERRUPTED, State.OUTPUT_AVAILABLE]
-    assert finished == []
-    for thread in threading.enumerate():
-        if "toolcall" in thread.name:
-            thread.join(10)
-            assert not thread.is_alive()
+    for thread in running:
+        thread.join(20)
+    assert [thread.is_alive() for thread in running] == [False, False]
     assert chat.send("?").text == "Next."
 
 
