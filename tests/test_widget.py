@@ -24,7 +24,7 @@ from toolcall_nb.notebook.pacer import Pacer
 from toolcall_nb.notebook.progress import Progress
 from toolcall_nb.notebook.running import Run, Stoppable
 from toolcall_nb.reducer import TranscriptBuilder
-from toolcall_nb.render import LiveHtml
+from toolcall_nb.render import LiveHtml, to_html
 from toolcall_nb.tools import Decision
 from toolcall_nb.transcript import Message, ToolCall, Transcript
 
@@ -624,3 +624,25 @@ def test_ipython_in_a_terminal_shows_the_text(tmp_path: Path) -> None:
     assert "weather · Completed" in done.stdout
     assert "<div" not in done.stdout
     assert done.stderr == ""
+
+
+def test_pieces_of_one_text_are_drawn_as_one_when_they_are_told() -> None:
+    drawn: list[Event] = []
+
+    class Source(LiveHtml):
+        def apply(self, event: Event) -> list[Any]:
+            drawn.append(event)
+            return super().apply(event)
+
+    source = Source()
+    steps: list[dict[str, Any]] = []
+    document = LiveDocument(source, steps.append)
+    deltas: list[Event] = [ev.TextDelta("t", word) for word in ("One ", "two ", "", "three.")]
+    inputs: list[Event] = [ev.ToolInputDelta("c", piece) for piece in ('{"a"', ": 1")]
+    for event in (ev.TextStart("t"), *deltas, ev.ToolInputStart("c", "f"), *inputs):
+        document.apply(event)
+    document.flush()
+    texts = [event for event in drawn if isinstance(event, ev.TextDelta | ev.ToolInputDelta)]
+    assert texts == [ev.TextDelta("t", "One two three."), ev.ToolInputDelta("c", '{"a": 1')]
+    assert source.html == to_html(source.transcript)
+    assert len(steps) == 1

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
+from msgspec.structs import replace
+
 from toolcall_nb import events as ev
 from toolcall_nb.events import Event
 from toolcall_nb.notebook.asking import Form
@@ -20,6 +22,13 @@ Step: TypeAlias = dict[str, Any]
 
 _ENDS = (ev.ToolOutputAvailable, ev.ToolOutputError, ev.ToolOutputDenied, ev.ToolInputError, ev.ToolInterrupted)
 _STARTS = (ev.ToolInputStart, ev.ToolInputAvailable, ev.ToolInputError)
+_GROWING: Mapping[Any, str] = {
+    ev.TextDelta: "delta",
+    ev.ReasoningDelta: "delta",
+    ev.ToolInputDelta: "input_text_delta",
+    ev.ToolLog: "text",
+}
+"""What only adds text, and the field of it: pieces that follow each other are drawn as one, when that is told."""
 
 
 class PatchSource(Protocol):
@@ -72,6 +81,7 @@ class LiveDocument:
         self._info = info
         self._done = False
         self._is_torn = False  # an interrupt came while an event was taken in: its patches may be lost
+        self._growing: list[Any] = []  # pieces of one text that are not drawn yet
         self._patches: list[Patch] = []
         self._news: Step = {}
         self._said: list[str] = []
@@ -80,18 +90,37 @@ class LiveDocument:
     def apply(self, event: Event) -> bool:
         """Take one event in. Whether there is anything to tell."""
         with self._lock:
+            if self._growing and _is_more_of(self._growing[0], event):
+                self._growing.append(event)
+                return True
+            self.catch_up()
+            self._said += self._progress.apply(event)
+            if _text_of(event):
+                self._growing.append(event)
+                return True
             if isinstance(event, _STARTS):
                 self._calls.add(event.tool_call_id)
-            was_torn, self._is_torn = self._is_torn, True
-            self._take(self._source.apply(event))
-            self._is_torn = was_torn
-            self._said += self._progress.apply(event)
+            self._draw(event)
             self._time(event)
             return self._has_news()
+
+    def catch_up(self) -> None:
+        """Draw what was taken in and not drawn yet."""
+        with self._lock:
+            growing, self._growing = self._growing, []
+            if growing:
+                whole = "".join(map(_text_of, growing))
+                self._draw(replace(growing[0], **{_GROWING[type(growing[0])]: whole}))
+
+    def _draw(self, event: Event) -> None:
+        was_torn, self._is_torn = self._is_torn, True
+        self._take(self._source.apply(event))
+        self._is_torn = was_torn
 
     def ask(self, call: str, form: Form | None) -> bool:
         """The pages are to ask a person about a call; or, with None, not any more. False: it has no card to ask in."""
         with self._lock:
+            self.catch_up()
             node = self._cards.get(call)
             if node is None:
                 return False
@@ -106,6 +135,7 @@ class LiveDocument:
     def choose(self, node: str, is_open: bool) -> None:
         """The reader has opened or closed the card, or the fold, of ``node``."""
         with self._lock:
+            self.catch_up()
             key = self._source.call_of(node)
             if key is not None:
                 self._chosen[node] = self.opened[key] = is_open
@@ -115,6 +145,7 @@ class LiveDocument:
     def finish(self, info: str) -> None:
         """The run has ended; ``info`` is the line that stays below it."""
         with self._lock:
+            self.catch_up()
             self._stop_all()
             self._clocks.stop(RUN)
             self._progress.finish()
@@ -126,6 +157,7 @@ class LiveDocument:
     def flush(self) -> None:
         """Tell what changed since the last step, if anything did."""
         with self._lock:
+            self.catch_up()
             if self._has_news():
                 self.seq += 1
                 self._tell(self.state() if self._is_torn else self._step())
@@ -148,6 +180,7 @@ class LiveDocument:
     def state(self) -> Step:
         """Everything. What was not told yet is told first, unless this tells it: the next step fits to this state."""
         with self._lock:
+            self.catch_up()
             if self._is_torn:
                 self._is_torn = False
                 self._forget_news()
@@ -198,6 +231,20 @@ class LiveDocument:
     def _stop_all(self) -> None:
         for node in self._clocks.all().keys() - {RUN}:
             self._clocks.stop(node, self._timings.get(self._source.call_of(node) or ""))
+
+
+def _text_of(event: Any) -> str:
+    """The text that the event adds, if that is all it does."""
+    text: str = getattr(event, _GROWING.get(type(event), ""), "")
+    return text
+
+
+def _is_more_of(first: Any, event: Any) -> bool:
+    """Whether the event is the next piece of the same text, and nothing but that."""
+    if type(event) is not type(first):
+        return False
+    same: bool = replace(event, **{_GROWING[type(first)]: _text_of(first)}) == first
+    return same
 
 
 def merged(patches: list[Patch]) -> list[Patch]:

@@ -49,6 +49,7 @@ class LiveFace:
     @property
     def transcript(self) -> Transcript:
         """What was shown."""
+        self._document.catch_up()
         return self._html.transcript
 
     def show(self, event: Event) -> None:

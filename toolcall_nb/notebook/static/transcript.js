@@ -30,12 +30,13 @@
  *            every character of them, ``problem`` what was wrong with the last answer
  * @typedef {{seq: number, patches: Patch[], opened?: Record<string, boolean>, clocks?: Record<string, Clock>,
  *            asks?: Record<string, Ask>, status?: string, info?: string, say?: string[], done?: boolean}} Step
- * @typedef {{id: string, parent: string, html: string, children: string[]}} DocNode
+ * @typedef {{id: string, parent: string, html: string, children: string[], birth: number}} DocNode
  * @typedef {{get(name: string): any, on(name: string, callback: (...args: any[]) => void): void,
  *            send(content: object): void, widget_manager?: any}} Model
  */
 
 const ROOT = "";
+const CARD = /^m\d+\.p\d+/; // render/card.py
 const ROOT_CLASS = "tc mathjax_ignore tex2jax_ignore"; // render/page.py
 const SYNC_AGAIN_MS = 5000;
 const TICK_MS = 100;
@@ -49,7 +50,8 @@ const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
 class Doc {
   constructor() {
     /** @type {Map<string, DocNode>} */
-    this.nodes = new Map([[ROOT, { id: ROOT, parent: ROOT, html: "", children: [] }]]);
+    this.nodes = new Map([[ROOT, { id: ROOT, parent: ROOT, html: "", children: [], birth: 0 }]]);
+    this.births = 0; // of nodes so far: one that comes again, perhaps elsewhere, has another number
   }
 
   /** @param {string} id @returns {DocNode} */
@@ -84,7 +86,7 @@ class Doc {
     const place = before === null ? parent.children.length : parent.children.indexOf(before);
     if (place < 0) throw new Error(`${JSON.stringify(before)} is not in ${JSON.stringify(parentId)}.`);
     parent.children.splice(place, 0, id);
-    this.nodes.set(id, { id, parent: parentId, html, children: [] });
+    this.nodes.set(id, { id, parent: parentId, html, children: [], birth: ++this.births });
     return [...gone, id];
   }
 
@@ -188,7 +190,7 @@ class Session {
     if (step.done !== undefined) this.done = step.done;
     if (step.asks !== undefined) this.asks = step.asks;
     for (const [id, clock] of Object.entries(step.clocks ?? {})) {
-      this.clocks.set(id, { since: performance.now(), seconds: clock.elapsed, running: clock.running });
+      this.#setClock(id, { since: performance.now(), seconds: clock.elapsed, running: clock.running });
     }
     if (!this.done) return;
     this.#freezeClocks();
@@ -226,9 +228,15 @@ class Session {
     for (const view of this.views) view.touch([]);
   }
 
+  /** @param {string} id @param {{since: number, seconds: number, running: boolean}} clock */
+  #setClock(id, clock) {
+    this.clocks.set(id, clock);
+    for (const view of this.views) view.stale.add(id);
+  }
+
   #freezeClocks() {
     for (const [id, clock] of this.clocks) {
-      if (clock.running) this.clocks.set(id, { since: 0, seconds: this.seconds(id), running: false });
+      if (clock.running) this.#setClock(id, { since: 0, seconds: this.seconds(id), running: false });
     }
   }
 
@@ -240,7 +248,8 @@ class Session {
   }
 
   get ticking() {
-    return [...this.clocks.values()].some((clock) => clock.running);
+    for (const { running } of this.clocks.values()) if (running) return true;
+    return false;
   }
 
   /** Only the first view speaks: two of them would say everything twice. @param {string[]} texts */
@@ -310,6 +319,10 @@ class View {
     this.panels = new Map();
     /** @type {Set<string>} */
     this.touched = new Set();
+    /** @type {Map<string, number>} of the nodes whose place is known */
+    this.births = new Map();
+    /** @type {Set<string>} the clocks whose time is to be written once, beside those that run */
+    this.stale = new Set();
     this.frame = 0;
     this.timer = 0;
     this.#build(host);
@@ -352,7 +365,10 @@ class View {
 
   /** @param {Iterable<string>} ids */
   touch(ids) {
-    for (const id of ids) this.touched.add(id);
+    for (const id of ids) {
+      this.touched.add(id);
+      this.stale.add(CARD.exec(id)?.[0] ?? id);
+    }
     if (!this.frame) this.frame = requestAnimationFrame(() => this.#draw());
   }
 
@@ -362,7 +378,10 @@ class View {
     const ids = [...this.touched];
     this.touched.clear();
     for (const id of ids) if (!this.session.doc.nodes.has(id)) this.#drop(id);
-    for (const id of ids) if (id !== ROOT && this.session.doc.nodes.has(id)) this.#show(id);
+    /** @type {Map<string, number>} how many children of a node are to be placed */
+    const unplaced = new Map();
+    for (const id of ids) if (id !== ROOT && this.session.doc.nodes.has(id)) this.#show(id, unplaced);
+    for (const [id, count] of unplaced) this.#arrange(id, count);
     this.#drawAsks();
     this.#drawFoot();
     this.#tick();
@@ -405,9 +424,11 @@ class View {
 
   #tick() {
     for (const [id, { running }] of this.session.clocks) {
+      if (!running && !this.stale.has(id)) continue;
       const place = id === ROOT ? this.time : this.elements.get(id)?.querySelector(".tc-time");
       if (place) setText(place, duration(this.session.seconds(id), running));
     }
+    this.stale.clear();
     if (!this.session.ticking) {
       clearInterval(this.timer);
       this.timer = 0;
@@ -420,12 +441,18 @@ class View {
   #drop(id) {
     this.elements.get(id)?.remove();
     this.elements.delete(id);
+    this.births.delete(id);
   }
 
-  /** Make the node's element what the document says, where the document says. @param {string} id */
-  #show(id) {
+  /**
+   * Make the node's element what the document says, and note what has to be placed where.
+   *
+   * @param {string} id
+   * @param {Map<string, number>} unplaced
+   */
+  #show(id, unplaced) {
     const node = this.session.doc.node(id);
-    if (!this.elements.has(node.parent)) this.#show(node.parent);
+    if (!this.elements.has(node.parent)) this.#show(node.parent, unplaced);
     const fresh = parse(node.html);
     const mine = this.elements.get(id);
     if (mine?.nodeName === fresh.nodeName) {
@@ -434,8 +461,9 @@ class View {
       this.#drop(id);
       this.#adopt(id, fresh);
     }
-    this.#place(node);
-    for (const child of node.children) if (this.elements.has(child)) this.#place(this.session.doc.node(child));
+    if (this.births.get(id) !== node.birth) unplaced.set(node.parent, (unplaced.get(node.parent) ?? 0) + 1);
+    this.births.set(id, node.birth);
+    if (node.children.length) unplaced.set(id, Infinity); // its innermost element may be another now
   }
 
   /** @param {string} id @param {Element} fresh */
@@ -451,21 +479,28 @@ class View {
     this.owned.set(fresh, id);
   }
 
-  /** Move nothing that is in its place: a moved element loses its scroll. @param {DocNode} node */
-  #place(node) {
-    const mine = /** @type {Element} */ (this.elements.get(node.id));
-    const slot = this.#slot(node.parent);
-    const siblings = this.session.doc.node(node.parent).children;
-    const end = this.panels.get(node.parent)?.root ?? null;
+  /**
+   * Put the children of a node where they belong, from the last one on until `count` of them had to be moved: most
+   * are new at the end. Nothing is moved that is in its place: a moved element loses its scroll.
+   *
+   * @param {string} id
+   * @param {number} count
+   */
+  #arrange(id, count) {
+    const slot = this.#slot(id);
+    const { children } = this.session.doc.node(id);
+    const end = this.panels.get(id)?.root ?? null;
     /** @type {Element | null} */
     let next = end?.parentElement === slot ? end : null;
-    for (let at = siblings.indexOf(node.id) + 1; at < siblings.length; at++) {
-      const shown = this.elements.get(siblings[at]);
-      if (shown?.parentElement !== slot) continue;
-      next = shown;
-      break;
+    for (let at = children.length - 1; at >= 0 && count > 0; at--) {
+      const mine = this.elements.get(children[at]);
+      if (!mine) continue;
+      if (mine.parentElement !== slot || mine.nextElementSibling !== next) {
+        slot.insertBefore(mine, next);
+        count--;
+      }
+      next = mine;
     }
-    if (mine.parentElement !== slot || mine.nextElementSibling !== next) slot.insertBefore(mine, next);
   }
 
   /** Where the children of a node live: the innermost last element of its own HTML. @param {string} id */
