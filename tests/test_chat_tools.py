@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -349,6 +350,17 @@ def test_a_stop_ends_those_that_run_beside_each_other() -> None:
         thread.join(20)
     assert [thread.is_alive() for thread in running] == [False, False]
     assert chat.send("?").text == "Next."
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_a_tool_that_kills_its_thread_fails_and_the_turn_goes_on(parallel: bool) -> None:
+    def exits() -> None:
+        _thread.exit()
+
+    tools = Registry([Tool.from_function(exits, parallel=parallel), prints])
+    chat = Chat(Script([call("1", "exits"), call("2", "prints")], text("Next.")), tools=tools)
+    assert chat.send("?").text == "Next."
+    assert [found.error for found in chat.calls.values()] == ["SystemExit", None]
 
 
 # One answer of the tool's -----------------------------------------------------------------------------------

@@ -231,13 +231,14 @@ class Chat:
                 self._builder.apply(event)
 
     def _teller(self, live: Callable[[Event], None] | None) -> Callable[[Event], None] | None:
-        def tell(event: Event) -> None:
-            with self._applying:
-                self._builder.apply(event)
-            if live is not None:
-                live(event)
+        if live is None:
+            return None
 
-        return None if live is None else tell
+        def tell(event: Event) -> None:
+            self._apply(event)
+            live(event)
+
+        return tell
 
     def _prologue(self, prompt: str) -> Iterator[Event]:
         """What is said before the answer: the system prompt where it is new, and the prompt."""

@@ -78,7 +78,7 @@ class ToolchatMagics(Magics):
         help=f"how the model writes a call: native (its own way), or in its text as {', '.join(TEXT_DIALECTS)}",
     )
     @argument("--approve", help="auto: run what is called; ask: ask me first; never: deny it (default: auto)")
-    @argument("--once", action="store_true", default=None, help="one call: its result takes the reply's place")
+    @argument("--once", action="store_true", default=None, help="the results of the calls take the reply's place")
     @argument("--max-steps", type=_steps, metavar="N", help="requests to the model in one turn, at most (default: 10)")
     @argument("--system", type=_text, metavar="TEXT", help="instructions for the model")
     @argument("--new", action="store_true", help="forget what was said before in this thread")
