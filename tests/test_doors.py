@@ -33,13 +33,14 @@ GROUND = {
     "transcript",
     "unicode",
 }
-CORE = GROUND | {"dialects", "markdown", "render", "stages", "wire"}
+CORE = GROUND | {"adapters", "dialects", "markdown", "render", "stages", "wire"}
 LOOP = CORE | {"chat", "models", "tools"}
 
 MAY_SEE: dict[str, set[str]] = {
     "errors": set(),
     **dict.fromkeys(GROUND - {"errors"}, GROUND),
     "markdown": GROUND,
+    "adapters": GROUND,
     "stages": GROUND,
     "wire": GROUND,
     "dialects": GROUND | {"markdown"},
@@ -48,9 +49,9 @@ MAY_SEE: dict[str, set[str]] = {
     "models": CORE | {"tools"},
     "chat": LOOP,
     "approval": LOOP,
-    "cli": LOOP | {"approval"},
-    "notebook": LOOP | {"approval"},
-    "server": LOOP,
+    "cli": LOOP | {"approval", "server"},
+    "notebook": LOOP | {"approval", "server"},
+    "server": LOOP | {"approval"},
     "__init__": LOOP | {"notebook"},
     "__main__": {"cli"},
 }
@@ -67,7 +68,10 @@ NOT_IN_THE_CORE = {
     *("IPython", "anywidget", "ipykernel", "ipywidgets", "traitlets", "jupyter_client", "comm"),
 }
 
-OPTIONAL = {"genai_prices", "httpx", "httpx_sse", "mcp", "pydantic_ai", "sse_starlette", "starlette", "uvicorn"}
+OPTIONAL = {
+    *("anthropic", "genai_prices", "google", "groq", "httpx", "langchain_core", "langgraph", "mcp", "mistralai"),
+    *("openai", "pydantic", "pydantic_ai", "starlette", "uvicorn"),
+}
 LATE = {
     "IPython",
     "anywidget",

@@ -63,7 +63,7 @@ def transcripts(draw: st.DrawFn) -> Transcript:
                     st.builds(TextPart, TEXT),
                     st.builds(ReasoningPart, TEXT),
                     st.builds(DataPart, TEXT, JSON),
-                    st.builds(ErrorPart, TEXT),
+                    st.builds(ErrorPart, TEXT, st.none() | TEXT),
                     st.builds(FilePart, TEXT, TEXT),
                     st.builds(SourceUrlPart, TEXT, TEXT),
                     st.builds(CustomPart, TEXT),

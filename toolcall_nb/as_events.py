@@ -67,7 +67,7 @@ def part_events(part: Part, number: str) -> Iterator[Event]:
         case CustomPart():
             yield ev.Custom(part.kind, part.provider_metadata)
         case ErrorPart():
-            yield ev.Error(part.text)
+            yield ev.Error(part.text, part.details)
 
 
 def call_events(call: ToolCall) -> Iterator[Event]:

@@ -7,7 +7,7 @@ that a sender adds are kept in ``extra`` and written back.
 What that vocabulary cannot say is said in the ways it leaves open, so that other readers skip it:
 
 - a field more on a known chunk: ``start.role``, ``text-start.seam``, ``tool-input-start.open``,
-  ``tool-output-available.display`` and ``.seen``, ``tool-output-error.traceback``;
+  ``tool-output-available.display`` and ``.seen``, ``tool-output-error.traceback``, ``error.details``;
 - a transient ``data-*`` chunk: ``data-diagnostic``, ``data-status``, ``data-tool-log``, ``data-tool-retracted``,
   ``data-tool-interrupted``.
 """
@@ -137,10 +137,14 @@ class ResetStep(_Chunk, frozen=True):
 
 
 class Error(_Chunk, frozen=True):
-    """Something went wrong outside a tool call."""
+    """Something went wrong outside a tool call.
+
+    ``error_text`` is for a person: what happened and what to do. ``details`` is ours: what the peer said of it.
+    """
 
     type: ClassVar[str] = "error"
     error_text: str
+    details: str | None = None
 
 
 # Text and reasoning -----------------------------------------------------------------------------------------

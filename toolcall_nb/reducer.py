@@ -76,7 +76,7 @@ class TranscriptBuilder:
             ev.MessageMetadata: self._message_metadata,
             ev.StartStep: self._start_step,
             ev.ResetStep: self._reset_step,
-            ev.Error: lambda event: self._fixed(ErrorPart(well_formed(event.error_text))),
+            ev.Error: lambda event: self._fixed(_error(event)),
             ev.TextStart: self._text_start,
             ev.TextDelta: self._text_delta,
             ev.TextEnd: self._text_end,
@@ -387,6 +387,11 @@ class TranscriptBuilder:
         slot.chunks = [slot.seam, text]
         slot.seam, slot.printed = "", None
         return Touched(self._here(), slot.key)
+
+
+def _error(event: ev.Error) -> ErrorPart:
+    details = None if event.details is None else well_formed(event.details)
+    return ErrorPart(well_formed(event.error_text), details)
 
 
 def _call_id(given: str) -> str:

@@ -232,9 +232,10 @@ class CustomPart(Struct, frozen=True):
 
 
 class ErrorPart(Struct, frozen=True):
-    """Something went wrong outside a tool call."""
+    """Something went wrong outside a tool call; ``details`` is what the peer said of it."""
 
     text: str
+    details: str | None = None
 
 
 Part: TypeAlias = (

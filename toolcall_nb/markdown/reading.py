@@ -200,6 +200,7 @@ _FIELD_TYPES: dict[str, type] = {
     "finishReason": str,
     "aborted": str,
     "providerMetadata": dict,
+    "details": str,
 }
 
 
@@ -212,7 +213,7 @@ def _end_of(fields: Object) -> Event:
 def _text_part(kind: str, text: str, fields: Object) -> list[Event]:
     about: Any = fields.get("providerMetadata")
     if kind == "stream-error":
-        return [ev.Error(text)]
+        return [ev.Error(text, fields.get("details"))]
     if kind == "reasoning":
         block = "reasoning"
         return [ev.ReasoningStart(block, about), ev.ReasoningDelta(block, text), ev.ReasoningEnd(block)]

@@ -126,11 +126,12 @@ def _stands_plain(part: TextPart, first: bool, last: bool) -> bool:
 
 def _quoted(kind: str, part: TextPart | ReasoningPart | ErrorPart, about: Object) -> str:
     """A callout that quotes a text, or where quoting would change it, one that holds it as a YAML string."""
-    metadata = None if isinstance(part, ErrorPart) else part.provider_metadata
+    more = {"details": part.details} if isinstance(part, ErrorPart) else {"providerMetadata": part.provider_metadata}
+    more = {key: value for key, value in more.items() if value is not None}
     lines = part.text.split("\n")
-    if part.text and not about and metadata is None and not any(map(_breaks_quote, lines)):
+    if part.text and not about and not more and not any(map(_breaks_quote, lines)):
         return _callout(kind, "", lines)
-    fields = {**about, "text": part.text, **({"providerMetadata": metadata} if metadata is not None else {})}
+    fields = {**about, "text": part.text, **more}
     return _callout(kind, "as=yaml", yaml_lines(fields))
 
 

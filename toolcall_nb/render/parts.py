@@ -88,7 +88,7 @@ def part_node(id: str, fold: str, part: Part, look: Look) -> Node | None:
         case CustomPart():
             return leaf(id, element("p", "tc-note", part.kind))
         case ErrorPart():
-            return leaf(id, f'<pre class="tc-err"><b>Error</b> {escape(part.text)}</pre>')
+            return _error(id, fold, part, look)
         case _:
             assert_never(part)
 
@@ -122,6 +122,15 @@ def _open(fold: str, look: Look) -> str:
 def _fold(id: str, fold: str, title: str, value: Json, look: Look) -> Node:
     head = f'<details class="tc-fold"{_open(fold, look)}><summary>Data {title}</summary><pre>'
     return Node(id, head, "</pre></details>", entry_leaves(id, draw_value(value)))
+
+
+def _error(id: str, fold: str, part: ErrorPart, look: Look) -> Node:
+    said = f'<pre class="tc-err"><b>Error</b> {escape(part.text)}</pre>'
+    if part.details is None:
+        return leaf(id, said)
+    head = f'<details class="tc-fold"{_open(fold, look)}><summary>Details</summary><pre>'
+    details = leaf(f"{id}.d", f"{head}{escape(part.details)}</pre></details>")
+    return Node(id, '<div class="tc-fault">', "</div>", [leaf(f"{id}.e", said), details])
 
 
 def _source(html: str) -> str:

@@ -86,7 +86,7 @@ def _other_text(part: Part) -> str:
         case CustomPart():
             return part.kind
         case ErrorPart():
-            return f"Error: {part.text}"
+            return f"Error: {part.text}" + (f"\n{indented(part.details)}" if part.details else "")
         case TextPart() | ReasoningPart() | ToolCall():
             return ""
         case _:

@@ -1,0 +1,32 @@
+"""Adapters: what SDKs and agent libraries give, as events. Nothing of theirs is imported.
+
+reading.py      which format a thing has; streams and whole things of any
+base.py         what an adapter is
+assembling.py   from any provider's deltas to well-formed events
+plain.py        SDK objects as JSON values
+"""
+
+from __future__ import annotations
+
+from toolcall_nb.adapters.base import Adapter, Format
+from toolcall_nb.adapters.reading import (
+    FORMATS,
+    AnyAdapter,
+    events_of,
+    format_of_item,
+    format_of_whole,
+    read,
+    read_async,
+)
+
+__all__ = [
+    "FORMATS",
+    "Adapter",
+    "AnyAdapter",
+    "Format",
+    "events_of",
+    "format_of_item",
+    "format_of_whole",
+    "read",
+    "read_async",
+]

@@ -1,0 +1,195 @@
+"""From the deltas of any provider to well-formed events: what every adapter is made of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from toolcall_nb import events as ev
+from toolcall_nb.events import MISSING, Event, Json, Object
+from toolcall_nb.unicode import well_formed
+
+__all__ = ["NO_JSON", "Assembler", "usage_of"]
+
+NO_JSON = "The arguments of a tool call are no valid JSON."
+_MOST = 2**53
+
+
+class _Block(Struct):
+    is_text: bool
+    key: Any
+    id: str
+
+
+class _Call(Struct):
+    id: str
+    name: str
+    about: Object
+    written: list[str] = field(default_factory=list)
+    is_whole: bool = False
+    has_ended: bool = False
+
+
+class Assembler:
+    """Collects one message. Each method gives the events that the news amount to; `close` ends what is open.
+
+    One block of text or reasoning is open at a time; one under another ``key``, or of the other kind, ends it. Calls
+    are known by a ``key`` of the provider's choosing (an index, an id), any number beside each other, and their
+    arguments are JSON text that grows, or a value. A call without an id gets ``call_N``, and one with the id of
+    another call gets a new one: no call is lost. ``reason`` and ``metadata`` go into ``finish``.
+    """
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+        self.metadata: Object = {}
+        self._has_begun = False
+        self._has_ended = False
+        self._block: _Block | None = None
+        self._blocks = 0
+        self._calls: dict[Any, _Call] = {}
+        self._by_id: dict[str, _Call] = {}
+
+    # The message
+
+    def start(self, message_id: str | None = None, role: str | None = None) -> list[Event]:
+        """The message begins; a second time, nothing. Whatever comes first begins it too."""
+        if self._has_begun:
+            return []
+        self._has_begun = True
+        return [ev.Start(message_id=message_id, role=role)]
+
+    def close(self) -> list[Event]:
+        """The message is over: the ends of what is open, and ``finish``. A second time, nothing."""
+        if self._has_ended:
+            return []
+        ends = [*self.start(), *self.end_block(), *self.end_calls()]
+        self._has_ended = True
+        return [*ends, ev.Finish(finish_reason=self.reason, message_metadata=self.metadata or None)]
+
+    def other(self, event: Event) -> list[Event]:
+        """A source, a file, an error, a step: what stands between the blocks."""
+        return [*self.start(), *self.end_block(), event]
+
+    # Text and reasoning
+
+    def text(self, delta: str, key: Any = None) -> list[Event]:
+        """More text."""
+        return self._grow(True, delta, key, None)
+
+    def reasoning(self, delta: str, key: Any = None, metadata: Object | None = None) -> list[Event]:
+        """More reasoning. Empty, it begins a block: for what a provider keeps to itself, with its ``metadata``."""
+        return self._grow(False, delta, key, metadata)
+
+    def end_block(self, metadata: Object | None = None) -> list[Event]:
+        """The text or the reasoning that is open is complete."""
+        block, self._block = self._block, None
+        if block is None:
+            return []
+        return [(ev.TextEnd if block.is_text else ev.ReasoningEnd)(block.id, metadata)]
+
+    def _grow(self, is_text: bool, delta: str, key: Any, metadata: Object | None) -> list[Event]:
+        found = self.start()
+        if self._block is None or (self._block.is_text, self._block.key) != (is_text, key):
+            if not delta and is_text:
+                return found
+            found += self.end_block()
+            self._blocks += 1
+            self._block = _Block(is_text, key, f"{'text' if is_text else 'reasoning'}-{self._blocks}")
+            found.append((ev.TextStart if is_text else ev.ReasoningStart)(self._block.id, metadata))
+        if delta:
+            found.append((ev.TextDelta if is_text else ev.ReasoningDelta)(self._block.id, delta))
+        return found
+
+    # Tool calls
+
+    def begin_call(self, key: Any, call_id: str | None, name: str, **about: Any) -> list[Event]:
+        """A call begins; one that is known under ``key``, nothing. ``about``: the further fields of its start."""
+        if key in self._calls:
+            return []
+        call = self._calls[key] = _Call(self._own_id(call_id), name, about)
+        self._by_id[call.id] = call
+        return [*self.start(), *self.end_block(), ev.ToolInputStart(call.id, name, **about)]
+
+    def arguments(self, key: Any, delta: str) -> list[Event]:
+        """The JSON text of the arguments grows; of a call that is not known, nothing."""
+        call = self._calls.get(key)
+        if call is None or call.is_whole or not delta:
+            return []
+        call.written.append(delta)
+        return [ev.ToolInputDelta(call.id, delta)]
+
+    def end_call(self, key: Any, given: Json = MISSING) -> list[Event]:
+        """The arguments are complete: ``given``, or what was written; nothing written stands for no arguments."""
+        call = self._calls.get(key)
+        if call is None or call.is_whole:
+            return []
+        call.is_whole = True
+        if given is not MISSING:
+            return [ev.ToolInputAvailable(call.id, call.name, given, **call.about)]
+        text = well_formed("".join(call.written))
+        try:
+            value = json.loads(text) if text.strip() else {}
+        except (ValueError, RecursionError):
+            call.has_ended = True
+            return [ev.ToolInputError(call.id, call.name, text, NO_JSON, **call.about)]
+        return [ev.ToolInputAvailable(call.id, call.name, value, **call.about)]
+
+    def end_calls(self) -> list[Event]:
+        """The arguments of all calls are complete."""
+        return [event for key in list(self._calls) for event in self.end_call(key)]
+
+    def output(self, call_id: str, value: Json, **about: Any) -> list[Event]:
+        """What a call gave; of one that is not known or has ended, nothing."""
+        return [ev.ToolOutputAvailable(call_id, value, **about)] if self._ends(call_id) else []
+
+    def failure(self, call_id: str, error: str, **about: Any) -> list[Event]:
+        """How a call failed; of one that is not known or has ended, nothing."""
+        return [ev.ToolOutputError(call_id, error, **about)] if self._ends(call_id) else []
+
+    def knows(self, call_id: str) -> bool:
+        """Whether a call with this id has begun."""
+        return call_id in self._by_id
+
+    def id_of(self, key: Any) -> str | None:
+        """The id of the call that is known under ``key``."""
+        call = self._calls.get(key)
+        return None if call is None else call.id
+
+    def _ends(self, call_id: str) -> bool:
+        call = self._by_id.get(call_id)
+        if call is None or call.has_ended:
+            return False
+        call.has_ended = True
+        return True
+
+    def _own_id(self, given: str | None) -> str:
+        number = 2 if given else 1
+        own = given or "call_1"
+        while own in self._by_id:
+            own = f"{given}-{number}" if given else f"call_{number}"
+            number += 1
+        return own
+
+
+def usage_of(reported: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, int]:
+    """A provider's counts under our names: ``names`` gives ours by theirs, ``a.b`` for one within another.
+
+    Ours are ``inputTokens`` (with what was cached), ``outputTokens`` (with reasoning), ``totalTokens``,
+    ``cachedInputTokens``, ``cacheWriteTokens``, ``reasoningTokens``. What is no count is left out; several of theirs
+    under one of ours add up.
+    """
+    counts: dict[str, int] = {}
+    for path, own in names.items():
+        for count in _counts_at(reported, path.split(".")):
+            counts[own] = counts.get(own, 0) + count
+    return counts
+
+
+def _counts_at(reported: Any, path: list[str]) -> Iterator[int]:
+    for name in path:
+        reported = reported.get(name) if isinstance(reported, Mapping) else None
+    if isinstance(reported, int | float) and not isinstance(reported, bool) and 0 <= reported < _MOST:
+        yield int(reported)

@@ -1,0 +1,85 @@
+"""Streams and whole things of any known format, told apart by their shape."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from typing import Any
+
+from toolcall_nb.adapters.base import Adapter, Format
+from toolcall_nb.errors import UsageError
+from toolcall_nb.events import Event
+
+__all__ = ["FORMATS", "AnyAdapter", "events_of", "format_of_item", "format_of_whole", "read", "read_async"]
+
+FORMATS: tuple[Format, ...] = ()
+"""All formats; the first that knows a thing reads it."""
+
+
+def format_of_item(item: Any) -> Format | None:
+    """The format whose streams have such items."""
+    return next((known for known in FORMATS if known.is_item(item)), None)
+
+
+def format_of_whole(thing: Any) -> Format | None:
+    """The format of a whole reply, or of a list of messages."""
+    return next((known for known in FORMATS if known.is_whole(thing)), None)
+
+
+def events_of(thing: Any) -> Iterable[Event]:
+    """The events of a whole reply, or of a list of messages. Raises `UsageError` for what is none."""
+    found = format_of_whole(thing)
+    if found is None:
+        raise _unknown(thing)
+    return found.whole(thing)
+
+
+class AnyAdapter:
+    """Reads a stream of any known format; its first item says which. Raises `UsageError` where none knows it."""
+
+    def __init__(self) -> None:
+        self._adapter: Adapter | None = None
+
+    def take(self, item: Any) -> list[Event]:
+        """The events of one item."""
+        if self._adapter is None:
+            found = format_of_item(item)
+            if found is None:
+                raise _unknown(item)
+            self._adapter = found.adapter()
+        return self._adapter.take(item)
+
+    def close(self) -> list[Event]:
+        """The stream is over; one that had no items gives nothing."""
+        return self._adapter.close() if self._adapter is not None else []
+
+
+def read(items: Iterable[Any]) -> Iterator[Event]:
+    """The events of a stream. What the stream raises is raised, after the ends of what is open."""
+    adapter = AnyAdapter()
+    try:
+        for item in items:
+            yield from adapter.take(item)
+    except Exception:
+        yield from adapter.close()
+        raise
+    yield from adapter.close()
+
+
+async def read_async(items: AsyncIterable[Any]) -> AsyncIterator[Event]:
+    """As `read`, of an asynchronous stream."""
+    adapter = AnyAdapter()
+    try:
+        async for item in items:
+            for event in adapter.take(item):
+                yield event
+    except Exception:
+        for event in adapter.close():
+            yield event
+        raise
+    for event in adapter.close():
+        yield event
+
+
+def _unknown(thing: Any) -> UsageError:
+    titles = "; ".join(known.title for known in FORMATS)
+    return UsageError(f"{thing!r:.100} is nothing that can be read here. What can: {titles}.")
