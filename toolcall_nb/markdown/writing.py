@@ -126,8 +126,11 @@ def _stands_plain(part: TextPart, first: bool, last: bool) -> bool:
 
 def _quoted(kind: str, part: TextPart | ReasoningPart | ErrorPart, about: Object) -> str:
     """A callout that quotes a text, or where quoting would change it, one that holds it as a YAML string."""
-    more = {"details": part.details} if isinstance(part, ErrorPart) else {"providerMetadata": part.provider_metadata}
-    more = {key: value for key, value in more.items() if value is not None}
+    more: Object = {}
+    if isinstance(part, ErrorPart):
+        more = {} if part.details is None else {"details": part.details}
+    elif part.provider_metadata is not None:
+        more = {"providerMetadata": part.provider_metadata}
     lines = part.text.split("\n")
     if part.text and not about and not more and not any(map(_breaks_quote, lines)):
         return _callout(kind, "", lines)
