@@ -15,8 +15,8 @@ from tests.kernels import Kernel, Messages, running_kernel
 from tests.strategies import json_values
 from toolcall_nb import events as ev
 from toolcall_nb.events import MISSING
-from toolcall_nb.notebook.asking import Form, Questions, json_text
-from toolcall_nb.notebook.document import LiveDocument
+from toolcall_nb.live.asking import Form, Questions, json_text
+from toolcall_nb.live.document import LiveDocument
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.tools import Decision
 from toolcall_nb.transcript import Approval, State, ToolCall

@@ -48,10 +48,11 @@ MAY_SEE: dict[str, set[str]] = {
     "tools": CORE,
     "models": CORE | {"tools"},
     "chat": LOOP,
+    "live": CORE | {"tools"},
     "approval": LOOP,
     "cli": LOOP | {"approval", "server"},
-    "notebook": LOOP | {"approval", "server"},
-    "server": LOOP | {"approval"},
+    "notebook": LOOP | {"approval", "live", "server"},
+    "server": LOOP | {"approval", "live"},
     "__init__": LOOP | {"notebook"},
     "__main__": {"cli"},
 }

@@ -18,10 +18,10 @@ from nbconvert import HTMLExporter
 from tests.kernels import Kernel, running_kernel
 from toolcall_nb import events as ev
 from toolcall_nb.events import Event
-from toolcall_nb.notebook.document import LiveDocument, merged
+from toolcall_nb.live.document import LiveDocument, merged
+from toolcall_nb.live.pacer import Pacer
+from toolcall_nb.live.progress import Progress
 from toolcall_nb.notebook.footer import info_line
-from toolcall_nb.notebook.pacer import Pacer
-from toolcall_nb.notebook.progress import Progress
 from toolcall_nb.notebook.running import Run, Stoppable
 from toolcall_nb.reducer import TranscriptBuilder
 from toolcall_nb.render import LiveHtml, to_html

@@ -21,7 +21,7 @@ from tests.benchmarks.streaming import stream
 from toolcall_nb import events as ev
 from toolcall_nb.dialects import detector
 from toolcall_nb.events import Event
-from toolcall_nb.notebook.document import LiveDocument
+from toolcall_nb.live.document import LiveDocument
 from toolcall_nb.render import LiveHtml, to_html
 from toolcall_nb.render.nodes import Node
 from toolcall_nb.transcript import Transcript

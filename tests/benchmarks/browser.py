@@ -11,13 +11,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from playwright.sync_api import CDPSession, Page
 
-import toolcall_nb
 from tests.benchmarks.documents import conversation
 from tests.benchmarks.measuring import percentile
 from tests.benchmarks.opening import opening
@@ -25,13 +23,13 @@ from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
 from tests.browser.browser import running_browser
 from toolcall_nb.events import Event
-from toolcall_nb.notebook.document import LiveDocument
-from toolcall_nb.notebook.style import page_css
+from toolcall_nb.live import MODULE
+from toolcall_nb.live.document import LiveDocument
+from toolcall_nb.live.style import page_css
 from toolcall_nb.render import LiveHtml
 
 __all__ = ["rows"]
 
-_MODULE = Path(toolcall_nb.__file__).parent / "notebook" / "static" / "transcript.js"
 _EACH = 10
 _PATIENCE = 600_000
 _SECONDS = 30
@@ -74,7 +72,7 @@ def rows(scale: Scale) -> Iterator[Row]:
 def _follow(page: Page, calls: int, words: str, each: int, frames: int) -> Row:
     run = _LongRun(calls, each)
     page.set_content("<!doctype html><title>A long run</title><body></body>")
-    opened = page.evaluate(_OPEN, [_MODULE.read_text("utf-8"), page_css(), run.state])
+    opened = page.evaluate(_OPEN, [MODULE.read_text("utf-8"), page_css(), run.state])
     devtools = page.context.new_cdp_session(page)
     devtools.send("Performance.enable")
     spent = _spent_in_all(page, devtools, run.steps(frames))

@@ -11,8 +11,8 @@ from tests.benchmarks.documents import deltas, flushes, mixed
 from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
 from toolcall_nb.dialects import detector
-from toolcall_nb.notebook.document import LiveDocument
-from toolcall_nb.notebook.pacer import Pacer
+from toolcall_nb.live.document import LiveDocument
+from toolcall_nb.live.pacer import Pacer
 from toolcall_nb.render import LiveHtml
 
 __all__ = ["Sent", "count", "encoded", "rows"]

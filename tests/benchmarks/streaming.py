@@ -10,7 +10,7 @@ from tests.benchmarks.measuring import alternating, frozen, one_shot, percentile
 from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
 from toolcall_nb.dialects import detector
-from toolcall_nb.notebook.document import LiveDocument
+from toolcall_nb.live.document import LiveDocument
 from toolcall_nb.render import LiveHtml
 
 __all__ = ["rows", "stream"]

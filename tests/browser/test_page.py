@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,17 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, Page, expect
 
-import toolcall_nb
 from tests.strategies import streams
 from toolcall_nb import events as ev
 from toolcall_nb.chat import Chat
 from toolcall_nb.events import Event
+from toolcall_nb.live import MODULE
+from toolcall_nb.live.document import LiveDocument
 from toolcall_nb.models import MockModel, names
-from toolcall_nb.notebook.document import LiveDocument
 from toolcall_nb.render import LiveHtml, to_html
 from toolcall_nb.tools import Registry
-
-MODULE = Path(toolcall_nb.__file__).parent / "notebook" / "static" / "transcript.js"
 
 _OPEN = """async ([source, snapshot]) => {
     if (!window.load) {

@@ -9,8 +9,8 @@ from html import escape
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from toolcall_nb.approval import TerminalApprover, deny_unattended
+from toolcall_nb.live.style import run_css
 from toolcall_nb.notebook.place import Place
-from toolcall_nb.notebook.style import run_css
 from toolcall_nb.reducer import TranscriptBuilder
 from toolcall_nb.render import mime_bundle
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from toolcall_nb.notebook.asking import Questions
-from toolcall_nb.notebook.document import LiveDocument
+from toolcall_nb.live.asking import Questions
+from toolcall_nb.live.document import LiveDocument
+from toolcall_nb.live.pacer import Pacer
 from toolcall_nb.notebook.faces import Approver, final_bundle
-from toolcall_nb.notebook.pacer import Pacer
 from toolcall_nb.render import LiveHtml
 
 if TYPE_CHECKING:

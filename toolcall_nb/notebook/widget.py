@@ -6,13 +6,13 @@ import contextvars
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any, Protocol
 
 import anywidget
 import traitlets
 
-from toolcall_nb.notebook.style import page_css
+from toolcall_nb.live import MODULE
+from toolcall_nb.live.style import page_css
 
 __all__ = ["KEPT", "Document", "TranscriptWidget", "close_all"]
 
@@ -24,7 +24,7 @@ _lock = threading.Lock()  # runs in the background end in threads of their own
 
 
 class Document(Protocol):
-    """What the widget needs of `toolcall_nb.notebook.document.LiveDocument`."""
+    """What the widget needs of `toolcall_nb.live.document.LiveDocument`."""
 
     def state(self) -> dict[str, Any]:
         """Everything, for a page that has nothing or has missed something."""
@@ -40,7 +40,7 @@ class TranscriptWidget(anywidget.AnyWidget):
     the page are handled in whichever thread the kernel gives them: during a cell, that of a subshell.
     """
 
-    _esm = Path(__file__).parent / "static" / "transcript.js"
+    _esm = MODULE
     _css = traitlets.Unicode().tag(sync=True)
     snapshot = traitlets.Dict().tag(sync=True)
 

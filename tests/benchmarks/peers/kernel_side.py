@@ -22,7 +22,7 @@ __all__ = ["WAYS", "run"]
 
 def _ours(parts: Sequence[str]) -> None:
     from toolcall_nb.dialects import detector
-    from toolcall_nb.notebook.document import LiveDocument
+    from toolcall_nb.live.document import LiveDocument
     from toolcall_nb.notebook.widget import TranscriptWidget
     from toolcall_nb.render import LiveHtml
 

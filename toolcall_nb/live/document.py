@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from toolcall_nb import events as ev
 from toolcall_nb.events import Event
-from toolcall_nb.notebook.asking import Form
-from toolcall_nb.notebook.clocks import RUN, Clocks
-from toolcall_nb.notebook.progress import Progress
+from toolcall_nb.live.asking import Form
+from toolcall_nb.live.clocks import RUN, Clocks
+from toolcall_nb.live.progress import Progress
 
 __all__ = ["LiveDocument", "PatchSource", "merged"]
 

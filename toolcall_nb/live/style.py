@@ -24,5 +24,5 @@ def page_css() -> str:
 
 
 def _read(name: str) -> str:
-    css = files("toolcall_nb.notebook").joinpath("static", name).read_text("utf-8")
+    css = files("toolcall_nb.live").joinpath("static", name).read_text("utf-8")
     return sub(r"\s+", " ", sub(r"/\*.*?\*/", "", css.replace("\n", " "))).strip()
