@@ -22,6 +22,8 @@ class _Block(Struct):
     is_text: bool
     key: Any
     id: str
+    metadata: Object = field(default_factory=dict)
+    after: list[Event] = field(default_factory=list)
 
 
 class _Call(Struct):
@@ -88,7 +90,22 @@ class Assembler:
         block, self._block = self._block, None
         if block is None:
             return []
-        return [(ev.TextEnd if block.is_text else ev.ReasoningEnd)(block.id, metadata)]
+        known = {**block.metadata, **(metadata or {})} or None
+        return [(ev.TextEnd if block.is_text else ev.ReasoningEnd)(block.id, known), *block.after]
+
+    def annotate(self, metadata: Object) -> list[Event]:
+        """Metadata of the block that is open, told at its end; where none is, an empty reasoning holds it."""
+        if self._block is not None:
+            self._block.metadata.update(metadata)
+            return []
+        return [*self.reasoning("", object(), metadata), *self.end_block()]
+
+    def after_block(self, event: Event) -> list[Event]:
+        """A source of the text that is open, told once that has ended, which it must not break; or at once."""
+        if self._block is None:
+            return self.other(event)
+        self._block.after.append(event)
+        return []
 
     def _grow(self, is_text: bool, delta: str, key: Any, metadata: Object | None) -> list[Event]:
         found = self.start()
