@@ -21,8 +21,8 @@ from toolcall_nb.events import Event
 from toolcall_nb.live.document import LiveDocument, merged
 from toolcall_nb.live.pacer import Pacer
 from toolcall_nb.live.progress import Progress
+from toolcall_nb.live.running import Run, Stoppable
 from toolcall_nb.notebook.footer import info_line
-from toolcall_nb.notebook.running import Run, Stoppable
 from toolcall_nb.reducer import TranscriptBuilder
 from toolcall_nb.render import LiveHtml, to_html
 from toolcall_nb.tools import Decision

@@ -6,9 +6,10 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from html import escape
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING
 
 from toolcall_nb.approval import TerminalApprover, deny_unattended
+from toolcall_nb.live.face import Approver, Face
 from toolcall_nb.live.style import run_css
 from toolcall_nb.notebook.place import Place
 from toolcall_nb.reducer import TranscriptBuilder
@@ -21,26 +22,7 @@ if TYPE_CHECKING:
     from toolcall_nb.tools import Decision
     from toolcall_nb.transcript import ToolCall, Transcript
 
-__all__ = ["Approver", "Face", "StaticFace", "TerminalFace", "approver_of", "final_bundle", "make_face"]
-
-Approver: TypeAlias = "Callable[[ToolCall], Decision]"
-
-
-class Face(Protocol):
-    """Shows one run."""
-
-    def show(self, event: Event) -> None:
-        """Take one event in."""
-
-    def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
-        """Whether a call may run. Raises `KeyboardInterrupt` when the run is stopped while a person is asked."""
-
-    def close(self, info: str) -> None:
-        """The run has ended; ``info`` is the line below it."""
-
-    @property
-    def transcript(self) -> Transcript:
-        """What was shown."""
+__all__ = ["StaticFace", "TerminalFace", "approver_of", "final_bundle", "make_face"]
 
 
 def final_bundle(transcript: Transcript, info: str, opened: Mapping[str, bool] | None = None) -> dict[str, str]:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.live.asking import Questions
 from toolcall_nb.live.document import LiveDocument
+from toolcall_nb.live.face import Approver
 from toolcall_nb.live.pacer import Pacer
-from toolcall_nb.notebook.faces import Approver, final_bundle
+from toolcall_nb.notebook.faces import final_bundle
 from toolcall_nb.render import LiveHtml
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from toolcall_nb import models
 from toolcall_nb.chat import Approve, Chat
 from toolcall_nb.errors import UsageError
+from toolcall_nb.live.running import Run, Stoppable
 from toolcall_nb.notebook import toolbox
 from toolcall_nb.notebook.faces import approver_of, make_face
 from toolcall_nb.notebook.footer import counted, info_line, tokens
 from toolcall_nb.notebook.place import Place, place_of
-from toolcall_nb.notebook.running import Run, Stoppable
 from toolcall_nb.notebook.toolbox import unknown
 from toolcall_nb.tools import Decision, Grants, Tool, registry, remember
 from toolcall_nb.transcript import Message, ToolCall, Transcript

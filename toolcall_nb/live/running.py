@@ -1,4 +1,4 @@
-"""One run in a cell: events from a chat or a replay, a face that shows them, and how to end it early."""
+"""One run: events from a chat or a replay, a face that shows them, and how to end it early."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from toolcall_nb.tools.interrupting import STOP
 
 if TYPE_CHECKING:
     from toolcall_nb.events import Event
-    from toolcall_nb.notebook.faces import Face
+    from toolcall_nb.live.face import Face
 
 __all__ = ["Run", "Source", "Stoppable"]
 
-log = logging.getLogger("toolcall_nb.notebook")
+log = logging.getLogger("toolcall_nb.live")
 
 Show: TypeAlias = Callable[["Event"], None]
 Source: TypeAlias = Callable[[Show], Iterator["Event"]]
