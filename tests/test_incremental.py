@@ -121,10 +121,13 @@ def check(pieces: Iterable[str], every: int = 1) -> None:
         assert changed == tuple(at for at, block in enumerate(after) if at >= len(before) or before[at] != block), (
             f"after {text!r}"
         )
+        assert {at: stream.before(at) for at in changed} == {
+            at: before[at] if at < len(before) else None for at in changed
+        }
         before = after
         if number % every == 0:
             assert stream.html == whole(text), f"after {text!r}"
-    assert stream.close() == ()
+    stream.close()
     assert stream.html == whole(text)
 
 
@@ -141,6 +144,14 @@ def tricky() -> list[Any]:
 
 @pytest.mark.parametrize("text", tricky())
 def test_every_prefix_of(text: str) -> None:
+    check(text)
+
+
+@pytest.mark.parametrize("text", tricky())
+def test_every_prefix_where_each_block_is_packed_as_soon_as_it_can_be(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolcall_nb.markdown.packed._TOGETHER", 1)
     check(text)
 
 
@@ -395,7 +406,17 @@ def test_what_shows_nothing_new_changes_nothing() -> None:
     assert stream.feed(" ") == ()
     assert stream.feed("\n\n") == ()
     assert stream.feed("[b]: /u") == ()
-    assert stream.close() == ()
+
+
+def test_what_lies_far_back_is_packed_and_a_late_definition_still_reaches_it() -> None:
+    stream = IncrementalMarkdown()
+    text = "".join(f"[a] {number}\n\n" for number in range(1000))
+    for piece in (text[start : start + 100] for start in range(0, len(text), 100)):
+        stream.feed(piece)
+    assert stream.feed("[a]: /u\n") == tuple(range(1000))
+    assert stream.before(3) == "<p>[a] 3</p>\n"
+    assert stream.blocks[3] == '<p><a href="/u">a</a> 3</p>\n'
+    assert stream.html == whole(text + "[a]: /u\n")
 
 
 def test_where_the_parser_gives_up_the_text_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

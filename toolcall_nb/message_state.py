@@ -11,28 +11,46 @@ from toolcall_nb.unicode import well_formed
 
 __all__ = ["MessageState", "Slot"]
 
+_SMALL = 1024
+
 
 class Slot:
     """One part that may still change. ``key`` names it within its message for as long as it lives."""
 
-    __slots__ = ("block", "call", "chunks", "continues", "frozen", "key", "metadata", "printed", "reasoning", "seam")
+    __slots__ = (
+        *("block", "call", "chunks", "continues", "frozen", "key", "metadata", "printed", "reasoning", "seam"),
+        "_joined",
+    )
 
     def __init__(self, key: int) -> None:
         self.key = key
         self.frozen: Part | None = None
         self.call: ToolCall | None = None
-        self.chunks: list[str] = []  # of the text; of a call, the written input
         self.block: str | None = None  # id of the text block
         self.reasoning = False
         self.metadata: Object | None = None
         self.printed: Printed | None = None  # of a call
         self.seam = ""  # of a call: the blank lines that parted it from the text before
         self.continues = False  # of a text: the next block goes on here
+        self.write()
 
     @property
     def is_text(self) -> bool:
         """Whether it holds text of the answer."""
         return self.call is None and not self.reasoning and (self.frozen is None or isinstance(self.frozen, TextPart))
+
+    def write(self, *chunks: str) -> None:
+        """The text, or the written input of a call, starts over with these."""
+        self.chunks = [*chunks]
+        self._joined = 0  # so many of the chunks are long
+
+    def add(self, delta: str) -> None:
+        """One more chunk. Many small ones become a long one: a string of four characters takes sixty bytes."""
+        self.chunks.append(delta)
+        self.frozen = None
+        if len(self.chunks) - self._joined > _SMALL:
+            self.chunks[self._joined :] = ["".join(self.chunks[self._joined :])]
+            self._joined += 1
 
     def freeze(self) -> Part:
         """The part as it is now; the same object until it changes."""
@@ -42,7 +60,7 @@ class Slot:
 
     def _freeze(self) -> Part:
         text = "".join(self.chunks)
-        self.chunks = [text]
+        self.write(text)
         if self.call is not None:
             log = self.call.log if self.printed is None else well_formed(str(self.printed))
             written = well_formed(text) if self.call.input is MISSING else ""

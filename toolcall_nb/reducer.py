@@ -226,8 +226,7 @@ class TranscriptBuilder:
             message.seam += event.delta
             return None
         slot = self._text_slot(message, event.id, reasoning) or self._new_text(event.id, reasoning, event)
-        slot.chunks.append(event.delta)
-        slot.frozen = None
+        slot.add(event.delta)
         slot.metadata = event.provider_metadata or slot.metadata
         return Touched(self._here(), slot.key)
 
@@ -276,7 +275,7 @@ class TranscriptBuilder:
             changes["original_input"] = _original(slot.call, changes["input"])
         if isinstance(event, ev.ToolInputError):
             changes["error"] = well_formed(event.error_text)
-        slot.chunks = []
+        slot.write()
         extra = {**slot.call.extra, **well_formed_json(event.extra)}
         name = event.tool_name if event.tool_name.strip() else slot.call.name
         return self._set_call(slot, replace(slot.call, state=state, name=name, extra=extra, **changes))
@@ -286,7 +285,7 @@ class TranscriptBuilder:
         state = self._next_state(slot.call if slot else None, event)
         if slot is None or slot.call is None or state is None:
             return None
-        slot.chunks.append(event.input_text_delta)
+        slot.add(event.input_text_delta)
         return self._set_call(slot, slot.call)
 
     def _tool_log(self, event: ev.ToolLog) -> Touched | None:
@@ -377,14 +376,14 @@ class TranscriptBuilder:
             return touched
         message.cut(place, place + 1)
         if event.successor is None and before is not None and follows_text:
-            before.chunks.append(slot.seam)
-            before.frozen, before.continues = None, True
+            before.add(slot.seam)
+            before.continues = True
         return Touched(self._here(), slot.key, removed=True)
 
     def _stand_in(self, message: MessageState, slot: Slot, text: str) -> Touched:
         """The call was none, and its text stands in its place, whatever came since."""
         message.drop_call(slot)
-        slot.chunks = [slot.seam, text]
+        slot.write(slot.seam, text)
         slot.seam, slot.printed = "", None
         return Touched(self._here(), slot.key)
 

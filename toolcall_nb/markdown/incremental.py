@@ -17,6 +17,8 @@ stays.
 **Open ends.** Most pieces go on with a line of text, a line of code, a list or a table. What such a piece can change
 is less than the tail, and only that is made anew: see `toolcall_nb.markdown.open_leaf`, ``open_text`` and
 ``open_series``. A piece that ends the last block so and begins another is taken in two: cuts do not matter.
+
+**Memory.** HTML is longer than its text, and of settled blocks nobody asks for it but a new page: it is packed.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from toolcall_nb.markdown.blocks import OpenEnd, first_line, is_over, top_level
 from toolcall_nb.markdown.definitions import Awaiting, Definitions, rendered
 from toolcall_nb.markdown.flavor import parser, plain_block
 from toolcall_nb.markdown.open_series import open_end
+from toolcall_nb.markdown.packed import PackedTexts
 from toolcall_nb.unicode import well_formed
 
 if TYPE_CHECKING:
@@ -43,12 +46,12 @@ _BEHIND_BLANK = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)*([^ \t\n])")
 class IncrementalMarkdown:
     """Feed it text, take the HTML. Nothing that is fed raises.
 
-    ``blocks`` holds the HTML of each top-level block; it is live, and not to be changed. ``feed`` and ``close``
-    return the indexes of the blocks that are new or differ, ascending; ``blocks`` may get shorter.
+    ``blocks`` holds the HTML of each top-level block; it is live, and not to be changed. ``feed`` returns the indexes
+    of the blocks that are new or differ, ascending; ``blocks`` may get shorter. ``before`` is what a block was.
     """
 
     def __init__(self) -> None:
-        self._blocks: list[str] = []
+        self._blocks = PackedTexts()
         self._settled = 0  # so many of the blocks
         self._tail: list[str] = []  # the text of the others, in pieces
         self._half = ""  # the first half of a surrogate pair
@@ -85,9 +88,15 @@ class IncrementalMarkdown:
         blocks = self._blocks
         return tuple(at for at, html in sorted(self._before.items()) if at < len(blocks) and blocks[at] != html)
 
-    def close(self) -> tuple[int, ...]:
-        """The text is whole. All that was fed is shown already, so nothing differs."""
-        return ()
+    def before(self, block: int) -> str | None:
+        """The HTML of a block before the last ``feed``, which changed it; None where it is new."""
+        return self._before[block]
+
+    def close(self) -> None:
+        """The text is whole: nothing is fed any more, and only the blocks are kept, which are right already."""
+        self._blocks.pack_all()
+        self._tail, self._groups, self._open, self._before = [], [], None, {}
+        self._definitions, self._awaiting = Definitions({}), Awaiting()
 
     def _normalized(self, text: str) -> str:
         """``text`` as the parser's first rule leaves it, with what a cut has parted put together again."""
@@ -139,8 +148,12 @@ class IncrementalMarkdown:
         self._gap = text[len(bare) :] if bare else self._gap + text
 
     def _show(self, block: int, html: str) -> None:
-        self._before.setdefault(block, self._blocks[block] if block < len(self._blocks) else None)
-        self._blocks[block : block + 1] = [html]
+        if block < len(self._blocks):
+            self._before.setdefault(block, self._blocks[block])
+            self._blocks[block] = html
+        else:
+            self._before.setdefault(block, None)
+            self._blocks.append(html)
 
     def _parse(self) -> None:
         """Parses the tail anew, and settles what has become settled."""
@@ -156,7 +169,7 @@ class IncrementalMarkdown:
         self._redefine(definitions)
         for at, html in enumerate(blocks, self._settled):
             self._show(at, html)
-        del self._blocks[self._settled + len(blocks) :]
+        self._blocks.truncate(self._settled + len(blocks))
         lines = shown.split("\n")
         self._tail = [source]
         self._gap = source[len(source.rstrip(" \t\n")) :]
@@ -195,6 +208,7 @@ class IncrementalMarkdown:
         for number, group in enumerate(groups, self._settled):
             self._awaiting.watch(number, group, self._definitions)
         self._settled += len(groups)
+        self._blocks.pack(self._settled)
         self._awaiting.forget(self._definitions.settle_before(line))
 
 

@@ -106,6 +106,7 @@ class LiveHtml:
             yield from self._change(turn, touched.part, event)
         if isinstance(event, (ev.Finish, ev.Abort)):
             self._is_closed = True
+            turn.rest()
 
     def _begin_unsaid(self) -> Iterator[Patch]:
         """An event that touches nothing may still begin a message; that takes a message that has ended."""

@@ -24,7 +24,10 @@ _NEAR = 64  # what grows differs near its end
 
 
 class Node:
-    """One element of the tree. Children stand between ``head`` and ``tail``; a leaf has no ``tail``."""
+    """One element of the tree. Children stand between ``head`` and ``tail``; a leaf has no ``tail``.
+
+    ``children`` is any sequence, and it is not copied: whoever gave it may change it, or make them when asked.
+    """
 
     __slots__ = ("children", "head", "id", "tail")
 
@@ -32,7 +35,7 @@ class Node:
         self.id = id
         self.head = head
         self.tail = tail
-        self.children = list(children)
+        self.children = children
 
     @property
     def html(self) -> str:

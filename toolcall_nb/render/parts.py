@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import assert_never
+from collections.abc import Iterator, Sequence
+from typing import assert_never, overload
 
 from toolcall_nb.events import Json
 from toolcall_nb.markdown.incremental import markdown_blocks
@@ -27,7 +27,7 @@ from toolcall_nb.transcript import (
     ToolCall,
 )
 
-__all__ = ["block_leaf", "fold_key", "message_node", "note_node", "part_node", "text_node", "turn_node"]
+__all__ = ["BlockLeaves", "block_leaf", "fold_key", "message_node", "note_node", "part_node", "text_node", "turn_node"]
 
 _DOWNLOADS = {
     "application/json": "json",
@@ -42,20 +42,18 @@ _ADDRESS = 200
 
 def message_node(number: int, message: Message, look: Look) -> Node:
     """One turn, whole."""
-    turn = turn_node(number, message.role)
-    for place, part in enumerate(message.parts):
-        node = part_node(f"{turn.id}.p{place}", fold_key(number, place), part, look)
-        if node is not None:
-            turn.children.append(node)
-    if (note := note_node(number, message)) is not None:
-        turn.children.append(note)
-    return turn
+    parts = (
+        part_node(f"m{number}.p{place}", fold_key(number, place), part, look)
+        for place, part in enumerate(message.parts)
+    )
+    nodes = [node for node in (*parts, note_node(number, message)) if node is not None]
+    return turn_node(number, message.role, nodes)
 
 
-def turn_node(number: int, role: Role) -> Node:
-    """One turn without its parts."""
+def turn_node(number: int, role: Role, nodes: Sequence[Node]) -> Node:
+    """One turn with the nodes of its parts."""
     head = f'<div class="tc-turn tc-{role}"><b class="tc-who">{WHO[role]}</b><div class="tc-said">'
-    return Node(f"m{number}", head, "</div></div>")
+    return Node(f"m{number}", head, "</div></div>", nodes)
 
 
 def note_node(number: int, message: Message) -> Node | None:
@@ -100,11 +98,42 @@ def text_node(id: str, fold: str, part: TextPart | ReasoningPart, blocks: Sequen
     """Text, or a fold of reasoning, with one leaf for each block of its Markdown."""
     if not blocks:
         return None
-    leaves = [block_leaf(id, number, block) for number, block in enumerate(blocks)]
+    leaves = BlockLeaves(id, blocks)
     if isinstance(part, TextPart):
         return Node(id, '<div class="tc-text">', "</div>", leaves)
     head = f'<details class="tc-fold"{_open(fold, look)}><summary>Reasoning</summary><div class="tc-text">'
     return Node(id, head, "</div></details>", leaves)
+
+
+class BlockLeaves(Sequence[Node]):
+    """A leaf for each block of a text's Markdown, made when it is asked for: a long text has very many."""
+
+    def __init__(self, id: str, blocks: Sequence[str]) -> None:
+        self._id = id
+        self._blocks = blocks
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    @overload
+    def __getitem__(self, index: int) -> Node: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Node]: ...
+    def __getitem__(self, index: int | slice) -> Node | Sequence[Node]:
+        numbers = range(len(self))[index]
+        if isinstance(numbers, int):
+            return block_leaf(self._id, numbers, self._blocks[numbers])
+        return [self[number] for number in numbers]
+
+    def __iter__(self) -> Iterator[Node]:
+        for number, block in enumerate(self._blocks):
+            yield block_leaf(self._id, number, block)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether these are leaves of the same blocks, which are then always alike."""
+        return isinstance(other, BlockLeaves) and (self._id, id(self._blocks)) == (other._id, id(other._blocks))
+
+    __hash__ = None  # type: ignore[assignment]  # the blocks may change
 
 
 def block_leaf(id: str, number: int, block: str) -> Node:

@@ -23,7 +23,8 @@ class Turn:
 
     def __init__(self, number: int, role: Role) -> None:
         self.number = number
-        self.node = turn_node(number, role)
+        self._nodes: list[Node] = []  # of the parts that are shown, and of the note
+        self.node = turn_node(number, role, self._nodes)
         self.views: dict[int, View] = {}
         self.note: Node | None = None
 
@@ -61,10 +62,15 @@ class Turn:
         note = note_node(self.number, message)
         if note is not None and self.note is None:
             self.note = note
-            self.node.children.append(note)
+            self._nodes.append(note)
             yield from insert(note, self.node.id, None)
         elif note is not None and self.note is not None:
             yield from update(self.note, note)
+
+    def rest(self) -> None:
+        """Nothing of this message changes any more: what is only needed for changes goes."""
+        for view in self.views.values():
+            view.rest()
 
     def place(self, view: View, wanted: Node | None) -> Iterator[Patch]:
         """Bring the view's node to what is wanted."""
@@ -72,12 +78,11 @@ class Turn:
             yield from update(view.node, wanted)
         elif wanted is not None:
             after = self._after(view)
-            children = self.node.children
-            children.insert(children.index(after) if after is not None else len(children), wanted)
+            self._nodes.insert(self._nodes.index(after) if after is not None else len(self._nodes), wanted)
             view.node = wanted
             yield from insert(wanted, self.node.id, after.id if after is not None else None)
         elif view.node is not None:
-            self.node.children.remove(view.node)
+            self._nodes.remove(view.node)
             yield remove(view.node)
             view.node = None
 
@@ -105,6 +110,9 @@ class View:
         """The part is now this."""
         self.part = part
         yield from turn.place(self, self.wanted())
+
+    def rest(self) -> None:
+        """The part is whole."""
 
     def wanted(self) -> Node | None:
         """What should be shown."""
@@ -188,6 +196,7 @@ class TextView(View):
     def __init__(self, id: str, part: Part, look: Look) -> None:
         super().__init__(id, part, look)
         self._markdown = IncrementalMarkdown()
+        self._shown = 0  # so many blocks
         self._length = 0  # of the text that was fed, as the reducer has it: `_half` is not in it
         self._half = ""  # the first half of a surrogate pair, which stands as one character until the other comes
 
@@ -208,6 +217,7 @@ class TextView(View):
             yield from self._show(self.node, changed)
         else:
             yield from turn.place(self, self.wanted())
+        self._shown = len(self._markdown.blocks)
 
     def _count(self, delta: str) -> None:
         text = self._half + delta
@@ -217,15 +227,19 @@ class TextView(View):
     def _show(self, node: Node, changed: Iterable[int]) -> Iterator[Patch]:
         """Bring the blocks that changed into the node; none is drawn that did not."""
         blocks = self._markdown.blocks
-        while len(node.children) > len(blocks):
-            yield remove(node.children.pop())
+        for number in reversed(range(len(blocks), self._shown)):
+            yield remove(block_leaf(self.id, number, ""))
         for number in changed:
             block = block_leaf(self.id, number, blocks[number])
-            if number < len(node.children):
-                yield from update(node.children[number], block)
+            before = self._markdown.before(number)
+            if before is not None:
+                yield from update(block_leaf(self.id, number, before), block)
             else:
-                node.children.append(block)
                 yield from insert(block, node.id, None)
+
+    def rest(self) -> None:
+        """The text is whole."""
+        self._markdown.close()
 
     def wanted(self) -> Node | None:
         """The text's blocks; None while there is none."""
