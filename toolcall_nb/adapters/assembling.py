@@ -138,6 +138,21 @@ class Assembler:
         call.written.append(delta)
         return [ev.ToolInputDelta(call.id, delta)]
 
+    def describe_call(self, key: Any, name: str | None = None, **about: Any) -> None:
+        """What turns out later of a call: its whole name, metadata. Told when its arguments are complete."""
+        call = self._calls.get(key)
+        if call is not None:
+            call.name = name or call.name
+            call.about = {**call.about, **{field: value for field, value in about.items() if value is not None}}
+
+    def rewrite_call(self, key: Any) -> list[Event]:
+        """The arguments start over; of a call that is complete, or not known, nothing."""
+        call = self._calls.get(key)
+        if call is None or call.is_whole:
+            return []
+        call.written.clear()
+        return [ev.ToolInputStart(call.id, call.name, **call.about)]
+
     def end_call(self, key: Any, given: Json = MISSING) -> list[Event]:
         """The arguments are complete: ``given``, or what was written; nothing written stands for no arguments."""
         call = self._calls.get(key)
@@ -160,11 +175,15 @@ class Assembler:
 
     def output(self, call_id: str, value: Json, **about: Any) -> list[Event]:
         """What a call gave; of one that is not known or has ended, nothing."""
-        return [ev.ToolOutputAvailable(call_id, value, **about)] if self._ends(call_id) else []
+        return self.outcome(call_id, ev.ToolOutputAvailable(call_id, value, **about))
 
     def failure(self, call_id: str, error: str, **about: Any) -> list[Event]:
         """How a call failed; of one that is not known or has ended, nothing."""
-        return [ev.ToolOutputError(call_id, error, **about)] if self._ends(call_id) else []
+        return self.outcome(call_id, ev.ToolOutputError(call_id, error, **about))
+
+    def outcome(self, call_id: str, event: Event) -> list[Event]:
+        """How a call ended, whatever the event; of one that is not known or has ended, nothing."""
+        return [event] if self._ends(call_id) else []
 
     def knows(self, call_id: str) -> bool:
         """Whether a call with this id has begun."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["get", "mapping", "plain", "type_name"]
+from toolcall_nb.unicode import MAX_LEVELS
+
+__all__ = ["get", "json_value", "mapping", "plain", "type_name"]
 
 
 def type_name(thing: Any) -> str:
@@ -39,3 +43,36 @@ def get(value: Any, name: str, kind: type | tuple[type, ...] = object) -> Any:
     """``value[name]`` if it is there and of this kind, else None. Providers leave out, and send null."""
     found = value.get(name) if isinstance(value, Mapping) else None
     return found if isinstance(found, kind) and not (isinstance(found, bool) and kind is int) else None
+
+
+def json_value(thing: Any, levels: int = MAX_LEVELS) -> Any:
+    """What a tool gave, whatever it is, as a JSON value. Never raises, and never names a memory address.
+
+    Models and dataclasses become objects, sets and tuples lists, bytes base64 text, dates ISO text; what has no
+    other form becomes its own text, and what has none either, or lies too deep, the name of its type.
+    """
+    if thing is None or isinstance(thing, bool | int | str):
+        return thing if not isinstance(thing, str) else str(thing)
+    if isinstance(thing, float):
+        return thing if math.isfinite(thing) else str(thing)
+    if isinstance(thing, bytes | bytearray):
+        return base64.b64encode(thing).decode("ascii")
+    if levels == 0:
+        return f"<{type_name(thing)}>"
+    if isinstance(thing, list | tuple):
+        return [json_value(item, levels - 1) for item in thing]
+    if isinstance(thing, set | frozenset):
+        return sorted((json_value(item, levels - 1) for item in thing), key=str)
+    return _object_value(thing, levels - 1)
+
+
+def _object_value(thing: Any, levels: int) -> Any:
+    try:
+        fields = plain(thing)
+        if fields is not None:
+            return {str(key): json_value(value, levels) for key, value in fields.items()}
+        has_text = type(thing).__str__ is not object.__str__ or type(thing).__repr__ is not object.__repr__
+        iso = getattr(thing, "isoformat", None)
+        return str(iso() if callable(iso) else thing) if has_text else f"<{type_name(thing)}>"
+    except Exception:
+        return f"<{type_name(thing)}>"
