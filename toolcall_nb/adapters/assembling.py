@@ -194,6 +194,11 @@ class Assembler:
         call = self._calls.get(key)
         return None if call is None else call.id
 
+    def name_of(self, key: Any) -> str:
+        """The name, as far as it is known, of the call that is known under ``key``; empty where none is."""
+        call = self._calls.get(key)
+        return "" if call is None else call.name
+
     def _ends(self, call_id: str) -> bool:
         call = self._by_id.get(call_id)
         if call is None or call.has_ended:

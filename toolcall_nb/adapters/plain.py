@@ -71,7 +71,7 @@ def _object_value(thing: Any, levels: int) -> Any:
         fields = plain(thing)
         if fields is not None:
             return {str(key): json_value(value, levels) for key, value in fields.items()}
-        has_text = type(thing).__str__ is not object.__str__ or type(thing).__repr__ is not object.__repr__
+        has_text = any(name in vars(base) for base in type(thing).__mro__[:-1] for name in ("__str__", "__repr__"))
         iso = getattr(thing, "isoformat", None)
         return str(iso() if callable(iso) else thing) if has_text else f"<{type_name(thing)}>"
     except Exception:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any
 
+from toolcall_nb.adapters import pydantic_ai
 from toolcall_nb.adapters.base import Adapter, Format
 from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Event
 
 __all__ = ["FORMATS", "AnyAdapter", "events_of", "format_of_item", "format_of_whole", "read", "read_async"]
 
-FORMATS: tuple[Format, ...] = ()
+FORMATS: tuple[Format, ...] = (pydantic_ai.FORMAT,)
 """All formats; the first that knows a thing reads it."""
 
 
