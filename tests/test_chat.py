@@ -670,3 +670,13 @@ def test_a_loaded_transcript_s_open_calls_are_interrupted() -> None:
     chat = Chat(MockModel(speed=None), tools=[f])
     chat.load(Transcript((Message("assistant", (waiting,)),)))
     assert chat.calls["1"].state is State.INTERRUPTED
+
+
+def test_files_are_said_and_sent_beside_the_prompt() -> None:
+    chat = chat_with(text("A cat."))
+    image = ev.File("data:image/png;base64,aGk=", "image/png")
+    events = list(chat.stream("What is this?", files=[image]))
+    assert image in events
+    (asked, _), *_ = chat.model.requests  # type: ignore[attr-defined]  # the script keeps what it was asked
+    assert [type(part).__name__ for part in asked[0].parts] == ["TextPart", "FilePart"]
+    assert chat.transcript.messages[0].text == "What is this?"

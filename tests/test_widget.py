@@ -18,6 +18,7 @@ from nbconvert import HTMLExporter
 from tests.kernels import Kernel, running_kernel
 from toolcall_nb import events as ev
 from toolcall_nb.events import Event
+from toolcall_nb.live.clocks import RUN
 from toolcall_nb.live.document import LiveDocument, merged
 from toolcall_nb.live.pacer import Pacer
 from toolcall_nb.live.progress import Progress
@@ -75,6 +76,19 @@ def test_steps_are_numbered_from_one_and_nothing_new_is_no_step() -> None:
         told.flush()
     assert [step["seq"] for step in told.steps] == list(range(1, len(told.steps) + 1))
     assert told.flush() is None
+
+
+def test_what_was_said_before_the_run_is_drawn_and_neither_timed_nor_said_aloud() -> None:
+    told, whole = Told(), Told()
+    told.document.recall(CALL)
+    whole.apply(*CALL)
+    state = told.document.state()
+    assert [*state["clocks"]] == [RUN]
+    assert "say" not in told.steps[0]
+    assert (told.html.html, state["status"]) == (whole.html.html, "Thinking…")
+    told.now = 5.0
+    told.apply(ev.Start(), ev.ToolInputAvailable("d", "weather", {}), ev.ToolOutputAvailable("d", 1))
+    assert len(told.document.state()["clocks"]) == 2
 
 
 def test_an_event_that_changes_nothing_is_no_news() -> None:

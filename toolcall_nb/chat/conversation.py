@@ -12,7 +12,7 @@ import inspect
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
@@ -132,13 +132,15 @@ class Chat:
             pass
         return self.transcript.messages[-1]
 
-    def stream(self, prompt: str, live: Callable[[Event], None] | None = None) -> Generator[Event, None, None]:
+    def stream(
+        self, prompt: str, live: Callable[[Event], None] | None = None, *, files: Sequence[ev.File] = ()
+    ) -> Generator[Event, None, None]:
         """The events of one whole turn, live, from the user's ``start`` to the assistant's ``finish`` or ``abort``.
 
         While a tool holds the thread nothing can be handed out: what it prints and its preliminary outputs go to
         ``live`` at once, from whichever thread, and are left out of the stream; without ``live`` they come when the
-        tool has ended. Raises `UsageError` at once where the chat cannot begin a turn. A model's and a tool's errors
-        are events.
+        tool has ended. ``files`` are sent beside the prompt. Raises `UsageError` at once where the chat cannot begin a
+        turn. A model's and a tool's errors are events.
         """
         if not isinstance(prompt, str):
             raise UsageError(f"A prompt is text, but got {prompt!r:.100}.")
@@ -146,7 +148,7 @@ class Chat:
         self._free()
         self._stopping.clear()
         turn = Turn(ToolWatch(self.dialect, self._clock, self.timings, self.outcomes, self._teller(live)))
-        events = self._drive(turn, prompt)
+        events = self._drive(turn, prompt, files)
         turn.events = weakref.ref(events)
         self._turn = turn
         return events
@@ -197,10 +199,10 @@ class Chat:
 
     # The turn
 
-    def _drive(self, turn: Turn, prompt: str) -> Generator[Event, None, None]:
+    def _drive(self, turn: Turn, prompt: str, files: Sequence[ev.File]) -> Generator[Event, None, None]:
         """Hand out each event once it is in the transcript; close the transcript whatever happens."""
         turn.thread = threading.current_thread()
-        prologue = list(self._prologue(prompt))
+        prologue = list(self._prologue(prompt, files))
         self._apply(*prologue)
         answer = self._answer(turn)
         reason = None
@@ -240,12 +242,12 @@ class Chat:
 
         return tell
 
-    def _prologue(self, prompt: str) -> Iterator[Event]:
+    def _prologue(self, prompt: str, files: Sequence[ev.File]) -> Iterator[Event]:
         """What is said before the answer: the system prompt where it is new, and the prompt."""
         said = [message.text for message in self.transcript.messages if message.role == "system"]
         if self.system and (not said or said[-1] != self.system):
             yield from _message("system", self.system)
-        yield from _message("user", prompt)
+        yield from _message("user", prompt, files)
 
     def _answer(self, turn: Turn) -> Generator[Event, None, None]:
         yield ev.Start()
@@ -337,9 +339,10 @@ def _tool_of(thing: Tool | Callable[..., Any] | str) -> Tool:
     return tooling.registry.restrict([thing])[thing] if isinstance(thing, str) else as_tool(thing)
 
 
-def _message(role: str, text: str) -> Iterator[Event]:
+def _message(role: str, text: str, files: Sequence[ev.File] = ()) -> Iterator[Event]:
     yield ev.Start(role=role)
     yield from _text("text-1", text)
+    yield from files
     yield ev.Finish(finish_reason="stop")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 from msgspec.structs import replace
@@ -80,6 +80,7 @@ class LiveDocument:
         self._asks: dict[str, Form] = {}  # by node
         self._info = info
         self._done = False
+        self._is_past = False  # what is taken in was said before this run
         self._is_torn = False  # an interrupt came while an event was taken in: its patches may be lost
         self._growing: list[Any] = []  # pieces of one text that are not drawn yet
         self._patches: list[Patch] = []
@@ -103,6 +104,16 @@ class LiveDocument:
             self._draw(event)
             self._time(event)
             return self._has_news()
+
+    def recall(self, events: Iterable[Event]) -> None:
+        """Take in what was said before this run: it is drawn, and neither timed nor said aloud."""
+        with self._lock:
+            self._is_past = True
+            for event in events:
+                if isinstance(event, _STARTS):
+                    self._calls.add(event.tool_call_id)
+                self._draw(event)
+            self._is_past = False
 
     def catch_up(self) -> None:
         """Draw what was taken in and not drawn yet."""
@@ -206,7 +217,8 @@ class LiveDocument:
         for patch in patches:
             if patch[0] == "insert" and patch[1] not in self._clocks and self._is_card(patch[1], patch[2]):
                 self._cards[self._source.call_of(patch[1]) or ""] = patch[1]
-                self._clocks.start(patch[1])
+                if not self._is_past:
+                    self._clocks.start(patch[1])
 
     def _is_card(self, node: str, parent: str) -> bool:
         """Whether the node is a call's outermost."""
