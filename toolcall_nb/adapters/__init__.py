@@ -3,12 +3,14 @@
 reading.py      which format a thing has; streams and whole things of any
 base.py         what an adapter is
 assembling.py   from any provider's deltas to well-formed events
+kinds.py        what a thing is: whole, stream, what must be entered; the names of the types
 plain.py        SDK objects as JSON values
 """
 
 from __future__ import annotations
 
 from toolcall_nb.adapters.base import Adapter, Format
+from toolcall_nb.adapters.kinds import TYPE_NAMES, Kind, items_of, kind_of
 from toolcall_nb.adapters.reading import (
     FORMATS,
     AnyAdapter,
@@ -21,12 +23,16 @@ from toolcall_nb.adapters.reading import (
 
 __all__ = [
     "FORMATS",
+    "TYPE_NAMES",
     "Adapter",
     "AnyAdapter",
     "Format",
+    "Kind",
     "events_of",
     "format_of_item",
     "format_of_whole",
+    "items_of",
+    "kind_of",
     "read",
     "read_async",
 ]

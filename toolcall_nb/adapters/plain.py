@@ -10,13 +10,18 @@ from typing import Any
 
 from toolcall_nb.unicode import MAX_LEVELS
 
-__all__ = ["get", "json_value", "mapping", "plain", "type_name"]
+__all__ = ["class_names", "get", "json_value", "mapping", "plain", "type_name"]
 
 
 def type_name(thing: Any) -> str:
     """``package.module.Class``."""
     cls = type(thing)
     return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def class_names(cls: type) -> list[tuple[str, str]]:
+    """Module and name of the class and of what it is made from, the nearest first."""
+    return [(str(base.__module__), base.__name__) for base in cls.__mro__]
 
 
 def plain(thing: Any) -> Any:

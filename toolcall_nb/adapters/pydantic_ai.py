@@ -6,7 +6,8 @@ Source: pydantic_ai/messages.py, run.py, result.py and _deferred.py, version 2.6
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, ClassVar
 
 from toolcall_nb import events as ev
@@ -18,7 +19,7 @@ from toolcall_nb.adapters.pydantic_ai_run import Run
 from toolcall_nb.adapters.said import said
 from toolcall_nb.events import Event
 
-__all__ = ["FORMAT", "PydanticAIAdapter"]
+__all__ = ["FORMAT", "PydanticAIAdapter", "items_of"]
 
 _TITLE = "pydantic-ai (streams of a model or an agent, results, messages)"
 
@@ -218,7 +219,9 @@ def _growth(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]
 # What it reads ------------------------------------------------------------------------------------------------
 
 _MESSAGES = frozenset({"pydantic_ai.messages.ModelRequest", "pydantic_ai.messages.ModelResponse"})
-_RESULTS = frozenset({"pydantic_ai.run.AgentRunResult", "pydantic_ai.result.StreamedRunResult"})
+_RESULT = "pydantic_ai.run.AgentRunResult"
+_STREAMED = "pydantic_ai.result.StreamedRunResult"
+_STREAMED_SYNC = "pydantic_ai.result.StreamedRunResultSync"
 _NODES = frozenset(
     f"pydantic_ai._agent_graph.{name}" for name in ("UserPromptNode", "ModelRequestNode", "CallToolsNode")
 )
@@ -249,17 +252,38 @@ def _is_message(thing: Any) -> bool:
 def _is_whole(thing: Any) -> bool:
     if type(thing) is list:
         return bool(thing) and all(_is_message(item) for item in thing[:_LOOK_AT])
-    return _is_message(thing) or type_name(thing) in _RESULTS
+    return _is_message(thing) or _is_result(thing)
+
+
+def _is_result(thing: Any) -> bool:
+    """A result; of one that streams, only when it has come whole."""
+    name = type_name(thing)
+    return name == _RESULT or (name in (_STREAMED, _STREAMED_SYNC) and thing.is_complete)
 
 
 def _whole(thing: Any) -> Iterator[Event]:
     adapter = PydanticAIAdapter()
-    is_result = type_name(thing) in _RESULTS
+    is_result = _is_result(thing)
     for message in thing.all_messages() if is_result else thing if type(thing) is list else [thing]:
         yield from adapter.take(message)
     if is_result:
         yield from adapter.ask(getattr(thing, "output", None))
     yield from adapter.close()
+
+
+def items_of(thing: Any) -> Iterable[Any] | AsyncIterable[Any] | None:
+    """What came before and the response as it grows, of a result that streams; None of anything else."""
+    name = type_name(thing)
+    if name == _STREAMED_SYNC:
+        return chain(thing.all_messages(), thing.stream_response(debounce_by=None))
+    return _grown(thing) if name == _STREAMED else None
+
+
+async def _grown(thing: Any) -> AsyncIterator[Any]:
+    for message in thing.all_messages():
+        yield message
+    async for response in thing.stream_response(debounce_by=None):
+        yield response
 
 
 FORMAT = Format(

@@ -1,0 +1,142 @@
+"""What a thing is, by its type and its shape: nothing is called, entered or consumed to find out.
+
+`kind_of` is for a caller who was handed anything at all; `TYPE_NAMES` for one who must name types before they exist,
+as IPython's ``for_type_by_name`` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Iterable
+from enum import StrEnum
+from typing import Any
+
+from toolcall_nb.adapters import pydantic_ai
+from toolcall_nb.adapters.plain import class_names
+from toolcall_nb.adapters.reading import format_of_item, format_of_whole
+from toolcall_nb.errors import UsageError
+
+__all__ = ["STREAM_TYPES", "TYPE_NAMES", "WHOLE_TYPES", "Kind", "items_of", "kind_of"]
+
+
+class Kind(StrEnum):
+    """What can be done with a thing."""
+
+    WHOLE = "whole"
+    """A whole reply, a result, a list of messages: `toolcall_nb.adapters.events_of` reads it."""
+    STREAM = "stream"
+    """Iterated once, with ``for``: `read` reads it. An iterator of unknown items is one too."""
+    ASYNC_STREAM = "async stream"
+    """Iterated once, with ``async for``: `read_async` reads it."""
+    MANAGER = "manager"
+    """Entered with ``with``, it gives a stream."""
+    ASYNC_MANAGER = "async manager"
+    """Entered with ``async with``, it gives a stream."""
+    NOTHING = "nothing"
+    """Nothing that can be read here."""
+
+
+WHOLE_TYPES: tuple[tuple[str, str], ...] = (
+    ("openai.types.chat.chat_completion", "ChatCompletion"),
+    ("openai.types.responses.response", "Response"),
+    ("anthropic.types.message", "Message"),
+    ("anthropic.types.parsed_message", "ParsedMessage"),
+    ("anthropic.types.beta.beta_message", "BetaMessage"),
+    ("anthropic.types.beta.parsed_beta_message", "ParsedBetaMessage"),
+    ("google.genai.types", "GenerateContentResponse"),
+    ("groq.types.chat.chat_completion", "ChatCompletion"),
+    ("mistralai.client.models.chatcompletionresponse", "ChatCompletionResponse"),
+    ("pydantic_ai.messages", "ModelRequest"),
+    ("pydantic_ai.messages", "ModelResponse"),
+    ("pydantic_ai.run", "AgentRunResult"),
+    ("langchain_core.messages.base", "BaseMessage"),
+)
+"""Module and class of whole replies; what is made from these classes is one too."""
+
+STREAM_TYPES: dict[tuple[str, str], Kind] = {
+    ("openai", "Stream"): Kind.STREAM,
+    ("openai", "AsyncStream"): Kind.ASYNC_STREAM,
+    ("openai.lib.streaming.chat._completions", "ChatCompletionStream"): Kind.STREAM,
+    ("openai.lib.streaming.chat._completions", "AsyncChatCompletionStream"): Kind.ASYNC_STREAM,
+    ("openai.lib.streaming.chat._completions", "ChatCompletionStreamManager"): Kind.MANAGER,
+    ("openai.lib.streaming.chat._completions", "AsyncChatCompletionStreamManager"): Kind.ASYNC_MANAGER,
+    ("openai.lib.streaming.responses._responses", "ResponseStreamManager"): Kind.MANAGER,
+    ("openai.lib.streaming.responses._responses", "AsyncResponseStreamManager"): Kind.ASYNC_MANAGER,
+    ("anthropic", "Stream"): Kind.STREAM,
+    ("anthropic", "AsyncStream"): Kind.ASYNC_STREAM,
+    ("anthropic.lib.streaming._messages", "MessageStream"): Kind.STREAM,
+    ("anthropic.lib.streaming._messages", "AsyncMessageStream"): Kind.ASYNC_STREAM,
+    ("anthropic.lib.streaming._messages", "MessageStreamManager"): Kind.MANAGER,
+    ("anthropic.lib.streaming._messages", "AsyncMessageStreamManager"): Kind.ASYNC_MANAGER,
+    ("anthropic.lib.streaming._beta_messages", "BetaMessageStream"): Kind.STREAM,
+    ("anthropic.lib.streaming._beta_messages", "BetaAsyncMessageStream"): Kind.ASYNC_STREAM,
+    ("anthropic.lib.streaming._beta_messages", "BetaMessageStreamManager"): Kind.MANAGER,
+    ("anthropic.lib.streaming._beta_messages", "BetaAsyncMessageStreamManager"): Kind.ASYNC_MANAGER,
+    ("groq", "Stream"): Kind.STREAM,
+    ("groq", "AsyncStream"): Kind.ASYNC_STREAM,
+    ("mistralai.client.utils.eventstreaming", "EventStream"): Kind.STREAM,
+    ("mistralai.client.utils.eventstreaming", "EventStreamAsync"): Kind.ASYNC_STREAM,
+    ("pydantic_ai.direct", "StreamedResponseSync"): Kind.MANAGER,
+    ("pydantic_ai.models", "StreamedResponse"): Kind.ASYNC_STREAM,
+    ("pydantic_ai.result", "AgentStream"): Kind.ASYNC_STREAM,
+    ("pydantic_ai.result", "StreamedRunResult"): Kind.ASYNC_STREAM,
+    ("pydantic_ai.result", "StreamedRunResultSync"): Kind.STREAM,
+    ("pydantic_ai.run", "AgentRun"): Kind.ASYNC_STREAM,
+    ("pydantic_ai.agent.abstract", "_RunStreamEventsContext"): Kind.ASYNC_MANAGER,
+    ("langgraph.stream.run_stream", "GraphRunStream"): Kind.STREAM,
+    ("langgraph.stream.run_stream", "AsyncGraphRunStream"): Kind.ASYNC_STREAM,
+}
+"""Module and class of streams, and of what must be entered to get one."""
+
+TYPE_NAMES: tuple[tuple[str, str], ...] = (*WHOLE_TYPES, *STREAM_TYPES)
+"""All of them, for whoever shows them by name."""
+
+_LOOK_AT = 4
+
+
+def kind_of(thing: Any) -> Kind:
+    """What the thing is. Never raises."""
+    if isinstance(thing, type):
+        return Kind.NOTHING
+    if format_of_whole(thing) is not None:
+        return Kind.WHOLE
+    cls = type(thing)
+    for name in class_names(cls):
+        if name in STREAM_TYPES:
+            return STREAM_TYPES[name]
+    if cls is list or cls is tuple:
+        return Kind.STREAM if _holds_items(thing) else Kind.NOTHING
+    if _has(cls, "__anext__", "__aiter__"):
+        return Kind.ASYNC_STREAM
+    if _has(cls, "__next__", "__iter__"):
+        return Kind.STREAM
+    return Kind.ASYNC_MANAGER if _opens_a_run(thing) else Kind.NOTHING
+
+
+def items_of(stream: Any) -> Iterable[Any] | AsyncIterable[Any]:
+    """What is iterated for the items of a stream, entered where it must be: mostly the stream itself.
+
+    Raises `UsageError` for what is neither iterable nor asynchronously so.
+    """
+    own = pydantic_ai.items_of(stream)
+    if own is not None:
+        return own
+    if not isinstance(stream, Iterable | AsyncIterable):
+        raise UsageError(f"{type(stream).__qualname__} gives no items. Pass the stream that it holds.")
+    return stream
+
+
+def _has(cls: type, *methods: str) -> bool:
+    return all(any(method in vars(base) for base in cls.__mro__) for method in methods)
+
+
+def _holds_items(things: list[Any] | tuple[Any, ...]) -> bool:
+    first = things[:_LOOK_AT]
+    return bool(first) and all(format_of_item(item) is not None for item in first)
+
+
+def _opens_a_run(thing: Any) -> bool:
+    """Whether it is what a function of pydantic-ai gave that is decorated with ``asynccontextmanager``."""
+    if class_names(type(thing))[0] != ("contextlib", "_AsyncGeneratorContextManager"):
+        return False
+    module = getattr(vars(thing).get("func"), "__module__", None)
+    return isinstance(module, str) and module.startswith("pydantic_ai.")
