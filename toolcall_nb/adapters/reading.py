@@ -5,14 +5,35 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any
 
-from toolcall_nb.adapters import pydantic_ai
+from toolcall_nb.adapters import (
+    anthropic,
+    anthropic_messages,
+    bedrock,
+    cohere,
+    google,
+    google_contents,
+    google_interactions,
+    ollama,
+    pydantic_ai,
+)
 from toolcall_nb.adapters.base import Adapter, Format
 from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Event
 
 __all__ = ["FORMATS", "AnyAdapter", "events_of", "format_of_item", "format_of_whole", "read", "read_async"]
 
-FORMATS: tuple[Format, ...] = (pydantic_ai.FORMAT,)
+FORMATS: tuple[Format, ...] = (
+    pydantic_ai.FORMAT,
+    anthropic.FORMAT,
+    anthropic_messages.FORMAT,
+    google.FORMAT,
+    google_contents.FORMAT,
+    google_interactions.FORMAT,
+    bedrock.FORMAT,
+    bedrock.MESSAGES,
+    cohere.FORMAT,
+    ollama.FORMAT,
+)
 """All formats; the first that knows a thing reads it."""
 
 
