@@ -93,10 +93,8 @@ class IncrementalMarkdown:
         return self._before[block]
 
     def close(self) -> None:
-        """The text is whole: nothing is fed any more, and only the blocks are kept, which are right already."""
+        """The text is whole: nothing is fed any more. The blocks are right already, and now they are packed."""
         self._blocks.pack_all()
-        self._tail, self._groups, self._open, self._before = [], [], None, {}
-        self._definitions, self._awaiting = Definitions({}), Awaiting()
 
     def _normalized(self, text: str) -> str:
         """``text`` as the parser's first rule leaves it, with what a cut has parted put together again."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import overload
+
+from toolcall_nb.packing import pack, unpack
 
 __all__ = ["PackedTexts"]
 
@@ -19,11 +20,13 @@ class PackedTexts(Sequence[str]):
     One pack at a time is kept open, so that going through the packed texts in order opens each pack once.
     """
 
+    __slots__ = ("_is_changed", "_length", "_loose", "_number", "_open", "_packs")
+
     def __init__(self) -> None:
         self._packs: list[bytes] = []
         self._loose: list[str] = []  # what comes behind the packs
         self._length = 0  # of the packed beginning
-        self._open: list[str] = []
+        self._open: list[str] | None = None
         self._number: int | None = None  # of the pack that is open
         self._is_changed = False
 
@@ -81,17 +84,21 @@ class PackedTexts(Sequence[str]):
 
     def _opened(self, number: int) -> list[str]:
         pack = number // _TOGETHER
-        if pack != self._number:
+        if self._open is None or pack != self._number:
             self._close()
-            self._open = zlib.decompress(self._packs[pack]).decode().split(_PART)
+            self._open = _unpacked(self._packs[pack])
             self._number = pack
         return self._open
 
     def _close(self) -> None:
-        if self._number is not None and self._is_changed:
+        if self._open is not None and self._number is not None and self._is_changed:
             self._packs[self._number] = _packed(self._open)
-        self._open, self._number, self._is_changed = [], None, False
+        self._open, self._number, self._is_changed = None, None, False
 
 
 def _packed(texts: Sequence[str]) -> bytes:
-    return zlib.compress(_PART.join(texts).encode(), 1)
+    return pack(_PART.join(texts).encode())
+
+
+def _unpacked(packed: bytes) -> list[str]:
+    return unpack(packed).decode().split(_PART)

@@ -139,7 +139,7 @@ class LiveHtml:
         if key not in turn.views and (part := self._builder.part(Touched(turn.number, key))) is not None:
             turn.add(key, part, self._look)
         view = turn.views[key]
-        if isinstance(view, TextView) and isinstance(event, (ev.TextDelta, ev.ReasoningDelta)):
+        if isinstance(view, TextView) and isinstance(event, (ev.TextDelta, ev.ReasoningDelta)) and not view.is_resting:
             yield from view.write(turn, event.delta)
         elif isinstance(view, CallView) and isinstance(event, ev.ToolInputDelta) and _is_whole(event.input_text_delta):
             yield from view.write(turn, event.input_text_delta)
@@ -147,6 +147,8 @@ class LiveHtml:
             yield from view.print(turn, event.text)
         else:
             yield from self._take(turn, key)
+            if isinstance(view.part, ToolCall) and view.part.is_final:
+                turn.rest(key)
 
     def _take(self, turn: Turn, key: int) -> Iterator[Patch]:
         part = self._builder.part(Touched(turn.number, key))

@@ -14,9 +14,13 @@ A patch is a list that JSON can carry:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
-__all__ = ["Node", "Patch", "insert", "leaf", "remove", "serialise", "splice", "update"]
+import msgspec
+
+from toolcall_nb.packing import pack, unpack
+
+__all__ = ["Node", "PackedNodes", "Patch", "insert", "leaf", "remove", "serialise", "splice", "update"]
 
 Patch: TypeAlias = list[Any]
 
@@ -46,6 +50,40 @@ class Node:
 def leaf(id: str, html: str) -> Node:
     """A node that never has children."""
     return Node(id, html, "")
+
+
+class PackedNodes(Sequence[Node]):
+    """Nodes in little memory, which are made again each time that they are asked for."""
+
+    __slots__ = ("_packed",)
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self._packed = pack(msgspec.msgpack.encode([_plain(node) for node in nodes]))
+
+    def __len__(self) -> int:
+        return len(self._nodes())
+
+    @overload
+    def __getitem__(self, index: int) -> Node: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Node]: ...
+    def __getitem__(self, index: int | slice) -> Node | Sequence[Node]:
+        return self._nodes()[index]
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self._nodes())
+
+    def _nodes(self) -> list[Node]:
+        return [_node(plain) for plain in msgspec.msgpack.decode(unpack(self._packed))]
+
+
+def _plain(node: Node) -> list[Any]:
+    return [node.id, node.head, node.tail, [_plain(child) for child in node.children]]
+
+
+def _node(plain: list[Any]) -> Node:
+    id, head, tail, children = plain
+    return Node(id, head, tail, [_node(child) for child in children])
 
 
 def serialise(nodes: Sequence[Node]) -> str:

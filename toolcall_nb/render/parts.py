@@ -108,6 +108,8 @@ def text_node(id: str, fold: str, part: TextPart | ReasoningPart, blocks: Sequen
 class BlockLeaves(Sequence[Node]):
     """A leaf for each block of a text's Markdown, made when it is asked for: a long text has very many."""
 
+    __slots__ = ("_blocks", "_id")
+
     def __init__(self, id: str, blocks: Sequence[str]) -> None:
         self._id = id
         self._blocks = blocks

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 
 from toolcall_nb.markdown.incremental import IncrementalMarkdown
 from toolcall_nb.render.card import Look, call_node, fold_name, recounted, section_nodes
 from toolcall_nb.render.content import Written
 from toolcall_nb.render.log import LogLines
-from toolcall_nb.render.nodes import Node, Patch, insert, remove, update
-from toolcall_nb.render.parts import block_leaf, fold_key, note_node, part_node, text_node, turn_node
+from toolcall_nb.render.nodes import Node, PackedNodes, Patch, insert, remove, update
+from toolcall_nb.render.parts import BlockLeaves, block_leaf, fold_key, note_node, part_node, text_node, turn_node
 from toolcall_nb.render.sections import log_sections
 from toolcall_nb.render.yaml_like import Drawing
 from toolcall_nb.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall
@@ -25,12 +26,14 @@ class Turn:
         self.number = number
         self._nodes: list[Node] = []  # of the parts that are shown, and of the note
         self.node = turn_node(number, role, self._nodes)
+        self._awake: deque[tuple[int, View]] = deque()  # the views that may still grow, by their keys
         self.views: dict[int, View] = {}
         self.note: Node | None = None
 
     def add(self, key: int, part: Part, look: Look) -> None:
         """Make room for a part at the end; nothing is shown of it yet."""
         self.views[key] = self._view(key, part, look, fold_key(self.number, len(self.views)))
+        self._awake.append((key, self.views[key]))
 
     def replace(self, key: int, part: Part, look: Look) -> Iterator[Patch]:
         """The part has become one of another kind: what was shown of it goes."""
@@ -67,10 +70,10 @@ class Turn:
         elif note is not None and self.note is not None:
             yield from update(self.note, note)
 
-    def rest(self) -> None:
-        """Nothing of this message changes any more: what is only needed for changes goes."""
-        for view in self.views.values():
-            view.rest()
+    def rest(self, until: int | None = None) -> None:
+        """The parts up to the key ``until`` (None: all) are whole: what is only needed while they grow goes."""
+        while self._awake and (until is None or self._awake[0][0] <= until):
+            self._awake.popleft()[1].rest()
 
     def place(self, view: View, wanted: Node | None) -> Iterator[Patch]:
         """Bring the view's node to what is wanted."""
@@ -99,6 +102,8 @@ class Turn:
 class View:
     """What is shown of one part. ``fold`` names it for ``opened`` where it has no id of its own."""
 
+    __slots__ = ("fold", "id", "look", "node", "part")
+
     def __init__(self, id: str, part: Part, look: Look) -> None:
         self.id = id
         self.fold = ""
@@ -112,7 +117,7 @@ class View:
         yield from turn.place(self, self.wanted())
 
     def rest(self) -> None:
-        """The part is whole."""
+        """The part is whole, and takes little memory from now on. It can be changed all the same, at a price."""
 
     def wanted(self) -> Node | None:
         """What should be shown."""
@@ -128,29 +133,54 @@ class View:
         return key == self.opened_key
 
 
+class _Growing:
+    """What is kept of a call while more of it may come: of its input, of how that is drawn, of what it printed."""
+
+    def __init__(self, call: ToolCall, drawing: Drawing | None = None) -> None:
+        self.written = Written().plus(call.input_text)
+        self.drawing = drawing or Drawing()
+        self.log = LogLines(call.log)
+
+
 class CallView(View):
     """A tool call; while its input is written, only the beginning is kept that is drawn."""
 
+    __slots__ = ("_growing",)
+
     def __init__(self, id: str, part: Part, look: Look) -> None:
         super().__init__(id, part, look)
-        self.written = Written()
-        self.drawing = Drawing()
-        self.log = LogLines()
+        assert isinstance(part, ToolCall)
+        self._growing: _Growing | None = _Growing(part)
 
     def take(self, turn: Turn, part: Part) -> Iterator[Patch]:
         """The call is now this."""
         assert isinstance(part, ToolCall)
-        self.written = Written().plus(part.input_text)
-        self.log = LogLines(part.log)
+        self._growing = _Growing(part, self._growing.drawing if self._growing is not None else None)
         yield from super().take(turn, part)
+
+    def rest(self) -> None:
+        """The call has ended."""
+        self._growing = None
+        if self.node is not None:
+            self.node.children = PackedNodes(self.node.children)
+
+    def _awake(self) -> _Growing:
+        """What grows of it, made anew where it rested."""
+        assert isinstance(self.part, ToolCall)
+        if self._growing is None:
+            self._growing = _Growing(self.part)
+            if self.node is not None:
+                self.node.children = [*self.node.children]
+        return self._growing
 
     def write(self, turn: Turn, delta: str) -> Iterator[Patch]:
         """More of the input was written; behind what is drawn of it only its length is another."""
         assert isinstance(self.part, ToolCall)
-        before, self.written = self.written, self.written.plus(delta)
-        here = self._section("i") if self.written.head is before.head else None
+        growing = self._awake()
+        before, growing.written = growing.written, growing.written.plus(delta)
+        here = self._section("i") if growing.written.head is before.head else None
         if here is not None:
-            yield from update(here, recounted(here, self.part, self.written))
+            yield from update(here, recounted(here, self.part, growing.written))
         else:
             yield from turn.place(self, self.wanted())
 
@@ -161,10 +191,11 @@ class CallView(View):
     def print(self, turn: Turn, text: str) -> Iterator[Patch]:
         """The tool printed more; where there is a place for it, nothing else is drawn."""
         assert isinstance(self.part, ToolCall)
-        number = self.log.number
-        self.log.add(text)
-        found = log_sections(self.log, self.part.id)
-        changed = found[:1] if self.log.number == number else found
+        log = self._awake().log
+        number = log.number
+        log.add(text)
+        found = log_sections(log, self.part.id)
+        changed = found[:1] if log.number == number else found
         wanted = section_nodes(self.id, changed, self.part.id, self.look)
         here = {node.id: node for node in self.node.children[0].children} if self.node is not None else {}
         if all(node.id in here for node in wanted):
@@ -176,7 +207,8 @@ class CallView(View):
     def wanted(self) -> Node | None:
         """The card."""
         assert isinstance(self.part, ToolCall)
-        return call_node(self.id, self.part, self.written, self.look, self.drawing, self.log)
+        growing = self._growing or _Growing(self.part)
+        return call_node(self.id, self.part, growing.written, self.look, growing.drawing, growing.log)
 
     @property
     def opened_key(self) -> str | None:
@@ -193,45 +225,68 @@ class CallView(View):
 class TextView(View):
     """Text or reasoning, block by block."""
 
+    __slots__ = ("_blocks", "_half", "_length", "_markdown", "_shown")
+
     def __init__(self, id: str, part: Part, look: Look) -> None:
         super().__init__(id, part, look)
-        self._markdown = IncrementalMarkdown()
-        self._shown = 0  # so many blocks
+        self._markdown: IncrementalMarkdown | None = IncrementalMarkdown()
+        self._blocks: Sequence[str] = self._markdown.blocks
+        self._shown = 0  # so many of them
         self._length = 0  # of the text that was fed, as the reducer has it: `_half` is not in it
         self._half = ""  # the first half of a surrogate pair, which stands as one character until the other comes
 
     def take(self, turn: Turn, part: Part) -> Iterator[Patch]:
-        """The text is now this; only what is new of it is read."""
+        """The text is now this; only what is new of it is read, unless it rested."""
         assert isinstance(part, (TextPart, ReasoningPart))
         self.part = part
-        yield from self.write(turn, part.text[self._length + len(self._half) :])
+        news = part.text[self._length + len(self._half) :]
+        if self.is_resting and news:
+            self._wake(part.text[: self._length] + self._half)
+            yield from self.write(turn, news)
+            self.rest()
+        elif self.is_resting:
+            yield from turn.place(self, self.wanted())
+        else:
+            yield from self.write(turn, news)
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether it can take no more deltas."""
+        return self._markdown is None
+
+    def _wake(self, text: str) -> None:
+        self._markdown = IncrementalMarkdown()
+        self._blocks = self._markdown.blocks
+        self._markdown.feed(text)
+        if self.node is not None:
+            self.node.children = BlockLeaves(self.id, self._blocks)
 
     def write(self, turn: Turn, delta: str) -> Iterator[Patch]:
         """The text grows; the cost does not depend on what came before."""
+        assert self._markdown is not None
         if self._half or not delta.isascii():
             self._count(delta)
         else:
             self._length += len(delta)
         changed = self._markdown.feed(delta)
-        if self.node is not None and self._markdown.blocks:
-            yield from self._show(self.node, changed)
+        if self.node is not None and self._blocks:
+            yield from self._show(self.node, changed, self._markdown)
         else:
             yield from turn.place(self, self.wanted())
-        self._shown = len(self._markdown.blocks)
+        self._shown = len(self._blocks)
 
     def _count(self, delta: str) -> None:
         text = self._half + delta
         self._half = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
         self._length += len(well_formed(text[: len(text) - len(self._half)]))
 
-    def _show(self, node: Node, changed: Iterable[int]) -> Iterator[Patch]:
+    def _show(self, node: Node, changed: Iterable[int], markdown: IncrementalMarkdown) -> Iterator[Patch]:
         """Bring the blocks that changed into the node; none is drawn that did not."""
-        blocks = self._markdown.blocks
-        for number in reversed(range(len(blocks), self._shown)):
+        for number in reversed(range(len(self._blocks), self._shown)):
             yield remove(block_leaf(self.id, number, ""))
         for number in changed:
-            block = block_leaf(self.id, number, blocks[number])
-            before = self._markdown.before(number)
+            block = block_leaf(self.id, number, self._blocks[number])
+            before = markdown.before(number)
             if before is not None:
                 yield from update(block_leaf(self.id, number, before), block)
             else:
@@ -239,9 +294,11 @@ class TextView(View):
 
     def rest(self) -> None:
         """The text is whole."""
-        self._markdown.close()
+        if self._markdown is not None:
+            self._markdown.close()
+        self._markdown = None
 
     def wanted(self) -> Node | None:
         """The text's blocks; None while there is none."""
         assert isinstance(self.part, (TextPart, ReasoningPart))
-        return text_node(self.id, self.fold, self.part, self._markdown.blocks, self.look)
+        return text_node(self.id, self.fold, self.part, self._blocks, self.look)

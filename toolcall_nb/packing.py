@@ -1,0 +1,54 @@
+"""HTML of ours in little memory."""
+
+from __future__ import annotations
+
+import zlib
+
+__all__ = ["pack", "unpack"]
+
+_LEVEL = 6
+_COMMON = b"""
+<h2></h2>
+<h3></h3>
+<hr>
+<blockquote>
+</blockquote>
+<ol>
+</ol>
+<table>
+<thead>
+<tr>
+<th></th>
+</tr>
+</thead>
+<tbody>
+<tr>
+<td></td>
+</tr>
+</tbody>
+</table>
+<a href="https://" target="_blank" rel="noopener noreferrer"></a>&quot;&lt;&gt;&amp;<em></em><strong></strong><ul>
+<li></li>
+</ul>
+<div class="tc-call tc-output-available"><details></details></div><summary><b class="tc-name"></b>
+<span class="tc-args"></span> <span class="tc-state">Completed</span> <span class="tc-time"></span></summary>
+<div class="tc-io"><div class="tc-label"><b>Output</b></div><div class="tc-label"><b>Input</b></div><pre></pre></div>
+<span>
+<span class="n"></span><span class="k"></span>: <span class="s"></span></span>
+<pre class="tc-code"><code class="language-python"></code></pre>
+<code></code><p></p>
+<span class="tc-h-c"></span><span class="tc-h-s"></span><span class="tc-h-m"></span><span class="tc-h-nf"></span>
+<span class="tc-h-k"></span>
+"""
+"""What every text seems to follow, so that small ones gain too: the renderer's own tags, the commonest last."""
+
+
+def pack(data: bytes) -> bytes:
+    """The bytes, compressed."""
+    compressor = zlib.compressobj(_LEVEL, zdict=_COMMON)
+    return compressor.compress(data) + compressor.flush()
+
+
+def unpack(packed: bytes) -> bytes:
+    """What was packed."""
+    return zlib.decompressobj(zdict=_COMMON).decompress(packed)
