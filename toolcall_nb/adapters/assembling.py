@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolcall_nb import events as ev
 from toolcall_nb.events import MISSING, Event, Json, Object
@@ -52,7 +53,7 @@ class Assembler:
         self._block: _Block | None = None
         self._blocks = 0
         self._calls: dict[Any, _Call] = {}
-        self._by_id: dict[str, _Call] = {}
+        self._by_id: dict[str, list[_Call]] = {}  # by the id that was given, and by our own
 
     # The message
 
@@ -84,6 +85,11 @@ class Assembler:
     def reasoning(self, delta: str, key: Any = None, metadata: Object | None = None) -> list[Event]:
         """More reasoning. Empty, it begins a block: for what a provider keeps to itself, with its ``metadata``."""
         return self._grow(False, delta, key, metadata)
+
+    @property
+    def is_reasoning(self) -> bool:
+        """Whether reasoning is open."""
+        return self._block is not None and not self._block.is_text
 
     def end_block(self, metadata: Object | None = None) -> list[Event]:
         """The text or the reasoning that is open is complete."""
@@ -127,7 +133,7 @@ class Assembler:
         if key in self._calls:
             return []
         call = self._calls[key] = _Call(self._own_id(call_id), name, about)
-        self._by_id[call.id] = call
+        self._know(call, call_id)
         return [*self.start(), *self.end_block(), ev.ToolInputStart(call.id, name, **about)]
 
     def arguments(self, key: Any, delta: str) -> list[Event]:
@@ -181,9 +187,30 @@ class Assembler:
         """How a call failed; of one that is not known or has ended, nothing."""
         return self.outcome(call_id, ev.ToolOutputError(call_id, error, **about))
 
-    def outcome(self, call_id: str, event: Event) -> list[Event]:
-        """How a call ended, whatever the event; of one that is not known or has ended, nothing."""
-        return [event] if self._ends(call_id) else []
+    def outcome(self, call_id: str, event: Any) -> list[Event]:
+        """How a call ended, whatever the event; of one that is not known or has ended, nothing.
+
+        Of several calls that were given this id, the first that is open has ended, and the event gets its own id.
+        """
+        call = next((call for call in self._by_id.get(call_id, []) if not call.has_ended), None)
+        if call is None:
+            return []
+        call.has_ended = not getattr(event, "preliminary", None)
+        return [event if event.tool_call_id == call.id else replace(event, tool_call_id=call.id)]
+
+    def rename_call(self, key: Any, call_id: str) -> list[Event]:
+        """The call turns out to have this id, unless another call has it; it keeps what it has by now."""
+        call = self._calls.get(key)
+        if call is None or any(known is call for known in self._by_id.get(call_id, [])) or call.has_ended:
+            return []
+        old, call.id = call.id, self._own_id(call_id)
+        self._know(call, call_id)
+        return [ev.ToolRetracted(old, successor=call.id)]
+
+    def open_call(self, name: str | None = None) -> str | None:
+        """The id of the first call, of all or of those with this name, that has not ended."""
+        calls = (call for call in self._calls.values() if not call.has_ended and name in (None, call.name))
+        return next((call.id for call in calls), None)
 
     def knows(self, call_id: str) -> bool:
         """Whether a call with this id has begun."""
@@ -199,12 +226,9 @@ class Assembler:
         call = self._calls.get(key)
         return "" if call is None else call.name
 
-    def _ends(self, call_id: str) -> bool:
-        call = self._by_id.get(call_id)
-        if call is None or call.has_ended:
-            return False
-        call.has_ended = True
-        return True
+    def _know(self, call: _Call, given: str | None) -> None:
+        for name in {call.id, given or call.id}:
+            self._by_id.setdefault(name, []).append(call)
 
     def _own_id(self, given: str | None) -> str:
         number = 2 if given else 1
