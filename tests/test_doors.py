@@ -33,6 +33,7 @@ GROUND = {
     "reducer",
     "told",
     "transcript",
+    "type_names",
     "unicode",
 }
 CORE = GROUND | {"adapters", "dialects", "markdown", "render", "stages", "wire"}

@@ -1,7 +1,6 @@
 """What a thing is, by its type and its shape: nothing is called, entered or consumed to find out.
 
-`kind_of` is for a caller who was handed anything at all; `TYPE_NAMES` for one who must name types before they exist,
-as IPython's ``for_type_by_name`` does.
+`kind_of` is for a caller who was handed anything at all; the types that it knows are named in `toolcall_nb.type_names`.
 """
 
 from __future__ import annotations
@@ -10,10 +9,12 @@ from collections.abc import AsyncIterable, Iterable
 from enum import StrEnum
 from typing import Any
 
+from toolcall_nb import type_names
 from toolcall_nb.adapters import pydantic_ai
 from toolcall_nb.adapters.plain import class_names
 from toolcall_nb.adapters.reading import format_of_item, format_of_whole
 from toolcall_nb.errors import UsageError
+from toolcall_nb.type_names import WHOLE_TYPES
 
 __all__ = ["STREAM_TYPES", "TYPE_NAMES", "WHOLE_TYPES", "Kind", "items_of", "kind_of"]
 
@@ -35,56 +36,7 @@ class Kind(StrEnum):
     """Nothing that can be read here."""
 
 
-WHOLE_TYPES: tuple[tuple[str, str], ...] = (
-    ("openai.types.chat.chat_completion", "ChatCompletion"),
-    ("openai.types.responses.response", "Response"),
-    ("anthropic.types.message", "Message"),
-    ("anthropic.types.parsed_message", "ParsedMessage"),
-    ("anthropic.types.beta.beta_message", "BetaMessage"),
-    ("anthropic.types.beta.parsed_beta_message", "ParsedBetaMessage"),
-    ("google.genai.types", "GenerateContentResponse"),
-    ("groq.types.chat.chat_completion", "ChatCompletion"),
-    ("mistralai.client.models.chatcompletionresponse", "ChatCompletionResponse"),
-    ("pydantic_ai.messages", "ModelRequest"),
-    ("pydantic_ai.messages", "ModelResponse"),
-    ("pydantic_ai.run", "AgentRunResult"),
-    ("langchain_core.messages.base", "BaseMessage"),
-)
-"""Module and class of whole replies; what is made from these classes is one too."""
-
-STREAM_TYPES: dict[tuple[str, str], Kind] = {
-    ("openai", "Stream"): Kind.STREAM,
-    ("openai", "AsyncStream"): Kind.ASYNC_STREAM,
-    ("openai.lib.streaming.chat._completions", "ChatCompletionStream"): Kind.STREAM,
-    ("openai.lib.streaming.chat._completions", "AsyncChatCompletionStream"): Kind.ASYNC_STREAM,
-    ("openai.lib.streaming.chat._completions", "ChatCompletionStreamManager"): Kind.MANAGER,
-    ("openai.lib.streaming.chat._completions", "AsyncChatCompletionStreamManager"): Kind.ASYNC_MANAGER,
-    ("openai.lib.streaming.responses._responses", "ResponseStreamManager"): Kind.MANAGER,
-    ("openai.lib.streaming.responses._responses", "AsyncResponseStreamManager"): Kind.ASYNC_MANAGER,
-    ("anthropic", "Stream"): Kind.STREAM,
-    ("anthropic", "AsyncStream"): Kind.ASYNC_STREAM,
-    ("anthropic.lib.streaming._messages", "MessageStream"): Kind.STREAM,
-    ("anthropic.lib.streaming._messages", "AsyncMessageStream"): Kind.ASYNC_STREAM,
-    ("anthropic.lib.streaming._messages", "MessageStreamManager"): Kind.MANAGER,
-    ("anthropic.lib.streaming._messages", "AsyncMessageStreamManager"): Kind.ASYNC_MANAGER,
-    ("anthropic.lib.streaming._beta_messages", "BetaMessageStream"): Kind.STREAM,
-    ("anthropic.lib.streaming._beta_messages", "BetaAsyncMessageStream"): Kind.ASYNC_STREAM,
-    ("anthropic.lib.streaming._beta_messages", "BetaMessageStreamManager"): Kind.MANAGER,
-    ("anthropic.lib.streaming._beta_messages", "BetaAsyncMessageStreamManager"): Kind.ASYNC_MANAGER,
-    ("groq", "Stream"): Kind.STREAM,
-    ("groq", "AsyncStream"): Kind.ASYNC_STREAM,
-    ("mistralai.client.utils.eventstreaming", "EventStream"): Kind.STREAM,
-    ("mistralai.client.utils.eventstreaming", "EventStreamAsync"): Kind.ASYNC_STREAM,
-    ("pydantic_ai.direct", "StreamedResponseSync"): Kind.MANAGER,
-    ("pydantic_ai.models", "StreamedResponse"): Kind.ASYNC_STREAM,
-    ("pydantic_ai.result", "AgentStream"): Kind.ASYNC_STREAM,
-    ("pydantic_ai.result", "StreamedRunResult"): Kind.ASYNC_STREAM,
-    ("pydantic_ai.result", "StreamedRunResultSync"): Kind.STREAM,
-    ("pydantic_ai.run", "AgentRun"): Kind.ASYNC_STREAM,
-    ("pydantic_ai.agent.abstract", "_RunStreamEventsContext"): Kind.ASYNC_MANAGER,
-    ("langgraph.stream.run_stream", "GraphRunStream"): Kind.STREAM,
-    ("langgraph.stream.run_stream", "AsyncGraphRunStream"): Kind.ASYNC_STREAM,
-}
+STREAM_TYPES: dict[tuple[str, str], Kind] = {name: Kind(kind) for name, kind in type_names.STREAM_TYPES.items()}
 """Module and class of streams, and of what must be entered to get one."""
 
 TYPE_NAMES: tuple[tuple[str, str], ...] = (*WHOLE_TYPES, *STREAM_TYPES)
