@@ -11,7 +11,7 @@ from msgspec import Struct
 from toolcall_nb import events as ev
 from toolcall_nb.adapters.assembling import Assembler
 from toolcall_nb.adapters.google_arguments import PartialArguments
-from toolcall_nb.adapters.parts import Sources, custom, error_event, file_event, text_of
+from toolcall_nb.adapters.parts import Sources, custom, error_event, file_event, json_text, text_of
 from toolcall_nb.adapters.plain import get, mapping
 from toolcall_nb.events import MISSING, Event, Object
 
@@ -209,7 +209,8 @@ def _sources_of(candidate: Mapping[str, Any], sources: Sources) -> Iterator[Even
         found = _grounded(mapping(chunk), sources)
         if found is not None:
             yield found
-    if queries := at(grounding, "webSearchQueries", list):
+    queries = at(grounding, "webSearchQueries", list)
+    if queries and sources.first_time(json_text(queries)):
         yield custom(PROVIDER, "webSearchQueries", {"webSearchQueries": queries})
     citations = mapping(at(candidate, "citationMetadata"))
     for citation in at(citations, "citations", list) or at(citations, "citationSources", list) or []:

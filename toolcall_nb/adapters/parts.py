@@ -66,18 +66,19 @@ class Sources:
 
     def page(self, url: Any, title: Any = None, metadata: Object | None = None) -> Event | None:
         """A web page; None for one that was told already, and for what is no URL."""
-        if not isinstance(url, str) or not url or not self._is_new(url):
+        if not isinstance(url, str) or not url or not self.first_time(url):
             return None
         return ev.SourceUrl(self._number(), url, title if isinstance(title, str) else None, metadata)
 
     def document(self, key: Any, media_type: str, title: Any, metadata: Object | None = None) -> Event | None:
         """A document that is known by ``key`` (JSON); None for one that was told already."""
-        if not self._is_new(json_text(["document", key])):
+        if not self.first_time(json_text(["document", key])):
             return None
         name = title if isinstance(title, str) and title else "Document"
         return ev.SourceDocument(self._number(), media_type, name, provider_metadata=metadata)
 
-    def _is_new(self, key: str) -> bool:
+    def first_time(self, key: str) -> bool:
+        """Whether this was not told before."""
         is_new = key not in self._known
         self._known.add(key)
         return is_new
