@@ -19,8 +19,9 @@ from tests.kernels import Kernel, running_kernel
 from toolcall_nb import events as ev
 from toolcall_nb.events import Event
 from toolcall_nb.live.clocks import RUN
-from toolcall_nb.live.document import LiveDocument, merged
+from toolcall_nb.live.document import LiveDocument
 from toolcall_nb.live.pacer import Pacer
+from toolcall_nb.live.patches import brief, merged
 from toolcall_nb.live.progress import Progress
 from toolcall_nb.live.running import Run, Stoppable
 from toolcall_nb.notebook.footer import info_line
@@ -107,9 +108,8 @@ def test_what_came_since_the_last_step_is_one_step_and_text_that_was_appended_on
     step = told.flush()
     assert step is not None
     assert step["seq"] == 2
-    (patch,) = step["patches"]
-    assert patch[0] == "splice"
-    assert patch[4] == "willbewarmanddry"
+    ((_, _, text),) = step["patches"]
+    assert text == "willbewarmanddry"
 
 
 @pytest.mark.parametrize(
@@ -128,12 +128,22 @@ def test_patches_are_merged_only_where_they_say_the_same(patches: list[Any], few
     assert merged(patches) == (patches if fewer is None else fewer)
 
 
+def test_a_page_is_told_patches_in_few_characters() -> None:
+    patches = [
+        ["insert", "b", "a", None, "<p></p>"],
+        ["splice", "b", 3, 0, "x"],
+        ["splice", "b", 3, 1, ""],
+        ["remove", "b"],
+    ]
+    assert brief(patches) == [["b", "a", None, "<p></p>"], ["b", 3, "x"], ["b", 3, "", 1], ["b"]]
+
+
 def test_the_state_is_everything_and_the_next_step_fits_to_it() -> None:
     told = Told()
     told.apply(*CALL[:3])
     state = told.document.state()
     assert (state["seq"], told.steps[-1]["seq"]) == (1, 1)
-    assert state["patches"] == told.html.snapshot()
+    assert state["patches"] == brief(told.html.snapshot())
     assert state["done"] is False
     told.apply(CALL[3])
     step = told.flush()
@@ -186,7 +196,7 @@ def test_an_interrupt_while_an_event_is_taken_in_leaves_no_page_behind() -> None
     told.apply(ev.Abort())
     step = told.flush()
     assert step is not None
-    assert (step["type"], step["seq"], step["patches"]) == ("state", 2, told.html.snapshot())
+    assert (step["type"], step["seq"], step["patches"]) == ("state", 2, brief(told.html.snapshot()))
 
 
 def test_only_boundaries_are_announced() -> None:
@@ -456,7 +466,7 @@ def test_a_card_that_is_opened_in_the_last_moment_is_open_in_the_static_form(ker
     messages = kernel.run(ASK)
     comm = next(content["comm_id"] for content in of_kind(messages, "comm_msg"))
     patches = [patch for step in customs(messages) for patch in step.get("patches", ())]
-    card = next(patch[1] for patch in patches if patch[0] == "insert" and 'class="tc-call' in patch[4])
+    card = next(patch[0] for patch in patches if 'class="tc-call' in str(patch[-1]))
     assert "<details open>" not in of_kind(messages, "update_display_data")[0]["data"]["text/html"]
     (update,) = of_kind(kernel.send(comm, {"type": "open", "node": card, "open": True}), "update_display_data")
     assert "<details open>" in update["data"]["text/html"]

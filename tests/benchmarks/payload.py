@@ -49,12 +49,18 @@ class Sent:
     @property
     def html_bytes(self) -> int:
         """Of the HTML in the patches."""
-        return sum(len(patch[-1].encode()) for step in self.messages for patch in step["patches"] if len(patch) > 2)
+        return sum(_html_bytes(patch) for step in self.messages for patch in step["patches"])
 
     @property
     def patch_bytes(self) -> int:
         """Of the patches as JSON."""
         return sum(encoded(step["patches"]) for step in self.messages)
+
+
+def _html_bytes(patch: list[Any]) -> int:
+    """Of one patch, as `toolcall_nb.live.patches` tells it."""
+    is_splice = len(patch) > 1 and isinstance(patch[1], int)
+    return len((patch[2] if is_splice else patch[-1] if len(patch) > 1 else "").encode())
 
 
 def count(text: str, together: int = _TOGETHER) -> Sent:

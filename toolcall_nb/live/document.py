@@ -13,11 +13,11 @@ from toolcall_nb import events as ev
 from toolcall_nb.events import Event
 from toolcall_nb.live.asking import Form
 from toolcall_nb.live.clocks import RUN, Clocks
+from toolcall_nb.live.patches import Patch, brief, merged
 from toolcall_nb.live.progress import Progress
 
-__all__ = ["LiveDocument", "PatchSource", "merged"]
+__all__ = ["LiveDocument", "PatchSource"]
 
-Patch: TypeAlias = list[Any]
 Step: TypeAlias = dict[str, Any]
 
 _ENDS = (ev.ToolOutputAvailable, ev.ToolOutputError, ev.ToolOutputDenied, ev.ToolInputError, ev.ToolInterrupted)
@@ -175,7 +175,7 @@ class LiveDocument:
 
     def _step(self) -> Step:
         status, info = self._progress.status, self._info
-        step: Step = {"type": "patches", "seq": self.seq, "patches": merged(self._patches)}
+        step: Step = {"type": "patches", "seq": self.seq, "patches": brief(merged(self._patches))}
         step |= {"clocks": self._clocks.news} if self._clocks.news else {}
         step |= self._news
         step |= {"status": status} if status != self._told[0] else {}
@@ -199,7 +199,7 @@ class LiveDocument:
             return {
                 "type": "state",
                 "seq": self.seq,
-                "patches": self._source.snapshot(),
+                "patches": brief(self._source.snapshot()),
                 "opened": dict(self._chosen),
                 "clocks": self._clocks.all(),
                 "asks": dict(self._asks),
@@ -257,28 +257,3 @@ def _is_more_of(first: Any, event: Any) -> bool:
         return False
     same: bool = replace(event, **{_GROWING[type(first)]: _text_of(first)}) == first
     return same
-
-
-def merged(patches: list[Patch]) -> list[Patch]:
-    """The same changes in fewer patches: text that was appended piece by piece to one node becomes one piece."""
-    result: list[Patch] = []
-    for patch in patches:
-        last = result[-1] if result else None
-        if last is not None and _goes_on(last, patch):
-            result[-1] = [*last[:4], last[4] + patch[4]]
-        else:
-            result.append(patch)
-    return result
-
-
-def _goes_on(last: Patch, patch: Patch) -> bool:
-    return (
-        patch[0] == last[0] == "splice"
-        and patch[1] == last[1]
-        and patch[3] == 0
-        and bool(patch[2] == last[2] + _utf16_length(last[4]))
-    )
-
-
-def _utf16_length(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2

@@ -20,9 +20,9 @@
  */
 
 /**
- * @typedef {["insert", string, string, string | null, string]} Insert  id, parent, before, html
- * @typedef {["splice", string, number, number, string]} Splice  id, start, deleted, text (UTF-16 units)
- * @typedef {["remove", string]} Remove  id
+ * @typedef {[string, string, string | null, string]} Insert  id, parent, before, html
+ * @typedef {[string, number, string, number?]} Splice  id, start, text, deleted (UTF-16 units)
+ * @typedef {[string]} Remove  id
  * @typedef {Insert | Splice | Remove} Patch
  * @typedef {{elapsed: number, running: boolean}} Clock  seconds; a running one goes on in the page
  * @typedef {{approval: string, name: string, text: string, unseen?: boolean, problem?: string, refused?: number}} Ask
@@ -63,24 +63,21 @@ class Doc {
 
   /** @param {Patch} patch @returns {string[]} the nodes that it touched */
   apply(patch) {
-    switch (patch[0]) {
-      case "insert":
-        return this.#insert(patch);
-      case "splice": {
-        const [, id, start, deleted, text] = patch;
-        const node = this.node(id);
-        node.html = node.html.slice(0, start) + text + node.html.slice(start + deleted);
-        return [id];
-      }
-      case "remove":
-        return this.#remove(patch[1]);
-      default:
-        throw new Error(`This is no patch: ${JSON.stringify(patch)}`);
-    }
+    const [id, second] = patch;
+    if (typeof second === "string") return this.#insert(/** @type {Insert} */ (patch));
+    if (typeof second === "number") return this.#splice(/** @type {Splice} */ (patch));
+    return this.#remove(id);
+  }
+
+  /** @param {Splice} patch */
+  #splice([id, start, text, deleted = 0]) {
+    const node = this.node(id);
+    node.html = node.html.slice(0, start) + text + node.html.slice(start + deleted);
+    return [id];
   }
 
   /** @param {Insert} patch */
-  #insert([, id, parentId, before, html]) {
+  #insert([id, parentId, before, html]) {
     const parent = this.node(parentId);
     const gone = this.nodes.has(id) ? this.#remove(id) : [];
     const place = before === null ? parent.children.length : parent.children.indexOf(before);
