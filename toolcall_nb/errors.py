@@ -30,16 +30,24 @@ class ModelError(ToolcallError):
     """A model could not answer. The message is for a person: what happened and what to do.
 
     ``details`` is what the provider said of it, as text. ``may_retry``: the same request may be answered a little
-    later; ``retry_after`` is when, in seconds, where the provider says so.
+    later; ``retry_after`` is when, in seconds, where the provider says so. ``brief`` is what happened in two words, for
+    a line of status.
     """
 
     def __init__(
-        self, message: str, *, details: str | None = None, may_retry: bool = False, retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        details: str | None = None,
+        may_retry: bool = False,
+        retry_after: float | None = None,
+        brief: str = "",
     ) -> None:
         super().__init__(message)
         self.details = details
         self.may_retry = may_retry
         self.retry_after = retry_after
+        self.brief = brief
 
 
 class MissingPackageError(ToolcallError, ImportError):

@@ -30,9 +30,12 @@ _LOOPS = tuple(os.path.dirname(package.__file__ or "") + os.sep for package in (
 _PACKAGES = ("site-packages", "dist-packages")
 
 
-def own_frames(trace: TracebackType | None) -> TracebackType | None:
-    """The traceback from the tool's first frame on; None where the tool has none, a built-in function for one."""
-    while trace is not None and _is_machinery(trace.tb_frame.f_code.co_filename):
+def own_frames(trace: TracebackType | None, *callers: str) -> TracebackType | None:
+    """The traceback from the tool's first frame on; None where the tool has none, a built-in function for one.
+
+    ``callers`` are folders of which no file is the tool's own.
+    """
+    while trace is not None and _is_machinery(trace.tb_frame.f_code.co_filename, callers):
         trace = trace.tb_next
     return trace
 
@@ -68,8 +71,8 @@ def remember(error: BaseException | None) -> bool:
     return True
 
 
-def _is_machinery(filename: str) -> bool:
-    return filename in _MACHINERY or filename.startswith(_LOOPS)
+def _is_machinery(filename: str, callers: tuple[str, ...] = ()) -> bool:
+    return filename in _MACHINERY or filename.startswith((*_LOOPS, *callers))
 
 
 def _parts(report: traceback.TracebackException) -> Iterator[traceback.TracebackException]:
