@@ -3,6 +3,7 @@
     {"type": "provider-event", "data": {"type": "text-delta", "textDelta": "…"}}
     {"type": "latitude-event", "data": {"type": "provider-completed", "response": {"text": "…", "toolCalls": []}, …}}
 
+`Envelopes` reads them one by one; `EnvelopeDecoder` and `EnvelopeEncoder` read and write them as server-sent events.
 Calls that the model writes in its text are none of this module's business: its text goes on as text, and the chat's
 dialect finds them. Types that are not named here are ignored, and so is what comes after the end of a chain.
 """
@@ -16,8 +17,18 @@ from typing import Any
 from toolcall_nb import events as ev
 from toolcall_nb.errors import WireError
 from toolcall_nb.events import MISSING, Event, Json, Missing, Object
+from toolcall_nb.told import output_text
+from toolcall_nb.wire.base import Frames, JsonEvents, broke_off
 
-__all__ = ["Envelopes"]
+__all__ = ["NAME", "NOT_SAID", "EnvelopeDecoder", "EnvelopeEncoder", "Envelopes"]
+
+NAME = "provider"
+
+NOT_SAID = (
+    "No reasoning, sources, files, data, steps, approvals, titles, logs, status or metadata but the usage; a call's "
+    "input only when it is complete, and its end as a result or an error; a stop ends like any reply; several messages "
+    "of the assistant become one, and those of others are left out."
+)
 
 _REASONS = frozenset({"stop", "length", "content-filter", "tool-calls", "error", "other"})
 _MOST = 2**53
@@ -42,6 +53,12 @@ class Envelopes:
         self._usage: dict[str, int] = {}
         self._reason: str | None = None
         self._is_over = False
+        self._was_completed = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the envelopes so far are a whole reply: the chain has ended, or no text is open."""
+        return self._is_over or (self._was_completed and self._streamed is None)
 
     def take(self, envelope: Mapping[str, Any]) -> list[Event]:
         """The events of one envelope. Raises `WireError` for what is none, or has no text where it says so."""
@@ -100,6 +117,7 @@ class Envelopes:
         elif isinstance(text, str):
             message = "the text of provider-completed is not the text that was streamed"
             yield ev.Diagnostic(message, "What was streamed was kept.")
+        self._was_completed = True
         yield from self._end_text()
         yield from self._calls(response.get("toolCalls"))
         self._count(_mapping(data.get("tokenUsage")))
@@ -136,6 +154,92 @@ class Envelopes:
             if output is not MISSING and isinstance(call_id, str) and self._open.get(call_id):
                 self._open[call_id] = False
                 yield _ended(call_id, output, result.get("isError") is True)
+
+
+class EnvelopeDecoder(JsonEvents):
+    """Envelopes as server-sent events; what is none is a diagnostic."""
+
+    def __init__(self) -> None:
+        self._envelopes = Envelopes()
+        super().__init__(self._envelope, self._ended)
+
+    def _envelope(self, envelope: Object) -> Iterator[Event]:
+        yield from self._envelopes.take(envelope)
+        self.is_over = self._envelopes.is_complete
+
+    def _ended(self, is_over: bool) -> Iterator[Event]:
+        *ends, finish = self._envelopes.close()
+        yield from ends
+        yield from [finish] if is_over else broke_off()
+
+
+class EnvelopeEncoder:
+    """Events to envelopes. An error is told when nothing more comes, since readers stop at it."""
+
+    def __init__(self, numbered: bool = False) -> None:
+        self._frames = Frames(numbered)
+        self._text: list[str] = []  # since a call or the last provider-completed
+        self._names: dict[str, str] = {}
+        self._is_ours = True
+        self._errors: list[str] = []
+
+    def encode(self, event: Event) -> bytes:
+        """The event's envelopes, or nothing."""
+        if isinstance(event, ev.Start):
+            self._is_ours = event.role in (None, "assistant")
+        return b"".join(map(self._frames.frame, self._envelopes(event))) if self._is_ours else b""
+
+    def close(self) -> bytes:
+        """``chain-error``, if there was one, or ``chain-completed``."""
+        if self._errors:
+            return self._frames.frame(_about("chain-error", error={"message": "\n".join(self._errors)}))
+        return self._frames.frame(_about("chain-completed"))
+
+    def _envelopes(self, event: Event) -> Iterator[Object]:
+        match event:
+            case ev.TextStart() if self._text:
+                yield self._completed(None)
+            case ev.TextDelta():
+                self._text.append(event.delta)
+                yield {"type": "provider-event", "data": {"type": "text-delta", "textDelta": event.delta}}
+            case ev.ToolInputAvailable() | ev.ToolInputError() if event.tool_call_id not in self._names:
+                self._text.clear()
+                self._names[event.tool_call_id] = event.tool_name
+                call = {"id": event.tool_call_id, "name": event.tool_name, "arguments": event.input}
+                yield _about("tools-started", tools=[call])
+                if isinstance(event, ev.ToolInputError):
+                    yield self._result(event.tool_call_id, event.error_text, is_error=True)
+            case ev.ToolOutputAvailable() if not event.preliminary:
+                yield self._result(event.tool_call_id, event.output, is_error=False)
+            case ev.ToolOutputError() | ev.ToolInputError():
+                yield self._result(event.tool_call_id, event.error_text, is_error=True)
+            case ev.ToolOutputDenied():
+                yield self._result(event.tool_call_id, "The call was denied.", is_error=True)
+            case ev.ToolInterrupted():
+                yield self._result(event.tool_call_id, "The call was interrupted.", is_error=True)
+            case ev.Error():
+                self._errors.append(event.error_text)
+            case ev.Finish() | ev.Abort():
+                yield self._completed(event)
+
+    def _completed(self, event: ev.Finish | ev.Abort | None) -> Object:
+        text = "".join(self._text)
+        self._text.clear()
+        metadata = _mapping(event.message_metadata) if isinstance(event, ev.Finish) else {}
+        usage = _mapping(metadata.get("usage"))
+        names = {"promptTokens": "inputTokens", "completionTokens": "outputTokens", "totalTokens": "totalTokens"}
+        counts = {theirs: usage[here] for theirs, here in names.items() if here in usage}
+        reason = {"finishReason": event.finish_reason or "stop"} if isinstance(event, ev.Finish) else {}
+        return _about("provider-completed", response={"text": text, "toolCalls": []}, tokenUsage=counts, **reason)
+
+    def _result(self, call_id: str, output: Json, *, is_error: bool) -> Object:
+        result: Object = {"type": "tool-result", "toolCallId": call_id, "toolName": self._names.get(call_id, "tool")}
+        said: Object = {"result": output_text(output) if is_error else output, "isError": is_error}
+        return _about("tool-completed", messages=[{"role": "tool", "content": [{**result, **said}]}])
+
+
+def _about(kind: str, **data: Json) -> Object:
+    return {"type": "latitude-event", "data": {"type": kind, **data}}
 
 
 def _call(call_id: str, name: str, given: Json | Missing) -> Event:

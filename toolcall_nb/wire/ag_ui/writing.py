@@ -1,0 +1,271 @@
+"""Events as those of AG-UI, in an order that its verifier accepts, whatever the order here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from toolcall_nb import events as ev
+from toolcall_nb.events import Event, Object, to_dict
+from toolcall_nb.wire.ag_ui.calls import CallWriter, Ids, custom
+from toolcall_nb.wire.ag_ui.terms import CHUNK, PROTOCOL_VERSION, STATE, USAGE, ours, rest_of
+from toolcall_nb.wire.base import Frames, mapping
+
+__all__ = ["AgUiEncoder"]
+
+_ROLES = ("system", "user", "assistant")
+_SILENT: Object = {"type": None}
+
+
+class AgUiEncoder:
+    """Events to AG-UI's. The first run has the id ``run_id``, the next ``<run_id>-run-2`` and so on."""
+
+    def __init__(self, thread_id: str = "thread", run_id: str = "run", numbered: bool = False) -> None:
+        self._frames = Frames(numbered)
+        self._thread_id = thread_id
+        self._run_id = run_id
+        self._runs = 0
+        self._is_running = False
+        self._role = "assistant"
+        self._ids = Ids(run_id)
+        self._calls = CallWriter(self._ids)
+        self._blocks: dict[tuple[str, str], str] = {}  # kind and id of an open block: its message's id
+        self._seams: set[str] = set()
+        self._parent: str | None = None  # the message that the next call belongs to
+        self._step: str | None = None
+        self._steps = 0
+        self._error: ev.Error | None = None  # whether it ends the run is known when the next event comes
+
+    def encode(self, event: Event) -> bytes:
+        """The event, and what AG-UI wants before it."""
+        return b"".join(map(self._frames.frame, self._with_run(event)))
+
+    def close(self) -> bytes:
+        """The end of the run, where none was told."""
+        return b"".join(map(self._frames.frame, self._last()))
+
+    # The run
+
+    def _with_run(self, event: Event) -> Iterator[Object]:
+        if self._error is not None and not isinstance(event, ev.Finish | ev.Abort | ev.FinishStep):
+            yield custom(self._error)
+            self._error = None
+        if not self._is_running:
+            yield self._begin_run(event)
+            if isinstance(event, ev.Start):
+                return
+        yield from self._events(event)
+
+    def _begin_run(self, event: Event | None) -> Object:
+        self._is_running, self._role = True, "assistant"
+        self._runs += 1
+        more = _SILENT
+        if isinstance(event, ev.Start):
+            self._begin_message(event)
+            more = {"type": event.type, **rest_of(event)}
+        return {"type": "RUN_STARTED", **self._run(), "protocolVersion": PROTOCOL_VERSION, **ours(more)}
+
+    def _run(self) -> Object:
+        run_id = self._run_id if self._runs == 1 else f"{self._run_id}-run-{self._runs}"
+        return {"threadId": self._thread_id, "runId": run_id}
+
+    def _begin_message(self, event: ev.Start) -> None:
+        self._role = event.role if event.role in _ROLES else "assistant"
+        self._parent = None
+
+    def _last(self) -> Iterator[Object]:
+        if not self._runs:
+            yield self._begin_run(None)
+        if self._is_running:
+            yield from self._end_run(None)
+
+    def _finish(self, event: ev.Finish | ev.Abort) -> Iterator[Object]:
+        """The end of a message is that of its run, unless it is a message that the reply follows."""
+        if self._role == "assistant":
+            yield from self._end_run(event)
+            return
+        yield from self._end_parts()
+        if self._error is not None:
+            yield custom(self._error)
+            self._error = None
+        self._calls.end_message()
+        yield custom(event)
+        self._role = "assistant"
+
+    def _end_run(self, event: ev.Finish | ev.Abort | None) -> Iterator[Object]:
+        yield from self._end_parts()
+        usage = _usage(event)
+        told: Object = _SILENT if event is None else {**rest_of(event), "type": event.type}
+        if self._error is not None:
+            error: Object = {"type": "RUN_ERROR", "message": self._error.error_text, **usage}
+            yield {**error, **ours({"type": "error", **rest_of(self._error, "errorText"), "finish": told})}
+        else:
+            yield {"type": "RUN_FINISHED", **self._run(), "outcome": self._outcome(event), **usage, **ours(told)}
+        self._error = None
+        self._calls.end_message()
+        self._is_running, self._steps = False, 0
+
+    def _outcome(self, event: ev.Finish | ev.Abort | None) -> Object:
+        if isinstance(event, ev.Abort):
+            return {"type": "cancelled"}
+        if interrupts := self._calls.interrupts():
+            return {"type": "interrupt", "interrupts": interrupts}
+        pending = self._calls.pending()
+        return {"type": "success", **({"pendingToolCallIds": pending} if pending else {})}
+
+    def _end_parts(self) -> Iterator[Object]:
+        yield from self._end_blocks()
+        yield from self._calls.close()
+        yield from self._end_step({})
+
+    # Events within a run
+
+    def _events(self, event: Event) -> Iterator[Object]:
+        match event:
+            case ev.Start():
+                self._begin_message(event)
+                yield custom(event)
+            case ev.Finish() | ev.Abort():
+                yield from self._finish(event)
+            case ev.Error():
+                self._error = event
+            case ev.StartStep():
+                yield from self._start_step(event)
+            case ev.FinishStep():
+                yield from self._end_step(event.extra)
+            case ev.Data():
+                yield _data(event)
+            case _:
+                yield from self._parts(event)
+
+    def _parts(self, event: Event) -> Iterator[Object]:
+        match event:
+            case ev.TextStart() | ev.ReasoningStart():
+                yield from self._text_start(event)
+            case ev.TextDelta() | ev.ReasoningDelta():
+                yield from self._text_delta(event)
+            case ev.TextEnd() | ev.ReasoningEnd():
+                yield from self._text_end(event)
+            case ev.ToolInputStart() | ev.ToolInputAvailable() | ev.ToolInputError():
+                yield from self._call(event)
+            case ev.ToolInputDelta():
+                yield from self._calls.delta(event)
+            case ev.ToolOutputAvailable():
+                self._parent = None  # a call that follows is another message
+                yield from self._calls.output(event)
+            case ev.ToolOutputError() | ev.ToolOutputDenied() | ev.ToolInterrupted():
+                self._parent = None
+                yield from self._calls.ended(event)
+            case ev.ToolRetracted():
+                yield from self._calls.retract(event)
+            case ev.ToolApprovalRequest():
+                yield from self._calls.ask(event)
+            case ev.ToolApprovalResponse():
+                yield from self._calls.answer(event)
+            case _:
+                yield custom(event)
+
+    def _start_step(self, event: ev.StartStep) -> Iterator[Object]:
+        yield from self._end_step({})
+        self._steps += 1
+        named = event.extra.get("stepName")
+        self._step = named if isinstance(named, str) else f"step-{self._steps}"
+        yield {"type": "STEP_STARTED", "stepName": self._step, **ours(event.extra)}
+
+    def _end_step(self, extra: Object) -> Iterator[Object]:
+        if self._step is not None:
+            yield {"type": "STEP_FINISHED", "stepName": self._step, **ours(extra)}
+            self._step = None
+
+    def _call(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> Iterator[Object]:
+        if not self._calls.begun(event.tool_call_id):
+            yield from self._end_blocks()  # text that follows is another message, which is where readers show it
+            self._parent = self._parent or self._ids.next()
+        match event:
+            case ev.ToolInputStart():
+                yield from self._calls.start(event, self._parent)
+            case ev.ToolInputAvailable():
+                yield from self._calls.available(event, self._parent)
+            case _:
+                yield from self._calls.failed(event, self._parent)
+
+    # Text and reasoning
+
+    def _text_start(self, event: ev.TextStart | ev.ReasoningStart) -> Iterator[Object]:
+        if isinstance(event, ev.TextStart) and event.seam:
+            self._seams.add(event.id)
+            yield custom(event)
+            return
+        self._seams.discard(event.id)
+        yield from self._end_block((event.type.partition("-")[0], event.id), {})
+        yield from self._begin_block(event, rest_of(event, "id"))
+
+    def _begin_block(self, event: Event, more: Object) -> Iterator[Object]:
+        kind, block = event.type.partition("-")[0], getattr(event, "id", "")
+        message = self._blocks[kind, block] = self._ids.next()
+        if kind == "text":
+            self._parent = message
+            yield {"type": "TEXT_MESSAGE_START", "messageId": message, "role": self._role, **ours(more)}
+        else:
+            yield {"type": "REASONING_START", "messageId": message}
+            yield {"type": "REASONING_MESSAGE_START", "messageId": message, "role": "reasoning", **ours(more)}
+
+    def _text_delta(self, event: ev.TextDelta | ev.ReasoningDelta) -> Iterator[Object]:
+        kind = event.type.partition("-")[0]
+        if kind == "text" and event.id in self._seams:
+            yield custom(event)
+            return
+        if (kind, event.id) not in self._blocks:
+            yield from self._begin_block(event, {})
+        message = self._blocks[kind, event.id]
+        more = rest_of(event, "id", "delta")
+        if event.delta:
+            name = "TEXT_MESSAGE_CONTENT" if kind == "text" else "REASONING_MESSAGE_CONTENT"
+            yield {"type": name, "messageId": message, "delta": event.delta, **ours(more)}
+        elif more:
+            chunk: Object = {**to_dict(event), "id": message}
+            yield {"type": "CUSTOM", "name": CHUNK, "value": chunk}
+
+    def _text_end(self, event: ev.TextEnd | ev.ReasoningEnd) -> Iterator[Object]:
+        kind = event.type.partition("-")[0]
+        if kind == "text" and event.id in self._seams:
+            self._seams.discard(event.id)
+            yield custom(event)
+        yield from self._end_block((kind, event.id), rest_of(event, "id"))
+
+    def _end_block(self, key: tuple[str, str], more: Object) -> Iterator[Object]:
+        message = self._blocks.pop(key, None)
+        if message is None:
+            return
+        if key[0] == "text":
+            yield {"type": "TEXT_MESSAGE_END", "messageId": message, **ours(more)}
+        else:
+            yield {"type": "REASONING_MESSAGE_END", "messageId": message, **ours(more)}
+            yield {"type": "REASONING_END", "messageId": message}
+
+    def _end_blocks(self) -> Iterator[Object]:
+        for key in [*self._blocks]:
+            yield from self._end_block(key, {})
+
+
+def _data(event: ev.Data) -> Object:
+    if (event.name, event.id) == (STATE, STATE) and not event.transient:
+        return {"type": "STATE_SNAPSHOT", "snapshot": event.data, **ours(event.extra)}
+    if event.name == CHUNK:
+        return custom(event)
+    return {"type": "CUSTOM", "name": event.name, "value": event.data, **ours(rest_of(event, "data"))}
+
+
+def _usage(event: ev.Finish | ev.Abort | None) -> Object:
+    """The tokens of the reply, as AG-UI names them."""
+    metadata = mapping(event.message_metadata) if isinstance(event, ev.Finish) else {}
+    counts = _counts(mapping(metadata.get("usage")))
+    model = metadata.get("model")
+    if not counts:
+        return {}
+    return {"usage": [{**({"model": model} if isinstance(model, str) else {}), **counts}]}
+
+
+def _counts(usage: Mapping[str, Any]) -> Object:
+    told = {theirs: usage.get(here) for here, theirs in USAGE.items()}
+    return {name: count for name, count in told.items() if type(count) is int and 0 <= count < 2**53}
