@@ -13,10 +13,19 @@ from toolcall_nb.adapters import (
     google,
     google_contents,
     google_interactions,
+    langchain,
+    langgraph,
     ollama,
+    openai_chat,
+    openai_conversation,
+    openai_responses,
     pydantic_ai,
+    texts,
+    ui_chunks,
+    ui_messages,
 )
 from toolcall_nb.adapters.base import Adapter, Format
+from toolcall_nb.adapters.plain import type_name
 from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Event
 
@@ -33,6 +42,14 @@ FORMATS: tuple[Format, ...] = (
     bedrock.MESSAGES,
     cohere.FORMAT,
     ollama.FORMAT,
+    openai_responses.FORMAT,
+    openai_chat.FORMAT,
+    openai_conversation.FORMAT,
+    langchain.FORMAT,
+    langgraph.FORMAT,
+    ui_messages.FORMAT,
+    ui_chunks.FORMAT,
+    texts.FORMAT,
 )
 """All formats; the first that knows a thing reads it."""
 
@@ -104,4 +121,4 @@ async def read_async(items: AsyncIterable[Any]) -> AsyncIterator[Event]:
 
 def _unknown(thing: Any) -> UsageError:
     titles = "; ".join(known.title for known in FORMATS)
-    return UsageError(f"{thing!r:.100} is nothing that can be read here. What can: {titles}.")
+    return UsageError(f"Something of the type {type_name(thing)} is nothing that can be read here. What can: {titles}.")
