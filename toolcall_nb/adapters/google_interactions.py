@@ -160,7 +160,8 @@ class InteractionsAdapter:
                 step.has_grown = True
                 return self.message.arguments(step.key, get(delta, "arguments", str) or "")
             case _:
-                step.given.update({name: value for name, value in delta.items() if value not in (None, "")})
+                news = {name: value for name, value in delta.items() if name != "type" and value not in (None, "")}
+                step.given.update(news)
                 return []
 
     def _stop(self, index: Any) -> list[Event]:
