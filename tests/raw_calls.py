@@ -108,7 +108,7 @@ def _responses_calls(items: list[Mapping[str, Any]]) -> list[RawCall]:
     for item in _response_items(items):
         if item["type"] == "function_call":
             found.append(RawCall(item["call_id"], item["name"], _value(item["arguments"])))
-        elif item["type"] == "custom_tool_call":
+        elif item["type"] == "custom_tool_call" and not item["call_id"].startswith("xs_call"):  # xAI's search of X
             found.append(RawCall(item["call_id"], item["name"], item["input"]))
     return found
 
@@ -120,9 +120,15 @@ def _responses_provider_calls(items: list[Mapping[str, Any]]) -> list[RawCall]:
 
 
 def _responses_text(items: list[Mapping[str, Any]]) -> Iterable[str]:
+    deltas: dict[Any, str] = {}
     for item in items:
         if item.get("type") in ("response.output_text.delta", "response.refusal.delta"):
-            yield item["delta"]
+            deltas[item["output_index"]] = deltas.get(item["output_index"], "") + item["delta"]
+    for place, item in enumerate(_response_items(items)):
+        if item["type"] == "message":  # whole at its end, where some recordings were shortened before it
+            whole = "".join(part.get("text") or part.get("refusal") or "" for part in item.get("content") or [])
+            said = deltas.get(place, "")
+            yield whole if whole.startswith(said) else said
 
 
 # Anthropic: content blocks, whose input grows as JSON text ---------------------------------------------------

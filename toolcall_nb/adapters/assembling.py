@@ -91,6 +91,11 @@ class Assembler:
         """Whether reasoning is open."""
         return self._block is not None and not self._block.is_text
 
+    @property
+    def open_key(self) -> Any:
+        """The key of the block that is open; None where none is."""
+        return None if self._block is None else self._block.key
+
     def end_block(self, metadata: Object | None = None) -> list[Event]:
         """The text or the reasoning that is open is complete."""
         block, self._block = self._block, None
@@ -143,6 +148,11 @@ class Assembler:
             return []
         call.written.append(delta)
         return [ev.ToolInputDelta(call.id, delta)]
+
+    def written(self, key: Any) -> str:
+        """What was written of the arguments so far."""
+        call = self._calls.get(key)
+        return "" if call is None else "".join(call.written)
 
     def describe_call(self, key: Any, name: str | None = None, **about: Any) -> None:
         """What turns out later of a call: its whole name, metadata. Told when its arguments are complete."""

@@ -66,9 +66,9 @@ class OpenAIChatAdapter:
 
     def close(self) -> list[Event]:
         """The stream is over, or was cut off: the ends of what is open."""
-        found = self._main.close()
+        found = [*self._main.end(), *self.message.close()]
         for _, (reader, held) in sorted(self._others.items()):
-            found += [*held, *reader.close()]
+            found += [*held, *reader.end(), *reader.message.close()]
         self._others.clear()
         return found
 

@@ -24,12 +24,15 @@ _REASONS = {
 
 
 class ChoiceReader:
-    """Reads a choice into ``message``: first `choose` with each of its deltas or messages, then `close`."""
+    """Reads a choice into ``message``: first `choose` with each of its deltas or messages, then `end`.
 
-    def __init__(self, message: Assembler) -> None:
+    ``sources`` are those of the message, where others add to them.
+    """
+
+    def __init__(self, message: Assembler, sources: Sources | None = None) -> None:
         self.message = message
         self._calls = ToolPieces(message)
-        self._sources = Sources()
+        self._sources = sources or Sources()
         self._pages: dict[str, Any] = {}  # titles by URL
         self._sound = Sound()
         self._details: list[Object] = []
@@ -75,8 +78,8 @@ class ChoiceReader:
         for url in _items(given, "citations"):
             self._pages.setdefault(url, None) if isinstance(url, str) else None
 
-    def close(self) -> list[Event]:
-        """The ends of what is open, and ``finish``."""
+    def end(self) -> list[Event]:
+        """Nothing more comes of it: what is told at its end. The message stays open."""
         found = [*self.message.start(), *self._end_reasoning()]
         if _needed(self._details):
             found += [*self.message.reasoning("", object()), *self._end_details()]
@@ -86,7 +89,7 @@ class ChoiceReader:
             found += self.message.other(event) if event is not None else []
         if self._was_refused:
             self.message.reason = "content-filter"
-        return found + self.message.close()
+        return found
 
     # Reasoning
 
