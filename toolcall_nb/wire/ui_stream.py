@@ -2,8 +2,9 @@
 
 The package's events are this wire's chunks: each is one ``data:`` line, and ``data: [DONE]`` ends the stream. Where
 this package has more to say than the AI SDK, it says it in fields and ``data-*`` chunks that other readers skip (see
-`toolcall_nb.events`), so nothing is lost. Several messages may follow each other in one stream; the AI SDK's reader
-takes them for one.
+`toolcall_nb.events`), so nothing is lost. A call that was interrupted, or was none, would stay open for ever in the AI
+SDK's reader, so there a ``tool-output-error`` marked ``standIn`` says so; this package's reader passes over it. Several
+messages may follow each other in one stream; the AI SDK's reader takes them for one.
 """
 
 from __future__ import annotations
@@ -20,9 +21,16 @@ NAME = "ui"
 HEADERS: Mapping[str, str] = {"x-vercel-ai-ui-message-stream": "v1"}
 """By which the AI SDK knows the stream."""
 
-NOT_SAID = "Nothing is lost to this package; the AI SDK's own readers take several messages for one."
+NOT_SAID = (
+    "Nothing is lost to this package's reader. The AI SDK's shows an interrupted call as failed, and takes several "
+    "messages for one; it does not see logs, diagnostics, status, or what a person was shown of an output."
+)
 
 _ENDS = (ev.Finish, ev.Abort)
+_STAND_IN = "standIn"
+_INTERRUPTED = "The call was interrupted."
+_NO_CALL = "This was no call: its text stays text."
+_ELSEWHERE = "The call goes on under another id."
 
 
 class UiDecoder(JsonEvents):
@@ -33,6 +41,8 @@ class UiDecoder(JsonEvents):
         super().__init__(self._chunk, self._ended)
 
     def _chunk(self, chunk: Object) -> Iterator[Event]:
+        if chunk.get(_STAND_IN) is True:
+            return
         event = from_dict(chunk)
         if not isinstance(event, ev.Data | ev.Diagnostic | ev.Status):
             self._is_told = isinstance(event, _ENDS)
@@ -48,11 +58,34 @@ class UiEncoder:
 
     def __init__(self, numbered: bool = False) -> None:
         self._frames = Frames(numbered)
+        self._open: set[str] = set()  # calls that have begun and not ended
 
     def encode(self, event: Event) -> bytes:
-        """The event as its chunk."""
-        return self._frames.frame(to_dict(event))
+        """The event as its chunk, and a stand-in where the AI SDK has no chunk for it."""
+        chunks = [*self._stand_ins(event), to_dict(event)]
+        return b"".join(map(self._frames.frame, chunks))
 
     def close(self) -> bytes:
         """``[DONE]``."""
         return self._frames.frame(DONE)
+
+    def _stand_ins(self, event: Event) -> Iterator[Object]:
+        match event:
+            case ev.ToolInputStart() | ev.ToolInputAvailable():
+                self._open.add(event.tool_call_id)
+            case ev.ToolOutputAvailable(preliminary=True):
+                pass
+            case ev.ToolInputError() | ev.ToolOutputAvailable() | ev.ToolOutputError() | ev.ToolOutputDenied():
+                self._open.discard(event.tool_call_id)
+            case ev.ToolInterrupted():
+                yield from self._stand_in(event.tool_call_id, _INTERRUPTED)
+            case ev.ToolRetracted():
+                yield from self._stand_in(event.tool_call_id, _ELSEWHERE if event.successor else _NO_CALL)
+            case ev.Abort():
+                for call_id in sorted(self._open):
+                    yield from self._stand_in(call_id, _INTERRUPTED)
+
+    def _stand_in(self, call_id: str, text: str) -> Iterator[Object]:
+        if call_id in self._open:
+            self._open.discard(call_id)
+            yield {**to_dict(ev.ToolOutputError(call_id, text)), _STAND_IN: True}

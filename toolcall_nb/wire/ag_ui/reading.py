@@ -246,7 +246,7 @@ class AgUiDecoder(JsonEvents):
             said["errorText"] = content
         elif "data" in told:
             said = {}  # a chunk of this package's own, whose fields are all in its data
-        yield from_dict({"type": kind, **said, **_but(told, "json", "type")})
+        yield from_dict({"type": kind, **said, **_but(told, "json", "type", "toolCallId")})
 
     # Chunks
 

@@ -73,6 +73,13 @@ class AgUiEncoder:
         self._role = event.role if event.role in _ROLES else "assistant"
         self._parent = None
 
+    def _another_message(self, event: ev.Start) -> Iterator[Object]:
+        before = self._role
+        self._begin_message(event)
+        if self._role != before:
+            yield from self._end_parts()
+            self._calls.end_message()
+
     def _last(self) -> Iterator[Object]:
         if not self._runs:
             yield self._begin_run(None)
@@ -123,7 +130,7 @@ class AgUiEncoder:
     def _events(self, event: Event) -> Iterator[Object]:
         match event:
             case ev.Start():
-                self._begin_message(event)
+                yield from self._another_message(event)
                 yield custom(event)
             case ev.Finish() | ev.Abort():
                 yield from self._finish(event)

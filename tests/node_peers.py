@@ -1,0 +1,44 @@
+"""The published readers of the wires, in Node: many cases in one process (tests/js/peers.mjs)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+__all__ = ["Case", "answers"]
+
+_FOLDER = Path(__file__).resolve().parent / "js"
+_SCRIPT = _FOLDER / "peers.mjs"
+
+
+class Case(NamedTuple):
+    """A response for one of the readers ``ai``, ``ag-ui`` and ``eventsource``, and where it is cut."""
+
+    reader: str
+    body: bytes
+    cuts: Sequence[int] = ()
+
+
+def answers(cases: Iterable[Case]) -> list[Any]:
+    """What the reader of each case has made of it. Skips where Node, or its packages, are not installed."""
+    node = shutil.which("node")
+    if node is None or not (_FOLDER / "node_modules").is_dir():
+        pytest.skip("no peers in Node: ./dev test installs them")
+    lines = [
+        json.dumps({"reader": case.reader, "body": base64.b64encode(case.body).decode(), "cuts": [*case.cuts]})
+        for case in cases
+    ]
+    sent = "".join(f"{line}\n" for line in lines)
+    done = subprocess.run([node, str(_SCRIPT)], input=sent, capture_output=True, text=True, check=False, cwd=_FOLDER)
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(found) == len(lines), done.stderr
+    assert [answer for answer in found if "crash" in answer] == []
+    return found
