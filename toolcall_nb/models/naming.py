@@ -1,4 +1,4 @@
-"""Models by name."""
+"""Models by name, or whatever else answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from difflib import get_close_matches
 from typing import Any
 
 from toolcall_nb.errors import UsageError
+from toolcall_nb.models import providers
 from toolcall_nb.models.base import Model
+from toolcall_nb.models.config import Config
 from toolcall_nb.models.mock import MockModel
 from toolcall_nb.models.scenarios import SCENARIOS
 
@@ -22,26 +24,54 @@ _FAMILIES: Mapping[str, Callable[..., Model]] = {"mock": _mock}
 """What stands before the colon of a name, and what makes the model of what stands after it."""
 
 
-def model(name_or_object: str | Model, *, dialect: str = "native", speed: float | None = 1.0) -> Model:
-    """The model of a name (``mock``, ``mock:<scenario>``), or the object itself if it has a ``stream``.
+def model(
+    name_or_object: str | Model | Callable[..., Any],
+    *,
+    dialect: str = "native",
+    speed: float | None = 1.0,
+    config: Config | None = None,
+) -> Model:
+    """The model of a name, or what answers for an object.
 
-    ``dialect`` and ``speed`` are for named models; an object is taken as it is. Raises `UsageError` for a name
-    that is not known, with those that are.
+    A name is ``mock``, ``mock:<scenario>``, or ``provider:model``. An object with a ``stream`` is taken as it is; so is
+    a model object of pydantic-ai; anything else that can be called is asked with the messages (`CallableModel`).
+    ``dialect`` is the chat's; ``speed`` is for the mock; ``config`` is for providers. Raises `UsageError` for a name
+    that is not known, with those that are, and `MissingPackageError` for a provider without the package.
     """
-    if not isinstance(name_or_object, str):
-        if not callable(getattr(name_or_object, "stream", None)):
-            raise UsageError(
-                f"A model is a name or an object with stream(messages, tools), but got {name_or_object!r:.100}."
-            )
-        return name_or_object
-    family, _, variant = name_or_object.partition(":")
-    if family not in _FAMILIES:
-        close = get_close_matches(name_or_object, names(), 1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise UsageError(f"There is no model {name_or_object!r:.100}.{hint} There are: {', '.join(names())}.")
-    return _FAMILIES[family](variant, dialect=dialect, speed=speed)
+    config = config if config is not None else Config()
+    if isinstance(name_or_object, str):
+        return _named(name_or_object, dialect, speed, config)
+    thing: Any = name_or_object
+    if providers.is_model(thing):
+        return providers.provider_model(thing, config, dialect=dialect)
+    if not isinstance(thing, type) and callable(getattr(thing, "stream", None)):
+        found: Model = thing
+        return found
+    if callable(thing):
+        from toolcall_nb.models.calling import CallableModel
+
+        return CallableModel(thing, dialect=dialect)
+    raise UsageError(
+        f"A model is a name, an object with stream(messages, tools), a model of pydantic-ai, or a function of the "
+        f"messages, but got {thing!r:.100}."
+    )
+
+
+def _named(name: str, dialect: str, speed: float | None, config: Config) -> Model:
+    family, _, variant = name.partition(":")
+    if family in _FAMILIES:
+        return _FAMILIES[family](variant, dialect=dialect, speed=speed)
+    if providers.is_known(name):
+        return providers.provider_model(name, config, dialect=dialect)
+    known = names()
+    close = get_close_matches(name, known, 1) or get_close_matches(f"{family}:", known, 1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    if f"{name.rstrip(':')}:" in known:
+        hint = f" Which one of {name.rstrip(':')}? Write its name after the colon."
+    raise UsageError(f"There is no model {name!r:.100}.{hint} There are: {', '.join(known)}.")
 
 
 def names() -> list[str]:
-    """The names that `model` knows, the default first."""
-    return ["mock", *(f"mock:{scenario}" for scenario in SCENARIOS)]
+    """The names that `model` knows, the default first. After a colon at the end stands a model of that provider."""
+    mocks = ["mock", *(f"mock:{scenario}" for scenario in SCENARIOS)]
+    return [*mocks, *(f"{provider}:" for provider in providers.NAMES)]

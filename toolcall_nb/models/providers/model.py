@@ -1,0 +1,89 @@
+"""A provider's model: pydantic-ai's direct requests behind the interface that all models have."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from toolcall_nb import events as ev
+from toolcall_nb.models.bridge import iterate
+from toolcall_nb.models.config import Config
+from toolcall_nb.models.providers.building import build, keys_of, parameters_of, settings_of
+from toolcall_nb.models.providers.history import STEPS, history_of, steps_of
+from toolcall_nb.models.providers.reading import Reader
+from toolcall_nb.models.trouble import as_model_error
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model as PydanticModel
+
+    from toolcall_nb.events import Event
+    from toolcall_nb.tools import Tool
+    from toolcall_nb.transcript import Message
+
+__all__ = ["ProviderModel"]
+
+
+class ProviderModel:
+    """The model ``provider:model``, or a model object of pydantic-ai.
+
+    One request at a time is asked for, on the loop of `toolcall_nb.models.bridge`; whoever stops reading, or is
+    interrupted, ends it and its connection at once. Nothing is tried again here. In a text dialect no tool is told of.
+    """
+
+    def __init__(self, model: str | PydanticModel, config: Config | None = None, *, dialect: str = "native") -> None:
+        self._model = model
+        self._config = config if config is not None else Config()
+        self._dialect = dialect
+        self.name = model if isinstance(model, str) else model.model_id
+
+    def __repr__(self) -> str:
+        return f"<ProviderModel {self.name}>"
+
+    def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
+        """One reply. Raises `ModelError`, with a sentence for a person, for whatever goes wrong.
+
+        What came before a stream that breaks is kept, and its calls are left as they were: not complete.
+        """
+        keys = [self._config.api_key.reveal()] if self._config.api_key is not None else []
+        try:
+            model = build(self._model, self._config) if isinstance(self._model, str) else self._model
+            keys += keys_of(model)
+            yield from self._reply(model, messages, tools if self._dialect == "native" else ())
+            return
+        except Exception as error:
+            failure = as_model_error(error, self.name, base_url=self._config.base_url, secrets=keys)
+        raise failure  # not from the other, which may hold what the provider said of the key
+
+    def _reply(self, model: PydanticModel, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
+        history, parameters = history_of(messages), parameters_of(tools)
+        settings = settings_of(model, self._config.settings)
+        steps = steps_of(messages) if self._dialect == "native" else None
+        if steps is not None:
+            yield ev.Start(message_metadata={STEPS: steps})
+        reader = Reader()
+        with closing(iterate(lambda: _ask(model, history, settings, parameters))) as items:
+            for item in items:
+                yield from reader.take(item)
+        yield from reader.close()
+
+
+async def _ask(model: Any, history: list[Any], settings: Any, parameters: Any) -> AsyncIterator[Any]:
+    """The events of the reply and the whole response; one that the provider suspended is asked to go on."""
+    from pydantic_ai.direct import model_request_stream
+
+    async with model:  # its own HTTP client is closed afterwards; one that it was given stays open
+        while True:
+            request = model_request_stream(
+                model, history, model_settings=settings, model_request_parameters=parameters, instrument=False
+            )
+            async with request as stream:
+                async for event in stream:
+                    yield event
+                response = stream.get()
+            yield response
+            if response.state != "suspended":
+                return
+            history = [*history, response]
+            await asyncio.sleep(model.continuation_delay(response) or 0)

@@ -1,0 +1,75 @@
+"""What a request gives, as events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from toolcall_nb import events as ev
+from toolcall_nb.adapters.pydantic_ai import PydanticAIAdapter
+from toolcall_nb.events import Event, Object
+
+__all__ = ["Reader"]
+
+
+class Reader:
+    """Reads the events of one request of pydantic-ai, and the responses that follow them.
+
+    pydantic-ai takes a call for complete when the next part begins; but calls that run beside each other grow by turns.
+    So a call whose arguments are no whole object yet is complete when its response is.
+    """
+
+    def __init__(self) -> None:
+        self._adapter = PydanticAIAdapter()
+        self._open: dict[int, Any] = {}
+        self._about: Object = {}
+        self._refusal = ""
+
+    def take(self, item: Any) -> list[Event]:
+        """The events of a stream event, or of the whole ``ModelResponse`` that it ends with."""
+        if getattr(item, "kind", None) == "response":
+            return self._take_response(item)
+        if getattr(item, "event_kind", None) == "part_end" and _is_open_call(item.part):
+            self._open[item.index] = item
+            return []
+        return self._adapter.take(item)
+
+    def close(self) -> Iterator[Event]:
+        """The reply is over: the ends of what is open, a refusal, and ``finish``."""
+        for event in self._adapter.close():
+            if isinstance(event, ev.Finish):
+                yield from self._refused()
+                metadata = event.message_metadata
+                event = replace(event, message_metadata={**(metadata or {}), **self._about})
+            yield event
+
+    def _take_response(self, response: Any) -> list[Event]:
+        ends, self._open = self._open, {}
+        found: list[Event] = []
+        for index, end in sorted(ends.items()):
+            end.part = response.parts[index] if index < len(response.parts) else end.part
+            found += self._adapter.take(end)
+        self._adapter.describe(response)
+        named = {"provider": response.provider_name, "responseId": response.provider_response_id}
+        self._about = {name: value for name, value in named.items() if value}
+        details = response.provider_details
+        refusal = details.get("refusal") if isinstance(details, Mapping) else None
+        self._refusal = refusal if isinstance(refusal, str) else ""
+        return found
+
+    def _refused(self) -> list[Event]:
+        if not self._refusal:
+            return []
+        return [ev.TextStart("refusal"), ev.TextDelta("refusal", self._refusal), ev.TextEnd("refusal")]
+
+
+def _is_open_call(part: Any) -> bool:
+    if part.part_kind != "tool-call" or isinstance(part.args, Mapping):
+        return False
+    try:
+        return not isinstance(json.loads(part.args or ""), Mapping)
+    except (ValueError, RecursionError):
+        return True
