@@ -1,4 +1,4 @@
-"""Amazon Bedrock's Converse: streams, whole replies, lists of messages, as boto3 gives them.
+"""Amazon Bedrock's Converse: streams and whole replies, as boto3 gives them.
 
 Source: the API reference of the Bedrock Runtime (``ConverseStreamOutput``, ``ContentBlock``, ``StopReason``). An item
 is a mapping of one key, the event's type; recorded bodies are binary frames that hold the same.
@@ -7,20 +7,18 @@ is a mapping of one key, the event's type; recorded bodies are binary frames tha
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, field
 
 from toolcall_nb.adapters.assembling import Assembler, usage_of
-from toolcall_nb.adapters.base import Format, never
+from toolcall_nb.adapters.base import Format
 from toolcall_nb.adapters.parts import Sources, custom, error_event, file_event, strange_item, text_of
 from toolcall_nb.adapters.plain import get, json_value, mapping
-from toolcall_nb.adapters.turns import Turns, first_of
 from toolcall_nb.events import MISSING, Event
 
-__all__ = ["FORMAT", "MESSAGES", "BedrockAdapter"]
+__all__ = ["FORMAT", "BedrockAdapter", "file_of"]
 
 _PROVIDER = "bedrock"
 _ITEMS = frozenset(
@@ -30,7 +28,6 @@ _ITEMS = frozenset(
         "serviceUnavailableException",
     }
 )
-_BLOCKS = ("toolUse", "toolResult", "reasoningContent", "citationsContent", "cachePoint", "guardContent")
 _FILES = {"image": "image/{}", "video": "video/{}", "audio": "audio/{}", "document": "application/{}"}
 _TEXTS = {"txt": "text/plain", "md": "text/markdown", "html": "text/html", "csv": "text/csv"}
 _REASONS = {
@@ -227,53 +224,12 @@ def _value(content: Any) -> Any:
     return json_value(content)
 
 
-def _messages(messages: Iterable[Any]) -> list[Event]:
-    turns = Turns(_Turn)
-    for given in messages:
-        message = mapping(given)
-        if message.get("role") == "assistant":
-            turns.assistant(message)
-        else:
-            turns.other(str(message.get("role")), list(_user_parts(turns, message)))
-    turns.end()
-    return turns.events
-
-
-class _Turn(BedrockAdapter):
-    """A turn of the assistant in a list of messages: its items are messages."""
-
-    def take(self, item: Any) -> list[Event]:
-        return self.blocks(mapping(item))
-
-
-def _user_parts(turns: Turns[_Turn], message: Mapping[str, Any]) -> Iterator[str | Event]:
-    for given in get(message, "content", list) or []:
-        block = mapping(given)
-        result = get(block, "toolResult", Mapping)
-        if result is not None and turns.answer(partial(_answer, result)):
-            continue
-        text = get(block, "text", str)
-        if text is not None:
-            yield text
-        elif block:
-            yield file_of(block) or custom(_PROVIDER, next(iter(block)), block)
-
-
-def _answer(result: Mapping[str, Any], turn: _Turn) -> list[Event]:
-    return turn.result(result)
-
-
 def _is_item(item: Any) -> bool:
     return isinstance(item, Mapping) and len(item) <= 2 and any(get(item, key, Mapping) is not None for key in _ITEMS)
 
 
 def _is_whole(thing: Any) -> bool:
     return isinstance(get(mapping(get(thing, "output")), "message"), Mapping) and "stopReason" in thing
-
-
-def _is_list(thing: Any) -> bool:
-    blocks = [block for message in first_of(thing) for block in first_of(get(message, "content"))]
-    return any("type" not in mapping(block) and any(get(block, key, Mapping) for key in _BLOCKS) for block in blocks)
 
 
 def _whole(thing: Any) -> list[Event]:
@@ -288,12 +244,4 @@ FORMAT = Format(
     adapter=BedrockAdapter,
     is_whole=_is_whole,
     whole=_whole,
-)
-MESSAGES = Format(
-    name="bedrock-messages",
-    title="a list of Bedrock's messages",
-    is_item=never,
-    adapter=BedrockAdapter,
-    is_whole=_is_list,
-    whole=_messages,
 )
