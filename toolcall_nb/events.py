@@ -112,7 +112,7 @@ class Abort(_Chunk, frozen=True, kw_only=True):
 
 
 class MessageMetadata(_Chunk, frozen=True):
-    """More metadata for the message; objects are merged at the top level."""
+    """More metadata for the message; objects are merged, those within them too."""
 
     type: ClassVar[str] = "message-metadata"
     message_metadata: Json

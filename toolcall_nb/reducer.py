@@ -173,7 +173,7 @@ class TranscriptBuilder:
     @staticmethod
     def _merge_metadata(message: MessageState, metadata: Json) -> None:
         if isinstance(metadata, dict):
-            message.metadata = {**message.metadata, **well_formed_json(metadata)}
+            message.metadata = _merged(message.metadata, well_formed_json(metadata))
 
     def _start_step(self, _: ev.StartStep) -> None:
         message = self._message()
@@ -391,6 +391,16 @@ class TranscriptBuilder:
 def _error(event: ev.Error) -> ErrorPart:
     details = None if event.details is None else well_formed(event.details)
     return ErrorPart(well_formed(event.error_text), details)
+
+
+def _merged(old: Object, new: Object) -> Object:
+    """Objects within objects are merged too, as the AI SDK's reader does (merge-objects.ts); all else is replaced."""
+    both = {name: _merged(old[name], new[name]) for name in new if _is_object(old.get(name)) and _is_object(new[name])}
+    return {**old, **new, **both}
+
+
+def _is_object(value: Json) -> bool:
+    return isinstance(value, dict)
 
 
 def _call_id(given: str) -> str:

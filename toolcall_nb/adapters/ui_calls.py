@@ -12,14 +12,15 @@ from toolcall_nb.adapters.plain import get
 from toolcall_nb.events import MISSING, Object
 from toolcall_nb.transcript import FINAL_STATES, Approval, State, ToolCall
 
-__all__ = ["call_of", "call_part", "is_call"]
+__all__ = ["OURS", "call_of", "call_part", "is_call"]
 
 _INTERRUPTED = "The call was interrupted."
-_OURS = "toolcall"
+OURS = "toolcall"
+"""The name under which a part, or the metadata of a message, holds what the AI SDK has no field for."""
 _KNOWN = frozenset(
     {
         *("type", "toolName", "toolCallId", "state", "input", "rawInput", "output", "errorText", "preliminary"),
-        *("approval", "title", "providerExecuted", "callProviderMetadata", "toolMetadata", "interrupted", _OURS),
+        *("approval", "title", "providerExecuted", "callProviderMetadata", "toolMetadata", "interrupted", OURS),
     }
 )
 _FIELDS = {
@@ -35,6 +36,7 @@ _FIELD_KINDS: Mapping[str, type] = {
     "toolMetadata": dict,
 }
 _OWN_KINDS: Mapping[str, type] = {"open": bool, "log": str, "display": dict, "seen": str, "traceback": str}
+_DYNAMIC = "dynamic"  # False says that the tool is known; True is told by the type of the part
 
 
 def is_call(part: Mapping[str, Any]) -> bool:
@@ -55,7 +57,7 @@ def call_part(call: ToolCall) -> Object:
     if call.approval is not None:
         found["approval"] = _approval_part(call.approval)
     ours = _ours(call)
-    return {**found, _OURS: ours} if ours else found
+    return {**found, OURS: ours} if ours else found
 
 
 def _state(call: ToolCall) -> Object:
@@ -89,6 +91,8 @@ def _approval_part(approval: Approval) -> Object:
 def _ours(call: ToolCall) -> Object:
     given: Object = {name: getattr(call, name) for name in _OWN_KINDS}
     found = {name: value for name, value in given.items() if value is not None and value != ""}
+    if call.dynamic is False:
+        found[_DYNAMIC] = False
     if call.original_input is not MISSING:
         found["originalInput"] = call.original_input
     if call.output is not MISSING and call.state not in FINAL_STATES | {State.INPUT_AVAILABLE}:
@@ -101,7 +105,7 @@ def call_of(part: Mapping[str, Any]) -> ToolCall:
     kind = get(part, "type", str) or ""
     is_dynamic = kind == "dynamic-tool"
     name = (get(part, "toolName", str) if is_dynamic else kind.removeprefix("tool-")) or "tool"
-    ours = get(part, _OURS, dict) or {}
+    ours = get(part, OURS, dict) or {}
     state = _state_of(part, ours)
     about: Object = {own: get(part, given, _FIELD_KINDS[given]) for given, own in _FIELDS.items()}
     about |= {own: value for own, kind_of in _OWN_KINDS.items() if (value := get(ours, own, kind_of)) is not None}
@@ -116,7 +120,7 @@ def call_of(part: Mapping[str, Any]) -> ToolCall:
         input_text=(get(part, "rawInput", str) or "") if "input" not in part else "",
         original_input=ours.get("originalInput", MISSING),
         approval=_approval(part.get("approval")),
-        dynamic=True if is_dynamic else None,
+        dynamic=True if is_dynamic else get(ours, _DYNAMIC, bool),
         extra={given: value for given, value in part.items() if given not in _KNOWN},
         **about,
     )

@@ -2,8 +2,8 @@
 
 Source: vercel/ai, packages/ai/src/ui/ui-messages.ts, version 7.0.77. What its parts cannot say is kept where its
 readers skip it: a call that was interrupted is an ``output-error`` with ``interrupted``; what a person sees, what was
-printed and the like stand under ``toolcall``; an error is a ``data-error`` part; why a message ended early is in its
-metadata, as ``finishReason`` and ``aborted``. Ids of text blocks are not kept.
+printed and the like stand under ``toolcall``, in the metadata of a message why it ended early; an error is a
+``data-error`` part. Ids of text blocks are not kept.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from toolcall_nb.adapters.base import Format
 from toolcall_nb.adapters.plain import get, mapping
-from toolcall_nb.adapters.ui_calls import call_of, call_part, is_call
+from toolcall_nb.adapters.ui_calls import OURS, call_of, call_part, is_call
 from toolcall_nb.as_events import message_events
 from toolcall_nb.events import Event, Object
 from toolcall_nb.transcript import (
@@ -34,7 +34,6 @@ from toolcall_nb.transcript import (
 __all__ = ["FORMAT", "UIMessagesAdapter", "from_ui", "to_ui"]
 
 _ROLES: tuple[Role, ...] = ("system", "user", "assistant")
-_EARLY_ENDS = ("length", "content-filter", "error", "other")
 _KINDS = frozenset(
     {"text", "reasoning", "file", "reasoning-file", "source-url", "source-document", "step-start", "custom"}
 )
@@ -50,11 +49,9 @@ def to_ui(messages: Iterable[Message]) -> list[Object]:
 
 
 def _to_ui(message: Message, number: int) -> Object:
-    metadata = {**message.metadata}
-    if message.finish_reason is not None:
-        metadata["finishReason"] = message.finish_reason
-    if message.aborted is not None:
-        metadata["aborted"] = message.aborted
+    end = {"finishReason": message.finish_reason, "aborted": message.aborted}
+    ours = {name: value for name, value in end.items() if value is not None}
+    metadata = {**message.metadata, **({OURS: ours} if ours else {})}
     parts = [*(_with_steps(message.parts) if message.role == "assistant" else map(_part, message.parts))]
     found: Object = {"id": message.id or f"message-{number}", "role": message.role, "parts": parts}
     return {**found, "metadata": metadata} if metadata else found
@@ -108,12 +105,12 @@ def _with(found: Object, part: Any, **optional: Any) -> Object:
 def from_ui(message: Mapping[str, Any]) -> Message:
     """The message of a UI message as it came from a front end: of any mapping, what can be read of it."""
     metadata = {**mapping(message.get("metadata"))}
-    reason = metadata.pop("finishReason") if metadata.get("finishReason") in _EARLY_ENDS else None
-    aborted = metadata.pop("aborted") if isinstance(metadata.get("aborted"), str) else None
+    ours = metadata.pop(OURS) if isinstance(metadata.get(OURS), dict) else {}
     parts = (_of_part(mapping(part)) for part in get(message, "parts", list) or ())
     role: Role = next((role for role in _ROLES if role == message.get("role")), "assistant")
     found = tuple(part for part in parts if part is not None)
-    return Message(role, found, get(message, "id", str), metadata, reason, aborted)
+    end = get(ours, "finishReason", str), get(ours, "aborted", str)
+    return Message(role, found, get(message, "id", str), metadata, *end)
 
 
 def _of_part(part: Mapping[str, Any]) -> Part | None:
