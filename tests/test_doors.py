@@ -35,6 +35,7 @@ GROUND = {
     "transcript",
     "type_names",
     "unicode",
+    "usage",
 }
 CORE = GROUND | {"adapters", "dialects", "markdown", "render", "stages", "wire"}
 LOOP = CORE | {"chat", "models", "tools"}

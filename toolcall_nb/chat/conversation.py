@@ -13,7 +13,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
@@ -21,18 +20,21 @@ from msgspec.structs import replace
 from toolcall_nb import dialects, models
 from toolcall_nb import events as ev
 from toolcall_nb import tools as tooling
+from toolcall_nb.chat.asking import Asking
 from toolcall_nb.chat.calls import Approve, CallRunner, Permission
+from toolcall_nb.chat.messages import said, settled, text_block
 from toolcall_nb.chat.reports import reports, results
 from toolcall_nb.chat.request import request
 from toolcall_nb.chat.turn import Turn
 from toolcall_nb.chat.watch import ToolWatch
-from toolcall_nb.errors import ModelError, UsageError
+from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Event
 from toolcall_nb.models import Model, model_name
 from toolcall_nb.models.reply import Reply
 from toolcall_nb.reducer import TranscriptBuilder
 from toolcall_nb.tools import Decision, Grants, Outcome, Registry, Tool, as_tool
-from toolcall_nb.transcript import Message, State, ToolCall, Transcript
+from toolcall_nb.transcript import Message, ToolCall, Transcript
+from toolcall_nb.usage import Account, account
 
 __all__ = ["Chat"]
 
@@ -46,7 +48,8 @@ class Chat:
     turn. ``approve`` says who is asked before a call runs: nobody (``auto``), the ``approver`` (``ask``), or
     nobody because none may run (``never``); ``grants`` holds what was allowed for longer than one call. With
     ``once`` the model is not asked again: the results take the place of its reply (seed 004). ``speed`` is for the
-    mock: 1 as usual, None without waits.
+    mock: 1 as usual, None without waits. ``retries`` says how often a request that failed is made again, which is only
+    done while nothing of its reply has come. ``clock`` gives seconds, ``pause`` lets them pass.
     """
 
     def __init__(
@@ -63,9 +66,11 @@ class Chat:
         once: bool = False,
         thread: str = "main",
         speed: float | None = 1.0,
+        retries: int = 2,
         clock: Callable[[], float] = time.perf_counter,
+        pause: Callable[[float], object] | None = None,
     ) -> None:
-        self.dialect, self.speed, self.max_steps = dialect, speed, max_steps
+        self.dialect, self.speed, self.max_steps, self.retries = dialect, speed, max_steps, retries
         self.system, self.thread = system, thread
         self.approve: Approve = "ask" if approver is not None and approve == "auto" else approve
         self.approver = approver
@@ -75,12 +80,12 @@ class Chat:
         self.tools = tools
         self.timings: dict[str, float] = {}
         self.outcomes: dict[str, Outcome] = {}
-        self.usage: dict[str, float] = {}
         self.last_error: BaseException | None = None
         self._clock = clock
         self._builder = TranscriptBuilder()
         self._applying = threading.RLock()  # a tool's threads tell of it too
         self._stopping = threading.Event()
+        self._pause = pause if pause is not None else self._stopping.wait
         self._turn: Turn | None = None
         self._check()
 
@@ -126,6 +131,16 @@ class Chat:
         """The tool calls by id, in order."""
         return self.transcript.calls
 
+    @property
+    def account(self) -> Account:
+        """What the chat took, request by request: ``.requests``, ``.usage``, ``.cost``, and ``.added`` by call."""
+        return account(self.transcript.messages)
+
+    @property
+    def usage(self) -> dict[str, int | float]:
+        """Tokens of the whole chat, as its model reports them: ``inputTokens``, ``outputTokens`` and more."""
+        return self.account.usage
+
     def send(self, prompt: str) -> Message:
         """One whole turn; the message that answers."""
         for _ in self.stream(prompt):
@@ -169,13 +184,15 @@ class Chat:
     def load(self, transcript: Transcript) -> None:
         """Go on from this transcript. Calls that it holds open are taken as interrupted."""
         self._free()
-        messages = tuple(map(_settled, transcript.messages))
+        messages = tuple(map(settled, transcript.messages))
         self._builder = TranscriptBuilder(replace(transcript, messages=messages))
-        self.timings, self.outcomes, self.usage, self.last_error = {}, {}, {}, None
+        self.timings, self.outcomes, self.last_error = {}, {}, None
 
     def _check(self) -> None:
         if self.dialect != "native":
             dialects.detector(self.dialect)  # raises for a name that is none
+        if self.retries < 0:
+            raise UsageError(f"retries is at least 0, but is {self.retries!r}.")
         if self.max_steps < 1:
             raise UsageError(f"max_steps is at least 1, but is {self.max_steps!r}.")
         if self.approve not in ("auto", "ask", "never"):
@@ -244,10 +261,10 @@ class Chat:
 
     def _prologue(self, prompt: str, files: Sequence[ev.File]) -> Iterator[Event]:
         """What is said before the answer: the system prompt where it is new, and the prompt."""
-        said = [message.text for message in self.transcript.messages if message.role == "system"]
-        if self.system and (not said or said[-1] != self.system):
-            yield from _message("system", self.system)
-        yield from _message("user", prompt, files)
+        prompts = [message.text for message in self.transcript.messages if message.role == "system"]
+        if self.system and (not prompts or prompts[-1] != self.system):
+            yield from said("system", self.system)
+        yield from said("user", prompt, files)
 
     def _answer(self, turn: Turn) -> Generator[Event, None, None]:
         yield ev.Start()
@@ -257,9 +274,9 @@ class Chat:
             reply = turn.reply = Reply(self.dialect, set(self.calls))
             yield from self._said_once(reply) if self.once else self._reply(reply)
             if reply.abort is not None:
-                yield reply.abort
+                yield from (*turn.told(), reply.abort)
                 return
-            turn.add(reply.finish, self.usage)
+            turn.meter.add(reply.finish.message_metadata, reply.calls, self.calls)
             answered = yield from self._run_calls(reply, turn.watch)
             yield from self._reports(reply)
             yield ev.FinishStep()
@@ -271,26 +288,20 @@ class Chat:
                 f"The model still calls tools after {self.max_steps} steps, which is the limit. "
                 "Raise max_steps (--max-steps) to let it go on."
             )
-        yield ev.Finish(finish_reason=reason, message_metadata=turn.metadata or None)
+        yield ev.Finish(finish_reason=reason, message_metadata=turn.meter.metadata or None)
 
     def _reply(self, reply: Reply) -> Iterator[Event]:
-        """One request to the model. What it raises becomes an error in the transcript."""
-        stream: Any = None
-        try:
-            stream = self.model.stream(request(self.transcript, self.dialect, self.tools), tuple(self.tools.values()))
-            for event in stream:
-                yield from reply.take(event)
-                if reply.abort is not None:
-                    break
-        except Exception as error:  # a model may raise anything: the network, the provider's package, a bug
-            self.last_error = error
-            yield from reply.close()
-            yield ev.Error(self._sentence(error))
-            reply.failed = True
-        finally:
-            with suppress(Exception):  # how a stream takes its end is no news to the reader
-                getattr(stream, "close", lambda: None)()
-        yield from reply.close()
+        """One request to the model, tried again where that is safe."""
+
+        def ask() -> Iterator[Event]:
+            messages = request(self.transcript, self.dialect, self.tools)
+            return self.model.stream(messages, tuple(self.tools.values()))
+
+        asking = Asking(self.model_name, self.retries, self._pause, self._failed)
+        return asking.events(ask, reply)
+
+    def _failed(self, error: Exception) -> None:
+        self.last_error = error
 
     def _said_once(self, reply: Reply) -> Iterator[Event]:
         """The reply without its text where it has calls: their results will stand there."""
@@ -302,12 +313,6 @@ class Chat:
                 yield event
         if not reply.calls:
             yield from said
-
-    def _sentence(self, error: Exception) -> str:
-        text = " ".join(str(error).split())[:500]
-        if isinstance(error, ModelError) and text:
-            return text
-        return f"The model {self.model_name!r} failed: {type(error).__name__}" + (f": {text}" if text else ".")
 
     # The calls
 
@@ -332,32 +337,8 @@ class Chat:
         else:
             texts = reports(self.dialect, calls, reply.troubles, self.tools)
         for number, text in enumerate(filter(None, texts), 1):
-            yield from _text(f"report-{number}", text)
+            yield from text_block(f"report-{number}", text)
 
 
 def _tool_of(thing: Tool | Callable[..., Any] | str) -> Tool:
     return tooling.registry.restrict([thing])[thing] if isinstance(thing, str) else as_tool(thing)
-
-
-def _message(role: str, text: str, files: Sequence[ev.File] = ()) -> Iterator[Event]:
-    yield ev.Start(role=role)
-    yield from _text("text-1", text)
-    yield from files
-    yield ev.Finish(finish_reason="stop")
-
-
-def _text(block: str, text: str) -> Iterator[Event]:
-    yield ev.TextStart(block)
-    yield ev.TextDelta(block, text)
-    yield ev.TextEnd(block)
-
-
-def _settled(message: Message) -> Message:
-    """The message with its open calls interrupted."""
-    if all(call.is_final for call in message.calls):
-        return message
-    parts = (
-        replace(part, state=State.INTERRUPTED) if isinstance(part, ToolCall) and not part.is_final else part
-        for part in message.parts
-    )
-    return replace(message, parts=tuple(parts))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator
-from typing import Any
 
 from toolcall_nb import events as ev
+from toolcall_nb.chat.meter import Meter
 from toolcall_nb.chat.watch import ToolWatch
 from toolcall_nb.events import Event
 from toolcall_nb.models.reply import Reply
@@ -27,7 +27,7 @@ class Turn:
         self.reply: Reply | None = None
         self.began = False
         self.ended = False
-        self.metadata: dict[str, Any] = {}
+        self.meter = Meter()
 
     def note(self, event: Event) -> None:
         """One more event of the answer."""
@@ -40,19 +40,9 @@ class Turn:
             return []
         held = [*self.watch.missed(), *(self.reply.close() if self.reply is not None else ())]
         self.ended = True
-        return [*([] if self.began else [ev.Start()]), *held, ev.Abort(reason=reason)]
+        return [*([] if self.began else [ev.Start()]), *held, *self.told(), ev.Abort(reason=reason)]
 
-    def add(self, finish: ev.Finish, usage: dict[str, float]) -> None:
-        """Take in what a reply reports; counts add up over the turn, and in ``usage`` over the chat."""
-        metadata = finish.message_metadata
-        if not isinstance(metadata, dict):
-            return
-        reported = metadata.get("usage")
-        if isinstance(reported, dict):
-            total = {key: value for key, value in self.metadata.get("usage", {}).items()}
-            for counts in (total, usage):
-                for key, value in reported.items():
-                    if isinstance(value, int | float) and not isinstance(value, bool):
-                        counts[key] = counts.get(key, 0) + value
-            metadata = {**metadata, "usage": total}
-        self.metadata = {**self.metadata, **metadata}
+    def told(self) -> list[Event]:
+        """The metadata, for a message that does not end with ``finish``."""
+        metadata = self.meter.metadata
+        return [ev.MessageMetadata(metadata)] if metadata else []

@@ -83,8 +83,8 @@ def _fields(
 ) -> Mapping[str, str]:
     place = _place(base_url or said.url) or provider.title
     return {
-        "who": provider.title or (f"The server at {place}" if place else "The provider"),
-        "place": place or "the provider",
+        "who": provider.title or (f"The server at {place}" if place else f"The model {model!r}"),
+        "place": place or f"the model {model!r}",
         "model": f"the model {name!r}" if (name := model.partition(":")[2]) else "the model",
         "status": f" ({said.status})" if said.status else "",
         "said": _quoted(said, kind),
