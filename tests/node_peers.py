@@ -40,7 +40,7 @@ def answers(cases: Iterable[Case]) -> list[Any]:
     sent = "".join(f"{line}\n" for line in lines)
     done = subprocess.run([node, str(_SCRIPT)], input=sent, capture_output=True, text=True, check=False, cwd=_FOLDER)
     assert done.returncode == 0, done.stderr
-    found = [json.loads(line) for line in done.stdout.splitlines()]
+    found = [json.loads(line) for line in done.stdout.split("\n") if line]
     assert len(found) == len(lines), done.stderr
     assert [answer for answer in found if "crash" in answer] == []
     return found
