@@ -72,7 +72,7 @@ class JsonEvents:
         self.is_over = False
         self._on_object = read
         self._on_end = end
-        self._parsed: tuple[str, Json] = ("", None)
+        self._parsed: tuple[str | None, Json] = (None, None)
         self._sse = SseDecoder(limit, self._is_whole)
 
     @property
