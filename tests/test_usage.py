@@ -17,6 +17,7 @@ from toolcall_nb.chat import Chat
 from toolcall_nb.errors import ModelError
 from toolcall_nb.events import Event
 from toolcall_nb.models.prices import cost_of
+from toolcall_nb.models.providers.reading import Reader
 from toolcall_nb.tools import Tool
 from toolcall_nb.transcript import Message, State, ToolCall, Transcript
 from toolcall_nb.usage import NAMES, Account, Request, account, added_by, counts, requests_of, to_metadata
@@ -274,6 +275,22 @@ def test_a_price_is_that_of_the_list_with_what_was_cached() -> None:
     assert whole == {"USD": "2.5"}
     assert cached == {"USD": "1.25"}
     assert cost_of(usage, "gpt-4o", url="https://api.openai.com/v1/") == whole
+
+
+@pytest.mark.parametrize(
+    ("url", "cost"), [("https://api.openai.com/v1/", {"USD": "0.00259375"}), ("http://127.0.0.1:1/v1/", None)]
+)
+def test_a_provider_s_reply_has_its_price_where_it_was_asked_there(url: str, cost: dict[str, str] | None) -> None:
+    from pydantic_ai.messages import ModelResponse, TextPart
+    from pydantic_ai.usage import RequestUsage
+
+    taken = RequestUsage(input_tokens=1000, output_tokens=10, cache_read_tokens=5)
+    reply = ModelResponse([TextPart("x")], usage=taken, model_name="gpt-4o", provider_name="openai", provider_url=url)
+    reader = Reader()
+    reader.take(reply)
+    *_, finish = reader.close()
+    assert isinstance(finish, ev.Finish)
+    assert finish.message_metadata.get("cost") == cost
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from toolcall_nb import events as ev
 from toolcall_nb.adapters.pydantic_ai import PydanticAIAdapter
 from toolcall_nb.events import Event, Object
+from toolcall_nb.models.prices import cost_of
+from toolcall_nb.usage import counts
 
 __all__ = ["Reader"]
 
@@ -26,6 +28,7 @@ class Reader:
         self._adapter = PydanticAIAdapter()
         self._open: dict[int, Any] = {}
         self._about: Object = {}
+        self._asked: Object = {"model": None}
         self._refusal = ""
 
     def take(self, item: Any) -> list[Event]:
@@ -42,8 +45,10 @@ class Reader:
         for event in self._adapter.close():
             if isinstance(event, ev.Finish):
                 yield from self._refused()
-                metadata = event.message_metadata
-                event = replace(event, message_metadata={**(metadata or {}), **self._about})
+                metadata = {**(event.message_metadata or {}), **self._about}
+                cost = cost_of(counts(metadata.get("usage")), **self._asked)
+                metadata |= {} if cost is None else {"cost": cost}
+                event = replace(event, message_metadata=metadata)
             yield event
 
     def _take_response(self, response: Any) -> list[Event]:
@@ -55,6 +60,11 @@ class Reader:
         self._adapter.describe(response)
         named = {"provider": response.provider_name, "responseId": response.provider_response_id}
         self._about = {name: value for name, value in named.items() if value}
+        self._asked = {
+            "model": response.model_name,
+            "provider": response.provider_name,
+            "url": response.provider_url,
+        }
         details = response.provider_details
         refusal = details.get("refusal") if isinstance(details, Mapping) else None
         self._refusal = refusal if isinstance(refusal, str) else ""
