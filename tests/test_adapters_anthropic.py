@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from itertools import pairwise
 from typing import Any
@@ -13,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.adapted import broken, cut_anywhere, read_events, read_items, read_whole
-from tests.recordings import vercel_ai
-from tests.replay_server import ReplayServer, Reply, cut_at_random
 from tests.strategies import json_values
 from toolcall_nb import events as ev
-from toolcall_nb.adapters import AnyAdapter, format_of_item, format_of_whole, read_async
+from toolcall_nb.adapters import AnyAdapter, format_of_item, format_of_whole
 from toolcall_nb.adapters.anthropic import AnthropicAdapter
 from toolcall_nb.transcript import (
     CustomPart,
@@ -28,7 +25,6 @@ from toolcall_nb.transcript import (
     State,
     TextPart,
     ToolCall,
-    Transcript,
 )
 
 Item = dict[str, Any]
@@ -299,7 +295,7 @@ def test_text_may_be_cut_anywhere(places: list[int]) -> None:
     assert read_items([_start(), *_text(0, *pieces), *_end()]) == whole
 
 
-# Whole messages, and lists of messages ------------------------------------------------------------------------
+# Whole messages -----------------------------------------------------------------------------------------------
 
 
 def test_a_whole_message_is_what_its_stream_amounts_to() -> None:
@@ -325,47 +321,6 @@ def test_a_whole_message_is_what_its_stream_amounts_to() -> None:
     assert read_whole(anthropic.types.Message.construct(**message)) == read_items(_STREAM)
 
 
-def test_a_list_of_messages_becomes_turns_with_the_results_in_their_calls() -> None:
-    said = [{"type": "text", "text": "No."}]
-    refused = {"type": "tool_result", "tool_use_id": "b", "is_error": True, "content": said}
-    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
-    messages = [
-        {"role": "user", "content": [{"type": "text", "text": "What is this?"}, image]},
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "text", "text": "I ask."},
-                {"type": "tool_use", "id": "a", "name": "f", "input": {"x": 1}},
-            ],
-        },
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "42"}]},
-        {"role": "assistant", "content": [{"type": "tool_use", "id": "b", "name": "f", "input": {}}]},
-        {
-            "role": "user",
-            "content": [refused, {"type": "text", "text": "And now?"}],
-        },
-        {"role": "assistant", "content": "Done."},
-    ]
-    transcript = read_whole(messages)
-    assert [(message.role, message.text) for message in transcript.messages] == [
-        ("user", "What is this?"),
-        ("assistant", "I ask."),
-        ("user", "And now?"),
-        ("assistant", "Done."),
-    ]
-    assert not transcript.diagnostics
-    first, second = transcript.calls.values()
-    assert (first.input, first.output) == ({"x": 1}, "42")
-    assert (second.state, second.error) == (State.OUTPUT_ERROR, "No.")
-
-
-def test_a_list_may_hold_the_blocks_of_the_sdk() -> None:
-    block = anthropic.types.ToolUseBlock.construct(id="a", name="f", input={"x": 1}, type="tool_use")
-    messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": [block]}]
-    (call,) = read_whole(messages).calls.values()
-    assert (call.id, call.input) == ("a", {"x": 1})
-
-
 @pytest.mark.parametrize(
     "foreign",
     [
@@ -379,57 +334,6 @@ def test_a_list_may_hold_the_blocks_of_the_sdk() -> None:
 def test_what_other_providers_have_too_is_not_claimed(foreign: Any) -> None:
     for found in (format_of_item(foreign), format_of_whole(foreign)):
         assert found is None or not found.name.startswith("anthropic")
-
-
-# The SDK itself, over HTTP ------------------------------------------------------------------------------------
-
-_RECORDED = [
-    one
-    for one in vercel_ai("anthropic")
-    if "duplicate" not in one.name and "spliced" not in one.name and "programmatic" not in one.name
-]
-
-
-def _ask(client: Any, **more: Any) -> Any:
-    messages = [{"role": "user", "content": "?"}]
-    return client.messages.create(model="claude-x", max_tokens=9, messages=messages, **more)
-
-
-def _client(server: ReplayServer) -> anthropic.Anthropic:
-    return anthropic.Anthropic(base_url=server.url, api_key="key", max_retries=0)
-
-
-@pytest.mark.parametrize("recording", _RECORDED, ids=str)
-def test_the_objects_of_the_sdk_amount_to_what_the_raw_events_do(recording: Any) -> None:
-    reply = Reply(recording.body, cuts=cut_at_random(recording.body, seed=5))
-    with ReplayServer(reply) as server, _client(server) as client, _ask(client, stream=True) as stream:
-        assert read_items(stream) == read_items(recording.items)
-
-
-@pytest.mark.parametrize("name", ["anthropic-json-tool.2", "anthropic-web-search-tool.1", "anthropic-clear-thinking.1"])
-def test_the_helper_of_the_sdk_doubles_nothing(name: str) -> None:
-    recording = next(one for one in _RECORDED if one.name.endswith(name))
-    with ReplayServer(Reply(recording.body)) as server, _client(server) as client:
-        messages: Any = [{"role": "user", "content": "?"}]
-        with client.messages.stream(model="claude-x", max_tokens=9, messages=messages) as stream:
-            found = read_items(stream)
-            whole = read_whole(stream.get_final_message())
-    assert found == read_items(recording.items)
-    assert [(call.id, call.input) for call in whole.calls.values()] == [
-        (call.id, call.input) for call in found.calls.values()
-    ]
-
-
-def test_the_asynchronous_sdk_gives_the_same() -> None:
-    recording = next(one for one in _RECORDED if one.name.endswith("anthropic-json-tool.2"))
-
-    async def ask(url: str) -> Transcript:
-        client = anthropic.AsyncAnthropic(base_url=url, api_key="key", max_retries=0)
-        async with client, await _ask(client, stream=True) as stream:
-            return Transcript.from_events([event async for event in read_async(stream)])
-
-    with ReplayServer(Reply(recording.body)) as server:
-        assert asyncio.run(ask(server.url)) == read_items(recording.items)
 
 
 def test_a_stream_that_holds_nothing_gives_nothing() -> None:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
 import pytest
-from google import genai
 from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.adapted import broken, cut_anywhere, read_events, read_items, read_whole
-from tests.recordings import Recording, pydantic_ai, vercel_ai
-from tests.replay_server import ReplayServer, Reply, cut_at_random
 from tests.strategies import json_values
 from toolcall_nb import events as ev
-from toolcall_nb.adapters import format_of_item, format_of_whole, read_async
+from toolcall_nb.adapters import format_of_item, format_of_whole
 from toolcall_nb.adapters.google import GoogleAdapter
 from toolcall_nb.adapters.google_arguments import PartialArguments
-from toolcall_nb.adapters.google_interactions import InteractionsAdapter
 from toolcall_nb.transcript import (
     CustomPart,
     ErrorPart,
@@ -30,7 +25,6 @@ from toolcall_nb.transcript import (
     SourceUrlPart,
     State,
     TextPart,
-    Transcript,
 )
 
 Item = dict[str, Any]
@@ -330,33 +324,6 @@ def test_a_list_of_responses_is_one_reply() -> None:
     assert read_whole(_STREAM) == read_items(_STREAM)
 
 
-def test_a_list_of_contents_becomes_turns_with_the_results_in_their_calls() -> None:
-    contents = [
-        {"role": "user", "parts": [{"text": "Go."}, {"inlineData": {"mimeType": "image/png", "data": "aGk="}}]},
-        {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"x": 1}}}]},
-        {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"result": 42}}}]},
-        {"role": "model", "parts": [{"text": "Done."}]},
-        {"role": "user", "parts": [{"text": "Again."}]},
-        {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
-    ]
-    objects = [types.Content.model_validate(content) for content in contents]
-    for given_list in (contents, objects):
-        transcript = read_whole(given_list)
-        assert [(one.role, one.text) for one in transcript.messages] == [
-            ("user", "Go."),
-            ("assistant", "Done."),
-            ("user", "Again."),
-            ("assistant", ""),
-        ]
-        first, second = transcript.calls.values()
-        assert (first.id, first.output, second.id, second.state) == (
-            "call_1",
-            {"result": 42},
-            "call_2",
-            State.INPUT_AVAILABLE,
-        )
-
-
 @pytest.mark.parametrize(
     "foreign",
     [
@@ -369,123 +336,3 @@ def test_a_list_of_contents_becomes_turns_with_the_results_in_their_calls() -> N
 def test_what_is_not_googles_is_not_claimed(foreign: Any) -> None:
     for found in (format_of_item(foreign), format_of_whole(foreign)):
         assert found is None or not found.name.startswith("google")
-
-
-# Interactions -------------------------------------------------------------------------------------------------
-
-
-def _step(index: int, *deltas: Item, **step: Any) -> list[Item]:
-    return [
-        {"event_type": "step.start", "index": index, "step": step},
-        *({"event_type": "step.delta", "index": index, "delta": delta} for delta in deltas),
-        {"event_type": "step.stop", "index": index},
-    ]
-
-
-_ANNOTATION = {"type": "url_citation", "url": "https://a.example", "title": "A"}
-_DONE = {
-    "id": "i1",
-    "status": "requires_action",
-    "model": "gemini-x",
-    "usage": {"total_input_tokens": 7, "total_output_tokens": 2, "total_thought_tokens": 1, "total_tokens": 10},
-}
-_INTERACTION = [
-    {"event_type": "interaction.created", "interaction": {"id": "i1", "model": "gemini-x", "status": "in_progress"}},
-    *_step(0, {"type": "thought_signature", "signature": "sig"}, type="thought"),
-    *_step(1, {"type": "google_search_call", "arguments": {"queries": ["x"]}}, type="google_search_call", id="s"),
-    *_step(2, {"type": "google_search_result", "result": [{"n": 1}]}, type="google_search_result", call_id="s"),
-    *_step(
-        3,
-        {"type": "text", "text": "So "},
-        {"type": "text_annotation_delta", "annotations": [_ANNOTATION]},
-        {"type": "text", "text": "it is."},
-        type="model_output",
-    ),
-    *_step(
-        4,
-        {"type": "arguments_delta", "arguments": '{"x"'},
-        {"type": "arguments_delta", "arguments": ": 1}"},
-        type="function_call",
-        id="f1",
-        name="f",
-        arguments={},
-    ),
-    *_step(5, {"type": "sparkle", "glow": 3}, type="shine"),
-    {"event_type": "interaction.completed", "interaction": _DONE},
-]
-
-
-def test_an_interaction_becomes_thinking_text_calls_and_results() -> None:
-    (message,) = read_items(_INTERACTION).messages
-    thought, search, text, source, call, other = message.parts
-    assert thought == ReasoningPart("", {"google": {"thoughtSignature": "sig"}})
-    assert (message.calls[0].name, message.calls[0].input) == ("google_search", {"queries": ["x"]})
-    assert (message.calls[0].output, message.calls[0].provider_executed) == ([{"n": 1}], True)
-    assert text == TextPart("So it is.")
-    assert isinstance(source, SourceUrlPart)
-    assert (search, call) == message.calls
-    assert (message.calls[1].id, message.calls[1].input) == ("f1", {"x": 1})
-    assert isinstance(other, CustomPart)
-    assert other.kind == "google.shine"
-    usage = {"inputTokens": 7, "outputTokens": 3, "totalTokens": 10, "reasoningTokens": 1}
-    assert (message.id, message.metadata) == ("i1", {"model": "gemini-x", "usage": usage})
-    finish = read_events(_INTERACTION)[-1]
-    assert isinstance(finish, ev.Finish)
-    assert finish.finish_reason == "tool-calls"
-
-
-def test_a_whole_interaction_is_what_its_stream_amounts_to() -> None:
-    steps = [
-        {"type": "thought", "signature": "sig"},
-        {"type": "google_search_call", "id": "s", "arguments": {"queries": ["x"]}},
-        {"type": "google_search_result", "call_id": "s", "result": [{"n": 1}]},
-        {"type": "model_output", "content": [{"type": "text", "text": "So it is.", "annotations": [_ANNOTATION]}]},
-        {"type": "function_call", "id": "f1", "name": "f", "arguments": {"x": 1}},
-        {"type": "shine", "glow": 3},
-    ]
-    assert read_whole({**_DONE, "object": "interaction", "steps": steps}) == read_items(_INTERACTION)
-
-
-@given(broken(_INTERACTION))
-def test_no_interaction_raises_whatever_stands_in_it(items: list[Any]) -> None:
-    read_items(items, InteractionsAdapter())
-
-
-# The SDK itself, over HTTP ------------------------------------------------------------------------------------
-
-_RECORDED = [*vercel_ai("google"), *pydantic_ai("google")]
-
-
-def _client(url: str) -> genai.Client:
-    return genai.Client(api_key="key", http_options=types.HttpOptions(base_url=url))
-
-
-def _body(recording: Recording) -> bytes:
-    return recording.body.replace(b"\r\n", b"\n") if recording.path.suffix == ".txt" else recording.body
-
-
-@pytest.mark.parametrize("recording", _RECORDED, ids=str)
-def test_the_objects_of_the_sdk_amount_to_what_the_raw_responses_do(recording: Recording) -> None:
-    body = _body(recording)
-    with ReplayServer(Reply(body, cuts=cut_at_random(body, seed=3))) as server, _client(server.url) as client:
-        stream = client.models.generate_content_stream(model="gemini-x", contents="?")
-        assert read_items(stream) == read_items(recording.items)
-
-
-def test_the_asynchronous_sdk_gives_the_same() -> None:
-    recording = next(one for one in _RECORDED if one.name.endswith("google-tool-call"))
-
-    async def ask(url: str) -> Transcript:
-        async with _client(url).aio as client:
-            stream = await client.models.generate_content_stream(model="gemini-x", contents="?")
-            return Transcript.from_events([event async for event in read_async(stream)])
-
-    with ReplayServer(Reply(recording.body)) as server:
-        assert asyncio.run(ask(server.url)) == read_items(recording.items)
-
-
-@pytest.mark.parametrize("recording", vercel_ai("google_interactions"), ids=str)
-def test_the_interactions_of_the_sdk_amount_to_what_the_raw_events_do(recording: Recording) -> None:
-    with ReplayServer(Reply(recording.body)) as server, _client(server.url) as client:
-        stream: Any = client.interactions.create(model="gemini-x", input="?", stream=True)
-        assert read_items(stream) == read_items(recording.items)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mistralai.client import Mistral
 
 from tests.adapted import broken, cut_anywhere, read_events, read_items, read_whole
-from tests.replay_server import ReplayServer, Reply
 from tests.strategies import json_values
 from toolcall_nb import events as ev
 from toolcall_nb.adapters import format_of_item, format_of_whole
 from toolcall_nb.adapters.base import Adapter
 from toolcall_nb.adapters.bedrock import BedrockAdapter
 from toolcall_nb.adapters.cohere import CohereAdapter
-from toolcall_nb.adapters.mistral import MistralAdapter
 from toolcall_nb.adapters.ollama import OllamaAdapter
 from toolcall_nb.transcript import (
     CustomPart,
@@ -141,25 +137,6 @@ def test_a_whole_reply_of_bedrock_has_all_its_blocks() -> None:
     assert message.calls[0].input == {"q": 1}
 
 
-def test_a_list_of_bedrocks_messages_becomes_turns_with_the_results_in_their_calls() -> None:
-    def result(call_id: str, status: str, *content: Item) -> Item:
-        return {"toolResult": {"toolUseId": call_id, "status": status, "content": list(content)}}
-
-    messages = [
-        {"role": "user", "content": [{"text": "Go."}]},
-        {"role": "assistant", "content": [{"toolUse": {"toolUseId": call, "name": "f", "input": {}}} for call in "ab"]},
-        {
-            "role": "user",
-            "content": [result("a", "success", {"json": {"n": 1}}), result("b", "error", {"text": "No."})],
-        },
-        {"role": "assistant", "content": [{"text": "Done."}]},
-    ]
-    transcript = read_whole(messages)
-    assert [(one.role, one.text) for one in transcript.messages] == [("user", "Go."), ("assistant", "Done.")]
-    first, second = transcript.calls.values()
-    assert (first.output, second.error) == ({"n": 1}, "No.")
-
-
 # Cohere -------------------------------------------------------------------------------------------------------
 
 
@@ -264,83 +241,12 @@ def test_an_error_within_a_stream_of_ollama_keeps_what_came_before() -> None:
     assert "out of memory" in message.parts[-1].text
 
 
-# Mistral's conversations --------------------------------------------------------------------------------------
-
-
-_CONNECTOR = {"id": "t1", "name": "web_search"}
-_REFERENCE = {"type": "tool_reference", "tool": "web_search", "title": "A", "url": "https://a.example"}
-_FUNCTION = {"type": "function.call.delta", "id": "f1", "name": "f", "tool_call_id": "c1"}
-_MISTRAL: list[Item] = [
-    {"type": "conversation.response.started", "conversation_id": "conv"},
-    {"type": "tool.execution.started", **_CONNECTOR, "arguments": '{"q": "ca'},
-    {"type": "tool.execution.delta", **_CONNECTOR, "arguments": 'ts"}'},
-    {"type": "tool.execution.done", **_CONNECTOR, "info": {"found": 1}},
-    {"type": "message.output.delta", "id": "m", "content": "Cats ", "model": "mistral-x"},
-    {"type": "message.output.delta", "id": "m", "content": _REFERENCE},
-    {"type": "message.output.delta", "id": "m", "content": {"type": "text", "text": "sleep."}},
-    {**_FUNCTION, "arguments": '{"q"'},
-    {**_FUNCTION, "arguments": ": 1}"},
-    {"type": "agent.handoff.started", "id": "h", "previous_agent_id": "a", "previous_agent_name": "A"},
-    {
-        "type": "conversation.response.done",
-        "usage": {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11},
-    },
-]
-
-
-def test_a_stream_of_a_conversation_becomes_calls_results_text_and_sources() -> None:
-    (message,) = read_items(_MISTRAL).messages
-    search, text, source, call, handoff = message.parts
-    assert (search, call) == message.calls
-    theirs, ours = message.calls
-    assert (theirs.name, theirs.input, theirs.output, theirs.provider_executed) == (
-        "web_search",
-        {"q": "cats"},
-        {"found": 1},
-        True,
-    )
-    assert text == TextPart("Cats sleep.")
-    assert isinstance(source, SourceUrlPart)
-    assert (ours.id, ours.name, ours.input) == ("c1", "f", {"q": 1})
-    assert isinstance(handoff, CustomPart)
-    usage = {"inputTokens": 9, "outputTokens": 2, "totalTokens": 11}
-    assert message.metadata == {"model": "mistral-x", "usage": usage}
-    assert _reason(_MISTRAL) == "tool-calls"
-
-
-def test_a_whole_response_of_a_conversation_has_the_same_parts() -> None:
-    outputs: list[Item] = [
-        {"type": "tool.execution", **_CONNECTOR, "arguments": '{"q": "cats"}', "info": {"found": 1}},
-        {"type": "message.output", "id": "m", "content": [{"type": "text", "text": "Cats sleep."}, _REFERENCE]},
-        {"type": "function.call", "id": "f1", "name": "f", "tool_call_id": "c1", "arguments": {"q": 1}},
-    ]
-    found = read_whole({"object": "conversation.response", "conversation_id": "c", "outputs": outputs, "usage": {}})
-    assert found.messages[0].parts == read_items(_MISTRAL).messages[0].parts[:-1]
-
-
-def test_an_error_within_a_conversation_keeps_what_came_before() -> None:
-    error = {"type": "conversation.response.error", "message": "Overloaded", "code": 503}
-    (message,) = read_items([*_MISTRAL[:5], error]).messages
-    assert message.text == "Cats "
-    assert isinstance(message.parts[-1], ErrorPart)
-    assert "Overloaded" in message.parts[-1].text
-
-
-def test_the_sdk_of_mistral_gives_the_same_over_http() -> None:
-    body = "".join(f"event: {item['type']}\ndata: {json.dumps(item)}\n\n" for item in _MISTRAL)
-    with ReplayServer(Reply(body)) as server, Mistral(api_key="key", server_url=server.url) as client:
-        stream = client.beta.conversations.start_stream(inputs="?", model="mistral-x")
-        with stream:
-            assert read_items(stream) == read_items(_MISTRAL)
-
-
 # All of them --------------------------------------------------------------------------------------------------
 
 _STREAMS: dict[str, tuple[Callable[[], Adapter], list[Item]]] = {
     "bedrock": (BedrockAdapter, _BEDROCK),
     "cohere": (CohereAdapter, _COHERE),
     "ollama": (OllamaAdapter, _OLLAMA),
-    "mistral": (MistralAdapter, _MISTRAL),
 }
 _each = pytest.mark.parametrize("name", list(_STREAMS))
 

@@ -29,7 +29,7 @@ _USAGE = {"prompt_tokens": "inputTokens", "completion_tokens": "outputTokens", "
 
 
 class MistralAdapter:
-    """Reads the events of one response. Tools that Mistral runs, its connectors, are calls with what is told of them."""
+    """Reads the events of one response. Tools that Mistral runs, its connectors, are calls with what is told of it."""
 
     def __init__(self) -> None:
         self.message = Assembler()
