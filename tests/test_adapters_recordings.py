@@ -19,7 +19,7 @@ from tests.frames import frames
 from tests.raw_calls import RawCall
 from tests.recordings import Recording
 from toolcall_nb.adapters import AnyAdapter, events_of
-from toolcall_nb.transcript import ToolCall, Transcript
+from toolcall_nb.transcript import CustomPart, ToolCall, Transcript
 
 _STREAMS = [*recordings.pydantic_ai(), *recordings.vercel_ai()]
 """All but the two bodies of MCP, which are no replies of a model."""
@@ -149,3 +149,36 @@ def _value(arguments: Any) -> Any:
         return arguments if not isinstance(arguments, str) else json.loads(arguments) if arguments.strip() else {}
     except ValueError:
         return arguments
+
+
+def _requests() -> list[Any]:
+    """The lists of messages that were sent to Anthropic, Google and Bedrock, where calls stand in them."""
+    found = []
+    for path in sorted(corpus("nonstream_json").glob("*.json")):
+        if path.name.startswith(("anthropic__", "google__", "bedrock__")):
+            request = json.loads(path.read_text("utf-8"))["request"]
+            messages = request.get("messages") or request["contents"]
+            if _calls_of_list(messages):
+                found.append(pytest.param(messages, id=path.stem))
+    return found
+
+
+def _calls_of_list(messages: list[dict[str, Any]]) -> list[tuple[str, Any]]:
+    """Name and arguments of the calls in such a list, read by the keys of each provider."""
+    blocks = [block for one in messages for block in one.get("parts") or one["content"] if isinstance(block, dict)]
+    found = []
+    for block in blocks:
+        use = block.get("functionCall") or block.get("toolUse") or block
+        if use is not block or str(block.get("type")).endswith("tool_use"):
+            found.append((use["name"], use.get("input", use.get("args")) or {}))
+    return found
+
+
+@pytest.mark.parametrize("messages", _requests())
+def test_a_recorded_list_has_all_its_calls_with_what_they_gave(messages: list[dict[str, Any]]) -> None:
+    transcript = Transcript.from_events(events_of(messages))
+    assert not transcript.diagnostics
+    assert [(call.name, call.input) for call in transcript.calls.values()] == _calls_of_list(messages)
+    assert all(call.is_final for call in transcript.calls.values())
+    said = [part for one in transcript.messages if one.role == "assistant" for part in one.parts]
+    assert not any(isinstance(part, CustomPart) for part in said)
