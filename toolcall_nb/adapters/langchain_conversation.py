@@ -25,6 +25,7 @@ class Conversation:
         self._replies = Replies()
         self._told: set[str] = set()
         self._past: set[str] = set()
+        self._others_spoke = False
 
     @property
     def replies(self) -> Replies:
@@ -33,7 +34,7 @@ class Conversation:
 
     def close(self) -> list[Event]:
         """The ends of what is open."""
-        return self._replies.message.close()
+        return self._replies.message.close() if self._replies.has_begun or not self._others_spoke else []
 
     def take(self, message: Mapping[str, Any]) -> list[Event]:
         """A message, or a piece of one. What says nothing, such as a removal, gives nothing."""
@@ -95,6 +96,7 @@ class Conversation:
             return []
         self.mark_told(message)
         ends: list[Event] = []
+        self._others_spoke = True
         if self._replies.has_begun:
             ends = self.close()
             self._past |= self._replies.ended

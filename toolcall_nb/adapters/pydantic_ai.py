@@ -39,6 +39,7 @@ class PydanticAIAdapter:
         self._past: set[str] = set()
         self._asked: set[str] = set()
         self._instructions: str | None = None
+        self._others_spoke = False
 
     def take(self, item: Any) -> list[Event]:
         """The events of one item."""
@@ -49,11 +50,12 @@ class PydanticAIAdapter:
         node = known.get("model_response") or known.get("request")  # of `agent.iter`
         if node is not None:
             return self.take(node)
-        return [] if known or type_name(item).startswith("pydantic_graph.") else strange_item(_TITLE, item)
+        is_quiet = "event_kind" in known or is_own(type(item)) or type_name(item).startswith("pydantic_graph.")
+        return [] if is_quiet else strange_item(_TITLE, item)
 
     def close(self) -> list[Event]:
         """The stream is over, or was cut off: the ends of what is open."""
-        return self._run.close()
+        return self._run.close() if self._run.has_begun or not self._others_spoke else []
 
     def describe(self, response: Any) -> None:
         """What a response says of itself: model, usage, why it ended."""
@@ -62,15 +64,15 @@ class PydanticAIAdapter:
     # A request to the model, as events
 
     def _part_start(self, event: Mapping[str, Any]) -> list[Event]:
-        index = event.get("index")
+        index = _index(event)
         steps = self._next_request() if self._tools_ran or self._run.has_ended(index) else []
         return [*steps, *self._run.begin_part(index, fields(event.get("part")))]
 
     def _part_delta(self, event: Mapping[str, Any]) -> list[Event]:
-        return self._run.grow_part(event.get("index"), fields(event.get("delta")))
+        return self._run.grow_part(_index(event), fields(event.get("delta")))
 
     def _part_end(self, event: Mapping[str, Any]) -> list[Event]:
-        return self._run.end_part(event.get("index"), fields(event.get("part")))
+        return self._run.end_part(_index(event), fields(event.get("part")))
 
     def _next_request(self) -> list[Event]:
         self._tools_ran = False
@@ -180,6 +182,7 @@ class PydanticAIAdapter:
     def _other_side(self, role: str, parts: Iterable[str | Event]) -> list[Event]:
         """Somebody else's message, which ends the assistant's."""
         ends: list[Event] = []
+        self._others_spoke = True
         if self._run.has_begun:
             ends = self._run.close()
             self._past |= self._run.call_ids
@@ -200,6 +203,10 @@ class PydanticAIAdapter:
         "response": _response,
         "request": _request,
     }
+
+
+def _index(event: Mapping[str, Any]) -> int:
+    return get(event, "index", int) or 0
 
 
 def _growth(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:

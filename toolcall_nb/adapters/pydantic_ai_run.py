@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,7 +51,7 @@ class Run:
 
     def close(self) -> list[Event]:
         """The ends of what is open."""
-        return [*self._end_block(), *self.message.close()]
+        return [*self._end_block(), *self._end_calls(), *self.message.close()]
 
     def describe(self, response: Mapping[str, Any]) -> None:
         """Model, reason and usage; usage adds up over the requests."""
@@ -75,18 +76,18 @@ class Run:
     def next_request(self) -> list[Event]:
         """What was asked before is answered; another request begins."""
         self._request += 1
-        ends = [*self._end_block(), *self.message.end_calls()]
+        ends = [*self._end_block(), *self._end_calls()]
         return [*ends, *self.message.other(ev.FinishStep()), *self.message.other(ev.StartStep())]
 
-    def has_ended(self, index: Any) -> bool:
+    def has_ended(self, index: int) -> bool:
         """Whether this part of the request is complete."""
         return (self._request, index) in self._ended
 
-    def knows(self, index: Any) -> bool:
+    def knows(self, index: int) -> bool:
         """Whether this part of the request has begun."""
         return (self._request, index) in self._kinds
 
-    def begin_part(self, index: Any, part: Mapping[str, Any]) -> list[Event]:
+    def begin_part(self, index: int, part: Mapping[str, Any]) -> list[Event]:
         """A part begins. One that begins again replaces itself."""
         key, kind = (self._request, index), get(part, "part_kind", str) or "part"
         is_again = self._kinds.get(key) == kind
@@ -103,7 +104,7 @@ class Run:
         other = file_of(part.get("content")) or custom(provider_of(part), kind, json_value(part))
         return [*self._end_block(), *self.message.other(other)]
 
-    def grow_part(self, index: Any, delta: Mapping[str, Any]) -> list[Event]:
+    def grow_part(self, index: int, delta: Mapping[str, Any]) -> list[Event]:
         """A part that has begun grows by a delta of pydantic-ai's."""
         key = (self._request, index)
         match delta.get("part_delta_kind"):
@@ -117,8 +118,12 @@ class Run:
                 return self._grow_text(key, delta, get(delta, "transcript_delta", str) or "")
         return []
 
-    def end_part(self, index: Any, part: Mapping[str, Any]) -> list[Event]:
-        """A part is complete, and this is the whole of it."""
+    def end_part(self, index: int, part: Mapping[str, Any]) -> list[Event]:
+        """A part is complete, and this is the whole of it.
+
+        pydantic-ai says so of a call when another part begins, though the arguments of calls that stream beside each
+        other go on: one whose arguments are no whole object stays open.
+        """
         key = (self._request, index)
         self._ended.add(key)
         match self._kinds.get(key):
@@ -127,7 +132,7 @@ class Run:
                 return self._end_block()
             case "tool-call" | "builtin-tool-call":
                 self.message.describe_call(key, get(part, "tool_name", str), provider_metadata=metadata_of(part))
-                return self._end_call(key, part)
+                return self._end_call(key, part) if _is_whole(part.get("args")) else []
         return []
 
     # Text and thinking
@@ -200,6 +205,10 @@ class Run:
         given = json_value(part.get("args")) if isinstance(part.get("args"), Mapping) else self._given.get(key, MISSING)
         return self.message.end_call(key, given)
 
+    def _end_calls(self) -> list[Event]:
+        given = [event for key, args in self._given.items() for event in self.message.end_call(key, args)]
+        return [*given, *self.message.end_calls()]
+
     def has_call(self, call_id: str) -> bool:
         """Whether this call, by pydantic-ai's id, is of this message."""
         return call_id in self._calls
@@ -227,6 +236,13 @@ class Run:
         own_id = self.message.id_of(key) or call_id
         ends = self._end_call(key, {})
         return [*ends, *self.message.outcome(own_id, outcome_event(own_id, part))]
+
+
+def _is_whole(args: Any) -> bool:
+    try:
+        return isinstance(json.loads(args) if isinstance(args, str) else args, Mapping)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _usage(reported: Any) -> dict[str, int]:
