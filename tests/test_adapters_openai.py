@@ -140,7 +140,7 @@ def test_the_reasoning_that_openrouter_wants_back_is_kept_with_it() -> None:
 def test_sound_in_pieces_is_one_file() -> None:
     wav = b"RIFF" + bytes(range(20))
     pieces = [base64.b64encode(part).decode() for part in (wav[:4], wav[4:11], wav[11:])]
-    found = read_items([chunk({"audio": {"data": piece}}) for part in pieces])
+    found = read_items([chunk({"audio": {"data": part}}) for part in pieces])
     url = f"data:audio/wav;base64,{base64.b64encode(wav).decode()}"
     assert found.messages[0].parts == (FilePart(url, "audio/wav"),)
     assert read_items([chunk({"audio": {"data": "?"}})]).messages[0].parts == (

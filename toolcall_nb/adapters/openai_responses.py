@@ -132,6 +132,12 @@ def _place(event: Mapping[str, Any]) -> Any:
     return nonempty(event, "item_id") if index is None else index
 
 
+def _part(event: Mapping[str, Any], name: str) -> int:
+    """Which part of the item an event is of."""
+    index: int | None = get(event, name, int)
+    return index or 0
+
+
 _READERS: Mapping[str, _Reader] = {
     "response.created": OpenAIResponsesAdapter.begin,
     "response.queued": OpenAIResponsesAdapter.tell,
@@ -143,14 +149,14 @@ _READERS: Mapping[str, _Reader] = {
     "error": OpenAIResponsesAdapter.fail,
     "response.output_item.added": lambda to, e: to.output.begin(_place(e), mapped(e.get("item"))),
     "response.output_item.done": lambda to, e: to.output.done(_place(e), mapped(e.get("item"))),
-    "response.output_text.delta": lambda to, e: to.output.text(_place(e), e.get("content_index"), e.get("delta")),
-    "response.refusal.delta": lambda to, e: to.output.refusal(_place(e), e.get("content_index"), e.get("delta")),
+    "response.output_text.delta": lambda to, e: to.output.text(_place(e), _part(e, "content_index"), e.get("delta")),
+    "response.refusal.delta": lambda to, e: to.output.refusal(_place(e), _part(e, "content_index"), e.get("delta")),
     "response.output_text.annotation.added": lambda to, e: to.output.cite(e.get("annotation")),
     "response.reasoning_summary_text.delta": lambda to, e: to.output.reasoning(
-        _place(e), "summary", e.get("summary_index"), e.get("delta")
+        _place(e), "summary", _part(e, "summary_index"), e.get("delta")
     ),
     "response.reasoning_text.delta": lambda to, e: to.output.reasoning(
-        _place(e), "content", e.get("content_index"), e.get("delta")
+        _place(e), "content", _part(e, "content_index"), e.get("delta")
     ),
     "response.function_call_arguments.delta": lambda to, e: to.output.write(_place(e), e.get("delta")),
     "response.function_call_arguments.done": lambda to, e: to.output.written(_place(e), e.get("arguments")),
