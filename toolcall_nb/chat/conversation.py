@@ -54,7 +54,7 @@ class Chat:
 
     def __init__(
         self,
-        model: str | Model = "mock",
+        model: str | Model | Callable[..., Any] = "mock",
         *,
         tools: Tools | None = None,
         system: str | None = None,
@@ -100,7 +100,7 @@ class Chat:
         return models.model(self._model, dialect=self.dialect, speed=self.speed)
 
     @model.setter
-    def model(self, name_or_object: str | Model) -> None:
+    def model(self, name_or_object: str | Model | Callable[..., Any]) -> None:
         models.model(name_or_object, dialect=self.dialect, speed=self.speed)  # raises for what is none
         self._model = name_or_object
 

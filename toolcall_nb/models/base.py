@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from toolcall_nb.events import Event
@@ -27,7 +27,9 @@ class Model(Protocol):
         ...
 
 
-def model_name(model: Model) -> str:
-    """The model's ``name``, or that of its class."""
-    name = getattr(model, "name", None)
-    return name if isinstance(name, str) and name else type(model).__name__
+def model_name(model: Model | Callable[..., Any]) -> str:
+    """The model's ``name``, or a function's, or that of its class."""
+    for name in (getattr(model, "name", None), getattr(model, "__name__", None)):
+        if isinstance(name, str) and name:
+            return name
+    return type(model).__name__

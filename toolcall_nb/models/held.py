@@ -24,7 +24,7 @@ def is_async(thing: Any) -> bool:
         case Kind.ASYNC_STREAM | Kind.ASYNC_MANAGER:
             return True
         case Kind.NOTHING:
-            is_usual = _is_one(thing) or _has(thing, "__iter__") or _has(thing, "__enter__")
+            is_usual = _is_value(thing) or _has(thing, "__iter__") or _has(thing, "__enter__")
             return not is_usual and (
                 inspect.isawaitable(thing) or _has(thing, "__aiter__") or _has(thing, "__aenter__")
             )
@@ -125,11 +125,15 @@ class Reader:
 
 
 def _is_one(thing: Any) -> bool:
-    """Whether it is an item or a whole thing by itself, and no stream, although some of these can be iterated."""
-    if isinstance(thing, str | bytes | Mapping | Event) or _has(thing, "model_dump"):
-        return True
+    """Whether it is an item or a whole thing by itself, and no stream."""
     kind = kind_of(thing)
-    return kind is Kind.WHOLE or (kind is Kind.NOTHING and not _has(thing, "__iter__") and not _has(thing, "__aiter__"))
+    is_no_stream = kind is Kind.NOTHING and not _has(thing, "__iter__") and not _has(thing, "__aiter__")
+    return _is_value(thing) or kind is Kind.WHOLE or is_no_stream
+
+
+def _is_value(thing: Any) -> bool:
+    """What can be iterated, but says nothing so."""
+    return isinstance(thing, str | bytes | Mapping | Event) or _has(thing, "model_dump")
 
 
 def _must_be_entered(thing: Any, enter: str, iterate: str) -> bool:

@@ -1,69 +1,128 @@
-"""Put a transcript that is there already into a cell."""
+"""Put what is held already into a cell: a transcript, what an SDK gave, a file."""
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from toolcall_nb import dialects
+from toolcall_nb.adapters import FORMATS, events_of
+from toolcall_nb.adapters.kinds import Kind, kind_of
 from toolcall_nb.chat import Chat
 from toolcall_nb.errors import UsageError
-from toolcall_nb.events import Event
-from toolcall_nb.render import mime_bundle
-from toolcall_nb.transcript import Transcript
+from toolcall_nb.models.played import Player, played, played_async
+from toolcall_nb.notebook.files import SUFFIXES, read_file
+from toolcall_nb.notebook.shown import Shown, play, play_async
+from toolcall_nb.tools.values import safe_repr
+from toolcall_nb.transcript import Message, ToolCall, Transcript
+
+if TYPE_CHECKING:
+    from toolcall_nb.events import Event
 
 __all__ = ["show"]
 
+_NATIVE = "native"
 
-def show(thing: Any) -> None:
-    """Display a transcript, a chat, its Markdown, the path of a ``.md`` file, or the events of a stream.
 
-    Raises `UsageError` for anything else.
+def show(thing: Any, *, dialect: str | None = None) -> Shown:
+    """Display what is held already; whole things at once, streams as they come, until they end or are stopped.
+
+    - a transcript, a chat, a message or a call of one, Markdown;
+    - a file: a transcript (``.md``), messages or chunks (``.json``, ``.jsonl``), a provider's raw stream (``.sse``);
+    - a whole reply, or a list of messages, of any SDK that `toolcall_nb.adapters` knows, also as dictionaries;
+    - a stream of such an SDK, or what must be entered to get one, also asynchronous; an iterator of events or of text.
+
+    Text may have calls in it: ``dialect`` says how they are written (plain text: callouts). An asynchronous stream is
+    played by the loop that runs, also after the end of the cell; ``await show(stream)`` waits for its end. Raises
+    `UsageError` for anything else. Nothing is imported for it that is not there already.
     """
-    from IPython.display import display
+    if dialect is not None and dialect != _NATIVE:
+        dialects.detector(dialect)  # raises for a name that is none
+    if isinstance(thing, os.PathLike) or (isinstance(thing, str) and _is_path(thing)):
+        thing = read_file(Path(thing).expanduser())
+    whole = _whole(thing, dialect)
+    if whole is not None:
+        return _put(whole)
+    name = type(thing).__qualname__
+    return play_async(played_async(thing, dialect), name) if _awaits(thing) else play(played(thing, dialect), name)
 
-    bundle = mime_bundle(_transcript_of(thing))
-    display(bundle, raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
+
+def _is_path(text: str) -> bool:
+    """One line that ends as a file's name does; Markdown that is to be shown rarely is."""
+    return "\n" not in text and text.endswith(SUFFIXES)
 
 
-def _transcript_of(thing: Any) -> Transcript:
+def _whole(thing: Any, dialect: str | None) -> Transcript | None:
+    """The transcript of what is there whole; None for a stream. Raises `UsageError` for what is neither."""
     match thing:
         case Transcript():
             return thing
         case Chat():
             return thing.transcript
-        case os.PathLike():
-            return _read(Path(thing))
-        case str() if _is_path(thing):
-            return _read(Path(thing).expanduser())
+        case Message():
+            return Transcript((thing,))
+        case ToolCall():
+            return Transcript((Message("assistant", (thing,)),))
         case str():
-            return Transcript.from_markdown(thing)
-        case Iterable():
-            return Transcript.from_events(_event(item) for item in thing)
+            return Transcript.from_markdown(thing) if dialect is None else _read([thing], dialect)
+    match kind_of(thing):
+        case Kind.WHOLE:
+            return Transcript.from_events(events_of(thing)) if dialect is None else _read([thing], dialect)
+        case Kind.NOTHING if not _awaits(thing):
+            return _listed(thing, dialect)
+        case _:
+            return _read(thing, dialect) if isinstance(thing, list | tuple) else None
+
+
+def _awaits(thing: Any) -> bool:
+    """Whether it is an asynchronous stream, or will be one. What is entered must be known: clients are too."""
+    if kind_of(thing) in (Kind.ASYNC_STREAM, Kind.ASYNC_MANAGER):
+        return True
+    return kind_of(thing) is Kind.NOTHING and (inspect.isawaitable(thing) or hasattr(type(thing), "__aiter__"))
+
+
+def _listed(thing: Any, dialect: str | None) -> Transcript:
+    """Of our own values, and of a single chunk."""
+    if isinstance(thing, list | tuple) and thing:
+        if all(isinstance(each, Message) for each in thing):
+            return Transcript(tuple(thing))
+        return _read(thing, dialect)
+    if isinstance(thing, Mapping) and thing:
+        return _read([thing], dialect)
     raise _cannot(thing)
 
 
-def _is_path(text: str) -> bool:
-    """One line that ends in ``.md``; Markdown that is to be shown rarely is."""
-    return "\n" not in text and text.endswith(".md")
-
-
-def _read(path: Path) -> Transcript:
+def _read(items: Iterable[Any], dialect: str | None) -> Transcript:
+    player = Player(dialect)
+    events: list[Event] = []
     try:
-        return Transcript.from_markdown(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
+        for item in items:
+            events += player.take(item)
+    except UsageError:
+        raise _cannot(item) from None
+    return Transcript.from_events([*events, *player.close()])
 
 
-def _event(item: Any) -> Event:
-    if not isinstance(item, Event):
-        raise _cannot(item)
-    return item
+def _put(transcript: Transcript) -> Shown:
+    from IPython.core.getipython import get_ipython
+    from IPython.display import display
+
+    from toolcall_nb.render import mime_bundle, to_text
+
+    if get_ipython() is None:
+        print(to_text(transcript))
+    else:
+        display(mime_bundle(transcript), raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
+    return Shown(lambda: transcript)
 
 
 def _cannot(thing: Any) -> UsageError:
+    known = "; ".join(dict.fromkeys(known.title for known in FORMATS))
+    what = f"{safe_repr(thing):.100} ({type(thing).__qualname__})"
     return UsageError(
-        f"{thing!r:.100} cannot be shown. Give a transcript, a chat, Markdown, the path of a .md file, or the events "
-        "of a stream."
+        f"{what} cannot be shown. Give a transcript, a chat, Markdown, a file ({', '.join(SUFFIXES)}), an iterator of "
+        f"text, or a reply, messages or a stream of what is known: {known}."
     )

@@ -1,0 +1,65 @@
+"""Files that can be shown: transcripts, messages and chunks as JSON, and raw streams of a provider."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from toolcall_nb.errors import UsageError
+from toolcall_nb.transcript import Transcript
+from toolcall_nb.wire.sse import SseDecoder
+
+__all__ = ["SUFFIXES", "read_file"]
+
+_DONE = "[DONE]"
+
+
+def read_file(path: Path) -> Any:
+    """What the file holds, for `show`: a transcript of ``.md``; else a JSON value, or a list of the lines' values.
+
+    Raises `UsageError` for a file that cannot be read, with the place.
+    """
+    read = _READERS.get(path.suffix.lower())
+    if read is None:
+        raise UsageError(f"{path} cannot be shown: a file is {', '.join(SUFFIXES)}.")
+    try:
+        return read(path.read_bytes().decode("utf-8-sig"), path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+
+
+def _json(text: str, path: Path) -> Any:
+    return _parsed(text, f"{path}")
+
+
+def _lines(text: str, path: Path) -> list[Any]:
+    lines = enumerate(text.split("\n"), 1)
+    return [_parsed(line, f"{path}, line {number},") for number, line in lines if line.strip()]
+
+
+def _events(text: str, path: Path) -> list[Any]:
+    """The data of server-sent events; one that ends the stream is none of them."""
+    decoder = SseDecoder()
+    events = [*decoder.feed(text.encode() + b"\n\n"), *decoder.close()]
+    data = [event.data for event in events if event.data.strip() and event.data.strip() != _DONE]
+    return [_parsed(each, f"{path}, event {number},") for number, each in enumerate(data, 1)]
+
+
+def _parsed(text: str, place: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{place} is no JSON: {error}") from None
+
+
+_READERS: Mapping[str, Callable[[str, Path], Any]] = {
+    ".md": lambda text, _: Transcript.from_markdown(text),
+    ".json": _json,
+    ".jsonl": _lines,
+    ".sse": _events,
+}
+
+SUFFIXES = tuple(_READERS)
+"""How the names of such files end."""
