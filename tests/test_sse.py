@@ -170,7 +170,7 @@ def test_what_is_written_reads_back(data: str) -> None:
 
 
 def test_what_is_written_is_one_block() -> None:
-    assert encode_sse("a\nb", id="3") == b"data: a\ndata: b\nid: 3\n\n"
+    assert encode_sse("a\nb", id="3") == b"id: 3\ndata: a\ndata: b\n\n"
     assert encode_sse("") == b"data: \n\n"
 
 

@@ -232,7 +232,7 @@ def test_only_what_the_assistant_says_is_sent() -> None:
 
 def test_ids_for_coming_back_are_given_when_asked_for() -> None:
     data = written("chat", [ev.TextDelta("t", "a"), ev.TextDelta("t", "b")], numbered=True)
-    assert data.decode().split("\n\n")[0] == 'data: {"type":"chunk","content":"a"}\nid: 1'
+    assert data.decode().split("\n\n")[0] == 'id: 1\ndata: {"type":"chunk","content":"a"}'
     reader = decoder("chat")
     reader.feed(data)
     assert (reader.last_event_id, reader.is_over) == ("3", True)

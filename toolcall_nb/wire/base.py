@@ -193,7 +193,7 @@ def json_text(value: Json) -> str:
 
 
 class Frames:
-    """Objects as server-sent events; ``numbered`` gives each an id, counted from 1, after its data."""
+    """Objects as server-sent events; ``numbered`` gives each an id, counted from 1, before its data."""
 
     def __init__(self, numbered: bool = False) -> None:
         self._next = 1 if numbered else None

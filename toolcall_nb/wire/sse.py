@@ -144,11 +144,12 @@ def encode_sse(data: str, event: str | None = None, id: str | None = None) -> by
 
     ``event`` and ``id`` are one line each and ``id`` has no NUL, else `WireError`: no reader would get them back.
     """
-    lines = [f"data: {line}" for line in _LINE_END.split(data)]
-    for name, value in (("event", event), ("id", id)):
+    lines = []
+    for name, value in (("id", id), ("event", event)):
         if value is None:
             continue
         if _LINE_END.search(value) or "\0" in value:
             raise WireError(f"The {name} of a server-sent event is one line, but this is {value!r:.100}.")
         lines.append(f"{name}: {value}")
+    lines += [f"data: {line}" for line in _LINE_END.split(data)]
     return ("\n".join(lines) + "\n\n").encode("utf-8", "replace")
