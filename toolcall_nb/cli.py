@@ -1,4 +1,4 @@
-"""The command line: ``toolcall-nb render|events|check|chat``.
+"""The command line: ``toolcall-nb render|events|check|chat|serve``.
 
 Exit codes: 0 is well; 1 is that ``check`` found something, or that the model could not answer; 2 is a mistake in
 the command, told in one line on standard error; 130 is Ctrl-C. ``-`` is standard input. Text is UTF-8, in and out.
@@ -22,6 +22,7 @@ import msgspec
 
 from toolcall_nb.errors import ToolcallError, UsageError
 from toolcall_nb.events import Diagnostic, Event, to_dict
+from toolcall_nb.server.command import add_options, serve
 from toolcall_nb.transcript import ToolCall, Transcript
 
 if TYPE_CHECKING:
@@ -80,6 +81,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.set_defaults(command=_check)
     _add_chat(commands)
+    serve = commands.add_parser("serve", help="a chat over HTTP, for pages, agents and other programs")
+    add_options(serve)
+    serve.set_defaults(command=_serve)
     return parser
 
 
@@ -224,6 +228,10 @@ def _chat(options: argparse.Namespace) -> int:
     if answer.aborted is not None:
         return 130
     return 1 if answer.finish_reason == "error" else 0
+
+
+def _serve(options: argparse.Namespace) -> int:
+    return serve(options, _tools)
 
 
 # Input and output -------------------------------------------------------------------------------------------

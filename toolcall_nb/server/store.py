@@ -1,0 +1,114 @@
+"""Threads on disk: one portable Markdown file for each, which is always a whole old or a whole new one.
+
+A thread's id is checked before it becomes a file name, and nothing else of a request does. The id also stands in
+the file's front matter: on a file system that takes ``A`` and ``a`` for one name, a file of another thread is told
+from this one's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from toolcall_nb.errors import ToolcallError
+from toolcall_nb.transcript import Transcript
+
+__all__ = ["THREAD_ID", "DamagedThread", "Store", "is_thread_id"]
+
+THREAD_ID = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$"
+"""What a thread may be called: no dots, slashes or blanks, so that it can be a file's name anywhere."""
+_ID = re.compile(THREAD_ID)
+_KEY = "thread"
+_LEFTOVERS = ".*.part"
+
+
+class DamagedThread(ToolcallError):
+    """A stored thread that cannot be read as what was written. It is left as it is."""
+
+
+def is_thread_id(name: object) -> bool:
+    """Whether a thread may be called so."""
+    return isinstance(name, str) and _ID.fullmatch(name) is not None and not name.endswith("\n")
+
+
+class Store:
+    """The threads in ``folder``, which is made where it is not there."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self._folder = Path(folder).expanduser().resolve()
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for path in self._folder.glob(_LEFTOVERS):  # of a server that was killed while it wrote
+            path.unlink(missing_ok=True)
+
+    def load(self, thread: str) -> Transcript | None:
+        """The thread; None where there is none. Raises `DamagedThread`."""
+        try:
+            handle = os.open(self._path(thread), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _damaged(thread, error.strerror or "it cannot be opened") from None
+        with os.fdopen(handle, "rb") as file:
+            return _read(thread, file.read())
+
+    def save(self, thread: str, transcript: Transcript) -> None:
+        """Write the thread. It is on disk when this returns; raises `OSError`, and then the old one is there still.
+
+        The rename is atomic, and both the file and the folder are flushed: after a loss of power, too, the name
+        holds a whole file.
+        """
+        path = self._path(thread)
+        part = path.with_name(f".{thread}.part")
+        metadata = {**transcript.metadata, _KEY: thread}
+        data = replace(transcript, metadata=metadata).to_markdown().encode("utf-8", "surrogatepass")
+        try:
+            with open(part, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, path)
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
+        _flush_folder(self._folder)
+
+    def _path(self, thread: str) -> Path:
+        if not is_thread_id(thread):
+            raise ValueError(f"{thread!r:.100} is no thread's id.")
+        return self._folder / f"{thread}.md"
+
+
+def _read(thread: str, data: bytes) -> Transcript:
+    try:
+        text = data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise _damaged(thread, f"the byte {error.start} is not UTF-8") from None
+    transcript = Transcript.from_markdown(text)
+    if transcript.metadata.get(_KEY) != thread:
+        raise _damaged(thread, f"its front matter does not say 'thread: {thread}'")
+    if transcript.diagnostics and transcript.to_markdown() != text:
+        found = transcript.diagnostics[0]
+        raise _damaged(thread, f"line {found.line}: {found.message}")
+    metadata = {key: value for key, value in transcript.metadata.items() if key != _KEY}
+    return replace(transcript, metadata=metadata)
+
+
+def _damaged(thread: str, why: str) -> DamagedThread:
+    return DamagedThread(
+        f"The stored thread {thread!r} is damaged ({why}). It is left as it is: mend or move its file, or go on in "
+        "a thread of another name."
+    )
+
+
+def _flush_folder(folder: Path) -> None:
+    """The rename itself; Windows has no handle of a folder, and flushes it by itself."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
