@@ -102,7 +102,7 @@ def the_answer(transcript: Transcript) -> None:
     assert text == TextPart("Let me look.")
     assert (first.id, first.name, first.input, first.output) == ("c1", "weather", {"city": "Lyon"}, {"high": 21})
     assert (second.id, second.input, second.state) == ("c2", {"city": "Atlantis"}, State.OUTPUT_ERROR)
-    assert "No city Atlantis." in second.error
+    assert "No city Atlantis." in str(second.error)
     assert answer == TextPart("Lyon is warmer.")
     assert not transcript.diagnostics
 
@@ -451,7 +451,7 @@ def test_an_image_that_a_tool_gave_is_shown_as_one() -> None:
 )
 def test_each_outcome_of_a_call_is_a_state(outcome: Any, state: State) -> None:
     asked = pm.ModelResponse([pm.ToolCallPart("f", {}, "c1")])
-    messages = [asked, pm.ModelRequest([pm.ToolReturnPart("f", "so", "c1", outcome=outcome)])]
+    messages: list[pm.ModelMessage] = [asked, pm.ModelRequest([pm.ToolReturnPart("f", "so", "c1", outcome=outcome)])]
     assert call(read_whole(messages), "c1").state is state
     assert read_whole(as_json(messages)) == read_whole(messages)
 

@@ -91,8 +91,17 @@ class LangGraphAdapter:
             if node == _INTERRUPT:
                 found += self._interrupts(update)
                 continue
-            for item in messages_in(update):
-                found += self._conversation.take(message_of(item) or {})
+            found += self._update([message_of(item) or {} for item in messages_in(update)])
+        return found
+
+    def _update(self, messages: list[Mapping[str, Any]]) -> list[Event]:
+        """What a node added. A subgraph adds all that it holds: what stands before a reply that was told was said."""
+        told = [place for place, message in enumerate(messages) if self._conversation.has_told(message)]
+        found: list[Event] = []
+        for place, message in enumerate(messages):
+            if told and place < told[-1] and role_of(message) in ("user", "system"):
+                self._conversation.mark_told(message)
+            found += self._conversation.take(message)
         return found
 
     def _interrupts(self, interrupts: Any) -> list[Event]:
