@@ -51,7 +51,8 @@ class _Turn:
             self._items += 1
             return found + self._output.done(self._items, item)
         reader = ChoiceReader(self.message, self._sources)
-        return [*found, *reader.take(item, is_whole=True), *reader.end(), *self.message.end_calls()]
+        found += [*reader.take(item, is_whole=True), *reader.end()]
+        return [*found, *self.message.end_block(), *self.message.end_calls()]
 
     def give(self, item: Mapping[str, Any]) -> list[Event]:
         """What a call gave, or whether it may run; nothing where the call is none of these."""
