@@ -365,7 +365,7 @@ def test_who_comes_back_gets_the_rest_after_the_last_event_that_came(client: htt
     }
     whole = client.post("/api/chat?ids=1", json=body[name]).text
     events = whole.split("\n\n")[:-1]
-    assert [each.rpartition("\nid: ")[2] for each in events] == [str(n) for n in range(1, len(events) + 1)]
+    assert [each.partition("\n")[0].removeprefix("id: ") for each in events] == [str(n) for n in range(1, len(events) + 1)]
     for number in (0, 1, len(events) // 2, len(events) - 1):
         rest = client.get("/api/threads/t/stream", headers={"Last-Event-ID": str(number)})
         assert rest.text == "".join(f"{each}\n\n" for each in events[number:])
@@ -378,8 +378,8 @@ def test_a_stream_that_broke_off_goes_on_where_it_was() -> None:
     with serving(model) as client:
         with client.stream("POST", "/api/chat", json=ui(("user", "Count"))) as response:
             lines = response.iter_lines()
-            first = [next(lines) for _ in range(12)]  # four events, each of a line of data, an id and a blank line
-        last = first[-2].removeprefix("id: ")
+            first = [next(lines) for _ in range(12)]  # four events, each of an id, a line of data and a blank line
+        last = first[-3].removeprefix("id: ")
         gate.set()
         rest = client.get("/api/chat/t/stream", headers={"Last-Event-ID": last}).text
         assert said_by("\n".join(first)) + said_by(rest) == "One two threefour five"
