@@ -67,6 +67,8 @@ class Conversation:
         call_id = get(message, "tool_call_id", str) or own_id or "tool-call"
         if not self._replies.has_call(call_id):
             call_id = own_id or call_id
+        elif own_id is not None and own_id != call_id:
+            self._replies.release(own_id)
         return [] if call_id in self._past else self._replies.answer(call_id, message)
 
     def finish(self, reply: str, said: Mapping[str, Any]) -> list[Event]:

@@ -35,6 +35,7 @@ class Replies:
         self._slots: dict[Any, Any] = {}
         self._running: dict[str, str] = {}  # calls by the run of their tool
         self._waiting: dict[str, tuple[str, Json]] = {}  # calls that no tool took up yet
+        self._taken: dict[str, tuple[str, Json]] = {}
         self._usage: dict[int, dict[str, int]] = {}
 
     def is_open(self, reply: Any) -> bool:
@@ -252,7 +253,7 @@ class Replies:
         if named:
             call_id = (equal or named)[0]
             self._running[run_id] = call_id
-            del self._waiting[call_id]
+            self._taken[call_id] = self._waiting.pop(call_id)
             return self.message.end_call(self._keys[call_id])
         key = ("run", run_id)
         found = self.message.start() + self._begin_call(self._count, key, run_id, name)
@@ -269,6 +270,11 @@ class Replies:
     def run_of(self, run_id: str) -> str | None:
         """The call for which a tool runs."""
         return self._running.get(run_id)
+
+    def release(self, call_id: str) -> None:
+        """The tool that was thought to run for this call ran for another one, of the same name."""
+        if call_id in self._taken and call_id not in self.ended:
+            self._waiting[call_id] = self._taken.pop(call_id)
 
     def answer(self, call_id: str, message: Mapping[str, Any]) -> list[Event]:
         """What a tool message says of its call. One that nobody asked for, in a history that was cut, begins here."""

@@ -177,6 +177,7 @@ class LangGraphAdapter:
         call_id = named if named is not None and replies.has_call(named) else replies.run_of(run)
         if call_id is None:
             return []
+        replies.release(replies.run_of(run) or call_id)
         text = f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else str(json_value(error))
         return replies.outcome(call_id, ev.ToolOutputError(call_id, text), {})
 
