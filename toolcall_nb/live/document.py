@@ -15,6 +15,7 @@ from toolcall_nb.live.asking import Form
 from toolcall_nb.live.clocks import RUN, Clocks
 from toolcall_nb.live.patches import Patch, brief, merged
 from toolcall_nb.live.progress import Progress
+from toolcall_nb.live.taken import FOLD
 
 __all__ = ["LiveDocument", "PatchSource"]
 
@@ -79,6 +80,7 @@ class LiveDocument:
         self._asking: dict[str, str] = {}  # the node of each approval that a person was asked for
         self._asks: dict[str, Form] = {}  # by node
         self._info = info
+        self._foot = ""
         self._done = False
         self._is_past = False  # what is taken in was said before this run
         self._is_torn = False  # an interrupt came while an event was taken in: its patches may be lost
@@ -144,26 +146,26 @@ class LiveDocument:
             return True
 
     def choose(self, node: str, is_open: bool) -> None:
-        """The reader has opened or closed the card, or the fold, of ``node``."""
+        """The reader has opened or closed the card, or the fold, of ``node``; or the one below the run, `FOLD`."""
         with self._lock:
             self.catch_up()
-            key = self._source.call_of(node)
+            key = FOLD if node == FOLD else self._source.call_of(node)
             if key is not None:
                 self._chosen[node] = self.opened[key] = is_open
                 self._take(self._source.set_open(key, is_open))
                 self.flush()
 
-    def finish(self, info: str) -> None:
-        """The run has ended; ``info`` is the line that stays below it."""
+    def finish(self, info: str, foot: str = "") -> None:
+        """The run has ended; ``info`` is the line that stays below it, and ``foot`` the HTML that takes its place."""
         with self._lock:
             self.catch_up()
             self._stop_all()
             self._clocks.stop(RUN)
             self._progress.finish()
-            self._info = info
+            self._info, self._foot = info, foot
             self._done = True
             self._asks.clear()
-            self._news |= {"done": True, "clocks": self._clocks.all(), "asks": {}}
+            self._news |= {"done": True, "clocks": self._clocks.all(), "asks": {}, "foot": foot}
 
     def flush(self) -> None:
         """Tell what changed since the last step, if anything did."""
@@ -205,6 +207,7 @@ class LiveDocument:
                 "asks": dict(self._asks),
                 "status": self._progress.status,
                 "info": self._info,
+                "foot": self._foot,
                 "done": self._done,
             }
 

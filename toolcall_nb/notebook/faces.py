@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from html import escape
 from typing import TYPE_CHECKING
 
 from toolcall_nb.approval import TerminalApprover, deny_unattended
 from toolcall_nb.live.face import Approver, Face
 from toolcall_nb.live.style import run_css
+from toolcall_nb.live.taken import FOLD, foot_info
 from toolcall_nb.notebook.place import Place
 from toolcall_nb.reducer import TranscriptBuilder
 from toolcall_nb.render import mime_bundle
+from toolcall_nb.render.escaping import visible
+from toolcall_nb.usage import account
 
 log = logging.getLogger("toolcall_nb.notebook")
 
@@ -28,10 +30,13 @@ __all__ = ["StaticFace", "TerminalFace", "approver_of", "final_bundle", "make_fa
 def final_bundle(transcript: Transcript, info: str, opened: Mapping[str, bool] | None = None) -> dict[str, str]:
     """What a finished run leaves in its cell: the renderer's forms, and below the HTML one the line ``info``.
 
-    The HTML has the boxes of the live view, so that nothing moves when it takes the view's place.
+    The HTML has the boxes of the live view, so that nothing moves when it takes the view's place. What the run took
+    is folded under the line there; plain text has the line alone, where there is something to say of that.
     """
     bundle: dict[str, str] = mime_bundle(transcript, opened=opened)
-    foot = f'<div class="tc-foot"><span class="tc-foot-info">{escape(info)}</span></div>'
+    if account(transcript.messages).usage:
+        bundle["text/plain"] += f"\n\n{visible(info)}"
+    foot = f'<div class="tc-foot">{foot_info(info, transcript, bool((opened or {}).get(FOLD)))}</div>'
     bundle["text/html"] = f'<div class="tc-run"><style>{run_css()}</style>{bundle["text/html"]}{foot}</div>'
     return bundle
 
@@ -120,5 +125,7 @@ class TerminalFace:
             return self._approver(call)
 
     def close(self, info: str) -> None:
-        """Print what is left."""
+        """Print what is left, and the line where the run reports what it took."""
         self._end.close()
+        if account(self.transcript.messages).usage:
+            print(visible(info))

@@ -9,6 +9,7 @@ from toolcall_nb.live.asking import Questions
 from toolcall_nb.live.document import LiveDocument
 from toolcall_nb.live.face import Approver
 from toolcall_nb.live.pacer import Pacer
+from toolcall_nb.live.taken import foot_info
 from toolcall_nb.notebook.faces import final_bundle
 from toolcall_nb.render import LiveHtml
 
@@ -71,7 +72,7 @@ class LiveFace:
         A widget that is closed first leaves an empty output for a moment, and what lies below jumps.
         """
         self._pacer.close()
-        self._document.finish(info)
+        self._document.finish(info, foot_info(info, self.transcript))
         self._document.flush()
         self._widget.finish(lambda: self._settle(info))
 

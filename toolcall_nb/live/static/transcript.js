@@ -10,8 +10,8 @@
  * What belongs to the reader is never overwritten: selection, focus, scroll, and each <details> that the reader
  * has opened or closed.
  *
- * kernel -> page   patches  {seq, patches, clocks?, asks?, status?, info?, say?, done?}   the next step
- *                  state    {seq, patches, opened, clocks, asks, status, info, done}     everything, for who asked
+ * kernel -> page   patches  {seq, patches, clocks?, asks?, status?, info?, foot?, say?, done?}   the next step
+ *                  state    {seq, patches, opened, clocks, asks, status, info, foot, done}     everything, for who asked
  *                  final    {model, bundle}  the static output, for a page that it did not reach
  * page -> kernel   sync {seq}, open {node, open}, answer {approval, approved, text, scope | reason}, stop, final
  *
@@ -29,13 +29,15 @@
  *            a person is asked about a call; ``text`` is its arguments as JSON, ``unseen`` that the card cannot show
  *            every character of them, ``problem`` what was wrong with the last answer
  * @typedef {{seq: number, patches: Patch[], opened?: Record<string, boolean>, clocks?: Record<string, Clock>,
- *            asks?: Record<string, Ask>, status?: string, info?: string, say?: string[], done?: boolean}} Step
+ *            asks?: Record<string, Ask>, status?: string, info?: string, foot?: string, say?: string[],
+ *            done?: boolean}} Step  ``foot`` is the HTML that takes the place of ``info`` at the end
  * @typedef {{id: string, parent: string, html: string, children: string[], birth: number}} DocNode
  * @typedef {{get(name: string): any, on(name: string, callback: (...args: any[]) => void): void,
  *            send(content: object): void, widget_manager?: any}} Model
  */
 
 const ROOT = "";
+const TAKEN = "fold usage"; // live/taken.py
 const CARD = /^m\d+\.p\d+/; // render/card.py
 const ROOT_CLASS = "tc mathjax_ignore tex2jax_ignore"; // render/page.py
 const SYNC_AGAIN_MS = 5000;
@@ -112,6 +114,7 @@ class Session {
     this.seq = -1;
     this.status = "";
     this.info = "";
+    this.foot = "";
     this.done = false;
     this.restored = false;
     /** @type {Map<string, {since: number, seconds: number, running: boolean}>} */
@@ -184,6 +187,7 @@ class Session {
   #take(step) {
     if (step.status !== undefined) this.status = step.status;
     if (step.info !== undefined) this.info = step.info;
+    if (step.foot !== undefined) this.foot = step.foot;
     if (step.done !== undefined) this.done = step.done;
     if (step.asks !== undefined) this.asks = step.asks;
     for (const [id, clock] of Object.entries(step.clocks ?? {})) {
@@ -330,7 +334,9 @@ class View {
   /** @param {HTMLElement} host */
   #build(host) {
     this.root = element("div", ROOT_CLASS);
+    /** @type {Element} */
     this.info = element("span", "tc-foot-info");
+    this.taken = ""; // the HTML that stands in its place
     this.status = element("span", "tc-foot-status");
     this.time = element("span", "tc-foot-time");
     this.button = element("button", "tc-stop", "Stop");
@@ -410,9 +416,24 @@ class View {
     return panel;
   }
 
+  /** The line; at the end the kernel's own HTML, which may fold what the run took. @param {string} info */
+  #drawInfo(info) {
+    const { foot, choices } = this.session;
+    if (!foot) return setText(this.info, info);
+    if (this.taken === foot) return;
+    this.taken = foot;
+    const fresh = parse(foot);
+    if (fresh instanceof HTMLDetailsElement) {
+      fresh.open = choices.get(TAKEN) ?? fresh.open;
+      this.expected.set(fresh, fresh.open);
+    }
+    this.info.replaceWith(fresh);
+    this.info = fresh;
+  }
+
   #drawFoot() {
     const { info, status, done, restored } = this.session;
-    setText(this.info, info);
+    this.#drawInfo(info);
     setText(this.status, done && restored && !status ? "Back after a reload; %toolchat show saves it" : status);
     this.button.hidden = done;
     this.foot.classList.toggle("tc-busy", !done);
@@ -566,6 +587,7 @@ class View {
     if (!(details instanceof HTMLDetailsElement)) return;
     if (!this.readers.has(details) && this.expected.get(details) === details.open) return;
     this.readers.add(details);
+    if (details === this.info) return this.session.chose(TAKEN, details.open);
     const owner = this.#ownerOf(details);
     if (owner && detailsIn(owner)[0] === details) {
       this.session.chose(/** @type {string} */ (this.owned.get(owner)), details.open);

@@ -1,0 +1,137 @@
+"""The line below a run, what is folded under it, and an error's details, as a person sees them."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Lab
+from tests.browser.test_page import Run, page
+from toolcall_nb import events as ev
+from toolcall_nb.events import Event
+from toolcall_nb.live.style import page_css
+from toolcall_nb.live.taken import FOLD, foot_info
+from toolcall_nb.notebook.faces import final_bundle
+
+__all__ = ["page"]
+
+USAGE = {
+    "model": "m-1",
+    "usage": {"inputTokens": 1204, "outputTokens": 318, "cachedInputTokens": 1024, "reasoningTokens": 64},
+    "cost": {"USD": "0.0012"},
+    "steps": [
+        {
+            "usage": {"inputTokens": 500, "outputTokens": 300, "reasoningTokens": 64},
+            "cost": {"USD": "0.0005"},
+            "added": {"call_1": 204},
+        },
+        {"usage": {"inputTokens": 704, "outputTokens": 18, "cachedInputTokens": 1024}, "cost": {"USD": "0.0007"}},
+    ],
+}
+LINE = "m-1 · 1 tool call · 1,204 in · 318 out · $0.0012"
+EVENTS: list[Event] = [
+    ev.Start(),
+    ev.ToolInputAvailable("call_1", "weather", {"city": "Lisbon"}),
+    ev.ToolOutputAvailable("call_1", {"high": 24}),
+    ev.Error("OpenAI is overloaded or not available (529): Overloaded. Try again a little later.", "HTTP 529\n\n{}"),
+    ev.Finish(message_metadata=USAGE),
+]
+
+_CELL = f"""
+class Counting:
+    name = "m-1"
+
+    def stream(self, messages, tools):
+        yield ev.TextStart("t")
+        yield ev.TextDelta("t", "It will be warm.")
+        yield ev.TextEnd("t")
+        gate("rest")
+        details = '{{\\n  "error": {{\\n    "message": "' + "Overloaded " * 30 + '"\\n  }}\\n}}'
+        yield ev.Error("OpenAI is overloaded or not available (529): Overloaded. Try again a little later.", details)
+        yield ev.Finish(message_metadata={USAGE!r})
+
+counting = Counting()
+"""
+
+
+def finished(page: Page) -> Run:
+    run = Run(page, EVENTS)
+    page.add_style_tag(content=page_css())
+    run.document.finish(LINE, foot_info(LINE, run.html.transcript))
+    run.flush()
+    return run
+
+
+def test_at_the_end_the_line_becomes_the_static_form_s_own(page: Page) -> None:
+    run = finished(page)
+    shown = page.locator(".tc-foot-info")
+    expect(shown).to_have_count(1)
+    wanted = final_bundle(run.html.transcript, LINE)["text/html"]
+    assert shown.evaluate("each => each.outerHTML") in wanted
+    run.assert_shown()
+
+
+def test_the_line_has_the_height_and_the_place_that_it_had(page: Page) -> None:
+    run = Run(page, EVENTS)
+    page.add_style_tag(content=page_css())
+    run.document.finish(LINE)
+    run.flush()
+    text = """() => {
+        const range = document.createRange();
+        const info = document.querySelector(".tc-foot-info");
+        range.selectNodeContents(info.querySelector("summary") ?? info);
+        const { x, y, width, height } = range.getBoundingClientRect();
+        return [document.querySelector(".tc-foot").getBoundingClientRect().height, x, y, width, height];
+    }"""
+    expect(page.locator(".tc-foot-info")).to_have_text(LINE)
+    before = page.evaluate(text)
+    finished(page)
+    expect(page.locator(".tc-foot-info summary")).to_have_count(1)
+    assert page.evaluate(text) == before
+
+
+def test_the_kernel_hears_that_the_fold_was_opened_and_another_view_has_it_open(page: Page) -> None:
+    run = finished(page)
+    page.locator(".tc-foot summary").click()
+    expect(page.locator(".tc-usage")).to_be_visible()
+    expect(page.locator(".tc-usage table").first).to_contain_text("1,204")
+    page.wait_for_function("() => window.sent.some(message => message.type === 'open')")
+    assert run.sent("open") == [{"type": "open", "node": FOLD, "open": True}]
+    run.document.choose(FOLD, True)
+    run.open()
+    expect(page.locator(".tc-usage")).to_be_visible()
+    page.evaluate("() => window.addView()")
+    expect(page.locator(".tc-usage >> visible=true")).to_have_count(2)
+    assert run.sent("open") == []
+
+
+def test_it_is_reached_and_opened_by_keyboard(page: Page) -> None:
+    finished(page)
+    page.locator(".tc-foot summary").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".tc-usage")).to_be_visible()
+
+
+def test_in_a_notebook_nothing_moves_and_the_fold_and_the_details_open(lab: Lab) -> None:
+    notebook = lab.page(lab.write(_CELL, "%%toolchat --model counting\nWarm?", "print('below')")).open()
+    for number in (0, 1):
+        notebook.run(number)
+    notebook.run(3)
+    notebook.start(2)
+    output = notebook.output(2)
+    expect(output).to_contain_text("It will be warm.")
+    foot = output.locator(".tc-foot")
+    before = foot.evaluate("each => each.getBoundingClientRect().height")
+    notebook.pass_gate("rest")
+    notebook.wait_until_run(2)
+    expect(output.locator(".tc-stop")).to_have_count(0)
+    expect(output.locator(".tc-foot summary")).to_have_text(LINE.replace(" · 1 tool call", ""))
+    assert foot.evaluate("each => each.getBoundingClientRect().height") == before
+    expect(output.locator(".tc-err")).to_contain_text("Error OpenAI is overloaded")
+    expect(output.get_by_text("Overloaded Overloaded")).to_be_hidden()
+    output.locator(".tc-fault summary").click()
+    expect(output.get_by_text("Overloaded Overloaded")).to_be_visible()
+    output.locator(".tc-foot summary").click()
+    expect(output.locator(".tc-usage")).to_be_visible()
+    notebook.picture(2, "footer")
+    wide = output.evaluate("each => each.scrollWidth - each.clientWidth")
+    assert wide <= 0
