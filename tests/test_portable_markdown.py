@@ -153,6 +153,7 @@ def test_what_belongs_to_a_message_is_kept() -> None:
         Message("user", (TextPart("look at this"), FilePart("data:image/png;base64,AAAA", "image/png")), id="m1"),
         Message("assistant", (), metadata={"model": "m"}, finish_reason="length"),
         Message("assistant", (TextPart("a"), ErrorPart("no connection")), aborted="stopped by the user"),
+        Message("assistant", (ErrorPart("no key", 'HTTP 401\n\n{\n  "error": "> [!tool x]"\n}\n'), ErrorPart("", ""))),
         Message("assistant", (SourceUrlPart("s1", "https://example.com", "A page"),), aborted=""),
         Message("user", ()),
     )

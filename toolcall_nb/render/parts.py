@@ -12,6 +12,7 @@ from toolcall_nb.render.content import WHO, Written, ending, file_words
 from toolcall_nb.render.escaping import element, escape, image_source, link_target
 from toolcall_nb.render.nodes import Node, leaf
 from toolcall_nb.render.yaml_like import draw_value
+from toolcall_nb.told import bounded
 from toolcall_nb.transcript import (
     CustomPart,
     DataPart,
@@ -38,6 +39,7 @@ _DOWNLOADS = {
     "text/plain": "txt",
 }
 _ADDRESS = 200
+_LONGEST_DETAILS = 20_000
 
 
 def message_node(number: int, message: Message, look: Look) -> Node:
@@ -160,7 +162,7 @@ def _error(id: str, fold: str, part: ErrorPart, look: Look) -> Node:
     if part.details is None:
         return leaf(id, said)
     head = f'<details class="tc-fold"{_open(fold, look)}><summary>Details</summary><pre>'
-    details = leaf(f"{id}.d", f"{head}{escape(part.details)}</pre></details>")
+    details = leaf(f"{id}.d", f"{head}{escape(bounded(part.details, _LONGEST_DETAILS))}</pre></details>")
     return Node(id, '<div class="tc-fault">', "</div>", [leaf(f"{id}.e", said), details])
 
 

@@ -43,6 +43,7 @@ BLANK = " \t\r\n"
 """What is left out at the end of a text."""
 _ADDRESS = 200
 _TRACEBACK = 40  # lines
+_DETAILS = 20  # lines
 
 
 def to_text(transcript: Transcript) -> str:
@@ -86,11 +87,19 @@ def _other_text(part: Part) -> str:
         case CustomPart():
             return part.kind
         case ErrorPart():
-            return f"Error: {part.text}" + (f"\n{indented(part.details)}" if part.details else "")
+            return f"Error: {part.text}" + (f"\n{indented(_beginning(part.details))}" if part.details else "")
         case TextPart() | ReasoningPart() | ToolCall():
             return ""
         case _:
             assert_never(part)
+
+
+def _beginning(details: str) -> str:
+    """The first lines of what a peer said, each within bounds, and how many there are more."""
+    lines = visible(details).strip("\n").split("\n")
+    hidden = len(lines) - _DETAILS
+    shown = [line if len(line) <= _ADDRESS else f"{line[:_ADDRESS]}…" for line in lines[:_DETAILS]]
+    return "\n".join([*shown, *([f"… {hidden:,} more lines"] if hidden > 0 else [])])
 
 
 def one_text(text: str) -> str:
