@@ -17,6 +17,7 @@ from toolcall_nb.chat import Chat
 from toolcall_nb.events import Event
 from toolcall_nb.live import MODULE
 from toolcall_nb.live.document import LiveDocument
+from toolcall_nb.live.style import page_css
 from toolcall_nb.models import MockModel, names
 from toolcall_nb.render import LiveHtml, to_html
 from toolcall_nb.tools import Registry
@@ -52,9 +53,13 @@ _SHOWN = """() => new Promise(resolve => requestAnimationFrame(() => requestAnim
         const copy = root.cloneNode(true);
         copy.querySelectorAll(".tc-time").forEach(time => time.replaceChildren());
         copy.querySelectorAll(".tc-ask").forEach(panel => panel.remove());
+        copy.querySelectorAll(".tc-group").forEach(group => group.replaceWith(...group.childNodes));
         return copy.innerHTML;
     })
 ))))"""
+
+_HEIGHTS = """() => [...document.querySelectorAll(".tc, .tc-turn, .tc-call, .tc-text > p, .tc-group > p")].map(
+    each => Math.round(each.getBoundingClientRect().top * 4 + each.getBoundingClientRect().height * 4))"""
 
 _WANTED = """html => {
     const template = document.createElement("template");
@@ -68,8 +73,13 @@ _WANTED = """html => {
 class Run:
     """A document on this side, and its messages to the page."""
 
-    def __init__(self, page: Page, events: Sequence[Event] = ()) -> None:
+    def __init__(self, page: Page, events: Sequence[Event] = (), together: int | None = None) -> None:
         self.page = page
+        self.module = MODULE.read_text("utf-8")
+        if together is not None:
+            page.evaluate("() => { delete window.load; }")
+            self.module = self.module.replace("const TOGETHER = 64;", f"const TOGETHER = {together};")
+            assert self.module != MODULE.read_text("utf-8")
         self.messages: list[dict[str, Any]] = []
         self.html = LiveHtml()
         self.document = LiveDocument(self.html, self.messages.append)
@@ -84,7 +94,7 @@ class Run:
         """A page that comes now."""
         state = self.document.state()
         self.messages.clear()
-        self.page.evaluate(_OPEN, [MODULE.read_text("utf-8"), state])
+        self.page.evaluate(_OPEN, [self.module, state])
 
     def flush(self) -> None:
         """Tell the page what is new, in one message."""
@@ -150,6 +160,55 @@ def test_any_stream_looks_as_the_renderer_draws_it_whenever_the_page_came(
     for at in range(cut, len(events), size):
         run.apply(events[at : at + size])
         run.flush()
+    run.assert_shown()
+
+
+@given(events=streams(), cut=st.integers(0, 30), size=st.integers(1, 6))
+@settings(max_examples=40)
+def test_the_same_where_a_long_row_of_nodes_is_parted_into_groups(
+    page: Page, events: list[Event], cut: int, size: int
+) -> None:
+    run = Run(page, events[:cut], together=2)
+    for at in range(cut, len(events), size):
+        run.apply(events[at : at + size])
+        run.flush()
+        run.assert_shown()
+    page.evaluate("() => { delete window.load; }")
+
+
+def long_message(calls: int) -> list[Event]:
+    """Calls side by side, with a paragraph before every ninth."""
+    events: list[Event] = [ev.Start()]
+    for number in range(calls):
+        if number % 9 == 0:
+            events += [ev.TextStart(f"t{number}"), ev.TextDelta(f"t{number}", f"Part {number}.\n\nAnd more.")]
+        call = f"c{number}"
+        events += [ev.ToolInputStart(call, "weather"), ev.ToolInputAvailable(call, "weather", {"city": "Paris"})]
+        events.append(ev.ToolOutputAvailable(call, "clear"))
+    return events
+
+
+def test_a_long_message_is_parted_and_as_high_as_its_static_form(page: Page) -> None:
+    events = [*long_message(200), ev.Finish(), ev.Start(), ev.TextDelta("t", "\n\n".join(map(str, range(150))))]
+    run = Run(page)
+    page.add_style_tag(content=page_css())
+    for at in range(0, len(events), 40):
+        run.apply(events[at : at + 40])
+        run.flush()
+    run.assert_shown()
+    assert page.locator(".tc-said > .tc-group").count() == 3
+    assert page.locator(".tc-text > .tc-group").count() == 2
+    live = page.evaluate(_HEIGHTS)
+    html = f'<div class="tc-run">{to_html(run.html.transcript)}</div>'
+    page.evaluate("html => { document.body.firstElementChild.innerHTML = html; }", html)
+    assert page.evaluate(_HEIGHTS) == live
+
+
+def test_what_changes_far_back_in_a_long_message_changes_in_its_place(page: Page) -> None:
+    run = Run(page, long_message(100))
+    run.apply([ev.ToolInputStart("last", "weather")])
+    run.apply([ev.ToolRetracted("c99"), ev.ToolRetracted("c70"), ev.ToolRetracted("c2", text="none")])
+    run.flush()
     run.assert_shown()
 
 

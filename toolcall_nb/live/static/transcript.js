@@ -42,6 +42,8 @@ const CARD = /^m\d+\.p\d+/; // render/card.py
 const ROOT_CLASS = "tc mathjax_ignore tex2jax_ignore"; // render/page.py
 const SYNC_AGAIN_MS = 5000;
 const TICK_MS = 100;
+const TOGETHER = 64; // so many children of a node stand side by side; those that follow, in groups of as many
+const GROUPED = ".tc, .tc-said, .tc-text";
 const PROBE_MS = 200;
 const SETTLE_MS = 500;
 const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
@@ -322,6 +324,8 @@ class View {
     this.touched = new Set();
     /** @type {Map<string, number>} of the nodes whose place is known */
     this.births = new Map();
+    /** @type {WeakSet<Element>} what only parts a long row of nodes, so that a change at its end is laid out alone */
+    this.groups = new WeakSet();
     /** @type {Set<string>} the clocks whose time is to be written once, beside those that run */
     this.stale = new Set();
     this.frame = 0;
@@ -381,10 +385,10 @@ class View {
     const ids = [...this.touched];
     this.touched.clear();
     for (const id of ids) if (!this.session.doc.nodes.has(id)) this.#drop(id);
-    /** @type {Map<string, number>} how many children of a node are to be placed */
+    /** @type {Map<string, Set<string> | null>} which children of a node are to be placed; null: perhaps all */
     const unplaced = new Map();
     for (const id of ids) if (id !== ROOT && this.session.doc.nodes.has(id)) this.#show(id, unplaced);
-    for (const [id, count] of unplaced) this.#arrange(id, count);
+    for (const [id, children] of unplaced) this.#arrange(id, children);
     this.#drawAsks();
     this.#drawFoot();
     this.#tick();
@@ -457,7 +461,10 @@ class View {
 
   /** @param {string} id */
   #drop(id) {
-    this.elements.get(id)?.remove();
+    const mine = this.elements.get(id);
+    const group = mine?.parentElement;
+    mine?.remove();
+    if (group && this.groups.has(group) && !group.firstElementChild) group.remove();
     this.elements.delete(id);
     this.births.delete(id);
   }
@@ -466,7 +473,7 @@ class View {
    * Make the node's element what the document says, and note what has to be placed where.
    *
    * @param {string} id
-   * @param {Map<string, number>} unplaced
+   * @param {Map<string, Set<string> | null>} unplaced
    */
   #show(id, unplaced) {
     const node = this.session.doc.node(id);
@@ -479,9 +486,12 @@ class View {
       this.#drop(id);
       this.#adopt(id, fresh);
     }
-    if (this.births.get(id) !== node.birth) unplaced.set(node.parent, (unplaced.get(node.parent) ?? 0) + 1);
+    if (this.births.get(id) !== node.birth) {
+      if (!unplaced.has(node.parent)) unplaced.set(node.parent, new Set());
+      unplaced.get(node.parent)?.add(id);
+    }
     this.births.set(id, node.birth);
-    if (node.children.length) unplaced.set(id, Infinity); // its innermost element may be another now
+    if (node.children.length) unplaced.set(id, null); // its innermost element may be another now
   }
 
   /** @param {string} id @param {Element} fresh */
@@ -498,27 +508,48 @@ class View {
   }
 
   /**
-   * Put the children of a node where they belong, from the last one on until `count` of them had to be moved: most
-   * are new at the end. Nothing is moved that is in its place: a moved element loses its scroll.
+   * Put the children of a node where they belong, from the first one on that is to be placed: most are new at the
+   * end. Nothing is moved that is in its place: a moved element loses its scroll.
    *
    * @param {string} id
-   * @param {number} count
+   * @param {Set<string> | null} unplaced
    */
-  #arrange(id, count) {
+  #arrange(id, unplaced) {
     const slot = this.#slot(id);
     const { children } = this.session.doc.node(id);
-    const end = this.panels.get(id)?.root ?? null;
-    /** @type {Element | null} */
-    let next = end?.parentElement === slot ? end : null;
-    for (let at = children.length - 1; at >= 0 && count > 0; at--) {
+    let at = unplaced ? children.length : 0;
+    for (let left = unplaced?.size ?? 0; left > 0 && at > 0; ) if (unplaced?.has(children[--at])) left--;
+    let before = this.elements.get(children[at - 1]) ?? null;
+    for (; at < children.length; at++) {
       const mine = this.elements.get(children[at]);
       if (!mine) continue;
-      if (mine.parentElement !== slot || mine.nextElementSibling !== next) {
-        slot.insertBefore(mine, next);
-        count--;
-      }
-      next = mine;
+      if (!this.#follows(mine, before, slot)) this.#put(mine, before, slot, id);
+      before = mine;
     }
+  }
+
+  /** Whether it is in the slot, and behind that one. @param {Element} mine @param {Element | null} before @param {Element} slot */
+  #follows(mine, before, slot) {
+    const home = mine.parentElement;
+    const group = home && this.groups.has(home) ? home : null;
+    if ((group ?? mine).parentElement !== slot) return false;
+    const sibling = mine.previousElementSibling ?? group?.previousElementSibling ?? null;
+    return (sibling && this.groups.has(sibling) ? sibling.lastElementChild : sibling) === before;
+  }
+
+  /** @param {Element} mine @param {Element | null} before @param {Element} slot @param {string} id of the slot's node */
+  #put(mine, before, slot, id) {
+    if (!before) return slot.prepend(mine);
+    const home = /** @type {Element} */ (before.parentElement);
+    const isLast = !before.nextElementSibling && (home === slot || !home.nextElementSibling);
+    if (!isLast || home.childElementCount < TOGETHER || !slot.matches(GROUPED)) return before.after(mine);
+    const isJoined = [before, mine].every((each) => each.classList.contains("tc-call"));
+    const group = element("div", isJoined ? "tc-group tc-joined" : "tc-group");
+    if (isJoined && this.groups.has(home)) home.classList.add("tc-joins");
+    this.groups.add(group);
+    this.owned.set(group, id);
+    slot.append(group);
+    group.append(mine);
   }
 
   /** Where the children of a node live: the innermost last element of its own HTML. @param {string} id */
