@@ -132,6 +132,19 @@ def test_commands_of_a_shell_are_parted() -> None:
     assert json.loads(shown + '"]}') == {"commands": ["ls", "pwd"]}
 
 
+def test_calls_that_grow_beside_each_other_are_kept_apart() -> None:
+    names = ("call_a", "call_b")
+    stream = [
+        news("output_item.added", output_index=place, item=call_item("", name)) for place, name in enumerate(names)
+    ]
+    for part in ('{"q": ', '"ca', 'ts"}'):
+        stream += [news("function_call_arguments.delta", output_index=place, delta=part) for place in (1, 0)]
+    ends = [news("output_item.done", output_index=place, item=call_item(call_id=names[place])) for place in (1, 0)]
+    for items in ([CREATED, *stream], [CREATED, *stream, *ends]):
+        found = read_items(items).messages[0].calls
+        assert [(call.id, call.input) for call in found] == [(name, {"q": "cats"}) for name in names]
+
+
 def test_a_custom_call_that_is_cut_off_keeps_its_text() -> None:
     item = {"type": "custom_tool_call", "call_id": "i", "name": "sql", "input": ""}
     stream = [CREATED, news("output_item.added", output_index=0, item=item)]
