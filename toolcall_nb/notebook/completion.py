@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from toolcall_nb.notebook.magic import APPROVALS, COMMANDS, DIALECTS, OPTIONS, ToolchatMagics
+from toolcall_nb.notebook.magic import APPROVALS, COMMANDS, DIALECTS, OPTIONS, SWITCH, ToolchatMagics
 
 __all__ = ["complete"]
 
@@ -19,7 +20,8 @@ def complete(shell: Any, event: Any) -> list[str]:
     magics = shell.magics_manager.registry.get(ToolchatMagics.__name__)
     if magics is None:
         return []
-    find = _LINE.get(before[1]) if len(before) == 2 and before[0] == "%toolchat" else None
+    is_line = len(before) > 1 and before[0] == "%toolchat"
+    find = _LINE.get(before[1]) if is_line and (len(before) == 2 or before[1] == "config") else None
     if find is None:
         find = _VALUES.get(before[-1]) or (_commands if before == ["%toolchat"] else _options)
     # IPython replaces what it takes for the symbol, which begins after the last delimiter it knows.
@@ -35,10 +37,18 @@ def _commands(_magics: ToolchatMagics, _symbol: str) -> list[str]:
     return list(COMMANDS)
 
 
-def _models(_magics: ToolchatMagics, _symbol: str) -> list[str]:
+def _models(magics: ToolchatMagics, _symbol: str) -> list[str]:
     from toolcall_nb.models import names
 
-    return list(names())
+    return [*names(), *magics.threads.model_variables()]
+
+
+def _config(magics: ToolchatMagics, symbol: str) -> list[str]:
+    from toolcall_nb.notebook.config import KEYS, RESET
+
+    if symbol.startswith("key="):
+        return [f"key={name}" for name in sorted(os.environ) if name.endswith(("KEY", "TOKEN"))]
+    return [*(f"{name}=" for name in KEYS), RESET]
 
 
 def _tools(magics: ToolchatMagics, symbol: str) -> list[str]:
@@ -82,8 +92,10 @@ _VALUES: Mapping[str, Finder] = {
 }
 _LINE: Mapping[str, Finder] = {
     "model": _models,
+    "config": _config,
     "tools": _tools,
     "approve": lambda _magics, _symbol: list(APPROVALS),
+    "hooks": lambda _magics, _symbol: list(SWITCH),
     "stop": _threads,
     "code": _calls,
     "thread": _threads,

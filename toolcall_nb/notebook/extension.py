@@ -1,4 +1,4 @@
-"""Loading and unloading: the magics, their completion, and what runs leave behind."""
+"""Loading and unloading: the magics, their completion, the display hooks, and what runs leave behind."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _COMMANDS = ("%%toolchat", "%toolchat")
 
 
 def load(ipython: Any) -> None:
-    """Register the magics; loading again starts anew."""
+    """Register the magics and the display hooks; loading again starts anew."""
     unload(ipython)
     ipython.register_magics(ToolchatMagics)
+    ipython.magics_manager.registry[ToolchatMagics.__name__].hooks.install()
     for command in _COMMANDS:
         ipython.set_hook(_HOOK, complete, str_key=command)
 

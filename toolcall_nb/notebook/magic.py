@@ -14,15 +14,18 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 
 from toolcall_nb.dialects import DIALECTS as TEXT_DIALECTS
 from toolcall_nb.errors import ToolcallError, UsageError
+from toolcall_nb.notebook.hooks import Hooks
 
 if TYPE_CHECKING:
     from toolcall_nb.chat import Approve
+    from toolcall_nb.notebook.serving import Serving
     from toolcall_nb.notebook.threads import Threads
 
-__all__ = ["APPROVALS", "COMMANDS", "DIALECTS", "OPTIONS", "ToolchatMagics"]
+__all__ = ["APPROVALS", "COMMANDS", "DIALECTS", "OPTIONS", "SWITCH", "ToolchatMagics"]
 
 DIALECTS = ("native", *TEXT_DIALECTS)
 APPROVALS = ("auto", "ask", "never")
+SWITCH = ("on", "off")
 
 
 def _text(value: str) -> str:
@@ -54,6 +57,8 @@ class ToolchatMagics(Magics):
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
         self._threads: Threads | None = None
+        self.hooks = Hooks(shell)
+        self._serving: Serving | None = None
 
     @property
     def threads(self) -> Threads:
@@ -65,13 +70,21 @@ class ToolchatMagics(Magics):
         return self._threads
 
     def close(self) -> None:
-        """Stop what runs; the magics are going away."""
+        """Stop what runs, and take the hooks out; the magics are going away."""
+        self.hooks.remove()
         if self._threads is not None:
             self._threads.stop()
+        if self._serving is not None:
+            self._serving.stop()
 
     @magic_arguments("toolchat")
     @argument("command", nargs="*", help="of %%toolchat alone: what to do, see above")
-    @argument("--model", "-m", type=_text, help="who answers: a name, or a variable that holds a model (default: mock)")
+    @argument(
+        "--model",
+        "-m",
+        type=_text,
+        help="who answers: a name, or a variable that holds a model or a function of the messages (default: mock)",
+    )
     @argument("--tools", "-t", type=_text, help="tools or functions of yours: a,b (default: all made with @tool)")
     @argument(
         "--dialect",
@@ -101,16 +114,19 @@ class ToolchatMagics(Magics):
         As a line magic it says what is set, or does one of these:
 
             %toolchat model [NAME]         what answers from now on
+            %toolchat config [NAME=VALUE]  base_url, key (the name of a variable), temperature …; reset unsets all
             %toolchat tools [a,b | all]    what may be called from now on; alone, what there is
             %toolchat approve [MODE]       auto, ask or never from now on; ask forgets what was allowed
             %toolchat thread [NAME]        the conversation to go on with
             %toolchat new                  forget what was said in this thread
             %toolchat stop [THREAD]        end what runs in the background
             %toolchat show [THREAD|CALL]   put a transcript, or one call, into this cell
+            %toolchat hooks [on|off]       whether replies and streams of SDKs display as transcripts
             %toolchat code [CALL]          put a call into a new cell, as Python
             %toolchat save FILE            write the thread's transcript, as Markdown
             %toolchat load FILE            go on from a transcript
             %toolchat replay FILE          play a transcript as if it were live
+            %toolchat serve [PORT | stop]  a chat with what is set here, over HTTP, for this machine
         """
         with _clear_errors():
             options = parse_argstring(ToolchatMagics.toolchat, line)
@@ -164,6 +180,17 @@ class ToolchatMagics(Magics):
             self.threads.set_model(name)
         print(f"model: {self.threads.model_name()}")
 
+    def _config(self, changes: str, _: Namespace) -> None:
+        if changes:
+            self.threads.configure(changes)
+        print(self.threads.describe_config())
+
+    def _hooks(self, wish: str, _: Namespace) -> None:
+        if wish:
+            _one_of("%toolchat hooks", wish, SWITCH)
+            self.hooks.install() if wish == "on" else self.hooks.remove()
+        print(f"hooks: {'on' if self.hooks.are_on else 'off'}")
+
     def _tools(self, names: str, _: Namespace) -> None:
         if names:
             self.threads.set_tools(names)
@@ -206,19 +233,28 @@ class ToolchatMagics(Magics):
     def _replay(self, file: str, options: Namespace) -> None:
         self.threads.replay(_read(_path(file, "replay")), options)
 
+    def _serve(self, words: str, _: Namespace) -> None:
+        from toolcall_nb.notebook.serving import Serving
+
+        self._serving = self._serving or Serving()
+        print(self._serving.do(words, self.threads.sample()))
+
 
 COMMANDS: dict[str, Callable[[ToolchatMagics, str, Namespace], None]] = {
     "model": ToolchatMagics._model,
+    "config": ToolchatMagics._config,
     "tools": ToolchatMagics._tools,
     "approve": ToolchatMagics._approve,
     "thread": ToolchatMagics._thread,
     "new": ToolchatMagics._new,
     "stop": ToolchatMagics._stop,
     "show": ToolchatMagics._show,
+    "hooks": ToolchatMagics._hooks,
     "code": ToolchatMagics._code,
     "save": ToolchatMagics._save,
     "load": ToolchatMagics._load,
     "replay": ToolchatMagics._replay,
+    "serve": ToolchatMagics._serve,
 }
 """What comes after ``%toolchat``."""
 

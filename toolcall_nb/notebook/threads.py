@@ -13,7 +13,8 @@ from toolcall_nb import models
 from toolcall_nb.chat import Approve, Chat
 from toolcall_nb.errors import UsageError
 from toolcall_nb.live.running import Run, Stoppable
-from toolcall_nb.notebook import toolbox
+from toolcall_nb.notebook import answering, toolbox
+from toolcall_nb.notebook.config import ModelSettings
 from toolcall_nb.notebook.faces import approver_of, make_face
 from toolcall_nb.notebook.footer import counted, info_line, tokens
 from toolcall_nb.notebook.place import Place, place_of
@@ -52,6 +53,7 @@ class Threads:
     def __init__(self, shell: Any) -> None:
         self._shell = shell
         self._settings = Settings()
+        self._asking = ModelSettings()
         self._chats: dict[str, Chat] = {}
         self._runs: dict[str, Run] = {}
         self._always: list[Any] = []  # what is allowed in every thread; see Grants
@@ -167,7 +169,7 @@ class Threads:
         chat.dialect, chat.speed, chat.approve = settings.dialect, speed, settings.approve
         chat.approver = lambda call: self._answer(chat, call)
         chat.max_steps, chat.system, chat.once = settings.max_steps, settings.system, settings.once
-        chat.model = self._model(settings.model)
+        chat.model = self._model(settings.model, settings.dialect, speed)
         chat.tools = None if settings.tools is None else self._tools(settings.tools)
 
     def _answer(self, chat: Chat, call: ToolCall) -> Decision:
@@ -184,14 +186,28 @@ class Threads:
 
     # Settings
 
+    def sample(self) -> Chat:
+        """A chat that is set up as the next turn would be."""
+        chat = Chat(thread="sample")
+        self._set_up(chat, self._settings, 1.0)
+        return chat
+
     def set_model(self, name: str) -> None:
         """Who answers from now on; raises `UsageError` for a name that is none."""
-        models.model(self._model(name))
+        models.model(self._model(name, self._settings.dialect, None))
         self._settings = replace(self._settings, model=name)
 
     def model_name(self) -> str:
         """Who answers."""
         return self._settings.model
+
+    def configure(self, changes: str) -> None:
+        """How named models are asked from now on; see `ModelSettings.changed`."""
+        self._asking = self._asking.changed(changes, self.namespace)
+
+    def describe_config(self) -> str:
+        """What is set, without any key."""
+        return str(self._asking) or "Nothing is set: models are asked as their providers and the environment say."
 
     def set_tools(self, names: str) -> None:
         """What may be called from now on: ``a,b``, or ``all`` that are registered."""
@@ -211,10 +227,12 @@ class Threads:
         """Who is asked before a call runs."""
         return self._settings.approve
 
-    def _model(self, name: str) -> Any:
-        """A model that the notebook holds under this name, or else the name."""
-        value = self.namespace.get(name)
-        return value if callable(getattr(value, "stream", None)) and not isinstance(value, Chat) else name
+    def _model(self, name: str, dialect: str, speed: float | None) -> Any:
+        """A model that the notebook holds under this name, or else the name; asked as is set by `configure`."""
+        found = answering.named(name, self.namespace, dialect)
+        if not isinstance(found, str) or self._asking == ModelSettings():
+            return found
+        return models.model(found, dialect=dialect, speed=speed, config=self._asking.config(self.namespace))
 
     def _tools(self, names: str) -> list[Tool]:
         return [tool for name in names.replace(",", " ").split() for tool in toolbox.named(name, self.namespace)]
@@ -229,6 +247,10 @@ class Threads:
         """The calls of the current thread."""
         return list(self._chats[self.current].calls) if self.current in self._chats else []
 
+    def model_variables(self) -> list[str]:
+        """The variables that may answer."""
+        return answering.names(self.namespace)
+
     def tool_names(self) -> list[str]:
         """The registered tools, the functions that the notebook has defined, and the package's own."""
         return toolbox.names(self.namespace, getattr(self._shell, "user_ns_hidden", {}))
@@ -241,6 +263,7 @@ class Threads:
         about = f"{counted(len(said.messages), 'message')}, {counted(len(said.calls), 'tool call')}"
         lines = {
             "model": self._settings.model,
+            "config": " ".join(str(self._asking).splitlines()),
             "tools": self._settings.tools or ", ".join(registry) or "none; make one with @tool",
             "approve": "" if self._settings.approve == "auto" else self._settings.approve,
             "thread": f"{self.current}{state}: {about}",

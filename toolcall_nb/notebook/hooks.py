@@ -1,0 +1,161 @@
+"""Display hooks: a bare expression that gives a reply, messages or a stream of an SDK is shown as a transcript.
+
+IPython is told the names of the types, so nothing is imported for them, and the rest of this package only when one is
+there. A formatter of the user's own for the same type wins, whenever it was registered.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from toolcall_nb.notebook.place import Place, place_of
+from toolcall_nb.type_names import STREAM_TYPES, WHOLE_TYPES
+
+__all__ = ["Hooks"]
+
+log = logging.getLogger("toolcall_nb.notebook")
+
+_PLAYED = ("stream", "async stream")
+"""What must be entered first is left alone: that would send a request."""
+
+_PACKAGES = frozenset(module.partition(".")[0] for module, _ in WHOLE_TYPES)
+_IN_MESSAGES = frozenset({"role", "parts", "kind", "type", "lc"})
+_IN_REPLIES = frozenset({"choices", "output", "content", "candidates", "message", "messages", "parts", "lc", "type"})
+"""Keys without which a dictionary is neither: a first look, before anything is imported."""
+
+_BUILT_IN = (list, dict)
+
+
+class Hooks:
+    """The formatters of one shell; `install` and `remove` can be repeated."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._own = (self._bundle, self._bundle_of_values, self._play, self._print_values)
+        self.are_on = False
+
+    def install(self) -> None:
+        """Register, where the user has nothing for the same type."""
+        self.are_on = True
+        for formatter, key, function in self._places():
+            if _registered(formatter, key) is None:
+                formatter.deferred_printers[key] = function
+
+    def remove(self) -> None:
+        """Take out what is ours, wherever IPython has moved it: what is left is what was there before."""
+        self.are_on = False
+        for formatter in (self._formatters.mimebundle_formatter, self._formatters.ipython_display_formatter):
+            for printers in (formatter.deferred_printers, formatter.type_printers):
+                for key in [key for key, function in printers.items() if function in self._own]:
+                    del printers[key]
+
+    @property
+    def _formatters(self) -> Any:
+        return self._shell.display_formatter
+
+    def _places(self) -> Iterator[tuple[Any, tuple[str, str], Callable[..., Any]]]:
+        bundles, displays = self._formatters.mimebundle_formatter, self._formatters.ipython_display_formatter
+        yield from ((bundles, key, self._bundle) for key in WHOLE_TYPES)
+        yield from ((displays, key, self._play) for key, kind in STREAM_TYPES.items() if kind in _PLAYED)
+        for cls in _BUILT_IN:
+            yield bundles, (cls.__module__, cls.__name__), self._bundle_of_values
+            yield displays, (cls.__module__, cls.__name__), self._print_values
+
+    # The formatters: None, or NotImplementedError, leaves the object to the next one
+
+    def _bundle(self, thing: Any) -> Any:
+        theirs = self._theirs(self._formatters.mimebundle_formatter, thing)
+        if theirs is not None:
+            return theirs(thing)
+        return None if self._is_formatted(thing) else _bundle_of(thing)
+
+    def _bundle_of_values(self, value: Any) -> Any:
+        theirs = self._theirs(self._formatters.mimebundle_formatter, value)
+        if theirs is not None:
+            return theirs(value)
+        return _bundle_of(value) if _may_be_said(value) and not self._is_formatted(value) else None
+
+    def _print_values(self, value: Any) -> None:
+        """In a terminal, where the text that IPython has for all lists stands before that of a bundle."""
+        theirs = self._theirs(self._formatters.ipython_display_formatter, value)
+        if theirs is not None:
+            theirs(value)
+            return
+        is_ours = _may_be_said(value) and place_of(self._shell) is Place.TERMINAL and not self._is_formatted(value)
+        bundle = _bundle_of(value) if is_ours else None
+        if bundle is None:
+            raise NotImplementedError
+        print(bundle["text/plain"])
+
+    def _play(self, stream: Any) -> None:
+        theirs = self._theirs(self._formatters.ipython_display_formatter, stream)
+        if theirs is not None:
+            theirs(stream)
+            return
+        if self._is_formatted(stream):
+            raise NotImplementedError
+        try:
+            from toolcall_nb.notebook.show import show
+
+            show(stream)
+        except Exception:
+            log.exception("A stream could not be shown; its plain form stands for it")
+            raise NotImplementedError from None
+
+    # What is the user's own
+
+    def _theirs(self, formatter: Any, thing: Any) -> Callable[[Any], Any] | None:
+        """What was registered by name when ours was in its place already, where IPython does not find it any more."""
+        for cls in type(thing).__mro__:
+            function = formatter.deferred_printers.get((cls.__module__, cls.__name__))
+            if function is not None and function not in self._own:
+                found: Callable[[Any], Any] = function
+                return found
+        return None
+
+    def _is_formatted(self, thing: Any) -> bool:
+        """Whether the user has a formatter for it: a bundle, or one kind such as HTML, LaTeX, text."""
+        display = self._formatters
+        every = (display.ipython_display_formatter, display.mimebundle_formatter, *display.formatters.values())
+        return any(self._is_users(formatter, thing) for formatter in every)
+
+    def _is_users(self, formatter: Any, thing: Any) -> bool:
+        try:
+            function = self._theirs(formatter, thing) or formatter.lookup(thing)
+        except KeyError:
+            return False
+        from IPython.lib.pretty import _type_pprinters
+
+        return function not in self._own and function not in _type_pprinters.values()
+
+
+def _registered(formatter: Any, key: tuple[str, str]) -> Any:
+    try:
+        return formatter.lookup_by_type(".".join(key))
+    except KeyError:
+        return None
+
+
+def _may_be_said(value: Any) -> bool:
+    """Whether a list or a dictionary, and nothing derived from these, may hold messages, by a look at what is first."""
+    if type(value) is dict:
+        return any(key in value for key in _IN_REPLIES)
+    first = value[0] if type(value) is list and value else None
+    if isinstance(first, dict):
+        return any(key in first for key in _IN_MESSAGES)
+    return str(type(first).__module__).partition(".")[0] in _PACKAGES
+
+
+def _bundle_of(thing: Any) -> dict[str, str] | None:
+    try:
+        from toolcall_nb.adapters import events_of
+        from toolcall_nb.adapters.kinds import Kind, kind_of
+        from toolcall_nb.render import mime_bundle
+        from toolcall_nb.transcript import Transcript
+
+        return mime_bundle(Transcript.from_events(events_of(thing))) if kind_of(thing) is Kind.WHOLE else None
+    except Exception:
+        log.exception("A reply could not be shown; its plain form stands for it")
+        return None
