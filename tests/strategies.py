@@ -128,7 +128,7 @@ def events() -> st.SearchStrategy[Event]:
         st.builds(ev.Abort, reason=_MAYBE_TEXT),
         st.builds(ev.MessageMetadata, message_metadata=_OBJECTS),
         st.sampled_from([ev.StartStep(), ev.FinishStep(), ev.ResetStep()]),
-        st.builds(ev.Error, error_text=texts()),
+        st.builds(ev.Error, error_text=texts(), details=_MAYBE_TEXT),
         st.builds(
             ev.TextStart, id=_BLOCKS, provider_metadata=_MAYBE_OBJECT, seam=st.sampled_from([False, False, True])
         ),
