@@ -57,6 +57,8 @@ def counts_of(reported: Mapping[str, Any]) -> Object:
 
     xAI leaves the reasoning out of ``completion_tokens``, which the total tells: it is added there.
     """
+    if not reported:
+        return {}
     counts: Object = {}
     for own, paths in _COUNTS.items():
         found = [count for path in paths for count in usage_of(reported, {path: own}).values()]
