@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, expect
+from typing import Any, Literal
+
+import pytest
+from axe_core_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Lab
 from tests.browser.test_page import Run, page
@@ -11,6 +15,7 @@ from toolcall_nb.events import Event
 from toolcall_nb.live.style import page_css
 from toolcall_nb.live.taken import FOLD, foot_info
 from toolcall_nb.notebook.faces import final_bundle
+from toolcall_nb.transcript import Transcript
 
 __all__ = ["page"]
 
@@ -109,6 +114,25 @@ def test_it_is_reached_and_opened_by_keyboard(page: Page) -> None:
     page.locator(".tc-foot summary").focus()
     page.keyboard.press("Enter")
     expect(page.locator(".tc-usage")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_in_a_narrow_page_nothing_is_wider_than_it_and_axe_finds_nothing(
+    chromium: Browser, scheme: Literal["light", "dark"]
+) -> None:
+    narrow = chromium.new_page(viewport={"width": 340, "height": 700}, color_scheme=scheme)
+    transcript = Transcript.from_events([*EVENTS[:3], ev.Error("No " + "x" * 200, "y" * 400), *EVENTS[4:]])
+    html = final_bundle(transcript, LINE, {FOLD: True, "fold 0.1": True})["text/html"]
+    colours = "body{background:light-dark(#fff,#111);color:light-dark(#222,#ddd)}:root{color-scheme:light dark}"
+    narrow.set_content(
+        f"<!doctype html><html lang=en><title>A run</title><style>{colours}</style><main><h1>A run</h1>{html}</main>"
+    )
+    expect(narrow.locator(".tc-usage")).to_be_visible()
+    expect(narrow.get_by_text("yyyy")).to_be_visible()
+    assert narrow.evaluate("() => document.documentElement.scrollWidth") == 340
+    found: dict[str, Any] = Axe().run(narrow)
+    narrow.close()
+    assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found["violations"]] == []
 
 
 def test_in_a_notebook_nothing_moves_and_the_fold_and_the_details_open(lab: Lab) -> None:

@@ -31,14 +31,17 @@ _COLUMNS: Mapping[str, str] = {
 
 
 def foot_info(line: str, transcript: Transcript, is_open: bool = False) -> str:
-    """The line as HTML; where usage is reported, it opens to tables of it. Closed, both are of one height."""
+    """The line as HTML; where usage is reported, it opens to tables of it. Closed, both are of one height.
+
+    The tables may have to be scrolled, which keys can do too: not every browser sees to that by itself.
+    """
     taken = account(transcript.messages)
     if not taken.usage:
         return element("span", "tc-foot-info", line)
     added = _added(taken, transcript.calls)
     return (
         f'<details class="tc-foot-info"{" open" if is_open else ""}><summary>{escape(line)}</summary>'
-        f'<div class="tc-usage">{_requests(taken)}{added}</div></details>'
+        f'<div class="tc-usage" tabindex="0">{_requests(taken)}{added}</div></details>'
     )
 
 
