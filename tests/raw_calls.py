@@ -91,12 +91,14 @@ def _chat_text(items: list[Mapping[str, Any]]) -> Iterable[str]:
 
 
 def _response_items(items: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Each output item as it was last seen, in the order in which they were added."""
+    """Each output item as it was last seen, in the order in which they were added; of several responses in turn."""
     order: list[Any] = []
     last: dict[Any, Mapping[str, Any]] = {}
+    response = 0
     for item in items:
+        response += item.get("type") == "response.created"
         if item.get("type") in ("response.output_item.added", "response.output_item.done"):
-            place = item.get("output_index", len(order))
+            place = (response, item.get("output_index", len(order)))
             if place not in last:
                 order.append(place)
             last[place] = item["item"]

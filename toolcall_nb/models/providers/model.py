@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb import events as ev
+from toolcall_nb.errors import ModelError
 from toolcall_nb.models.bridge import iterate
 from toolcall_nb.models.config import Config
 from toolcall_nb.models.providers.building import build, keys_of, parameters_of, settings_of
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     from toolcall_nb.transcript import Message
 
 __all__ = ["ProviderModel"]
+
+_MOST_TIMES = 20
+"""Requests that one reply may take: a provider that runs tools itself may suspend it in between."""
+
+_NO_END = "The answer ended before it was complete: the provider closed the stream. Ask again."
 
 
 class ProviderModel:
@@ -70,11 +76,14 @@ class ProviderModel:
 
 
 async def _ask(model: Any, history: list[Any], settings: Any, parameters: Any) -> AsyncIterator[Any]:
-    """The events of the reply and the whole response; one that the provider suspended is asked to go on."""
+    """The events of the reply and the whole response; one that the provider suspended is asked to go on.
+
+    Raises `ModelError` for a response whose end never came.
+    """
     from pydantic_ai.direct import model_request_stream
 
     async with model:  # its own HTTP client is closed afterwards; one that it was given stays open
-        while True:
+        for _ in range(_MOST_TIMES):
             request = model_request_stream(
                 model, history, model_settings=settings, model_request_parameters=parameters, instrument=False
             )
@@ -82,8 +91,11 @@ async def _ask(model: Any, history: list[Any], settings: Any, parameters: Any) -
                 async for event in stream:
                     yield event
                 response = stream.get()
+            if response.state == "incomplete":
+                raise ModelError(_NO_END, may_retry=True)
             yield response
             if response.state != "suspended":
                 return
             history = [*history, response]
             await asyncio.sleep(model.continuation_delay(response) or 0)
+    raise ModelError(f"The provider suspended its answer {_MOST_TIMES} times. Ask again, or ask for less at once.")

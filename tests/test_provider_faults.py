@@ -1,0 +1,300 @@
+"""What goes wrong on the way from a provider: connections that are lost, readers who leave, errors, keys in answers."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from tests import raw_calls
+from tests.provider_replays import KEY, ask, hello, model_at, name_for, one_ssl_context
+from tests.recordings import Recording, pydantic_ai
+from tests.replay_server import ReplayServer, Reply
+from toolcall_nb import events as ev
+from toolcall_nb.chat import Chat
+from toolcall_nb.errors import ModelError
+from toolcall_nb.models import Model
+from toolcall_nb.transcript import Message, State, Transcript
+
+__all__ = ["one_ssl_context"]
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Handling of this:UserWarning"),  # pydantic-ai, of events that it does not know
+]
+
+CHAT = """\
+data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"gpt-4o","choices":[{"index":0,"delta":\
+{"role":"assistant","content":"Let me see. "},"finish_reason":null}]}
+
+data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"gpt-4o","choices":[{"index":0,"delta":\
+{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"count","arguments":"{\\"up_to\\":"}}]},\
+"finish_reason":null}]}
+
+data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"gpt-4o","choices":[{"index":0,"delta":\
+{"tool_calls":[{"index":0,"function":{"arguments":" 3}"}}]},"finish_reason":null}]}
+
+data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"gpt-4o","choices":[{"index":0,"delta":{},\
+"finish_reason":"tool_calls"}]}
+
+data: [DONE]
+
+"""
+ANSWER = """\
+data: {"id":"c2","object":"chat.completion.chunk","created":1,"model":"gpt-4o","choices":[{"index":0,"delta":\
+{"role":"assistant","content":"Three."},"finish_reason":"stop"}]}
+
+data: [DONE]
+
+"""
+KINDS = ("openai_chat", "openai_responses", "anthropic", "google")
+
+
+def smallest(wire: str) -> Recording:
+    """The shortest recording with a call; where there is none, the shortest that works."""
+    known = [one for one in pydantic_ai(wire) if not any("error" in item for item in one.items)]
+    called = [one for one in known if raw_calls.calls(wire, one.items)]
+    return min(called or known, key=lambda one: len(one.body))
+
+
+def places_in(body: bytes) -> list[int]:
+    """Every byte of a short body, and of any with HYPOTHESIS_PROFILE=search; else some places, in every event."""
+    is_search = os.environ.get("HYPOTHESIS_PROFILE") == "search"
+    return [*range(0, len(body), 1 if is_search or len(body) <= 600 else len(body) // 120), len(body) - 1]
+
+
+@pytest.fixture
+def server() -> Iterator[ReplayServer]:
+    with ReplayServer(Reply(CHAT)) as server:
+        yield server
+
+
+@pytest.fixture
+def chat_model(server: ReplayServer) -> Model:
+    return model_at(server, "openai-chat:gpt-4o", "/v1")
+
+
+def read(model: Model) -> tuple[list[ev.Event], ModelError | None]:
+    events: list[ev.Event] = []
+    try:
+        for event in model.stream(hello(), ()):
+            events.append(event)
+    except ModelError as error:
+        return events, error
+    return events, None
+
+
+# Lost connections -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wire", KINDS)
+def test_a_connection_that_is_lost_at_any_byte_leaves_what_came_and_says_so(wire: str) -> None:
+    recording = smallest(wire)
+    body = recording.body
+    name, suffix = name_for(recording)
+    with ReplayServer(Reply(body)) as server:
+        model = model_at(server, name, suffix)
+        whole, error = read(model)
+        assert error is None
+        for place in places_in(body):
+            server.answers(Reply(body, lost_after=place, reset=place % 5 == 0))
+            assert_lost(*read(model), whole, place)
+
+
+def assert_lost(events: list[ev.Event], error: ModelError | None, whole: list[ev.Event], place: int) -> None:
+    """Either all has come, or an error was told, and all that came is the beginning of the whole."""
+    if error is None:
+        assert told(events) == told(whole), place
+        return
+    assert error.may_retry, place
+    assert "lost" in str(error) or "connection" in str(error).lower() or "closed" in str(error), (place, str(error))
+    assert told(whole)[: len(told(events))] == told(events), place
+    texts = "".join(event.delta for event in events if isinstance(event, ev.TextDelta))
+    assert "".join(event.delta for event in whole if isinstance(event, ev.TextDelta)).startswith(texts), place
+
+
+def told(events: list[ev.Event]) -> list[object]:
+    """What the events say of calls that are complete."""
+    return [(event.tool_name, event.input) for event in events if isinstance(event, ev.ToolInputAvailable)]
+
+
+@pytest.mark.parametrize("recording", pydantic_ai(*KINDS), ids=str)
+def test_every_recording_may_break_off_anywhere(recording: Recording) -> None:
+    body = recording.body
+    whole = ask(recording, Reply(body))
+    for place in Random(zlib.crc32(recording.name.encode())).choices(range(len(body)), k=2):
+        got = ask(recording, Reply(body, lost_after=place))
+        assert got.error is not None or (got.text, told(got.events)) == (whole.text, told(whole.events))
+        assert whole.text.startswith(got.text)
+        assert told(whole.events)[: len(told(got.events))] == told(got.events)
+        assert [call[1] for call in whole.calls][: len(got.calls)] == [call[1] for call in got.calls]
+
+
+@pytest.mark.parametrize("place", [0, 100, 250, 420, 560, 640, len(CHAT) - 20])
+def test_no_tool_runs_on_a_reply_that_broke_off_and_the_next_turn_works(server: ReplayServer, place: int) -> None:
+    runs = []
+
+    def count(up_to: int) -> int:
+        """Count."""
+        runs.append(up_to)
+        return up_to
+
+    server.answers(Reply(CHAT, lost_after=place))
+    chat = Chat(model_at(server, "openai-chat:gpt-4o", "/v1"), tools=[count])
+    first = chat.send("How many?")
+    assert runs == []
+    assert all(call.state in (State.INTERRUPTED, State.OUTPUT_ERROR) for call in first.calls)
+    server.answers(Reply(CHAT), Reply(ANSWER))
+    assert chat.send("Again").text.endswith("Three.")
+    assert runs == [3]
+    sent = server.requests[-1].json["messages"]
+    results = [message for message in sent if message["role"] == "tool"]
+    asked = [call for message in sent for call in message.get("tool_calls") or []]
+    assert [message["tool_call_id"] for message in results] == [call["id"] for call in asked]
+
+
+def test_a_stream_that_ends_without_its_last_event_is_not_taken_for_whole(server: ReplayServer) -> None:
+    recording = smallest("openai_responses")
+    head, _, _ = recording.body.partition(b"event: response.completed")
+    server.answers(Reply(head))
+    _, error = read(model_at(server, "openai:gpt-5", "/v1"))
+    assert error is not None
+    assert str(error) == "The answer ended before it was complete: the provider closed the stream. Ask again."
+    assert error.may_retry
+
+
+# Calls that grow by turns -----------------------------------------------------------------------------------
+
+
+def test_arguments_of_parallel_calls_that_come_by_turns_are_those_that_were_sent(server: ReplayServer) -> None:
+    pieces = [
+        '{"index":0,"id":"a","type":"function","function":{"name":"one","arguments":""}}',
+        '{"index":1,"id":"b","type":"function","function":{"name":"two","arguments":"{\\"x\\""}}',
+        '{"index":0,"function":{"arguments":"{\\"y\\": \\"\\\\ud8"}}',
+        '{"index":1,"function":{"arguments":": [1,"}}',
+        '{"index":0,"function":{"arguments":"3d\\\\ude00\\"}"}}',
+        '{"index":1,"function":{"arguments":" 2]}"}}',
+    ]
+    head = 'data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,'
+    deltas = [f'{head}"delta":{{"tool_calls":[{piece}]}},"finish_reason":null}}]}}\n\n' for piece in pieces]
+    end = f'{head}"delta":{{}},"finish_reason":"tool_calls"}}]}}\n\ndata: [DONE]\n\n'
+    server.answers(Reply("".join([*deltas, ": a comment\n\n", end])))
+    events, error = read(model_at(server, "openai-chat:gpt-4o", "/v1"))
+    assert error is None
+    calls = Transcript.from_events(events).calls.values()
+    assert [(call.id, call.name, call.input) for call in calls] == [
+        ("a", "one", {"y": "😀"}),
+        ("b", "two", {"x": [1, 2]}),
+    ]
+
+
+# Readers who leave ------------------------------------------------------------------------------------------
+
+
+def test_a_reader_who_closes_the_stream_closes_the_connection(server: ReplayServer, chat_model: Model) -> None:
+    server.answers(Reply(CHAT, held_after=300))
+    stream = chat_model.stream(hello(), ())
+    while not isinstance(next(stream), ev.TextDelta):
+        pass
+    stream.close()  # type: ignore[attr-defined]  # it is a generator
+    assert server.gone.wait(30)
+
+
+def test_an_interrupt_closes_the_connection(server: ReplayServer, chat_model: Model) -> None:
+    import _thread
+
+    server.answers(Reply(CHAT, held_after=300))
+
+    def interrupt() -> None:
+        while not server.requests:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        _thread.interrupt_main()
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        read(chat_model)
+    thread.join()
+    assert server.gone.wait(30)
+
+
+def test_a_stop_ends_a_turn_whose_reply_is_on_its_way(server: ReplayServer, chat_model: Model) -> None:
+    server.answers(Reply(CHAT, held_after=300))
+    chat = Chat(chat_model)
+    events = chat.stream("Hello")
+    for event in events:
+        if isinstance(event, ev.TextDelta) and event.delta == "Let me see. ":
+            events.close()
+            break
+    assert server.gone.wait(30)
+    assert chat.transcript.messages[-1].aborted is not None
+    server.answers(Reply(ANSWER))
+    assert chat.send("Again").text == "Three."
+
+
+async def in_a_loop(model: Model) -> list[ev.Event]:
+    return list(model.stream(hello(), ()))
+
+
+def test_a_request_can_be_made_inside_a_running_event_loop(chat_model: Model) -> None:
+    import asyncio
+
+    assert [type(event) for event in asyncio.run(in_a_loop(chat_model))][-1] is ev.Finish
+
+
+# Errors and keys --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix"),
+    [
+        ("openai-chat:gpt-4o", "/v1"),
+        ("openai:gpt-5", "/v1"),
+        ("anthropic:claude-sonnet-5", ""),
+        ("google:gemini-2.5-flash", ""),
+        ("groq:llama", ""),
+        ("mistral:mistral-large-latest", ""),
+        ("openrouter:minimax/m2", "/v1"),
+        ("deepseek:deepseek-chat", ""),
+        ("ollama:llama", "/v1"),
+    ],
+)
+def test_a_key_that_the_server_repeats_is_seen_nowhere(
+    name: str, suffix: str, server: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    body = '{"error": {"message": "Incorrect API key provided: {key}", "type": "auth", "code": 401, "status": "x"}}'
+    server.answers(Reply(body, status=401, content_type="application/json", echoes=True))
+    model = model_at(server, name, suffix)
+    chat = Chat(model)
+    with caplog.at_level(logging.DEBUG):
+        chat.send("Hello")
+    assert KEY in server.requests[0].key
+    error = chat.last_error
+    seen = [repr(chat.transcript), chat.transcript.to_markdown(), repr(model), repr(vars(model)), repr(error)]
+    seen += [str(error), str(getattr(error, "details", "")), repr(error.__cause__ if error else "")]
+    seen += [repr(error.__context__ if error else ""), repr(list(chat.transcript.messages))]
+    assert not [text for text in seen if KEY in text]
+    assert KEY not in caplog.text
+    assert len(server.requests) == 1
+
+
+def test_an_error_is_told_with_how_long_to_wait_and_nothing_is_tried_again_unseen(server: ReplayServer) -> None:
+    body = '{"error": {"message": "Slow down", "type": "requests", "code": "rate_limit_exceeded"}}'
+    server.answers(Reply(body, 429, "application/json", {"retry-after": "7"}))
+    _, error = read(model_at(server, "openai-chat:gpt-4o", "/v1"))
+    assert error is not None
+    assert error.retry_after == 7
+    assert len(server.requests) == 1
+
+
+def test_a_message_of_the_past_with_a_lost_reply_is_sent_in_a_form_that_is_taken(server: ReplayServer) -> None:
+    server.answers(Reply(ANSWER))
+    lost = Message("assistant", (), aborted="lost")
+    list(model_at(server, "openai-chat:gpt-4o", "/v1").stream([*hello("One"), lost, *hello("Two")], ()))
+    assert [message["role"] for message in server.requests[0].json["messages"]] == ["user", "user"]
