@@ -97,7 +97,7 @@ def _raiser(error: BaseException) -> str:
 def _answers(error: BaseException) -> Iterator[Any]:
     """The exception, and the HTTP answer that it holds."""
     yield error
-    yield from filter(None.__ne__, (_get(error, "response"), _get(error, "raw_response")))
+    yield from (answer for name in ("response", "raw_response") if (answer := _get(error, name)) is not None)
 
 
 def _status(error: BaseException) -> int | None:
