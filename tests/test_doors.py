@@ -101,6 +101,7 @@ STABLE = {
     "toolcall_nb.models": ("model",),
     "toolcall_nb.render": ("LiveHtml", "to_html", "to_text"),
     "toolcall_nb.stages": ("from_stages", "to_stages", "upgrade", "validate"),
+    "toolcall_nb.wire": ("decoder", "encoder"),
 }
 """The names that others build on, of the rooms that are there."""
 

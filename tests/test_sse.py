@@ -125,6 +125,12 @@ def test_where_the_bytes_are_cut_makes_no_difference(data: bytes, places: list[i
     assert read(*cut) == read(data) == read(*in_bytes(data))
 
 
+def test_nothing_between_the_two_halves_of_a_line_end_is_nothing() -> None:
+    assert read(b"data: x\r", b"", b"\n", b"", b"\r", b"", b"\ndata: y\n\n")[0] == [
+        *(ServerSentEvent("message", "x"), ServerSentEvent("message", "y")),
+    ]
+
+
 # Bounds -----------------------------------------------------------------------------------------------------------
 
 
@@ -136,8 +142,15 @@ def test_an_endless_line_is_refused_and_not_held() -> None:
     with pytest.raises(WireError) as again:
         decoder.feed(b"\n\n")
     assert str(again.value) == str(refusal.value)
-    assert decoder.is_refused
+    assert decoder.refusal == str(refusal.value)
     assert decoder.close() == []
+
+
+def test_what_came_before_an_endless_line_is_not_lost_with_it() -> None:
+    decoder = SseDecoder(limit=10)
+    assert decoder.feed(b"data: x\n\n" + b"y" * 11) == [ServerSentEvent("message", "x")]
+    with pytest.raises(WireError, match="line of the event stream"):
+        decoder.feed(b"")
 
 
 def test_an_endless_event_is_refused_too() -> None:

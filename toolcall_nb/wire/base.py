@@ -91,7 +91,8 @@ class JsonEvents:
 
     def close(self) -> list[Event]:
         """The end of what is open. An event that lacks only its blank line is taken, unlike in a browser."""
-        found = [] if self._sse.is_refused else self.feed(b"\n\n")
+        refusal = self._sse.refusal
+        found = self.feed(b"\n\n") if refusal is None else [ev.Diagnostic(refusal, "What had come was kept.")]
         self._sse.close()
         return [*found, *self._on_end(self.is_over)]
 

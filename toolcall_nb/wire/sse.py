@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from io import StringIO
 
 from msgspec import Struct
 
@@ -39,7 +40,7 @@ class SseDecoder:
     ``last_event_id`` is what a client that comes back sends as ``Last-Event-ID``, and ``retry`` the milliseconds that
     it should wait, or None. ``is_whole`` is asked of an event's first line of data: where it says yes, the event is
     given at once, and does not wait for the blank line. `feed` raises `WireError` once a line, or the data of an
-    event, has more than ``limit`` bytes, and at every call after that.
+    event, has more than ``limit`` bytes, and at every call after that; ``refusal`` is then its message.
     """
 
     def __init__(self, limit: int = LIMIT, is_whole: Callable[[str], bool] | None = None) -> None:
@@ -47,28 +48,31 @@ class SseDecoder:
         self.retry: int | None = None
         self._limit = limit
         self._is_whole = is_whole
-        self._pieces: list[bytes] = []  # of the line that has not ended
-        self._held = 0  # bytes of those
+        self._held = bytearray()  # the line that has not ended
         self._is_first_line = True
         self._after_cr = False
         self._event = ""
-        self._data: list[str] = []
-        self._size = 0  # of the data
+        self._data = StringIO(newline="\n")  # its lines with their ends: many short ones take no more than a long one
+        self._size = 0
         self._id = ""
-        self._refusal: str | None = None
-
-    @property
-    def is_refused(self) -> bool:
-        """Whether the stream was too long to be read."""
-        return self._refusal is not None
+        self.refusal: str | None = None
 
     def feed(self, data: bytes) -> list[ServerSentEvent]:
-        """The events that these bytes complete."""
-        if self._refusal is not None:
-            raise WireError(self._refusal)
+        """The events that these bytes complete; those before a line that is refused come first, and then the error."""
+        if self.refusal is not None:
+            raise WireError(self.refusal)
         if self._after_cr and data:
             data, self._after_cr = data.removeprefix(b"\n"), False
         found: list[ServerSentEvent] = []
+        try:
+            if data:
+                self._read(data, found)
+        except WireError:
+            if not found:
+                raise
+        return found
+
+    def _read(self, data: bytes, found: list[ServerSentEvent]) -> None:
         start = 0
         for line_end in _BREAK.finditer(data):
             self._hold(data[start : line_end.start()])
@@ -76,32 +80,31 @@ class SseDecoder:
             start = line_end.end()
         self._hold(data[start:])
         self._after_cr = start == len(data) and data.endswith(b"\r")
-        return found
 
     def close(self) -> list[ServerSentEvent]:
         """The stream is over. An event that no blank line has ended is none, as the rules say."""
-        self._pieces, self._data = [], []
+        self._forget()
         return []
 
     def _hold(self, piece: bytes) -> None:
-        self._held += len(piece)
-        if self._held > self._limit:
+        if len(self._held) + len(piece) > self._limit:
             self._refuse("line")
-        if piece:
-            self._pieces.append(piece)
+        self._held += piece
+
+    def _forget(self) -> None:
+        self._held, self._data, self._size = bytearray(), StringIO(), 0
 
     def _refuse(self, what: str) -> None:
-        self._pieces, self._data = [], []
-        self._refusal = (
+        self._forget()
+        self.refusal = (
             f"A {what} of the event stream has more than {self._limit:,} bytes. "
             "Check that the address gives an event stream; the rest of it is not read."
         )
-        raise WireError(self._refusal)
+        raise WireError(self.refusal)
 
     def _take(self) -> str:
         """The line that has ended. A character never reaches over a line's end, so each line is decoded by itself."""
-        line = b"".join(self._pieces)
-        self._pieces, self._held = [], 0
+        line, self._held = self._held, bytearray()
         if self._is_first_line:
             line, self._is_first_line = line.removeprefix(_BOM), False
         return line.decode("utf-8", "replace")
@@ -125,18 +128,22 @@ class SseDecoder:
         return []
 
     def _more(self, value: str) -> list[ServerSentEvent]:
+        is_first = not self._size
         self._size += len(value) + 1
         if self._size > self._limit:
             self._refuse("single event")
-        self._data.append(value)
-        is_whole = self._is_whole is not None and len(self._data) == 1 and self._is_whole(value)
+        self._data.write(f"{value}\n")
+        is_whole = is_first and self._is_whole is not None and self._is_whole(value)
         return self._dispatch() if is_whole else []
 
     def _dispatch(self) -> list[ServerSentEvent]:
         self.last_event_id = self._id
-        event, data = self._event, self._data
-        self._event, self._data, self._size = "", [], 0
-        return [ServerSentEvent(event or "message", "\n".join(data), self._id)] if data else []
+        event, data, has_data = self._event, self._data, self._size
+        self._event = ""
+        if not has_data:
+            return []
+        self._data, self._size = StringIO(), 0
+        return [ServerSentEvent(event or "message", data.getvalue()[:-1], self._id)]
 
 
 def encode_sse(data: str, event: str | None = None, id: str | None = None) -> bytes:
