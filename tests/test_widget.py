@@ -20,7 +20,7 @@ from toolcall_nb import events as ev
 from toolcall_nb.events import Event
 from toolcall_nb.live.clocks import RUN
 from toolcall_nb.live.document import LiveDocument
-from toolcall_nb.live.pacer import Pacer
+from toolcall_nb.live.pacer import FRAME, SLOWEST, Pacer
 from toolcall_nb.live.patches import brief, merged
 from toolcall_nb.live.progress import Progress
 from toolcall_nb.live.running import Run, Stoppable
@@ -285,6 +285,25 @@ def test_each_wake_is_followed_by_a_flush_and_none_comes_after_the_close() -> No
 
 def test_a_pacer_that_was_never_woken_closes() -> None:
     Pacer(lambda: None).close()
+
+
+@pytest.mark.parametrize(
+    ("wish", "becomes"), [(0.2, 0.2), (0, FRAME), (-1, FRAME), (1e9, SLOWEST), (float("nan"), SLOWEST)]
+)
+def test_a_page_is_told_as_often_as_it_wishes_within_bounds(wish: float, becomes: float) -> None:
+    pacer = Pacer(lambda: None)
+    pacer.pace(wish)
+    assert pacer.interval == becomes
+
+
+def test_a_slow_page_is_told_less_often(kernel: Kernel) -> None:
+    messages = kernel.run(ASK)
+    comm = next(content["comm_id"] for content in of_kind(messages, "comm_msg"))
+    kernel.send(comm, {"type": "pace", "seconds": 0.5})
+    kernel.send(comm, {"type": "pace", "seconds": "soon"})
+    widgets = "import ipywidgets; from ipywidgets.widgets.widget import _instances as w"
+    (said,) = of_kind(kernel.run(f"{widgets}; print(w['{comm}']._on_pace.__self__.interval)"), "stream")
+    assert said["text"] == "0.5\n"
 
 
 # The run

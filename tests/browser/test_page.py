@@ -212,6 +212,29 @@ def test_what_changes_far_back_in_a_long_message_changes_in_its_place(page: Page
     run.assert_shown()
 
 
+def test_a_page_that_draws_slowly_asks_for_fewer_messages_until_it_keeps_up(page: Page) -> None:
+    def say(words: int) -> None:
+        for number in range(words):
+            run.apply([ev.TextDelta("t", f"word {number} ")])
+            run.flush()
+            page.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(() => setTimeout(done))))")
+
+    run = Run(page)
+    say(5)
+    assert run.sent("pace") == []
+    page.evaluate("""() => {
+        const draw = () => { for (const end = performance.now() + 150; performance.now() < end; ); };
+        window.slow = new MutationObserver(draw);
+        window.slow.observe(document.body, { subtree: true, characterData: true, childList: true });
+    }""")
+    say(20)
+    assert run.sent("pace")[-1]["seconds"] in (0.16, 0.32, 0.64)
+    page.evaluate("() => window.slow.disconnect()")
+    say(30)
+    assert run.sent("pace")[-1]["seconds"] < 0.16
+    run.assert_shown()
+
+
 def test_a_page_that_missed_a_message_asks_once_and_is_whole_again(page: Page) -> None:
     events = turn("mock:parallel")
     run = Run(page)

@@ -6,10 +6,13 @@ import contextvars
 import threading
 from collections.abc import Callable
 
-__all__ = ["FRAME", "Pacer"]
+__all__ = ["FRAME", "SLOWEST", "Pacer"]
 
 FRAME = 0.04
 """Seconds between two messages. jupyter-server drops a client that gets more than 1,000 messages a second."""
+
+SLOWEST = 2.0
+"""Seconds after which a page is told at the latest, however slow it is."""
 
 
 class Pacer:
@@ -21,11 +24,15 @@ class Pacer:
 
     def __init__(self, flush: Callable[[], None], interval: float = FRAME) -> None:
         self._flush = flush
-        self._interval = interval
+        self.interval = interval
         self._due = threading.Event()
         self._closed = threading.Event()
         self._context = contextvars.copy_context()
         self._thread: threading.Thread | None = None
+
+    def pace(self, seconds: float) -> None:
+        """From now on ``seconds`` between two flushes, as who is told wishes; at least `FRAME`, at most `SLOWEST`."""
+        self.interval = max(FRAME, min(SLOWEST, seconds))
 
     def wake(self) -> None:
         """There is something to flush."""
@@ -47,4 +54,4 @@ class Pacer:
         while self._due.wait() and not self._closed.is_set():
             self._due.clear()
             self._flush()
-            self._closed.wait(self._interval)
+            self._closed.wait(self.interval)

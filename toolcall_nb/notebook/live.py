@@ -44,7 +44,7 @@ class LiveFace:
         self._document = LiveDocument(self._html, self._tell, info=info, timings=timings)
         self._pacer = Pacer(self._document.flush)
         self._questions = Questions(self._document.ask)
-        self._widget = TranscriptWidget(self._document, on_stop, self._questions.answer)
+        self._widget = TranscriptWidget(self._document, on_stop, self._questions.answer, self._pacer.pace)
         self._approver = None if self._widget.is_heard_in_cells else approver
         self._display = self._show_widget()
 

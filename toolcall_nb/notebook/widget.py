@@ -45,11 +45,16 @@ class TranscriptWidget(anywidget.AnyWidget):
     snapshot = traitlets.Dict().tag(sync=True)
 
     def __init__(
-        self, document: Document, on_stop: Callable[[], None], on_answer: Callable[[dict[str, Any]], None]
+        self,
+        document: Document,
+        on_stop: Callable[[], None],
+        on_answer: Callable[[dict[str, Any]], None],
+        on_pace: Callable[[float], None],
     ) -> None:
         self._document = document
         self._on_stop = on_stop
         self._on_answer = on_answer
+        self._on_pace = on_pace
         self._context = contextvars.copy_context()
         self._settle: Callable[[], dict[str, str]] | None = None
         self._final: dict[str, str] | None = None
@@ -92,6 +97,8 @@ class TranscriptWidget(anywidget.AnyWidget):
                 self._on_stop()
             case {"type": "answer"}:
                 self._on_answer(message)
+            case {"type": "pace", "seconds": int(seconds) | float(seconds)}:
+                self._on_pace(seconds)
             case {"type": "final"} if self._final is not None:
                 self.send({"type": "final", "model": self.model_id, "bundle": self._final})
 

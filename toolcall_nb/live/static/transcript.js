@@ -13,7 +13,8 @@
  * kernel -> page   patches  {seq, patches, clocks?, asks?, status?, info?, foot?, say?, done?}   the next step
  *                  state    {seq, patches, opened, clocks, asks, status, info, foot, done}     everything, for who asked
  *                  final    {model, bundle}  the static output, for a page that it did not reach
- * page -> kernel   sync {seq}, open {node, open}, answer {approval, approved, text, scope | reason}, stop, final
+ * page -> kernel   sync {seq}, open {node, open}, answer {approval, approved, text, scope | reason}, stop, final,
+ *                  pace {seconds}  no more often than this, please: drawing takes long
  *
  * The same as `state` is in the synced trait `snapshot`, from which the page begins after a reload. Such a page
  * does not know the output that the kernel then updates, so it asks for the static form and puts it in place.
@@ -42,6 +43,9 @@ const CARD = /^m\d+\.p\d+/; // render/card.py
 const ROOT_CLASS = "tc mathjax_ignore tex2jax_ignore"; // render/page.py
 const SYNC_AGAIN_MS = 5000;
 const TICK_MS = 100;
+const QUICK_MS = 40; // the kernel's own pace
+const SLOWEST_MS = 1280;
+const HIDDEN_MS = 5000; // a step that waited so long waited for its page to be looked at
 const TOGETHER = 64; // so many children of a node stand side by side; those that follow, in groups of as many
 const GROUPED = ".tc, .tc-said, .tc-text";
 const PROBE_MS = 200;
@@ -128,6 +132,8 @@ class Session {
     /** @type {Set<View>} */
     this.views = new Set();
     this.askedAt = -Infinity;
+    this.delay = 0; // how long steps wait until they are seen, on average
+    this.pace = QUICK_MS;
     /** @type {Model | null} */
     this.model = null;
   }
@@ -288,6 +294,21 @@ class Session {
     }
   }
 
+  /**
+   * Steps were seen so late. A page that keeps up shows them within a frame or two; one that does not is left half of
+   * its time for its reader.
+   *
+   * @param {number} delay
+   */
+  seen(delay) {
+    if (document.hidden || delay > HIDDEN_MS) return;
+    this.delay += (delay - this.delay) / 4;
+    const wanted = Math.min(SLOWEST_MS, QUICK_MS * 2 ** Math.max(0, Math.ceil(Math.log2((2 * this.delay) / QUICK_MS)) - 1));
+    if (this.done || wanted === this.pace || (wanted < this.pace && this.delay * 3 > this.pace)) return;
+    this.pace = wanted;
+    this.#send({ type: "pace", seconds: wanted / 1000 });
+  }
+
   /** @param {HTMLElement} host */
   open(host) {
     const view = new View(this, host);
@@ -376,7 +397,12 @@ class View {
       this.touched.add(id);
       this.stale.add(CARD.exec(id)?.[0] ?? id);
     }
-    if (!this.frame) this.frame = requestAnimationFrame(() => this.#draw());
+    if (this.frame) return;
+    const since = performance.now();
+    this.frame = requestAnimationFrame(() => {
+      this.#draw();
+      setTimeout(() => this.session.seen(performance.now() - since)); // behind style and layout
+    });
   }
 
   #draw() {
