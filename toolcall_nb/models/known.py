@@ -13,7 +13,7 @@ __all__ = ["NOBODY", "PROVIDERS", "Provider", "provider_of"]
 class Provider(Struct, frozen=True):
     """A provider: the beginnings of its models' names (the first is its own), title, key variable, hosts, packages.
 
-    ``start`` is what to do when nothing answers. ``prices`` is its name in `genai_prices`, where it has one.
+    ``start`` is what to do when nothing answers.
     """
 
     names: tuple[str, ...] = ()
@@ -22,7 +22,6 @@ class Provider(Struct, frozen=True):
     hosts: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     start: str = ""
-    prices: str = ""
 
     @property
     def name(self) -> str:
@@ -39,16 +38,14 @@ PROVIDERS = (
         "OPENAI_API_KEY",
         ("api.openai.com",),
         ("openai",),
-        prices="openai",
     ),
-    Provider(("anthropic",), "Anthropic", "ANTHROPIC_API_KEY", ("api.anthropic.com",), ("anthropic",), "", "anthropic"),
+    Provider(("anthropic",), "Anthropic", "ANTHROPIC_API_KEY", ("api.anthropic.com",), ("anthropic",)),
     Provider(
         ("google", "google-gla", "gemini"),
         "Google",
         "GOOGLE_API_KEY (or GEMINI_API_KEY)",
         ("generativelanguage.googleapis.com",),
         ("google",),
-        prices="google",
     ),
     Provider(
         ("google-vertex", "google-cloud"),
@@ -56,8 +53,8 @@ PROVIDERS = (
         "GOOGLE_APPLICATION_CREDENTIALS",
         ("aiplatform.googleapis.com",),
     ),
-    Provider(("groq",), "Groq", "GROQ_API_KEY", ("api.groq.com",), ("groq",), "", "groq"),
-    Provider(("mistral",), "Mistral", "MISTRAL_API_KEY", ("api.mistral.ai",), ("mistralai",), "", "mistral"),
+    Provider(("groq",), "Groq", "GROQ_API_KEY", ("api.groq.com",), ("groq",)),
+    Provider(("mistral",), "Mistral", "MISTRAL_API_KEY", ("api.mistral.ai",), ("mistralai",)),
     Provider(
         ("ollama",),
         "Ollama",
@@ -65,18 +62,18 @@ PROVIDERS = (
         ("localhost:11434", "127.0.0.1:11434"),
         start="Start it with `ollama serve`, or check OLLAMA_BASE_URL.",
     ),
-    Provider(("openrouter",), "OpenRouter", "OPENROUTER_API_KEY", ("openrouter.ai",), (), "", "openrouter"),
-    Provider(("deepseek",), "DeepSeek", "DEEPSEEK_API_KEY", ("api.deepseek.com",), (), "", "deepseek"),
-    Provider(("xai", "grok"), "xAI", "XAI_API_KEY", ("api.x.ai",), ("xai_sdk",), "", "x-ai"),
-    Provider(("cohere",), "Cohere", "CO_API_KEY", ("api.cohere.com",), ("cohere",), "", "cohere"),
-    Provider(("azure",), "Azure OpenAI", "AZURE_OPENAI_API_KEY", ("openai.azure.com",), (), "", "azure"),
-    Provider(("bedrock",), "Amazon Bedrock", "AWS_ACCESS_KEY_ID", ("amazonaws.com",), ("botocore",), "", "aws"),
+    Provider(("openrouter",), "OpenRouter", "OPENROUTER_API_KEY", ("openrouter.ai",)),
+    Provider(("deepseek",), "DeepSeek", "DEEPSEEK_API_KEY", ("api.deepseek.com",)),
+    Provider(("xai", "grok"), "xAI", "XAI_API_KEY", ("api.x.ai",), ("xai_sdk",)),
+    Provider(("cohere",), "Cohere", "CO_API_KEY", ("api.cohere.com",), ("cohere",)),
+    Provider(("azure",), "Azure OpenAI", "AZURE_OPENAI_API_KEY", ("openai.azure.com",)),
+    Provider(("bedrock",), "Amazon Bedrock", "AWS_ACCESS_KEY_ID", ("amazonaws.com",), ("botocore",)),
     Provider(
         ("together",), "Together", "TOGETHER_API_KEY", ("api.together.xyz", "api.together.ai"), (), "", "together"
     ),
-    Provider(("fireworks",), "Fireworks", "FIREWORKS_API_KEY", ("api.fireworks.ai",), (), "", "fireworks"),
-    Provider(("cerebras",), "Cerebras", "CEREBRAS_API_KEY", ("api.cerebras.ai",), ("cerebras",), "", "cerebras"),
-    Provider(("moonshotai",), "Moonshot", "MOONSHOTAI_API_KEY", ("api.moonshot.ai",), (), "", "moonshotai"),
+    Provider(("fireworks",), "Fireworks", "FIREWORKS_API_KEY", ("api.fireworks.ai",)),
+    Provider(("cerebras",), "Cerebras", "CEREBRAS_API_KEY", ("api.cerebras.ai",), ("cerebras",)),
+    Provider(("moonshotai",), "Moonshot", "MOONSHOTAI_API_KEY", ("api.moonshot.ai",)),
     Provider(("huggingface",), "Hugging Face", "HF_TOKEN", ("huggingface.co",), ("huggingface_hub",)),
     Provider(("voyageai",), "Voyage AI", "VOYAGE_API_KEY", ("api.voyageai.com",), ("voyageai",)),
 )
