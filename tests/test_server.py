@@ -365,7 +365,9 @@ def test_who_comes_back_gets_the_rest_after_the_last_event_that_came(client: htt
     }
     whole = client.post("/api/chat?ids=1", json=body[name]).text
     events = whole.split("\n\n")[:-1]
-    assert [each.partition("\n")[0].removeprefix("id: ") for each in events] == [str(n) for n in range(1, len(events) + 1)]
+    assert [each.partition("\n")[0].removeprefix("id: ") for each in events] == [
+        str(n) for n in range(1, len(events) + 1)
+    ]
     for number in (0, 1, len(events) // 2, len(events) - 1):
         rest = client.get("/api/threads/t/stream", headers={"Last-Event-ID": str(number)})
         assert rest.text == "".join(f"{each}\n\n" for each in events[number:])
@@ -400,7 +402,8 @@ def test_several_read_one_turn() -> None:
     gate = threading.Event()
     with serving(Gated([*words("One"), gate, *words("two", "u")])) as client:
         with client.stream("POST", "/api/chat", json={"message": "Go", "conversationId": "t"}) as response:
-            next(response.iter_lines())
+            lines = response.iter_lines()
+            next(lines)
             texts: list[str] = []
             readers = [
                 threading.Thread(target=lambda: texts.append(client.get("/api/threads/t/stream?ids=0").text))
@@ -409,7 +412,6 @@ def test_several_read_one_turn() -> None:
             for reader in readers:
                 reader.start()
             gate.set()
-            response.read() if False else None
             for reader in readers:
                 reader.join(PATIENCE)
         assert len(texts) == 5

@@ -15,6 +15,8 @@ __all__ = ["document"]
 _JSON = "application/json"
 _SSE = "text/event-stream"
 _STRING = {"type": "string"}
+_EVENT = {"type": "object", "required": ["data"], "properties": {"data": _STRING, "event": _STRING, "id": _STRING}}
+"""One server-sent event."""
 _MAYBE_STRING = {"type": ["string", "null"]}
 
 
@@ -77,7 +79,7 @@ def _chat(settings: Settings) -> dict[str, Any]:
         "parameters": [_flag("ids", "Whether each event has its number; the chat contract's have none unless asked")],
         "requestBody": {"required": True, "content": {_JSON: {"schema": schema}}},
         "responses": {
-            "200": {**_content(_SSE, _STRING), "headers": {"X-Thread-Id": {"schema": _STRING}}},
+            "200": {**_content(_SSE, _EVENT), "headers": {"X-Thread-Id": {"schema": _STRING}}},
             **_problems(400, 401, 403, 408, 409, 413, 415, 421, 422, 503),
         },
     }
@@ -94,7 +96,7 @@ def _stream(settings: Settings) -> dict[str, Any]:
             after,
         ],
         "responses": {
-            "200": _content(_SSE, _STRING),
+            "200": _content(_SSE, _EVENT),
             "204": {"description": "Nothing runs in this thread"},
             **_problems(400, 401, 403, 404, 409, 421, 422, 503),
         },
@@ -130,9 +132,11 @@ def _approve() -> dict[str, Any]:
         "input": {"type": ["object", "null"], "description": "Other arguments to run with"},
         "text": {**_MAYBE_STRING, "description": "The same as JSON text, where numbers must stay as they are"},
     }
+    both = {"required": ["input", "text"], "properties": {"input": {"type": "object"}, "text": _STRING}}
+    schema = {**_object(fields, "approved"), "not": both}
     return {
         "summary": "Answer a question: may this call run?",
-        "requestBody": {"required": True, "content": {_JSON: {"schema": _object(fields, "approved")}}},
+        "requestBody": {"required": True, "content": {_JSON: {"schema": schema}}},
         "responses": {
             "200": _content(_JSON, _object({"answered": _STRING}, "answered")),
             **_problems(400, 401, 403, 404, 408, 409, 413, 415, 421, 422),

@@ -96,7 +96,7 @@ def approval_answer(approval: str, body: Mapping[str, Any]) -> Answer:
     if scope not in _SCOPES:
         raise Problem(422, f"'scope' is one of {', '.join(_SCOPES)}, but this is {scope!r:.100}.")
     text = _optional(body, "text", str)
-    if "input" in body and text is not None:
+    if body.get("input") is not None and text is not None:
         raise Problem(422, "'input' and 'text' say the same thing: send one of them.")
     if body.get("input") is not None:
         text = msgspec.json.encode(_optional(body, "input", dict)).decode()

@@ -53,7 +53,7 @@ class ServedRun:
         self.chat = chat
         self.log = EventLog(limits.ahead_bytes)
         self.responses: list[Response] = []
-        self.began = self.left = clock()
+        self.began = self.left = self._looked = clock()
         self.asked: float | None = None
         self.ended: float | None = None
         self._before = chat.transcript
@@ -192,6 +192,9 @@ class ServedRun:
             return None
         if self.log.readers or self.is_waiting:
             self.left = now
+        if self.is_waiting:  # a person's time is not the turn's
+            self.began += now - self._looked
+        self._looked = now
         if now - self.began > limits.turn_seconds:
             return lambda: self.stop(f"It took longer than {limits.turn_seconds:g} s.")
         if now - self.left > limits.grace_seconds:

@@ -1,0 +1,141 @@
+"""Threads on disk: whole old or whole new files, whatever ends the server; damaged ones are told and left alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.servers import ask, serving
+from tests.strategies import transcripts
+from toolcall_nb.server.store import DamagedThread, Store, is_thread_id
+from toolcall_nb.transcript import Message, TextPart, Transcript
+
+_WRITER = """
+import sys
+from toolcall_nb.server.store import Store
+from toolcall_nb.transcript import Message, TextPart, Transcript
+store, number = Store(sys.argv[1]), 0
+print("ready", flush=True)
+while True:
+    number += 1
+    text = f"turn {number} " + "x" * 200_000 + f" end {number}"
+    store.save("t", Transcript((Message("user", (TextPart(text),)),)))
+"""
+
+
+def said(text: str) -> Transcript:
+    return Transcript((Message("user", (TextPart(text),)),))
+
+
+@given(transcript=transcripts())
+def test_what_was_stored_is_loaded(transcript: Transcript, tmp_path_factory: pytest.TempPathFactory) -> None:
+    store = Store(tmp_path_factory.mktemp("store"))
+    store.save("t", transcript)
+    assert store.load("t") == transcript
+
+
+def test_what_was_never_stored_is_not_there(tmp_path: Path) -> None:
+    assert Store(tmp_path).load("t") is None
+
+
+@given(st.text())
+def test_only_a_name_is_a_threads_id(name: str) -> None:
+    if is_thread_id(name):
+        assert name.isascii()
+        assert name.replace("-", "").replace("_", "").isalnum()
+        assert Path(name).name == name
+
+
+def test_a_path_is_never_a_name(tmp_path: Path) -> None:
+    for name in ("../t", "/etc/passwd", "", ".", "t\n", "a/b"):
+        with pytest.raises(ValueError, match="no thread's id"):
+            Store(tmp_path).load(name)
+
+
+def test_a_kill_in_the_middle_of_a_write_leaves_a_whole_file(tmp_path: Path) -> None:
+    seen = set()
+    for wait in range(8):
+        writer = subprocess.Popen([sys.executable, "-c", _WRITER, str(tmp_path)], stdout=subprocess.PIPE)
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"ready\n"
+        while not (tmp_path / "t.md").exists():
+            time.sleep(0.001)
+        time.sleep(wait * 0.0037)
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.wait()
+        writer.stdout.close()
+        transcript = Store(tmp_path).load("t")
+        assert transcript is not None
+        first, *_, last = transcript.messages[0].text.split(" ")[1:]
+        assert first == last
+        seen.add(first)
+        assert [path.name for path in tmp_path.iterdir()] == ["t.md"]
+    assert seen
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "front matter"),
+        (b"\xff\xfe", "not UTF-8"),
+        (b"# Notes\n", "front matter"),
+        (b"---\ntoolcall_nb: 1\nthread: T\n---\n\nHello\n", "front matter"),
+        (b"---\ntoolcall_nb: 1\nthread: t\n---\n\n> [!tool x]\n> a: b: c\n", "line"),
+    ],
+)
+def test_a_damaged_thread_is_told_and_never_overwritten(content: bytes, why: str, tmp_path: Path) -> None:
+    (tmp_path / "t.md").write_bytes(content)
+    with pytest.raises(DamagedThread, match=why):
+        Store(tmp_path).load("t")
+    with serving(store=str(tmp_path)) as client:
+        for response in (ask(client), client.get("/api/threads/t"), client.get("/api/threads/t/stream?wire=live")):
+            assert response.status_code == 409
+            assert "left as it is" in response.json()["detail"]
+    assert (tmp_path / "t.md").read_bytes() == content
+
+
+def test_a_thread_that_a_person_has_edited_goes_on(tmp_path: Path) -> None:
+    with serving(store=str(tmp_path)) as client:
+        ask(client, "Hello")
+    file = tmp_path / "t.md"
+    file.write_text(file.read_text().replace("Hello", "Good day"))
+    with serving(store=str(tmp_path)) as client:
+        assert "Good day" in client.get("/api/threads/t").text
+        assert ask(client, "And?").status_code == 200
+    assert "Good day" in file.read_text()
+
+
+def test_a_link_in_the_store_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("---\ntoolcall_nb: 1\nthread: t\n---\n\nsecret\n")
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "t.md").symlink_to(tmp_path / "secret")
+    with pytest.raises(DamagedThread):
+        Store(tmp_path / "store").load("t")
+
+
+def test_what_cannot_be_stored_is_told_in_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with serving(store=str(tmp_path)) as client:
+        monkeypatch.setattr(os, "replace", full)
+        text = ask(client).text
+        assert '"error"' in text
+        assert "No space left on device" in text
+        assert "Hello" in client.get("/api/threads/t").text
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_new_one_takes_the_place_of_an_old_one(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.save("t", said("old"))
+    store.save("t", said("new"))
+    assert store.load("t") == said("new")

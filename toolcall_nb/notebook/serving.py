@@ -1,0 +1,79 @@
+"""``%toolchat serve``: what the notebook has set, over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from toolcall_nb.errors import UsageError
+from toolcall_nb.server.serving import Server
+from toolcall_nb.server.settings import Settings
+from toolcall_nb.tools import Registry, Tool, registry
+from toolcall_nb.tools.builtin import builtin
+
+if TYPE_CHECKING:
+    from toolcall_nb.chat import Chat
+
+__all__ = ["PORT", "Serving"]
+
+PORT = 8000
+_STOP = "stop"
+
+
+class Serving:
+    """The notebook's server, if there is one. It is reached from this machine alone."""
+
+    def __init__(self) -> None:
+        self._server: Server | None = None
+
+    def do(self, words: str, chat: Chat) -> str:
+        """``[PORT]`` or ``stop``, for a chat that is set up as a turn would be; what there is to say of it."""
+        if words == _STOP:
+            return self.stop() or "Nothing is served."
+        if words and not words.isdecimal():
+            raise UsageError(f"%toolchat serve takes a port or 'stop', but got {words!r:.100}.")
+        if self._server is not None and self._server.is_running:
+            raise UsageError(f"{self._server.address} serves already. End it with %toolchat serve stop.")
+        self._server = Server(_settings(chat), port=int(words or PORT))
+        self._server.start()
+        return f"Serving {chat.model_name} at {self._server.address}"
+
+    def stop(self) -> str:
+        """End it; says so where there was one."""
+        server, self._server = self._server, None
+        if server is None:
+            return ""
+        server.stop()
+        return f"{server.address} is not served any more."
+
+
+def _settings(chat: Chat) -> Settings:
+    return Settings(
+        models={chat.model_name: chat.model},
+        tools=_SessionTools() if chat.tools is registry else chat.tools,
+        system=chat.system,
+        dialect=chat.dialect,
+        approve=chat.approve,
+        max_steps=chat.max_steps,
+        speed=chat.speed,
+    )
+
+
+class _SessionTools(Registry):
+    """The tools of the session, also those that are made later; ``edit``, ``show`` and ``bash`` are to be named."""
+
+    def __getitem__(self, name: str) -> Tool:
+        if name not in set(self):
+            raise KeyError(name)
+        return registry[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, tool in list(registry.items()) if not _is_own(tool))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _is_own(tool: Tool) -> bool:
+    own = builtin(tool.name)
+    return own is not None and own.function is tool.function
