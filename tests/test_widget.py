@@ -129,7 +129,7 @@ def test_patches_are_merged_only_where_they_say_the_same(patches: list[Any], few
 
 
 def test_a_page_is_told_patches_in_few_characters() -> None:
-    patches = [
+    patches: list[list[Any]] = [
         ["insert", "b", "a", None, "<p></p>"],
         ["splice", "b", 3, 0, "x"],
         ["splice", "b", 3, 1, ""],
