@@ -68,9 +68,7 @@ PROVIDERS = (
     Provider(("cohere",), "Cohere", "CO_API_KEY", ("api.cohere.com",), ("cohere",)),
     Provider(("azure",), "Azure OpenAI", "AZURE_OPENAI_API_KEY", ("openai.azure.com",)),
     Provider(("bedrock",), "Amazon Bedrock", "AWS_ACCESS_KEY_ID", ("amazonaws.com",), ("botocore",)),
-    Provider(
-        ("together",), "Together", "TOGETHER_API_KEY", ("api.together.xyz", "api.together.ai"), (), "", "together"
-    ),
+    Provider(("together",), "Together", "TOGETHER_API_KEY", ("api.together.xyz", "api.together.ai")),
     Provider(("fireworks",), "Fireworks", "FIREWORKS_API_KEY", ("api.fireworks.ai",)),
     Provider(("cerebras",), "Cerebras", "CEREBRAS_API_KEY", ("api.cerebras.ai",), ("cerebras",)),
     Provider(("moonshotai",), "Moonshot", "MOONSHOTAI_API_KEY", ("api.moonshot.ai",)),
