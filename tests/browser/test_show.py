@@ -1,0 +1,72 @@
+"""What is held already, shown in the real JupyterLab: live while it streams, also after its cell has ended."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Locator, expect
+
+from tests.browser.browser import Notebook
+from tests.browser.conftest import Lab
+
+_HELD = """
+import asyncio
+from toolcall_nb import show
+
+async def later():
+    yield "I have asked the station. "
+    await asyncio.to_thread(gate, "rest")
+    yield "It is **sunny**."
+
+def now():
+    yield "I have asked the station. "
+    gate("rest")
+    yield "It is **sunny**."
+"""
+
+
+def held(lab: Lab, cell: str) -> tuple[Notebook, Locator]:
+    """A notebook whose cell 2 shows something, ready to run it."""
+    notebook = lab.page(lab.write(_HELD, cell, "print('meanwhile')", "print(shown.transcript.messages[-1].aborted)"))
+    notebook.open()
+    notebook.run(0)
+    notebook.run(1)
+    return notebook, notebook.output(2)
+
+
+def test_a_stream_is_live_while_it_comes_and_static_when_it_has_ended(lab: Lab) -> None:
+    notebook, output = held(lab, "show(now())")
+    notebook.start(2)
+    expect(output).to_contain_text("I have asked the station.")
+    expect(output.locator(".tc-stop")).to_be_visible()
+    notebook.pass_gate("rest")
+    notebook.wait_until_run(2)
+    expect(output.locator(".tc-stop")).to_have_count(0)
+    expect(output.locator(".tc-text strong")).to_have_text("sunny")
+    expect(output.locator(".tc")).to_have_count(1)
+
+
+def test_an_asynchronous_stream_goes_on_in_its_own_output_while_other_cells_run(lab: Lab) -> None:
+    notebook, output = held(lab, "shown = show(later())")
+    notebook.run(2)
+    expect(output).to_contain_text("I have asked the station.")
+    notebook.run(3)
+    expect(notebook.output(3)).to_have_text(re.compile("meanwhile"))
+    notebook.pass_gate("rest")
+    expect(output.locator(".tc-text strong")).to_have_text("sunny")
+    expect(output.locator(".tc-stop")).to_have_count(0)
+    expect(notebook.output(3)).to_have_text(re.compile(r"^\s*meanwhile\s*$"))
+
+
+def test_stop_ends_it_and_keeps_what_came_in_mid_cell_and_after_it(lab: Lab) -> None:
+    for cell in ("shown = show(now())", "shown = await show(later())", "shown = show(later())"):
+        notebook, output = held(lab, cell)
+        notebook.start(2)
+        expect(output).to_contain_text("I have asked the station.")
+        output.locator(".tc-stop").click()
+        expect(output.locator(".tc-stop")).to_have_count(0)
+        notebook.wait_until_run(2)
+        expect(output).to_contain_text("I have asked the station.")
+        expect(output).not_to_contain_text("Traceback")
+        notebook.run(4)
+        expect(notebook.output(4)).to_have_text(re.compile("stopped|interrupted"))
