@@ -47,7 +47,7 @@ _LOOK_AT = 4
 
 def kind_of(thing: Any) -> Kind:
     """What the thing is. Never raises."""
-    if isinstance(thing, type):
+    if issubclass(type(thing), type):
         return Kind.NOTHING
     if format_of_whole(thing) is not None:
         return Kind.WHOLE

@@ -130,14 +130,17 @@ def _is_item(item: Any) -> bool:
     if get(item, "type", str) in _DERIVED | {"chunk"}:
         return True
     if "choices" in item:
-        return not _is_whole(item) or item.get("object") == "text_completion"
+        choices = get(item, "choices", (list, tuple))
+        is_ours = choices is not None and all(isinstance(choice, Mapping) for choice in choices[:1])
+        return is_ours and (not _is_whole(item) or item.get("object") == "text_completion")
     error = item.get("error")
-    return bool(error) and "type" not in item and get(error, "status", str) is None
+    is_error = isinstance(error, Mapping) or (isinstance(error, str) and len(item) == 1)
+    return bool(error) and is_error and "type" not in item and get(error, "status", str) is None
 
 
 def _is_whole(thing: Any) -> bool:
     if not isinstance(thing, Mapping):
-        return _class_name(thing) in _REPLIES
+        return _class_name(thing) in _REPLIES and not type_name(thing).startswith("pydantic_ai.")
     choices = get(thing, "choices", (list, tuple))
     if not choices or thing.get("object") == "chat.completion.chunk":
         return False

@@ -50,32 +50,37 @@ def get(value: Any, name: str, kind: type | tuple[type, ...] = object) -> Any:
     return found if isinstance(found, kind) and not (isinstance(found, bool) and kind is int) else None
 
 
-def json_value(thing: Any, levels: int = MAX_LEVELS) -> Any:
+def json_value(thing: Any) -> Any:
     """What a tool gave, whatever it is, as a JSON value. Never raises, and never names a memory address.
 
     Models and dataclasses become objects, sets and tuples lists, bytes base64 text, dates ISO text; what has no
-    other form becomes its own text, and what has none either, or lies too deep, the name of its type.
+    other form becomes its own text, and what has none either, holds itself, or lies too deep, the name of its type.
     """
+    return _value(thing, ())
+
+
+def _value(thing: Any, within: tuple[int, ...]) -> Any:
     if thing is None or isinstance(thing, bool | int | str):
         return thing if not isinstance(thing, str) else str(thing)
     if isinstance(thing, float):
         return thing if math.isfinite(thing) else str(thing)
     if isinstance(thing, bytes | bytearray):
         return base64.b64encode(thing).decode("ascii")
-    if levels == 0:
+    if id(thing) in within or len(within) == MAX_LEVELS:
         return f"<{type_name(thing)}>"
+    within = (*within, id(thing))
     if isinstance(thing, list | tuple):
-        return [json_value(item, levels - 1) for item in thing]
+        return [_value(item, within) for item in thing]
     if isinstance(thing, set | frozenset):
-        return sorted((json_value(item, levels - 1) for item in thing), key=str)
-    return _object_value(thing, levels - 1)
+        return sorted((_value(item, within) for item in thing), key=str)
+    return _object_value(thing, within)
 
 
-def _object_value(thing: Any, levels: int) -> Any:
+def _object_value(thing: Any, within: tuple[int, ...]) -> Any:
     try:
         fields = plain(thing)
         if fields is not None:
-            return {str(key): json_value(value, levels) for key, value in fields.items()}
+            return {str(key): _value(value, within) for key, value in fields.items()}
         has_text = any(name in vars(base) for base in type(thing).__mro__[:-1] for name in ("__str__", "__repr__"))
         iso = getattr(thing, "isoformat", None)
         return str(iso() if callable(iso) else thing) if has_text else f"<{type_name(thing)}>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
 
 from toolcall_nb.adapters import (
@@ -59,12 +59,20 @@ FORMATS: tuple[Format, ...] = (
 
 def format_of_item(item: Any) -> Format | None:
     """The format whose streams have such items."""
-    return next((known for known in FORMATS if known.is_item(item)), None)
+    return next((known for known in FORMATS if _is(known.is_item, item)), None)
 
 
 def format_of_whole(thing: Any) -> Format | None:
     """The format of a whole reply, or of a list of messages."""
-    return next((known for known in FORMATS if known.is_whole(thing)), None)
+    return next((known for known in FORMATS if _is(known.is_whole, thing)), None)
+
+
+def _is(test: Callable[[Any], bool], thing: Any) -> bool:
+    """What raises when it is looked at is nothing that is known."""
+    try:
+        return test(thing)
+    except Exception:
+        return False
 
 
 def events_of(thing: Any) -> Iterable[Event]:
