@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from tests import raw_calls
-from tests.provider_replays import KEY, Got, ask, name_for, one_ssl_context
+from tests.provider_replays import KEY, Got, ask, hello, model_at, name_for, one_ssl_context
 from tests.recordings import Recording, pydantic_ai, vercel_ai
-from tests.replay_server import Reply, cut_at_random
+from tests.replay_server import ReplayServer, Reply, cut_at_random
 from toolcall_nb import events as ev
 from toolcall_nb.events import MISSING
+from toolcall_nb.transcript import TextPart, Transcript
 
 __all__ = ["one_ssl_context"]
 
@@ -117,6 +118,24 @@ def assert_same_text(raw: str, got: Got) -> None:
 
 def without_blanks(text: str) -> str:
     return "".join(text.split())
+
+
+@pytest.mark.parametrize("recording", [one for one in RECORDED if failure(one) is None], ids=str)
+def test_a_recorded_answer_can_be_the_past_of_the_next_request(recording: Recording) -> None:
+    """By the package that read it, with all that its provider wants back: ids, signatures, what it ran itself."""
+    first = ask(recording, Reply(recording.body)).transcript.messages
+    calls = [call for message in first for call in message.calls if not call.provider_executed]
+    ends = [ev.ToolOutputAvailable(call.id, "done") for call in calls]
+    again = Transcript.from_events([*Transcript((*hello(), *first)).events(), *ends]).messages
+    with ReplayServer(Reply(recording.body)) as server:
+        list(model_at(server, *name_for(recording)).stream([*again, *hello("And now?")], ()))
+    sent = json.dumps(server.requests[0].json, ensure_ascii=False)
+    assert "And now?" in sent
+    assert all(json.dumps(call.name) in sent for call in calls)
+    for message in first:
+        for part in message.parts:
+            if isinstance(part, TextPart) and len(part.text) < 200:
+                assert json.dumps(part.text.strip(), ensure_ascii=False)[1:-1] in sent
 
 
 @pytest.mark.parametrize("recording", [one for one in RECORDED if raw_calls.calls(one.wire, one.items)], ids=str)

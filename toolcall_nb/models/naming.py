@@ -9,6 +9,7 @@ from typing import Any
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models import providers
 from toolcall_nb.models.base import Model
+from toolcall_nb.models.calling import CallableModel
 from toolcall_nb.models.config import Config
 from toolcall_nb.models.mock import MockModel
 from toolcall_nb.models.scenarios import SCENARIOS
@@ -25,7 +26,7 @@ _FAMILIES: Mapping[str, Callable[..., Model]] = {"mock": _mock}
 
 
 def model(
-    name_or_object: str | Model | Callable[..., Any],
+    name_or_object: Any,
     *,
     dialect: str = "native",
     speed: float | None = 1.0,
@@ -41,19 +42,16 @@ def model(
     config = config if config is not None else Config()
     if isinstance(name_or_object, str):
         return _named(name_or_object, dialect, speed, config)
-    thing: Any = name_or_object
-    if providers.is_model(thing):
-        return providers.provider_model(thing, config, dialect=dialect)
-    if not isinstance(thing, type) and callable(getattr(thing, "stream", None)):
-        found: Model = thing
+    if providers.knows(name_or_object):
+        return providers.provider_model(name_or_object, config, dialect=dialect)
+    if not isinstance(name_or_object, type) and callable(getattr(name_or_object, "stream", None)):
+        found: Model = name_or_object
         return found
-    if callable(thing):
-        from toolcall_nb.models.calling import CallableModel
-
-        return CallableModel(thing, dialect=dialect)
+    if callable(name_or_object):
+        return CallableModel(name_or_object, dialect=dialect)
     raise UsageError(
         f"A model is a name, an object with stream(messages, tools), a model of pydantic-ai, or a function of the "
-        f"messages, but got {thing!r:.100}."
+        f"messages, but got {name_or_object!r:.100}."
     )
 
 

@@ -13,12 +13,15 @@ from toolcall_nb.models.config import Config
 from toolcall_nb.models.providers.catalog import NAMES, is_known
 from toolcall_nb.models.providers.model import ProviderModel
 
-__all__ = ["NAMES", "ProviderModel", "is_known", "is_model", "provider_model"]
+__all__ = ["NAMES", "ProviderModel", "is_known", "knows", "provider_model"]
+
+_MODEL = ("pydantic_ai.models", "Model")
+_PROVIDER = ("pydantic_ai.providers", "Provider")
 
 
-def is_model(thing: Any) -> bool:
-    """Whether this is a model object of pydantic-ai; nothing is imported to find out."""
-    return _is_made_from(thing, "pydantic_ai.models", "Model")
+def knows(thing: Any) -> bool:
+    """Whether this is a model or a provider object of pydantic-ai; nothing is imported to find out."""
+    return _is_made_from(thing, *_MODEL) or _is_made_from(thing, *_PROVIDER)
 
 
 def provider_model(model: Any, config: Config, *, dialect: str = "native") -> ProviderModel:
