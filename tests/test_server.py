@@ -178,7 +178,7 @@ def test_a_model_that_fails_is_told_and_the_thread_goes_on() -> None:
         name = "broken"
 
         def stream(self, messages: Any, tools: Any) -> Any:
-            raise ConnectionError("the cable is out")
+            raise RuntimeError("the cable is out")
 
     with serving(Broken()) as client:
         sent = data_of(ask(client).text)

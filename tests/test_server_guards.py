@@ -133,7 +133,7 @@ def test_every_answer_forbids_what_it_does_not_need(client: httpx.Client) -> Non
     "given", [None, "Bearer wrong", "Bearer", "Basic secret", "secret", "Bearer secret secret", "Bearer sécret"]
 )
 def test_without_the_token_there_is_nothing_to_be_had(given: str | None) -> None:
-    headers = {} if given is None else {"authorization": given.encode("latin-1")}
+    headers = {} if given is None else {b"authorization": given.encode("latin-1")}
     with serving(token="secret") as client:
         for path in ("/api/tools", "/api/threads/t", "/api/threads/t/stream"):
             response = client.get(path, headers=headers)
@@ -401,7 +401,7 @@ def test_what_a_stream_is_asked_for_is_looked_at(
     client: httpx.Client, query: str, headers: dict[str, str], status: int
 ) -> None:
     ask(client)
-    encoded = {name: value.encode("latin-1") for name, value in headers.items()}
+    encoded = {name.encode(): value.encode("latin-1") for name, value in headers.items()}
     assert client.get(f"/api/threads/t/stream?{query}", headers=encoded).status_code == status
 
 

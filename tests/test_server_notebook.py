@@ -10,7 +10,7 @@ import pytest
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
-from tests.servers import ask, client_of
+from tests.servers import ask, client_of, said_by
 from toolcall_nb.tools import registry, tool
 from toolcall_nb.tools.builtin import builtin
 
@@ -18,7 +18,7 @@ from toolcall_nb.tools.builtin import builtin
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setattr(registry, "_tools", {})
-    shell = InteractiveShell()
+    shell = InteractiveShell()  # type: ignore[no-untyped-call]  # IPython has no types
     shell.run_line_magic("load_ext", "toolcall_nb")
     yield shell
     shell.run_line_magic("unload_ext", "toolcall_nb")
@@ -47,7 +47,7 @@ def test_the_notebooks_tools_are_served_also_those_that_come_later(
 
         registry.add(builtin("bash"))  # type: ignore[arg-type]  # it is there
         assert [each["name"] for each in client.get("/api/tools").json()["tools"]] == ["weather"]
-        assert "sunny in Lisbon" in ask(client, "What is the weather in Lisbon?").text
+        assert "sunny in Lisbon" in said_by(ask(client, "What is the weather in Lisbon?").text)
 
 
 def test_a_tool_of_the_package_is_served_where_it_was_named(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:

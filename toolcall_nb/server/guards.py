@@ -23,7 +23,7 @@ from toolcall_nb.server.settings import Settings, is_loopback
 __all__ = ["SAFE", "Guard", "is_json"]
 
 _ALLOWED = "Accept, Authorization, Content-Type, Last-Event-ID"
-_OPEN = ("/", "/favicon.ico", "/api/health", "/openapi.json")
+_OPEN = ("/", "/api/health", "/openapi.json")
 """What needs no token: nothing of it comes from a thread."""
 _PAGE = "/page/"
 

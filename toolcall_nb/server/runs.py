@@ -134,7 +134,10 @@ class ServedRun:
             before = self._form(approval) or {}
             self._questions.answer(message)
             form = self._form(approval)
-        return form if form is not None and form.get("refused") != before.get("refused") else None
+            if form is not None and form.get("refused") != before.get("refused"):
+                return form
+            self._forget(approval)
+            return None
 
     def is_asked(self, approval: str) -> bool:
         """Whether this question is open."""
@@ -222,6 +225,10 @@ class ServedRun:
                 self._feed.ask(call, form)
         self.log.ring()
         return True
+
+    def _forget(self, approval: str) -> None:
+        """It is answered: who reads on from here must not be told that it is asked."""
+        self._forms = {call: form for call, form in self._forms.items() if form["approval"] != approval}
 
     def _form(self, approval: str) -> Form | None:
         return next((form for form in self._forms.values() if form["approval"] == approval), None)
