@@ -132,6 +132,11 @@ def test_two_blocks_at_a_time_grow_apart() -> None:
     assert reduced(*events).messages[0].parts == (TextPart("ac"), TextPart("b"))
 
 
+def test_a_text_that_takes_the_id_of_a_seam_that_was_not_ended_is_text() -> None:
+    events = [ev.TextStart("1", seam=True), ev.TextStart("1"), ev.TextDelta("1", "text")]
+    assert Transcript.from_events(events).messages[0].text == "text"
+
+
 def test_a_seam_is_no_part_of_the_text() -> None:
     events = [ev.TextStart("1", seam=True), ev.TextDelta("1", "\n\n"), ev.TextEnd("1"), ev.ToolInputStart("c", "n")]
     assert [type(part) for part in reduced(*events).messages[0].parts] == [ToolCall]

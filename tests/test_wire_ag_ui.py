@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ag_ui.core import Event as AgUiEvent
 from ag_ui.core import EventType
-from hypothesis import given
+from hypothesis import example, given
 from pydantic import TypeAdapter
 
 from tests.strategies import streams, transcripts
@@ -225,6 +225,7 @@ def test_a_transcript_comes_back_as_it_was(transcript: Transcript) -> None:
 
 
 @given(streams())
+@example([ev.TextStart("t", seam=True), ev.TextStart("t"), ev.TextDelta("t", "text, and no blank line")])
 def test_so_does_a_stream_in_any_order_and_others_can_read_it(events: list[Event]) -> None:
     data = written("ag-ui", events)
     found = read("ag-ui", data)

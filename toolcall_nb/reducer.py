@@ -208,6 +208,8 @@ class TranscriptBuilder:
         if isinstance(event, ev.TextStart) and event.seam:
             message.seam_block, message.seam = event.id, ""
             return None
+        if isinstance(event, ev.TextStart) and event.id == message.seam_block:
+            message.seam_block = None  # a block of text that takes the id of a blank line that was not ended
         last = message.slots[-1] if message.slots else None
         if last is not None and last.continues:
             last.continues, last.block = False, event.id
