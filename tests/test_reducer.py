@@ -133,8 +133,8 @@ def test_two_blocks_at_a_time_grow_apart() -> None:
 
 
 def test_a_text_that_takes_the_id_of_a_seam_that_was_not_ended_is_text() -> None:
-    events = [ev.TextStart("1", seam=True), ev.TextStart("1"), ev.TextDelta("1", "text")]
-    assert Transcript.from_events(events).messages[0].text == "text"
+    transcript = reduced(ev.TextStart("1", seam=True), ev.TextStart("1"), ev.TextDelta("1", "text"))
+    assert transcript.messages[0].text == "text"
 
 
 def test_a_seam_is_no_part_of_the_text() -> None:

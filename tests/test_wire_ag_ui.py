@@ -227,6 +227,7 @@ def test_a_transcript_comes_back_as_it_was(transcript: Transcript) -> None:
 @given(streams())
 @example([ev.TextStart("t", seam=True), ev.TextStart("t"), ev.TextDelta("t", "text, and no blank line")])
 def test_so_does_a_stream_in_any_order_and_others_can_read_it(events: list[Event]) -> None:
+    events = without_late_ends(events)
     data = written("ag-ui", events)
     found = read("ag-ui", data)
     assert Transcript.from_events(found) == Transcript.from_events(events)
@@ -234,6 +235,22 @@ def test_so_does_a_stream_in_any_order_and_others_can_read_it(events: list[Event
     for event in frames(data):
         _PEER.validate_python(event)
     assert out_of_order(frames(data)) == []
+
+
+def without_late_ends(events: list[Event]) -> list[Event]:
+    """Without the ends of blocks whose message has ended before: there the wire has ended them already."""
+    begun: set[str] = set()
+    kept: list[Event] = []
+    for event in events:
+        match event:
+            case ev.Finish() | ev.Abort() | ev.Start():
+                begun.clear()
+            case ev.TextStart() | ev.TextDelta() | ev.ReasoningStart() | ev.ReasoningDelta():
+                begun.add(event.type[:4] + event.id)
+            case ev.TextEnd() | ev.ReasoningEnd() if event.type[:4] + event.id not in begun:
+                continue
+        kept.append(event)
+    return kept
 
 
 def out_of_order(events: list[Any]) -> list[str]:
