@@ -210,6 +210,19 @@ def test_what_both_sides_have_said_stays_as_the_server_has_it() -> None:
     assert [message.role for message in model.asked[2]] == ["user", "assistant", "user"]
 
 
+def test_ag_uis_messages_of_one_answer_are_the_servers_one_message() -> None:
+    model = Gated([*words("Look."), *call("c", "weather", city="Rome")], words("Sunny."), words("Bye."))
+    with serving(model) as client:
+        client.post("/api/chat", json=ag_ui(("user", "The weather?")))
+        body = ag_ui(("user", "The weather?"), ("assistant", "Look."), ("assistant", "Sunny."), ("user", "Thanks"))
+        function = {"name": "weather", "arguments": '{"city": "Rome"}'}
+        body["messages"][1]["toolCalls"] = [{"id": "c", "type": "function", "function": function}]
+        body["messages"].insert(2, {"id": "r", "role": "tool", "toolCallId": "c", "content": "told otherwise"})
+        assert said_by(client.post("/api/chat", json=body).text) == "Bye."
+    assert [message.role for message in model.asked[2]] == ["user", "assistant", "user"]
+    assert [each.output for each in model.asked[2][1].calls] == ["sunny in Rome"]
+
+
 def test_an_answer_that_is_asked_for_anew_takes_the_place_of_the_old_one() -> None:
     model = Gated(words("First."), words("Second."))
     with serving(model) as client:

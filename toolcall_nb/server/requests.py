@@ -14,20 +14,20 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
 import msgspec
 from msgspec import Struct
 
-from toolcall_nb import adapters
-from toolcall_nb.errors import ToolcallError
+from toolcall_nb.adapters import ui_messages
 from toolcall_nb.events import File
 from toolcall_nb.server.problems import Problem
 from toolcall_nb.server.settings import Limits
 from toolcall_nb.server.store import THREAD_ID, is_thread_id
 from toolcall_nb.transcript import FilePart, Message, State, TextPart, Transcript
+from toolcall_nb.wire.ag_ui.snapshot import Seen, snapshot_events
 
 __all__ = ["Answer", "Asked", "approval_answer", "decoded", "read_request"]
 
@@ -37,6 +37,8 @@ _SHAPES = (
 )
 _IMAGE = re.compile(r"data:(image/(?:png|jpeg|gif|webp));base64,(.*)", re.DOTALL)
 _SCOPES = ("once", "chat", "always")
+_UI_ROLES = ("system", "user", "assistant")
+_AG_UI_ROLES = (*_UI_ROLES, "developer", "tool", "reasoning", "activity")
 
 
 class Answer(Struct, frozen=True):
@@ -119,7 +121,7 @@ def _read_chat(body: Mapping[str, Any], limits: Limits) -> Asked:
 
 
 def _read_ui(body: Mapping[str, Any], limits: Limits) -> Asked:
-    messages = _messages(body, limits)
+    messages = _messages(body, _UI_ROLES, _ui_messages, limits)
     trigger = _optional(body, "trigger", str) or "submit-message"
     if trigger not in ("submit-message", "regenerate-message"):
         raise Problem(422, f"'trigger' is submit-message or regenerate-message, but this is {trigger!r:.100}.")
@@ -142,7 +144,8 @@ def _read_ag_ui(body: Mapping[str, Any], limits: Limits) -> Asked:
         raise Problem(422, "'runId' is longer than 200 characters.")
     _optional(body, "tools", list)  # tools of the client's own cannot be called from here: see the README
     answers = tuple(_resumed(_optional(body, "resume", list) or []))
-    messages = _messages(body, limits) if body["messages"] or not answers else []
+    is_asked = bool(body["messages"]) or not answers
+    messages = _messages(body, _AG_UI_ROLES, _ag_ui_messages, limits) if is_asked else []
     context = _context(_optional(body, "context", list) or [], limits)
     return Asked(wire="ag-ui", thread=thread, run_id=run_id, context=context, **_turn(messages, answers, limits))
 
@@ -159,23 +162,32 @@ def _turn(messages: Sequence[Message], answers: tuple[Answer, ...], limits: Limi
     return {"prompt": _prompt(last.text, limits), "files": images, "history": tuple(before)}
 
 
-def _messages(body: Mapping[str, Any], limits: Limits) -> Sequence[Message]:
+def _messages(
+    body: Mapping[str, Any], roles: Sequence[str], read: Callable[[list[Any]], Sequence[Message]], limits: Limits
+) -> Sequence[Message]:
     given = _required(body, "messages", list)
     if not given:
         raise Problem(422, "'messages' is empty: nothing is asked.")
     if len(given) > limits.messages:
         raise Problem(413, f"'messages' has {len(given):,} messages; at most {limits.messages:,} are taken.")
     for number, message in enumerate(given):
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            raise Problem(422, f"messages[{number}] has no 'role' that is a string.")
-    try:
-        messages = Transcript.from_events(adapters.events_of(given)).messages
-    except ToolcallError as error:
-        raise Problem(422, f"'messages' cannot be read: {error}") from None
+        if not isinstance(message, dict) or message.get("role") not in roles:
+            raise Problem(422, f"messages[{number}] has no 'role' that is one of {', '.join(roles)}.")
+    messages = read(given)
     if not messages:
         raise Problem(422, "'messages' holds nothing: no text, no call.")
     _refuse_long(messages, limits)
     return messages
+
+
+def _ui_messages(given: list[Any]) -> Sequence[Message]:
+    return [ui_messages.from_ui(message) for message in given]
+
+
+def _ag_ui_messages(given: list[Any]) -> Sequence[Message]:
+    """What belongs to one answer of the assistant (its texts, calls, results) becomes one message."""
+    numbered = [{**message, "id": f"message-{number}"} for number, message in enumerate(given)]
+    return Transcript.from_events(snapshot_events(numbered, Seen())).messages
 
 
 def _refuse_long(messages: Sequence[Message], limits: Limits) -> None:
