@@ -37,7 +37,7 @@ def called(wire: str, call_id: str, name: str, arguments: _Json) -> str:
         case "openai_chat":
             function = {"name": name, "arguments": ""}
             begin: _Json = {"index": 0, "id": call_id, "type": "function", "function": function}
-            more = {"index": 0, "function": {"arguments": written}}
+            more = {"index": 0, "function": {"name": "", "arguments": written}}  # Mistral's package wants the name
             return _chat([{"role": "assistant", "tool_calls": [begin]}, {"tool_calls": [more]}], "tool_calls")
         case "openai_responses":
             item = {"type": "function_call", "id": f"fc_{call_id}", "call_id": call_id, "name": name}
@@ -55,7 +55,8 @@ def _chat(deltas: list[_Json], reason: str) -> str:
     choices: list[_Json] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     choices.append({"index": 0, "delta": {}, "finish_reason": reason})
     chunks: list[_Json] = [{**head, "choices": [choice]} for choice in choices]
-    return _lines([*chunks, {**head, "choices": [], "usage": usage}]) + "data: [DONE]\n\n"
+    last = {**head, "choices": [], "usage": usage, "x_groq": {"id": "req_1", "usage": usage}}
+    return _lines([*chunks, last]) + "data: [DONE]\n\n"
 
 
 def _message_item(text: str) -> _Json:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
+import sys
 import threading
 import time
 import zlib
@@ -246,6 +248,21 @@ def test_a_request_can_be_made_inside_a_running_event_loop(chat_model: Model) ->
     import asyncio
 
     assert [type(event) for event in asyncio.run(in_a_loop(chat_model))][-1] is ev.Finish
+
+
+def test_a_stream_that_is_left_open_does_not_disturb_the_end_of_the_interpreter(server: ReplayServer) -> None:
+    server.answers(Reply(CHAT, held_after=300))
+    lines = [
+        "from toolcall_nb.models import model",
+        "from toolcall_nb.models.config import Config",
+        "from toolcall_nb.transcript import Message, TextPart",
+        f"config = Config(base_url={server.url + '/v1'!r}, api_key='sk-1')",
+        "stream = model('openai-chat:gpt-4o', config=config).stream([Message('user', (TextPart('Hello'),))], ())",
+        "print(type(next(stream)).__name__)",
+    ]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Start\n", "")
+    assert server.gone.wait(30)
 
 
 # Errors and keys --------------------------------------------------------------------------------------------

@@ -245,14 +245,24 @@ def test_a_refusal_is_text(server: ReplayServer) -> None:
 # Whole loops ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wire", WIRES)
-def test_a_tool_loop_of_two_steps_ends_in_an_answer(wire: str, server: ReplayServer) -> None:
+LOOPS = [
+    *((wire, *NAMES[wire]) for wire in WIRES),
+    ("openai_chat", "groq:llama-3.3-70b-versatile", ""),
+    ("openai_chat", "mistral:mistral-large-latest", ""),
+    ("openai_chat", "openrouter:minimax/minimax-m2", "/v1"),
+    ("openai_chat", "deepseek:deepseek-chat", ""),
+    ("openai_chat", "ollama:llama3.2", "/v1"),
+]
+
+
+@pytest.mark.parametrize(("wire", "name", "suffix"), LOOPS)
+def test_a_tool_loop_of_two_steps_ends_in_an_answer(wire: str, name: str, suffix: str, server: ReplayServer) -> None:
     server.answers(
         Reply(called(wire, "call_a", "capital", {"country": "France"})),
         Reply(called(wire, "call_b", "weather", {"city": "Paris"})),
         Reply(said(wire, "It is clear in Paris.")),
     )
-    chat = Chat(model_at(server, *NAMES[wire]), tools=TOOLS, system="Be brief.")
+    chat = Chat(model_at(server, name, suffix), tools=TOOLS, system="Be brief.")
     answer = chat.send("How is the weather in the capital of France?")
     assert answer.text == "It is clear in Paris."
     assert [(call.name, call.state, call.output) for call in answer.calls] == [

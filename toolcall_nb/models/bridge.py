@@ -12,6 +12,7 @@ import contextvars
 import queue
 import threading
 from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
@@ -81,7 +82,7 @@ class _Task(Generic[_T]):
 
     def close(self) -> None:
         """Cancel what still runs, and wait for its end."""
-        if not self._ended.is_set():
+        if not self._ended.is_set() and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._cancel)
             self._ended.wait(_END_WITHIN)
 
@@ -147,13 +148,24 @@ def _running_loop() -> asyncio.AbstractEventLoop:
 
 
 def _stop() -> None:
-    """At the end of the interpreter: a loop that is not closed complains."""
+    """At the end of the interpreter: what still runs is cancelled first, and a loop that is not closed complains."""
     if _loop is None or _thread is None or not _thread.is_alive():
         return
+    cancelled = asyncio.run_coroutine_threadsafe(_cancel_all(), _loop)
+    with suppress(Exception):
+        cancelled.result(_END_WITHIN)
     _loop.call_soon_threadsafe(_loop.stop)
     _thread.join(1)
     if not _thread.is_alive():
         _loop.close()
+
+
+async def _cancel_all() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=_END_WITHIN / 2)
 
 
 atexit.register(_stop)
