@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,19 @@ from toolcall_nb.models.config import Config
 from toolcall_nb.tools import Tool
 from toolcall_nb.transcript import Message, TextPart, Transcript
 
-__all__ = ["KEY", "Got", "ask", "hello", "model_at", "name_for", "one_ssl_context"]
+__all__ = [
+    "KEY",
+    "Got",
+    "ask",
+    "assert_losses_are_told",
+    "hello",
+    "model_at",
+    "name_for",
+    "one_ssl_context",
+    "places_in",
+    "read",
+    "told",
+]
 
 KEY = "sk-sentinel-0123456789"
 """The key of all these tests; nothing may ever show it."""
@@ -106,3 +119,48 @@ def ask(recording: Recording, reply: Reply, tools: Sequence[Tool] = ()) -> Got:
         except ModelError as error:
             return Got(events, error)
     return Got(events, None)
+
+
+def read(model: Model) -> tuple[list[Event], ModelError | None]:
+    """The events of a reply, and the error that ended them."""
+    events: list[Event] = []
+    try:
+        for event in model.stream(hello(), ()):
+            events.append(event)
+    except ModelError as error:
+        return events, error
+    return events, None
+
+
+def places_in(body: bytes) -> list[int]:
+    """Every byte of a short body, and of any with HYPOTHESIS_PROFILE=search; else some places, in every event."""
+    is_search = os.environ.get("HYPOTHESIS_PROFILE") == "search"
+    return [*range(0, len(body), 1 if is_search or len(body) <= 600 else len(body) // 120), len(body) - 1]
+
+
+def assert_losses_are_told(name: str, suffix: str, body: bytes) -> None:
+    """Wherever the connection is lost, what came is kept, and an error says so; or all has come."""
+    with ReplayServer(Reply(body)) as server:
+        model = model_at(server, name, suffix)
+        whole, error = read(model)
+        assert error is None
+        for place in places_in(body):
+            server.answers(Reply(body, lost_after=place, reset=place % 5 == 0))
+            _assert_lost(*read(model), whole, place)
+
+
+def _assert_lost(events: list[Event], error: ModelError | None, whole: list[Event], place: int) -> None:
+    """Either all has come, or an error was told, and all that came is the beginning of the whole."""
+    if error is None:
+        assert told(events) == told(whole), place
+        return
+    assert error.may_retry, place
+    assert "lost" in str(error) or "connection" in str(error).lower() or "closed" in str(error), (place, str(error))
+    assert told(whole)[: len(told(events))] == told(events), place
+    texts = "".join(event.delta for event in events if isinstance(event, ev.TextDelta))
+    assert "".join(event.delta for event in whole if isinstance(event, ev.TextDelta)).startswith(texts), place
+
+
+def told(events: list[Event]) -> list[object]:
+    """What the events say of calls that are complete."""
+    return [(event.tool_name, event.input) for event in events if isinstance(event, ev.ToolInputAvailable)]

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import logging
-import os
 import subprocess
 import sys
 import threading
 import time
-import zlib
 from collections.abc import Iterator
-from random import Random
 
 import pytest
 
-from tests import raw_calls
-from tests.provider_replays import KEY, ask, hello, model_at, name_for, one_ssl_context
-from tests.recordings import Recording, pydantic_ai
+from tests.provider_bodies import NAMES, called, said
+from tests.provider_replays import KEY, assert_losses_are_told, hello, model_at, one_ssl_context, read
 from tests.replay_server import ReplayServer, Reply
 from toolcall_nb import events as ev
 from toolcall_nb.chat import Chat
-from toolcall_nb.errors import ModelError
 from toolcall_nb.models import Model
 from toolcall_nb.transcript import Message, State, Transcript
 
 __all__ = ["one_ssl_context"]
-
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:Handling of this:UserWarning"),  # pydantic-ai, of events that it does not know
-]
 
 CHAT = """\
 data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"gpt-4o","choices":[{"index":0,"delta":\
@@ -54,20 +45,6 @@ data: {"id":"c2","object":"chat.completion.chunk","created":1,"model":"gpt-4o","
 data: [DONE]
 
 """
-KINDS = ("openai_chat", "openai_responses", "anthropic", "google")
-
-
-def smallest(wire: str) -> Recording:
-    """The shortest recording with a call; where there is none, the shortest that works."""
-    known = [one for one in pydantic_ai(wire) if not any("error" in item for item in one.items)]
-    called = [one for one in known if raw_calls.calls(wire, one.items)]
-    return min(called or known, key=lambda one: len(one.body))
-
-
-def places_in(body: bytes) -> list[int]:
-    """Every byte of a short body, and of any with HYPOTHESIS_PROFILE=search; else some places, in every event."""
-    is_search = os.environ.get("HYPOTHESIS_PROFILE") == "search"
-    return [*range(0, len(body), 1 if is_search or len(body) <= 600 else len(body) // 120), len(body) - 1]
 
 
 @pytest.fixture
@@ -81,60 +58,12 @@ def chat_model(server: ReplayServer) -> Model:
     return model_at(server, "openai-chat:gpt-4o", "/v1")
 
 
-def read(model: Model) -> tuple[list[ev.Event], ModelError | None]:
-    events: list[ev.Event] = []
-    try:
-        for event in model.stream(hello(), ()):
-            events.append(event)
-    except ModelError as error:
-        return events, error
-    return events, None
-
-
 # Lost connections -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wire", KINDS)
+@pytest.mark.parametrize("wire", sorted(NAMES))
 def test_a_connection_that_is_lost_at_any_byte_leaves_what_came_and_says_so(wire: str) -> None:
-    recording = smallest(wire)
-    body = recording.body
-    name, suffix = name_for(recording)
-    with ReplayServer(Reply(body)) as server:
-        model = model_at(server, name, suffix)
-        whole, error = read(model)
-        assert error is None
-        for place in places_in(body):
-            server.answers(Reply(body, lost_after=place, reset=place % 5 == 0))
-            assert_lost(*read(model), whole, place)
-
-
-def assert_lost(events: list[ev.Event], error: ModelError | None, whole: list[ev.Event], place: int) -> None:
-    """Either all has come, or an error was told, and all that came is the beginning of the whole."""
-    if error is None:
-        assert told(events) == told(whole), place
-        return
-    assert error.may_retry, place
-    assert "lost" in str(error) or "connection" in str(error).lower() or "closed" in str(error), (place, str(error))
-    assert told(whole)[: len(told(events))] == told(events), place
-    texts = "".join(event.delta for event in events if isinstance(event, ev.TextDelta))
-    assert "".join(event.delta for event in whole if isinstance(event, ev.TextDelta)).startswith(texts), place
-
-
-def told(events: list[ev.Event]) -> list[object]:
-    """What the events say of calls that are complete."""
-    return [(event.tool_name, event.input) for event in events if isinstance(event, ev.ToolInputAvailable)]
-
-
-@pytest.mark.parametrize("recording", pydantic_ai(*KINDS), ids=str)
-def test_every_recording_may_break_off_anywhere(recording: Recording) -> None:
-    body = recording.body
-    whole = ask(recording, Reply(body))
-    for place in Random(zlib.crc32(recording.name.encode())).choices(range(len(body)), k=2):
-        got = ask(recording, Reply(body, lost_after=place))
-        assert got.error is not None or (got.text, told(got.events)) == (whole.text, told(whole.events))
-        assert whole.text.startswith(got.text)
-        assert told(whole.events)[: len(told(got.events))] == told(got.events)
-        assert [call[1] for call in whole.calls][: len(got.calls)] == [call[1] for call in got.calls]
+    assert_losses_are_told(*NAMES[wire], called(wire, "call_a", "count", {"up_to": 3}).encode())
 
 
 @pytest.mark.parametrize("place", [0, 100, 250, 420, 560, 640, len(CHAT) - 20])
@@ -161,8 +90,7 @@ def test_no_tool_runs_on_a_reply_that_broke_off_and_the_next_turn_works(server: 
 
 
 def test_a_stream_that_ends_without_its_last_event_is_not_taken_for_whole(server: ReplayServer) -> None:
-    recording = smallest("openai_responses")
-    head, _, _ = recording.body.partition(b"event: response.completed")
+    head, _, _ = said("openai_responses", "Good").partition("event: response.completed")
     server.answers(Reply(head))
     _, error = read(model_at(server, "openai:gpt-5", "/v1"))
     assert error is not None

@@ -5,12 +5,23 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from random import Random
 from typing import Any
 
 import pytest
 
 from tests import raw_calls
-from tests.provider_replays import KEY, Got, ask, hello, model_at, name_for, one_ssl_context
+from tests.provider_replays import (
+    KEY,
+    Got,
+    ask,
+    assert_losses_are_told,
+    hello,
+    model_at,
+    name_for,
+    one_ssl_context,
+    told,
+)
 from tests.recordings import Recording, pydantic_ai, vercel_ai
 from tests.replay_server import ReplayServer, Reply, cut_at_random
 from toolcall_nb import events as ev
@@ -136,6 +147,31 @@ def test_a_recorded_answer_can_be_the_past_of_the_next_request(recording: Record
         for part in message.parts:
             if isinstance(part, TextPart) and len(part.text) < 200:
                 assert json.dumps(part.text.strip(), ensure_ascii=False)[1:-1] in sent
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_connection_that_is_lost_at_any_byte_leaves_what_came_and_says_so(wire: str) -> None:
+    recording = smallest(wire)
+    assert_losses_are_told(*name_for(recording), recording.body)
+
+
+def smallest(wire: str) -> Recording:
+    """The shortest recording with a call; where there is none, the shortest that works."""
+    known = [one for one in pydantic_ai(wire) if not errors(one)]
+    called = [one for one in known if raw_calls.calls(wire, one.items)]
+    return min(called or known, key=lambda one: len(one.body))
+
+
+@pytest.mark.parametrize("recording", RECORDED, ids=str)
+def test_every_recording_may_break_off_anywhere(recording: Recording) -> None:
+    body = recording.body
+    whole = ask(recording, Reply(body))
+    for place in Random(zlib.crc32(recording.name.encode())).choices(range(len(body)), k=2):
+        got = ask(recording, Reply(body, lost_after=place))
+        assert got.error is not None or (got.text, told(got.events)) == (whole.text, told(whole.events))
+        assert whole.text.startswith(got.text)
+        assert told(whole.events)[: len(told(got.events))] == told(got.events)
+        assert [call[1] for call in whole.calls][: len(got.calls)] == [call[1] for call in got.calls]
 
 
 @pytest.mark.parametrize("recording", [one for one in RECORDED if raw_calls.calls(one.wire, one.items)], ids=str)
