@@ -24,6 +24,7 @@ __all__ = ["Approve", "CallRunner", "Permission"]
 Approve: TypeAlias = Literal["auto", "ask", "never"]
 
 NEVER = "Tool calls are switched off for this chat."
+NOBODY = "Nobody is there to be asked. Give the chat an approver."
 
 
 class Permission:
@@ -55,6 +56,17 @@ class Permission:
         yield ev.ToolApprovalResponse(approval, decision.approved, reason)
         return replace(call, input=json.loads(written)) if decision.approved else None
 
+    def answer(self, call: ToolCall) -> Iterator[Event]:
+        """The events of an answer to a question that the model's side has asked; what runs there, is for it to do."""
+        assert call.approval is not None
+        if self.mode == "never":
+            decision = Decision(False, NEVER)
+        else:
+            decision = self._answer(call) if self._ask is not None else Decision(False, NOBODY)
+        if decision.approved and decision.input is not MISSING:
+            yield ev.ToolInputAvailable(call.id, call.name, json.loads(json.dumps(decision.input)))
+        yield ev.ToolApprovalResponse(call.approval.id, decision.approved, decision.reason)
+
     def _automatic(self, tool: Tool) -> Decision | None:
         if self.mode == "never":
             return Decision(False, NEVER)
@@ -74,17 +86,27 @@ class Permission:
 
 
 class CallRunner:
-    """Brings calls to their ends."""
+    """Brings calls to their ends.
 
-    def __init__(self, tools: Registry, permission: Permission, watch: ToolWatch) -> None:
+    ``asks_permission``: the model's side may ask whether a call may run there. Such a call is answered and left open;
+    the model has its end when it is told the answer.
+    """
+
+    def __init__(
+        self, tools: Registry, permission: Permission, watch: ToolWatch, asks_permission: bool = False
+    ) -> None:
         self._tools = tools
         self._permission = permission
         self._watch = watch
+        self._asks_permission = asks_permission
 
     def run(self, calls: Iterable[ToolCall]) -> Iterator[Event]:
         """The events that bring each of these open calls to its final state."""
         together: list[ToolCall] = []
         for call in calls:
+            if self._asks_permission and call.state is State.APPROVAL_REQUESTED and call.approval is not None:
+                yield from self._permission.answer(call)
+                continue
             refusal = self._refusal(call)
             if refusal is not None:
                 yield refusal

@@ -325,7 +325,8 @@ class Chat:
             yield from (ev.ToolInterrupted(call.id) for call in unfinished)
             return False
         permission = Permission(self.approve, self.approver, self.grants)
-        yield from CallRunner(self.tools, permission, watch).run(unfinished)
+        asks = getattr(self.model, "asks_permission", False)
+        yield from CallRunner(self.tools, permission, watch, asks is True).run(unfinished)
         return bool(unfinished) or any(reply.calls[call.id].wrong for call in calls)
 
     def _reports(self, reply: Reply) -> Iterator[Event]:

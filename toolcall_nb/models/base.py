@@ -20,6 +20,8 @@ class Model(Protocol):
     `stream` gives the events of ONE reply: text and reasoning blocks, ``tool-input-*``, sources, files, and at
     the end perhaps ``finish`` with the reason and, in its metadata, the ``usage``. It does not run tools. What
     cannot be answered raises `toolcall_nb.errors.ModelError`. An optional attribute ``name`` is shown to people.
+    With an attribute ``asks_permission`` that is True it may leave calls with an approval request, and is asked again
+    with the answer, which brings them to their ends.
     """
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolcall_nb.tools import Tool
     from toolcall_nb.transcript import Message
 
-__all__ = ["CallableModel"]
+__all__ = ["CallableModel", "OneReply"]
 
 _OTHERS = ("user", "system")
 _GIVE = (
@@ -51,7 +51,7 @@ class CallableModel:
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         """One reply. Raises `ModelError` for what is none, with what the function gave."""
-        reader, reply = Reader(), _OneReply()
+        reader, reply = Reader(), OneReply()
         for item in self._items(messages, tools):
             yield from reply.of(self._read(reader, item))
         yield from reply.of(reader.close())
@@ -74,7 +74,7 @@ class CallableModel:
             raise ModelError(f"{self.name} gave {safe_repr(item):.100}, which is no answer.{hint} {_GIVE}") from None
 
 
-class _OneReply:
+class OneReply:
     """Lets through what belongs to the reply: no other choice, and no message that was said before."""
 
     def __init__(self) -> None:

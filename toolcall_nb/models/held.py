@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Mapping
-from contextlib import AsyncExitStack, ExitStack, suppress
+from contextlib import AsyncExitStack, ExitStack, aclosing, closing, suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from toolcall_nb.adapters import AnyAdapter, events_of, format_of_item, format_of_whole
 from toolcall_nb.adapters.assembling import Assembler
 from toolcall_nb.adapters.kinds import Kind, items_of, kind_of
 from toolcall_nb.events import Event
+from toolcall_nb.models.http.responses import is_response, must_be_awaited, response_events, response_events_async
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -20,6 +21,8 @@ __all__ = ["Reader", "close_quietly", "is_async", "items", "items_async"]
 
 def is_async(thing: Any) -> bool:
     """Whether it must be awaited, entered or read on an event loop. Nothing of it is called."""
+    if is_response(thing):
+        return must_be_awaited(thing)
     match kind_of(thing):
         case Kind.ASYNC_STREAM | Kind.ASYNC_MANAGER:
             return True
@@ -35,8 +38,15 @@ def is_async(thing: Any) -> bool:
 def items(thing: Any) -> Generator[Any, None, None]:
     """The items of a stream; of what must be entered first, those of what is in it; and what is no stream, itself.
 
+    Of a response of an HTTP package they are its events.
+
     Whatever ends the reading, the stream is closed and what was entered is left, told of the error if there is one.
     """
+    if is_response(thing):
+        with closing(response_events(thing)) as batches:
+            for events in batches:
+                yield from events
+        return
     with ExitStack() as stack:
         if kind_of(thing) is Kind.MANAGER or _must_be_entered(thing, "__enter__", "__iter__"):
             thing = stack.enter_context(thing)
@@ -52,6 +62,12 @@ async def items_async(thing: Any) -> AsyncGenerator[Any, None]:
     async with AsyncExitStack() as stack:
         if kind_of(thing) is Kind.NOTHING and inspect.isawaitable(thing):
             thing = await thing
+        if is_response(thing) and must_be_awaited(thing):
+            batches = await stack.enter_async_context(aclosing(response_events_async(thing)))
+            async for events in batches:
+                for event in events:
+                    yield event
+            return
         if kind_of(thing) is Kind.ASYNC_MANAGER or _must_be_entered(thing, "__aenter__", "__aiter__"):
             thing = await stack.enter_async_context(thing)
         if not is_async(thing):

@@ -34,10 +34,11 @@ def model(
 ) -> Model:
     """The model of a name, or what answers for an object.
 
-    A name is ``mock``, ``mock:<scenario>``, or ``provider:model``. An object with a ``stream`` is taken as it is; so is
-    a model object of pydantic-ai; anything else that can be called is asked with the messages (`CallableModel`).
-    ``dialect`` is the chat's; ``speed`` is for the mock; ``config`` is for providers. Raises `UsageError` for a name
-    that is not known, with those that are, and `MissingPackageError` for a provider without the package.
+    A name is ``mock``, ``mock:<scenario>``, ``provider:model``, or the address of a server (`HttpModel`). An object
+    with a ``stream`` is taken as it is; so is a model object of pydantic-ai; anything else that can be called is asked
+    with the messages (`CallableModel`). ``dialect`` is the chat's; ``speed`` is for the mock; ``config`` is for
+    providers and servers. Raises `UsageError` for a name that is not known, with those that are, and
+    `MissingPackageError` for a provider without the package.
     """
     config = config if config is not None else Config()
     if isinstance(name_or_object, str):
@@ -56,6 +57,10 @@ def model(
 
 
 def _named(name: str, dialect: str, speed: float | None, config: Config) -> Model:
+    if name.startswith(("http://", "https://")):
+        from toolcall_nb.models.http.model import HttpModel
+
+        return HttpModel(name, config, dialect=dialect)
     family, _, variant = name.partition(":")
     if family in _FAMILIES:
         return _FAMILIES[family](variant, dialect=dialect, speed=speed)

@@ -13,6 +13,9 @@ from toolcall_nb.adapters import FORMATS, events_of
 from toolcall_nb.adapters.kinds import Kind, kind_of
 from toolcall_nb.chat import Chat
 from toolcall_nb.errors import UsageError
+from toolcall_nb.models.http.address import is_url, shown_url
+from toolcall_nb.models.http.fetched import fetched
+from toolcall_nb.models.http.responses import is_response, must_be_awaited
 from toolcall_nb.models.played import Player, played, played_async
 from toolcall_nb.notebook.files import SUFFIXES, read_file
 from toolcall_nb.notebook.shown import Shown, play, play_async
@@ -33,6 +36,7 @@ def show(thing: Any, *, dialect: str | None = None) -> Shown:
     - a transcript, a chat, a message or a call of one, Markdown;
     - a file: a transcript (``.md``), messages or chunks (``.json``, ``.jsonl``), a provider's raw stream (``.sse``);
     - a whole reply, or a list of messages, of any SDK that `toolcall_nb.adapters` knows, also as dictionaries;
+    - an address (``http://…``) of a server's thread or stream, a response of httpx, requests or urllib: in any wire;
     - a stream of such an SDK, or what must be entered to get one, also asynchronous; an iterator of events or of text.
 
     Text may have calls in it: ``dialect`` says how they are written (plain text: callouts). An asynchronous stream is
@@ -41,13 +45,21 @@ def show(thing: Any, *, dialect: str | None = None) -> Shown:
     """
     if dialect is not None and dialect != _NATIVE:
         dialects.detector(dialect)  # raises for a name that is none
+    if isinstance(thing, str) and _is_address(thing):
+        return play(played(fetched(thing), dialect), shown_url(thing))
     if isinstance(thing, os.PathLike) or (isinstance(thing, str) and _is_path(thing)):
         thing = read_file(Path(thing).expanduser())
-    whole = _whole(thing, dialect)
+    whole = _whole(thing, dialect) if not is_response(thing) else None
     if whole is not None:
         return _put(whole)
     name = type(thing).__qualname__
-    return play_async(played_async(thing, dialect), name) if _awaits(thing) else play(played(thing, dialect), name)
+    awaits = must_be_awaited(thing) if is_response(thing) else _awaits(thing)
+    return play_async(played_async(thing, dialect), name) if awaits else play(played(thing, dialect), name)
+
+
+def _is_address(text: str) -> bool:
+    """One word that begins as an address does."""
+    return is_url(text) and len(text.split()) == 1
 
 
 def _is_path(text: str) -> bool:

@@ -5,6 +5,9 @@
 - AG-UI's run input (ag-ui-protocol 1.0, RunAgentInput): ``threadId``, ``runId``, ``messages``, ``tools``, ``context``,
   ``resume``.
 
+A body that is of the first two at once, ``message`` beside ``messages`` and ``trigger``, is the AI SDK's, whose answer
+says more.
+
 The first goes on from what the server has of the thread. The other two bring the whole conversation: what the server
 has of it counts as far as both say the same, and from there on what the request says.
 """
@@ -82,7 +85,7 @@ def decoded(body: bytes) -> dict[str, Any]:
 
 def read_request(body: Mapping[str, Any], limits: Limits) -> Asked:
     """What a body asks for; else a `Problem` that names the field."""
-    if "message" in body:
+    if "message" in body and not ("messages" in body and "trigger" in body):
         return _read_chat(body, limits)
     if "messages" not in body:
         raise Problem(422, _SHAPES)
@@ -197,12 +200,15 @@ def _refuse_long(messages: Sequence[Message], limits: Limits) -> None:
 
 
 def _ui_answers(messages: Sequence[Mapping[str, Any]]) -> Iterator[Answer]:
-    """The answers in the tool parts of the last message (ai, ui-messages.ts: state approval-responded)."""
+    """The answers in the tool parts of the last message (ai, ui-messages.ts: state approval-responded).
+
+    They may hold ``scope`` and ``input`` too, as answers have that were given by themselves.
+    """
     parts = messages[-1].get("parts")
     for part in parts if isinstance(parts, list) else ():
         match part:
-            case {"state": State.APPROVAL_RESPONDED, "approval": {"id": str(approval), "approved": bool(approved)}}:
-                yield Answer(approval, approved, _optional(part["approval"], "reason", str))
+            case {"state": State.APPROVAL_RESPONDED, "approval": {"id": str(approval), "approved": bool()}}:
+                yield approval_answer(approval, part["approval"])
 
 
 def _resumed(entries: Sequence[Any]) -> Iterator[Answer]:
