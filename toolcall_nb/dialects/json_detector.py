@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 
 from toolcall_nb import events as ev
-from toolcall_nb.dialects.fences import LINE_START, LONGEST, Fence, Lines
+from toolcall_nb.dialects.fences import AFTER_LINE, Fence, Lines
 from toolcall_nb.dialects.json_object import JsonObject, Member, read_json
 from toolcall_nb.dialects.live_call import CallIds, Card, Flow
 from toolcall_nb.events import Diagnostic, Event, Object
@@ -31,21 +31,15 @@ _PARTS = r"[jJ](?:[sS](?:[oO](?:[nN](?:[ \t][^`\r\n]{0,99})?)?)?)?"
 _MAY_OPEN = re.compile(rf"[ \t]{{0,99}}(?:`{{0,99}}|~{{0,99}}|(?:`{{3,99}}|~{{3,99}})[ \t]{{0,9}}(?:{_PARTS})?)")
 _CLOSING = re.compile(r"(`{1,99}|~{1,99})[ \t]{0,99}(?P<rest>.?)", re.DOTALL)
 _BLANKS = re.compile(r"[ \t\r\n]*")
-_STOP = re.compile(r"(?P<brace>\{)(?=[ \t\r\n]*(?:\"|\Z))|" + LINE_START)
+# Its first character is one of a set: that is what is looked for fast.
+_STOP = re.compile(rf"[{{\r\n](?:(?<=\{{)(?=[ \t\r\n]*(?:\"|\Z))|(?<!\{{){AFTER_LINE})")
 
 
-class _Held:
-    """Text that is held while it is tried. ``begin`` is where it begins in what is being fed; None: earlier."""
-
-    def __init__(self, begin: int) -> None:
-        self.begin: int | None = begin
-
-
-class _Fence(_Held):
+class _Fence:
     """A fence that may hold calls alone, and what it holds so far."""
 
     def __init__(self, fence: Fence, opening: str, begin: int) -> None:
-        super().__init__(begin)
+        self.begin: int | None = begin  # in the text that is being fed; None: in an earlier one
         self.fence = fence
         self.opening = len(opening)
         self.chunks = [opening]
@@ -56,11 +50,11 @@ class _Fence(_Held):
         return "".join(self.chunks)
 
 
-class _Object(_Held):
+class _Object:
     """An object that may be a call. ``place`` counts the characters before it in the whole text."""
 
     def __init__(self, begin: int, place: int) -> None:
-        super().__init__(begin)
+        self.begin: int | None = begin  # in the text that is being fed; None: in an earlier one
         self.json = JsonObject()
         self.place = place
         self.card: Card | None = None
@@ -124,22 +118,28 @@ class Detector:
 
     def feed(self, text: str) -> list[Event]:
         """Take in more text; return the events that are certain now."""
-        return [*self._take(self._characters.feed(text), final=False)]
+        text = self._characters.feed(text)
+        is_text = self._object is None and self._fence is None and not self._text
+        if is_text and self._lines.go_on(text, _STOP):
+            self._base += len(text)
+            return self._flow.text(text)
+        return self._take(text, final=False)
 
     def close(self) -> list[Event]:
         """The text is complete; return the rest."""
         return [*self._take(self._characters.close(), True), *self._flow.close(), *self._characters.troubles]
 
-    def _take(self, text: str, final: bool) -> Iterator[Event]:
+    def _take(self, text: str, final: bool) -> list[Event]:
         self._text += text
+        events: list[Event] = []
         while self._at < len(self._text) or (final and (self._object is not None or self._fence is not None)):
             before = self._at, self._object, self._fence
             if self._object is not None:
-                yield from self._object_step(self._object, final)
+                events += self._object_step(self._object, final)
             elif self._fence is not None:
-                yield from self._fence_step(self._fence, final)
+                events += self._fence_step(self._fence, final)
             else:
-                yield from self._text_step(final)
+                events += self._text_step(final)
             if before == (self._at, self._object, self._fence):
                 break
         self._base += self._at
@@ -147,6 +147,7 @@ class Detector:
         for held in (self._object, self._fence):
             if held is not None:
                 held.begin = None
+        return events
 
     def _rewind(self, held: _Object | _Fence, passed: int) -> Iterator[Event]:
         """What was held is text after all: the first ``passed`` characters at once, the rest is gone through again."""
@@ -160,43 +161,43 @@ class Detector:
 
     # Text
 
-    def _text_step(self, final: bool) -> Iterator[Event]:
+    def _text_step(self, final: bool) -> list[Event]:
         """What comes before the next object, or the next line that may be a fence."""
         if self._lines.at_start and self._lines.fence is None:
             opening = _OPENING.match(self._text, self._at)
             if opening is not None and not (self._fenced and not opening["word"]):
                 self._fence = _Fence(Fence(opening["mark"], (opening["word"] or "").lower()), opening[0], self._at)
                 self._at = opening.end()
-                return
+                return []
             if opening is None and not final and _MAY_OPEN.fullmatch(self._text, self._at):
-                return
+                return []
         end = self._next_stop()
         if end > self._at:
-            yield from self._pass(end)
-        else:
-            self._begin_object()
+            return self._pass(end)
+        self._begin_object()
+        return []
 
     def _next_stop(self) -> int:
         """Where a line ends before one that may be a fence, or the next object that is to be tried begins."""
         end = len(self._text)
-        if self._lines.may_be_mark(self._text[self._at : self._at + LONGEST]):
+        if self._lines.may_be_mark(self._text, self._at):
             line = NEWLINE.search(self._text, self._at)
             end = line.end() if line else end
         objects = not self._fenced and (self._lines.fence is None or self._lines.fence.word in ("", _JSON))
         for stop in _STOP.finditer(self._text, self._at, end):
-            if not stop["brace"]:
+            if stop[0] != "{":
                 return stop.end()
             if objects and self._base + stop.start() not in self._broken:
                 return stop.start()
         return end
 
-    def _pass(self, end: int) -> Iterator[Event]:
+    def _pass(self, end: int) -> list[Event]:
         text = self._text[self._at : end]
         self._at = end
         if self._broken and self._base + end > self._last_broken:
             self._broken.clear()
-        yield from self._flow.text(text)
         self._lines.extend(text)
+        return self._flow.text(text)
 
     # A fence that may hold calls alone
 

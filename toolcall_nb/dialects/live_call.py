@@ -57,46 +57,47 @@ class Flow:
         """How many characters are withheld."""
         return len(self._tail)
 
-    def text(self, text: str) -> Iterator[Event]:
+    def text(self, text: str) -> list[Event]:
         """More text."""
         text, self._tail = self._tail + text, ""
-        if self._after_call:
-            more = _MORE.match(text)
-            if more is not None and more.end() == len(text):
-                self._tail = text
-                return
-            after = _AFTER.match(text)
-            end = after.end() if after else 0
-            self._after_call = False
-            yield from self._seam(text[:end])
-            text = text[end:]
-        seam = SEAM.search(text, max(0, len(text) - 4))
-        end = seam.start() if seam else len(text)
-        self._tail = text[end:]
-        if end:
-            yield from self._blocks.text(text[:end])
+        return self._text_after_call(text) if self._after_call else self._text(text)
 
-    def begin_call(self) -> Iterator[Event]:
+    def _text_after_call(self, text: str) -> list[Event]:
+        more = _MORE.match(text)
+        if more is not None and more.end() == len(text):
+            self._tail = text
+            return []
+        after = _AFTER.match(text)
+        end = after.end() if after else 0
+        self._after_call = False
+        return self._seam(text[:end]) + self._text(text[end:])
+
+    def _text(self, text: str) -> list[Event]:
+        if text[-1:] in ("\n", "\r"):
+            seam = SEAM.search(text, max(0, len(text) - 4))
+            end = seam.start() if seam else len(text)
+            text, self._tail = text[:end], text[end:]
+        return self._blocks.text(text) if text else []
+
+    def begin_call(self) -> list[Event]:
         """A call follows."""
         seam, self._tail = self._tail, ""
         self._after_call = False
-        yield from self._seam(seam)
-        yield from self._blocks.close()
+        return self._seam(seam) + self._blocks.close()
 
     def end_call(self) -> None:
         """The call is over: the line ends after it are a seam."""
         self._after_call = True
 
-    def close(self) -> Iterator[Event]:
+    def close(self) -> list[Event]:
         """No more text follows."""
         tail, self._tail = self._tail, ""
-        if tail:
-            yield from (self._seam if self._after_call else self._blocks.text)(tail)
-        yield from self._blocks.close()
+        if not tail:
+            return self._blocks.close()
+        return (self._seam if self._after_call else self._blocks.text)(tail) + self._blocks.close()
 
-    def _seam(self, text: str) -> Iterator[Event]:
-        if text:
-            yield from self._blocks.seam(text)
+    def _seam(self, text: str) -> list[Event]:
+        return self._blocks.seam(text) if text else []
 
 
 class Card:

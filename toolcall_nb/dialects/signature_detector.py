@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from toolcall_nb import events as ev
-from toolcall_nb.dialects.fences import LINE_START, LONGEST, Lines
+from toolcall_nb.dialects.fences import LINE_START, Lines
 from toolcall_nb.dialects.json_object import JsonObject, Member, read_json
 from toolcall_nb.dialects.live_call import CallIds, Card, Flow
 from toolcall_nb.events import Diagnostic, Event, Object
@@ -115,79 +115,86 @@ class Detector:
 
     def feed(self, text: str) -> list[Event]:
         """Take in more text; return the events that are certain now."""
-        return [*self._take(self._characters.feed(text), final=False)]
+        text = self._characters.feed(text)
+        is_text = self._attempt is None and self._remains is None and not self._text
+        if is_text and self._lines.go_on(text, _LINE_START):
+            return self._flow.text(text)
+        return self._take(text, final=False)
 
     def close(self) -> list[Event]:
         """The text is complete; return the rest."""
         events = [*self._take(self._characters.close(), final=True), *self._never_closed(), *self._flow.close()]
         return [*events, *self._characters.troubles]
 
-    def _take(self, text: str, final: bool) -> Iterator[Event]:
+    def _take(self, text: str, final: bool) -> list[Event]:
         self._text += text
+        events: list[Event] = []
         while self._at < len(self._text) or (final and self._attempt is not None):
             before = self._at, self._attempt
             if self._attempt is None:
-                yield from self._text_step(final)
+                events += self._text_step(final)
             else:
-                yield from self._json_step(self._attempt, final)
+                events += self._json_step(self._attempt, final)
             if before == (self._at, self._attempt):
                 break
         self._text, self._at = self._text[self._at :], 0
         if self._attempt is not None:
             self._attempt.begin = None
+        return events
 
     # Outside a call
 
-    def _text_step(self, final: bool) -> Iterator[Event]:
+    def _text_step(self, final: bool) -> list[Event]:
         """What comes before the next line that may be a call or a fence."""
+        events: list[Event] = []
         if self._lines.at_start and self._lines.fence is None:
             if _MARK.match(self._text, self._at):
-                yield from self._wait()
+                events += self._wait()
             opening = _OPENING.match(self._text, self._at)
             if opening is not None:
-                yield from self._begin(opening[0])
-                return
+                return events + self._begin(opening[0])
             if not final and _MAY_OPEN.fullmatch(self._text, self._at):
-                return
-            yield from self._stop_waiting()
-        may_be_mark = self._lines.may_be_mark(self._text[self._at : self._at + LONGEST])
+                return events
+            events += self._stop_waiting()
+        may_be_mark = self._lines.may_be_mark(self._text, self._at)
         line = (NEWLINE if may_be_mark else _LINE_START).search(self._text, self._at)
-        yield from self._pass(line.end() if line else len(self._text))
+        return events + self._pass(line.end() if line else len(self._text))
 
-    def _wait(self) -> Iterator[Event]:
-        if not self._waiting:
-            self._waiting = True
-            yield ev.Status(_WAITING)
-
-    def _stop_waiting(self) -> Iterator[Event]:
+    def _wait(self) -> list[Event]:
         if self._waiting:
-            self._waiting = False
-            yield ev.Status("")
+            return []
+        self._waiting = True
+        return [ev.Status(_WAITING)]
 
-    def _pass(self, end: int) -> Iterator[Event]:
+    def _stop_waiting(self) -> list[Event]:
+        if not self._waiting:
+            return []
+        self._waiting = False
+        return [ev.Status("")]
+
+    def _pass(self, end: int) -> list[Event]:
         """What stands before ``end`` is text."""
         text = self._text[self._at : end]
         self._at = end
-        yield from self._flow.text(text)
         self._lines.extend(text)
+        events = self._flow.text(text)
         remains = self._remains
         if remains is not None and remains.is_closed_by(text):
             self._remains = None
-            yield _not_a_call(FAILED, remains.line, remains.column)
+            events.append(_not_a_call(FAILED, remains.line, remains.column))
+        return events
 
-    def _never_closed(self) -> Iterator[Event]:
+    def _never_closed(self) -> list[Event]:
         remains, self._remains = self._remains, None
-        if remains is not None:
-            yield _not_a_call(INVALID, remains.line, remains.column)
+        return [] if remains is None else [_not_a_call(INVALID, remains.line, remains.column)]
 
     # In a call
 
-    def _begin(self, opening: str) -> Iterator[Event]:
-        yield from self._never_closed()
+    def _begin(self, opening: str) -> list[Event]:
         _log.info("🔧 Tool call detection: Starting tool call request...")
-        yield ev.Status(_IN_PROGRESS)
         self._attempt = _Attempt(opening, self._at)
         self._at += len(opening)
+        return [*self._never_closed(), ev.Status(_IN_PROGRESS)]
 
     def _json_step(self, attempt: _Attempt, final: bool) -> Iterator[Event]:
         self._at = attempt.json.feed(self._text, self._at)

@@ -20,22 +20,47 @@ _HALF = ("a lone surrogate, which is no character", "It was replaced by U+FFFD."
 
 
 class Place:
-    """Where in a text one is: line and column, from 1. Lines end with LF, CRLF or CR, cut anywhere."""
+    """Where in a text one is: line and column, from 1. Lines end with LF, CRLF or CR, cut anywhere.
+
+    Few ask, and most of the text goes by in small pieces: lines are counted many at once, or never.
+    """
 
     def __init__(self) -> None:
-        self.line = 1
-        self.column = 1
+        self._line = 1
+        self._column = 1
         self._after_return = False
+        self._behind: list[str] = []  # what was moved over and is not counted yet
+        self._size_behind = 0
+
+    @property
+    def line(self) -> int:
+        """The line that one is in."""
+        self._count()
+        return self._line
+
+    @property
+    def column(self) -> int:
+        """How far into the line one is."""
+        self._count()
+        return self._column
 
     def advance(self, text: str) -> None:
         """Move over ``text``."""
+        self._behind.append(text)
+        self._size_behind += len(text)
+        if self._size_behind > _MOST_BEHIND:
+            self._count()
+
+    def _count(self) -> None:
+        text = "".join(self._behind)
+        self._behind, self._size_behind = [], 0
         if not text:
             return
         crossed = text[1:] if self._after_return and text[0] == "\n" else text
         self._after_return = text[-1] == "\r"
-        self.line += crossed.count("\n") + crossed.count("\r") - crossed.count("\r\n")
+        self._line += crossed.count("\n") + crossed.count("\r") - crossed.count("\r\n")
         end = max(crossed.rfind("\n"), crossed.rfind("\r")) + 1
-        self.column = len(crossed) - end + (1 if end else self.column)
+        self._column = len(crossed) - end + (1 if end else self._column)
 
 
 class Characters:
@@ -47,9 +72,7 @@ class Characters:
     def __init__(self) -> None:
         self.troubles: list[Diagnostic] = []
         self._half = ""
-        self._place = Place()  # where the text begins that was not counted yet
-        self._behind: list[str] = []
-        self._size_behind = 0
+        self._place = Place()
         self._reported: set[tuple[str, str]] = set()
 
     @property
@@ -59,8 +82,8 @@ class Characters:
 
     def feed(self, text: str) -> str:
         """The text that is certain now."""
-        if not self._half and not _TROUBLE.search(text):
-            self._pass_by(text)
+        if not self._half and ((text.isascii() and "\0" not in text) or not _TROUBLE.search(text)):
+            self._place.advance(text)
             return text
         text = self._half + text
         self._half = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
@@ -71,19 +94,7 @@ class Characters:
         half, self._half = self._half, ""
         return self._checked(half)
 
-    def _pass_by(self, text: str) -> None:
-        """Moves over text without trouble. Its lines are counted later, many at once, or never."""
-        self._behind.append(text)
-        self._size_behind += len(text)
-        if self._size_behind > _MOST_BEHIND:
-            self._count_behind()
-
-    def _count_behind(self) -> None:
-        self._place.advance("".join(self._behind))
-        self._behind, self._size_behind = [], 0
-
     def _checked(self, text: str) -> str:
-        self._count_behind()
         text = join_surrogates(text)
         position = 0
         for trouble in _TROUBLE.finditer(text):
