@@ -54,7 +54,8 @@ class Detector:
         return [*self._events(segments), *self._blocks.close(), *self._characters.troubles]
 
     def _events(self, segments: list[Segment]) -> list[Event]:
-        return [event for segment in segments for event in self._tools.take(segment)]
+        take = self._tools.take
+        return [event for segment in segments for event in take(segment)]
 
 
 def instructions(tools: Sequence[ToolDescription]) -> str:

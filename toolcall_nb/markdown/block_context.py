@@ -69,7 +69,7 @@ class BlockContext:
         if self._header_next:
             return 0
         if not self._may_hold:
-            if not _may_hold_header(self._join() + NEWLINE.sub("\n", before), buffer[found]):
+            if not _may_hold_header(self._join() + _line_feeds(before), buffer[found]):
                 return 0
             self._may_hold = True
         window = self._window(buffer, found)
@@ -89,14 +89,14 @@ class BlockContext:
         return buffer[found : max(line.end(), last)]
 
     def _join(self) -> str:
-        text = NEWLINE.sub("\n", "".join(self._pieces))
+        text = _line_feeds("".join(self._pieces))
         self._pieces = [text]
         return text
 
     def _parse(self, before: str, window: str) -> int:
-        context = self._join() + NEWLINE.sub("\n", before)
+        context = self._join() + _line_feeds(before)
         lines, keep_from = context.count("\n"), 0
-        tokens = _blocks(self._kinds, context + NEWLINE.sub("\n", window), lines)
+        tokens = _blocks(self._kinds, context + _line_feeds(window), lines)
         first = next((token for token in tokens if token.type == "header"), None)
         if first is not None and first.map is not None:
             end = _line_offset(window, first.map[0] - lines)
@@ -109,10 +109,15 @@ class BlockContext:
             keep_from = last.map[0] if last and last.map else 0
         seam = SEAM.search(window, 0, end)
         end = seam.start() if seam else end
-        kept = _from_line(context + NEWLINE.sub("\n", window[:end]), keep_from)
+        kept = _from_line(context + _line_feeds(window[:end]), keep_from)
         self._pieces, self._size = [kept], len(kept)
         self._budget += _PER_CHARACTER * (len(before) + end)
         return end
+
+
+def _line_feeds(text: str) -> str:
+    """``text`` with every line ended by LF."""
+    return NEWLINE.sub("\n", text) if "\r" in text else text
 
 
 def _line_offset(text: str, line: int) -> int:
@@ -163,7 +168,7 @@ def _after_fences(context: str) -> int | None:
         if fence is None:
             return None
         mark = fence[1] or fence[2]
-        close = re.compile(rf"^ {{0,3}}{mark}{mark[0]}*[ \t]*$", re.MULTILINE).search(context, fence.end())
+        close = re.compile(rf"\n {{0,3}}{mark}{mark[0]}*[ \t]*$", re.MULTILINE).search(context, fence.end())
         if close is None:
             return None
         position = start = close.end()

@@ -100,16 +100,12 @@ class Scanner:
 
     def feed(self, text: str) -> list[Segment]:
         """Take in more text; return what is certain now."""
-        if self._goes_on(text):
-            self._context.extend(text)
-            return [Text(text)]
         self._buffer += text
-        return self._run(final=False)
-
-    def _goes_on(self, text: str) -> bool:
-        """Whether ``text`` is more of a line of plain text, and no more."""
-        within = not self._line_start and not self._buffer and self._callout is None and not self._after_callout
-        return within and text != "" and "\n" not in text and "\r" not in text
+        if self._callout is not None or "[!" in self._buffer:
+            return self._run(final=False)
+        end = self._safe_end(0)
+        self._pass_by(self._buffer[:end])
+        return self._found_before(end)
 
     def close(self) -> list[Segment]:
         """The text is complete; return all the rest."""
@@ -130,6 +126,10 @@ class Scanner:
             if following == position and self._callout is callout:
                 break
             position = following
+        return self._found_before(position)
+
+    def _found_before(self, position: int) -> list[Segment]:
+        """What was found; the buffer up to ``position`` is done with."""
         if position:
             self._line_start = self._buffer[position - 1] in "\r\n"
             self._buffer = self._buffer[position:]
@@ -203,8 +203,9 @@ class Scanner:
         return seam.start() if seam else end
 
     def _pass_by(self, text: str) -> None:
-        self._emit(text)
-        self._context.extend(text)
+        if text:
+            self._emit(text)
+            self._context.extend(text)
 
     def _emit(self, text: str, seam: bool = False) -> None:
         if not text:

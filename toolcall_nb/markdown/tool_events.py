@@ -64,24 +64,23 @@ class ToolEvents:
         self._updates = False
         self._kept_as_text = False  # the last callout was none: what follows goes on its text
 
-    def take(self, segment: Segment) -> Iterator[Event]:
+    def take(self, segment: Segment) -> list[Event]:
         """The events of ``segment``; its callouts, if it has any, are tool callouts."""
         match segment:
             case Text():
                 parts = segment.seam and not self._kept_as_text
-                yield from (self._blocks.seam if parts else self._blocks.text)(segment.text)
                 self._kept_as_text = False
+                return (self._blocks.seam if parts else self._blocks.text)(segment.text)
             case Problem():
-                yield ev.Diagnostic(segment.message, "The line was kept as text.", segment.line, segment.column)
+                problem = "The line was kept as text."
+                return [ev.Diagnostic(segment.message, problem, segment.line, segment.column)]
             case Opened():
                 self._kept_as_text = False
-                yield from self._blocks.close()
-                yield from self._start(segment.header)
+                return [*self._blocks.close(), *self._start(segment.header)]
             case Grew():
-                if not self._updates:
-                    yield ev.ToolInputDelta(self._provisional, segment.text)
+                return [] if self._updates else [ev.ToolInputDelta(self._provisional, segment.text)]
             case Closed():
-                yield from self._end(segment)
+                return [*self._end(segment)]
 
     def _start(self, header: Header) -> Iterator[Event]:
         given = header_id(header)

@@ -33,6 +33,7 @@ _KEYWORDS: dict[str, Any] = {
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
 }
 _INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_NUMBER_BEGINS = frozenset("-+.0123456789")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
 
@@ -73,6 +74,8 @@ def resolve_plain(text: str) -> Any:
     """The value of a plain scalar in the core schema."""
     if text in _KEYWORDS:
         return _KEYWORDS[text]
+    if text[0] not in _NUMBER_BEGINS:
+        return text
     if _INT.fullmatch(text):
         try:
             return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
@@ -146,7 +149,7 @@ class _Builder:
 
     def _open(self, event: Any) -> None:
         mapping = isinstance(event, yaml.MappingStartEvent)
-        if event.tag not in (None, "!", _CORE + ("map" if mapping else "seq")):
+        if event.tag is not None and event.tag not in ("!", _CORE + ("map" if mapping else "seq")):
             raise _error(f"the tag {event.tag!r} is not allowed", event)
         if len(self._stack) >= MAX_DEPTH:
             raise _error(f"more than {MAX_DEPTH} levels deep", event)
