@@ -78,11 +78,12 @@ def test_stream_and_plugin_find_the_same_callouts(text: str) -> None:
 @given(documents(max_lines=8))
 def test_what_was_released_never_has_to_be_taken_back(text: str) -> None:
     scanner = Scanner()
-    released = 0
-    for character in text:
-        released += len(source(scanner.feed(character)))
-        assert released + scanner.held == text.index(character, 0) * 0 + released + scanner.held
-    assert released + len(source(scanner.close())) == len(text)
+    released = ""
+    for end, character in enumerate(text, 1):
+        released += source(scanner.feed(character))
+        assert text.startswith(released)
+        assert scanner.held == end - len(released)
+    assert released + source(scanner.close()) == text
 
 
 @settings(max_examples=300)
