@@ -65,11 +65,12 @@ def log_of(function: Callable[[], Any]) -> str:
 
 @pytest.fixture(autouse=True)
 def _everything_is_as_before() -> Iterator[None]:
-    before = threading.Thread.start
+    def methods() -> list[Any]:
+        return [threading.Thread.start, *(vars(stream).get("write") for stream in (sys.stdout, sys.stderr))]
+
+    before = methods()
     yield
-    assert threading.Thread.start is before
-    assert "write" not in vars(sys.stdout)
-    assert "write" not in vars(sys.stderr)
+    assert methods() == before
 
 
 # What is heard ------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.loops import run_in_loop
 from tests.provider_bodies import NAMES, called, said
 from tests.provider_replays import KEY, hello, model_at, one_ssl_context
 from tests.replay_server import ReplayServer, Reply
@@ -156,7 +157,6 @@ def test_a_model_object_of_pydantic_ai_is_a_model_and_is_closed_each_time(server
 
 
 def test_a_client_that_a_person_made_stays_open(server: ReplayServer) -> None:
-    import asyncio
 
     from openai import AsyncOpenAI
     from pydantic_ai.models.openai import OpenAIChatModel
@@ -166,7 +166,7 @@ def test_a_client_that_a_person_made_stays_open(server: ReplayServer) -> None:
     mine = model(OpenAIChatModel("gpt-4o", provider=OpenAIProvider(openai_client=client)))
     assert [text_of(mine), text_of(mine)] == ["Good.", "Good."]
     assert not client.is_closed()
-    asyncio.run(client.close())
+    run_in_loop(client.close())
 
 
 def test_the_test_model_and_the_function_model_of_pydantic_ai_work() -> None:
