@@ -596,6 +596,7 @@ def test_a_background_run_writes_to_its_own_cell(kernel: Kernel) -> None:
 
 def test_what_a_tool_prints_in_the_background_goes_into_its_card_and_into_no_other_cell(kernel: Kernel) -> None:
     kernel.run(
+        "import threading\n"
         "began, go_on = threading.Event(), threading.Event()\n"
         "def chatty(x: int) -> int:\n"
         "    began.set()\n"
