@@ -1,4 +1,5 @@
-"""The published readers of the wires, in Node: many cases in one process (tests/js/peers.mjs)."""
+"""Others' published code, in Node: the readers of the wires, many cases in one process (tests/js/peers.mjs), and their
+clients, which ask a server that runs (tests/js/live.mjs)."""
 
 from __future__ import annotations
 
@@ -7,16 +8,18 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-__all__ = ["Case", "answers"]
+__all__ = ["Case", "answers", "live"]
 
 _FOLDER = Path(__file__).resolve().parent / "js"
 _SCRIPT = _FOLDER / "peers.mjs"
+_LIVE = _FOLDER / "live.mjs"
 
 
 class Case(NamedTuple):
@@ -29,10 +32,7 @@ class Case(NamedTuple):
 
 def answers(cases: Iterable[Case]) -> list[Any]:
     """What the reader of each case has made of it. Skips where Node, or its packages, are not installed."""
-    node = shutil.which("node")
-    if node is None or not (_FOLDER / "node_modules").is_dir():
-        assert "TOOLCALL_NB_PEERS" not in os.environ, "./dev test has promised that Node and its packages are there"
-        pytest.skip("no peers in Node: ./dev test installs them")
+    node = _node()
     lines = [
         json.dumps({"reader": case.reader, "body": base64.b64encode(case.body).decode(), "cuts": [*case.cuts]})
         for case in cases
@@ -44,3 +44,22 @@ def answers(cases: Iterable[Case]) -> list[Any]:
     assert len(found) == len(lines), done.stderr
     assert [answer for answer in found if "crash" in answer] == []
     return found
+
+
+@contextmanager
+def live(scenario: str, address: str) -> Iterator[subprocess.Popen[str]]:
+    """A client that goes through a scenario with the server at ``address``; it ends with the block. Skips as above."""
+    command = [_node(), str(_LIVE), scenario, address]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=_FOLDER) as node:
+        try:
+            yield node
+        finally:
+            node.kill()
+
+
+def _node() -> str:
+    node = shutil.which("node")
+    if node is None or not (_FOLDER / "node_modules").is_dir():
+        assert "TOOLCALL_NB_PEERS" not in os.environ, "./dev test has promised that Node and its packages are there"
+        pytest.skip("no peers in Node: ./dev test installs them")
+    return node
