@@ -167,7 +167,7 @@ class _Whole(_Collected):
         while not self._is_one and b"\n" in self._data:
             line, _, _ = self._data.partition(b"\n")
             item = _json(line)
-            if line.strip() and self._lines is None and (item is None or not _is_item(item)):
+            if line.strip() and self._lines is None and not _is_item(item):
                 self._is_one = True
                 return
             del self._data[: len(line) + 1]
@@ -180,7 +180,7 @@ class _Whole(_Collected):
         for thing in (value, value.get("messages") if isinstance(value, dict) else None):
             if thing is not None and format_of_whole(thing) is not None:
                 return events_of(thing)
-        if value is not None and _is_item(value):
+        if _is_item(value):
             adapter = AnyAdapter()
             return [*adapter.take(value), *adapter.close()]
         if isinstance(value, str):
@@ -188,10 +188,6 @@ class _Whole(_Collected):
         raise self._none(value)
 
     def _none(self, value: Any) -> ModelError:
-        error = value.get("error") if isinstance(value, dict) else None
-        said = error.get("message") if isinstance(error, dict) else error
-        if said:
-            return ModelError(f"{self._place} reported an error: {said!s:.300}", details=self.text[:10_000])
         what = "JSON that is no reply of a model" if value is not None else "what begins as JSON and is none"
         return ModelError(f"{self._place} answered with {what}. Check the address.", details=self.text[:10_000])
 
@@ -218,7 +214,7 @@ def _said(text: str) -> list[Event]:
 
 
 def _is_item(value: Any) -> bool:
-    return isinstance(value, dict) and format_of_item(value) is not None and format_of_whole(value) is None
+    return isinstance(value, dict) and format_of_item(value) is not None
 
 
 def _json(data: bytes | bytearray) -> Any:

@@ -106,29 +106,34 @@ class Exchange:
         import httpx
 
         request, tries = self._first_request(client), 0
+        lost: Exception | None = None
         while True:
-            lost: Exception | None = None
+            before, lost = lost, None
             try:
                 async with aclosing(self._over_one(client, request)) as batches:
                     async for events in batches:
                         tries = 0
                         yield events
-            except (httpx.TransportError, _Later) as error:
+            except httpx.TransportError as error:
                 if not self.has_begun:
                     raise
                 lost = error
+            except _Later:
+                lost = before
             except _Never:
+                lost = before
                 break
-            if lost is None and not self._is_cut():
-                break
+            else:
+                if not self._is_cut():
+                    break
             again = self._request_again(client) if tries < TRIES else None
             if again is None:
-                if lost is not None and not isinstance(lost, _Later) and tries == 0:
-                    raise lost
                 break
             await self._pause(self._wait(tries))
             request, tries = again, tries + 1
         assert self._answer is not None
+        if lost is not None and not self._is_cut():
+            raise lost
         yield [*self._answer.close()]
 
     async def _over_one(self, client: httpx.AsyncClient, request: httpx.Request) -> AsyncGenerator[list[Event], None]:
@@ -155,6 +160,7 @@ class Exchange:
         return self._answer
 
     def _is_cut(self) -> bool:
+        """Whether a wire's own reader will say that the answer is not whole."""
         stream = self._answer.stream if self._answer is not None else None
         return stream is not None and stream.is_cut
 
@@ -177,12 +183,10 @@ class Exchange:
     def _request_again(self, client: httpx.AsyncClient) -> httpx.Request | None:
         """Where the rest may be had: at the same address, or where the AI SDK and this package's server keep it."""
         stream = self._answer.stream if self._answer is not None else None
-        if stream is None or stream.is_over:
+        if stream is None or not stream.may_come_again:
             return None
-        if self._asked.body is None:
-            url = self._url if stream.last_event_id else None
-        else:
-            url = self._stream_url() if self._thread or stream.last_event_id or stream.wire == "ui" else None
+        is_same = self._asked.body is None and stream.last_event_id
+        url = self._url if is_same else self._stream_url()
         if url is None:
             return None
         after = {"Last-Event-ID": stream.last_event_id} if stream.last_event_id else {}

@@ -83,7 +83,8 @@ class HttpModel:
             exchange = Exchange(self._asked(messages, tools, conversation), self._pause)
             if known is None:
                 yield ev.Start(message_metadata={THREAD: conversation})
-            yield from _ending(self._reply(exchange), waiting)
+            with closing(self._reply(exchange)) as events:
+                yield from _ending(events, waiting)
             return
         except Exception as error:
             key = self._config.api_key

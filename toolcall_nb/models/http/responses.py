@@ -128,7 +128,7 @@ def _pieces(response: Any) -> Iterable[bytes]:
 
 
 def _read(response: Any) -> None:
-    """Let the response hold its body, so that it can be told; requests and urllib have it read when they are asked."""
+    """Let the response hold its body before it is closed, so that it can be told."""
     with suppress(Exception):
-        if _package(response) == "httpx" and _content(response) is None:
+        if _content(response) is None:
             response.read()

@@ -18,6 +18,7 @@ __all__ = ["EventStream"]
 
 _ENDED_BY_ITSELF = ("chat", "ui")
 """Wires in which nothing may follow the end that a stream tells."""
+_KEPT = ("chat", "ui", "ag-ui")
 _LOOK_AT = 50
 """Events that are looked at before a stream is taken for none that is known."""
 _UNKNOWN = (
@@ -31,7 +32,7 @@ class EventStream:
 
     A client that comes back calls `again` and feeds what it gets: a server gives anew what came after the last id
     that it told, which is all where it told none. What was read before is recognised and left out. `feed` and `close`
-    raise `ModelError` for a stream that is none, or tells an error and nothing else, and `feed` raises `WireError`
+    raise `ModelError` for a stream that is none of those that are known, and `feed` raises `WireError`
     for a line without end.
     """
 
@@ -62,16 +63,21 @@ class EventStream:
             return False
         return not self._reader.is_over and not (self._is_told and self.wire == "ui")
 
+    @property
+    def may_come_again(self) -> bool:
+        """Whether it may be one of which servers keep the rest: not a provider's."""
+        return not self.is_over and (self.wire in _KEPT or (self._reader is None and not self._held))
+
     def feed(self, data: bytes) -> list[Event]:
         """The events that these bytes complete."""
         found = [event for sent in self._sse.feed(data) for event in self._sent(sent)]
+        if self._sse.last_event_id not in ("", self.last_event_id):  # an id that stood behind its data
+            self._told(self._sse.last_event_id)
         self.retry = self.retry if self._sse.retry is None else self._sse.retry
         return found
 
     def again(self) -> None:
         """What is fed from now on comes over another connection."""
-        if self._sse.last_event_id not in ("", self.last_event_id):
-            self._told(self._sse.last_event_id)
         self._sse = SseDecoder(is_whole=self._is_whole)
         self._again = [*self._since]
 
@@ -151,12 +157,8 @@ class EventStream:
         """What is said of a stream that nobody reads."""
         if not self._held:
             return ModelError(f"{self._place} answered with nothing. Ask again, or check the address.")
-        error = next((each["error"] for each in self._held if isinstance(each, dict) and each.get("error")), None)
         details = "\n".join(each if isinstance(each, str) else json.dumps(each) for each in self._held)
-        if error is None:
-            return ModelError(_UNKNOWN.format(place=self._place), details=details)
-        said = error.get("message") if isinstance(error, dict) else error
-        return ModelError(f"{self._place} reported an error: {said!s:.300}", details=details)
+        return ModelError(_UNKNOWN.format(place=self._place), details=details)
 
 
 def _loaded(text: str) -> Any:
