@@ -313,8 +313,14 @@ def test_an_exception_of_the_user_s_own_code_comes_with_its_own_frames() -> None
         ValueError("invalid api key of my dictionary"),
         json.JSONDecodeError("Expecting value", "", 0),
         RuntimeError("rate limit of my loop"),
+        RuntimeError("connection refused by my uncle: name or service not known"),
+        RuntimeError("[SSL is off"),
+        ModuleNotFoundError("No module named 'mine'"),
         ZeroDivisionError(),
+        *(type(name, (Exception,), {})("mine") for name in ("AuthenticationError", "Timeout", "ConnectError")),
+        *(type("Mine", (Exception,), {"code": code})("mine") for code in (404, 429, "unavailable", "invalid_api_key")),
     ],
+    ids=repr,
 )
 def test_what_no_provider_said_is_not_taken_for_its_words(error: Exception) -> None:
     told = as_model_error(error, "f")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
 
-from toolcall_nb.models.known import PROVIDERS, Provider
+from toolcall_nb.models.known import PACKAGES, Provider
 from toolcall_nb.models.peer import Said
 
 __all__ = ["KINDS", "Kind", "kind_of"]
@@ -108,14 +108,18 @@ _Rule = Callable[[Said, Provider], bool]
 def _any(
     *statuses: int, words: Iterable[str] = (), names: Iterable[str] = (), text: str | None = None, heard: bool = True
 ) -> _Rule:
-    """A rule: one of the statuses, machine words or classes, or the pattern in the text of an answer (``heard``)."""
+    """A rule: one of the statuses, machine words or classes, or the pattern in the text.
+
+    The text counts of an answer (``heard``); of what happened before there was one, if it is the network's.
+    """
     own_words, own_names = frozenset(words), frozenset(names)
     pattern = re.compile(text, re.IGNORECASE) if text else None
+    counts = _is_answer if heard else _is_of_network
 
     def fits(said: Said, provider: Provider) -> bool:
         if said.status in statuses or said.words & own_words or said.names & own_names:
             return True
-        return bool(pattern and (not heard or _is_answer(said, provider)) and pattern.search(said.text))
+        return bool(pattern and counts(said, provider) and pattern.search(said.text))
 
     return fits
 
@@ -126,20 +130,19 @@ def _is_answer(said: Said, provider: Provider) -> bool:
 
 
 def _is_of_package(said: Said, provider: Provider) -> bool:
-    return bool(provider.name) or bool(said.packages & _PACKAGES)
+    return bool(provider.name) or bool(said.packages & PACKAGES)
+
+
+def _is_of_network(said: Said, provider: Provider) -> bool:
+    return _is_of_package(said, provider) or "OSError" in said.names
 
 
 def _both(*rules: _Rule) -> _Rule:
     return lambda said, provider: all(rule(said, provider) for rule in rules)
 
 
-_PACKAGES = {package for provider in PROVIDERS for package in provider.packages} | {
-    *("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "aiohttp", "pydantic_ai", "litellm"),
-    *("langchain_core", "botocore", "cohere"),
-}
-
 _RULES: tuple[tuple[str, _Rule], ...] = (
-    ("package", _any(names=("ImportError",))),
+    ("package", _both(_is_of_package, _any(names=("ImportError",)))),
     (
         "quota",
         _any(
@@ -264,7 +267,7 @@ _RULES: tuple[tuple[str, _Rule], ...] = (
     (
         "no_key",
         _both(
-            lambda said, provider: _is_of_package(said, provider),
+            _is_of_package,
             _any(text=r"api[_ -]?key|_API_KEY|_TOKEN\b|credentials|authentication method", heard=False),
             lambda said, _: said.body is None,
         ),
@@ -326,7 +329,7 @@ _RULES: tuple[tuple[str, _Rule], ...] = (
     (
         "unreadable",
         _both(
-            lambda said, provider: _is_of_package(said, provider),
+            _is_of_package,
             _any(
                 names=(
                     *("JSONDecodeError", "APIResponseValidationError", "UnexpectedModelBehavior", "DecodingError"),

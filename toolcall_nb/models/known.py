@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-__all__ = ["NOBODY", "PROVIDERS", "Provider", "provider_of"]
+__all__ = ["NOBODY", "PACKAGES", "PROVIDERS", "Provider", "provider_of"]
 
 
 class Provider(Struct, frozen=True):
@@ -76,6 +76,27 @@ PROVIDERS = (
     Provider(("voyageai",), "Voyage AI", "VOYAGE_API_KEY", ("api.voyageai.com",), ("voyageai",)),
 )
 """Those of `pydantic_ai.providers` that people meet most."""
+
+PACKAGES = frozenset(
+    {
+        *(package for provider in PROVIDERS for package in provider.packages),
+        *(
+            "httpx",
+            "httpx2",
+            "httpcore",
+            "httpcore2",
+            "requests",
+            "urllib3",
+            "aiohttp",
+            "http",
+            "urllib",
+            "socket",
+            "ssl",
+        ),
+        *("pydantic_ai", "litellm", "langchain_core", "ollama", "together", "replicate", "dashscope", "boto3"),
+    }
+)
+"""Those whose exceptions are about a peer, so that their classes and words are heard: providers' and the network's."""
 
 _BY_NAME = {name: provider for provider in PROVIDERS for name in provider.names}
 

@@ -13,11 +13,13 @@ from typing import Any
 from msgspec import Struct
 
 from toolcall_nb.events import Json
+from toolcall_nb.models.known import PACKAGES
 
 __all__ = ["Said", "causes", "said_by"]
 
 _DEEPEST = 12
-_STATUS = ("status_code", "status", "code", "http_status")
+_HEARD = PACKAGES | {"builtins", "json"}
+_STATUS = ("status_code", "status", "http_status", "code")
 _WORDS = ("provider_error_code", "provider_error_type", "code", "type", "status", "error_code")
 _SENTENCES = ("message", "detail", "error_message", "error_description", "error", "msg", "title")
 _VAGUE = re.compile(r"(?:provider returned error|error|unknown error|bad request)\.?", re.IGNORECASE)
@@ -28,6 +30,7 @@ _PAGE = re.compile(r"\s*(?:<!doctype html|<html|<head|<body|<\?xml)", re.IGNOREC
 class Said(Struct, frozen=True):
     """What is known of a failed request. ``names`` are the classes of the exception and of its causes.
 
+    A class of the user's own may bear any name and have any field: of it neither is heard, but for an HTTP status.
     ``words`` are the machine's own (codes, types, reasons), in small letters as the names of ``headers`` are; ``text``
     is the sentence for people. ``body`` is JSON, a text, or None, and ``page`` whether it is a web page. ``suggestion``
     is the model that was perhaps meant. ``packages`` are those of the classes, and the one whose code raised it.
@@ -66,8 +69,8 @@ def said_by(error: BaseException) -> Said:
     body = next((body for each in chain if (body := _body(each)) is not None), None)
     is_page = isinstance(body, str) and bool(_PAGE.match(body))
     return Said(
-        names=frozenset(cls.__name__ for cls in classes),
-        packages=frozenset(name.partition(".")[0] for name in (*(cls.__module__ for cls in classes), _raiser(error))),
+        names=frozenset(cls.__name__ for cls in classes if _package(cls) in _HEARD),
+        packages=frozenset((*map(_package, classes), _raiser(error))),
         status=next((status for each in chain if (status := _status(each)) is not None), _code_in(body)),
         headers=next((headers for each in chain if (headers := _headers(each))), {}),
         body=body,
@@ -86,12 +89,22 @@ def _get(thing: Any, name: str) -> Any:
         return None
 
 
+def _package(cls: type) -> str:
+    return str(cls.__module__).partition(".")[0]
+
+
+def _is_heard(error: BaseException) -> bool:
+    """Whether it is made by a package that speaks with peers, or by an unknown one that speaks of an answer."""
+    own = any(_package(cls) in PACKAGES for cls in type(error).__mro__)
+    return own or any(_get(error, name) is not None for name in ("response", "raw_response", "body"))
+
+
 def _raiser(error: BaseException) -> str:
-    """The module whose code raised it."""
+    """The package whose code raised it."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return str(trace.tb_frame.f_globals.get("__name__", "")) if trace is not None else ""
+    return str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0] if trace is not None else ""
 
 
 def _answers(error: BaseException) -> Iterator[Any]:
@@ -102,7 +115,7 @@ def _answers(error: BaseException) -> Iterator[Any]:
 
 def _status(error: BaseException) -> int | None:
     for thing in _answers(error):
-        for name in _STATUS:
+        for name in _STATUS if _is_heard(error) else _STATUS[:-1]:  # codes of other things are numbers too
             value = _get(thing, name)
             if isinstance(value, int) and 100 <= value < 600:
                 return int(value)
@@ -167,7 +180,7 @@ def _plain(value: Any) -> Json:
 def _words(thing: Any) -> Iterator[str]:
     """Codes, types and reasons: of an exception, or of a body with all that is in it."""
     if isinstance(thing, BaseException):
-        found = (_get(thing, name) for name in _WORDS)
+        found = () if not _is_heard(thing) else (_get(thing, name) for name in _WORDS)
         yield from (word for word in found if isinstance(word, str))
     elif isinstance(thing, dict):
         for name, value in thing.items():

@@ -25,6 +25,7 @@ from toolcall_nb.tools.tracebacks import own_frames, traceback_text
 
 __all__ = ["as_model_error"]
 
+_LOCAL_PORT = re.compile(r"^(https?://(?:localhost|127\.0\.0\.1|\[::1\])):\d+(?=/|$)")
 _LONGEST_SAID = 300
 _LONGEST_DETAILS = 10_000
 _CALLERS = tuple(str(Path(__file__).parents[1] / room) + os.sep for room in ("chat", "models"))
@@ -134,10 +135,15 @@ def _place(url: str | None) -> str | None:
 def _details(error: BaseException, said: Said) -> str:
     """What the peer said, or else what the packages did, from the outermost to the first cause."""
     head = f"HTTP {said.status}" if said.status else ""
-    head += f"{' from ' if head else ''}{said.url.partition('?')[0]}" if said.url and said.body is not None else ""
+    head += f"{' from ' if head else ''}{_address(said.url)}" if said.url and said.body is not None else ""
     request = next((said.headers[name] for name in ("request-id", "x-request-id") if name in said.headers), None)
     head += f", request {request}" if request else ""
     return f"{head}\n\n{_pretty(said.body)}".strip() if said.body is not None else "\n".join(map(_about, causes(error)))
+
+
+def _address(url: str) -> str:
+    """Without its query; on this machine also without the port, which may be another one each time it is saved."""
+    return _LOCAL_PORT.sub(r"\1", url.partition("?")[0])
 
 
 def _pretty(body: Any) -> str:
