@@ -44,17 +44,18 @@ Tools: TypeAlias = Registry | Iterable[Tool | Callable[..., Any] | str]
 class Chat:
     """A conversation with a model that may call tools.
 
-    ``tools`` is a registry, or tools, functions and names; None means the session's registry, as it is at each
-    turn. ``approve`` says who is asked before a call runs: nobody (``auto``), the ``approver`` (``ask``), or
-    nobody because none may run (``never``); ``grants`` holds what was allowed for longer than one call. With
-    ``once`` the model is not asked again: the results take the place of its reply (seed 004). ``speed`` is for the
-    mock: 1 as usual, None without waits. ``retries`` says how often a request that failed is made again, which is only
-    done while nothing of its reply has come. ``clock`` gives seconds, ``pause`` lets them pass.
+    ``model`` is whatever `toolcall_nb.models.model` takes. ``tools`` is a registry, or tools, functions and names; None
+    means the session's registry, as it is at each turn. ``approve`` says who is asked before a call runs: nobody
+    (``auto``), the ``approver`` (``ask``), or nobody because none may run (``never``); ``grants`` holds what was
+    allowed for longer than one call. With ``once`` the model is not asked again: the results take the place of its
+    reply (seed 004). ``speed`` is for the mock: 1 as usual, None without waits. ``retries`` says how often a request
+    that failed is made again, which is only done while nothing of its reply has come. ``clock`` gives seconds,
+    ``pause`` lets them pass.
     """
 
     def __init__(
         self,
-        model: str | Model | Callable[..., Any] = "mock",
+        model: Any = "mock",
         *,
         tools: Tools | None = None,
         system: str | None = None,
@@ -100,14 +101,14 @@ class Chat:
         return models.model(self._model, dialect=self.dialect, speed=self.speed)
 
     @model.setter
-    def model(self, name_or_object: str | Model | Callable[..., Any]) -> None:
+    def model(self, name_or_object: Any) -> None:
         models.model(name_or_object, dialect=self.dialect, speed=self.speed)  # raises for what is none
         self._model = name_or_object
 
     @property
     def model_name(self) -> str:
         """How the model is called: the name that was set, or the object's own."""
-        return self._model if isinstance(self._model, str) else model_name(self._model)
+        return self._model if isinstance(self._model, str) else model_name(self.model)
 
     @property
     def tools(self) -> Registry:

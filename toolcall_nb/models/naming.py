@@ -11,7 +11,9 @@ from toolcall_nb.models import providers
 from toolcall_nb.models.base import Model
 from toolcall_nb.models.calling import CallableModel
 from toolcall_nb.models.config import Config
+from toolcall_nb.models.langchain import LangChainModel, is_runnable
 from toolcall_nb.models.mock import MockModel
+from toolcall_nb.models.not_models import refuse
 from toolcall_nb.models.scenarios import SCENARIOS
 
 __all__ = ["model", "names"]
@@ -35,24 +37,27 @@ def model(
     """The model of a name, or what answers for an object.
 
     A name is ``mock``, ``mock:<scenario>``, ``provider:model``, or the address of a server (`HttpModel`). An object
-    with a ``stream`` is taken as it is; so is a model object of pydantic-ai; anything else that can be called is asked
-    with the messages (`CallableModel`). ``dialect`` is the chat's; ``speed`` is for the mock; ``config`` is for
-    providers and servers. Raises `UsageError` for a name that is not known, with those that are, and
-    `MissingPackageError` for a provider without the package.
+    with a ``stream`` is taken as it is; model objects of pydantic-ai and of LangChain are asked in their own ways;
+    anything else that can be called is asked with the messages (`CallableModel`). ``dialect`` is the chat's; ``speed``
+    is for the mock; ``config`` is for providers and servers. Raises `UsageError` for a name that is not known, with
+    those that are, and `MissingPackageError` for a provider without the package.
     """
     config = config if config is not None else Config()
     if isinstance(name_or_object, str):
         return _named(name_or_object, dialect, speed, config)
     if providers.knows(name_or_object):
         return providers.provider_model(name_or_object, config, dialect=dialect)
+    refuse(name_or_object)
+    if is_runnable(name_or_object):
+        return LangChainModel(name_or_object, dialect=dialect)
     if not isinstance(name_or_object, type) and callable(getattr(name_or_object, "stream", None)):
         found: Model = name_or_object
         return found
     if callable(name_or_object):
         return CallableModel(name_or_object, dialect=dialect)
     raise UsageError(
-        f"A model is a name, an object with stream(messages, tools), a model of pydantic-ai, or a function of the "
-        f"messages, but got {name_or_object!r:.100}."
+        f"A model is a name, an object with stream(messages, tools), a model of pydantic-ai or LangChain, or a "
+        f"function of the messages, but got {name_or_object!r:.100}."
     )
 
 
