@@ -6,7 +6,7 @@
     place.py          what the place allows; faces.py: a widget, one static display, or a terminal
     live.py           the live face; document.py numbers the steps, pacer.py paces them, widget.py carries them
     asking.py         may this call run? what a page is asked, and what its answer means
-    progress.py       what goes on, in words; clocks.py: for how long; footer.py: the line below a run
+    progress.py       what goes on, in words; clocks.py: for how long
     static/           the page's side: one ES module and a little CSS
     show.py           put a finished transcript into a cell
 

@@ -16,7 +16,7 @@ from toolcall_nb.live.running import Run, Stoppable
 from toolcall_nb.notebook import answering, toolbox
 from toolcall_nb.notebook.config import ModelSettings
 from toolcall_nb.notebook.faces import approver_of, make_face
-from toolcall_nb.notebook.footer import counted, info_line, tokens
+from toolcall_nb.live.footer import counted, info_line, tokens
 from toolcall_nb.notebook.place import Place, place_of
 from toolcall_nb.notebook.toolbox import unknown
 from toolcall_nb.tools import Decision, Grants, Tool, registry, remember
