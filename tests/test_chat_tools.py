@@ -13,7 +13,7 @@ from toolcall_nb import events as ev
 from toolcall_nb.chat import Chat, Decision, Grants
 from toolcall_nb.events import MISSING, Event
 from toolcall_nb.tools import Registry, Result, Tool, tool
-from toolcall_nb.transcript import Message, State, ToolCall, Transcript
+from toolcall_nb.transcript import Approval, Message, State, ToolCall, Transcript
 
 
 class Script:
@@ -65,8 +65,10 @@ def asking(recorder: Recorder, approver: Callable[[ToolCall], Decision], *inputs
 def test_the_question_stands_in_the_stream_before_it_is_put(recorder: Recorder) -> None:
     shown: list[Event] = []
 
-    def approver(_: ToolCall) -> Decision:
-        assert isinstance(shown[-1], ev.ToolApprovalRequest)
+    def approver(found: ToolCall) -> Decision:
+        question = shown[-1]
+        assert isinstance(question, ev.ToolApprovalRequest)
+        assert found.approval == Approval(id=question.approval_id)
         return Decision(True)
 
     chat = asking(recorder, approver, {"path": "a"})

@@ -17,7 +17,7 @@ from toolcall_nb import events as ev
 from toolcall_nb.chat.watch import ToolWatch
 from toolcall_nb.events import MISSING, Event
 from toolcall_nb.tools import Decision, Grants, Job, Log, Outcome, Preliminary, Registry, Tool, run_together
-from toolcall_nb.transcript import State, ToolCall
+from toolcall_nb.transcript import Approval, State, ToolCall
 
 __all__ = ["Approve", "CallRunner", "Permission"]
 
@@ -46,7 +46,7 @@ class Permission:
         automatic = self._automatic(tool)
         approval = f"approval-{call.id}"
         yield ev.ToolApprovalRequest(approval, call.id, is_automatic=automatic is not None or None)
-        decision = automatic or self._answer(call)
+        decision = automatic or self._answer(replace(call, approval=Approval(id=approval)))
         if decision.approved and decision.input is not MISSING:
             written = json.dumps(decision.input)
             yield ev.ToolInputAvailable(call.id, call.name, json.loads(written))
