@@ -22,6 +22,7 @@ from toolcall_nb.server import openapi, pages
 from toolcall_nb.server.answers import json_response, problem_response
 from toolcall_nb.server.guards import Guard
 from toolcall_nb.server.negotiation import preferred
+from toolcall_nb.server.outward import outward_transcript
 from toolcall_nb.server.problems import Problem
 from toolcall_nb.server.requests import approval_answer, decoded, read_request
 from toolcall_nb.server.runs import Response as Reply
@@ -130,7 +131,7 @@ class _Server:
         form = preferred(request.headers.get("accept"), _FORMS)
         if form is None:
             raise Problem(406, f"A thread is there as {', '.join(_FORMS)}.")
-        said = await run_in_threadpool(self._threads.transcript, thread)
+        said = outward_transcript(await run_in_threadpool(self._threads.transcript, thread))
         if form == "application/json":
             return json_response(
                 _about(thread, ui_messages.to_ui(said.messages), self._threads.run(thread)), headers=_VARY

@@ -11,6 +11,8 @@ import msgspec
 from toolcall_nb.events import Event
 from toolcall_nb.live.asking import Form
 from toolcall_nb.live.document import LiveDocument
+from toolcall_nb.live.footer import info_line
+from toolcall_nb.live.taken import foot_info
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.transcript import Transcript
 
@@ -26,7 +28,7 @@ _KEPT = 1_000_000
 class PageFeed:
     """What pages of one thread are told while a turn runs. Safe in any thread.
 
-    ``before`` is what was said before the turn, ``info`` the line that stays below it.
+    ``before`` is what was said before the turn; ``info`` stands below it until it has ended.
     """
 
     def __init__(self, before: Transcript, info: str, timings: Mapping[str, float]) -> None:
@@ -45,9 +47,10 @@ class PageFeed:
         """The pages are to ask about a call, or not any more; whether the call has a card to ask in."""
         return self._document.ask(call, form)
 
-    def finish(self) -> None:
-        """The turn has ended."""
-        self._document.finish(self._info)
+    def finish(self, transcript: Transcript) -> None:
+        """The turn has ended: below it stands who answered, and what all that was said in the thread took."""
+        line = info_line(_answered_by(transcript) or self._info, transcript)
+        self._document.finish(line, foot_info(line, transcript))
 
     def since(self, number: int | None) -> list[Step]:
         """The steps after this one; the whole state for a page that has none, or is too far behind."""
@@ -62,6 +65,12 @@ class PageFeed:
         self._size += len(self._steps[-1][1])
         while self._size > _KEPT and len(self._steps) > 1:
             self._size -= len(self._steps.popleft()[1])
+
+
+def _answered_by(transcript: Transcript) -> str:
+    """The model of the last answer, as it says itself; empty where it does not."""
+    told = transcript.messages[-1].metadata.get("model") if transcript.messages else None
+    return told if isinstance(told, str) else ""
 
 
 def _encoded(step: dict[str, Any]) -> Step:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from toolcall_nb import events as ev
 from toolcall_nb.chat import Chat, Decision
@@ -17,6 +16,7 @@ from toolcall_nb.live.asking import Form, Questions
 from toolcall_nb.live.running import Run
 from toolcall_nb.server.feed import PageFeed
 from toolcall_nb.server.log import EventLog
+from toolcall_nb.server.outward import outward, outward_transcript
 from toolcall_nb.server.settings import Limits
 from toolcall_nb.transcript import ToolCall, Transcript
 
@@ -82,9 +82,8 @@ class ServedRun:
             self._halt(f"The answer is longer than {self._limits.turn_bytes:,} bytes, which is the limit.")
 
     def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
-        """Whether a call may run, once a person has said so. It is asked under the id that the event has told."""
-        told = self.chat.calls.get(call.id, call)
-        return self._questions.ask(replace(call, approval=told.approval), is_stopped)
+        """Whether a call may run, once a person has said so."""
+        return self._questions.ask(call, is_stopped)
 
     def close(self, info: str) -> None:
         """The turn has ended: store it, tell its last event, let the readers go."""
@@ -97,11 +96,12 @@ class ServedRun:
             self._append(self._held)
         with self._lock:
             if self._feed is not None:
-                self._feed.finish()
+                self._feed.finish(self.chat.transcript)
             self.ended = self._clock()
         self.log.close()
 
     def _append(self, event: Event) -> None:
+        event = outward(event)
         with self._lock:  # a feed that is made now has the event from the log, or gets it here
             self.log.append(event)
             if self._feed is not None:
@@ -180,12 +180,12 @@ class ServedRun:
         """What pages are told of it; made for the first one."""
         with self._lock:
             if self._feed is None:
-                self._feed = PageFeed(self._before, self.chat.model_name, self.chat.timings)
+                self._feed = PageFeed(outward_transcript(self._before), self.chat.model_name, self.chat.timings)
                 self._feed.apply(tuple(self.log.events))
                 for call, form in self._forms.items():
                     self._feed.ask(call, form)
                 if self.ended is not None:
-                    self._feed.finish()
+                    self._feed.finish(self.chat.transcript)
             return self._feed
 
     def sweep(self) -> Callable[[], None] | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.errors import MissingPackageError, UsageError
-from toolcall_nb.server.settings import Settings, is_loopback
+from toolcall_nb.server.connections import bounded
+from toolcall_nb.server.settings import Limits, Settings, is_loopback
 
 if TYPE_CHECKING:
     import uvicorn
@@ -47,6 +49,7 @@ class Server:
             ws="none",
             server_header=False,
             timeout_graceful_shutdown=_GRACE,
+            http=_bounded(settings.limits),
             limit_concurrency=settings.limits.readers + settings.limits.runs + 100,
         )
         self._server = _stopping_first(uvicorn.Server)(config, self._threads)
@@ -57,6 +60,11 @@ class Server:
         """Where the page is."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
+
+    @property
+    def connections(self) -> Collection[Any]:
+        """Those that are open."""
+        return tuple(self._server.server_state.connections)
 
     def run(self) -> None:
         """Serve until the process is told to end (Ctrl+C, SIGTERM)."""
@@ -101,6 +109,12 @@ def _stopping_first(base: type[uvicorn.Server]) -> Any:
             await super().shutdown(sockets)
 
     return Stopping
+
+
+def _bounded(limits: Limits) -> type[Any]:
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    return bounded(AutoHTTPProtocol, limits.body_seconds, limits.closing_seconds)
 
 
 def _uvicorn() -> Any:

@@ -20,7 +20,7 @@ class Limits(Struct, frozen=True):
     body: int = 8_000_000
     """Bytes of a request's body (413)."""
     body_seconds: float = 30.0
-    """Until a body has come whole (408)."""
+    """Until a body has come whole (408), and a request's head at the latest in twice that."""
     message: int = 100_000
     """Characters of a prompt, and of each text of a history (413)."""
     messages: int = 1_000
@@ -41,6 +41,8 @@ class Limits(Struct, frozen=True):
     """How far a turn may be ahead of its fastest reader; then the model waits."""
     stalled_seconds: float = 60.0
     """A reader that takes nothing for so long is let go."""
+    closing_seconds: float = 5.0
+    """A connection whose client does not take the rest is torn down so long after its end, or twice that."""
     question_seconds: float = 600.0
     """A question that nobody answers in this time is answered with no."""
     grace_seconds: float = 20.0

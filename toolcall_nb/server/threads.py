@@ -96,6 +96,7 @@ class Threads:
     def ended(self, thread: str) -> ServedRun:
         """A thread in which nothing runs, as a run that has ended; `Problem` 404 where there is none."""
         chat = Chat(thread=thread, tools=Registry())
+        chat.model = self._model(None)
         chat.load(self.transcript(thread))
         return ServedRun.over(chat, self.settings.limits)
 
