@@ -148,12 +148,12 @@ def test_threads_are_conversations_of_their_own(said: Said) -> None:
 
 
 def test_options_of_a_cell_hold_for_that_cell(said: Said) -> None:
-    said.out("%%toolchat --speed 0 --model mock:text --max-steps 3 --system 'Be brief, please.'\nHello")
+    said.out("%%toolchat --speed 0 --model mock:text --max-steps 3 --retries 0 --system 'Be brief, please.'\nHello")
     chat = chat_of(said)
-    assert (chat.model_name, chat.max_steps) == ("mock:text", 3)
+    assert (chat.model_name, chat.max_steps, chat.retries) == ("mock:text", 3, 0)
     assert chat.transcript.messages[0].text == "Be brief, please."
     said.out("%%toolchat --speed 0\nHello")
-    assert (chat.model_name, chat.max_steps) == ("mock", 10)
+    assert (chat.model_name, chat.max_steps, chat.retries) == ("mock", 10, 2)
 
 
 def test_never_denies_every_call(said: Said) -> None:
@@ -196,6 +196,7 @@ def test_a_transcript_is_replayed_and_what_it_holds_is_not_run_again(said: Said)
         ("%toolchat code", "There is no call yet."),
         ("%toolchat code call_9", "There is no call 'call_9'. There are: none."),
         ("%%toolchat --dialect klingon\nHello", "--dialect 'klingon' is not known. There are: native, callout"),
+        ("%%toolchat --retries -1\nHello", "invalid number of retries value: '-1'"),
         ("%%toolchat --max-steps 0\nHello", "invalid number of steps value: '0'"),
         ("%%toolchat --speed fast\nHello", "invalid speed value: 'fast'"),
         ("%%toolchat --model mok\nHello", "There is no model 'mok'. Did you mean 'mock'?"),
@@ -375,7 +376,17 @@ def test_stop_says_when_there_is_nothing_to_stop(said: Said) -> None:
 def test_help_tells_every_option_and_command(said: Said) -> None:
     magic = said.shell.find_cell_magic("toolchat")
     assert magic.__doc__ is not None
-    names = ["--model", "--tools", "--dialect", "--approve", "--max-steps", "--system", "--new", "--thread"]
+    names = [
+        "--model",
+        "--tools",
+        "--dialect",
+        "--approve",
+        "--max-steps",
+        "--retries",
+        "--system",
+        "--new",
+        "--thread",
+    ]
     names += ["--background", "--replay", "--speed", "--render", "%toolchat stop", "%toolchat show"]
     assert [name for name in names if name not in magic.__doc__] == []
 

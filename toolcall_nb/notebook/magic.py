@@ -47,7 +47,15 @@ def _steps(value: str) -> int:
     return steps
 
 
-_speed.__name__, _steps.__name__ = "speed", "number of steps"  # argparse says: invalid speed value: 'x'
+def _retries(value: str) -> int:
+    retries = int(value)
+    if retries < 0:
+        raise ValueError(value)
+    return retries
+
+
+# argparse says: invalid speed value: 'x'
+_speed.__name__, _steps.__name__, _retries.__name__ = "speed", "number of steps", "number of retries"
 
 
 @magics_class
@@ -93,6 +101,9 @@ class ToolchatMagics(Magics):
     @argument("--approve", help="auto: run what is called; ask: ask me first; never: deny it (default: auto)")
     @argument("--once", action="store_true", default=None, help="the results of the calls take the reply's place")
     @argument("--max-steps", type=_steps, metavar="N", help="requests to the model in one turn, at most (default: 10)")
+    @argument(
+        "--retries", type=_retries, metavar="N", help="tries of a request that failed before it began (default: 2)"
+    )
     @argument("--system", type=_text, metavar="TEXT", help="instructions for the model")
     @argument("--new", action="store_true", help="forget what was said before in this thread")
     @argument("--thread", type=_text, metavar="NAME", help="the conversation to go on with (default: main)")

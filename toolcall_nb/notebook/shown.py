@@ -9,10 +9,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb import events as ev
+from toolcall_nb.live.footer import info_line
 from toolcall_nb.live.running import Run, Stoppable
 from toolcall_nb.models.held import close_quietly
 from toolcall_nb.notebook.faces import make_face
-from toolcall_nb.live.footer import info_line
 from toolcall_nb.notebook.place import Place, place_of
 
 if TYPE_CHECKING:

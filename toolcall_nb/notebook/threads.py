@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from toolcall_nb import models
 from toolcall_nb.chat import Approve, Chat
 from toolcall_nb.errors import UsageError
+from toolcall_nb.live.footer import counted, info_line, tokens
 from toolcall_nb.live.running import Run, Stoppable
 from toolcall_nb.notebook import answering, toolbox
 from toolcall_nb.notebook.config import ModelSettings
 from toolcall_nb.notebook.faces import approver_of, make_face
-from toolcall_nb.live.footer import counted, info_line, tokens
 from toolcall_nb.notebook.place import Place, place_of
 from toolcall_nb.notebook.toolbox import unknown
 from toolcall_nb.tools import Decision, Grants, Tool, registry, remember
@@ -38,6 +38,7 @@ class Settings(Struct, frozen=True):
     dialect: str = "native"
     approve: Approve = "auto"
     max_steps: int = 10
+    retries: int = 2
     system: str | None = None
     once: bool = False
 
@@ -168,7 +169,8 @@ class Threads:
     def _set_up(self, chat: Chat, settings: Settings, speed: float | None) -> None:
         chat.dialect, chat.speed, chat.approve = settings.dialect, speed, settings.approve
         chat.approver = lambda call: self._answer(chat, call)
-        chat.max_steps, chat.system, chat.once = settings.max_steps, settings.system, settings.once
+        chat.max_steps, chat.retries = settings.max_steps, settings.retries
+        chat.system, chat.once = settings.system, settings.once
         chat.model = self._model(settings.model, settings.dialect, speed)
         chat.tools = None if settings.tools is None else self._tools(settings.tools)
 
