@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from tests.cutting_proxy import cutting
 from tests.replay_server import ReplayServer, Reply, Request
 from tests.servers import PATIENCE, Gated, serving, words
+from tests.shells import the_shell
 from tests.strategies import transcripts
 from tests.wire_talk import CONVERSATION, read, written
 from toolcall_nb import Chat, Transcript, models
@@ -122,6 +123,22 @@ def test_an_address_is_the_name_of_a_model() -> None:
         assert "sunny in Lisbon" in chat.send(QUESTION).text
         assert "sunny in Paris" in chat.send("And the weather in Paris?").text
     assert len({message.metadata["threadId"] for message in chat.transcript.messages if message.metadata}) == 1
+
+
+def test_a_cell_asks_an_address_and_the_next_one_goes_on_there(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving() as client, the_shell() as shell:
+        url = f"{url_of(client)}/api/chat"
+        shell.run_line_magic("load_ext", "toolcall_nb")
+        shell.run_line_magic("toolchat", f"model {url}")
+        shell.run_cell_magic("toolchat", "", QUESTION)
+        shell.run_cell_magic("toolchat", f"--model {url}", "And the weather in Paris?")
+        chat = shell.user_ns["chat"]
+        shell.run_line_magic("unload_ext", "toolcall_nb")
+        thread = chat.transcript.messages[1].metadata["threadId"]
+        there = client.get(f"/api/threads/{thread}", headers={"accept": "application/json"}).json()["messages"]
+    assert [call.output for call in chat.calls.values()] == ["sunny in Lisbon", "sunny in Paris"]
+    assert [message["role"] for message in there] == ["user", "assistant", "user", "assistant"]
+    assert url in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("wire", [None, "ui", "ag-ui"])
