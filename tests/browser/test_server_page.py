@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from axe_core_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.servers import Gated, call, settings, words
+from tests.servers import Gated, call, serving, settings, words
+from toolcall_nb import events as ev
 from toolcall_nb.server.serving import Server
 
 
@@ -119,3 +121,94 @@ def test_what_a_model_writes_runs_nothing(opened: Callable[..., Any]) -> None:
         page.on("dialog", lambda dialog: pytest.fail(dialog.message))
         send(page, "Go")
         expect(page.locator(".tc-text strong")).to_have_text("Fine")
+
+
+def test_a_page_in_which_nothing_was_said_says_what_there_is_to_ask(opened: Callable[..., Any]) -> None:
+    with opened(Gated(words("Hello."))) as page:
+        hint = page.get_by_text("Ask m something. It may call weather.")
+        expect(hint).to_be_visible()
+        expect(page.get_by_label("Message")).to_be_focused()
+        page.keyboard.type("Hi")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("Hello.")).to_be_visible()
+        expect(hint).to_be_hidden()
+        page.get_by_role("button", name="New chat").press("Enter")
+        expect(hint).to_be_visible()
+        expect(page.get_by_label("Message")).to_be_focused()
+
+
+def test_below_a_turn_stands_what_the_conversation_took_also_after_a_reload(opened: Callable[..., Any]) -> None:
+    took = [ev.Finish(finish_reason="stop", message_metadata={"usage": {"inputTokens": 1204, "outputTokens": 318}})]
+    with opened(Gated([*words("One."), *took], [*words("Two."), *took])) as page:
+        for text in ("One.", "Two."):
+            send(page, "Go")
+            expect(page.locator(".tc-text", has_text=text)).to_be_visible()
+            expect(page.get_by_role("button", name="Send")).to_be_enabled()
+        expect(page.get_by_text("gated · 2,408 in · 636 out")).to_be_visible()
+        page.reload()
+        expect(page.get_by_text("gated · 2,408 in · 636 out")).to_be_visible()
+
+
+def test_a_reader_at_the_end_is_taken_along_and_one_who_looks_back_is_not(opened: Callable[..., Any]) -> None:
+    gate, again = threading.Event(), threading.Event()
+    long = "\n\n".join(f"line {number}" for number in range(60))
+    model = Gated([*words(long), gate, *words(long, "u"), again, *words(long, "v")])
+    with opened(model) as page:
+        send(page, "Go")
+        expect(page.get_by_text("line 59")).to_be_in_viewport()
+        page.evaluate("scrollTo(0, 0)")
+        gate.set()
+        expect(page.get_by_text("line 59")).to_have_count(2)
+        assert page.evaluate("scrollY") == 0
+        page.evaluate("scrollTo(0, 1e9)")
+        again.set()
+        expect(page.get_by_text("line 59")).to_have_count(3)
+        expect(page.get_by_text("line 59").last).to_be_in_viewport()
+
+
+def test_a_server_that_is_gone_and_one_that_wants_its_token_are_told(chromium: Browser) -> None:
+    with serving(Gated(), token="secret") as client, chromium.new_context() as context:
+        page = context.new_page()
+        page.goto(str(client.base_url))
+        expect(page.get_by_role("alert")).to_contain_text("Open the address that it printed")
+    with chromium.new_context() as context:
+        page = context.new_page()
+        with serving(Gated()) as client:
+            page.goto(str(client.base_url))
+            expect(page.get_by_text("Ask m something.")).to_be_visible()
+        send(page, "Hi")
+        expect(page.get_by_role("alert")).to_have_text("The server does not answer. Is it still running?")
+        expect(page.get_by_label("Message")).to_have_value("Hi")
+        expect(page.get_by_role("button", name="Send")).to_be_enabled()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1000, 320])
+def test_axe_finds_nothing_and_nothing_is_wider_than_the_page(
+    chromium: Browser, scheme: Literal["light", "dark"], width: int
+) -> None:
+    model = Gated([*words("Let me see."), *call("c", "weather", city="Rome")], words("Done."))
+    with (
+        serving(model, approve="ask") as client,
+        chromium.new_context(color_scheme=scheme, bypass_csp=True, viewport={"width": width, "height": 700}) as context,
+    ):
+        page = context.new_page()
+        page.goto(str(client.base_url))
+        expect(page.get_by_text("Ask m something.")).to_be_visible()
+        look_at(page)
+        send(page, "Go")
+        expect(page.get_by_role("button", name="Approve")).to_be_visible()
+        look_at(page)
+        page.get_by_role("button", name="Approve").press("Enter")
+        expect(page.get_by_text("Done.")).to_be_visible()
+        expect(page.get_by_role("button", name="Send")).to_be_enabled()
+        look_at(page)
+        page.evaluate("document.querySelector('#problem').hidden = false")
+        page.evaluate("document.querySelector('#problem').textContent = 'x'.repeat(500)")
+        look_at(page)
+
+
+def look_at(page: Page) -> None:
+    found: dict[str, Any] = Axe().run(page)
+    assert [(each["id"], each["help"], each["nodes"][0]["html"][:200]) for each in found["violations"]] == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

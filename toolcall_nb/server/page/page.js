@@ -9,6 +9,9 @@ import makeWidget from "./transcript.js";
 
 const RETRY_MS = 1000;
 const TOKEN = "toolcall_nb-token";
+const NO_TOKEN = "This server demands its token. Open the address that it printed when it started, with #token=… at its end.";
+/** A reader who is this near to the end of the page is taken along, in pixels. */
+const NEAR = 60;
 
 /** @param {string} id @returns {any} */
 const at = (id) => document.getElementById(id);
@@ -17,10 +20,13 @@ const at = (id) => document.getElementById(id);
 async function ask(path, options = {}) {
   const token = sessionStorage.getItem(TOKEN);
   const headers = { ...options.headers, ...(token ? { Authorization: `Bearer ${token}` } : {}) };
-  const response = await fetch(path, { ...options, headers });
+  const response = await fetch(path, { ...options, headers }).catch((error) => {
+    throw error.name === "AbortError" ? error : new Error("The server does not answer. Is it still running?");
+  });
   if (response.ok) return response;
   const problem = await response.json().catch(() => ({}));
-  throw Object.assign(new Error(problem.detail ?? response.statusText), { status: response.status });
+  const said = response.status === 401 ? NO_TOKEN : problem.detail ?? response.statusText;
+  throw Object.assign(new Error(said), { status: response.status });
 }
 
 /** @param {string} path @param {object} body */
@@ -118,10 +124,16 @@ class Channel {
     this.isNew = false;
     this.seq = step.seq;
     this.isDone = step.done === true;
+    const isNear = distance() < NEAR;
+    at("hint").hidden = true;
     this.handlers["msg:custom"]({ ...step, seq: this.base + step.seq });
+    if (isNear) requestAnimationFrame(() => scrollBy(0, distance()));
     at("send").disabled = !this.isDone;
   }
 }
+
+/** How far the page could still be scrolled down. */
+const distance = () => document.documentElement.scrollHeight - innerHeight - scrollY;
 
 /** @type {Channel} */
 let channel;
@@ -136,7 +148,9 @@ function open(thread) {
   at("chat").replaceChildren();
   widget.render({ el: at("chat") });
   tell();
+  at("hint").hidden = false;
   at("send").disabled = false;
+  at("prompt").focus();
 }
 
 async function send() {
@@ -184,5 +198,6 @@ ask("/api/tools")
   .then(({ models, tools }) => {
     const names = tools.map((/** @type {{name: string}} */ tool) => tool.name);
     at("about").textContent = [models[0], ...names].join(" · ");
+    at("hint").textContent = `Ask ${models[0]} something. It ${names.length ? `may call ${names.join(", ")}` : "has no tools"}.`;
   })
   .catch(tell);
