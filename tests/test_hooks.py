@@ -72,6 +72,10 @@ def test_what_is_derived_from_a_known_type_does_too(shell: Any) -> None:
     assert "It is sunny." in forms(shell, AIMessage("It is sunny."))["text/html"]
 
 
+def test_the_message_of_a_reply_does_too(shell: Any) -> None:
+    assert "It is sunny." in forms(shell, reply().choices[0].message)["text/html"]
+
+
 @pytest.mark.parametrize("thing", [MESSAGES, COMPLETION])
 def test_messages_and_replies_as_dictionaries_do_too(
     shell: Any, thing: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

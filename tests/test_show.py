@@ -217,6 +217,24 @@ def test_the_stream_of_an_sdk_is_played(make: Callable[[], Any]) -> None:
     assert calls(shown) == [("call_7", "weather", {"city": "Oslo"})]
 
 
+def test_the_response_of_boto3_is_its_stream_and_that_is_closed() -> None:
+    closed: list[Any] = []
+    events = [
+        {"messageStart": {"role": "assistant"}},
+        {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "It is sunny."}}},
+        {"messageStop": {"stopReason": "end_turn"}},
+    ]
+    methods = {
+        "__iter__": lambda _: iter(events),
+        "close": lambda self: closed.append(self),
+        "__module__": "botocore.eventstream",
+    }
+    stream = type("EventStream", (), methods)()
+    assert texts(show({"ResponseMetadata": {"HTTPStatusCode": 200}, "stream": stream})) == ["It is sunny."]
+    assert closed == [stream]
+    assert texts(show(stream)) == ["It is sunny."]
+
+
 def test_what_must_be_entered_is_entered_and_left(monkeypatch: pytest.MonkeyPatch) -> None:
     manager = anthropic_client().messages.stream(model="claude", max_tokens=9, messages=ASK["messages"])
     left: list[Any] = []

@@ -12,6 +12,7 @@ _STREAM, _ASYNC_STREAM, _MANAGER, _ASYNC_MANAGER = "stream", "async stream", "ma
 
 WHOLE_TYPES: tuple[tuple[str, str], ...] = (
     ("openai.types.chat.chat_completion", "ChatCompletion"),
+    ("openai.types.chat.chat_completion_message", "ChatCompletionMessage"),
     ("openai.types.responses.response", "Response"),
     ("anthropic.types.message", "Message"),
     ("anthropic.types.parsed_message", "ParsedMessage"),

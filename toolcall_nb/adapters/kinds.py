@@ -42,6 +42,9 @@ STREAM_TYPES: dict[tuple[str, str], Kind] = {name: Kind(kind) for name, kind in 
 TYPE_NAMES: tuple[tuple[str, str], ...] = (*WHOLE_TYPES, *STREAM_TYPES)
 """All of them, for whoever shows them by name."""
 
+_BEDROCK = ("botocore.eventstream", "EventStream")
+"""Of Bedrock's packages only this one has a stream of its own; it is known here, and no display hook needs it."""
+
 _LOOK_AT = 4
 
 
@@ -52,6 +55,8 @@ def kind_of(thing: Any) -> Kind:
     if format_of_whole(thing) is not None:
         return Kind.WHOLE
     cls = type(thing)
+    if _BEDROCK in class_names(cls) or _holds_bedrocks(thing):
+        return Kind.STREAM
     for name in class_names(cls):
         if name in STREAM_TYPES:
             return STREAM_TYPES[name]
@@ -69,12 +74,17 @@ def items_of(stream: Any) -> Iterable[Any] | AsyncIterable[Any]:
 
     Raises `UsageError` for what is neither iterable nor asynchronously so.
     """
-    own = pydantic_ai.items_of(stream)
+    own = stream["stream"] if _holds_bedrocks(stream) else pydantic_ai.items_of(stream)
     if own is not None:
         return own
     if not isinstance(stream, Iterable | AsyncIterable):
         raise UsageError(f"{type(stream).__qualname__} gives no items. Pass the stream that it holds.")
     return stream
+
+
+def _holds_bedrocks(thing: Any) -> bool:
+    """Whether it is what boto3's ``converse_stream`` gives: a dictionary with the stream in it."""
+    return type(thing) is dict and "ResponseMetadata" in thing and hasattr(type(thing.get("stream")), "__iter__")
 
 
 def _has(cls: type, *methods: str) -> bool:

@@ -53,6 +53,8 @@ def items(thing: Any) -> Generator[Any, None, None]:
         if _is_one(thing):
             yield thing
             return
+        if isinstance(thing, Mapping):  # a response that holds its stream, which is what is closed
+            thing = items_of(thing)
         stack.callback(close_quietly, thing)
         yield from cast("Iterable[Any]", items_of(thing))
 
@@ -144,7 +146,7 @@ def _is_one(thing: Any) -> bool:
     """Whether it is an item or a whole thing by itself, and no stream."""
     kind = kind_of(thing)
     is_no_stream = kind is Kind.NOTHING and not _has(thing, "__iter__") and not _has(thing, "__aiter__")
-    return _is_value(thing) or kind is Kind.WHOLE or is_no_stream
+    return (_is_value(thing) and kind is not Kind.STREAM) or kind is Kind.WHOLE or is_no_stream
 
 
 def _is_value(thing: Any) -> bool:
