@@ -23,6 +23,7 @@ from toolcall_nb.transcript import Message, TextPart, Transcript
 
 __all__ = [
     "KEY",
+    "REPLAYED",
     "Got",
     "ask",
     "assert_losses_are_told",
@@ -51,6 +52,8 @@ _WIRES = {
     "anthropic": ("anthropic:claude-sonnet-5", ""),
     "google": ("google:gemini-2.5-flash", ""),
 }
+REPLAYED = frozenset(name.partition(":")[0] for name, _ in (*_HOSTS.values(), *_WIRES.values()))
+"""The providers, as models are named, whose recorded replies are said again."""
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.provider_replays import REPLAYED
+from tests.test_local_model import LOCAL
+from tests.test_providers import LOOPS
 from toolcall_nb import Transcript
+from toolcall_nb.models.providers import NAMES
 from toolcall_nb.render.content import STATE_WORDS
 from toolcall_nb.transcript import FINAL_STATES, State
 
@@ -37,6 +41,19 @@ def test_the_transcript_in_the_readme_is_one() -> None:
     output: Any = transcript.calls["call_123"].output
     assert output["results"][0]["title"] == "All About Cats"
     assert Transcript.from_markdown(transcript.to_markdown()) == transcript
+
+
+def test_the_table_of_providers_says_what_the_tests_do() -> None:
+    rows = re.findall(
+        r"^\| `([\w-]+):` \| [^|]+ \| (yes)? ?\| (replayed)? ?\| (llama.cpp's)? ?\|$", README, re.MULTILINE
+    )
+    names = [name for name, *_ in rows]
+    assert {name for name, recorded, _, _ in rows if recorded} == REPLAYED
+    assert {name for name, _, loop, _ in rows if loop} == {name.partition(":")[0] for _, name, _ in LOOPS}
+    assert {name for name, _, _, local in rows if local} == set(LOCAL)
+    named = re.findall(r"`([\w-]+):`", README)
+    assert set(named) <= set(NAMES)
+    assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -31,7 +31,11 @@ def chat(address: str, name: str) -> Chat:
     return Chat(model(f"{name}:tiny", config=config), tools=Registry([weather]))
 
 
-@pytest.mark.parametrize("name", ["openai-chat", "openai", "ollama"])
+LOCAL = ("openai-chat", "openai", "ollama")
+"""The providers, as models are named, whose protocols the server speaks."""
+
+
+@pytest.mark.parametrize("name", LOCAL)
 def test_a_whole_tool_loop(address: str, name: str) -> None:
     talk = chat(address, name)
     events = list(talk.stream("What is the weather in Paris?"))
