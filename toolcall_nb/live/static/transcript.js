@@ -327,6 +327,18 @@ function element(tag, name, text = "") {
   return Object.assign(document.createElement(tag), { className: name, textContent: text });
 }
 
+/** @param {Element} before @param {Element} mine */
+const areCalls = (before, mine) => [before, mine].every((each) => each.classList.contains("tc-call"));
+
+/**
+ * Whether a row can be parted between these two and nothing moves: what begins a group keeps its margin above to
+ * itself, so it must have none.
+ *
+ * @param {Element} before
+ * @param {Element} mine
+ */
+const canPart = (before, mine) => areCalls(before, mine) || mine.matches(".tc-text, .tc-turn, p");
+
 class View {
   /** @param {Session} session @param {HTMLElement} host */
   constructor(session, host) {
@@ -347,6 +359,7 @@ class View {
     this.births = new Map();
     /** @type {WeakSet<Element>} what only parts a long row of nodes, so that a change at its end is laid out alone */
     this.groups = new WeakSet();
+    this.sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => this.#leave(target)));
     /** @type {Set<string>} the clocks whose time is to be written once, beside those that run */
     this.stale = new Set();
     this.frame = 0;
@@ -383,6 +396,7 @@ class View {
   close() {
     cancelAnimationFrame(this.frame);
     clearInterval(this.timer);
+    this.sizes.disconnect();
     this.live.remove();
   }
 
@@ -568,14 +582,24 @@ class View {
     if (!before) return slot.prepend(mine);
     const home = /** @type {Element} */ (before.parentElement);
     const isLast = !before.nextElementSibling && (home === slot || !home.nextElementSibling);
-    if (!isLast || home.childElementCount < TOGETHER || !slot.matches(GROUPED)) return before.after(mine);
-    const isJoined = [before, mine].every((each) => each.classList.contains("tc-call"));
+    const isFull = home.childElementCount >= TOGETHER * (canPart(before, mine) ? 1 : 4);
+    if (!isLast || !isFull || !slot.matches(GROUPED)) return before.after(mine);
+    const isJoined = areCalls(before, mine);
     const group = element("div", isJoined ? "tc-group tc-joined" : "tc-group");
     if (isJoined && this.groups.has(home)) home.classList.add("tc-joins");
+    if (this.groups.has(home)) this.sizes.observe(home);
     this.groups.add(group);
     this.owned.set(group, id);
     slot.append(group);
     group.append(mine);
+  }
+
+  /** A group is full and was laid out: out of sight it costs nothing, and keeps its height. @param {Element} group */
+  #leave(group) {
+    if (!(group instanceof HTMLElement) || group.classList.contains("tc-far")) return;
+    group.style.containIntrinsicBlockSize = `auto ${group.getBoundingClientRect().height}px`;
+    group.classList.add("tc-far");
+    this.sizes.unobserve(group);
   }
 
   /** Where the children of a node live: the innermost last element of its own HTML. @param {string} id */
