@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +16,7 @@ import pytest
 from tests.provider_replays import REPLAYED
 from tests.test_local_model import LOCAL
 from tests.test_providers import LOOPS
-from toolcall_nb import Transcript
+from toolcall_nb import Transcript, wire
 from toolcall_nb.models.providers import NAMES
 from toolcall_nb.render.content import STATE_WORDS
 from toolcall_nb.transcript import FINAL_STATES, State
@@ -68,3 +71,32 @@ def test_each_command_that_is_named_is_there(page: str) -> None:
 def test_each_file_that_is_linked_is_there(page: str) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)\)", PAGES[page])
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_table_of_wires_is_that_of_the_code() -> None:
+    rows = re.findall(r"^\| `([\w-]+)` \| [^|]+ \| [^|]+ \| ([^|]+) \|$", README, re.MULTILINE)
+    assert [row for row in rows if row[0] in wire.NAMES] == [(name, wire.NOT_SAID[name]) for name in wire.NAMES]
+
+
+def test_the_commands_that_serve_do(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    (block,) = (block for block in blocks if " serve " in block)
+    serve, curl = block.splitlines()
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    (tmp_path / "my_tools.py").write_text(
+        'def weather(city: str) -> str:\n    """The weather."""\n    return "sunny"\n'
+    )
+    command = [sys.executable, "-m", "toolcall_nb", *serve.split()[1:], "--port", "0", "--speed", "0"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "no_proxy": "127.0.0.1"}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            address = server.stdout.readline().split()[-1]
+            asked = shlex.split(curl.replace("http://127.0.0.1:8000", address))
+            said = subprocess.run(asked, env=environment, capture_output=True, text=True, check=True, timeout=60).stdout
+        finally:
+            server.terminate()
+    assert '{"type":"tool_usage","tools":["weather"]}' in said
+    assert '"type":"end"' in said
+    assert [path.suffix for path in (tmp_path / "threads").iterdir()] == [".md"]
