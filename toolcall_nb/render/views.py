@@ -32,19 +32,19 @@ class Turn:
 
     def add(self, key: int, part: Part, look: Look) -> None:
         """Make room for a part at the end; nothing is shown of it yet."""
-        self.views[key] = self._view(key, part, look, fold_key(self.number, len(self.views)))
+        self.views[key] = self._view(key, part, look, len(self.views))
         self._awake.append((key, self.views[key]))
 
     def replace(self, key: int, part: Part, look: Look) -> Iterator[Patch]:
         """The part has become one of another kind: what was shown of it goes."""
         old = self.views[key]
         yield from self.place(old, None)
-        self.views[key] = self._view(key, part, look, old.fold)
+        self.views[key] = self._view(key, part, look, old.place)
 
-    def _view(self, key: int, part: Part, look: Look, fold: str) -> View:
+    def _view(self, key: int, part: Part, look: Look, place: int) -> View:
         kinds: dict[type, type[View]] = {TextPart: TextView, ReasoningPart: TextView, ToolCall: CallView}
         view = kinds.get(type(part), View)(f"{self.node.id}.p{key}", part, look)
-        view.fold = fold
+        view.turn, view.place = self.number, place
         return view
 
     def before(self, key: int) -> int | None:
@@ -56,8 +56,8 @@ class Turn:
         view = self.views.pop(key)
         yield from self.place(view, None)
         for place, later in enumerate(self.views.values()):
-            if later.fold != (fold := fold_key(self.number, place)):
-                later.fold = fold
+            if later.place != place:
+                later.place = place
                 yield from self.place(later, later.wanted())
 
     def end(self, message: Message) -> Iterator[Patch]:
@@ -100,16 +100,21 @@ class Turn:
 
 
 class View:
-    """What is shown of one part. ``fold`` names it for ``opened`` where it has no id of its own."""
+    """What is shown of one part, the one at ``place`` of the message ``turn``."""
 
-    __slots__ = ("fold", "id", "look", "node", "part")
+    __slots__ = ("id", "look", "node", "part", "place", "turn")
 
     def __init__(self, id: str, part: Part, look: Look) -> None:
         self.id = id
-        self.fold = ""
+        self.turn = self.place = 0
         self.part = part
         self.look = look
         self.node: Node | None = None
+
+    @property
+    def fold(self) -> str:
+        """Its name for ``opened``, where it has no id of its own."""
+        return fold_key(self.turn, self.place)
 
     def take(self, turn: Turn, part: Part) -> Iterator[Patch]:
         """The part is now this."""
