@@ -22,6 +22,9 @@ _GRACE = 3
 """Seconds that open connections are given at the end, after all turns were stopped."""
 _START_WITHIN = 30.0
 _BACKLOG = 2048
+_SEND_BUFFER = 256_000
+"""Bytes that the system holds of what a client does not take. By itself it takes megabytes, and a turn would be as far
+ahead of a client that does not read."""
 
 
 class Server:
@@ -133,6 +136,7 @@ def _bound(host: str, port: int) -> socket.socket:
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)  # also of the connections
         bound.bind((host, port))
         bound.listen(_BACKLOG)
     except (OSError, OverflowError) as error:

@@ -49,6 +49,8 @@ class Limits(Struct, frozen=True):
     """A turn that nobody reads any more goes on for so long; then it is stopped."""
     linger_seconds: float = 60.0
     """A turn that has ended can be read for so long."""
+    linger_bytes: int = 64_000_000
+    """How much is kept of turns that have ended; beyond that the oldest go before their time."""
     beat_seconds: float = 15.0
     """A stream in which nothing happens says so this often, so that a reader that is gone is noticed."""
 

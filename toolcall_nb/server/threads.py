@@ -214,13 +214,21 @@ class Threads:
         """Do what the passing of time demands: end what takes too long or is left alone, forget what has ended."""
         with self._lock:
             runs = dict(self._runs)
-            for thread, run in runs.items():
-                is_old = run.ended is not None and self._clock() - run.ended > self.settings.limits.linger_seconds
-                if is_old and not run.log.readers:
-                    del self._runs[thread]
+            self._forget_ended()
         for run in runs.values():
             if (due := run.sweep()) is not None:
                 threading.Thread(target=due, name="toolcall_nb-end", daemon=True).start()
+
+    def _forget_ended(self) -> None:
+        """The newest that have ended and are not read are kept, as far as time and size allow."""
+        limits, size = self.settings.limits, 0
+        over = [(run.ended, thread) for thread, run in self._runs.items() if run.ended is not None]
+        for ended, thread in sorted(over, reverse=True):
+            log = self._runs[thread].log
+            size += log.size
+            is_too_much = size > limits.linger_bytes or self._clock() - ended > limits.linger_seconds
+            if is_too_much and not log.readers:
+                del self._runs[thread]
 
     def close(self) -> None:
         """End all turns, and wait until their transcripts are closed and stored."""
