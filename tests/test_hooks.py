@@ -76,6 +76,14 @@ def test_the_message_of_a_reply_does_too(shell: Any) -> None:
     assert "It is sunny." in forms(shell, reply().choices[0].message)["text/html"]
 
 
+def test_a_call_that_nothing_is_told_of_was_called(shell: Any) -> None:
+    from langchain_core.messages import AIMessage
+
+    bundle = forms(shell, AIMessage("", tool_calls=[{"name": "weather", "args": {"city": "Oslo"}, "id": "c1"}]))
+    assert '<div class="tc-call tc-called">' in bundle["text/html"]
+    assert "weather · Called" in bundle["text/plain"]
+
+
 @pytest.mark.parametrize("thing", [MESSAGES, COMPLETION])
 def test_messages_and_replies_as_dictionaries_do_too(
     shell: Any, thing: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

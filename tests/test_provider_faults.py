@@ -99,6 +99,22 @@ def test_a_stream_that_ends_without_its_last_event_is_not_taken_for_whole(server
     assert error.may_retry
 
 
+def test_a_stream_that_gives_no_reason_for_its_end_is_whole_and_its_call_runs_once(server: ReplayServer) -> None:
+    asked = called("openai_chat", "c1", "add", {"x": 1, "y": 2}).replace('"tool_calls"}', "null}")
+    assert '"finish_reason": null' in asked
+    server.answers(Reply(asked), Reply(said("openai_chat", "Three.").replace('"stop"', "null")))
+    runs: list[int] = []
+
+    def add(x: int, y: int) -> int:
+        """Add."""
+        runs.append(x + y)
+        return x + y
+
+    chat = Chat(model_at(server, "openai-chat:gpt-4o", "/v1"), tools=[add])
+    assert chat.send("1 + 2?").text == "Three."
+    assert runs == [3]
+
+
 # Calls that grow by turns -----------------------------------------------------------------------------------
 
 

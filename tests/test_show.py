@@ -28,8 +28,9 @@ from tests.shells import the_shell
 from toolcall_nb import Chat, Transcript, show
 from toolcall_nb import events as ev
 from toolcall_nb.errors import UsageError
+from toolcall_nb.notebook.faces import final_bundle
 from toolcall_nb.notebook.shown import Shown
-from toolcall_nb.transcript import ErrorPart, TextPart
+from toolcall_nb.transcript import ErrorPart, State, TextPart
 
 WITHIN = 30
 ASK: dict[str, Any] = {"model": "tiny", "messages": [{"role": "user", "content": "How is Oslo?"}]}
@@ -215,6 +216,20 @@ def test_the_stream_of_an_sdk_is_played(make: Callable[[], Any]) -> None:
     shown = show(make())
     assert texts(shown) == ["Let me look."]
     assert calls(shown) == [("call_7", "weather", {"city": "Oslo"})]
+
+
+def test_a_call_without_a_result_in_what_is_over_was_called_and_runs_no_more(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = show(MESSAGES[:2])
+    assert "weather · Called" in capsys.readouterr().out
+    assert shown.transcript.calls["call_7"].state is State.INPUT_AVAILABLE
+    bundle = final_bundle(show(iter(CALLING)).transcript, "tiny")
+    assert '<div class="tc-call tc-called">' in bundle["text/html"]
+    assert "weather · Called" in bundle["text/plain"]
+    capsys.readouterr()
+    show(shown.transcript)
+    assert "weather · Running" in capsys.readouterr().out
 
 
 def test_the_response_of_boto3_is_its_stream_and_that_is_closed() -> None:

@@ -33,7 +33,7 @@ def final_bundle(transcript: Transcript, info: str, opened: Mapping[str, bool] |
     The HTML has the boxes of the live view, so that nothing moves when it takes the view's place. What the run took
     is folded under the line there; plain text has the line alone, where there is something to say of that.
     """
-    bundle: dict[str, str] = mime_bundle(transcript, opened=opened)
+    bundle: dict[str, str] = mime_bundle(transcript, opened=opened, is_over=True)
     if account(transcript.messages).usage:
         bundle["text/plain"] += f"\n\n{visible(info)}"
     foot = f'<div class="tc-foot">{foot_info(info, transcript, bool((opened or {}).get(FOLD)))}</div>'

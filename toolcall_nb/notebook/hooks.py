@@ -155,7 +155,8 @@ def _bundle_of(thing: Any) -> dict[str, str] | None:
         from toolcall_nb.render import mime_bundle
         from toolcall_nb.transcript import Transcript
 
-        return mime_bundle(Transcript.from_events(events_of(thing))) if kind_of(thing) is Kind.WHOLE else None
+        is_whole = kind_of(thing) is Kind.WHOLE
+        return mime_bundle(Transcript.from_events(events_of(thing)), is_over=True) if is_whole else None
     except Exception:
         log.exception("A reply could not be shown; its plain form stands for it")
         return None

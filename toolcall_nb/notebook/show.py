@@ -51,7 +51,7 @@ def show(thing: Any, *, dialect: str | None = None) -> Shown:
         thing = read_file(Path(thing).expanduser())
     whole = _whole(thing, dialect) if not is_response(thing) else None
     if whole is not None:
-        return _put(whole)
+        return _put(whole, is_over=not isinstance(thing, Transcript | Chat | Message | ToolCall))
     name = type(thing).__qualname__
     awaits = must_be_awaited(thing) if is_response(thing) else _awaits(thing)
     return play_async(played_async(thing, dialect), name) if awaits else play(played(thing, dialect), name)
@@ -118,16 +118,16 @@ def _read(items: Iterable[Any], dialect: str | None) -> Transcript:
     return Transcript.from_events([*events, *player.close()])
 
 
-def _put(transcript: Transcript) -> Shown:
+def _put(transcript: Transcript, *, is_over: bool) -> Shown:
     from IPython.core.getipython import get_ipython
     from IPython.display import display
 
     from toolcall_nb.render import mime_bundle, to_text
 
     if get_ipython() is None:
-        print(to_text(transcript))
+        print(to_text(transcript, is_over=is_over))
     else:
-        display(mime_bundle(transcript), raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
+        display(mime_bundle(transcript, is_over=is_over), raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
     return Shown(lambda: transcript)
 
 

@@ -20,12 +20,16 @@ def mime_bundle(
     include: Collection[str] | None = None,
     exclude: Collection[str] | None = None,
     opened: Mapping[str, bool] | None = None,
+    is_over: bool = False,
 ) -> dict[str, str]:
-    """The transcript by MIME type; ``include`` and ``exclude`` as in IPython's display protocol."""
+    """The transcript by MIME type; ``include`` and ``exclude`` as in IPython's display protocol.
+
+    ``is_over``: nothing more comes, and nothing runs.
+    """
     makers: dict[str, Callable[[], str]] = {
-        "text/html": lambda: to_html(transcript, opened=opened),
+        "text/html": lambda: to_html(transcript, opened=opened, is_over=is_over),
         "text/markdown": transcript.to_markdown,
-        "text/plain": lambda: to_text(transcript),
+        "text/plain": lambda: to_text(transcript, is_over=is_over),
     }
     return {
         kind: make()

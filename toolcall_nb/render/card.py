@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from toolcall_nb.events import MISSING
-from toolcall_nb.render.content import STATE_WORDS, Written, arguments, seconds, shown_name
+from toolcall_nb.render.content import Written, arguments, is_called, seconds, shown_name, state_word
 from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.log import LogLines
 from toolcall_nb.render.nodes import Node, leaf
@@ -35,10 +35,14 @@ _CLOSED = (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
 
 
 class Look(NamedTuple):
-    """What is shown beside the transcript: which cards the user opened or closed, and seconds by call id."""
+    """What is shown beside the transcript: which cards the user opened or closed, and seconds by call id.
+
+    ``is_over``: nothing more comes, and nothing runs.
+    """
 
     opened: Mapping[str, bool] = {}
     timings: Mapping[str, float] = {}
+    is_over: bool = False
 
 
 def is_open(call: ToolCall, opened: Mapping[str, bool]) -> bool:
@@ -63,14 +67,15 @@ def call_node(
     log: LogLines | None = None,
 ) -> Node:
     """The card, whole. ``written`` is the call's ``input_text``; for ``drawing`` and ``log`` see `sections`."""
-    summary = leaf(f"{id}.s", _summary(call, written, look.timings.get(call.id)))
+    summary = leaf(f"{id}.s", _summary(call, written, look))
     body = section_nodes(id, sections(call, written, drawing, log), call.id, look)
     details = "<details open>" if is_open(call, look.opened) else "<details>"
     children = [
         Node(f"{id}.d", details, "</details>", [summary, *body]),
         *section_nodes(id, reason(call), call.id, look),
     ]
-    return Node(id, f'<div class="tc-call tc-{call.state.value}">', "</div>", children)
+    state = "called" if is_called(call, look.is_over) else call.state.value
+    return Node(id, f'<div class="tc-call tc-{state}">', "</div>", children)
 
 
 def section_nodes(id: str, found: Iterable[Section], call_id: str, look: Look) -> list[Node]:
@@ -78,15 +83,16 @@ def section_nodes(id: str, found: Iterable[Section], call_id: str, look: Look) -
     return [_section(f"{id}.{section.key}", section, call_id, look) for section in found]
 
 
-def _summary(call: ToolCall, written: Written, took: float | None) -> str:
+def _summary(call: ToolCall, written: Written, look: Look) -> str:
     """One line; the spaces keep its words apart where there is no style."""
     title, name = shown_name(call)
+    took = look.timings.get(call.id)
     pieces = [
         element("b", "tc-name", title),
         *([element("span", "tc-tool", name)] if name else []),
         element("span", "tc-args", arguments(call, written)),
         *([element("span", "tc-mark", "edited")] if call.original_input is not MISSING else []),
-        element("span", "tc-state", STATE_WORDS[call.state]),
+        element("span", "tc-state", state_word(call, look.is_over)),
         element("span", "tc-time", "" if took is None else seconds(took)),
     ]
     return f"<summary>{' '.join(pieces)}</summary>"

@@ -18,6 +18,7 @@ from toolcall_nb.render.yaml_like import CHARACTERS, counted
 from toolcall_nb.transcript import FilePart, Message, Role, State, ToolCall
 
 __all__ = [
+    "CALLED",
     "EMPTY",
     "STATE_WORDS",
     "WHO",
@@ -26,9 +27,11 @@ __all__ = [
     "arguments",
     "ending",
     "file_words",
+    "is_called",
     "partial_input",
     "seconds",
     "shown_name",
+    "state_word",
 ]
 
 WHO: Mapping[Role, str] = {"user": "You", "assistant": "AI", "system": "System"}
@@ -45,6 +48,9 @@ STATE_WORDS: Mapping[State, str] = {
     State.INTERRUPTED: "Interrupted",
 }
 """What a card says about its state; never colour alone."""
+
+CALLED = "Called"
+"""What it says of a call that was made, in what is over: nothing runs there, and nothing was told of its end."""
 
 _ENDS = {
     "length": "Stopped at the length limit.",
@@ -99,6 +105,16 @@ def file_words(part: FilePart) -> FileWords:
 
 
 # Tool calls ---------------------------------------------------------------------------------------------------
+
+
+def is_called(call: ToolCall, is_over: bool) -> bool:
+    """Whether nothing is to be said of it but that it was made."""
+    return is_over and call.state is State.INPUT_AVAILABLE
+
+
+def state_word(call: ToolCall, is_over: bool) -> str:
+    """What the card says about the state of the call."""
+    return CALLED if is_called(call, is_over) else STATE_WORDS[call.state]
 
 
 def shown_name(call: ToolCall) -> tuple[str, str]:

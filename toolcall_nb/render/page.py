@@ -35,13 +35,15 @@ def to_html(
     page: bool = False,
     opened: Mapping[str, bool] | None = None,
     timings: Mapping[str, float] | None = None,
+    is_over: bool = False,
 ) -> str:
     """The transcript as HTML: complete without scripts, readable without styles, the same each time.
 
     A fragment (``<style>`` and one ``<div class="tc">``), or with ``page`` a document that loads nothing.
     ``opened`` says which cards the user opened or closed, by call id; ``timings`` seconds by call id.
+    ``is_over``: nothing more comes, and nothing runs.
     """
-    look = Look(opened or {}, timings or {})
+    look = Look(opened or {}, timings or {}, is_over)
     html = fragment([message_node(number, message, look) for number, message in enumerate(transcript.messages)])
     return _document(html, str(transcript.metadata.get("title") or "Transcript")) if page else html
 
