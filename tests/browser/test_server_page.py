@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pytest
 from axe_core_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Error as PlaywrightError
 
 from tests.servers import Gated, call, serving, settings, words
 from toolcall_nb import events as ev
@@ -212,3 +213,28 @@ def look_at(page: Page) -> None:
     found: dict[str, Any] = Axe().run(page)
     assert [(each["id"], each["help"], each["nodes"][0]["html"][:200]) for each in found["violations"]] == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+FETCH = """async (url) => {
+    const headers = { 'Content-Type': 'application/json', Accept: 'text/event-stream', Authorization: 'Bearer secret' };
+    const body = JSON.stringify({ message: 'Hi', conversationId: 't' });
+    const response = await fetch(url, { method: 'POST', headers, body });
+    return { text: await response.text(), thread: response.headers.get('x-thread-id') };
+}"""
+
+
+def test_a_front_end_of_another_origin_reads_where_it_was_allowed_and_else_not(chromium: Browser) -> None:
+    with (
+        serving(Gated()) as elsewhere,
+        serving(Gated(words("Hello.")), token="secret", origins=(str(elsewhere.base_url).rstrip("/"),)) as allowing,
+        serving(model := Gated(words("Hello."))) as refusing,
+        chromium.new_context(bypass_csp=True) as context,
+    ):
+        page = context.new_page()
+        page.goto(str(elsewhere.base_url))
+        found = page.evaluate(FETCH, f"{str(allowing.base_url).rstrip('/')}/api/chat")
+        assert found["thread"] == "t"
+        assert "Hello." in found["text"]
+        with pytest.raises(PlaywrightError, match="Failed to fetch"):
+            page.evaluate(FETCH, f"{str(refusing.base_url).rstrip('/')}/api/chat")
+        assert model.asked == []
