@@ -524,6 +524,17 @@ def test_a_stream_goes_on_after_the_end_of_its_cell_and_ends_in_its_output(kerne
     assert updates[0]["data"]["text/markdown"].strip() == "Hello there."
 
 
+def test_a_real_graph_is_shown_in_a_cell_that_waits_for_it(kernel: Kernel) -> None:
+    cell = "from tests.graphs import PROMPT, graph\n_ = await show(graph().astream_events(PROMPT, version='v2'))"
+    final = displays(kernel.run(cell))[-1]
+    transcript = Transcript.from_markdown(final["text/markdown"])
+    assert [(call.name, call.state.value) for call in transcript.calls.values()] == [
+        ("add", "output-available"),
+        ("divide", "output-error"),
+    ]
+    assert transcript.messages[-1].text.split() == ["Let", "me", "see.", "Three."]
+
+
 def test_the_stop_button_ends_a_stream_after_the_end_of_its_cell(kernel: Kernel) -> None:
     begun = kernel.run("go.clear(); shown = show(later(waits=True))")
     (comm,) = [m["content"]["comm_id"] for m in begun if m["msg_type"] == "comm_open" and _is_ours(m)]
