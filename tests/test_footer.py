@@ -11,9 +11,9 @@ import pytest
 
 from toolcall_nb import events as ev
 from toolcall_nb.live.document import LiveDocument
+from toolcall_nb.live.footer import info_line, tokens
 from toolcall_nb.live.taken import FOLD, foot_info, money
 from toolcall_nb.notebook.faces import StaticFace, TerminalFace, final_bundle
-from toolcall_nb.live.footer import info_line, tokens
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.transcript import Message, State, TextPart, ToolCall, Transcript
 
