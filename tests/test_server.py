@@ -378,13 +378,20 @@ def test_who_comes_back_gets_the_rest_after_the_last_event_that_came(client: htt
     }
     whole = client.post("/api/chat?ids=1", json=body[name]).text
     events = whole.split("\n\n")[:-1]
-    assert [each.partition("\n")[0].removeprefix("id: ") for each in events] == [
-        str(n) for n in range(1, len(events) + 1)
-    ]
+    ids = [each.partition("\n")[0].removeprefix("id: ") for each in events]
+    answer = ids[0].partition("-")[0]
+    assert ids == [f"{answer}-{number}" for number in range(1, len(events) + 1)]
     for number in (0, 1, len(events) // 2, len(events) - 1):
-        rest = client.get("/api/threads/t/stream", headers={"Last-Event-ID": str(number)})
+        rest = client.get("/api/threads/t/stream", headers={"Last-Event-ID": f"{answer}-{number}"})
         assert rest.text == "".join(f"{each}\n\n" for each in events[number:])
-    assert client.get("/api/threads/t/stream", headers={"Last-Event-ID": str(len(events))}).text == ""
+    assert client.get("/api/threads/t/stream", headers={"Last-Event-ID": ids[-1]}).text == ""
+
+
+def test_who_comes_back_for_an_answer_that_is_over_gets_the_whole_of_the_one_that_runs(client: httpx.Client) -> None:
+    over = client.post("/api/chat?ids=1", json={"message": "Tell me", "conversationId": "t"}).text
+    last = over.split("\n\n")[-2].partition("\n")[0].removeprefix("id: ")
+    now = client.post("/api/chat?ids=1", json={"message": "And more", "conversationId": "t"}).text
+    assert client.get("/api/threads/t/stream", headers={"Last-Event-ID": last}).text == now
 
 
 def test_a_stream_that_broke_off_goes_on_where_it_was() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -37,6 +38,7 @@ __all__ = ["application"]
 
 log = logging.getLogger("toolcall_nb.server")
 
+_EVENT_ID = r"(?:(?P<answer>[0-9a-f]{8})-)?(?P<number>[0-9]{1,12})"
 _FORMS = ("text/markdown", "application/json", "text/html")
 _HTML_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 _WIRES = (*(name for name in NAMES if name != "provider"), LIVE)
@@ -99,15 +101,16 @@ class _Server:
         wanted = request.query_params.get("wire")
         if wanted not in (None, *_WIRES):
             raise Problem(422, f"'wire' is one of {', '.join(_WIRES)}, but this is {wanted!r:.100}.")
-        after, ids = _last_event_id(request), _flag(request, "ids", True)
+        last, ids = _last_event_id(request), _flag(request, "ids", True)
         self._refuse_if_full()
         run = self._threads.run(thread)
         if run is None:
             run = await run_in_threadpool(self._threads.ended, thread)
             if wanted != LIVE:
                 return Response(status_code=204)
-        reply = run.responses[-1]
-        reply = Reply(wanted or reply.wire, reply.start, reply.run_id)
+        reply = run.responses[0 if wanted == LIVE else -1]
+        after = last[1] if last[0] in ("", reply.id) else 0
+        reply = Reply(wanted or reply.wire, reply.start, reply.run_id, reply.id)
         return EventStream(run, reply, self._settings.limits, after=after, ids=ids)
 
     async def stop(self, request: Request) -> Response:
@@ -206,11 +209,13 @@ def _flag(request: Request, name: str, default: bool) -> bool:
     return default if value is None else value == "1"
 
 
-def _last_event_id(request: Request) -> int:
+def _last_event_id(request: Request) -> tuple[str, int]:
+    """The answer that the client knows a part of, where it is named, and how many events of it."""
     value = request.headers.get("last-event-id", "") or "0"
-    if not (value.isascii() and value.isdecimal()) or len(value) > 12:
-        raise Problem(400, f"Last-Event-ID is a number that this server gave, but this is {value!r:.100}.")
-    return int(value)
+    found = re.fullmatch(_EVENT_ID, value)
+    if found is None:
+        raise Problem(400, f"Last-Event-ID is what this server gave as an id, but this is {value!r:.100}.")
+    return found["answer"] or "", int(found["number"])
 
 
 def _about(thread: str, messages: list[Any], run: ServedRun | None) -> dict[str, Any]:

@@ -87,7 +87,11 @@ def _chat(settings: Settings) -> dict[str, Any]:
 
 def _stream(settings: Settings) -> dict[str, Any]:
     wires = ["chat", "ui", "ag-ui", "live"]
-    after = {"name": "Last-Event-ID", "in": "header", "schema": {"type": "string", "pattern": "^[0-9]{0,12}$"}}
+    after = {
+        "name": "Last-Event-ID",
+        "in": "header",
+        "schema": {"type": "string", "pattern": "^(([0-9a-f]{8}-)?[0-9]{1,12})?$"},
+    }
     return {
         "summary": "The rest of a running answer, after Last-Event-ID; 204 where none runs",
         "parameters": [

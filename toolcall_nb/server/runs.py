@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from secrets import token_hex
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from toolcall_nb import events as ev
 from toolcall_nb.chat import Chat, Decision
@@ -28,11 +29,15 @@ _NOT_STORED = "The answer could not be stored, so it is lost when the server end
 
 
 class Response(Struct, frozen=True):
-    """One answer to a request: the events from ``start`` on, in ``wire``. Who comes back gets the rest of it."""
+    """One answer to a request: the events from ``start`` on, in ``wire``. Who comes back gets the rest of it.
+
+    ``id`` names it in the ids of its events: who comes back too late, for another answer, is not told a part of that.
+    """
 
     wire: str
     start: int
     run_id: str
+    id: str = field(default_factory=lambda: token_hex(4))
 
 
 class ServedRun:

@@ -106,14 +106,14 @@ async def page_chunks(
     run: ServedRun, reader: Reader, gone: asyncio.Future[None], after: int, beat: float
 ) -> AsyncIterator[bytes]:
     """The steps of a run, as they are drawn, no faster than a display."""
-    feed, number = run.feed(), after or None
+    feed, number, name = run.feed(), after or None, run.responses[0].id.encode()
     while not gone.done():
         is_over = run.log.is_closed
         reader.take(1 << 60)
         steps = feed.since(number)
         if steps:
             number = steps[-1][0]
-            yield b"".join(b"data: %s\nid: %d\n\n" % (step, place) for place, step in steps)
+            yield b"".join(b"data: %s\nid: %s-%d\n\n" % (step, name, place) for place, step in steps)
         if is_over:
             return
         if await reader.wait(beat):
@@ -132,7 +132,9 @@ class _Frames:
 
     def __init__(self, run: ServedRun, response: Response, after: int, ids: bool) -> None:
         thread, known = run.chat.thread, run.chat.tools
-        self._encoder = wire.encoder(response.wire, thread_id=thread, run_id=response.run_id, known=known, numbered=ids)
+        self._encoder = wire.encoder(
+            response.wire, thread_id=thread, run_id=response.run_id, known=known, numbered=ids and response.id
+        )
         self._message = run.responses[0].run_id  # a message that goes on after a question stays the same one
         self._after = after
         self._count = 0

@@ -62,7 +62,7 @@ def encoder(
     thread_id: str | None = None,
     run_id: str | None = None,
     known: Container[str] | None = None,
-    numbered: bool = False,
+    numbered: bool | str = False,
 ) -> Encoder:
     """What writes one response of this wire.
 

@@ -194,10 +194,14 @@ def json_text(value: Json) -> str:
 
 
 class Frames:
-    """Objects as server-sent events; ``numbered`` gives each an id, counted from 1, before its data."""
+    """Objects as server-sent events; ``numbered`` gives each an id, counted from 1, before its data.
 
-    def __init__(self, numbered: bool = False) -> None:
+    A text for ``numbered`` names the stream, and stands in each id before the number: ``name-1``.
+    """
+
+    def __init__(self, numbered: bool | str = False) -> None:
         self._next = 1 if numbered else None
+        self._name = f"{numbered}-" if isinstance(numbered, str) else ""
 
     def frame(self, data: Mapping[str, Any] | str) -> bytes:
         """One event that holds this object, or this text."""
@@ -205,7 +209,7 @@ class Frames:
         if self._next is None:
             return encode_sse(text)
         self._next += 1
-        return encode_sse(text, id=str(self._next - 1))
+        return encode_sse(text, id=f"{self._name}{self._next - 1}")
 
 
 def broke_off() -> Iterator[Event]:

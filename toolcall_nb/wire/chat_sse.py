@@ -134,7 +134,7 @@ class ChatEncoder:
     when nothing more comes, in place of the ``end``.
     """
 
-    def __init__(self, thread_id: str = "", known: Container[str] | None = None, numbered: bool = False) -> None:
+    def __init__(self, thread_id: str = "", known: Container[str] | None = None, numbered: bool | str = False) -> None:
         self._thread_id = thread_id
         self._known = known
         self._frames = Frames(numbered)

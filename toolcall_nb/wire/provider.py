@@ -176,7 +176,7 @@ class EnvelopeDecoder(JsonEvents):
 class EnvelopeEncoder:
     """Events to envelopes. An error is told when nothing more comes, since readers stop at it."""
 
-    def __init__(self, numbered: bool = False) -> None:
+    def __init__(self, numbered: bool | str = False) -> None:
         self._frames = Frames(numbered)
         self._text: list[str] = []  # since a call or the last provider-completed
         self._names: dict[str, str] = {}

@@ -56,7 +56,7 @@ class UiDecoder(JsonEvents):
 class UiEncoder:
     """Events to chunks."""
 
-    def __init__(self, numbered: bool = False) -> None:
+    def __init__(self, numbered: bool | str = False) -> None:
         self._frames = Frames(numbered)
         self._open: set[str] = set()  # calls that have begun and not ended
 

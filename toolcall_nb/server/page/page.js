@@ -48,6 +48,7 @@ class Channel {
   constructor(thread) {
     this.thread = thread;
     this.base = 0;
+    this.lastId = "";
     this.seq = 0;
     this.isNew = true;
     this.isDone = true;
@@ -100,7 +101,7 @@ class Channel {
 
   /** @param {AbortSignal} signal */
   async #read(signal) {
-    const headers = this.isNew ? {} : { "Last-Event-ID": String(this.seq) };
+    const headers = this.isNew ? {} : { "Last-Event-ID": this.lastId };
     const response = await ask(`/api/threads/${this.thread}/stream?wire=live`, { headers, signal });
     const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
     const decoder = new TextDecoder();
@@ -117,9 +118,11 @@ class Channel {
 
   /** @param {string} event */
   #take(event) {
-    const data = event.split("\n").find((line) => line.startsWith("data: "));
+    const [data, id] = ["data: ", "id: "].map((name) => field(event, name));
     if (!data) return;
-    const step = JSON.parse(data.slice(6));
+    const step = JSON.parse(data);
+    if (turnOf(id) !== turnOf(this.lastId)) this.isNew = true; // its turn is over, and another one runs
+    this.lastId = id;
     if (this.isNew) this.base += this.seq + 1 - step.seq;
     this.isNew = false;
     this.seq = step.seq;
@@ -131,6 +134,12 @@ class Channel {
     at("send").disabled = !this.isDone;
   }
 }
+
+/** @param {string} event @param {string} name */
+const field = (event, name) => event.split("\n").find((line) => line.startsWith(name))?.slice(name.length) ?? "";
+
+/** @param {string} id as the server gives them: the turn, and a number in it */
+const turnOf = (id) => id.split("-")[0];
 
 /** How far the page could still be scrolled down. */
 const distance = () => document.documentElement.scrollHeight - innerHeight - scrollY;

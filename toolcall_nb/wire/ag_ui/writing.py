@@ -20,7 +20,7 @@ _SILENT: Object = {"type": None}
 class AgUiEncoder:
     """Events to AG-UI's. The first run has the id ``run_id``, the next ``<run_id>-run-2`` and so on."""
 
-    def __init__(self, thread_id: str = "thread", run_id: str = "run", numbered: bool = False) -> None:
+    def __init__(self, thread_id: str = "thread", run_id: str = "run", numbered: bool | str = False) -> None:
         self._frames = Frames(numbered)
         self._thread_id = thread_id
         self._run_id = run_id
