@@ -20,11 +20,11 @@ from toolcall_nb import events as ev
 from toolcall_nb.events import Event
 from toolcall_nb.live.clocks import RUN
 from toolcall_nb.live.document import LiveDocument
+from toolcall_nb.live.footer import info_line
 from toolcall_nb.live.pacer import FRAME, SLOWEST, Pacer
 from toolcall_nb.live.patches import brief, merged
 from toolcall_nb.live.progress import Progress
 from toolcall_nb.live.running import Run, Stoppable
-from toolcall_nb.live.footer import info_line
 from toolcall_nb.reducer import TranscriptBuilder
 from toolcall_nb.render import LiveHtml, to_html
 from toolcall_nb.tools import Decision

@@ -6,6 +6,7 @@ import itertools
 import json
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -332,8 +333,12 @@ FETCH = """async () => {
 
 
 def test_a_browsers_fetch_reads_the_contract_as_the_documents_front_end_does(address: str) -> None:
-    with running_browser() as browser:
-        page = browser.new_page()
-        page.goto(address)
-        found = page.evaluate(FETCH)
+    def fetched() -> Any:
+        with running_browser() as browser:
+            page = browser.new_page()
+            page.goto(address)
+            return page.evaluate(FETCH)
+
+    with ThreadPoolExecutor(1) as thread:  # in this one another test's browser may be open
+        found = thread.submit(fetched).result()
     assert found == {"events": frames(_Piecewise.body), "rest": ""}
