@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import toolcall_nb
-from tests.stored_outputs import read
+from tests.stored_outputs import NOTEBOOKS, read
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -185,10 +185,11 @@ def test_binder_is_given_a_python_that_will_do() -> None:
 
 
 @pytest.mark.slow
-def test_the_tour_runs_in_an_environment_made_from_binders_files(binder: tuple[Path, Path]) -> None:
+@pytest.mark.parametrize("name", [path.name for path in NOTEBOOKS])
+def test_a_notebook_runs_in_an_environment_made_from_binders_files(binder: tuple[Path, Path], name: str) -> None:
     copy, programs = binder
-    run("jupyter", "execute", "--inplace", "notebooks/tour.ipynb", cwd=copy, programs=programs)
-    stored, there = (read(root / "notebooks" / "tour.ipynb") for root in (ROOT, copy))
+    run("jupyter", "execute", "--inplace", f"notebooks/{name}", cwd=copy, programs=programs)
+    stored, there = (read(root / "notebooks" / name) for root in (ROOT, copy))
     assert [cell.get("outputs") for cell in there.cells] == [cell.get("outputs") for cell in stored.cells]
 
 
