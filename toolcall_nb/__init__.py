@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from toolcall_nb.chat import Chat
     from toolcall_nb.dialects.callout import create_stream_chunks
     from toolcall_nb.notebook.show import show
+    from toolcall_nb.secrets import register_secret
     from toolcall_nb.tools import tool
     from toolcall_nb.transcript import Transcript
 
@@ -26,6 +27,7 @@ __all__ = [
     "__version__",
     "create_stream_chunks",
     "load_ipython_extension",
+    "register_secret",
     "show",
     "tool",
     "unload_ipython_extension",
@@ -37,6 +39,7 @@ _HOMES = {
     "Chat": "toolcall_nb.chat",
     "Transcript": "toolcall_nb.transcript",
     "create_stream_chunks": "toolcall_nb.dialects.callout",
+    "register_secret": "toolcall_nb.secrets",
     "show": "toolcall_nb.notebook.show",
     "tool": "toolcall_nb.tools",
 }

@@ -22,6 +22,8 @@ import msgspec
 
 from toolcall_nb.errors import ToolcallError, UsageError
 from toolcall_nb.events import Diagnostic, Event, to_dict
+from toolcall_nb.masking import Tally
+from toolcall_nb.secrets import saved_text, saved_value
 from toolcall_nb.server.command import add_options, serve
 from toolcall_nb.transcript import ToolCall, Transcript
 
@@ -61,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     render = commands.add_parser("render", help="a transcript in Markdown as a page of HTML")
     render.add_argument("file", metavar="FILE", help="the transcript; - is standard input")
     render.add_argument("-o", "--output", metavar="OUT.html", help="where the page goes; standard output otherwise")
+    render.add_argument("--no-masking", action="store_true", help="keep secrets in the page as they are")
     render.set_defaults(command=_render)
 
     events = commands.add_parser("events", help="the events of what a model wrote, one JSON object a line")
@@ -125,11 +128,19 @@ def _positive(text: str) -> int:
 
 
 def _render(options: argparse.Namespace) -> int:
+    from toolcall_nb.markdown.front_matter import VERSION, newer, version_of
     from toolcall_nb.render import to_html
 
     text, broken = _read(options.file)
+    if (version := version_of(text)) > VERSION:
+        print(f"toolcall-nb: {options.file} is of {newer(version)}.", file=sys.stderr)
     _warn(options.file, broken)
-    page = to_html(Transcript.from_markdown(text), page=True)
+    transcript, tally = Transcript.from_markdown(text), Tally()
+    if not options.no_masking:
+        transcript, tally = saved_value(transcript)
+    if tally.secrets:
+        print(f"toolcall-nb: {tally}", file=sys.stderr)
+    page = to_html(transcript, page=True)
     if options.output in (None, "-"):
         sys.stdout.write(page)
     else:
@@ -258,7 +269,8 @@ def _warn(name: str, diagnostics: Sequence[Diagnostic]) -> None:
 
 
 def _told(name: str, diagnostic: Diagnostic) -> str:
-    return f"{name}:{diagnostic.line}:{diagnostic.column}: {diagnostic.message} — {diagnostic.action}"
+    told = saved_text(f"{diagnostic.message} — {diagnostic.action}")  # such lines end up in logs
+    return f"{name}:{diagnostic.line}:{diagnostic.column}: {told}"
 
 
 def _tools(names: str) -> Iterator[Any]:

@@ -21,6 +21,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from toolcall_nb.errors import WireError
+from toolcall_nb.unicode import well_formed, well_formed_json
 
 __all__ = [
     "CHUNK_TYPES",
@@ -74,10 +75,23 @@ MISSING = UNSET
 
 
 class _Chunk(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What all chunks share. ``extra`` holds the fields that the vocabulary does not name."""
+    """What all chunks share. ``extra`` holds the fields that the vocabulary does not name.
+
+    Ids, names, titles, addresses, messages and the metadata of providers are well formed (`toolcall_nb.unicode`), so
+    whatever is told or stored can be encoded; a delta may hold half a character.
+    """
 
     type: ClassVar[str]
     extra: Object = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in _WHOLE[type(self)]:
+            value = getattr(self, name)
+            if isinstance(value, str):
+                if not value.isascii():
+                    msgspec.structs.force_setattr(self, name, well_formed(value))
+            elif value is not None:
+                msgspec.structs.force_setattr(self, name, well_formed_json(value))
 
 
 class _Transient(_Chunk, frozen=True):
@@ -478,6 +492,18 @@ _FIELDS: dict[type[_Chunk], tuple[tuple[str, str, Any], ...]] = {
     cls: tuple((f.name, f.encode_name, f.default) for f in msgspec.structs.fields(cls) if f.name != "extra")
     for cls in _CLASSES
 }
+_PIECES = {(TextDelta, "delta"), (ReasoningDelta, "delta"), (ToolInputDelta, "input_text_delta"), (ToolLog, "text")}
+_BLOCKS = (TextStart, TextDelta, TextEnd, ReasoningStart, ReasoningDelta, ReasoningEnd)  # nobody is shown their ids
+_WHOLE: dict[type[_Chunk], tuple[str, ...]] = {
+    cls: tuple(
+        f.name
+        for f in msgspec.structs.fields(cls)
+        if f.name in ("provider_metadata", "tool_metadata")
+        or (f.type in (str, str | None) and (cls, f.name) not in _PIECES and not (cls in _BLOCKS and f.name == "id"))
+    )
+    for cls in _CLASSES
+}
+"""What comes whole: the texts of which no other piece follows, and what providers want back."""
 _WIRE_NAMES = {cls: frozenset(wire for _, wire, _ in fields) for cls, fields in _FIELDS.items()}
 _WIRE_NAMES[Data] -= {"name"}  # it is part of the type
 
@@ -508,16 +534,19 @@ def from_dict(mapping: Mapping[str, Any]) -> Event:
     if cls is not None and issubclass(cls, _Transient):
         data = rest.pop("data", None)
         rest.pop("transient", None)
-        return _convert(cls, data if isinstance(data, dict) else {}, rest)
+        return _convert(cls, _known(cls, data) if isinstance(data, dict) else {}, rest)
     if kind.startswith("data-"):
         cls, named = Data, {"name": kind.removeprefix("data-")}
     elif cls is None:
         return Other(kind, extra=rest)
     else:
         named = {}
-    names = _WIRE_NAMES[cls]
-    known = {key: value for key, value in rest.items() if key in names}
-    return _convert(cls, {**known, **named}, {key: value for key, value in rest.items() if key not in names})
+    extra = {key: value for key, value in rest.items() if key not in _WIRE_NAMES[cls]}
+    return _convert(cls, {**_known(cls, rest), **named}, extra)
+
+
+def _known(cls: type[_Chunk], fields: Mapping[str, Any]) -> Object:
+    return {key: value for key, value in fields.items() if key in _WIRE_NAMES[cls]}
 
 
 def _fields_of(event: Event) -> Object:

@@ -41,11 +41,13 @@ class Slot:
 
     def write(self, *chunks: str) -> None:
         """The text, or the written input of a call, starts over with these."""
-        self.chunks = [*chunks]
+        self.chunks: list[str] | tuple[str, ...] = chunks  # most parts never grow again, and an empty tuple is free
         self._joined = 0  # so many of the chunks are long
 
     def add(self, delta: str) -> None:
         """One more chunk. Many small ones become a long one: a string of four characters takes sixty bytes."""
+        if isinstance(self.chunks, tuple):
+            self.chunks = [*self.chunks]
         self.chunks.append(delta)
         self.frozen = None
         if len(self.chunks) - self._joined > _SMALL:

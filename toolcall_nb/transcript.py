@@ -329,13 +329,16 @@ class Transcript(Struct, frozen=True, eq=False):
 
         return read_transcript(text)
 
-    def to_markdown(self) -> str:
-        """The portable Markdown form, which reads back equal. See `toolcall_nb.markdown.writing`."""
+    def to_markdown(self, *, versioned: bool = False) -> str:
+        """The portable Markdown form, which reads back equal. See `toolcall_nb.markdown.writing`.
+
+        ``versioned``: as a file, which always begins with the version of the format.
+        """
         from toolcall_nb.markdown.writing import write_transcript
 
-        return write_transcript(self)
+        return write_transcript(self, versioned=versioned)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from toolcall_nb.render import mime_bundle
+        from toolcall_nb.saved import saved_bundle
 
-        return mime_bundle(self, include=include, exclude=exclude)
+        return saved_bundle(self, include=include, exclude=exclude)

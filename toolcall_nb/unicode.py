@@ -45,8 +45,13 @@ def well_formed_json(value: Any, levels: int = MAX_LEVELS) -> Any:
     if levels == 0:
         return _json_text(value)
     if isinstance(value, dict):
-        return {well_formed(key): well_formed_json(item, levels - 1) for key, item in value.items()}
+        return {_key(key): well_formed_json(item, levels - 1) for key, item in value.items()}
     return [well_formed_json(item, levels - 1) for item in value]
+
+
+def _key(key: Any) -> Any:
+    """A name; SDKs write other keys too, which JSON writes as text."""
+    return well_formed(key) if isinstance(key, str) else key
 
 
 def _json_text(value: Any) -> str:

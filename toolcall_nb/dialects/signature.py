@@ -13,7 +13,6 @@ A result is written the same way, with the signature ``CLIENT_TOOL_RESULT``. In 
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from toolcall_nb.dialects.prompt import describe_tools, path_rule
 from toolcall_nb.dialects.request import input_of, is_unknown, written_parts
 from toolcall_nb.dialects.signature_detector import FAILED, INVALID, SIGNATURE, Detector
 from toolcall_nb.events import Diagnostic, Object
+from toolcall_nb.logs import logger
 from toolcall_nb.markdown.block_context import NEWLINE
 from toolcall_nb.markdown.tool_events import UNKNOWN_ERROR
 from toolcall_nb.told import told_text
@@ -35,7 +35,7 @@ __all__ = ["Detector", "executing", "instructions", "is_report", "remark", "repo
 _RESULT_SIGNATURE = "CLIENT_TOOL_RESULT"
 _REPORT = re.compile(rf"\*(?:🔧 Executed [^\n]+|❌ Tool [^\n]+|{INVALID}|{FAILED})\*")
 
-_log = logging.getLogger("toolcall_nb.dialects.signature")
+_log = logger("toolcall_nb.dialects.signature")
 
 
 # What a model is told, and what it has said -----------------------------------------------------------------

@@ -6,7 +6,6 @@ text, and gone through again from its brace on: so that an open string hides no 
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +15,7 @@ from toolcall_nb.dialects.fences import LINE_START, Lines
 from toolcall_nb.dialects.json_object import JsonObject, Member, read_json
 from toolcall_nb.dialects.live_call import CallIds, Card, Flow
 from toolcall_nb.events import Diagnostic, Event, Object
+from toolcall_nb.logs import logger
 from toolcall_nb.markdown.block_context import NEWLINE
 from toolcall_nb.markdown.characters import Characters, Place
 
@@ -41,7 +41,7 @@ _MAY_OPEN = re.compile(rf" {{0,3}}(?:#{{0,3}}|###:{_BLANKS})")
 _LINE_START = re.compile(LINE_START)
 _BRACE_OR_QUOTE = re.compile(r'["\\{}]')
 
-_log = logging.getLogger("toolcall_nb.dialects.signature")
+_log = logger("toolcall_nb.dialects.signature")
 
 
 class _Attempt:

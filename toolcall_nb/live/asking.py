@@ -8,6 +8,7 @@ person has edited it.
 from __future__ import annotations
 
 import json
+import math
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -31,6 +32,7 @@ POLL = 0.1
 _NOT_SHOWN = "The question could not be shown, so the call was denied."
 _MAX_REASON = 2_000
 _MAX_NAME = 60
+_MAX_DIGITS = 4_000  # Python's own limit is a little above
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
@@ -68,8 +70,9 @@ class Questions:
 
     def answer(self, message: dict[str, Any]) -> None:
         """What a page says. An answer to nothing that is asked, or to what has been answered, is ignored."""
+        approval = message.get("approval")
         with self._lock:
-            question = self._open.get(str(message.get("approval")))
+            question = self._open.get(approval) if isinstance(approval, str) else None
             if question is None or question.answered.is_set():
                 return
             question.take(message)
@@ -156,7 +159,9 @@ def _object(text: Any) -> dict[str, Json]:
     if not isinstance(text, str):
         raise ValueError("The arguments did not arrive. Try again.")
     try:
-        value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+        value = json.loads(
+            text, parse_constant=_no_constant, parse_float=_number, parse_int=_integer, object_pairs_hook=_unique
+        )
     except json.JSONDecodeError as error:
         raise ValueError(f"This is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.") from None
     except RecursionError:
@@ -170,6 +175,20 @@ def _object(text: Any) -> dict[str, Json]:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON.")
+
+
+def _number(written: str) -> float:
+    """What a tool would be given must be what was written."""
+    number = float(written)
+    if not math.isfinite(number):
+        raise ValueError(f"{written:.40} is larger than any number here.")
+    return number
+
+
+def _integer(written: str) -> int:
+    if len(written) > _MAX_DIGITS:
+        raise ValueError(f"A number has {len(written):,} digits; at most {_MAX_DIGITS:,} are read.")
+    return int(written)
 
 
 def _unique(pairs: Iterable[tuple[str, Json]]) -> dict[str, Json]:

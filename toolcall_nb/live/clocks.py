@@ -22,7 +22,7 @@ class Clocks:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.news: dict[str, Clock] = {}
-        self._now = now
+        self.now = now
         self._since: dict[str, float] = {RUN: now()}
         self._before: dict[str, float] = {}  # seconds until the last pause
         self._stopped: dict[str, float] = {}
@@ -33,7 +33,7 @@ class Clocks:
     def start(self, node: str) -> None:
         """From now on, or on from where it paused; nothing for a clock that runs or has stopped."""
         if node not in self._since and node not in self._stopped:
-            self._since[node] = self._now()
+            self._since[node] = self.now()
             self._tell(node)
 
     def pause(self, node: str) -> None:
@@ -54,7 +54,7 @@ class Clocks:
         """The time that it has run."""
         if node in self._stopped:
             return self._stopped[node]
-        now = self._now()
+        now = self.now()
         return self._before.get(node, 0.0) + now - self._since.get(node, now)
 
     def all(self) -> dict[str, Clock]:

@@ -54,7 +54,8 @@ class LiveDocument:
     ``tell`` sends a step to the pages. It is called with the lock held, so that steps leave in their order.
     ``opened`` is what the reader opened and closed, by call id or fold.
     ``timings`` are the calls' own durations in seconds; for a call that is not in it, the time that it was seen
-    open counts, without the time for which it waited for a person. ``clock`` gives seconds.
+    open counts, without the time for which it waited for a person. ``clock`` gives seconds; what it says when clocks
+    are told is told with them, so that a page that hears it late (asleep, cut off) counts from the right moment.
     """
 
     def __init__(
@@ -178,7 +179,7 @@ class LiveDocument:
     def _step(self) -> Step:
         status, info = self._progress.status, self._info
         step: Step = {"type": "patches", "seq": self.seq, "patches": brief(merged(self._patches))}
-        step |= {"clocks": self._clocks.news} if self._clocks.news else {}
+        step |= {"clocks": self._clocks.news, "now": self._clocks.now()} if self._clocks.news else {}
         step |= self._news
         step |= {"status": status} if status != self._told[0] else {}
         step |= {"info": info} if info != self._told[1] else {}
@@ -204,6 +205,7 @@ class LiveDocument:
                 "patches": brief(self._source.snapshot()),
                 "opened": dict(self._chosen),
                 "clocks": self._clocks.all(),
+                "now": self._clocks.now(),
                 "asks": dict(self._asks),
                 "status": self._progress.status,
                 "info": self._info,

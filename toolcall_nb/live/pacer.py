@@ -6,7 +6,11 @@ import contextvars
 import threading
 from collections.abc import Callable
 
+from toolcall_nb.logs import logger
+
 __all__ = ["FRAME", "SLOWEST", "Pacer"]
+
+log = logger("toolcall_nb.live")
 
 FRAME = 0.04
 """Seconds between two messages. jupyter-server drops a client that gets more than 1,000 messages a second."""
@@ -19,7 +23,8 @@ class Pacer:
     """Calls ``flush`` soon after each `wake`, at most once every ``interval`` seconds, in a thread of its own.
 
     The first wake is answered at once. After `close` nothing is called any more. The thread begins with the
-    first wake, in the context of the thread that made the pacer: ipykernel finds the cell of a message there.
+    first wake, in the context of the thread that made the pacer: ipykernel finds the cell of a message there. What
+    ``flush`` raises is logged once, and does not end it.
     """
 
     def __init__(self, flush: Callable[[], None], interval: float = FRAME) -> None:
@@ -29,6 +34,7 @@ class Pacer:
         self._closed = threading.Event()
         self._context = contextvars.copy_context()
         self._thread: threading.Thread | None = None
+        self._faults = 0
 
     def pace(self, seconds: float) -> None:
         """From now on ``seconds`` between two flushes, as who is told wishes; at least `FRAME`, at most `SLOWEST`."""
@@ -53,5 +59,10 @@ class Pacer:
     def _loop(self) -> None:
         while self._due.wait() and not self._closed.is_set():
             self._due.clear()
-            self._flush()
+            try:
+                self._flush()
+            except Exception:
+                self._faults += 1
+                if self._faults == 1:
+                    log.exception("A page could not be told what is new; it is tried again with what comes next")
             self._closed.wait(self.interval)

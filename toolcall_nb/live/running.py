@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolcall_nb import events as ev
 from toolcall_nb.errors import ToolcallError
+from toolcall_nb.logs import logger
 from toolcall_nb.tools import stop_thread
 from toolcall_nb.tools.interrupting import STOP
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "Source", "Stoppable"]
 
-log = logging.getLogger("toolcall_nb.live")
+log = logger("toolcall_nb.live")
 
 Show: TypeAlias = Callable[["Event"], None]
 Source: TypeAlias = Callable[[Show], Iterator["Event"]]

@@ -31,14 +31,18 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
     from markdown_it.rules_core import StateCore
 
-__all__ = ["is_closed", "parser", "plain_block", "render_markdown"]
+__all__ = ["MOST_MARKS", "has_too_many_marks", "is_closed", "marks_in", "parser", "plain_block", "render_markdown"]
 
 DEEPEST = 40  # blocks within blocks, and brackets within brackets
 
+MOST_MARKS = 5000
+"""In the inline content of one block: of a paragraph, a heading, a cell."""
+
+_MARK = re.compile(r"[\n!\[\]*_~`$\\<&]")
 _SCHEME = re.compile(r"\s*([a-zA-Z][a-zA-Z0-9+.-]*):")
 _SCHEMES = frozenset({"http", "https", "mailto", "tel"})
 _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);", re.IGNORECASE)
-_OUTSIDE = re.compile(r"(?:https?:)?//", re.IGNORECASE)
+_OUTSIDE = re.compile(r"https?:|//", re.IGNORECASE)  # a browser supplies the slashes of `https:host`
 _LANGUAGE = re.compile(r"[\w+#.-]{1,40}")
 
 
@@ -64,6 +68,7 @@ def parser() -> MarkdownIt:
     md.enable(["table", "strikethrough"])
     md.use(math_plugin)
     md.block.ruler.before("table", "tc_deep", _deep)
+    md.core.ruler.at("inline", _inline)
     md.core.ruler.push("tc_links", _links)
     md.add_render_rule("list_item_open", _list_item)
     md.add_render_rule("fence", _fence)
@@ -90,6 +95,30 @@ def _deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     token.content = state.getLines(start, line, state.blkIndent, False)
     token.map = [start, line]
     return True
+
+
+def _inline(state: StateCore) -> None:
+    """Reads the inline content of blocks; what has too many marks is text, as it is written."""
+    for token in state.tokens:
+        if token.type != "inline" or token.children is None:
+            continue
+        if has_too_many_marks(token.content):
+            token.children.append(Token("text", "", 0, content=token.content))
+        else:
+            state.md.inline.parse(token.content, state.md, state.env, token.children)
+
+
+def has_too_many_marks(content: str, besides: int = 0) -> bool:
+    """Whether the inline content of one block has more than `MOST_MARKS`, with those ``besides``.
+
+    A block that grows is read again and again: so each time costs no more than that many.
+    """
+    return len(content) + besides > MOST_MARKS and marks_in(content) + besides > MOST_MARKS
+
+
+def marks_in(content: str) -> int:
+    """How many characters of it mean something to the inline parser, line ends among them."""
+    return len(_MARK.findall(content))
 
 
 def _links(state: StateCore) -> None:

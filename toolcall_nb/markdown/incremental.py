@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 __all__ = ["IncrementalMarkdown", "markdown_blocks"]
 
 _ODD = re.compile("[\r\0\ud800-\udfff]")
-_BEHIND_BLANK = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)*([^ \t\n])")
+# It begins only where blanks begin and gives none of them back: a text of line ends alone is read once.
+_BEHIND_BLANK = re.compile(r"(?<![ \t\n])[ \t]*+\n[ \t]*+\n[ \t\n]*+(?<=\n)([^ \t\n])")
 
 
 class IncrementalMarkdown:
@@ -56,7 +57,7 @@ class IncrementalMarkdown:
         self._tail: list[str] = []  # the text of the others, in pieces
         self._half = ""  # the first half of a surrogate pair
         self._after_return = False
-        self._gap = ""  # the blanks and line ends at the end of the text
+        self._gap = ""  # what stands for the blanks and line ends at the end of the text
         self._groups: list[list[Token]] = []  # the tokens of the tail's blocks, as they were parsed last
         self._open: OpenEnd | None = None
         self._before: dict[int, str | None] = {}  # the blocks that were touched by this piece, as they were before
@@ -112,6 +113,9 @@ class IncrementalMarkdown:
 
     def _take(self, text: str) -> None:
         """Adds ``text``: what it ends by the open end, and only a block that it begins by a parse."""
+        if not self._blocks and not text.strip(" \t\n"):
+            self._passed(text)
+            return
         start = self._new_block(text)
         if start is not None and self._extend(text[:start]):
             text = text[start:]
@@ -143,7 +147,7 @@ class IncrementalMarkdown:
     def _passed(self, text: str) -> None:
         self._tail.append(text)
         bare = text.rstrip(" \t\n")
-        self._gap = text[len(bare) :] if bare else self._gap + text
+        self._gap = _squeezed(text[len(bare) :] if bare else self._gap + text)
 
     def _show(self, block: int, html: str) -> None:
         if block < len(self._blocks):
@@ -170,7 +174,7 @@ class IncrementalMarkdown:
         self._blocks.truncate(self._settled + len(blocks))
         lines = shown.split("\n")
         self._tail = [source]
-        self._gap = source[len(source.rstrip(" \t\n")) :]
+        self._gap = _squeezed(source[len(source.rstrip(" \t\n")) :])
         self._groups = groups
         self._open = None if self._half or not groups else open_end(groups[-1], blocks[-1], lines, definitions)
         self._settle(lines)
@@ -208,6 +212,11 @@ class IncrementalMarkdown:
         self._settled += len(groups)
         self._blocks.pack(self._settled)
         self._awaiting.forget(self._definitions.settle_before(line))
+
+
+def _squeezed(gap: str) -> str:
+    """As few blanks as tell the same of what may begin behind them: whether a line is blank, and one begun."""
+    return "\n" * min(gap.count("\n"), 2) + (" " if gap and gap[-1] != "\n" else "")
 
 
 def markdown_blocks(text: str) -> list[str]:

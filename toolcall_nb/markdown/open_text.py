@@ -9,6 +9,7 @@ from markdown_it.token import Token
 
 from toolcall_nb.markdown.blocks import is_blank, is_over
 from toolcall_nb.markdown.definitions import Definitions, inline_again, rendered
+from toolcall_nb.markdown.flavor import has_too_many_marks, marks_in
 
 __all__ = ["TEXT_LINE", "OpenText"]
 
@@ -25,7 +26,8 @@ _INERT_WITHOUT_BRACKETS = re.compile(r"(?:[^\W_]|[ ,.:?/%@+=\"'()-])+")
 _WORD_END = re.compile(r"[^\W_]\Z")
 # What later text may give a meaning to, in what the inline parser left as text. A delimiter run with a blank behind
 # it, or an underscore behind a word, opens nothing; an entity or an autolink holds no blank (CommonMark, section 6).
-_LIVE = re.compile(r"[\[`$]|\*(?![* \n])|~(?![~ \n])|(?<![^\W_])_(?![_ \n])|[<&](?!\S*[ \n])")
+_LIVE = re.compile(r"[\[`$]|\*(?![* \n])|~(?![~ \n])|(?<![^\W_])_(?![_ \n])")
+_OPENS_A_WORD = re.compile(r"[<&]")
 _LAST_WORD = re.compile(r"(?<= )\S[^ \n]*(?= *\Z)")
 
 
@@ -51,6 +53,7 @@ class OpenText:
         self._is_heading = group[leaf - 1].type == "heading_open"
         self._is_cell = group[leaf - 1].type == "td_open"
         self._sealed: list[str] = []  # the source of what stays as it is
+        self._marks = 0  # in that
         self._head = html[: len(html) - len(inline) - len(closers)]  # the HTML up to there
         self._content = self._token.content + blanks  # the source behind it
         self._inline = inline  # its HTML, without the blanks at its end
@@ -89,17 +92,23 @@ class OpenText:
         return is_over(self._group, character)
 
     def _take(self, text: str) -> bool:
-        if self._inert is not None and self._inert.fullmatch(text):
+        if self._means_nothing(text):
             shown = text.rstrip(" ")
             self._inline += escapeHtml(self._blanks + shown) if shown else ""
             self._blanks = text[len(shown) :] if shown else self._blanks + text
             self._content += text
             return True
-        if self._may_restructure(text):
+        if self._may_restructure(text) or has_too_many_marks(self._content + text, self._marks):
             return False
         self._seal()
         self._parse(self._content + text)
         return True
+
+    def _means_nothing(self, text: str) -> bool:
+        """Whether the inline parser would leave ``text`` as it is."""
+        if self._is_text:
+            return not self._may_restructure(text)
+        return self._inert is not None and self._inert.fullmatch(text) is not None
 
     def _may_restructure(self, text: str) -> bool:
         """Whether the structure may be another with ``text``."""
@@ -118,12 +127,13 @@ class OpenText:
 
     def _look(self, parsed: Token) -> None:
         """Finds out what is inert behind the content, and whether anything in it may get another meaning."""
+        self._is_text = has_too_many_marks(self._content)
         self._inert: re.Pattern[str] | None = None
         if _WORD_END.search(self._content):
             self._inert = _INERT if "[" in self._content else _INERT_WITHOUT_BRACKETS
         texts = [child.content for child in parsed.children or () if child.type == "text"]
         # What a backslash escapes now may open a formula later.
-        self._is_closed = "\\" not in self._content and not any(map(_LIVE.search, texts))
+        self._is_closed = "\\" not in self._content and not any(map(_is_live, texts))
 
     def _seal(self) -> None:
         """Sets aside what stays as it is: all before the last word, if that is text and nothing is open."""
@@ -133,7 +143,13 @@ class OpenText:
             return
         self._head += self._inline[: len(self._inline) - len(html)]
         self._sealed.append(self._content[: word.start()])
+        self._marks += marks_in(self._sealed[-1])
         self._content, self._inline = self._content[word.start() :], html
+
+
+def _is_live(text: str) -> bool:
+    behind_blanks = max(text.rfind(" "), text.rfind("\n")) + 1
+    return _LIVE.search(text) is not None or _OPENS_A_WORD.search(text, behind_blanks) is not None
 
 
 def _last_text(group: list[Token], lines: list[str]) -> int | None:

@@ -1,7 +1,7 @@
 """Portable Markdown to a transcript. Any text is one; what could not be read as meant leaves a diagnostic.
 
     ---
-    toolcall_nb: 1              the format's version, and the transcript's metadata; optional
+    toolcall_nb: 1              the format's version, and the transcript's metadata: front_matter.py
     ---
 
     > [!user]                   a whole message of one text
@@ -19,7 +19,8 @@ its parts); ``text``, ``reasoning``, ``stream-error`` quote text; ``source-url``
 header, a message or a text has a YAML body of fields instead of quoted text. A ``text`` without a body parts two
 texts that stand side by side.
 
-A live stream reads ``tool`` only. A document without any of this is one message of the assistant.
+A live stream reads ``tool`` only. A document without any of this is one message of the assistant. The rules, each
+with an example, are in docs/format.md.
 """
 
 from __future__ import annotations
@@ -32,21 +33,20 @@ from toolcall_nb import events as ev
 from toolcall_nb.errors import WireError
 from toolcall_nb.events import Event, Object
 from toolcall_nb.markdown.characters import Characters
+from toolcall_nb.markdown.front_matter import split
 from toolcall_nb.markdown.scanner import Closed, Grew, Opened, Segment, Text, scan
 from toolcall_nb.markdown.tool_events import TextBlocks, ToolEvents
 from toolcall_nb.markdown.yaml_body import BodyError, load_body
 from toolcall_nb.reducer import TranscriptBuilder
 from toolcall_nb.transcript import Transcript
 
-__all__ = ["CHUNK_KINDS", "KINDS", "MESSAGE_KINDS", "TEXT_KINDS", "VERSION", "read_transcript"]
+__all__ = ["CHUNK_KINDS", "KINDS", "MESSAGE_KINDS", "TEXT_KINDS", "read_transcript"]
 
-VERSION = 1
 MESSAGE_KINDS = ("user", "system", "assistant")
 TEXT_KINDS = ("text", "reasoning", "stream-error")
 CHUNK_KINDS = ("source-url", "source-document", "file", "reasoning-file", "data", "custom")
 KINDS = ("tool", *MESSAGE_KINDS, *TEXT_KINDS, *CHUNK_KINDS)
 
-_FRONT_MATTER = re.compile(r"---[ \t]*\n((?:[^\n]*\n)*?)---[ \t]*(?:\n|\Z)\n?")
 _FINAL_LINE_END = re.compile(r"(?:\r\n?|\n)\Z")
 
 
@@ -55,35 +55,12 @@ def read_transcript(text: str) -> Transcript:
     reader = _Reader()
     builder = TranscriptBuilder()
     characters = Characters()
-    metadata, body, skipped = _split_front_matter(characters.feed(text) + characters.close())
-    for event in (*reader.read(_FINAL_LINE_END.sub("", body), skipped), *characters.troubles):
+    document = split(characters.feed(text) + characters.close())
+    events = reader.read(_FINAL_LINE_END.sub("", document.body), document.lines)
+    for event in (*document.diagnostics, *events, *characters.troubles):
         builder.apply(event)
     read = builder.transcript
-    return Transcript(read.messages, metadata, read.diagnostics)
-
-
-def _split_front_matter(text: str) -> tuple[Object, str, int]:
-    """The metadata, the rest of the text, and how many lines came before it."""
-    found = _FRONT_MATTER.match(text.replace("\r\n", "\n") if text.startswith("---") else "")
-    if found is None:
-        return {}, text, 0
-    try:
-        fields = load_body(found[1]).fields
-    except BodyError:
-        return {}, text, 0
-    if fields.pop("toolcall_nb", None) != VERSION:
-        return {}, text, 0
-    if list(fields) == ["metadata"] and isinstance(fields["metadata"], dict):
-        fields = fields["metadata"]
-    lines = found[0].count("\n")
-    return fields, _after_lines(text, lines), lines
-
-
-def _after_lines(text: str, lines: int) -> str:
-    position = 0
-    for _ in range(lines):
-        position = text.index("\n", position) + 1
-    return text[position:]
+    return Transcript(read.messages, document.metadata, read.diagnostics)
 
 
 class _Reader:

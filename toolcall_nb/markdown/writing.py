@@ -13,7 +13,8 @@ from toolcall_nb import events as ev
 from toolcall_nb.as_events import part_events
 from toolcall_nb.events import MISSING, Object
 from toolcall_nb.markdown.callout import HeaderGrammar, quote_value
-from toolcall_nb.markdown.reading import KINDS, VERSION
+from toolcall_nb.markdown.front_matter import front_matter
+from toolcall_nb.markdown.reading import KINDS
 from toolcall_nb.markdown.scanner import Opened, Problem, Text, scan
 from toolcall_nb.markdown.tool_callout import FIELDS
 from toolcall_nb.markdown.yaml_text import yaml_lines
@@ -36,8 +37,12 @@ _TEXT_KINDS: dict[type, str] = {TextPart: "text", ReasoningPart: "reasoning", Er
 _ABOUT = ("providerExecuted", "dynamic", "providerMetadata", "toolMetadata")
 
 
-def write_transcript(transcript: Transcript) -> str:
-    """The whole transcript; it ends with a line end unless it is empty."""
+def write_transcript(transcript: Transcript, *, versioned: bool = False) -> str:
+    """The whole transcript; it ends with a line end unless it is empty.
+
+    ``versioned``: it begins with the front matter that says the format's version, as a file does. Without it only
+    where there are metadata, or where the text would be taken for a front matter.
+    """
     blocks: list[str] = []
     implied = True  # the reader begins a message of the assistant by itself here
     for number, message in enumerate(transcript.messages):
@@ -45,22 +50,14 @@ def write_transcript(transcript: Transcript) -> str:
         written, implied = _message(message, implied, last)
         blocks += written
     text = "\n\n".join(blocks)
-    front = _front_matter(transcript.metadata, text)
-    return f"{front}{text}\n" if text else front
+    has_front = versioned or bool(transcript.metadata) or text.startswith("---")
+    front = front_matter(transcript.metadata) if has_front else ""
+    return "".join((front, "\n" if front and text else "", text, "\n" if text else ""))
 
 
 def write_message_body(message: Message) -> str:
     """The parts of one message, without a mark of whose it is."""
     return "\n\n".join(_parts(message.parts, last=True)) + "\n"
-
-
-def _front_matter(metadata: Object, text: str) -> str:
-    if not metadata and not text.startswith("---"):
-        return ""
-    plain = "toolcall_nb" not in metadata and list(metadata) != ["metadata"]
-    fields = {"toolcall_nb": VERSION, **(metadata if plain else {"metadata": metadata})}
-    end = "\n" if text else ""
-    return "".join(f"{line}\n" for line in ("---", *yaml_lines(fields), "---")) + end
 
 
 def _message(message: Message, implied: bool, last: bool) -> tuple[list[str], bool]:

@@ -78,9 +78,11 @@ def resolve_plain(text: str) -> Any:
         return text
     if _INT.fullmatch(text):
         try:
-            return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+            number = int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+            str(number)  # which Python reads of any length, and does not write
         except ValueError:  # longer than Python converts; the digits are kept
             return text
+        return number
     if _FLOAT.fullmatch(text):
         return float(text)
     return text

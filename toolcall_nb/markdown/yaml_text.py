@@ -19,13 +19,16 @@ __all__ = ["yaml_lines", "yaml_scalar"]
 _PLAIN = re.compile(r"[^\W\d][^\n]*|[/(_$][^\n]*")
 _BREAKS_PLAIN = re.compile(r": |:$| #|\s$")
 _YAML_1_1 = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
+_LONGEST_KEY = (
+    1000  # a longer one is written with a question mark: YAML 1.2.2, 7.4.2, allows 1024 characters before ":"
+)
 _ESCAPED = re.compile(r"[^\x20-\x7e]")
 
 
 def yaml_lines(mapping: dict[str, Any]) -> Iterator[str]:
     """The lines of a mapping, without line ends."""
     for key, value in mapping.items():
-        yield from _entry(f"{yaml_scalar(key)}:", value, "")
+        yield from _field(key, value, "")
 
 
 def yaml_scalar(value: Any) -> str:
@@ -37,29 +40,37 @@ def yaml_scalar(value: Any) -> str:
     return json.dumps(value)
 
 
+def _field(key: str, value: Any, indent: str) -> Iterator[str]:
+    """A key with its value."""
+    written = yaml_scalar(key)
+    if len(written) > _LONGEST_KEY:
+        yield f"{indent}? {written}"
+        yield from _entry(":", value, indent)
+    else:
+        yield from _entry(f"{written}:", value, indent)
+
+
 def _entry(lead: str, value: Any, indent: str) -> Iterator[str]:
     """``lead`` (a key with its colon, or a dash) with its value."""
+    inner = indent + "  "
     if isinstance(value, dict) and value:
-        yield from _nested(lead, indent, [(f"{yaml_scalar(key)}:", item) for key, item in value.items()])
+        yield from _nested(lead, indent, [_field(key, item, inner) for key, item in value.items()])
     elif isinstance(value, list) and value:
-        yield from _nested(lead, indent, [("-", item) for item in value])
+        yield from _nested(lead, indent, [_entry("-", item, inner) for item in value])
     elif isinstance(value, str) and _is_block(value):
         yield f"{indent}{lead} {_block_marker(value)}"
-        inner = indent + "  "
         yield from (inner + line if line else "" for line in _block_lines(value))
     else:
         yield f"{indent}{lead} {yaml_scalar(value)}"
 
 
-def _nested(lead: str, indent: str, entries: list[tuple[str, Any]]) -> Iterator[str]:
-    """A collection under its lead; in a list it begins on the line of its dash."""
-    inner = indent + "  "
+def _nested(lead: str, indent: str, entries: list[Iterator[str]]) -> Iterator[str]:
+    """A collection under its lead, from the lines of its entries; in a list it begins on the line of its dash."""
     if lead != "-":
         yield indent + lead
-    for number, (key, item) in enumerate(entries):
-        lines = _entry(key, item, inner)
+    for number, lines in enumerate(entries):
         if lead == "-" and number == 0:
-            yield f"{indent}- {next(lines)[len(inner) :]}"
+            yield f"{indent}- {next(lines)[len(indent) + 2 :]}"
         yield from lines
 
 

@@ -7,17 +7,15 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from toolcall_nb.errors import UsageError
+from toolcall_nb.secrets import HeldSecret
 
 __all__ = ["Config", "Secret"]
 
 
-class Secret:
-    """A key that shows itself to nobody: only `reveal` gives it."""
+class Secret(HeldSecret):
+    """A key that shows itself to nobody: only `reveal` gives it. While it is there, it is masked in what is saved."""
 
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str) -> None:
-        self._value = value
+    __slots__ = ()
 
     def reveal(self) -> str:
         """The key itself, for the one who sends it."""

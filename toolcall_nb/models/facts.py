@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -11,13 +12,18 @@ __all__ = ["Facts", "facts_of", "words"]
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w]|\.\d)")
-_QUOTED = re.compile(r'"([^"\n]+)"|\u201c([^\u201d\n]+)\u201d|`([^`\n]+)`|(?<!\w)\'([^\'\n]+)\'(?!\w)')
+_QUOTED = re.compile(r'"([^"\n]+)"|\u201c([^\u201c\u201d\n]+)\u201d|`([^`\n]+)`|(?<!\w)\'([^\'\n]+)\'(?!\w)')
 _NAME = re.compile(r"[^\W\d_a-z][\w'-]*(?:\s+[^\W\d_a-z][\w'-]*)*")
-_SUM = re.compile(r"[(\d][\d\s.()+*/^-]*[-+*/^][\d\s.()+*/^-]*[\d)]")
+_SUM = re.compile(r"[(\d][\d\s.()+*/^-]*+")
+_SUM_TO_ITS_END = re.compile(r".*[\d)]", re.DOTALL)
+_OPERATOR = re.compile(r"[-+*/^]")
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _URL = re.compile(r"https?://[^\s<>\"']+")
-_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_PATH = re.compile(r"(?<!\w)[\w./~-]*\w[./]\w[\w./-]*")
+_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)+")
+_PATH = re.compile(r"(?<![\w./~-])[\w./~-]*\w[./]\w[\w./-]*")
+
+_LONGEST_NUMBER = 300
+"""Digits; of more there is no float."""
 
 _NO_NAMES = """
     a add an and are ask at be call can check compare compute could count create do does draw explain fetch find for
@@ -52,10 +58,12 @@ def facts_of(prompt: str, about: str = "") -> Facts:
     dates, urls, emails = _DATE.findall(prompt), _URL.findall(prompt), _EMAIL.findall(prompt)
     return Facts(
         prompt=prompt,
-        numbers=tuple(_number(text) for text in _NUMBER.findall(_DATE.sub(" ", prompt))),
+        numbers=tuple(
+            _number(text) for text in _NUMBER.findall(_DATE.sub(" ", prompt)) if len(text) <= _LONGEST_NUMBER
+        ),
         quoted=tuple(next(filter(None, groups)) for groups in _QUOTED.findall(prompt)),
         names=tuple(name for name in _names(prompt) if not set(words(name)) <= set(words(about))),
-        sums=tuple(text.strip() for text in _SUM.findall(_DATE.sub(" ", prompt))),
+        sums=tuple(_sums(_DATE.sub(" ", prompt))),
         dates=tuple(dates),
         urls=tuple(urls),
         emails=tuple(emails),
@@ -72,6 +80,14 @@ def words(text: str) -> list[str]:
 
 def _number(text: str) -> float | int:
     return float(text) if "." in text else int(text)
+
+
+def _sums(prompt: str) -> Iterator[str]:
+    """What is written of digits, brackets and operators, from a digit or bracket to the last one of them."""
+    for written in _SUM.findall(prompt):
+        found = _SUM_TO_ITS_END.match(written)
+        if found is not None and _OPERATOR.search(found[0][1:-1]):
+            yield found[0]
 
 
 def _names(prompt: str) -> list[str]:

@@ -11,6 +11,7 @@ from toolcall_nb.adapters.plain import class_names
 from toolcall_nb.errors import ModelError
 from toolcall_nb.models.held import Reader, items
 from toolcall_nb.models.trouble import as_model_error
+from toolcall_nb.secrets import HeldSecret
 
 if TYPE_CHECKING:
     from toolcall_nb.events import Event
@@ -37,6 +38,7 @@ class LangChainModel:
 
     def __init__(self, llm: Any, *, dialect: str = "native") -> None:
         self._llm = llm
+        self._held = [HeldSecret(key) for key in _keys(llm)]
         self._dialect = dialect
         told = (getattr(llm, name, None) for name in _NAMES)
         self.name = next((name for name in told if isinstance(name, str) and name), type(llm).__name__)

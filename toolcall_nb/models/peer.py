@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from toolcall_nb.events import Json
 from toolcall_nb.models.known import PACKAGES
+from toolcall_nb.unicode import well_formed_json
 
 __all__ = ["Said", "causes", "said_by"]
 
@@ -22,8 +23,9 @@ _HEARD = PACKAGES | {"builtins", "json"}
 _STATUS = ("status_code", "status", "http_status", "code")
 _WORDS = ("provider_error_code", "provider_error_type", "code", "type", "status", "error_code")
 _SENTENCES = ("message", "detail", "error_message", "error_description", "error", "msg", "title")
+_ERROR_CODE = re.compile("[45][0-9]{2}")
 _VAGUE = re.compile(r"(?:provider returned error|error|unknown error|bad request)\.?", re.IGNORECASE)
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_TITLE = re.compile(r"<title[^<>]*+>([^<]*+)</title>", re.IGNORECASE)
 _PAGE = re.compile(r"\s*(?:<!doctype html|<html|<head|<body|<\?xml)", re.IGNORECASE)
 
 
@@ -127,8 +129,8 @@ def _code_in(body: Json) -> int | None:
     inner = body.get("error") if isinstance(body, dict) else None
     for each in (inner, body):
         code = each.get("code", each.get("status_code")) if isinstance(each, dict) else None
-        if str(code).isdigit() and 400 <= int(str(code)) < 600:
-            return int(str(code))
+        if isinstance(code, int | str) and _ERROR_CODE.fullmatch(str(code)):
+            return int(code)
     return None
 
 
@@ -168,11 +170,11 @@ def _plain(value: Any) -> Json:
         value = bytes(value).decode("utf-8", "replace")
     if isinstance(value, str):
         try:
-            return json.loads(value)
+            return well_formed_json(json.loads(value))  # and no deeper than what looks through it can go
         except (ValueError, RecursionError):
             return value
     try:
-        return json.loads(json.dumps(value))
+        return well_formed_json(json.loads(json.dumps(value)))
     except (TypeError, ValueError, RecursionError):
         return None
 

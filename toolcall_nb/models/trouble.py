@@ -20,6 +20,7 @@ from toolcall_nb.models.kinds import KINDS, kind_of
 from toolcall_nb.models.known import Provider, provider_of
 from toolcall_nb.models.peer import Said, causes, said_by
 from toolcall_nb.models.waits import in_words, waiting_time
+from toolcall_nb.secrets import known_secrets
 from toolcall_nb.told import bounded
 from toolcall_nb.tools.tracebacks import own_frames, traceback_text
 
@@ -44,7 +45,8 @@ def as_model_error(
     environment variables whose names say so, and what looks like one. A `ModelError` is taken as it is, any other
     `ToolcallError` for its own sentence. Never raises.
     """
-    hidden = [*secrets, *(value for name, value in os.environ.items() if _SECRET_VARIABLE.fullmatch(name))]
+    called_so = (value for name, value in os.environ.items() if _SECRET_VARIABLE.fullmatch(name))
+    hidden = [*secrets, *called_so, *known_secrets()]
     if isinstance(error, ToolcallError):
         return _own(error, model, hidden)
     said = said_by(error)

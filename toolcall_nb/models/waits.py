@@ -15,7 +15,9 @@ __all__ = ["in_words", "waiting_time"]
 _LONGEST = 366 * 24 * 3600.0
 _AN_EPOCH = 1e9
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_PIECE = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|d|days?|h|hours?|m|min|minutes?|s|sec|seconds?)(?![a-z])")
+_PIECE = re.compile(
+    r"(?<!\d)(\d++(?:\.\d++)?)\s*+(ms|milliseconds?|d|days?|h|hours?|m|min|minutes?|s|sec|seconds?)(?![a-z])"
+)
 _SAID = re.compile(r"(?:try again|retry|wait|reset[s]?)[a-z ]{0,24}?((?:\d+(?:\.\d+)?\s*[a-z]{1,12}[ ,]*(?:and )?)+)")
 _RESET = re.compile(r"(?:x-|anthropic-)?ratelimit-(?:reset(?:-(?P<one>.+))?|(?P<other>.+)-reset)")
 
@@ -70,7 +72,7 @@ def _date(text: str | None) -> datetime | None:
     for parse in (parsedate_to_datetime, datetime.fromisoformat):
         try:
             when = parse(text)
-        except (TypeError, ValueError, IndexError):
+        except (TypeError, ValueError, IndexError, OverflowError):
             continue
         return when if when.tzinfo is not None else when.replace(tzinfo=UTC)
     return None

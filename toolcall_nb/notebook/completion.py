@@ -96,6 +96,8 @@ _LINE: Mapping[str, Finder] = {
     "tools": _tools,
     "approve": lambda _magics, _symbol: list(APPROVALS),
     "hooks": lambda _magics, _symbol: list(SWITCH),
+    "images": lambda _magics, _symbol: ["off"],
+    "secrets": lambda _magics, _symbol: [*SWITCH, "add"],
     "stop": _threads,
     "code": _calls,
     "thread": _threads,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -11,34 +10,50 @@ from toolcall_nb.approval import TerminalApprover, deny_unattended
 from toolcall_nb.live.face import Approver, Face
 from toolcall_nb.live.style import run_css
 from toolcall_nb.live.taken import FOLD, foot_info
+from toolcall_nb.logs import logger
 from toolcall_nb.notebook.place import Place
+from toolcall_nb.picture_hosts import picture_hosts
 from toolcall_nb.reducer import TranscriptBuilder
 from toolcall_nb.render import mime_bundle
 from toolcall_nb.render.escaping import visible
+from toolcall_nb.secrets import saved_text, saved_value
 from toolcall_nb.usage import account
 
-log = logging.getLogger("toolcall_nb.notebook")
+log = logger("toolcall_nb.notebook")
 
 if TYPE_CHECKING:
     from toolcall_nb.events import Event
+    from toolcall_nb.masking import Tally
     from toolcall_nb.tools import Decision
     from toolcall_nb.transcript import ToolCall, Transcript
 
-__all__ = ["StaticFace", "TerminalFace", "approver_of", "final_bundle", "make_face"]
+__all__ = ["StaticFace", "TerminalFace", "approver_of", "final_bundle", "make_face", "saved_line"]
+
+
+_RUN_CLASS = "tc-run mathjax_ignore tex2jax_ignore"
+"""No name of a model below a run is a formula either: MathJax would make a link of its own of ``\\href``."""
 
 
 def final_bundle(transcript: Transcript, info: str, opened: Mapping[str, bool] | None = None) -> dict[str, str]:
     """What a finished run leaves in its cell: the renderer's forms, and below the HTML one the line ``info``.
 
     The HTML has the boxes of the live view, so that nothing moves when it takes the view's place. What the run took
-    is folded under the line there; plain text has the line alone, where there is something to say of that.
+    is folded under the line there; plain text has the line alone, where there is something to say of that. Secrets
+    are masked in all of it, and the line says how many.
     """
-    bundle: dict[str, str] = mime_bundle(transcript, opened=opened, is_over=True)
-    if account(transcript.messages).usage:
-        bundle["text/plain"] += f"\n\n{visible(info)}"
-    foot = f'<div class="tc-foot">{foot_info(info, transcript, bool((opened or {}).get(FOLD)))}</div>'
-    bundle["text/html"] = f'<div class="tc-run"><style>{run_css()}</style>{bundle["text/html"]}{foot}</div>'
+    kept, tally = saved_value(transcript)
+    line = saved_line(info, tally)
+    bundle: dict[str, str] = mime_bundle(kept, opened=opened, is_over=True, images=picture_hosts())
+    if account(kept.messages).usage or line != info:
+        bundle["text/plain"] += f"\n\n{visible(line)}"
+    foot = f'<div class="tc-foot">{foot_info(line, kept, bool((opened or {}).get(FOLD)))}</div>'
+    bundle["text/html"] = f'<div class="{_RUN_CLASS}"><style>{run_css()}</style>{bundle["text/html"]}{foot}</div>'
     return bundle
+
+
+def saved_line(info: str, tally: Tally) -> str:
+    """The line below a run, with the number of secrets that were masked where it is saved."""
+    return " · ".join(filter(None, (saved_text(info), f"{tally}")))
 
 
 def make_face(
@@ -68,7 +83,14 @@ def make_face(
 
 def approver_of(place: Place, *, background: bool = False) -> Approver:
     """Who is asked without a card: the person by keys, which a kernel's ``input`` allows in a cell, or nobody."""
-    return deny_unattended if place is Place.STATIC or background else TerminalApprover()
+    if place is Place.STATIC or background:
+        return deny_unattended
+    return TerminalApprover(say=_say) if place is Place.LIVE else TerminalApprover()
+
+
+def _say(text: str) -> None:
+    """What is said in a cell stays in the notebook."""
+    print(saved_text(text))
 
 
 class StaticFace:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from toolcall_nb.errors import UsageError
+from toolcall_nb.markdown.front_matter import VERSION, newer, version_of
 from toolcall_nb.transcript import Transcript
 from toolcall_nb.wire.sse import SseDecoder
 
-__all__ = ["SUFFIXES", "read_file"]
+__all__ = ["SUFFIXES", "read_file", "read_markdown", "write_markdown"]
 
 _DONE = "[DONE]"
 
@@ -28,6 +30,23 @@ def read_file(path: Path) -> Any:
         return read(path.read_bytes().decode("utf-8-sig"), path)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
+
+
+def read_markdown(text: str, place: str) -> Transcript:
+    """The transcript; where a newer toolcall_nb wrote it, a line on standard error says so. ``place``: whose text."""
+    if (version := version_of(text)) > VERSION:
+        print(f"toolcall_nb: {place} is of {newer(version)}.", file=sys.stderr)
+    return Transcript.from_markdown(text)
+
+
+def write_markdown(transcript: Transcript, path: Path) -> None:
+    """Save it as a file. Raises `UsageError` where there is one that a newer toolcall_nb wrote, or no way to write."""
+    try:
+        if path.exists() and (version := version_of(path.read_text("utf-8-sig", "replace"))) > VERSION:
+            raise UsageError(f"{path} is of {newer(version)}. It was left as it is: save under another name.")
+        path.write_text(transcript.to_markdown(versioned=True), "utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error}") from None
 
 
 def _json(text: str, path: Path) -> Any:
@@ -55,7 +74,7 @@ def _parsed(text: str, place: str) -> Any:
 
 
 _READERS: Mapping[str, Callable[[str, Path], Any]] = {
-    ".md": lambda text, _: Transcript.from_markdown(text),
+    ".md": lambda text, path: read_markdown(text, f"{path}"),
     ".json": _json,
     ".jsonl": _lines,
     ".sse": _events,

@@ -6,16 +6,16 @@ there. A formatter of the user's own for the same type wins, whenever it was reg
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from toolcall_nb.logs import logger
 from toolcall_nb.notebook.place import Place, place_of
 from toolcall_nb.type_names import STREAM_TYPES, WHOLE_TYPES
 
 __all__ = ["Hooks"]
 
-log = logging.getLogger("toolcall_nb.notebook")
+log = logger("toolcall_nb.notebook")
 
 _PLAYED = ("stream", "async stream")
 """What must be entered first is left alone: that would send a request."""
@@ -152,11 +152,11 @@ def _bundle_of(thing: Any) -> dict[str, str] | None:
     try:
         from toolcall_nb.adapters import events_of
         from toolcall_nb.adapters.kinds import Kind, kind_of
-        from toolcall_nb.render import mime_bundle
+        from toolcall_nb.saved import saved_bundle
         from toolcall_nb.transcript import Transcript
 
         is_whole = kind_of(thing) is Kind.WHOLE
-        return mime_bundle(Transcript.from_events(events_of(thing)), is_over=True) if is_whole else None
+        return saved_bundle(Transcript.from_events(events_of(thing)), is_over=True) if is_whole else None
     except Exception:
         log.exception("A reply could not be shown; its plain form stands for it")
         return None

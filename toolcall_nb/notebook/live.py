@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,24 +12,41 @@ from toolcall_nb.live.document import LiveDocument
 from toolcall_nb.live.face import Approver
 from toolcall_nb.live.pacer import Pacer
 from toolcall_nb.live.taken import foot_info
-from toolcall_nb.notebook.faces import final_bundle
+from toolcall_nb.notebook.faces import final_bundle, saved_line
+from toolcall_nb.picture_hosts import picture_hosts
 from toolcall_nb.render import LiveHtml
+from toolcall_nb.render.escaping import visible
+from toolcall_nb.secrets import saved_value
 
 if TYPE_CHECKING:
     from toolcall_nb.events import Event
+    from toolcall_nb.notebook.widget import TranscriptWidget
     from toolcall_nb.tools import Decision
     from toolcall_nb.transcript import ToolCall, Transcript
 
 __all__ = ["LiveFace"]
 
-_MEANWHILE = "A run of toolcall_nb that is not finished, or was cut off before its end."
+PATIENCE = 15.0
+"""Seconds until a question goes elsewhere, where no page has ever said a word: it may lack what shows widgets."""
+
+_REOPENED = 3
+"""How often a view that somebody closes in mid-run is opened again."""
+
+_NO_PAGE = "{name} asks whether it may run, and no page has answered that could show it. %toolchat stop ends the run."
+_MAX_NAME = 60
+MEANWHILE = "A run of toolcall_nb that is not finished, or was cut off before its end."
 """What a page shows that cannot show widgets, or gets the notebook without its kernel."""
+
+
+class _NoPage(Exception):
+    """No page shows the question."""
 
 
 class LiveFace:
     """Shows the run from the first moment; `close` leaves the static form, with the cards as the reader left them.
 
-    ``approver`` is asked about calls where no click reaches a kernel that runs a cell; None: there is no such cell.
+    ``approver`` is asked about calls where no click reaches a kernel that runs a cell, and where no page shows the
+    run; None: no cell runs, a click is always heard.
     """
 
     def __init__(
@@ -38,14 +57,14 @@ class LiveFace:
         timings: Mapping[str, float],
         approver: Approver | None = None,
     ) -> None:
-        from toolcall_nb.notebook.widget import TranscriptWidget
-
-        self._html = LiveHtml()
+        self._html = LiveHtml(images=picture_hosts())
         self._document = LiveDocument(self._html, self._tell, info=info, timings=timings)
         self._pacer = Pacer(self._document.flush)
         self._questions = Questions(self._document.ask)
-        self._widget = TranscriptWidget(self._document, on_stop, self._questions.answer, self._pacer.pace)
-        self._approver = None if self._widget.is_heard_in_cells else approver
+        self._on_stop = on_stop
+        self._widget = self._make_widget()
+        self._approver = approver
+        self._reopened = 0
         self._display = self._show_widget()
 
     @property
@@ -60,11 +79,15 @@ class LiveFace:
             self._pacer.wake()
 
     def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
-        """Whether a call may run; asked in its card."""
-        if self._approver is None:
-            return self._questions.ask(call, is_stopped)
+        """Whether a call may run: asked in its card; by keys where no page shows that, or none is heard in a cell."""
         self._document.flush()
-        return self._approver(call)
+        if self._approver is not None and not self._widget.is_heard_in_cells:
+            return self._approver(call)
+        try:
+            return self._questions.ask(call, self._watch(call, is_stopped))
+        except _NoPage:
+            assert self._approver is not None
+            return self._approver(call)
 
     def close(self, info: str) -> None:
         """Tell the rest, put the static form in the view's place, and only then let the widget go.
@@ -72,9 +95,10 @@ class LiveFace:
         A widget that is closed first leaves an empty output for a moment, and what lies below jumps.
         """
         self._pacer.close()
-        self._document.finish(info, foot_info(info, self.transcript))
+        line = saved_line(info, saved_value(self.transcript)[1])
+        self._document.finish(line, foot_info(line, self.transcript))
         self._document.flush()
-        self._widget.finish(lambda: self._settle(info))
+        self._widget.finish(lambda: self._settle(line))
 
     def _settle(self, info: str) -> dict[str, str]:
         """Put the static form in the view's place; gives it."""
@@ -82,12 +106,40 @@ class LiveFace:
         self._display.update(bundle, raw=True)
         return bundle
 
+    def _watch(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Callable[[], bool]:
+        """Looks for a stop, and for a page: where there is none, it raises `_NoPage`, or says so and looks on."""
+        give_up = time.monotonic() + PATIENCE
+
+        def look() -> bool:
+            nonlocal give_up
+            if not self._widget.heard.is_set() and time.monotonic() > give_up:
+                if self._approver is not None:
+                    raise _NoPage
+                print(_NO_PAGE.format(name=visible(call.name[:_MAX_NAME])))
+                give_up = math.inf
+            return is_stopped()
+
+        return look
+
     def _tell(self, step: dict[str, Any]) -> None:
-        self._widget.send(step)
+        """A view that was closed (`Widget.close_all`, or by a page) is opened again: it begins with this step in it."""
+        if self._widget.comm is not None:
+            self._widget.send(step)
+        elif self._reopened < _REOPENED:
+            self._reopened += 1
+            self._widget = self._make_widget()
+            self._display.update(self._view(), raw=True)
+
+    def _make_widget(self) -> TranscriptWidget:
+        from toolcall_nb.notebook.widget import TranscriptWidget
+
+        return TranscriptWidget(self._document, self._on_stop, self._questions.answer, self._pacer.pace)
 
     def _show_widget(self) -> Any:
         from IPython.display import display
 
+        return display(self._view(), raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython has no types
+
+    def _view(self) -> dict[str, Any]:
         view = {"application/vnd.jupyter.widget-view+json": self._widget.get_view_spec()}
-        bundle = {**view, "text/plain": _MEANWHILE, "text/html": f"<p>{_MEANWHILE}</p>"}
-        return display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython has no types
+        return {**view, "text/plain": MEANWHILE, "text/html": f"<p>{MEANWHILE}</p>"}

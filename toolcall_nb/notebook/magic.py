@@ -78,8 +78,11 @@ class ToolchatMagics(Magics):
         return self._threads
 
     def close(self) -> None:
-        """Stop what runs, and take the hooks out; the magics are going away."""
+        """Stop what runs, take the hooks out, and load no pictures any more; the magics are going away."""
+        from toolcall_nb.picture_hosts import allow_pictures
+
         self.hooks.remove()
+        allow_pictures([])
         if self._threads is not None:
             self._threads.stop()
         if self._serving is not None:
@@ -137,6 +140,8 @@ class ToolchatMagics(Magics):
             %toolchat save FILE            write the thread's transcript, as Markdown
             %toolchat load FILE            go on from a transcript
             %toolchat replay FILE          play a transcript as if it were live
+            %toolchat images [HOST … |off] which hosts may serve the pictures in a text; they learn who reads, and when
+            %toolchat secrets [on|off]     what is masked where it is saved; add NAME: the value of a variable as well
             %toolchat serve [PORT | stop]  a chat with what is set here, over HTTP, for this machine
         """
         with _clear_errors():
@@ -154,7 +159,7 @@ class ToolchatMagics(Magics):
         if options.render:
             self._show_text(text)
         elif options.replay:
-            self.threads.replay(text, options)
+            self.threads.replay(text, options, "the cell's text")
         else:
             self.threads.ask(self._prompt(text), options)
 
@@ -169,10 +174,10 @@ class ToolchatMagics(Magics):
         return fill(text.strip(), self.threads.namespace)
 
     def _show_text(self, text: str) -> None:
+        from toolcall_nb.notebook.files import read_markdown
         from toolcall_nb.notebook.show import show
-        from toolcall_nb.transcript import Transcript
 
-        show(Transcript.from_markdown(text))
+        show(read_markdown(text, "the cell's text"))
 
     # The line magic
 
@@ -233,16 +238,34 @@ class ToolchatMagics(Magics):
         self.threads.put_code(name)
 
     def _save(self, file: str, _: Namespace) -> None:
+        from toolcall_nb.notebook.files import write_markdown
+        from toolcall_nb.secrets import saved_value
+
         path = _path(file, "save")
-        path.write_text(self.threads.chat().transcript.to_markdown(), "utf-8")
-        print(f"Saved to {path}")
+        kept, tally = saved_value(self.threads.chat().transcript)
+        write_markdown(kept, path)
+        print(" · ".join(filter(None, (f"Saved to {path}", f"{tally}"))))
 
     def _load(self, file: str, _: Namespace) -> None:
-        self.threads.load(_read(_path(file, "load")))
+        path = _path(file, "load")
+        self.threads.load(_read(path), f"{path}")
         print(self.threads.summary())
 
     def _replay(self, file: str, options: Namespace) -> None:
-        self.threads.replay(_read(_path(file, "replay")), options)
+        path = _path(file, "replay")
+        self.threads.replay(_read(path), options, f"{path}")
+
+    def _images(self, words: str, _: Namespace) -> None:
+        from toolcall_nb.picture_hosts import allow_pictures, picture_hosts
+
+        if words:
+            allow_pictures([] if words == "off" else words.split())
+        print(f"images: {', '.join(sorted(picture_hosts())) or 'none is loaded; a link stands in its place'}")
+
+    def _secrets(self, words: str, _: Namespace) -> None:
+        from toolcall_nb.notebook.secrecy import do
+
+        print(do(words, self.threads.chat().transcript, self.threads.namespace))
 
     def _serve(self, words: str, _: Namespace) -> None:
         from toolcall_nb.notebook.serving import Serving
@@ -265,6 +288,8 @@ COMMANDS: dict[str, Callable[[ToolchatMagics, str, Namespace], None]] = {
     "save": ToolchatMagics._save,
     "load": ToolchatMagics._load,
     "replay": ToolchatMagics._replay,
+    "images": ToolchatMagics._images,
+    "secrets": ToolchatMagics._secrets,
     "serve": ToolchatMagics._serve,
 }
 """What comes after ``%toolchat``."""
@@ -301,7 +326,7 @@ def _path(file: str, command: str) -> Path:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text("utf-8")
+        return path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
 
@@ -312,4 +337,6 @@ def _clear_errors() -> Iterator[None]:
     try:
         yield
     except ToolcallError as error:
-        raise ShellUsageError(str(error)) from None
+        from toolcall_nb.secrets import saved_text
+
+        raise ShellUsageError(saved_text(str(error))) from None

@@ -17,7 +17,7 @@ from toolcall_nb.models.http.address import is_url, shown_url
 from toolcall_nb.models.http.fetched import fetched
 from toolcall_nb.models.http.responses import is_response, must_be_awaited
 from toolcall_nb.models.played import Player, played, played_async
-from toolcall_nb.notebook.files import SUFFIXES, read_file
+from toolcall_nb.notebook.files import SUFFIXES, read_file, read_markdown
 from toolcall_nb.notebook.shown import Shown, play, play_async
 from toolcall_nb.tools.values import safe_repr
 from toolcall_nb.transcript import Message, ToolCall, Transcript
@@ -79,7 +79,7 @@ def _whole(thing: Any, dialect: str | None) -> Transcript | None:
         case ToolCall():
             return Transcript((Message("assistant", (thing,)),))
         case str():
-            return Transcript.from_markdown(thing) if dialect is None else _read([thing], dialect)
+            return read_markdown(thing, "the text") if dialect is None else _read([thing], dialect)
     match kind_of(thing):
         case Kind.WHOLE:
             return Transcript.from_events(events_of(thing)) if dialect is None else _read([thing], dialect)
@@ -122,12 +122,12 @@ def _put(transcript: Transcript, *, is_over: bool) -> Shown:
     from IPython.core.getipython import get_ipython
     from IPython.display import display
 
-    from toolcall_nb.render import mime_bundle, to_text
+    from toolcall_nb.saved import saved_bundle
 
     if get_ipython() is None:
-        print(to_text(transcript, is_over=is_over))
+        print(saved_bundle(transcript, include={"text/plain"}, is_over=is_over)["text/plain"])
     else:
-        display(mime_bundle(transcript, is_over=is_over), raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
+        display(saved_bundle(transcript, is_over=is_over), raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
     return Shown(lambda: transcript)
 
 

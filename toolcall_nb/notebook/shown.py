@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from toolcall_nb import events as ev
 from toolcall_nb.live.footer import info_line
 from toolcall_nb.live.running import Run, Stoppable
+from toolcall_nb.logs import logger
 from toolcall_nb.models.held import close_quietly
 from toolcall_nb.notebook.faces import make_face
 from toolcall_nb.notebook.place import Place, place_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Shown", "play", "play_async"]
 
-log = logging.getLogger("toolcall_nb.notebook")
+log = logger("toolcall_nb.notebook")
 
 _LATE = (
     "This stream is read after the end of its cell, and nobody is there to see it. "

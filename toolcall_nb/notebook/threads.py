@@ -17,8 +17,10 @@ from toolcall_nb.live.running import Run, Stoppable
 from toolcall_nb.notebook import answering, toolbox
 from toolcall_nb.notebook.config import ModelSettings
 from toolcall_nb.notebook.faces import approver_of, make_face
+from toolcall_nb.notebook.files import read_markdown
 from toolcall_nb.notebook.place import Place, place_of
 from toolcall_nb.notebook.toolbox import unknown
+from toolcall_nb.secrets import saved_value
 from toolcall_nb.tools import Decision, Grants, Tool, registry, remember
 from toolcall_nb.transcript import Message, ToolCall, Transcript
 
@@ -88,11 +90,11 @@ class Threads:
         if not run.is_running:
             _remember_failure(chat, run.face.transcript)
 
-    def replay(self, text: str, options: Namespace) -> None:
-        """Play a transcript as if it were live."""
+    def replay(self, text: str, options: Namespace, origin: str) -> None:
+        """Play a transcript as if it were live. ``origin``: where the text is from, for who is told of it."""
         place = place_of(self._shell)
         self._refuse_if_running(_REPLAY)
-        events = Stoppable(models.replay(Transcript.from_markdown(text), _speed(options.speed, place)))
+        events = Stoppable(models.replay(read_markdown(text, origin), _speed(options.speed, place)))
         run = Run(lambda _: iter(events), stop=events.stop, info=lambda run: info_line(_REPLAY, run.face.transcript))
         self._runs[_REPLAY] = run
         self._play(run, place, info=_REPLAY, timings={}, background=options.background)
@@ -136,10 +138,10 @@ class Threads:
         self._refuse_if_running(self.current)
         self._chats.pop(self.current, None)
 
-    def load(self, text: str) -> None:
-        """Go on from a transcript in the current thread."""
+    def load(self, text: str, origin: str) -> None:
+        """Go on from a transcript in the current thread. ``origin``: where the text is from."""
         self._refuse_if_running(self.current)
-        self.chat().load(Transcript.from_markdown(text))
+        self.chat().load(read_markdown(text, origin))
         self._bind(self.chat())
 
     def find(self, name: str) -> Transcript:
@@ -158,9 +160,10 @@ class Threads:
         call = self._find_call(name or next(reversed(self.call_ids()), ""))
         if call is None:
             raise UsageError(unknown("call", name, self.call_ids()) if name else "There is no call yet.")
-        self._shell.set_next_input(call.to_code(), replace=False)
+        code = saved_value(call)[0].to_code()
+        self._shell.set_next_input(code, replace=False)
         if place_of(self._shell) is not Place.LIVE:  # where no new cell appears
-            print(call.to_code())
+            print(code)
 
     def _find_call(self, name: str) -> ToolCall | None:
         chats = (self.chat(), *self._chats.values())

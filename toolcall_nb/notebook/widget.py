@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
+from uuid import uuid4
 
 import anywidget
 import traitlets
@@ -40,7 +41,7 @@ class TranscriptWidget(anywidget.AnyWidget):
     the page are handled in whichever thread the kernel gives them: during a cell, that of a subshell.
     """
 
-    _esm = MODULE
+    _esm = MODULE.read_text("utf-8")  # of a path, anywidget keeps one object that holds every widget for good
     _css = traitlets.Unicode().tag(sync=True)
     snapshot = traitlets.Dict().tag(sync=True)
 
@@ -59,17 +60,26 @@ class TranscriptWidget(anywidget.AnyWidget):
         self._settle: Callable[[], dict[str, str]] | None = None
         self._final: dict[str, str] | None = None
         self._settling = threading.Lock()
-        super().__init__(_css=page_css())
+        self.heard = threading.Event()
+        """Set when a page has said anything: it has what it takes to show the run."""
+        self._id = uuid4().hex
+        super().__init__(_css=page_css(), model_id=self._id)
+        self.comm.on_close(lambda _: self.close())
         self.on_msg(_dispatch)
         self.is_heard_in_cells = _answer_where_asked(self.comm, self._overhear)
         """Whether messages of the page are handled while the kernel runs a cell."""
 
     def get_state(self, key: str | Iterable[str] | None = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """The synced state, with the run as it is now."""
+        """The synced state, with the run as it is now; its ``model`` is what the page's notebook calls this widget."""
         state: dict[str, Any] = super().get_state(key=key, drop_defaults=drop_defaults)
         if "snapshot" in state:
-            state["snapshot"] = self._document.state()
+            state["snapshot"] = {**self._document.state(), "model": self._id}
         return state
+
+    def close(self) -> None:
+        """Close it, and the layout that ipywidgets makes for each widget and keeps for good."""
+        super().close()
+        self.layout.close()
 
     def finish(self, settle: Callable[[], dict[str, str]]) -> None:
         """The run has ended: ``settle`` puts the static output in the view's place, and gives it.
@@ -87,8 +97,9 @@ class TranscriptWidget(anywidget.AnyWidget):
 
     def receive(self, message: dict[str, Any]) -> None:
         """A message of a page; what is not understood is ignored, since pages may be older than the kernel."""
+        self.heard.set()
         match message:
-            case {"type": "sync", "seq": seq}:
+            case {"type": "sync" | "here", "seq": seq}:
                 self._answer(seq)
             case {"type": "open", "node": str(node), "open": bool(is_open)}:
                 self._document.choose(node, is_open)
@@ -104,6 +115,7 @@ class TranscriptWidget(anywidget.AnyWidget):
 
     def _overhear(self, data: Any) -> None:
         """What a person says is not left to a shell that may be busy with the very cell that it is about."""
+        self.heard.set()
         match data:
             case {"method": "custom", "content": {"type": "answer" | "stop"} as message}:
                 run = self._context.copy().run

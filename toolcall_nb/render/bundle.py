@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from toolcall_nb.render.page import to_html
 from toolcall_nb.render.text import to_text
+from toolcall_nb.unicode import well_formed
 
 if TYPE_CHECKING:
     from toolcall_nb.transcript import Transcript
@@ -21,18 +22,19 @@ def mime_bundle(
     exclude: Collection[str] | None = None,
     opened: Mapping[str, bool] | None = None,
     is_over: bool = False,
+    images: Collection[str] = (),
 ) -> dict[str, str]:
     """The transcript by MIME type; ``include`` and ``exclude`` as in IPython's display protocol.
 
-    ``is_over``: nothing more comes, and nothing runs.
+    ``is_over``: nothing more comes, and nothing runs. ``images`` are the hosts that may serve pictures.
     """
     makers: dict[str, Callable[[], str]] = {
-        "text/html": lambda: to_html(transcript, opened=opened, is_over=is_over),
+        "text/html": lambda: to_html(transcript, opened=opened, is_over=is_over, images=images),
         "text/markdown": transcript.to_markdown,
         "text/plain": lambda: to_text(transcript, is_over=is_over),
     }
     return {
-        kind: make()
+        kind: well_formed(make())  # of a lone surrogate no notebook can be told
         for kind, make in makers.items()
         if (not include or kind in include) and (not exclude or kind not in exclude)
     }

@@ -16,6 +16,7 @@ The summary ends with an empty ``<span class="tc-time">``: only the live front e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from toolcall_nb.events import MISSING
@@ -23,6 +24,7 @@ from toolcall_nb.render.content import Written, arguments, is_called, seconds, s
 from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.log import LogLines
 from toolcall_nb.render.nodes import Node, leaf
+from toolcall_nb.render.pictures import NO_HOSTS
 from toolcall_nb.render.sections import FOLD, Section, progress, reason, sections
 from toolcall_nb.render.values import Table
 from toolcall_nb.render.yaml_like import Drawing, Entry, more
@@ -37,12 +39,13 @@ _CLOSED = (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
 class Look(NamedTuple):
     """What is shown beside the transcript: which cards the user opened or closed, and seconds by call id.
 
-    ``is_over``: nothing more comes, and nothing runs.
+    ``is_over``: nothing more comes, and nothing runs. ``hosts`` may serve pictures.
     """
 
     opened: Mapping[str, bool] = {}
     timings: Mapping[str, float] = {}
     is_over: bool = False
+    hosts: frozenset[str] = NO_HOSTS
 
 
 def is_open(call: ToolCall, opened: Mapping[str, bool]) -> bool:
@@ -75,7 +78,13 @@ def call_node(
         *section_nodes(id, reason(call), call.id, look),
     ]
     state = "called" if is_called(call, look.is_over) else call.state.value
-    return Node(id, f'<div class="tc-call tc-{state}">', "</div>", children)
+    return Node(id, _head(state), "</div>", children)
+
+
+@cache
+def _head(state: str) -> str:
+    """One text for all cards of a state: there may be a hundred thousand of them."""
+    return f'<div class="tc-call tc-{state}">'
 
 
 def section_nodes(id: str, found: Iterable[Section], call_id: str, look: Look) -> list[Node]:

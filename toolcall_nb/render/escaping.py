@@ -11,7 +11,7 @@ import re
 
 from toolcall_nb.unicode import well_formed
 
-__all__ = ["element", "escape", "image_source", "link_target", "visible", "without_ansi"]
+__all__ = ["element", "escape", "image_source", "link_target", "visible", "visible_html", "without_ansi"]
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
@@ -25,10 +25,17 @@ def visible(text: str) -> str:
     HTML drops NUL and reads CR as LF, and a terminal obeys ESC, so none of them may pass. Characters that turn the
     order of a line around, or that have no width, stand as ``<U+202E>``: a file name must read as what it is.
     """
+    return _CONTROL.sub(_picture, _lines(text))
+
+
+def visible_html(html: str) -> str:
+    """`visible`, of HTML: what stands for a character is text in it, and no tag."""
+    return _CONTROL.sub(lambda match: escape(match[0]), _lines(html))
+
+
+def _lines(text: str) -> str:
     text = well_formed(text)
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _CONTROL.sub(_picture, text)
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def _picture(match: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ the class ``tc-live``, under which an empty last turn says "Thinking…", and sp
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from toolcall_nb import events as ev
@@ -23,6 +23,7 @@ from toolcall_nb.reducer import Touched, TranscriptBuilder
 from toolcall_nb.render.card import Look, fold_name
 from toolcall_nb.render.nodes import Node, Patch, insert
 from toolcall_nb.render.page import fragment
+from toolcall_nb.render.pictures import allowed_hosts
 from toolcall_nb.render.views import CallView, TextView, Turn
 from toolcall_nb.transcript import ToolCall
 from toolcall_nb.unicode import SURROGATE
@@ -33,19 +34,20 @@ if TYPE_CHECKING:
 
 __all__ = ["LiveHtml"]
 
-_NODE_ID = re.compile(r"m(\d+)\.p(\d+)\b(?:\.fold-(\w+))?")
+_NODE_ID = re.compile(r"m(\d{1,9})\.p(\d{1,9})\b(?:\.fold-(\w+))?")
 
 
 class LiveHtml:
     """A transcript that grows, as HTML and as the patches that keep a copy of it elsewhere the same.
 
-    ``opened`` says which cards the user opened or closed, by call id; `set_open` tells more of it. The copy
-    starts empty and takes every patch in order, or starts over from `snapshot`.
+    ``opened`` says which cards the user opened or closed, by call id; `set_open` tells more of it. ``images`` are
+    the hosts that may serve pictures (see `toolcall_nb.render.pictures`). The copy starts empty and takes every
+    patch in order, or starts over from `snapshot`.
     """
 
-    def __init__(self, opened: Mapping[str, bool] | None = None) -> None:
+    def __init__(self, opened: Mapping[str, bool] | None = None, images: Iterable[str] = ()) -> None:
         self._opened: dict[str, bool] = dict(opened or {})
-        self._look = Look(self._opened)
+        self._look = Look(self._opened, hosts=allowed_hosts(images))
         self._builder = TranscriptBuilder()
         self._turns: list[Turn] = []
         self._is_closed = True  # whether the next event of a message begins a new one

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from re import sub
@@ -13,6 +13,7 @@ from toolcall_nb.render.content import EMPTY
 from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.nodes import Node, serialise
 from toolcall_nb.render.parts import message_node
+from toolcall_nb.render.pictures import allowed_hosts
 
 if TYPE_CHECKING:
     from toolcall_nb.transcript import Transcript
@@ -21,7 +22,7 @@ __all__ = ["ROOT_CLASS", "fragment", "stylesheet", "to_html"]
 
 ROOT_CLASS = "tc mathjax_ignore tex2jax_ignore"
 """Class of the root element. JupyterLab's typesetter leaves ``$`` alone under the last two."""
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:{hosts}; base-uri 'none'; form-action 'none'"
 _PAGE_STYLE = (
     ":root{color-scheme:light dark}"
     "body{margin:24px auto;max-width:900px;padding:0 16px;background:light-dark(#fff,#111)}"
@@ -36,16 +37,18 @@ def to_html(
     opened: Mapping[str, bool] | None = None,
     timings: Mapping[str, float] | None = None,
     is_over: bool = False,
+    images: Iterable[str] = (),
 ) -> str:
     """The transcript as HTML: complete without scripts, readable without styles, the same each time.
 
     A fragment (``<style>`` and one ``<div class="tc">``), or with ``page`` a document that loads nothing.
     ``opened`` says which cards the user opened or closed, by call id; ``timings`` seconds by call id.
-    ``is_over``: nothing more comes, and nothing runs.
+    ``is_over``: nothing more comes, and nothing runs. ``images`` are the hosts that may serve pictures; raises
+    `UsageError` for a name that is none (see `toolcall_nb.render.pictures`).
     """
-    look = Look(opened or {}, timings or {}, is_over)
+    look = Look(opened or {}, timings or {}, is_over, allowed_hosts(images))
     html = fragment([message_node(number, message, look) for number, message in enumerate(transcript.messages)])
-    return _document(html, str(transcript.metadata.get("title") or "Transcript")) if page else html
+    return _document(html, str(transcript.metadata.get("title") or "Transcript"), look.hosts) if page else html
 
 
 def fragment(nodes: Sequence[Node]) -> str:
@@ -61,11 +64,12 @@ def stylesheet() -> str:
     return sub(r"\s*([{};,>])\s*", r"\1", sub(r"\s+", " ", sub(r":\s+", ":", css))).replace(";}", "}").strip()
 
 
-def _document(html: str, title: str) -> str:
+def _document(html: str, title: str, hosts: frozenset[str]) -> str:
+    policy = _POLICY.format(hosts="".join(f" https://{host}" for host in sorted(hosts)))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         f"<title>{escape(title)}</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n"
         f"<body>\n<main>\n<h1>{escape(title)}</h1>\n{html}\n</main>\n</body>\n</html>\n"
     )

@@ -11,6 +11,7 @@ from toolcall_nb.render.card import Look, call_node, entry_leaves
 from toolcall_nb.render.content import WHO, Written, ending, file_words
 from toolcall_nb.render.escaping import element, escape, image_source, link_target
 from toolcall_nb.render.nodes import Node, leaf
+from toolcall_nb.render.pictures import allowed_source, with_pictures
 from toolcall_nb.render.yaml_like import draw_value
 from toolcall_nb.told import bounded
 from toolcall_nb.transcript import (
@@ -84,7 +85,7 @@ def part_node(id: str, fold: str, part: Part, look: Look) -> Node | None:
             about = escape(", ".join(word for word in (part.filename, part.media_type) if word))
             return leaf(id, _source(f"{escape(part.title)} ({about})" if about else escape(part.title)))
         case FilePart():
-            return leaf(id, _file(part))
+            return leaf(id, _file(part, look.hosts))
         case CustomPart():
             return leaf(id, element("p", "tc-note", part.kind))
         case ErrorPart():
@@ -100,7 +101,7 @@ def text_node(id: str, fold: str, part: TextPart | ReasoningPart, blocks: Sequen
     """Text, or a fold of reasoning, with one leaf for each block of its Markdown."""
     if not blocks:
         return None
-    leaves = BlockLeaves(id, blocks)
+    leaves = BlockLeaves(id, blocks, look.hosts)
     if isinstance(part, TextPart):
         return Node(id, '<div class="tc-text">', "</div>", leaves)
     head = f'<details class="tc-fold"{_open(fold, look)}><summary>Reasoning</summary><div class="tc-text">'
@@ -110,11 +111,12 @@ def text_node(id: str, fold: str, part: TextPart | ReasoningPart, blocks: Sequen
 class BlockLeaves(Sequence[Node]):
     """A leaf for each block of a text's Markdown, made when it is asked for: a long text has very many."""
 
-    __slots__ = ("_blocks", "_id")
+    __slots__ = ("_blocks", "_hosts", "_id")
 
-    def __init__(self, id: str, blocks: Sequence[str]) -> None:
+    def __init__(self, id: str, blocks: Sequence[str], hosts: frozenset[str]) -> None:
         self._id = id
         self._blocks = blocks
+        self._hosts = hosts
 
     def __len__(self) -> int:
         return len(self._blocks)
@@ -126,12 +128,12 @@ class BlockLeaves(Sequence[Node]):
     def __getitem__(self, index: int | slice) -> Node | Sequence[Node]:
         numbers = range(len(self))[index]
         if isinstance(numbers, int):
-            return block_leaf(self._id, numbers, self._blocks[numbers])
+            return block_leaf(self._id, numbers, self._blocks[numbers], self._hosts)
         return [self[number] for number in numbers]
 
     def __iter__(self) -> Iterator[Node]:
         for number, block in enumerate(self._blocks):
-            yield block_leaf(self._id, number, block)
+            yield block_leaf(self._id, number, block, self._hosts)
 
     def __eq__(self, other: object) -> bool:
         """Whether these are leaves of the same blocks, which are then always alike."""
@@ -140,9 +142,9 @@ class BlockLeaves(Sequence[Node]):
     __hash__ = None  # type: ignore[assignment]  # the blocks may change
 
 
-def block_leaf(id: str, number: int, block: str) -> Node:
+def block_leaf(id: str, number: int, block: str, hosts: frozenset[str]) -> Node:
     """One top-level block of Markdown."""
-    return leaf(f"{id}.b{number}", block.strip("\n"))
+    return leaf(f"{id}.b{number}", with_pictures(block.strip("\n"), hosts))
 
 
 # The rest -----------------------------------------------------------------------------------------------------
@@ -177,10 +179,14 @@ def _link(url: str, text: str) -> str:
     return f'<a href="{target}" target="_blank" rel="noopener noreferrer nofollow">{escape(text)}</a>'
 
 
-def _file(part: FilePart) -> str:
-    """A picture if it asks no server; else a link, or the data to be downloaded, or only what it is."""
+def _allowed(part: FilePart, hosts: frozenset[str]) -> str | None:
+    return allowed_source(part.url, hosts) if part.media_type.lower().startswith("image/") else None
+
+
+def _file(part: FilePart, hosts: frozenset[str]) -> str:
+    """A picture if that asks nobody, or a host that is allowed; else a link, the data to download, or what it is."""
     words = file_words(part)
-    picture = image_source(part.url)
+    picture = image_source(part.url) or _allowed(part, hosts)
     if picture is not None:
         return f'<p class="tc-file"><img src="{picture}" alt="{words.label}, {escape(part.media_type)}"></p>'
     about = escape(words.about)

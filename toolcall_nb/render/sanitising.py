@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from toolcall_nb.render.escaping import image_source, link_target, visible
+from toolcall_nb.render.escaping import image_source, link_target, visible_html
 
 __all__ = ["LONGEST", "Clean", "sanitised"]
 
@@ -82,7 +82,7 @@ def sanitised(html: str) -> Clean:
 
     left_out = [words for words, pattern in _LEFT_OUT.items() if pattern.search(html)]
     clean = nh3.clean(
-        _FORMATTING.sub(r"<\1>", visible(_beginning(html))),
+        _FORMATTING.sub(r"<\1>", visible_html(_beginning(html))),
         tags=set(_TAGS),
         clean_content_tags=set(_GONE),
         attributes=_ATTRIBUTES,
@@ -92,6 +92,7 @@ def sanitised(html: str) -> Clean:
     )
     if len(clean) > _GROWN:
         return Clean("", ("HTML that grows without end",))
+    clean = visible_html(clean)  # once more: now ``&#x202e;`` is the character
     clean, pictures = _NO_PICTURE.subn(lambda match: f"<span>{match[1] or ''}</span>", clean)
     if pictures:
         left_out.append("pictures from elsewhere")

@@ -264,7 +264,7 @@ class TextView(View):
         self._blocks = self._markdown.blocks
         self._markdown.feed(text)
         if self.node is not None:
-            self.node.children = BlockLeaves(self.id, self._blocks)
+            self.node.children = BlockLeaves(self.id, self._blocks, self.look.hosts)
 
     def write(self, turn: Turn, delta: str) -> Iterator[Patch]:
         """The text grows; the cost does not depend on what came before."""
@@ -288,14 +288,17 @@ class TextView(View):
     def _show(self, node: Node, changed: Iterable[int], markdown: IncrementalMarkdown) -> Iterator[Patch]:
         """Bring the blocks that changed into the node; none is drawn that did not."""
         for number in reversed(range(len(self._blocks), self._shown)):
-            yield remove(block_leaf(self.id, number, ""))
+            yield remove(self._leaf(number, ""))
         for number in changed:
-            block = block_leaf(self.id, number, self._blocks[number])
+            block = self._leaf(number, self._blocks[number])
             before = markdown.before(number)
             if before is not None:
-                yield from update(block_leaf(self.id, number, before), block)
+                yield from update(self._leaf(number, before), block)
             else:
                 yield from insert(block, node.id, None)
+
+    def _leaf(self, number: int, block: str) -> Node:
+        return block_leaf(self.id, number, block, self.look.hosts)
 
     def rest(self) -> None:
         """The text is whole."""

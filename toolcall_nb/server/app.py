@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -18,7 +17,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from toolcall_nb.adapters import ui_messages
+from toolcall_nb.logs import logger
+from toolcall_nb.masking import masked_value
 from toolcall_nb.render import to_html
+from toolcall_nb.secrets import known_secrets
 from toolcall_nb.server import openapi, pages
 from toolcall_nb.server.answers import json_response, problem_response
 from toolcall_nb.server.guards import Guard
@@ -36,7 +38,7 @@ from toolcall_nb.wire import NAMES
 
 __all__ = ["application"]
 
-log = logging.getLogger("toolcall_nb.server")
+log = logger("toolcall_nb.server")
 
 _EVENT_ID = r"(?:(?P<answer>[0-9a-f]{8})-)?(?P<number>[0-9]{1,12})"
 _FORMS = ("text/markdown", "application/json", "text/html")
@@ -54,7 +56,7 @@ def application(settings: Settings, threads: Threads | None = None) -> ASGIApp:
             _route("/api/tools", server.tools),
             _route("/api/threads/{thread}", server.thread),
             _route("/api/threads/{thread}/stop", server.stop, "POST"),
-            _route("/api/threads/{thread}/approvals/{approval}", server.approve, "POST"),
+            _route("/api/threads/{thread}/approvals/{approval:path}", server.approve, "POST"),
             _route("/api/threads/{thread}/stream", server.stream),
             _route("/api/chat/{thread}/stream", server.stream),  # where the AI SDK's chat looks for it
             _route("/api/health", server.health),
@@ -71,6 +73,7 @@ def application(settings: Settings, threads: Threads | None = None) -> ASGIApp:
 def _route(path: str, endpoint: Callable[[Request], Awaitable[Any]], method: str = "GET") -> Route:
     route = Route(path, endpoint, methods=[method])
     route.methods = {method}  # a HEAD of a stream would run it
+    route.path_regex = re.compile(route.path_regex.pattern, re.DOTALL)  # a model may put a line end into a call's id
     return route
 
 
@@ -139,7 +142,8 @@ class _Server:
             return json_response(
                 _about(thread, ui_messages.to_ui(said.messages), self._threads.run(thread)), headers=_VARY
             )
-        text = said.to_markdown() if form == "text/markdown" else to_html(said, page=True)
+        kept = masked_value(said, known_secrets())[0] if self._settings.masking else said
+        text = kept.to_markdown(versioned=True) if form == "text/markdown" else to_html(kept, page=True)
         policy = {} if form == "text/markdown" else {"content-security-policy": _HTML_POLICY}
         return Response(text, headers={**_VARY, **policy, "cache-control": "no-store"}, media_type=form)
 

@@ -47,6 +47,9 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--allow-host", metavar="NAME", action="append", default=[], help="a name of the server, beside loopback's"
     )
+    parser.add_argument(
+        "--no-masking", action="store_true", help="keep secrets as they are in stored threads and documents"
+    )
     parser.add_argument("--max-steps", metavar="N", type=int, default=10, help="requests in a turn (%(default)s)")
     parser.add_argument("--speed", metavar="X", type=float, default=1.0, help="speed of the mock; 0 never waits")
     for name, about in _ON_THE_LINE.items():
@@ -89,6 +92,7 @@ def settings_of(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> tu
         token=secrets.token_urlsafe(24) if is_new else given,
         origins=tuple(options.origin),
         hosts=_hosts(options),
+        masking=not options.no_masking,
         limits=_limits(options),
     )
     return settings, is_new

@@ -16,11 +16,14 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from toolcall_nb.logs import logger
 from toolcall_nb.server.answers import problem_response
 from toolcall_nb.server.problems import Problem
 from toolcall_nb.server.settings import Settings, is_loopback
 
 __all__ = ["SAFE", "Guard", "is_json"]
+
+log = logger("toolcall_nb.server")
 
 _ALLOWED = "Accept, Authorization, Content-Type, Last-Event-ID"
 _OPEN = ("/", "/api/health", "/openapi.json")
@@ -65,7 +68,10 @@ class Guard:
         if scope["method"] == "OPTIONS" and shared is not None:
             await _preflight()(scope, receive, marked)
             return
-        await self._app(scope, receive, marked)
+        try:
+            await self._app(scope, receive, marked)
+        except Exception:  # it was answered; what serves would log it by itself, with whatever is in it
+            log.exception("A request for %s failed", scope["path"])
 
     def _look(self, scope: Scope, headers: Headers) -> None:
         self._look_at_host(headers.get("host", ""))

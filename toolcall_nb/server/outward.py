@@ -6,27 +6,27 @@ that runs here. Both stay in the stored thread and in the server's log, for whoe
 
 from __future__ import annotations
 
-import logging
-
 from msgspec.structs import replace
 
 from toolcall_nb import events as ev
 from toolcall_nb.events import Event
+from toolcall_nb.logs import logger
+from toolcall_nb.render.escaping import visible
 from toolcall_nb.transcript import ErrorPart, Message, Part, ToolCall, Transcript
 
 __all__ = ["outward", "outward_transcript"]
 
-log = logging.getLogger("toolcall_nb.server")
+log = logger("toolcall_nb.server")
 
 
 def outward(event: Event) -> Event:
     """The event as others are told of it; what they are not told is logged."""
     match event:
         case ev.ToolOutputError(traceback=str(traceback)):
-            log.warning("The call %.100r failed:\n%s", event.tool_call_id, traceback)
+            log.warning("The call %.100r failed:\n    %s", event.tool_call_id, _quoted(traceback))
             return replace(event, traceback=None)
         case ev.Error(details=str(details)):
-            log.warning("%s\n%s", event.error_text, details)
+            log.warning("%s", _quoted(f"{event.error_text}\n{details}"))
             return replace(event, details=None)
         case _:
             return event
@@ -49,3 +49,8 @@ def _part(part: Part) -> Part:
             return replace(part, details=None)
         case _:
             return part
+
+
+def _quoted(text: str) -> str:
+    """Text of others in a log that may be read in a terminal: no sequence of it is obeyed, no line of it a record."""
+    return visible(text).replace("\n", "\n    ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from secrets import token_hex
@@ -15,6 +14,7 @@ from toolcall_nb.chat import Chat, Decision
 from toolcall_nb.events import Event
 from toolcall_nb.live.asking import Form, Questions
 from toolcall_nb.live.running import Run
+from toolcall_nb.logs import logger
 from toolcall_nb.server.feed import PageFeed
 from toolcall_nb.server.log import EventLog
 from toolcall_nb.server.outward import outward, outward_transcript
@@ -23,7 +23,7 @@ from toolcall_nb.transcript import ToolCall, Transcript
 
 __all__ = ["Response", "ServedRun"]
 
-log = logging.getLogger("toolcall_nb.server")
+log = logger("toolcall_nb.server")
 
 _NOT_STORED = "The answer could not be stored, so it is lost when the server ends: {}. Free the disk, and ask again."
 
@@ -67,6 +67,7 @@ class ServedRun:
         self._forms: dict[str, Form] = {}
         self._feed: PageFeed | None = None
         self._lock = threading.RLock()
+        self._over = threading.Event()
         self._held: Event | None = None  # the last event waits until the transcript is stored
         self._run = Run(source, stop=self._stop_chat, info=lambda _: "")
 
@@ -92,6 +93,12 @@ class ServedRun:
 
     def close(self, info: str) -> None:
         """The turn has ended: store it, tell its last event, let the readers go."""
+        try:
+            self._end()
+        finally:
+            self._over.set()
+
+    def _end(self) -> None:
         try:
             self._save(self.chat.transcript)
         except Exception as error:
@@ -178,8 +185,8 @@ class ServedRun:
         self._stop_chat()
 
     def wait(self, seconds: float) -> bool:
-        """Until it has ended; whether it has."""
-        return self._run.wait(seconds)
+        """Until it has ended, and is stored; whether it is."""
+        return self._over.wait(seconds)
 
     def feed(self) -> PageFeed:
         """What pages are told of it; made for the first one."""

@@ -61,7 +61,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     ``tools`` are what a request may choose among. ``store`` is the folder of the threads; None keeps them in memory.
     ``token`` is demanded of every request for data; ``origins`` are the other origins whose pages may ask;
     ``hosts`` the names under which the server may be called, beside those of loopback; empty: any, where a token is
-    demanded. ``speed`` is the mock's; None never waits.
+    demanded. ``speed`` is the mock's; None never waits. ``masking``: secrets are masked in stored threads, and
+    in those that are asked for as documents.
     """
 
     models: Mapping[str, Any] = field(default_factory=lambda: {"mock": "mock"})
@@ -75,6 +76,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     token: str | None = None
     origins: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    masking: bool = True
     limits: Limits = field(default_factory=Limits)
 
     def __repr__(self) -> str:  # the token is never written anywhere

@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from toolcall_nb.errors import ToolcallError
+from toolcall_nb.markdown.front_matter import VERSION, newer, version_of
 from toolcall_nb.transcript import Transcript
 
 __all__ = ["THREAD_ID", "DamagedThread", "Store", "is_thread_id"]
@@ -57,13 +58,16 @@ class Store:
     def save(self, thread: str, transcript: Transcript) -> None:
         """Write the thread. It is on disk when this returns; raises `OSError`, and then the old one is there still.
 
+        `DamagedThread`: there is one that a newer toolcall_nb wrote, which stays.
+
         The rename is atomic, and both the file and the folder are flushed: after a loss of power, too, the name
         holds a whole file.
         """
         path = self._path(thread)
+        _refuse_newer(thread, path)
         part = path.with_name(f".{thread}.part")
         metadata = {**transcript.metadata, _KEY: thread}
-        data = replace(transcript, metadata=metadata).to_markdown().encode("utf-8", "surrogatepass")
+        data = replace(transcript, metadata=metadata).to_markdown(versioned=True).encode("utf-8", "surrogatepass")
         try:
             with open(part, "wb") as file:
                 file.write(data)
@@ -86,6 +90,7 @@ def _read(thread: str, data: bytes) -> Transcript:
         text = data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
         raise _damaged(thread, f"the byte {error.start} is not UTF-8") from None
+    _refuse_version(thread, version_of(text))
     transcript = Transcript.from_markdown(text)
     if transcript.metadata.get(_KEY) != thread:
         raise _damaged(thread, f"its front matter does not say 'thread: {thread}'")
@@ -94,6 +99,23 @@ def _read(thread: str, data: bytes) -> Transcript:
         raise _damaged(thread, f"line {found.line}: {found.message}")
     metadata = {key: value for key, value in transcript.metadata.items() if key != _KEY}
     return replace(transcript, metadata=metadata)
+
+
+def _refuse_newer(thread: str, path: Path) -> None:
+    """What a newer server wrote into the same folder is not written over by what this one holds in memory."""
+    try:
+        text = path.read_bytes().decode("utf-8", "replace")
+    except OSError:  # none, or one that the rename will tell of
+        return
+    _refuse_version(thread, version_of(text))
+
+
+def _refuse_version(thread: str, version: int) -> None:
+    if version > VERSION:
+        raise DamagedThread(
+            f"The stored thread {thread!r} is of {newer(version)}. It is left as it is: go on in a thread of another "
+            "name."
+        )
 
 
 def _damaged(thread: str, why: str) -> DamagedThread:

@@ -7,7 +7,6 @@ So a client that comes back is given what comes after its number by writing ever
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 
@@ -17,13 +16,14 @@ from starlette.types import Receive, Scope, Send
 from toolcall_nb import events as ev
 from toolcall_nb import wire
 from toolcall_nb.events import Event
+from toolcall_nb.logs import logger
 from toolcall_nb.server.log import Reader
 from toolcall_nb.server.runs import Response, ServedRun
 from toolcall_nb.server.settings import Limits
 
 __all__ = ["LIVE", "EventStream", "page_chunks", "wire_chunks"]
 
-log = logging.getLogger("toolcall_nb.server")
+log = logger("toolcall_nb.server")
 
 LIVE = "live"
 """The steps that the server's own page is told; no wire for others."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import OrderedDict
@@ -12,6 +11,9 @@ from typing import Any
 from toolcall_nb import models
 from toolcall_nb.chat import Chat
 from toolcall_nb.errors import ToolcallError
+from toolcall_nb.logs import logger
+from toolcall_nb.masking import Tally, masked_value
+from toolcall_nb.secrets import HeldSecret, known_secrets
 from toolcall_nb.server.problems import Problem
 from toolcall_nb.server.requests import Answer, Asked
 from toolcall_nb.server.runs import Response, ServedRun
@@ -22,7 +24,7 @@ from toolcall_nb.transcript import Message, Transcript
 
 __all__ = ["Threads"]
 
-log = logging.getLogger("toolcall_nb.server")
+log = logger("toolcall_nb.server")
 
 _TICK = 0.5
 """Seconds between looks at what the time demands."""
@@ -48,6 +50,7 @@ class Threads:
         self._always: list[Any] = []  # what a person has allowed for every thread; see Grants
         self._lock = threading.RLock()
         self._closing = threading.Event()
+        self._token = HeldSecret(settings.token or "")
         for model in settings.models.values():
             models.model(model, dialect=settings.dialect, speed=settings.speed)  # raises for what is none
         if ticking:
@@ -205,8 +208,13 @@ class Threads:
             raise Problem(409, str(error)) from None
 
     def _save(self, thread: str, transcript: Transcript) -> None:
-        if self._store is not None:
-            self._store.save(thread, transcript)
+        """Without secrets; the conversation in memory has them. After a restart a thread goes on without."""
+        if self._store is None:
+            return
+        kept, tally = masked_value(transcript, known_secrets()) if self.settings.masking else (transcript, Tally())
+        self._store.save(thread, kept)
+        if tally.secrets:
+            log.warning("The thread %s is stored with %s", thread, tally)
 
     # Time
 

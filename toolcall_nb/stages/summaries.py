@@ -11,6 +11,7 @@ import msgspec
 
 from toolcall_nb.events import MISSING, Json, Missing, Object
 from toolcall_nb.transcript import ToolCall
+from toolcall_nb.unicode import well_formed_json
 
 __all__ = ["bundle_of", "compact_params", "images_of", "json_text", "json_value", "parameters_text", "short_result"]
 
@@ -25,8 +26,11 @@ _SVG = "image/svg+xml"  # the one image type that a MIME bundle holds as text
 
 
 def json_text(value: Json) -> str:
-    """The value as JSON in its shortest form; a number that JSON has no word for is null."""
-    return msgspec.json.encode(value).decode()
+    """The value as JSON in its shortest form; a number that JSON has no word for is null, half a character U+FFFD."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (UnicodeError, RecursionError):
+        return msgspec.json.encode(well_formed_json(value)).decode()
 
 
 def json_value(text: str) -> Json | Missing:

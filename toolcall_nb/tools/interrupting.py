@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-__all__ = ["STARTING", "STOP", "OwnThread", "check_stop", "stop_thread"]
+__all__ = ["STARTING", "STOP", "OwnThread", "check_stop", "stop_thread", "surely"]
 
 STARTING = threading.RLock()
 """Held while a thread starts. CPython lets a thread that is being started pass for the one that starts it, and so
@@ -41,6 +41,23 @@ def stop_thread(thread: threading.Thread, exception: type[BaseException] = Keybo
         if thread.ident is None or not thread.is_alive():
             return False
         return bool(raise_in(ctypes.c_ulong(thread.ident), ctypes.py_object(exception)) == 1)
+
+
+def surely(act: Callable[[], object]) -> None:
+    """Do ``act``, which may be done twice, to its end: an interrupt meanwhile lets it begin again, and is raised then.
+
+    Who interrupts twice must not keep the first interrupt from ending what runs elsewhere.
+    """
+    interrupt: KeyboardInterrupt | None = None
+    is_done = False
+    while not is_done:
+        try:
+            act()
+            is_done = True
+        except KeyboardInterrupt as again:
+            interrupt = again
+    if interrupt is not None:
+        raise interrupt
 
 
 class OwnThread:

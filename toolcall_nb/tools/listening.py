@@ -1,8 +1,12 @@
 """Where output passes on its way, bent while somebody listens: streams, displays, and the start of threads.
 
 The objects themselves are bent, not the names ``sys.stdout`` and ``sys.stderr``: so whoever holds a stream from
-before, a logging handler for one, is heard as well. Who listens is a matter of the context (`LISTENER`), so what
-others print at the same time goes its usual way; threads begin with the listener of the thread that starts them.
+before, a logging handler for one, is heard as well. IPython puts a ``write`` of its own into the stream for each
+cell and the one of before back after it, so that what is bent in one cell would be straight in the next: where the
+stream's class can be bent, it is (`_HeardWrite`), and holds whatever is put into the stream.
+
+Who listens is a matter of the context (`LISTENER`), so what others print at the same time goes its usual way;
+threads begin with the listener of the thread that starts them.
 """
 
 from __future__ import annotations
@@ -13,7 +17,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from types import FunctionType
 from typing import Any, Protocol, TypeAlias
+from weakref import WeakSet
 
 from toolcall_nb.events import Object
 from toolcall_nb.tools.interrupting import STARTING
@@ -70,7 +76,7 @@ def routed() -> Iterator[None]:
 def _places() -> Iterator[tuple[Any, str, Bend]]:
     yield threading.Thread, "start", _starting
     for stream in (sys.stdout, sys.stderr):
-        yield stream, "write", _writing
+        yield _place_of_write(stream)
     interactive = sys.modules.get("IPython.core.getipython")
     publisher = getattr(interactive and interactive.get_ipython(), "display_pub", None)
     if publisher is not None:
@@ -78,18 +84,62 @@ def _places() -> Iterator[tuple[Any, str, Bend]]:
         yield publisher, "clear_output", _clearing
 
 
+def _place_of_write(stream: Any) -> tuple[Any, str, Bend]:
+    """The stream's class, where it is one of Python's own making; else the stream."""
+    if isinstance(getattr(type(stream), "write", None), FunctionType | _HeardWrite) and hasattr(stream, "__dict__"):
+        with suppress(TypeError):  # an object that cannot be referred to weakly
+            _HEARD.add(stream)
+            return type(stream), "write", _HeardWrite
+    return stream, "write", _writing
+
+
 # What stands in the place of each method ----------------------------------------------------------------------
 
 
 def _writing(write: Callable[..., Any]) -> Callable[..., Any]:
+    straight = getattr(write, "straight", write)
+
     def routed_write(text: Any) -> Any:
         here = listener()
         if here is None or not isinstance(text, str):
-            return write(text)
+            return straight(text)
         here.write(text)
         return len(text)
 
+    setattr(routed_write, "straight", straight)  # noqa: B010 - type checkers know of no attributes of functions
     return routed_write
+
+
+_HEARD: WeakSet[Any] = WeakSet()
+"""Streams that output goes to; other objects of their classes are none of our business."""
+
+
+class _HeardWrite:
+    """The ``write`` of a class of streams: bent for those in `_HEARD`, whatever was put in its place in the object.
+
+    What is read from here and put back later, as IPython does around each cell, is put back as it was without the
+    bend: so none is left behind, and none grows upon another.
+    """
+
+    def __init__(self, write: Callable[..., Any]) -> None:
+        self._write = write
+
+    def __get__(self, stream: Any, owner: type | None = None) -> Any:
+        if stream is None:
+            return self
+        write = vars(stream).get("write") or self._write.__get__(stream)
+        return _writing(write) if stream in _HEARD else write
+
+    def __set__(self, stream: Any, write: Any) -> None:
+        vars(stream)["write"] = getattr(write, "straight", write)
+
+    def __delete__(self, stream: Any) -> None:
+        if vars(stream).pop("write", None) is None:
+            raise AttributeError("write")
+
+    def __call__(self, stream: Any, *arguments: Any) -> Any:
+        """By the class's name: ``OutStream.write(stream, text)``."""
+        return self.__get__(stream)(*arguments)
 
 
 def _publishing(publish: Callable[..., Any]) -> Callable[..., Any]:

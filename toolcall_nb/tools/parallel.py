@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from toolcall_nb.events import Json
 from toolcall_nb.tools.definition import Tool
-from toolcall_nb.tools.interrupting import STOP, check_stop
+from toolcall_nb.tools.interrupting import STOP, check_stop, surely
 from toolcall_nb.tools.progress import Progress, Tell
 from toolcall_nb.tools.running import Outcome, error_text
 from toolcall_nb.tools.workers import POLL
@@ -43,20 +43,29 @@ def run_together(jobs: Sequence[Job]) -> Generator[News, None, None]:
     news: queue.SimpleQueue[News] = queue.SimpleQueue()
     waiting, running, stop = deque(jobs), set[Job](), threading.Event()
     try:
+        check_stop()  # CPython 3.11 takes an interrupt at a `continue` to the first line of a `try` for one before it
         while waiting or running:
-            check_stop()
             while waiting and len(running) < AT_ONCE:
                 running.add(waiting[0])
                 _start(waiting.popleft(), news, stop)
-            try:
-                job, what = news.get(timeout=POLL)
-            except queue.Empty:
+            found = _next(news)
+            check_stop()
+            if found is None:
                 continue
+            job, what = found
             if isinstance(what, Outcome):
                 running.discard(job)
             yield job, what
     finally:
-        stop.set()
+        surely(stop.set)
+
+
+def _next(news: queue.SimpleQueue[News]) -> News | None:
+    """What comes within `POLL`."""
+    try:
+        return news.get(timeout=POLL)
+    except queue.Empty:
+        return None
 
 
 def _start(job: Job, news: queue.SimpleQueue[News], stop: threading.Event) -> None:

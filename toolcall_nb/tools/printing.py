@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import logging
 import os
 import re
 import threading
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from toolcall_nb.events import Object
+from toolcall_nb.logs import logger
 from toolcall_nb.tools.listening import LISTENER, Bent, Listener, routed
 from toolcall_nb.tools.progress import Log, Progress, Tell
 from toolcall_nb.tools.results import WIDGET, clean_bundle
@@ -23,7 +23,7 @@ INTERVAL = 0.04
 MOST = 1_000_000
 """Characters of one tool's log; of what comes after them only the number is told."""
 
-_log = logging.getLogger("toolcall_nb.tools")
+_log = logger("toolcall_nb.tools")
 
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # colours and cursor movements
@@ -31,7 +31,7 @@ _ESCAPES = re.compile(
     r"|[ -/]+[0-~]|[0-OQ-WYZ\\`-~])"
 )
 _CUT_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]{0,4000}\x1b?|[ -/]*)?\Z")
-_LOWER_BAR = re.compile(r"\n+\r?([^\n\r\x1b]*)(?:\x1b\[A)+")
+_LOWER_BAR = re.compile(r"(?<!\n)\n++\r?([^\n\r\x1b]*+)(?:\x1b\[A)++")
 """A progress bar below another: line feeds, the bar, and as often up again."""
 
 _BAR = "[00:00"

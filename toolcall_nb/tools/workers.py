@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from toolcall_nb.tools.deadlines import Deadline, TimedOut
-from toolcall_nb.tools.interrupting import OwnThread, check_stop
+from toolcall_nb.tools.interrupting import OwnThread, check_stop, surely
 from toolcall_nb.tools.yields import Step, drain, drain_async
 
 __all__ = ["POLL", "Worker", "in_worker", "is_async"]
@@ -42,7 +42,7 @@ def in_worker(body: Callable[[], Any], step: Step, deadline: Deadline) -> Any:
         worker.wait(GRACE)
         raise deadline.error(worker.trace)
     except KeyboardInterrupt:
-        worker.stop()
+        surely(worker.stop)
         raise
 
 

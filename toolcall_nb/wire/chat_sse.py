@@ -11,12 +11,12 @@ whatever became of the stream. It stands where the first of them was named.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Container, Iterator
 from typing import Any
 
 from toolcall_nb import events as ev
 from toolcall_nb.events import Event, Object
+from toolcall_nb.logs import logger
 from toolcall_nb.wire.base import Frames, JsonEvents, broke_off
 
 __all__ = ["NAME", "NOT_SAID", "TOOLS_USED", "ChatDecoder", "ChatEncoder"]
@@ -31,7 +31,7 @@ NOT_SAID = (
     "assistant's messages."
 )
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 _NO_MESSAGE = "The service reported an error and said no more."
 
 

@@ -15,9 +15,13 @@
  *                  final    {model, bundle}  the static output, for a page that it did not reach
  * page -> kernel   sync {seq}, open {node, open}, answer {approval, approved, text, scope | reason}, stop, final,
  *                  pace {seconds}  no more often than this, please: drawing takes long
+ *                  here {seq}  nothing came for a while: what came last, or the end, may have been lost
  *
  * The same as `state` is in the synced trait `snapshot`, from which the page begins after a reload. Such a page
  * does not know the output that the kernel then updates, so it asks for the static form and puts it in place.
+ *
+ * A page that has lost its kernel says so, and leaves what it knows as a static output: a saved view without its
+ * model would show nothing.
  */
 
 /**
@@ -29,18 +33,20 @@
  * @typedef {{approval: string, name: string, text: string, unseen?: boolean, problem?: string, refused?: number}} Ask
  *            a person is asked about a call; ``text`` is its arguments as JSON, ``unseen`` that the card cannot show
  *            every character of them, ``problem`` what was wrong with the last answer
- * @typedef {{seq: number, patches: Patch[], opened?: Record<string, boolean>, clocks?: Record<string, Clock>,
+ * @typedef {{seq: number, patches: Patch[], opened?: Record<string, boolean>, clocks?: Record<string, Clock>, now?: number,
  *            asks?: Record<string, Ask>, status?: string, info?: string, foot?: string, say?: string[],
- *            done?: boolean}} Step  ``foot`` is the HTML that takes the place of ``info`` at the end
+ *            done?: boolean}} Step  ``now`` is the kernel's clock when it told of ``clocks``; ``foot`` is the HTML that takes the
+ *            place of ``info`` at the end
  * @typedef {{id: string, parent: string, html: string, children: string[], birth: number}} DocNode
  * @typedef {{get(name: string): any, on(name: string, callback: (...args: any[]) => void): void,
- *            send(content: object): void, widget_manager?: any}} Model
+ *            send(content: object): void, widget_manager?: any}} Model  its ``snapshot`` is a Step, and names the model: ``model``
  */
 
 const ROOT = "";
 const TAKEN = "fold usage"; // live/taken.py
 const CARD = /^m\d+\.p\d+/; // render/card.py
 const ROOT_CLASS = "tc mathjax_ignore tex2jax_ignore"; // render/page.py
+const RUN_CLASS = "tc-run mathjax_ignore tex2jax_ignore"; // notebook/faces.py
 const SYNC_AGAIN_MS = 5000;
 const TICK_MS = 100;
 const QUICK_MS = 40; // the kernel's own pace
@@ -50,6 +56,13 @@ const TOGETHER = 64; // so many children of a node stand side by side; those tha
 const GROUPED = ".tc, .tc-said, .tc-text";
 const PROBE_MS = 200;
 const SETTLE_MS = 500;
+const AWAY = "Not connected to the kernel: this may be old";
+const LOST = "Cut off: the kernel is gone";
+const CLOSED = "Cut off: this view was closed before the end";
+const QUIET_MS = 10_000;
+const GOING = ["restarting", "autorestarting", "terminating", "dead"]; // of a kernel, in JupyterLab
+const OPEN = ["tc-input-streaming", "tc-input-available", "tc-approval-requested", "tc-approval-responded"];
+const LINES = "p, pre, li, tr, summary, blockquote, h1, h2, h3, h4, h5, h6, .tc-label"; // in plain text, lines of their own
 const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
 
 // The document ------------------------------------------------------------------------------------------------
@@ -123,8 +136,12 @@ class Session {
     this.foot = "";
     this.done = false;
     this.restored = false;
-    /** @type {Map<string, {since: number, seconds: number, running: boolean}>} */
+    this.away = false; // the page is not connected to the kernel
+    this.cut = false; // the kernel has gone before the end
+    /** @type {Map<string, {since: number, seconds: number, running: boolean}>} ``since`` by the kernel's clock, in seconds */
     this.clocks = new Map();
+    this.lag = Infinity; // of this page's clock behind the kernel's: the least of what was seen, since messages may wait
+    this.quiet = 0;
     /** @type {Map<string, boolean>} what the reader opened and closed, by node */
     this.choices = new Map();
     /** @type {Record<string, Ask>} what a person is asked, by node: all of it each time */
@@ -136,18 +153,59 @@ class Session {
     this.pace = QUICK_MS;
     /** @type {Model | null} */
     this.model = null;
+    /** @type {(() => void)[]} */
+    this.watches = [];
   }
 
   /** @param {Model} model */
   attach(model) {
     this.model = model;
     model.on("msg:custom", (message) => this.receive(message));
-    model.on("comm:close", () => this.#lost());
-    model.on("comm_live_update", () => setTimeout(() => this.#sync(), PROBE_MS)); // a kernel that restarts: see #send
+    model.on("comm:close", () => this.#lost(CLOSED)); // by somebody: a kernel that goes does not say so
+    model.on("comm_live_update", () => this.#probe());
+    model.on("change:snapshot", () => this.receive({ ...model.get("snapshot"), type: "state" })); // asked for by a page that is back
+    this.#watch(model.widget_manager?.context?.sessionContext);
     const snapshot = model.get("snapshot");
     this.restored = snapshot.seq > 0;
     this.#restart(snapshot);
     this.#sync();
+  }
+
+  /**
+   * A notebook of JupyterLab knows how it stands with its kernel; its models are told late, or never.
+   *
+   * @param {any} context an ISessionContext
+   */
+  #watch(context) {
+    /** @param {string} name @param {(sender: any, change: any) => void} see */
+    const watch = (name, see) => {
+      context?.[name]?.connect(see);
+      this.watches.push(() => context?.[name]?.disconnect(see));
+    };
+    watch("connectionStatusChanged", (_, status) => this.#connect(status === "connected", context.session?.kernel));
+    watch("statusChanged", (_, status) => GOING.includes(status) && this.#probe());
+    watch("kernelChanged", () => this.#probe());
+  }
+
+  /** What is sent while a page is away passes it by. @param {boolean} isConnected @param {any} kernel */
+  #connect(isConnected, kernel) {
+    const isBack = this.away && isConnected;
+    this.away = !isConnected;
+    for (const view of this.views) view.touch([]);
+    if (!isBack) return;
+    this.#sync();
+    this.#recognise(kernel).catch((error) => console.warn("[toolcall_nb]", error)); // it was away again before the answer
+  }
+
+  /** A kernel that was restarted meanwhile does not know this run, and answers nothing. @param {any} kernel an IKernelConnection */
+  async #recognise(kernel) {
+    const { content } = await kernel.requestCommInfo({ target_name: "jupyter.widget" });
+    if (content.status === "ok" && !(this.model?.get("snapshot").model in content.comms)) this.#lost();
+  }
+
+  /** Is the kernel there? If it is gone, the comm will have been disposed of by then: see #send. */
+  #probe() {
+    setTimeout(() => this.#sync(), PROBE_MS);
   }
 
   /** A kernel that is ahead answers with everything. */
@@ -160,6 +218,17 @@ class Session {
     if (message.type === "patches") this.#advance(message);
     else if (message.type === "state" && (message.seq > this.seq || this.askedAt > 0)) this.#restart(message);
     else if (message.type === "final") this.#settle(message);
+    this.#listen();
+  }
+
+  /** A server drops what comes too fast, also the end: who has heard nothing says how far it is. After twice the time again. */
+  #listen(wait = QUIET_MS) {
+    clearTimeout(this.quiet);
+    if (this.done || !this.model || !this.views.size) return;
+    this.quiet = window.setTimeout(() => {
+      this.#send({ type: "here", seq: this.seq });
+      this.#listen(2 * wait);
+    }, wait);
   }
 
   /** @param {Step} step */
@@ -187,6 +256,7 @@ class Session {
     this.askedAt = -Infinity;
     for (const [id, open] of Object.entries(state.opened ?? {})) this.choices.set(id, open);
     this.clocks.clear();
+    this.lag = Infinity; // another kernel's, perhaps
     this.#take(state);
     for (const view of this.views) view.touch([...before, ...this.doc.nodes.keys()]);
   }
@@ -198,22 +268,24 @@ class Session {
     if (step.foot !== undefined) this.foot = step.foot;
     if (step.done !== undefined) this.done = step.done;
     if (step.asks !== undefined) this.asks = step.asks;
+    if (step.now !== undefined) this.lag = Math.min(this.lag, performance.now() / 1000 - step.now);
+    const since = step.now ?? this.#now();
     for (const [id, clock] of Object.entries(step.clocks ?? {})) {
-      this.#setClock(id, { since: performance.now(), seconds: clock.elapsed, running: clock.running });
+      this.#setClock(id, { since, seconds: clock.elapsed, running: clock.running });
     }
     if (!this.done) return;
     this.#freezeClocks();
-    if (this.restored) setTimeout(() => this.views.size && this.#send({ type: "final" }), SETTLE_MS);
+    this.#seekFinal();
+  }
+
+  /** The static form takes the place of each view; one that stays was not there when that was told, or was away. */
+  #seekFinal() {
+    setTimeout(() => this.done && this.views.size && this.#send({ type: "final" }), SETTLE_MS);
   }
 
   /** @param {{model: string, bundle: Record<string, string>}} final */
   #settle({ model, bundle }) {
-    if (!this.restored || !this.model) return;
-    try {
-      replaceOutput(this.model.widget_manager, model, bundle);
-    } catch (error) {
-      console.warn("[toolcall_nb]", error); // another front end, or another JupyterLab: the view stays
-    }
+    if (this.model) replaceOutput(this.model.widget_manager, model, bundle);
   }
 
   /** A message was missed: ask for everything, and not again at each message that follows. */
@@ -226,15 +298,23 @@ class Session {
     for (const view of this.views) view.touch([]);
   }
 
-  /** The kernel has gone in mid-run: nothing ticks on as if it still ran. */
-  #lost() {
+  /** The kernel has gone: in mid-run, nothing ticks on as if it still ran; and what is shown stays in the notebook. */
+  #lost(status = LOST) {
+    const { model } = this;
+    if (!model) return;
     this.model = null;
-    if (this.done) return;
-    this.done = true;
-    this.asks = {};
-    this.status = "Cut off: the kernel is gone";
-    this.#freezeClocks();
-    for (const view of this.views) view.touch([]);
+    for (const stop of this.watches.splice(0)) stop();
+    if (!this.done) {
+      this.done = true;
+      this.cut = status === LOST;
+      this.asks = {};
+      this.status = status;
+      this.#freezeClocks();
+      for (const view of this.views) view.touch([]);
+    }
+    const view = new View(this, element("div", ""));
+    replaceOutput(model.widget_manager, model.get("snapshot").model, view.still(model.get("_css")));
+    view.close();
   }
 
   /** @param {string} id @param {{since: number, seconds: number, running: boolean}} clock */
@@ -253,7 +333,12 @@ class Session {
   seconds(id) {
     const clock = this.clocks.get(id);
     if (!clock) return 0;
-    return clock.running ? clock.seconds + (performance.now() - clock.since) / 1000 : clock.seconds;
+    return clock.running ? clock.seconds + Math.max(0, this.#now() - clock.since) : clock.seconds;
+  }
+
+  /** What the kernel's clock says. */
+  #now() {
+    return performance.now() / 1000 - (this.lag === Infinity ? 0 : this.lag);
   }
 
   get ticking() {
@@ -313,8 +398,11 @@ class Session {
   open(host) {
     const view = new View(this, host);
     this.views.add(view);
+    this.#listen();
+    if (this.done) this.#seekFinal();
     return () => {
       this.views.delete(view);
+      this.#listen();
       view.close();
     };
   }
@@ -386,7 +474,7 @@ class View {
     this.voice = element("div", "tc-voice");
     this.voice.setAttribute("role", "status");
     this.voice.setAttribute("aria-live", "polite");
-    this.live = element("div", "tc-run");
+    this.live = element("div", RUN_CLASS);
     this.live.append(this.root, this.foot, this.voice);
     this.live.addEventListener("toggle", (event) => this.#toggled(event), true); // it does not bubble
     this.elements.set(ROOT, this.root);
@@ -431,12 +519,34 @@ class View {
     for (const [id, children] of unplaced) this.#arrange(id, children);
     this.#drawAsks();
     this.#drawFoot();
+    if (this.session.cut) this.#closeCalls();
     this.#tick();
     if (this.session.ticking && !this.timer) this.timer = window.setInterval(() => this.#tick(), TICK_MS);
   }
 
+  /** Nobody knows how they would have ended. */
+  #closeCalls() {
+    for (const card of this.root.querySelectorAll(OPEN.map((name) => `.${name}`).join())) {
+      card.classList.remove(...OPEN);
+      card.classList.add("tc-interrupted");
+      const state = card.querySelector(".tc-state");
+      if (state) setText(state, "Interrupted");
+    }
+  }
+
+  /** All that it shows, as an output that needs neither kernel nor script. @param {string} css */
+  still(css) {
+    for (const time of this.root.querySelectorAll(".tc-time")) time.textContent = ""; // the same each time, as in every saved output
+    const line = [this.info.textContent, this.status.textContent].filter(Boolean).join(" · ");
+    const foot = element("div", "tc-foot");
+    foot.append(this.session.foot ? this.info : element("span", "tc-foot-info", line));
+    const run = element("div", RUN_CLASS);
+    run.append(element("style", "", css), this.root, foot);
+    return { "text/html": run.outerHTML, "text/plain": `${lines(this.root)}\n\n${line}` };
+  }
+
   #drawAsks() {
-    const { asks } = this.session;
+    const { asks, away } = this.session;
     for (const [id, panel] of this.panels) {
       if (asks[id]?.approval === panel.ask.approval && this.elements.get(id)?.contains(panel.root)) continue;
       const isLeft = panel.root.contains(document.activeElement);
@@ -447,7 +557,7 @@ class View {
     for (const [id, ask] of Object.entries(asks)) {
       const card = this.elements.get(id);
       const panel = this.panels.get(id) ?? (card && this.#addPanel(id, ask, card));
-      panel?.update(ask);
+      panel?.update(ask, away);
     }
   }
 
@@ -476,15 +586,18 @@ class View {
   }
 
   #drawFoot() {
-    const { info, status, done, restored } = this.session;
+    const { info, status, done, restored, away } = this.session;
+    const isLive = !done && !away;
     this.#drawInfo(info);
-    setText(this.status, done && restored && !status ? "Back after a reload; %toolchat show saves it" : status);
-    this.button.hidden = done;
-    this.foot.classList.toggle("tc-busy", !done);
-    this.root.classList.toggle("tc-live", !done); // what moves: carets, spinners, "Thinking…"
+    const words = done && restored && !status ? "Back after a reload; %toolchat show saves it" : status;
+    setText(this.status, away && !done ? AWAY : words);
+    this.button.hidden = !isLive;
+    this.foot.classList.toggle("tc-busy", isLive);
+    this.root.classList.toggle("tc-live", isLive); // what moves: carets, spinners, "Thinking…"
   }
 
   #tick() {
+    if (this.session.away) return; // the time at which it was left
     for (const [id, { running }] of this.session.clocks) {
       if (!running && !this.stale.has(id)) continue;
       const place = id === ROOT ? this.time : this.elements.get(id)?.querySelector(".tc-time");
@@ -816,8 +929,12 @@ class Panel {
     this.send({ approval: this.ask.approval, ...answer });
   }
 
-  /** @param {Ask} ask the same question, perhaps with what was wrong with the last answer */
-  update(ask) {
+  /**
+   * @param {Ask} ask the same question, perhaps with what was wrong with the last answer
+   * @param {boolean} away an answer would not arrive
+   */
+  update(ask, away) {
+    this.root.inert = away;
     if ((ask.refused ?? 0) !== (this.ask.refused ?? 0) && this.isSent) {
       this.isSent = false;
       this.root.removeAttribute("aria-busy");
@@ -867,6 +984,13 @@ function morphText(node, text) {
   node.replaceData(start, old.length - start - same, text.slice(start, text.length - same));
 }
 
+/** Its text as it would be read aloud. @param {Element} root */
+function lines(root) {
+  const copy = /** @type {Element} */ (root.cloneNode(true));
+  for (const line of copy.querySelectorAll(LINES)) line.append("\n");
+  return (copy.textContent ?? "").replace(/\n{3,}/g, "\n\n").trim();
+}
+
 /** @param {Element} place @param {string} text */
 function setText(place, text) {
   if (place.textContent !== text) place.textContent = text;
@@ -875,20 +999,22 @@ function setText(place, text) {
 /**
  * Put a static output where a widget's view is saved in the notebook: what `update_display` does in a page that saw
  * the output being made. Only JupyterLab's widget manager knows its notebook (`context`, an
- * IContext<INotebookModel>); elsewhere this does nothing.
- * @param {any} manager @param {string} model @param {Record<string, string>} data @returns {boolean}
+ * IContext<INotebookModel>); in another front end, or another JupyterLab, the view stays.
+ * @param {any} manager @param {string} model @param {Record<string, string>} data
  */
 function replaceOutput(manager, model, data) {
-  const cells = manager?.context?.model?.cells;
-  for (let number = 0; number < (cells?.length ?? 0); number++) {
-    const outputs = cells.get(number).outputs;
-    for (let place = 0; place < (outputs?.length ?? 0); place++) {
-      if (outputs.get(place).data[WIDGET_VIEW]?.model_id !== model) continue;
-      outputs.set(place, { output_type: "display_data", data, metadata: {} });
-      return true;
+  try {
+    const cells = manager?.context?.model?.cells;
+    for (let number = 0; number < (cells?.length ?? 0); number++) {
+      const outputs = cells.get(number).outputs;
+      for (let place = 0; place < (outputs?.length ?? 0); place++) {
+        if (outputs.get(place).data[WIDGET_VIEW]?.model_id !== model) continue;
+        outputs.set(place, { output_type: "display_data", data, metadata: {} });
+      }
     }
+  } catch (error) {
+    console.warn("[toolcall_nb]", error);
   }
-  return false;
 }
 
 /** As render/card.py writes it; while it runs, tenths are enough. @param {number} seconds @param {boolean} running */

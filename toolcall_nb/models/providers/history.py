@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
+from msgspec.structs import replace
+
+from toolcall_nb.models.providers.call_ids import CallIds
 from toolcall_nb.models.providers.parts import (
     call_part,
     file_content,
@@ -29,15 +32,16 @@ _OPENING = "(What was said before is left out.)"
 _GO_ON = "Go on."
 
 
-def history_of(messages: Sequence[Message]) -> list[ModelMessage]:
-    """The messages of a request.
+def history_of(messages: Sequence[Message], provider: str | None = None) -> list[ModelMessage]:
+    """The messages of a request to ``provider``, as pydantic-ai names it.
 
     Requests and responses alternate; the first that is not the system's is a person's, and the last is no response.
     Every call has its result, as `toolcall_nb.told` tells it. An assistant's message becomes one response for each
-    request that it took (`STEPS`; without them, what comes after the calls begins the next). Left out: what has no
-    text, other choices of the same reply, errors, sources, data, and the files of results.
+    request that it took (`STEPS`; without them, what comes after the calls begins the next). Calls have ids that the
+    provider takes, each its own (`CallIds`). Left out: what has no text, reasoning that led to nothing, other choices
+    of the same reply, errors, sources, data, and the files of results.
     """
-    history = _History()
+    history = _History(CallIds(provider))
     for message in messages:
         if message.role == "assistant":
             for step in _steps(message) if not message.metadata.get("choice") else ():
@@ -59,8 +63,9 @@ def steps_of(messages: Sequence[Message]) -> list[int] | None:
 class _History:
     """Messages so far. What is asked twice in a row is asked at once, and so are two answers one."""
 
-    def __init__(self) -> None:
+    def __init__(self, ids: CallIds) -> None:
         self.messages: list[ModelMessage] = []
+        self._ids = ids
 
     def ask(self, parts: Sequence[ModelRequestPart]) -> None:
         from pydantic_ai.messages import ModelRequest
@@ -76,6 +81,9 @@ class _History:
     def answer(self, step: Sequence[Part], message: Message) -> None:
         from pydantic_ai.messages import ModelResponse, UserPromptPart
 
+        step = [
+            replace(one, id=self._ids.sent(one.id)) if _is_ours(one) else one for one in _without_idle_thought(step)
+        ]
         parts = [part for one in step for part in _answered(one)]
         if not parts:
             return
@@ -92,7 +100,7 @@ class _History:
                 provider_name=next(filter(None, map(provider_of, step)), None),
             )
         )
-        self.ask([result_part(one) for one in step if isinstance(one, ToolCall) and not one.provider_executed])
+        self.ask([result_part(one) for one in step if _is_ours(one)])
 
     def ask_to_go_on(self) -> None:
         from pydantic_ai.messages import ModelResponse, UserPromptPart
@@ -137,12 +145,31 @@ def _guessed_steps(parts: Iterable[Part]) -> Iterator[Sequence[Part]]:
     """A step ends with its calls: what the model says after them, it says having read their results."""
     step: list[Part] = []
     for part in parts:
-        was_called = any(isinstance(one, ToolCall) and not one.provider_executed for one in step)
+        was_called = any(map(_is_ours, step))
         if was_called and isinstance(part, TextPart | ReasoningPart):
             yield step
             step = []
         step.append(part)
     yield step
+
+
+def _is_ours(part: Part) -> TypeGuard[ToolCall]:
+    """Whether it is a call that was not the provider's own to run."""
+    return isinstance(part, ToolCall) and not part.provider_executed
+
+
+def _without_idle_thought(step: Sequence[Part]) -> Sequence[Part]:
+    """The step without reasoning at its end, after which it was cut off.
+
+    Anthropic: "The final block in an assistant message cannot be `thinking`"; OpenAI: "Item … of type 'reasoning' was
+    provided without its required following item".
+    """
+    last = next((n for n in reversed(range(len(step))) if not _is_idle(step[n])), -1)
+    return step[: last + 1]
+
+
+def _is_idle(part: Part) -> bool:
+    return isinstance(part, ReasoningPart) or not _answered(part)
 
 
 def _answered(part: Part) -> list[ModelResponsePart]:

@@ -15,6 +15,7 @@ from toolcall_nb.models.providers.building import build, keys_of, parameters_of,
 from toolcall_nb.models.providers.history import STEPS, history_of, steps_of
 from toolcall_nb.models.providers.reading import Reader
 from toolcall_nb.models.trouble import as_model_error
+from toolcall_nb.secrets import HeldSecret
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel
@@ -56,6 +57,7 @@ class ProviderModel:
         try:
             model = build(self._model, self._config) if isinstance(self._model, str) else self._model
             keys += keys_of(model)
+            self._held = [HeldSecret(key) for key in keys]
             yield from self._reply(model, messages, tools if self._dialect == "native" else ())
             return
         except Exception as error:
@@ -63,7 +65,7 @@ class ProviderModel:
         raise failure  # not from the other, which may hold what the provider said of the key
 
     def _reply(self, model: PydanticModel, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
-        history, parameters = history_of(messages), parameters_of(tools)
+        history, parameters = history_of(messages, model.system), parameters_of(tools)
         settings = settings_of(model, self._config.settings)
         steps = steps_of(messages) if self._dialect == "native" else None
         if steps is not None:

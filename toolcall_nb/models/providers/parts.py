@@ -35,6 +35,7 @@ __all__ = [
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
+_NO_TEXT = "(The result is an empty text.)"
 _OUTCOMES = {
     State.OUTPUT_AVAILABLE: "success",
     State.OUTPUT_ERROR: "failed",
@@ -74,11 +75,12 @@ def call_part(call: ToolCall) -> ToolCallPart:
 
 
 def result_part(call: ToolCall) -> ToolReturnPart:
-    """What came of a call, as text."""
+    """What came of a call, as text. Anthropic refuses an empty one: "text content blocks must be non-empty"."""
     from pydantic_ai.messages import ToolReturnPart
 
     outcome: Any = _OUTCOMES.get(call.state, "interrupted")
-    return ToolReturnPart(_name(call), told_text(call), call.id, outcome=outcome)
+    text = told_text(call)
+    return ToolReturnPart(_name(call), text if text.strip() else _NO_TEXT, call.id, outcome=outcome)
 
 
 def native_parts(call: ToolCall) -> list[ModelResponsePart]:

@@ -181,9 +181,18 @@ async function send() {
 /** randomUUID is there on loopback and over TLS alone. */
 const newThread = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
+/** A token with a % in it is no reason to show nothing. @param {string} text */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** What stands after "#": a thread, or `token=…` once. */
 function begin() {
-  const hash = decodeURIComponent(location.hash.slice(1));
+  const hash = decoded(location.hash.slice(1));
   if (hash.startsWith("token=")) sessionStorage.setItem(TOKEN, hash.slice(6));
   const isThread = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/.test(hash);
   open(isThread ? hash : newThread());

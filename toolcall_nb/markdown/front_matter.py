@@ -1,0 +1,99 @@
+"""The front matter of portable Markdown, both ways: the version of the format, and the transcript's metadata.
+
+    ---
+    toolcall_nb: 1              the version; a whole number
+    model: mock                 the metadata, or all of it under one key ``metadata`` where its names would clash
+    ---
+
+A text without one is of version 1. One of a higher version is read as far as it is known: its metadata are metadata,
+what is not known in its body stays text, and a diagnostic says so. Whoever writes files looks at `version_of` first:
+what a newer toolcall_nb wrote is not written over.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from toolcall_nb.events import Diagnostic, Object
+from toolcall_nb.markdown.yaml_body import BodyError, load_body
+from toolcall_nb.markdown.yaml_text import yaml_lines
+
+__all__ = ["KEY", "VERSION", "Split", "front_matter", "newer", "split", "version_of"]
+
+VERSION = 1
+"""The version that is written, and the highest that is known."""
+KEY = "toolcall_nb"
+
+_FENCED = re.compile(r"---[ \t]*\n((?:[^\n]*\n)*?)---[ \t]*(?:\n|\Z)\n?")
+_KEY_LINE = re.compile(rf"^{KEY}[ \t]*:[ \t]*(.*)$", re.MULTILINE)
+_HIGHEST = 10**6
+_KEPT = "The front matter was kept as text."
+
+
+class Split(Struct, frozen=True):
+    """What stands before the body, and the body; ``lines`` is how many lines of the text come before it."""
+
+    body: str
+    metadata: Object = {}
+    version: int = VERSION
+    lines: int = 0
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def front_matter(metadata: Object) -> str:
+    """The lines that say the version and hold the metadata; they end with a line end."""
+    plain = KEY not in metadata and list(metadata) != ["metadata"]
+    fields = {KEY: VERSION, **(metadata if plain else {"metadata": metadata})}
+    return "".join(f"{line}\n" for line in ("---", *yaml_lines(fields), "---"))
+
+
+def split(text: str) -> Split:
+    """The front matter and the rest. What is none of ours belongs to the body. Never raises."""
+    found = _FENCED.match(text.replace("\r\n", "\n") if text.startswith("---") else "")
+    if found is None:
+        return Split(text)
+    line, written = _version_line(found[1])
+    try:
+        fields = load_body(found[1]).fields
+    except BodyError as error:
+        trouble = Diagnostic(f"a front matter that cannot be read: {error}", _KEPT, error.line + 2, error.column + 1)
+        return Split(text, diagnostics=(trouble,) if written else ())
+    if KEY not in fields:
+        return Split(text)
+    version = fields.pop(KEY)
+    if type(version) is not int or not 1 <= version <= _HIGHEST:
+        trouble = Diagnostic(f"{written[:100]!r} is no version: '{KEY}' is a whole number from 1", _KEPT, line, 1)
+        return Split(text, diagnostics=(trouble,))
+    if list(fields) == ["metadata"] and isinstance(fields["metadata"], dict):
+        fields = fields["metadata"]
+    lines = found[0].count("\n")
+    troubles = (Diagnostic(newer(version), "It was read as far as it is known.", line, 1),) if version > VERSION else ()
+    return Split(_after_lines(text, lines), fields, version, lines, troubles)
+
+
+def version_of(text: str) -> int:
+    """The version that a text says that it is of; 1 where it says nothing. Never raises."""
+    return split(text).version
+
+
+def newer(version: int) -> str:
+    """What there is to say of a text of a higher version."""
+    return (
+        f"version {version} of the format, and this toolcall_nb knows version {VERSION}; install a newer one to read "
+        "it whole"
+    )
+
+
+def _version_line(yaml: str) -> tuple[int, str]:
+    """The line of the text that says the version, counted from 1, and what it says; the first one if none does."""
+    found = _KEY_LINE.search(yaml)
+    return (2, "") if found is None else (2 + yaml.count("\n", 0, found.start()), found[1])
+
+
+def _after_lines(text: str, lines: int) -> str:
+    position = 0
+    for _ in range(lines):
+        position = text.index("\n", position) + 1
+    return text[position:]
