@@ -1,0 +1,250 @@
+"""Nothing runs, nothing is asked for and nothing leaves its box while hostile text comes live, in real Chromium.
+
+The page's module is given every step by itself, pieces of a few characters among them; the widget in the real
+JupyterLab gets the same from models, from peers of each wire, in each dialect and format.
+``HYPOTHESIS_PROFILE=search`` sends all texts, by default it is a share.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import Lab
+from tests.browser.live_module import IS_GONE, PANELS, SEARCH, Module, faults, sample
+from tests.browser.sentinel import watched
+from tests.hostile import END, one_of, own_payloads, payloads
+from tests.hostile_wires import WAYS, body, in_pieces
+from tests.replay_server import ReplayServer, Reply
+from toolcall_nb.notebook.faces import final_bundle
+from toolcall_nb.transcript import Transcript
+from toolcall_nb.wire import NAMES as WIRES
+
+GROUP = 20
+"""So many texts stand in one run."""
+
+
+# The module alone -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    context = chromium.new_context(viewport={"width": 1000, "height": 800})
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    yield page
+    context.close()
+
+
+_IS_STABLE = """() => {
+    const named = element => element.localName + [...element.attributes].map(({ name, value }) => `[${name}=${value}]`);
+    const tree = root => [...root.querySelectorAll("*")].map(named).join(" ");
+    const run = document.querySelector(".tc-run");
+    const again = document.createElement("div");
+    again.innerHTML = run.outerHTML;
+    return tree(again.firstElementChild) === tree(run);
+}"""
+ADDRESS = "http://live.test/"
+"""A page of no server: the test itself gives it."""
+
+
+class Alone:
+    """Draws groups of texts; fails with the text that is to blame."""
+
+    def __init__(self, page: Page) -> None:
+        self.watch = watched(page, [ADDRESS])
+        page.route(ADDRESS, lambda route: route.fulfill(body="<!doctype html>", content_type="text/html"))
+        page.goto(ADDRESS)
+        self.module = Module(page)
+
+    def faults(self, texts: Sequence[str], size: int) -> list[str]:
+        self.watch.clear()
+        self.module.begin()
+        self.module.show(in_pieces(texts, size, END))
+        for text in texts:
+            self.module.ask(text)
+        found = faults(self.module.page, self.watch)
+        found += [] if self.module.page.evaluate(_IS_STABLE) else ["It is something else when it was saved and is read"]
+        self.module.load(self.module.document.state())
+        self.module.finish(texts[0])
+        return found + faults(self.module.page, self.watch)
+
+    def check(self, texts: Sequence[str], size: int) -> None:
+        for start in range(0, len(texts), GROUP):
+            some = texts[start : start + GROUP]
+            found = self.faults(some, size)
+            if found:
+                alone = next((text for text in some if self.faults([text], size)), some)
+                pytest.fail(f"{alone!r}: {found[:9]}")
+
+
+def test_nothing_happens_whatever_is_drawn_step_by_step(page: Page) -> None:
+    Alone(page).check(sample(40), 1_000_000)
+
+
+def test_nothing_happens_after_any_character_of_a_text(page: Page) -> None:
+    Alone(page).check([text[:200] for text in one_of(own_payloads(), 1000 if SEARCH else 10, 2)], 1)
+
+
+NAMES = ("__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "innerHTML", "m0.p0")
+
+
+def test_names_that_every_object_has_are_names_of_nodes_like_others(page: Page) -> None:
+    alone = Alone(page)
+    patches = [[name, NAMES[at - 1] if at else "", None, f"<p>{name}<b></b></p>"] for at, name in enumerate(NAMES)]
+    clocks = {name: {"elapsed": 1, "running": True} for name in NAMES}
+    ask = {"approval": "constructor", "name": "__proto__", "text": "{}"}
+    step = {"type": "patches", "seq": 1, "patches": patches, "clocks": clocks, "asks": dict.fromkeys(NAMES, ask)}
+    alone.module.play([step, {**step, "seq": 2, "patches": [[NAMES[-1]]], "asks": {}, "opened": {"__proto__": True}}])
+    assert page.locator(".tc").inner_text().split() == list(NAMES[:-1])
+    assert page.evaluate("[Object.prototype.approval, Object.prototype.elapsed, {}.html]") == [None, None, None]
+    assert alone.watch.faults == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [{}, {"type": "__proto__"}, {"type": "patches"}, {"type": "patches", "seq": 1, "patches": [["x", "y", None, "x"]]},
+     {"type": "final", "model": "__proto__", "bundle": {"text/html": "<img src=x onerror=alert(1)>"}},
+     {"type": "patches", "seq": 1, "patches": [["__proto__"]]}, {"type": "patches", "seq": "1", "patches": [None]}],
+    ids=repr,
+)  # fmt: skip
+def test_a_message_that_does_not_fit_is_left_out_and_the_next_one_is_drawn(page: Page, message: Any) -> None:
+    alone = Alone(page)
+    alone.module.play([message])
+    assert alone.faults(["word"], 1_000_000) == []
+
+
+def test_what_is_below_a_run_is_no_formula_either(page: Page) -> None:
+    html = final_bundle(Transcript(), "$\\href{javascript:alert(1)}{x}$")["text/html"]
+    Alone(page).module.begin()
+    shown: list[str] = page.evaluate(
+        """html => [document.querySelector(".tc-run"), document.createRange().createContextualFragment(html).firstChild]
+            .map(run => run.className)""",
+        html,
+    )
+    assert shown == ["tc-run mathjax_ignore tex2jax_ignore"] * 2
+
+
+# The widget in JupyterLab ---------------------------------------------------------------------------------------
+
+_KERNEL = """
+import asyncio, json
+from tests.hostile_wires import WAYS, in_pieces
+from toolcall_nb import show
+
+texts = json.loads(open("{texts}", encoding="utf-8").read())
+END = "{end}"
+
+async def stream():
+    for number, event in enumerate(in_pieces(texts, 7, END)):
+        if number % 4 == 0:
+            await asyncio.sleep(0.002)
+        yield event
+    await asyncio.to_thread(gate, "live")
+
+@tool
+def keep(value: object, note: str = "") -> object:
+    \"\"\"Says what it is given, and fails with it.\"\"\"
+    print(note)
+    yield note
+    raise ValueError(note)
+
+class Asking:
+    name = texts[0]
+    calls = 0
+
+    def stream(self, messages, tools):
+        if self.calls < len(texts):
+            text, self.calls = texts[self.calls], self.calls + 1
+            yield ev.ToolInputAvailable(f"no {{text}}", text, {{text: text}})
+            yield ev.ToolInputAvailable(text, "keep", {{"value": {{text: text}}, "note": text}})
+            return
+        yield ev.TextDelta("t", END)
+        yield ev.MessageMetadata({{"model": texts[0], "usage": {{"inputTokens": 3, texts[0]: 4}}}})
+        gate("failing")
+        raise RuntimeError(texts[-1])
+
+asking = Asking()
+"""
+_WAYS = """
+for number, way in enumerate(WAYS):
+    events = [*WAYS[way](texts[number % len(texts)]), ev.Start(), ev.TextDelta("end", END), ev.Finish()]
+    show(iter(events))
+print("all of", len(WAYS))
+"""
+
+
+class Hostile:
+    """A notebook in which the texts come, its context watched; cells from 2 on are ``cells``."""
+
+    def __init__(self, lab: Lab, texts: Sequence[str], *cells: str) -> None:
+        self.watch = watched(lab.context, [lab.server.base])
+        path = lab.server.folder / f"texts-{id(self)}.json"
+        path.write_text(json.dumps(texts), "utf-8")
+        self.notebook = lab.page(lab.write(_KERNEL.format(texts=path.name, end=END), *cells)).open()
+        self.page = self.notebook.page
+        self.notebook.run(0)
+        self.notebook.run(1)
+        self.watch.clear()
+
+    def faults(self, *, ends: int = 1) -> list[str]:
+        expect(self.page.locator(".tc-said > .tc-text", has_text=END)).to_have_count(ends)
+        return faults(self.page, self.watch, ends=ends)
+
+
+def test_in_the_widget_nothing_happens_while_it_comes_after_a_reload_and_when_it_is_static(lab: Lab) -> None:
+    hostile = Hostile(lab, one_of(payloads(), 14, 5), "shown = show(stream())")
+    notebook = hostile.notebook
+    notebook.run(2)
+    assert hostile.faults() == []
+    notebook.save()  # else the page would ask whether it may go
+    notebook.open()
+    expect(notebook.output(2).locator(".tc-stop")).to_be_visible()
+    assert hostile.faults() == []
+    notebook.pass_gate("live")
+    expect(notebook.output(2).locator(".tc-stop")).to_have_count(0)
+    assert hostile.faults() == []
+
+
+def test_a_person_is_asked_about_hostile_calls_and_nothing_else_happens(lab: Lab) -> None:
+    texts = one_of(own_payloads(), 4, 1)
+    hostile = Hostile(lab, texts, "%%toolchat --approve ask --model asking\nKeep it.")
+    output = hostile.notebook.output(2)
+    hostile.notebook.start(2)
+    for number, text in enumerate(texts):
+        panel = output.get_by_role("group", name="May keep run?")
+        question = panel.element_handle()
+        panel.get_by_role("button", name="Edit", exact=True).click()
+        assert json.loads(panel.get_by_role("textbox").input_value()) == {"value": {text: text}, "note": text}
+        assert hostile.page.evaluate(PANELS) == []
+        panel.get_by_role("textbox").fill(f"{text} {{")
+        expect(panel.locator(".tc-ask-problem")).to_contain_text("This is not JSON")
+        panel.get_by_role("button", name="Cancel", exact=True).click()
+        if number % 2:
+            panel.get_by_role("button", name="Deny", exact=True).click()
+            panel.get_by_role("textbox", name="Reason").fill(text)
+            panel.get_by_role("button", name="Deny", exact=True).click()
+        else:
+            panel.get_by_role("button", name="Approve", exact=True).click()
+        hostile.page.wait_for_function(IS_GONE, arg=question)
+    expect(output.locator(".tc-output-error, .tc-output-denied")).to_have_count(2 * len(texts))
+    assert hostile.faults() == []
+    hostile.notebook.pass_gate("failing")
+    hostile.notebook.wait_until_run(2)
+    expect(output.locator(".tc-stop")).to_have_count(0)
+    assert hostile.faults() == []
+
+
+def test_whichever_way_it_comes_into_the_notebook_nothing_happens(lab: Lab) -> None:
+    with ReplayServer(*(Reply(body(wire, *one_of(payloads(), 6, 3))) for wire in WIRES)) as peer:
+        urls = [f"{peer.url}/api/chat" for _ in WIRES]
+        hostile = Hostile(lab, one_of(payloads(), 90, 11), _WAYS, f"for url in {urls}: show(url)")
+        for cell in (2, 3):
+            hostile.notebook.run(cell)
+        expect(hostile.notebook.output(2)).to_contain_text(f"all of {len(WAYS)}")
+        assert len(peer.requests) == len(WIRES)
+        assert hostile.faults(ends=len(WAYS)) == []

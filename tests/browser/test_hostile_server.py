@@ -1,0 +1,107 @@
+"""In the server's page nothing runs, nothing is asked for, and its policy is kept, whatever is answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.live_module import IS_GONE, PANELS, faults, sample
+from tests.browser.sentinel import Watch, watched
+from tests.hostile import END
+from tests.hostile_wires import answer, body
+from tests.replay_server import ReplayServer, Reply
+from tests.servers import Gated, settings
+from toolcall_nb import events as ev
+from toolcall_nb.server.serving import Server
+from toolcall_nb.server.settings import Settings
+from toolcall_nb.wire import NAMES as WIRES
+
+
+@contextmanager
+def opened(chromium: Browser, served: Settings, path: str = "/") -> Iterator[tuple[Page, Watch]]:
+    """The page of a server with these settings."""
+    server = Server(served, port=0)
+    server.start()
+    with chromium.new_context() as context:
+        try:
+            watch = watched(context, [server.address])
+            page = context.new_page()
+            page.set_default_timeout(60_000)
+            page.goto(server.address + path)
+            yield page, watch
+        finally:
+            server.stop()
+
+
+def send(page: Page, text: str) -> None:
+    page.get_by_label("Message").fill(text)
+    page.get_by_label("Message").press("Enter")
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_in_the_servers_page_nothing_happens_whatever_a_peer_answers(chromium: Browser, wire: str) -> None:
+    texts = sample(12, WIRES.index(wire))
+    with (
+        ReplayServer(Reply(body(wire, *texts)), Reply(body(wire, *texts, is_ours=True))) as peer,
+        opened(chromium, settings(f"{peer.url}/api/chat")) as (page, watch),
+    ):
+        for text in texts[:2]:
+            send(page, f"{text} {END}")
+            expect(page.locator(".tc-said > .tc-text", has_text=END)).not_to_have_count(0)
+            expect(page.get_by_role("button", name="Send")).to_be_enabled()
+        assert len(peer.requests) == 2
+        assert faults(page, watch, ends=2) == []
+        page.reload()
+        expect(page.locator(".tc-said > .tc-text", has_text=END)).to_have_count(2)
+        assert faults(page, watch, ends=2) == []
+
+
+def test_the_columns_of_a_table_are_aligned_under_the_pages_policy_and_no_other_style_is(chromium: Browser) -> None:
+    table = "| a | b | c |\n| :- | -: | :-: |\n| 1 | 2 | 3 |"
+    with opened(chromium, settings(Gated([ev.TextDelta("t", table)]))) as (page, watch):
+        send(page, "Go")
+        expect(page.locator("td")).to_have_count(3)
+        aligned = "[...document.querySelectorAll('td')].map(cell => getComputedStyle(cell).textAlign)"
+        assert page.evaluate(aligned) == ["left", "right", "center"]
+        assert watch.faults == []
+        page.evaluate("document.body.insertAdjacentHTML('beforeend', '<i style=position:fixed>x</i>')")
+        assert page.evaluate("getComputedStyle(document.body.lastChild).position") == "static"
+
+
+def test_in_the_servers_page_nothing_happens_in_calls_questions_threads_and_problems(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    texts = sample(30, 4)
+    calls = [ev.ToolInputAvailable(f"{text}/", "weather", {"city": text}) for text in texts[:3]]
+    model = Gated([event for text in texts for event in answer(text)], calls, [ev.TextDelta("end", END)])
+    with opened(chromium, settings(model, approve="ask", store=str(tmp_path)), "/#t") as (page, watch):
+        send(page, texts[0])
+        expect(page.get_by_role("button", name="Send")).to_be_enabled()
+        send(page, texts[1])
+        for text in texts[:3]:
+            panel = page.get_by_role("group", name="May weather run?")
+            question = panel.element_handle()
+            panel.get_by_role("button", name="Edit").click()
+            assert json.loads(panel.get_by_role("textbox").input_value()) == {"city": text}
+            assert page.evaluate(PANELS) == []
+            panel.get_by_role("button", name="Run edited").click()
+            page.wait_for_function(IS_GONE, arg=question)
+        expect(page.get_by_role("button", name="Send")).to_be_enabled()
+        assert faults(page, watch) == []
+        problems = iter(texts)
+        page.route("**/api/chat", lambda route: route.fulfill(status=422, json={"detail": next(problems)}))
+        for text in texts:
+            send(page, "Go")
+            page.wait_for_function("text => document.querySelector('#problem').textContent === text", arg=text)
+        assert faults(page, watch) == []
+        assert page.locator("#problem *, #about *, #hint *").count() == 0
+    served = Settings(models=dict.fromkeys(texts, "mock"), store=str(tmp_path))
+    with opened(chromium, served, "/#t") as (page, watch):
+        expect(page.locator(".tc-said > .tc-text", has_text=END)).to_be_visible()
+        assert faults(page, watch) == []
+        assert page.locator("#problem *, #about *, #hint *").count() == 0

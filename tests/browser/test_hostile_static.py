@@ -1,0 +1,87 @@
+"""Nothing runs, nothing is asked for and nothing leaves its box in what is saved and exported, in real Chromium.
+
+Hostile texts stand in every place of a transcript, which is drawn as an exported file, as a page of a server with
+a policy of its own, as nbconvert's HTML of an executed notebook, and in the real JupyterLab, trusted and not.
+By default each face has a share of the texts; ``HYPOTHESIS_PROFILE=search`` draws all of them
+everywhere, with every variant in the exported file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext
+
+from tests.browser.jupyter import Server
+from tests.browser.sentinel import STRICT
+from tests.browser.static_faces import (
+    SEARCH,
+    Converted,
+    Executed,
+    ExportedFile,
+    Lab,
+    ServedPage,
+    every_cell_drawn,
+    run,
+    serving,
+)
+from tests.hostile import one_of, own_payloads, payloads
+from tests.hostile_variants import variants
+
+
+def sample(count: int, offset: int = 0) -> Sequence[str]:
+    """A share of the payloads; all of them in a search."""
+    return payloads() if SEARCH else one_of(payloads(), count, offset)
+
+
+def spelled() -> Sequence[str]:
+    """Variants: each payload of the project in one or two of them; in a search, every payload in all."""
+    if SEARCH:
+        return list(dict.fromkeys(chain.from_iterable(map(variants, payloads()))))
+    every = [list(dict.fromkeys(variants(payload))) for payload in own_payloads()]
+    return [each[number * 7 % len(each)] for number, each in enumerate(every)]
+
+
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    context = chromium.new_context(viewport={"width": 1000, "height": 800})
+    yield context
+    context.close()
+
+
+def test_in_the_exported_file_no_text_does_anything(context: BrowserContext, tmp_path: Path) -> None:
+    ExportedFile(context, tmp_path).check(sample(240))
+
+
+def test_in_the_exported_file_no_variant_does_anything(context: BrowserContext, tmp_path: Path) -> None:
+    ExportedFile(context, tmp_path).check(spelled())
+
+
+def test_in_a_served_page_nothing_even_tries_what_the_strictest_policy_forbids(context: BrowserContext) -> None:
+    with serving(STRICT) as (base, pages):
+        ServedPage(context, base, pages).check(sample(120, 3))
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory: pytest.TempPathFactory) -> Executed:
+    """Texts, and a notebook that was run with them."""
+    texts = sample(40)
+    return texts, run(texts, tmp_path_factory.mktemp("executed"))
+
+
+def test_in_nbconverts_html_of_an_executed_notebook_no_text_does_anything(
+    context: BrowserContext, tmp_path: Path, executed: Executed
+) -> None:
+    Converted(context, tmp_path, executed).check_executed()
+
+
+@pytest.mark.parametrize("is_trusted", [True, False], ids=["trusted", "untrusted"])
+def test_in_a_notebook_that_is_opened_again_no_text_does_anything(
+    context: BrowserContext, server: Server, executed: Executed, is_trusted: bool
+) -> None:
+    with every_cell_drawn(server):
+        Lab(context, server, executed, is_trusted=is_trusted).check_executed()
+    server.shut_down_kernels()

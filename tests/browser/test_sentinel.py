@@ -1,0 +1,59 @@
+"""The watch itself: it tells of what hostile text does where it is let."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext
+
+from tests.browser.sentinel import strays, watched
+from tests.browser.static_faces import (
+    serving,
+)
+
+
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    context = chromium.new_context(viewport={"width": 1000, "height": 800})
+    yield context
+    context.close()
+
+
+LET = """<body><script>
+  eval("window.__ran = 1"); setTimeout("document.cookie"); alert(2); document.write("x"); open("https://evil.example/");
+</script><iframe srcdoc="<script>parent.confirm(3)</script>"></iframe>
+<img src="https://evil.example/p.png" onerror="prompt(4)">
+<div class="tc" style="contain: content; width: 99px"><!-- x --><b id="x" onclick="alert(5)">x</b>
+<p style="position: fixed; inset: -9px">x</p><a href="javascript:alert(6)">x</a><a href="https://evil.example/">y</a>
+<form></form><i class="jp-Cell">x</i><img src="https://evil.example/q.png"></div>
+<div class="tc"><pre style="margin-right: -500px">z</pre></div></body>"""
+"""A page in which everything is wrong."""
+
+
+def test_the_watch_tells_of_what_hostile_text_does_where_it_is_let(context: BrowserContext) -> None:
+    with serving("script-src 'unsafe-inline' 'unsafe-eval'; style-src 'none'") as (base, pages):
+        watch = watched(context, [base])
+        page = context.new_page()
+        pages["/page"] = LET
+        page.goto(f"{base}/page")
+        page.wait_for_timeout(200)
+    told = " | ".join(watch.executions)
+    for what in ("eval", "__ran 1", "setTimeout", "alert 2", "write", "open https", "confirm 3", "prompt 4", "frame"):
+        assert what in told
+    assert {"https://evil.example/p.png", "https://evil.example/q.png"} <= set(watch.requests)
+    assert any("style-src" in what for what in watch.violations)
+
+
+WRONG = (
+    *("an attribute id", "an attribute onclick", "position fixed", 'a link: <a> <a href="javascript', "a picture"),
+    *("a link that does not open apart", "an element: <form>", "a class jp-Cell", "a comment", "a style"),
+    "drawn outside of its box: <pre>",
+)
+
+
+def test_the_look_at_what_was_drawn_tells_of_all_that_must_not_be(context: BrowserContext) -> None:
+    page = context.new_page()
+    page.set_content(LET.partition("</script>")[2])
+    found = " | ".join(strays(page))
+    assert [what for what in WRONG if what not in found] == []
