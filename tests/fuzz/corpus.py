@@ -1,0 +1,307 @@
+"""Where the seeds come from: the project's fixtures, and where they are, the corpora beside it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.corpora import corpus
+from tests.fixture_files import read_fixtures
+from tests.fixtures.render.samples import EVERYTHING, HOSTILE, TABLE
+from tests.openai_shapes import chunk, piece, reply, whole_response
+from tests.provider_bodies import NAMES, called, said
+from tests.recordings import pydantic_ai, vercel_ai
+from toolcall_nb import events as ev
+from toolcall_nb.events import CHUNK_TYPES, to_dict
+from toolcall_nb.stages import to_stages
+from toolcall_nb.wire import encoder
+from toolcall_nb.wire.base import json_text
+
+__all__ = [
+    "answers",
+    "bodies",
+    "callouts",
+    "chunk_words",
+    "chunks",
+    "documents",
+    "headers",
+    "hostile",
+    "hostile_html",
+    "json_calls",
+    "markdown",
+    "recorded_answers",
+    "recorded_items",
+    "sdk_items",
+    "sdk_words",
+    "secrets",
+    "signatures",
+    "sse",
+    "sse_streams",
+    "stage_logs",
+    "stage_words",
+    "transcripts",
+    "wire",
+    "wire_words",
+    "yaml_documents",
+]
+
+_TESTS = Path(__file__).resolve().parents[1]
+_ROOMS = _TESTS.parent / "toolcall_nb"
+_FEW = 6
+_LONGEST = 4000
+
+
+# The project's own ------------------------------------------------------------------------------------------------
+
+
+def callouts() -> list[bytes]:
+    """The examples of the callout dialect."""
+    return _inputs("callouts.md")
+
+
+def signatures() -> list[bytes]:
+    """The examples of the signature dialect."""
+    return _inputs("signature.md")
+
+
+def json_calls() -> list[bytes]:
+    """The examples of the JSON dialect."""
+    return _inputs("json_calls.md")
+
+
+def markdown() -> list[bytes]:
+    """The examples of the Markdown that is shown."""
+    return _inputs("flavor.md")
+
+
+def _inputs(name: str) -> list[bytes]:
+    return [given.encode() for _, given, _ in read_fixtures(name)]
+
+
+def bodies() -> list[bytes]:
+    """The bodies of all callouts of the examples."""
+    return [
+        "".join(line.removeprefix(">").removeprefix(" ") + "\n" for line in text.split("\n")[1:]).encode()
+        for text in _quotes()
+    ]
+
+
+def headers() -> list[bytes]:
+    """The first lines of all callouts of the examples, without what they begin with."""
+    return [text.partition("\n")[0].removeprefix("> [!tool").strip().encode() for text in _quotes()]
+
+
+def _quotes() -> Iterator[str]:
+    for text in callouts() + transcripts():
+        yield from re.findall(r"^ {0,3}> ?\[![^\n]*(?:\n>[^\n]*)*", text.decode(), re.MULTILINE)
+
+
+def transcripts() -> list[bytes]:
+    """Every part and state, and the examples, in the portable form."""
+    whole = EVERYTHING.to_markdown(versioned=True)
+    return [*callouts(), *(f"> [!{part}".encode() for part in whole.split("> [!")[1:]), whole.encode()[:_LONGEST]]
+
+
+def chunks() -> list[bytes]:
+    """Every part and state as lines of chunks, several together."""
+    lines = [json_text(to_dict(event)) for event in EVERYTHING.events()]
+    return ["\n".join(lines[at : at + _FEW]).encode() for at in range(0, len(lines), _FEW)]
+
+
+def chunk_words() -> tuple[str, ...]:
+    """The types and the fields of chunks."""
+    return (*CHUNK_TYPES, *_names("events.py"))
+
+
+def wire(name: str) -> Callable[[], list[bytes]]:
+    """The same as a response of this wire, in parts and whole."""
+
+    def seeds() -> list[bytes]:
+        events = list(EVERYTHING.events())
+        parts = [_response(name, events[at : at + _FEW]) for at in range(0, len(events), _FEW)]
+        return [*parts, b"".join(parts)[:_LONGEST]]
+
+    return seeds
+
+
+def _response(name: str, events: Iterable[ev.Event]) -> bytes:
+    writer = encoder(name, numbered=True)
+    return b"".join(map(writer.encode, events)) + writer.close()
+
+
+def wire_words(name: str) -> tuple[str, ...]:
+    """What stands in quotes in the code of a wire."""
+    files = {"ag-ui": "wire/ag_ui/*.py", "chat": "wire/chat_sse.py", "provider": "wire/provider.py", "ui": "events.py"}
+    return _names(files[name])
+
+
+def sse() -> list[bytes]:
+    """Streams with every field, line end and mark."""
+    return [
+        b"\xef\xbb\xbfdata: a\n\nevent: e\nid: 1\nretry: 10\ndata: x\ndata\ndata:y\n\n",
+        b": hi\r\rdata: a\r\n\r\nid: \0\nid\ndata: \xff\xf0\x9f\n\ndata: z",
+        *wire("chat")(),
+    ]
+
+
+def answers() -> list[bytes]:
+    """Small answers of every wire and of four providers."""
+    own = [body for name in ("chat", "ui", "ag-ui", "provider") for body in wire(name)()[:_FEW]]
+    theirs = [body for name in NAMES for body in (said(name, "Hi"), called(name, "c1", "f", {"a": 1}))]
+    return [*own, *map(str.encode, theirs)]
+
+
+def stage_logs() -> list[bytes]:
+    """The logs of the examples, and one of every state."""
+    whole = "\n".join(map(json_text, to_stages(EVERYTHING.events())))
+    return [
+        *_inputs("stage_logs.md"),
+        *_inputs("broken_stage_logs.md"),
+        *_inputs("stages.md"),
+        whole.encode()[:_LONGEST],
+    ]
+
+
+def stage_words() -> tuple[str, ...]:
+    """What stands in quotes in the code of stages."""
+    return _names("stages/*.py")
+
+
+def sdk_items() -> list[bytes]:
+    """A few items of each kind of stream, and whole things, as lines of JSON."""
+    return [("\n".join(map(json.dumps, items))).encode() for items in _SDK_ITEMS]
+
+
+def sdk_words() -> tuple[str, ...]:
+    """What stands in quotes in the code of the adapters."""
+    return _names("adapters/*.py")
+
+
+def _names(files: str) -> tuple[str, ...]:
+    code = "".join(path.read_text("utf-8") for path in sorted(_ROOMS.glob(files)))
+    return tuple(sorted({f'"{name}"' for name in re.findall(r'"([A-Za-z][\w.-]{1,40})"', code)}))
+
+
+def hostile() -> list[bytes]:
+    """Hostile text for a page or a terminal."""
+    odd = ["\x1b[2J\x1b]0;t\x07x\x9b31m", "exe\u202egnp.txt\u200b", "a\rb\r\nc\x08", "10%\r20%\r\ndone", TABLE]
+    return [text.encode() for text in (*HOSTILE, *odd)]
+
+
+def secrets() -> list[bytes]:
+    """A secret, a line end, and a text in which it stands."""
+    key = "sk-abcdefgh12345678"
+    return [
+        f"{key}\nAuthorization: Bearer {key}".encode(),
+        f"{key}\n{json.dumps({'key': key, 'url': f'https://u:{key}@h/'})}".encode(),
+        b'p\xc3\xa4ss wort/"\npassword=p%C3%A4ss%20wort%2F%22 "p\\u00e4ss wort/\\""',
+        b"\nAKIAABCDEFGHIJKLMNOP token: eyJhbGciOi.eyJhbGciOi.x",
+    ]
+
+
+_HI: list[dict[str, Any]] = [{"type": "text", "text": "Hi"}]
+_CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+_SDK_ITEMS: list[list[Any]] = [
+    [chunk({"content": "Hi"}), chunk({"tool_calls": [piece('{"a"', "f", "c1")]}), chunk({}, "tool_calls")],
+    [reply({"role": "assistant", "content": "Hi", "tool_calls": [_CALL]})],
+    [whole_response({"type": "message", "content": [{"type": "output_text", "text": "Hi"}]})],
+    [
+        {"type": "response.output_item.added", "output_index": 0, "item": {"type": "function_call", "id": "i"}},
+        {"type": "response.function_call_arguments.delta", "output_index": 0, "item_id": "i", "delta": "{}"},
+    ],
+    [
+        {"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "c", "name": "f"}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{}"}},
+        {"type": "content_block_stop", "index": 0},
+    ],
+    [{"candidates": [{"content": {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"a": 1}}}]}}]}],
+    [{"event_type": "interaction.start", "interaction": {}}, {"event_type": "content.delta", "delta": {"text": "Hi"}}],
+    [{"contentBlockStart": {"start": {"toolUse": {"toolUseId": "c", "name": "f"}}, "contentBlockIndex": 0}}],
+    [{"contentBlockDelta": {"delta": {"text": "Hi"}, "contentBlockIndex": 0}}, {"messageStop": {"stopReason": "x"}}],
+    [{"type": "content-delta", "index": 0, "delta": {"message": {"content": {"text": "Hi"}}}}],
+    [{"model": "m", "created_at": "t", "message": {"role": "assistant", "content": "Hi"}, "done": False}],
+    [{"event_kind": "part_start", "index": 0, "part": {"part_kind": "tool-call", "tool_name": "f", "args": "{"}}],
+    [{"type": "AIMessageChunk", "content": "Hi", "tool_call_chunks": [{"name": "f", "args": "{}", "id": "c"}]}],
+    [{"agent": {"messages": [{"type": "ai", "content": "Hi", "tool_calls": []}]}}],
+    [{"event": "on_chat_model_stream", "run_id": "r", "name": "m", "data": {"chunk": {"content": "Hi"}}}],
+    [
+        {
+            "id": "m",
+            "role": "assistant",
+            "parts": [*_HI, {"type": "tool-f", "toolCallId": "c", "state": "input-available"}],
+        }
+    ],
+    [[{"role": "user", "content": _HI}, {"role": "assistant", "content": None, "tool_calls": [_CALL]}]],
+    [[{"role": "assistant", "content": [{"toolUse": {"toolUseId": "c", "name": "f", "input": {}}}]}]],
+    [{"object": "interaction", "steps": []}, {"message": {"role": "assistant", "content": _HI}, "finish_reason": "X"}],
+    ["Hi", "there"],
+]
+
+
+# The corpora ------------------------------------------------------------------------------------------------------
+
+
+def _there(name: str) -> Path | None:
+    """A corpus, if there is one."""
+    try:
+        return corpus(name)
+    except pytest.skip.Exception:
+        return None
+
+
+def documents() -> Sequence[bytes]:
+    """Real Markdown, and that of the specifications."""
+    incomplete, specs = _there("markdown_incomplete"), _there("markdown_specs")
+    if incomplete is None or specs is None:
+        return ()
+    cases = json.loads((incomplete / "remend_cases.json").read_text("utf-8"))
+    examples = json.loads((specs / "gfm_spec.json").read_text("utf-8"))
+    return [str(case.get("input", case.get("markdown", ""))).encode() for case in (*cases, *examples)]
+
+
+def yaml_documents() -> Sequence[bytes]:
+    """YAML's own tests, and hostile documents."""
+    folder = _there("yaml_parsing")
+    if folder is None:
+        return ()
+    files = ("yaml_test_suite.json", "yaml_hostile.json")
+    found = [case.get("yaml") for name in files for case in json.loads((folder / name).read_text("utf-8"))]
+    return [text.encode("utf-8", "surrogatepass")[:_LONGEST] for text in found if isinstance(text, str)]
+
+
+def sse_streams() -> Sequence[bytes]:
+    """Streams with the events that they must give."""
+    folder = _there("sse_parsing")
+    cases = json.loads((folder / "sse_cases.json").read_text("utf-8")) if folder else []
+    return [base64.b64decode(case["bytes_base64"])[:_LONGEST] for case in cases]
+
+
+def hostile_html() -> Sequence[bytes]:
+    """What others have found against sanitisers."""
+    folder = _there("xss")
+    if folder is None:
+        return ()
+    cases = json.loads((folder / "dompurify_expect.json").read_text("utf-8"))
+    more = json.loads((folder / "owasp_filter_evasion.json").read_text("utf-8"))
+    return [str(case["payload"]).encode()[:_LONGEST] for case in (*cases, *more)]
+
+
+def recorded_answers() -> Sequence[bytes]:
+    """The beginnings of recorded bodies."""
+    if _there("streams_pydantic_ai") is None:
+        return ()
+    return [one.body[:_LONGEST] for one in pydantic_ai() if one.path.suffix == ".sse"]
+
+
+def recorded_items() -> Sequence[bytes]:
+    """The first items of recorded streams."""
+    if _there("streams_vercel_ai") is None:
+        return ()
+    return ["\n".join(map(json.dumps, one.items[:_FEW])).encode()[:_LONGEST] for one in vercel_ai()]

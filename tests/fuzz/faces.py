@@ -1,0 +1,118 @@
+"""What is fuzzed of what people see: HTML, live and whole, HTML of results, text in a terminal, masking."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable
+
+from rich.console import Console
+
+from tests.fixtures.render.samples import body, parts_of
+from tests.fuzz.inputs import chunks_in, in_pieces, numbers, text_of
+from tests.fuzz.oracles import CONTROL
+from tests.test_live_html import Tree
+from tests.test_render_safety import Reader
+from toolcall_nb.dialects import detector
+from toolcall_nb.events import Event
+from toolcall_nb.masking import masked
+from toolcall_nb.printed import Printed
+from toolcall_nb.render import LiveHtml, TerminalFace, to_html, to_text
+from toolcall_nb.render.page import fragment
+from toolcall_nb.render.sanitising import sanitised
+from toolcall_nb.transcript import Message, Transcript
+from toolcall_nb.unicode import well_formed
+
+__all__ = ["html", "live_html", "masking", "printed_text", "result_html", "terminal_text"]
+
+_SEQUENCE = re.compile(r"\x1b(?!\[[\d;?]*[A-Za-z])")
+_CONTROL_BUT_ESCAPE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
+
+
+def _transcripts(data: bytes) -> Iterable[Transcript]:
+    """The chunks that the text holds, or the text itself in every field and as Markdown."""
+    text = text_of(data)
+    chunks = chunks_in(text)
+    if chunks:
+        yield Transcript.from_events(chunks)
+    else:
+        yield Transcript((Message("assistant", tuple(parts_of(well_formed(text))), aborted=well_formed(text)),))
+        yield Transcript.from_markdown(text)
+
+
+def html(data: bytes) -> None:
+    """Only allowed tags and attributes, all of them closed."""
+    for transcript in _transcripts(data):
+        Reader(body(transcript))
+        assert "<script" not in to_html(transcript, page=True)
+
+
+def live_html(data: bytes) -> None:
+    """Law 3: after each event the patches amount to the HTML of the whole."""
+    text = text_of(data)
+    events = chunks_in(text) or list(_detected(text, data))
+    live, tree, steps = LiveHtml(), Tree(), numbers(data)
+    for event in events:
+        tree.take(live.apply(event))
+        if steps.random() < 0.25:
+            _is_whole(live, tree)
+    _is_whole(live, tree)
+    assert live.transcript == Transcript.from_events(events)
+
+
+def _detected(text: str, data: bytes) -> Iterable[Event]:
+    found = detector(numbers(data).choice(["callout", "callout", "signature", "json"]))
+    for piece in in_pieces(text, data):
+        yield from found.feed(piece)
+    yield from found.close()
+
+
+def _is_whole(live: LiveHtml, tree: Tree) -> None:
+    assert live.html == to_html(live.transcript) == fragment(tree.roots())
+
+
+def result_html(data: bytes) -> None:
+    """What is left of a result's HTML is of allowed tags, balanced, and visible."""
+    clean = sanitised(text_of(data))
+    Reader(f"<div>{clean.html}</div>")
+    assert not CONTROL.search(clean.html)
+
+
+def terminal_text(data: bytes) -> None:
+    """No control character is the model's, in text and in a terminal, and all is shown in any pieces."""
+    for transcript in _transcripts(data):
+        assert not CONTROL.search(to_text(transcript)), to_text(transcript)
+        transcript = Transcript.from_events(transcript.events())  # of calls with one id, one
+        shown, events = to_text(transcript), list(transcript.events())
+        assert not transcript.messages or _face(events, terminal=False) == shown + "\n"
+        output = _face(events, terminal=True)
+        assert not _SEQUENCE.search(output)
+        assert not _CONTROL_BUT_ESCAPE.search(output)
+
+
+def _face(events: Iterable[Event], *, terminal: bool) -> str:
+    file = io.StringIO()
+    with TerminalFace(Console(file=file, force_terminal=terminal, width=60, height=12)) as face:
+        for event in events:
+            face.apply(event)
+    return file.getvalue()
+
+
+def masking(data: bytes) -> None:
+    """No secret that was named is left, and what has none of it is as it was."""
+    text = well_formed(text_of(data))
+    secret, _, rest = text.partition("\n")
+    shown = masked(rest, [secret])
+    assert len(secret) < 6 or secret not in shown
+    assert masked("", [secret]) == ""
+
+
+def printed_text(data: bytes) -> None:
+    """Cuts; and text that has been through it is left as it is."""
+    text = text_of(data)
+    whole = str(Printed(text))
+    pieces = Printed()
+    for piece in in_pieces(text, data):
+        pieces.add(piece)
+    assert str(pieces) == whole
+    assert str(Printed(whole)) == whole

@@ -1,0 +1,27 @@
+"""What was found: one file for each input, named by its target (``callout-1``), which a test runs from then on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["FOUND", "found_before", "keep"]
+
+FOUND = Path(__file__).resolve().parents[1] / "fixtures" / "fuzz"
+"""Where they lie."""
+
+
+def found_before(target: str, folder: Path = FOUND) -> dict[str, bytes]:
+    """What was found for a target, by the names of its files."""
+    return {path.name: path.read_bytes() for path in sorted(folder.glob(f"{target}-[0-9]*"))}
+
+
+def keep(target: str, data: bytes, folder: Path = FOUND) -> str:
+    """The name of the file in which ``data`` is kept, once."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = found_before(target, folder)
+    for name, known in found.items():
+        if known == data:
+            return name
+    number = next(number for number in range(1, len(found) + 2) if f"{target}-{number}" not in found)
+    (folder / f"{target}-{number}").write_bytes(data)
+    return f"{target}-{number}"

@@ -1,0 +1,164 @@
+"""What is fuzzed of what peers send: server-sent events, wires, chunks, stages, the JSON of SDKs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tests.dialect_texts import steps
+from tests.fuzz.inputs import in_pieces, lines_of_json, text_of, ways
+from tests.fuzz.oracles import events_are_those_of, is_json, is_transcript, lives_once, reads_back, same_at_any_cut
+from toolcall_nb import events as ev
+from toolcall_nb.adapters import AnyAdapter, events_of, format_of_whole, kind_of
+from toolcall_nb.errors import ModelError, UsageError, WireError
+from toolcall_nb.events import Event
+from toolcall_nb.models.http.stream import EventStream
+from toolcall_nb.stages import StageReader, to_stages, validate
+from toolcall_nb.transcript import Transcript
+from toolcall_nb.unicode import well_formed_json
+from toolcall_nb.wire import NAMES, decoder, encoder, recognised
+from toolcall_nb.wire.sse import ServerSentEvent, SseDecoder, encode_sse
+
+__all__ = ["answer_of_a_server", "chunks", "sdk_objects", "server_sent_events", "stage_log", "wire_of"]
+
+
+def server_sent_events(data: bytes) -> None:
+    """Cuts; and what was read can be written and read."""
+    whole = _sse([data])
+    same_at_any_cut(whole, _sse, ways(data, data))
+    for sent in whole[0]:
+        if "\0" in sent.event:  # it may be read, and not written
+            continue
+        again = _sse([encode_sse(sent.data, sent.event or None, sent.id)])[0]
+        said = sent.data.replace("\r\n", "\n").replace("\r", "\n")
+        assert again == [ServerSentEvent(sent.event, said, sent.id)]
+
+
+def _sse(pieces: Iterable[bytes]) -> tuple[list[ServerSentEvent], int | None, str]:
+    reader = SseDecoder()
+    found = [sent for piece in pieces for sent in reader.feed(piece)] + reader.close()
+    return found, reader.retry, reader.last_event_id
+
+
+def wire_of(name: str) -> Callable[[bytes], None]:
+    """The check of one wire: cuts, one life, and what it read can be written in every wire; nothing raises."""
+
+    def read(pieces: Iterable[bytes]) -> list[Event]:
+        reader = decoder(name)
+        return [event for piece in pieces for event in reader.feed(piece)] + reader.close()
+
+    def check(data: bytes) -> None:
+        events = events_are_those_of(lambda: read([data]))
+        same_at_any_cut(events, read, ways(data, data))
+        transcript = lives_once(events)
+        is_transcript(transcript)
+        reads_back(transcript)
+        for other in NAMES:
+            _written_in(other, events)
+        recognised("text/event-stream", {}, data)
+
+    return check
+
+
+def _written_in(name: str, events: Iterable[Event]) -> None:
+    writer, reader = encoder(name), decoder(name)
+    data = b"".join(map(writer.encode, events)) + writer.close()
+    again = [*reader.feed(data), *reader.close()]
+    found = Transcript.from_events(again)
+    if name == "ui":
+        expected = Transcript.from_events(ev.from_dict(well_formed_json(ev.to_dict(event))) for event in events)
+        assert found.messages == expected.messages, f"{found.messages!r} was {expected.messages!r}"
+
+
+def answer_of_a_server(data: bytes) -> None:
+    """A stream that is none of those that are known is a sentence for a person; all else is events, at any cut."""
+
+    def read(pieces: Iterable[bytes]) -> list[Event] | str:
+        stream = EventStream("text/event-stream", {}, "the server")
+        try:
+            return steps([event for piece in pieces for event in stream.feed(piece)] + stream.close())
+        except (ModelError, WireError) as error:
+            return str(error)
+
+    found = read([data])
+    same_at_any_cut(found, read, ways(data, data))
+    if isinstance(found, list):
+        is_transcript(lives_once(found))
+
+
+def chunks(data: bytes) -> None:
+    """A value is a chunk, which comes back as it was, or a `WireError`; any order of chunks is a transcript."""
+    events: list[Event] = []
+    for value in lines_of_json(text_of(data)):
+        try:
+            event = ev.from_dict(value)
+        except WireError:
+            continue
+        assert ev.from_dict(ev.to_dict(event)) == event
+        events.append(event)
+    transcript = lives_once(events)
+    is_transcript(transcript)
+    reads_back(transcript)
+
+
+def stage_log(data: bytes) -> None:
+    """Any log is read and checked, and what is told of any events is a log that breaks no rule."""
+    values = lines_of_json(text_of(data))
+    validate(values)
+    events = _read_stages(values)
+    is_transcript(lives_once(events))
+    log = to_stages(events)
+    assert validate(log) == []
+    is_json(well_formed_json(log))
+    assert validate(to_stages(_chunks_of(values))) == []
+
+
+def _read_stages(values: Iterable[Any]) -> list[Event]:
+    """The events of the updates; one that is none, or an old one, is refused, and the next is read."""
+    reader = StageReader()
+    events: list[Event] = []
+    for value in values:
+        try:
+            events += reader.feed(value)
+        except WireError:
+            continue
+    return [*events, *reader.close()]
+
+
+def _chunks_of(values: Iterable[Any]) -> Iterable[Event]:
+    for value in values:
+        try:
+            yield ev.from_dict(value)
+        except WireError:
+            continue
+
+
+def sdk_objects(data: bytes) -> None:
+    """Items of a stream in any order, and whole things: events, or a `UsageError` where nothing is known at all."""
+    values = lines_of_json(text_of(data))
+    kind_of(values)
+    for thing in (values, *values):
+        kind_of(thing)
+        if format_of_whole(thing) is not None:
+            _amounts(events_of(thing))
+    _stream(values)
+    for _ in in_pieces(data, data)[:1]:
+        _stream(values[len(values) // 2 :])
+
+
+def _stream(values: Iterable[Any]) -> None:
+    adapter = AnyAdapter()
+    events: list[Event] = []
+    for number, value in enumerate(values):
+        try:
+            events += adapter.take(value)
+        except UsageError:
+            assert number == 0, "only the first item may be of no known kind"
+            return
+    _amounts([*events, *adapter.close()])
+
+
+def _amounts(events: Iterable[Event]) -> None:
+    transcript = lives_once(list(events))
+    is_transcript(transcript)
+    reads_back(transcript)

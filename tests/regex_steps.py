@@ -1,0 +1,243 @@
+"""How many steps a regular expression takes over a text: an exact count, by a matcher that goes about it as `re` does.
+
+`re` backtracks and does not say how often. `Steps` walks the same parse tree in the same order and counts the
+characters that it tries. It does not count what `re` saves by looking for a literal first, so its counts are a little
+high; their growth is that of `re`. Bounds above nine are taken for nine: ``{0,99}`` costs the same for each start once
+the text is longer than that, and so small texts show what large ones would cost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
+
+__all__ = ["Steps", "TooMany", "samples"]
+
+_parser: Any = import_module("re._parser")
+_constants: Any = import_module("re._constants")
+_HIGHEST = 9
+
+
+class TooMany(Exception):
+    """More steps than were allowed."""
+
+
+class Steps:
+    """Counts the steps of one expression. ``most`` is how many are taken before `TooMany` is raised."""
+
+    def __init__(self, pattern: str, flags: int = 0, most: int = 300_000) -> None:
+        self._tree = _parser.parse(pattern, flags)
+        self._whole = re.compile(pattern, flags)
+        self._ignores_case = bool(self._whole.flags & re.IGNORECASE)
+        self._most = most
+        self.count = 0
+
+    def match(self, text: str) -> int:
+        """The steps of a match at the text's beginning."""
+        self.count = 0
+        self._at(text, 0)
+        return self.count
+
+    def search(self, text: str) -> int:
+        """The steps of finding all matches in the text, one behind the other."""
+        self.count, start = 0, 0
+        while start <= len(text):
+            end = self._at(text, start)
+            start = start + 1 if end is None or end == start else end
+        return self.count
+
+    def _at(self, text: str, start: int) -> int | None:
+        self._text, self._groups = text, {}  # type: tuple[str, dict[int, tuple[int, int]]]
+        return next(self._sequence(list(self._tree), 0, start), None)
+
+    def _sequence(self, items: list[Any], number: int, at: int) -> Iterator[int]:
+        """The places where the items from ``number`` on may end, in the order in which `re` tries them."""
+        if number == len(items):
+            yield at
+            return
+        for end in self._item(items[number], at):
+            yield from self._sequence(items, number + 1, end)
+
+    def _item(self, item: Any, at: int) -> Iterator[int]:
+        name, argument = str(item[0]), item[1]
+        if name in ("LITERAL", "NOT_LITERAL", "ANY", "IN"):
+            return iter([at + 1] if self._is_one(name, argument, at) else [])
+        return _WAYS[name](self, argument, at)
+
+    def _is_one(self, name: str, argument: Any, at: int) -> bool:
+        self._step()
+        if at >= len(self._text):
+            return False
+        character = self._text[at]
+        return _among(name, argument, character) or (
+            self._ignores_case and _among(name, argument, character.swapcase())
+        )
+
+    def _step(self) -> None:
+        self.count += 1
+        if self.count > self._most:
+            raise TooMany
+
+    def _branch(self, argument: Any, at: int) -> Iterator[int]:
+        for branch in argument[1]:
+            yield from self._sequence(list(branch), 0, at)
+
+    def _subpattern(self, argument: Any, at: int) -> Iterator[int]:
+        group, _, _, inner = argument
+        for end in self._sequence(list(inner), 0, at):
+            if group is not None:
+                self._groups[group] = (at, end)
+            yield end
+
+    def _greedy(self, argument: Any, at: int) -> Iterator[int]:
+        least, most, inner = argument
+        items = list(inner)
+        most = min(int(most), _HIGHEST) if int(most) < _FOREVER else _FOREVER
+        least = min(int(least), _HIGHEST)
+        if len(items) == 1 and str(items[0][0]) in ("LITERAL", "NOT_LITERAL", "ANY", "IN"):
+            return self._run(items[0], least, most, at)
+        return self._nested(items, least, most, at)
+
+    def _run(self, item: Any, least: int, most: int, at: int) -> Iterator[int]:
+        end = at
+        while end - at < most and self._is_one(str(item[0]), item[1], end):
+            end += 1
+        while end - at >= least:
+            yield end
+            self._step()
+            end -= 1
+
+    def _nested(self, items: list[Any], least: int, most: int, at: int) -> Iterator[int]:
+        if most > 0:
+            for end in self._sequence(items, 0, at):
+                if end > at or least > 0:
+                    yield from self._nested(items, max(least - 1, 0), most - 1, end)
+        if least == 0:
+            yield at
+
+    def _lazy(self, argument: Any, at: int) -> Iterator[int]:
+        least, most, inner = argument
+        if least == 0:
+            yield at
+        if most > 0:
+            for end in self._sequence(list(inner), 0, at):
+                if end > at or least > 0:
+                    yield from self._lazy((max(least - 1, 0), most - 1, inner), end)
+
+    def _possessive(self, argument: Any, at: int) -> Iterator[int]:
+        end = next(self._greedy(argument, at), None)
+        return iter([] if end is None else [end])
+
+    def _atomic(self, argument: Any, at: int) -> Iterator[int]:
+        end = next(self._sequence(list(argument), 0, at), None)
+        return iter([] if end is None else [end])
+
+    def _assert(self, argument: Any, at: int) -> Iterator[int]:
+        return iter([at] if self._looks(argument, at) else [])
+
+    def _assert_not(self, argument: Any, at: int) -> Iterator[int]:
+        return iter([] if self._looks(argument, at) else [at])
+
+    def _looks(self, argument: Any, at: int) -> bool:
+        direction, inner = argument
+        start = at if direction > 0 else at - inner.getwidth()[0]
+        return start >= 0 and next(self._sequence(list(inner), 0, start), None) is not None
+
+    def _place(self, argument: Any, at: int) -> Iterator[int]:
+        self._step()
+        return iter([at] if _PLACES[str(argument)](self._text, at) else [])
+
+    def _again(self, argument: Any, at: int) -> Iterator[int]:
+        start, end = self._groups.get(argument, (0, 0))
+        said = self._text[start:end]
+        return iter([at + len(said)] if self._text.startswith(said, at) else [])
+
+
+_FOREVER = int(_constants.MAXREPEAT)
+_WAYS: dict[str, Callable[[Steps, Any, int], Iterator[int]]] = {
+    "BRANCH": Steps._branch,
+    "SUBPATTERN": Steps._subpattern,
+    "MAX_REPEAT": Steps._greedy,
+    "MIN_REPEAT": Steps._lazy,
+    "POSSESSIVE_REPEAT": Steps._possessive,
+    "ATOMIC_GROUP": Steps._atomic,
+    "ASSERT": Steps._assert,
+    "ASSERT_NOT": Steps._assert_not,
+    "AT": Steps._place,
+    "GROUPREF": Steps._again,
+}
+
+
+def _is_word(text: str, at: int) -> bool:
+    return 0 <= at < len(text) and (text[at].isalnum() or text[at] == "_")
+
+
+_PLACES: dict[str, Callable[[str, int], bool]] = {
+    "AT_BEGINNING": lambda text, at: at == 0 or text[at - 1] == "\n",  # with MULTILINE, the more expensive
+    "AT_BEGINNING_STRING": lambda text, at: at == 0,
+    "AT_END": lambda text, at: at == len(text) or text[at] == "\n",
+    "AT_END_STRING": lambda text, at: at == len(text),
+    "AT_BOUNDARY": lambda text, at: _is_word(text, at - 1) != _is_word(text, at),
+    "AT_NON_BOUNDARY": lambda text, at: _is_word(text, at - 1) == _is_word(text, at),
+}
+
+_CATEGORIES: dict[str, Callable[[str], bool]] = {
+    "CATEGORY_DIGIT": str.isdecimal,
+    "CATEGORY_SPACE": str.isspace,
+    "CATEGORY_WORD": lambda character: character.isalnum() or character == "_",
+}
+
+
+def _among(name: str, argument: Any, character: str) -> bool:
+    """Whether a character is what one item stands for."""
+    match name:
+        case "LITERAL":
+            return bool(ord(character) == argument)
+        case "NOT_LITERAL":
+            return bool(ord(character) != argument)
+        case "ANY":
+            return True
+        case "IN":
+            negated = str(argument[0][0]) == "NEGATE"
+            return negated != any(_among(str(op), value, character) for op, value in argument[negated:])
+        case "RANGE":
+            return bool(argument[0] <= ord(character) <= argument[1])
+    category = str(argument)
+    return _CATEGORIES[category.replace("NOT_", "")](character) != ("NOT_" in category)
+
+
+# Texts to try -------------------------------------------------------------------------------------------------------
+
+_CANDIDATES = "ax1_ \n\"'\\/<>=:.-@[]{}()$`~#*,;|&?!+%^\r\t\x1béZ0"
+
+
+def samples(pattern: str, flags: int = 0) -> tuple[str, list[str]]:
+    """A text that begins as what is matched does, and characters that tell the items of the expression apart."""
+    items = list(_flat(_parser.parse(pattern, flags)))
+    letters = [next((c for c in _CANDIDATES if _among(str(op), argument, c)), None) for op, argument in items]
+    text = "".join(
+        chr(argument) if str(op) == "LITERAL" else letter or "a"
+        for (op, argument), letter in zip(items, letters, strict=True)
+    )
+    return text[:24], list(dict.fromkeys(text))
+
+
+def _flat(tree: Any) -> Iterator[tuple[Any, Any]]:
+    """The items that take one character, in order; of branches all, of what is looked for behind none."""
+    for op, argument in tree:
+        match str(op):
+            case "LITERAL" | "NOT_LITERAL" | "ANY" | "IN":
+                yield op, argument
+            case "BRANCH":
+                for branch in argument[1]:
+                    yield from _flat(branch)
+            case "SUBPATTERN":
+                yield from _flat(argument[3])
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+                yield from list(_flat(argument[2])) * max(1, min(int(argument[0]), 3))
+            case "ATOMIC_GROUP":
+                yield from _flat(argument)
+            case "ASSERT":
+                yield from _flat(argument[1]) if argument[0] > 0 else ()
