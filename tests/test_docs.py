@@ -24,8 +24,10 @@ from toolcall_nb.transcript import FINAL_STATES, State
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+SECURITY = (ROOT / "SECURITY.md").read_text("utf-8")
 PAGES = {
     "README.md": README,
+    "SECURITY.md": SECURITY,
     "CONTRIBUTING.md": CONTRIBUTING,
     "CHANGELOG.md": (ROOT / "CHANGELOG.md").read_text("utf-8"),
 }
@@ -100,3 +102,12 @@ def test_the_commands_that_serve_do(tmp_path: Path) -> None:
     assert '{"type":"tool_usage","tools":["weather"]}' in said
     assert '"type":"end"' in said
     assert [path.suffix for path in (tmp_path / "threads").iterdir()] == [".md"]
+
+
+def test_each_file_that_the_page_on_security_names_as_a_test_is_there() -> None:
+    named = set(re.findall(r"`((?:tests/[\w/]*)?test_\w+\.py|tests/[\w/]+)`", SECURITY))
+    assert len(named) > 10
+    missing = [
+        name for name in named if not any((ROOT / folder / name).exists() for folder in ("", "tests", "tests/browser"))
+    ]
+    assert missing == []

@@ -38,7 +38,9 @@ GROUND = {
     "usage",
 }
 CORE = GROUND | {"adapters", "dialects", "markdown", "render", "stages", "wire"}
-LOOP = CORE | {"chat", "models", "tools"}
+HERE = {"logs", "picture_hosts", "secrets"}
+"""What holds in this process: what is not to be saved or logged, and who may serve pictures."""
+LOOP = CORE | HERE | {"chat", "models", "tools"}
 
 MAY_SEE: dict[str, set[str]] = {
     "errors": set(),
@@ -46,24 +48,28 @@ MAY_SEE: dict[str, set[str]] = {
     "markdown": GROUND,
     "adapters": GROUND,
     "stages": GROUND,
-    "wire": GROUND,
-    "dialects": GROUND | {"markdown"},
+    "wire": GROUND | {"logs"},
+    "dialects": GROUND | {"logs", "markdown"},
     "render": GROUND | {"markdown"},
-    "tools": CORE,
-    "models": CORE | {"tools"},
+    "logs": {"masking", "secrets"},
+    "picture_hosts": {"render"},
+    "secrets": GROUND,
+    "saved": CORE | HERE,
+    "tools": CORE | HERE,
+    "models": CORE | HERE | {"tools"},
     "chat": LOOP,
-    "live": CORE | {"tools"},
+    "live": CORE | HERE | {"tools"},
     "approval": LOOP,
-    "cli": LOOP | {"approval", "server"},
-    "notebook": LOOP | {"approval", "live", "server"},
-    "server": LOOP | {"approval", "live"},
+    "cli": LOOP | {"approval", "saved", "server"},
+    "notebook": LOOP | {"approval", "live", "saved", "server"},
+    "server": LOOP | {"approval", "live", "saved"},
     "__init__": LOOP | {"notebook"},
     "__main__": {"cli"},
 }
 """What each room may import of ours, apart from itself."""
 
-FACES_OF_A_TRANSCRIPT = {("transcript", "markdown"), ("transcript", "render")}
-"""Seen from inside functions alone: a transcript can be asked for its Markdown and its HTML."""
+FACES_OF_A_TRANSCRIPT = {("transcript", "markdown"), ("transcript", "saved")}
+"""Seen from inside functions alone: a transcript can be asked for its Markdown, and for what a cell keeps of it."""
 
 NOT_IN_THE_CORE = {
     *("time", "datetime", "sched"),  # a clock
@@ -92,7 +98,7 @@ LATE = {
 
 STABLE = {
     "toolcall_nb": (
-        *("Chat", "Transcript", "create_stream_chunks", "load_ipython_extension", "show", "tool"),
+        *("Chat", "Transcript", "create_stream_chunks", "load_ipython_extension", "register_secret", "show", "tool"),
         "unload_ipython_extension",
     ),
     "toolcall_nb.events": ("from_dict", "to_dict"),

@@ -111,3 +111,19 @@ def test_recorded_streams_are_read_and_written_back() -> None:
     for path in sorted(corpus("ui_message_stream").glob("vercel_langchain__*.json")):
         for chunk in json.loads(path.read_text(encoding="utf-8")):
             assert to_dict(from_dict(chunk)) == chunk, path.name
+
+
+def test_what_comes_whole_is_well_formed_and_a_delta_keeps_its_half() -> None:
+    half = "\ud83d"
+    given: dict[Any, Any] = {half: {"a": [half]}, 1: "kept"}
+    start = ev.ToolInputStart(half, f"a{half}", title=half, provider_metadata=given)
+    mended = "\ufffd"
+    assert (start.tool_call_id, start.tool_name, start.title) == (mended, f"a{mended}", mended)
+    assert start.provider_metadata == {mended: {"a": [mended]}, 1: "kept"}
+    for kind in (ev.SourceUrl, ev.File):
+        assert ev.to_dict(kind(half, half))["url"] == mended
+    read = ev.from_dict({"type": "data-tool-retracted", "data": {"toolCallId": half, "text": "\ud83d\ude00"}})
+    assert read == ev.ToolRetracted(mended, text="😀")
+    for delta in (ev.TextDelta(half, half), ev.ReasoningDelta(half, half), ev.ToolLog("c", half)):
+        assert half in ev.to_dict(delta).get("data", ev.to_dict(delta)).values()
+    assert ev.ToolInputDelta(half, half) == ev.ToolInputDelta(mended, half)

@@ -279,13 +279,13 @@ def test_a_users_own_display_of_a_stream_wins(shell: Any, capsys: pytest.Capture
 def test_a_hook_that_fails_gives_way_to_the_plain_form_and_is_logged(
     shell: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from toolcall_nb import render
+    from toolcall_nb import saved
     from toolcall_nb.notebook import show
 
     def broken(*_: Any, **__: Any) -> Any:
         raise OSError("broken")
 
-    monkeypatch.setattr(render, "mime_bundle", broken)
+    monkeypatch.setattr(saved, "saved_bundle", broken)
     monkeypatch.setattr(show, "show", broken)
     held = stream()
     with caplog.at_level(logging.ERROR):

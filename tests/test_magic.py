@@ -469,3 +469,21 @@ def test_a_tool_is_offered_once(said: Said) -> None:
     registry.add(add)
     said.shell.user_ns["twice"] = fill
     assert complete(said.shell, event) == ["twice", "edit", "show", "bash"]
+
+
+def test_pictures_of_a_host_are_shown_once_it_is_allowed_and_until_it_is_not(said: Said) -> None:
+    from toolcall_nb.picture_hosts import picture_hosts
+    from toolcall_nb.saved import saved_bundle
+
+    text = Transcript.from_markdown("![A map](https://maps.example/a.png)")
+    assert said.out("%toolchat images") == "images: none is loaded; a link stands in its place\n"
+    assert "<img" not in saved_bundle(text)["text/html"]
+    assert said.out("%toolchat images maps.example b.example") == "images: b.example, maps.example\n"
+    assert '<img src="https://maps.example/a.png"' in saved_bundle(text)["text/html"]
+    assert "example.org" in said.refused("%toolchat images https://maps.example")
+    assert picture_hosts() == {"maps.example", "b.example"}
+    said("%toolchat images off")
+    assert "<img" not in saved_bundle(text)["text/html"]
+    said("%toolchat images maps.example")
+    said("%unload_ext toolcall_nb\n%load_ext toolcall_nb")
+    assert picture_hosts() == frozenset()

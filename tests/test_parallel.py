@@ -8,12 +8,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from toolcall_nb.tools import Job, Outcome, Preliminary, Tool, run_together
-from toolcall_nb.tools.interrupting import STOP
+from toolcall_nb.tools.interrupting import STOP, stop_thread
 from toolcall_nb.tools.parallel import AT_ONCE
 
 _WITHIN = 30
@@ -198,3 +199,31 @@ def test_a_context_that_is_asked_to_stop_stops_what_is_waited_for_in_it() -> Non
     stop.set()
     thread.join(_WITHIN)
     assert raised == [KeyboardInterrupt] * 2
+
+
+def endless(begun: threading.Event, ended: threading.Event) -> Callable[[], None]:
+    def f() -> None:
+        begun.set()
+        try:
+            while True:
+                time.sleep(0.001)
+        finally:
+            ended.set()
+
+    return f
+
+
+def test_an_interrupt_between_two_looks_ends_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait(one: Job) -> None:
+        with suppress(KeyboardInterrupt):
+            list(run_together((one,)))
+
+    monkeypatch.setattr("toolcall_nb.tools.parallel.POLL", 0.002)
+    for _ in range(5):
+        begun, ended = threading.Event(), threading.Event()
+        waiting = threading.Thread(target=wait, args=(job(endless(begun, ended)),))
+        waiting.start()
+        assert begun.wait(_WITHIN)
+        stop_thread(waiting)
+        assert ended.wait(_WITHIN)
+        waiting.join()

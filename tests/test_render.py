@@ -28,7 +28,7 @@ def test_a_page_is_a_document_that_loads_nothing() -> None:
     assert html.startswith('<!doctype html>\n<html lang="en">')
     assert "<title>Trip &lt;1&gt;</title>" in html
     assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in html
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     assert f'<meta http-equiv="Content-Security-Policy" content="{policy}">' in html
 
 

@@ -57,12 +57,13 @@ _PLAIN = (
     "b blockquote br caption code div em h1 h2 h3 h4 h5 h6 hr li p pre s span strong summary table tbody thead tr ul "
     "i sub sup u small mark kbd dl dt dd"
 )
+_OF_RESULTS = "abbr cite col colgroup del dfn figcaption figure ins q samp tfoot tt var wbr"
 _MATH = (
     "mfrac mi mn mo mover mroot mrow ms mspace msqrt mstyle msub msubsup msup mtable mtd mtext mtr munder munderover"
 )
 ALLOWED: dict[str, set[str]] = {
     **{tag: {"class"} for tag in _PLAIN.split()},
-    **{tag: set() for tag in _MATH.split()},
+    **{tag: set() for tag in (*_MATH.split(), *_OF_RESULTS.split())},
     "math": {"display", "xmlns"},
     "pre": {"class", "tabindex"},
     "div": {"class", "tabindex"},
@@ -76,7 +77,7 @@ ALLOWED: dict[str, set[str]] = {
     "input": {"type", "disabled", "checked", "aria-label"},
 }
 DATA = re.compile(r"data:(text/(csv|plain|markdown)|application/(json|pdf|zip)|image/(png|jpeg|gif|webp))[;,]")
-VOID = {"br", "hr", "img", "input"}
+VOID = {"br", "col", "hr", "img", "input", "wbr"}
 
 
 class Reader(HTMLParser):

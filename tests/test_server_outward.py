@@ -76,3 +76,15 @@ def test_what_has_no_insides_is_told_as_it_is(caplog: pytest.LogCaptureFixture) 
     for event in (ev.TextDelta("t", "x"), ev.Error("Gone."), ev.ToolOutputError("c", "no")):
         assert outward(event) is event
     assert caplog.records == []
+
+
+def test_what_others_wrote_is_logged_as_text_that_no_terminal_obeys_and_that_begins_no_record(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    forged = "WARNING:root:x\x1b]52;c;ZXZpbA==\x07\x1b[2J\r\nWARNING:root:All is well\u202e"
+    outward(ev.Error(forged, details=forged))
+    outward(ev.ToolOutputError(forged, "No", traceback=forged))
+    for record in caplog.records:
+        assert not {"\x1b", "\x07", "\r", "\u202e"} & set(record.getMessage())
+        assert "\nWARNING" not in record.getMessage()
+    assert len(caplog.records) == 2

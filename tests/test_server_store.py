@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -13,8 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.servers import ask, serving
+from tests.servers import PATIENCE, ask, serving
 from tests.strategies import transcripts
+from toolcall_nb.chat import Chat
+from toolcall_nb.server.runs import ServedRun
+from toolcall_nb.server.settings import Limits
 from toolcall_nb.server.store import DamagedThread, Store, is_thread_id
 from toolcall_nb.transcript import Message, TextPart, Transcript
 
@@ -88,6 +92,7 @@ def test_a_kill_in_the_middle_of_a_write_leaves_a_whole_file(tmp_path: Path) -> 
         (b"\xff\xfe", "not UTF-8"),
         (b"# Notes\n", "front matter"),
         (b"---\ntoolcall_nb: 1\nthread: T\n---\n\nHello\n", "front matter"),
+        (b"---\ntoolcall_nb: 2\nthread: t\n---\n\nHello\n", "version 2 of the format"),
         (b"---\ntoolcall_nb: 1\nthread: t\n---\n\n> [!tool x]\n> a: b: c\n", "line"),
     ],
 )
@@ -100,6 +105,17 @@ def test_a_damaged_thread_is_told_and_never_overwritten(content: bytes, why: str
             assert response.status_code == 409
             assert "left as it is" in response.json()["detail"]
     assert (tmp_path / "t.md").read_bytes() == content
+
+
+def test_what_a_newer_server_has_stored_meanwhile_is_not_written_over(tmp_path: Path) -> None:
+    newer = "---\ntoolcall_nb: 2\nthread: t\n---\n\n> [!chart]\n> of: what this one does not know\n"
+    with serving(store=str(tmp_path)) as client:
+        ask(client, "Hello")
+        (tmp_path / "t.md").write_text(newer)
+        assert "version 2 of the format" in ask(client, "And now?").text
+        assert "And now?" in client.get("/api/threads/t").text
+    assert (tmp_path / "t.md").read_text() == newer
+    assert [path.name for path in tmp_path.iterdir()] == ["t.md"]
 
 
 def test_a_thread_that_a_person_has_edited_goes_on(tmp_path: Path) -> None:
@@ -139,3 +155,19 @@ def test_a_new_one_takes_the_place_of_an_old_one(tmp_path: Path) -> None:
     store.save("t", said("old"))
     store.save("t", said("new"))
     assert store.load("t") == said("new")
+
+
+def test_who_waits_for_the_end_of_a_turn_finds_it_stored(tmp_path: Path) -> None:
+    may_save, is_saving = threading.Event(), threading.Event()
+
+    def save(_: Transcript) -> None:
+        is_saving.set()
+        assert may_save.wait(PATIENCE)
+
+    chat = Chat("mock", speed=None)
+    run = ServedRun(chat, lambda live: chat.stream("Hello", live), limits=Limits(), clock=lambda: 0.0, save=save)
+    run.start()
+    assert is_saving.wait(PATIENCE)
+    assert not run.wait(0)
+    may_save.set()
+    assert run.wait(PATIENCE)

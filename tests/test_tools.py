@@ -26,6 +26,7 @@ from tests.loops import run_in_loop
 from toolcall_nb import tools
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools import Registry, Tool, as_tool, tool
+from toolcall_nb.tools.interrupting import surely
 from toolcall_nb.tools.values import MAX_DEPTH, json_value
 
 # The decorator ----------------------------------------------------------------------------------------------
@@ -349,3 +350,18 @@ def test_a_json_value_is_itself(value: Any) -> None:
 @given(st.from_type(object) | st.builds(object))
 def test_no_object_makes_it_raise(value: Any) -> None:
     json_value(value)
+
+
+def test_who_interrupts_twice_does_not_keep_the_first_interrupt_from_its_work() -> None:
+    tries: list[None] = []
+
+    def act() -> None:
+        tries.append(None)
+        if len(tries) < 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        surely(act)
+    assert len(tries) == 3
+    surely(act)
+    assert len(tries) == 4

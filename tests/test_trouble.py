@@ -379,7 +379,7 @@ def test_details_are_bounded_and_masked_before_they_are_cut(server: ReplayServer
         ("MISTRAL_API_KEY=abcdefghijkl", f"MISTRAL_API_KEY={MASK}"),
         ("gsk_0123456789abcdefghij and hf_abcdefghijklmnopqrst", f"{MASK} and {MASK}"),
         ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc_def", MASK),
-        ("Incorrect API key provided: sk-proj-****abcd. Find yours", f"Incorrect API key provided: {MASK} Find yours"),
+        ("Incorrect API key provided: sk-proj-****abcd. Find yours", f"Incorrect API key provided: {MASK}. Find yours"),
         ("task-management-system and risk-averse-behaviours", "task-management-system and risk-averse-behaviours"),
         ("The key: none of these. The token limit is 8192.", "The key: none of these. The token limit is 8192."),
         ("API key not valid. Please pass a valid API key.", "API key not valid. Please pass a valid API key."),

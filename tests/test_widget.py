@@ -509,8 +509,23 @@ def test_few_finished_runs_stay_open_for_pages_that_may_come_back(kernel: Kernel
     count = "sum(isinstance(each, TranscriptWidget) for each in w._instances.values())"
     assert printed(kernel.run(f"import ipywidgets.widgets.widget as w; print({count} == KEPT)")) == "True\n"
     messages = kernel.run("%reload_ext toolcall_nb")
-    assert len(of_kind(messages, "comm_close")) == 8
-    assert printed(kernel.run(f"print({count})")) == "0\n"
+    assert len(of_kind(messages, "comm_close")) == 2 * 8  # each has a layout
+    assert printed(kernel.run("print(len(w._instances))")) == "0\n"
+
+
+def test_of_a_run_that_is_over_and_out_of_reach_nothing_stays_in_the_kernel(kernel: Kernel) -> None:
+    kernel.run(
+        "import gc, weakref; from toolcall_nb.notebook import live; from toolcall_nb.notebook.widget import KEPT"
+    )
+    kernel.run("made = []; make = live.LiveFace.__init__")
+    kernel.run(
+        "live.LiveFace.__init__ = lambda face, **options: (made.append(weakref.ref(face)), make(face, **options))[1]"
+    )
+    for _ in range(12):
+        kernel.run("%%toolchat --model mock:text --speed 0 --new\nHello")
+    kernel.run("live.LiveFace.__init__ = make")
+    left = "gc.collect(); print(len(made) == 12, sum(face() is not None for face in made) == KEPT)"
+    assert printed(kernel.run(left)) == "True True\n"
 
 
 def test_messages_go_to_the_subshell_that_they_were_sent_on_where_the_kernel_lets_them() -> None:
@@ -594,22 +609,39 @@ def test_a_background_run_writes_to_its_own_cell(kernel: Kernel) -> None:
             assert message["parent_header"]["msg_id"] == cell
 
 
+CHATTY = """import threading
+began, go_on = threading.Event(), threading.Event()
+def chatty(x: int) -> int:
+    began.set()
+    go_on.wait()
+    print('said by the tool')
+    return x
+"""
+RUNS = "get_ipython().magics_manager.registry['ToolchatMagics'].threads._runs"
+
+
 def test_what_a_tool_prints_in_the_background_goes_into_its_card_and_into_no_other_cell(kernel: Kernel) -> None:
-    kernel.run(
-        "import threading\n"
-        "began, go_on = threading.Event(), threading.Event()\n"
-        "def chatty(x: int) -> int:\n"
-        "    began.set()\n"
-        "    go_on.wait()\n"
-        "    print('said by the tool')\n"
-        "    return x"
-    )
+    kernel.run(CHATTY)
     kernel.run("%%toolchat --thread chatty --tools chatty --speed 0 --background\nSay 1.")
-    runs = "get_ipython().magics_manager.registry['ToolchatMagics'].threads._runs"
-    beside = kernel.run(f"began.wait(); print('mine'); go_on.set(); {runs}['chatty']._thread.join()")
+    beside = kernel.run(f"began.wait(); print('mine'); go_on.set(); {RUNS}['chatty']._thread.join()")
     assert printed(beside) == "mine\n"
     (update,) = of_kind(beside, "update_display_data")
     assert "said by the tool" in update["data"]["text/markdown"]
+
+
+def test_a_tool_that_began_in_the_cell_that_started_it_is_heard_in_the_cells_that_follow(tmp_path: Path) -> None:
+    with running_kernel(tmp_path) as kernel:  # of its own: what one run leaves in the streams must not help another
+        kernel.run(f"{SETUP}\n{CHATTY}")
+        kernel.run(
+            "start = get_ipython().run_cell_magic\n"
+            "start('toolchat', '--thread chatty --tools chatty --speed 0 --background', 'Say 1.')\n"
+            "began.wait()"
+        )
+        beside = kernel.run(f"print('mine'); go_on.set(); {RUNS}['chatty']._thread.join()")
+        (update,) = of_kind(beside, "update_display_data")
+        assert "said by the tool" in update["data"]["text/markdown"]
+        after = kernel.run("import sys; print(type(vars(type(sys.stdout))['write']).__name__)")
+        assert printed(beside + after) == "mine\nfunction\n"
 
 
 # Without a person

@@ -11,8 +11,9 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import nbformat
@@ -25,11 +26,44 @@ _START_WITHIN = 90.0
 
 
 class Server:
-    """Where the server is, and what it serves."""
+    """Where the server is, and what it serves. ``options`` are settings beside the tests' own, by their names."""
 
-    def __init__(self, port: int, folder: Path) -> None:
-        self.base = f"http://127.0.0.1:{port}"
-        self.folder = folder
+    def __init__(self, home: Path, options: Mapping[str, Any]) -> None:
+        self._port = _free_port()
+        self._home = home
+        self._options = options
+        self._process: subprocess.Popen[bytes] | None = None
+        self.base = f"http://127.0.0.1:{self._port}"
+        self.folder = home / "notebooks"
+        self.environment = _environment(home)
+
+    def start(self) -> None:
+        """Begin, also again, on the same port; returns when it answers."""
+        log = self._home / "jupyterlab.log"
+        command = _command(self._port, self.folder, self._options)
+        with log.open("a") as out:
+            self._process = subprocess.Popen(
+                command, stdout=out, stderr=subprocess.STDOUT, env=self.environment, cwd=self.folder
+            )
+        _wait_for(self, self._process, log)
+
+    def kill(self) -> None:
+        """End it in the middle of whatever it does; its kernels are told nothing."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(15)
+
+    def stop(self) -> None:
+        """End it, and its kernels."""
+        with contextlib.suppress(OSError):  # it has gone already
+            self.shut_down_kernels()
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(15)
+        except subprocess.TimeoutExpired:
+            self.kill()
 
     def page(self, name: str) -> str:
         """The address that opens a notebook alone."""
@@ -93,7 +127,7 @@ def _set_up(home: Path) -> None:
     settings.write_text('{"fetchNews": "false", "checkForUpdates": false}')
 
 
-def _command(port: int, folder: Path) -> list[str]:
+def _command(port: int, folder: Path, options: Mapping[str, Any]) -> list[str]:
     options = {
         "ServerApp.ip": "127.0.0.1",
         "ServerApp.port": port,
@@ -104,31 +138,22 @@ def _command(port: int, folder: Path) -> list[str]:
         "IdentityProvider.token": _TOKEN,
         "LabApp.expose_app_in_browser": True,
         "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
+        **options,
     }
     return [sys.executable, "-m", "jupyterlab", *(f"--{name}={value}" for name, value in options.items())]
 
 
 @contextlib.contextmanager
-def running_server(home: Path) -> Iterator[Server]:
+def running_server(home: Path, options: Mapping[str, Any] = MappingProxyType({})) -> Iterator[Server]:
     """Start it, wait until it answers, and end it by its process id."""
-    folder = home / "notebooks"
-    folder.mkdir(parents=True)
+    server = Server(home, options)
+    server.folder.mkdir(parents=True)
     _set_up(home)
-    server = Server(_free_port(), folder)
-    log = home / "jupyterlab.log"
-    with log.open("w") as out:
-        process = subprocess.Popen(
-            _command(int(server.base.rpartition(":")[2]), folder),
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            env=_environment(home),
-            cwd=folder,
-        )
-        try:
-            _wait_for(server, process, log)
-            yield server
-        finally:
-            _end(server, process)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
 
 
 def _wait_for(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
@@ -141,14 +166,3 @@ def _wait_for(server: Server, process: subprocess.Popen[bytes], log: Path) -> No
         else:
             return
     raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")
-
-
-def _end(server: Server, process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(OSError):  # it has gone already
-        server.shut_down_kernels()
-    process.terminate()
-    try:
-        process.wait(15)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait(15)

@@ -20,8 +20,10 @@ import time
 from pathlib import Path
 from toolcall_nb import events as ev, tool
 
+GATE = "gate-{notebook}-%s"
+
 def gate(name):
-    while not Path("gate-{notebook}-" + name).exists():
+    while not Path(GATE % name).exists():
         time.sleep(0.01)
 
 @tool

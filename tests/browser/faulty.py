@@ -1,0 +1,66 @@
+"""A kernel apart from its server, so that the one can be killed and the other lives."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from uuid import NAMESPACE_DNS, uuid5
+
+from jupyter_client.connect import write_connection_file
+from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+
+from tests.browser.jupyter import Server
+
+__all__ = ["KERNEL_ID", "KeptKernels", "kept_options", "open_session", "running_kernel"]
+
+KERNEL_ID = str(uuid5(NAMESPACE_DNS, "toolcall-nb.invalid"))
+"""Under this name the server knows the one kernel that `running_kernel` started."""
+
+
+class KeptKernels(AsyncMappingKernelManager):
+    """Knows the kernel apart by the same name after a restart, as a gateway does, and from the first request on."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)  # type: ignore[no-untyped-call]  # jupyter_server has no types there
+        self.list_kernel_ids()
+
+    def new_kernel_id(self, **kwargs: Any) -> str:
+        """One kernel, one name."""
+        return KERNEL_ID
+
+
+def kept_options(home: Path) -> Mapping[str, Any]:
+    """Settings of a server whose kernel and sessions outlive it."""
+    return {
+        "ServerApp.allow_external_kernels": True,
+        "ServerApp.external_connection_dir": home / "external",
+        "ServerApp.kernel_manager_class": f"{__name__}.KeptKernels",
+        "SessionManager.database_filepath": home / "sessions.db",
+    }
+
+
+@contextlib.contextmanager
+def running_kernel(home: Path, server: Server) -> Iterator[None]:
+    """A kernel that is not the server's child; the server finds it by its connection file."""
+    (home / "external").mkdir(exist_ok=True)
+    file, _ = write_connection_file(str(home / "external" / "kernel.json"), kernel_name="python3")
+    command = [sys.executable, "-m", "ipykernel_launcher", "-f", file]
+    process = subprocess.Popen(
+        command, env=server.environment, cwd=server.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait(15)
+
+
+def open_session(server: Server, name: str) -> None:
+    """The notebook talks to the kernel apart, which the server finds when it is asked what kernels there are."""
+    assert [each["id"] for each in server.api("kernels")] == [KERNEL_ID]
+    kernel = {"id": KERNEL_ID, "name": "python3"}
+    server.api("sessions", "POST", {"path": name, "name": name, "type": "notebook", "kernel": kernel})

@@ -1,0 +1,168 @@
+"""A view that is taken away in mid-run, by the page or by the kernel: the run goes on, and what is shown is true."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.browser import Notebook
+from tests.browser.conftest import Lab
+from tests.browser.counting import ACTS, RUN, SHOW, assert_whole, counting, numbers, state, until
+from tests.browser.script import ASK
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+STATIC = {"text/html", "text/markdown", "text/plain"}
+
+
+def do(notebook: Notebook, *commands: str) -> None:
+    """JupyterLab's commands, in the cell that runs the turn."""
+    notebook.page.evaluate(
+        """async ([cell, names]) => {
+            const app = window.jupyterapp;
+            app.shell.currentWidget.content.activeCellIndex = cell;
+            for (const name of names) await app.commands.execute(name);
+        }""",
+        [RUN, commands],
+    )
+
+
+def assert_kept_in_the_kernel(notebook: Notebook, cell: int) -> None:
+    """``%toolchat show`` puts everything into a cell again, once the run has ended."""
+    notebook.run(cell - 1)
+    count, calls, _ = map(int, notebook.output(cell - 1).inner_text().split())
+    assert count > 0
+    notebook.run(cell)
+    assert_whole(notebook.output(cell), count, calls)
+
+
+def saved(lab: Lab, notebook: Notebook) -> list[set[str]]:
+    """The kinds of each rich output in the saved notebook."""
+    notebook.save()
+    cells = lab.server.saved(notebook.name).cells
+    return [set(output.data) for cell in cells for output in cell.get("outputs", ()) if "data" in output]
+
+
+@pytest.mark.parametrize("command", ["clear-all-cell-outputs", "delete-cell"])
+def test_a_run_whose_output_is_taken_away_goes_on_and_is_shown_again_on_request(lab: Lab, command: str) -> None:
+    notebook = counting(lab)
+    do(notebook, f"notebook:{command}")
+    expect(notebook.page.locator(".tc")).to_have_count(0)
+    notebook.pass_gate("end")
+    is_gone = command == "delete-cell"
+    assert_kept_in_the_kernel(notebook, SHOW - is_gone)
+    assert saved(lab, notebook) == [STATIC]  # what was shown on request, and no view that nobody could open
+
+
+@pytest.mark.parametrize(
+    ("commands", "places"),
+    [
+        (["cut-cell", "paste-cell-above"], [RUN]),
+        (["move-cell-up"], [RUN - 1]),
+        (["copy-cell", "paste-cell-below"], [RUN, RUN + 1]),
+    ],
+)
+def test_an_output_that_is_moved_or_copied_in_mid_run_becomes_the_static_form_wherever_it_is(
+    lab: Lab, commands: list[str], places: list[int]
+) -> None:
+    notebook = counting(lab)
+    do(notebook, *(f"notebook:{command}" for command in commands))
+    for place in places:
+        expect(notebook.output(place)).to_contain_text("20 21 22")
+    notebook.pass_gate("end")
+    for place in places:
+        expect(notebook.output(place).locator("[aria-live]")).to_have_count(0)
+        said = numbers(notebook.output(place))
+        assert_whole(notebook.output(place), len(said), len(said) // 100)
+    assert saved(lab, notebook) == [STATIC] * len(places)
+
+
+_CLOSE = "import ipywidgets; ipywidgets.Widget.close_all()"
+_CLOSE_BY_PAGE = """() => {
+    const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+    for (const comm of kernel._comms.values()) comm.close();
+}"""
+
+
+def assert_goes_on_live(notebook: Notebook) -> None:
+    output = notebook.output(RUN)
+    before = len(numbers(output))
+    until(notebook, lambda: len(numbers(output)) > before + 300, "the live view is back")
+    expect(output.locator("[aria-live]")).to_have_count(1)
+    expect(output).not_to_contain_text("closed")
+    expect(output.get_by_role("button", name="Stop")).to_have_count(1)
+
+
+def test_a_view_that_the_page_closes_in_mid_run_is_opened_again(lab: Lab) -> None:
+    notebook = counting(lab)
+    notebook.page.evaluate(_CLOSE_BY_PAGE)
+    assert_goes_on_live(notebook)
+    notebook.pass_gate("end")
+    expect(notebook.output(RUN)).to_contain_text("The end.")
+    count, calls, _ = state(notebook)
+    assert_whole(notebook.output(RUN), count, calls)
+
+
+def test_a_view_is_opened_again_where_another_cell_closes_all_widgets_and_deletes_all_variables(lab: Lab) -> None:
+    notebook = counting(lab, "--background", f"{_CLOSE}\n%reset -f")
+    notebook.run(ACTS)
+    assert_goes_on_live(notebook)
+    notebook.pass_gate("end")
+    expect(notebook.output(RUN)).to_contain_text("The end.")
+    said = numbers(notebook.output(RUN))
+    for cell in (RUN, SHOW):
+        notebook.run(SHOW)
+        assert_whole(notebook.output(cell), len(said), len(said) // 100)
+
+
+def test_a_view_that_is_closed_again_and_again_comes_back_at_the_end(lab: Lab) -> None:
+    notebook = counting(lab, act=_CLOSE)
+    notebook.page.wait_for_timeout(2000)  # some more calls
+    notebook.pass_gate("end")
+    notebook.wait_until_run(RUN)
+    count, calls, _ = state(notebook)
+    assert calls > 4
+    assert_whole(notebook.output(RUN), count, calls)
+
+
+# A page that cannot show a run
+
+
+def asking_without_a_front_end(lab: Lab, options: str) -> Notebook:
+    """A call that asks, before a page that does not get what shows widgets."""
+    lab.context.route(re.compile(r"/lab/extensions/anywidget/"), lambda route: route.abort())
+    patience = "import toolcall_nb.notebook.live as live; live.PATIENCE = 1.0"
+    notebook = lab.page(lab.write(patience, ASK.format(options=f"--approve ask {options}"), "print('below')")).open()
+    for name in ("call", "input", "tool", "answer", "rest", "end"):
+        notebook.pass_gate(name)
+    notebook.run(0)
+    notebook.run(1)
+    notebook.start(2)
+    return notebook
+
+
+def test_a_page_without_the_front_end_is_asked_by_keys_and_gets_the_static_form(lab: Lab) -> None:
+    notebook = asking_without_a_front_end(lab, "")
+    output = notebook.output(2)
+    keys = notebook.page.locator(".jp-Stdin-input")
+    expect(keys).to_have_count(1)
+    expect(output).to_contain_text("weather")
+    expect(output).to_contain_text("Lisbon")
+    keys.fill("y")
+    keys.press("Enter")
+    notebook.wait_until_run(2)
+    expect(output).to_contain_text("Paragraph 11")
+    expect(output.locator(".tc-call .tc-state")).to_have_text("Completed")
+
+
+def test_a_run_in_the_background_says_that_nobody_is_there_to_be_asked_and_can_be_stopped(lab: Lab) -> None:
+    notebook = asking_without_a_front_end(lab, "--background")
+    notebook.wait_until_run(2)
+    output = notebook.output(2)
+    expect(output).to_contain_text("weather asks whether it may run, and no page has answered that could show it.")
+    notebook.page.evaluate(
+        "code => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({ code }).done",
+        "get_ipython().run_line_magic('toolchat', 'stop')",
+    )
+    expect(output).to_contain_text("Stopped")

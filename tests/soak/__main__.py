@@ -1,0 +1,47 @@
+"""``./dev soak``: an hour's worth of streams, as fast as they go, in a real kernel and a real page.
+
+--minutes N     of stream (default: 60)
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from tests.browser.browser import Notebook, running_browser
+from tests.browser.jupyter import running_server
+from tests.soak.notebook import CALLS, TURNS, cells
+from tests.soak.running import Figures, soak
+
+__all__ = ["main"]
+
+_QUARTERS = 4
+
+
+def _say(figures: Figures) -> None:
+    """One line: what went on until here, and what is alive."""
+    minutes = figures["turns"]
+    counts = ", ".join(f"{figures[name]:,} {name}" for name in ("widgets", "comms", "threads", "objects"))
+    page = ", ".join(f"{figures[name]:,} {name}" for name in ("nodes", "listeners"))
+    print(
+        f"{minutes} min of stream, {figures['events']:,} events, {minutes * CALLS:,} calls. "
+        f"Kernel: {figures['bytes'] / 1e6:.0f} MB; {counts}. Page: {figures['heap'] / 1e6:.1f} MB; {page}.",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Soak, and print the figures of the beginning and of each quarter."""
+    parser = argparse.ArgumentParser(prog="dev soak", description=__doc__)
+    parser.add_argument("--minutes", type=int, default=60)
+    rounds = max(_QUARTERS, parser.parse_args().minutes // len(TURNS))
+    with tempfile.TemporaryDirectory() as home, running_server(Path(home)) as server, running_browser() as browser:
+        context = browser.new_context(viewport={"width": 1100, "height": 900})
+        notebook = Notebook(server, context, server.write("soak.ipynb", *cells())).open()
+        soak(notebook, rounds, _QUARTERS, _say)
+        context.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Turn after turn in JupyterLab, with reloads; in between, what is alive in the kernel and in the page is counted."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+from playwright.sync_api import expect
+
+from tests.browser.browser import PATIENCE, Notebook
+from tests.soak.notebook import MEASURE, TURNS
+
+__all__ = ["Figures", "soak"]
+
+Figures: TypeAlias = dict[str, int]
+"""``turns`` and ``events`` so far; of the kernel ``widgets``, ``comms``, ``threads``, ``objects``, ``bytes``; of the
+page ``nodes``, ``listeners``, ``heap``."""
+
+_PAGE = {"Nodes": "nodes", "JSEventListeners": "listeners", "JSHeapUsedSize": "heap"}
+
+
+def soak(
+    notebook: Notebook, rounds: int, parts: int, say: Callable[[Figures], object] = lambda _: None
+) -> list[Figures]:
+    """So many rounds of all turns, in so many parts; figures of the beginning (one round) and of the end of each part.
+
+    After each part the notebook is saved and its page loaded anew: its figures are of the page that it ends with.
+    """
+    notebook.run(0)
+    found: list[Figures] = []
+    for part in _parts(rounds, parts):
+        for _ in range(part):
+            _round(notebook)
+        found.append(_measured(notebook))
+        say(found[-1])
+        notebook.save()
+        notebook.open()
+    return found
+
+
+def _parts(rounds: int, parts: int) -> Iterator[int]:
+    yield 1
+    for number in range(parts):
+        yield rounds * (number + 1) // parts - rounds * number // parts
+
+
+def _round(notebook: Notebook) -> None:
+    for cell in TURNS:
+        notebook.run(cell)
+        expect(notebook.output(cell).locator("[aria-live]")).to_have_count(0)
+        expect(notebook.output(cell).locator(".tc-foot")).to_have_count(1)
+
+
+def _measured(notebook: Notebook) -> Figures:
+    """When the threads of the last run have ended."""
+    give_up = time.monotonic() + PATIENCE / 1000
+    while True:
+        notebook.run(MEASURE)
+        kernel: dict[str, Any] = json.loads(notebook.output(MEASURE).inner_text())
+        if kernel.pop("still"):
+            return {**kernel, **_page(notebook)}
+        assert time.monotonic() < give_up, f"threads of runs that are over are still there: {kernel}"
+
+
+def _page(notebook: Notebook) -> Figures:
+    """Of the page, after its garbage was collected; twice, since what the first time frees may hold more."""
+    devtools = notebook.page.context.new_cdp_session(notebook.page)
+    devtools.send("Performance.enable")
+    for _ in range(2):
+        notebook.page.wait_for_timeout(1000)  # what JupyterLab does with a delay
+        devtools.send("HeapProfiler.collectGarbage")
+    metrics = {metric["name"]: int(metric["value"]) for metric in devtools.send("Performance.getMetrics")["metrics"]}
+    devtools.detach()
+    return {name: metrics[key] for key, name in _PAGE.items()}
