@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator
 
@@ -30,3 +31,12 @@ def _nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
             patch.setenv(name, str(home / name.lower()))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _no_running_loop() -> Iterator[None]:
+    """Between two steps of an open browser its loop passes for the running one of this thread; not in these tests."""
+    loop = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(loop)

@@ -5,6 +5,7 @@ Also what a thing is without being touched, and the names of the types, held aga
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib
 import io
@@ -21,7 +22,6 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 from pydantic_ai import messages as pm
 
-from tests.loops import run_in_loop
 from toolcall_nb import events as ev
 from toolcall_nb.adapters import (
     FORMATS,
@@ -342,7 +342,7 @@ def test_an_asynchronous_stream_that_breaks_is_ended_too() -> None:
             found.append(event)
 
     with pytest.raises(_LostError):
-        run_in_loop(gather())
+        asyncio.run(gather())
     assert found[-1].type == "finish"
 
 

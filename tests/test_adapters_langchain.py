@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import warnings
 from collections.abc import AsyncIterator
@@ -28,7 +29,6 @@ from langgraph.types import Command, interrupt
 
 from tests.adapted import broken, cut_anywhere, read_events, read_items, read_whole
 from tests.graphs import PROMPT, Streaming, add, asking, divide, graph, of_a_graph
-from tests.loops import run_in_loop
 from toolcall_nb import events as ev
 from toolcall_nb.adapters import Kind, format_of_item, format_of_whole, kind_of, read_async
 from toolcall_nb.adapters.langchain import LangChainAdapter
@@ -70,7 +70,7 @@ def gathered(stream: AsyncIterator[Any]) -> list[Any]:
     async def gather() -> list[Any]:
         return [item async for item in stream]
 
-    return run_in_loop(gather())
+    return asyncio.run(gather())
 
 
 # A graph's stream ---------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def test_an_asynchronous_stream_is_the_same(mode: Any) -> None:
     async def read() -> list[ev.Event]:
         return [event async for event in read_async(graph().astream(PROMPT, stream_mode=mode))]
 
-    the_answer(Transcript.from_events(run_in_loop(read())))
+    the_answer(Transcript.from_events(asyncio.run(read())))
 
 
 def test_the_arguments_of_parallel_calls_stream_beside_each_other() -> None:
@@ -246,7 +246,7 @@ def test_a_tool_that_raises_out_of_the_graph_is_a_call_that_failed() -> None:
             found.append(event)
 
     with pytest.raises(ZeroDivisionError):
-        run_in_loop(run())
+        asyncio.run(run())
     calls = Transcript.from_events(found).calls
     assert calls["c2"].error == "ZeroDivisionError: division by zero"
 

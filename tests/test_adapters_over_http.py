@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -12,7 +13,6 @@ from google.genai import types
 from mistralai.client import Mistral
 
 from tests.adapted import read_items, read_whole
-from tests.loops import run_in_loop
 from tests.recordings import Recording, pydantic_ai, vercel_ai
 from tests.replay_server import ReplayServer, Reply, cut_at_random
 from tests.test_adapters_steps import CONVERSATION
@@ -67,7 +67,7 @@ def test_anthropics_asynchronous_sdk_gives_the_same() -> None:
             return Transcript.from_events([event async for event in read_async(stream)])
 
     with ReplayServer(Reply(recording.body)) as server:
-        assert run_in_loop(ask(server.url)) == read_items(recording.items)
+        assert asyncio.run(ask(server.url)) == read_items(recording.items)
 
 
 # Google -------------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def test_googles_asynchronous_sdk_gives_the_same() -> None:
             return Transcript.from_events([event async for event in read_async(stream)])
 
     with ReplayServer(Reply(recording.body)) as server:
-        assert run_in_loop(ask(server.url)) == read_items(recording.items)
+        assert asyncio.run(ask(server.url)) == read_items(recording.items)
 
 
 @pytest.mark.parametrize("recording", vercel_ai("google_interactions"), ids=str)

@@ -19,7 +19,6 @@ from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.usage import RequestUsage
 
 from tests.adapted import broken, cut_anywhere, read_events, read_items, read_whole
-from tests.loops import run_in_loop
 from toolcall_nb import events as ev
 from toolcall_nb.adapters import Kind, format_of_item, format_of_whole, items_of, kind_of, read, read_async
 from toolcall_nb.adapters.pydantic_ai import PydanticAIAdapter
@@ -86,7 +85,7 @@ async def events_of_run(agent: Agent[None, Any], prompt: str = "Where is it warm
 
 @pytest.fixture(scope="module")
 def run_events() -> list[Any]:
-    return run_in_loop(events_of_run(weather_agent()))
+    return asyncio.run(events_of_run(weather_agent()))
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +165,7 @@ def test_an_event_stream_handler_reads_the_same() -> None:
     async def handler(_: Any, stream: Any) -> None:
         found.extend([event async for event in read_async(stream)])
 
-    run_in_loop(weather_agent().run("Where is it warmer?", event_stream_handler=handler))
+    asyncio.run(weather_agent().run("Where is it warmer?", event_stream_handler=handler))
     assert [*Transcript.from_events(found).calls] == ["c1", "c2"]
     assert all(item.is_final for item in Transcript.from_events(found).calls.values())
 
@@ -197,7 +196,7 @@ def test_the_nodes_of_a_run_are_read_too() -> None:
             assert kind_of(run) is Kind.ASYNC_STREAM
             return [node async for node in run]
 
-    found = run_in_loop(nodes())
+    found = asyncio.run(nodes())
     assert format_of_item(found[0]).name == "pydantic-ai"
     the_count(read_items(found))
 
@@ -212,7 +211,7 @@ def test_a_result_that_streams_is_entered_and_read_as_it_grows() -> None:
             assert kind_of(result) is Kind.WHOLE
             return found, read_whole(result)
 
-    found, whole = run_in_loop(streamed())
+    found, whole = asyncio.run(streamed())
     assert len([event for event in found if isinstance(event, ev.TextDelta)]) > 2, "it grows"
     the_count(Transcript.from_events(found))
     the_count(whole)
@@ -245,7 +244,7 @@ async def _request(model: Any) -> tuple[list[Any], pm.ModelResponse]:
 
 
 def test_a_request_to_a_model_is_read_and_described_by_its_response() -> None:
-    found, response = run_in_loop(_request(TestModel(custom_output_text="Hello there")))
+    found, response = asyncio.run(_request(TestModel(custom_output_text="Hello there")))
     adapter = PydanticAIAdapter()
     events = [event for item in found for event in adapter.take(item)]
     adapter.describe(response)
@@ -484,7 +483,7 @@ def test_feedback_about_an_answer_is_the_systems() -> None:
             raise ModelRetry("Better.")
         return text
 
-    found = run_in_loop(events_of_run(agent, "Go."))
+    found = asyncio.run(events_of_run(agent, "Go."))
     kinds = [event.type for event in read_events(found)]
     assert kinds.count("start-step") == 1, "an answer that was refused is a step of its own"
     roles = [message.role for message in read_whole(found[-1].result).messages]
@@ -506,7 +505,7 @@ def careful_agent() -> Agent[None, Any]:
 
 
 def test_a_call_that_needs_approval_asks_for_it() -> None:
-    found = run_in_loop(events_of_run(careful_agent(), "Clean up."))
+    found = asyncio.run(events_of_run(careful_agent(), "Clean up."))
     [asked] = read_items(found).calls.values()
     assert asked.state is State.APPROVAL_REQUESTED
     assert asked.input == {"path": "a"}
@@ -519,10 +518,10 @@ def test_a_call_that_needs_approval_asks_for_it() -> None:
 )
 def test_the_run_that_goes_on_tells_what_came_of_the_call(answer: Any, state: State) -> None:
     agent = careful_agent()
-    asked = run_in_loop(events_of_run(agent, "Clean up."))[-1].result
+    asked = asyncio.run(events_of_run(agent, "Clean up."))[-1].result
     [request] = asked.output.approvals
     results = DeferredToolResults(approvals={request.tool_call_id: answer})
-    found = run_in_loop(
+    found = asyncio.run(
         events_of_run(agent, None, message_history=asked.all_messages(), deferred_tool_results=results)  # type: ignore[arg-type]
     )
     [ended] = read_items(found).calls.values()
@@ -546,7 +545,7 @@ def test_a_tool_that_asks_by_itself_is_asked_about_too() -> None:
     def pay(amount: int) -> str:
         raise ApprovalRequired
 
-    [asked] = read_items(run_in_loop(events_of_run(agent, "Pay."))).calls.values()
+    [asked] = read_items(asyncio.run(events_of_run(agent, "Pay."))).calls.values()
     assert asked.state is State.APPROVAL_REQUESTED
 
 
@@ -555,7 +554,7 @@ def test_a_tool_that_asks_by_itself_is_asked_about_too() -> None:
 
 def test_an_output_tools_call_is_a_call() -> None:
     agent = Agent(TestModel(), output_type=Report)
-    [found] = read_items(run_in_loop(events_of_run(agent, "Write."))).calls.values()
+    [found] = read_items(asyncio.run(events_of_run(agent, "Write."))).calls.values()
     assert found.name == "final_result"
     assert found.input == {"title": "a", "pages": [0]}
     assert found.is_final

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tests.loops import run_in_loop
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.models.bridge import AHEAD, iterate
 
@@ -48,7 +47,7 @@ def test_it_works_inside_a_loop_that_runs_as_in_a_cell() -> None:
     async def cell() -> list[int]:
         return list(iterate(three))
 
-    assert run_in_loop(cell()) == [0, 1, 2]
+    assert asyncio.run(cell()) == [0, 1, 2]
 
 
 def test_what_the_stream_raises_is_raised_after_what_came_before() -> None:

@@ -15,7 +15,6 @@ import pytest
 
 from tests.held_things import CALLING, COMPLETION, MESSAGES, anthropic_client, openai_client, openai_client_later
 from tests.kernels import running_kernel
-from tests.loops import run_in_loop
 from tests.shells import the_shell
 from toolcall_nb.notebook import hooks
 from toolcall_nb.notebook.magic import ToolchatMagics
@@ -153,7 +152,7 @@ def test_an_asynchronous_stream_is_played_by_the_loop_that_runs(shell: Any, caps
         while "weather" not in capsys.readouterr().out:
             await asyncio.sleep(0.01)
 
-    run_in_loop(cell())
+    asyncio.run(cell())
 
 
 def test_what_must_be_entered_is_left_alone(shell: Any) -> None:

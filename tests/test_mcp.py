@@ -41,6 +41,7 @@ from toolcall_nb.tools import Registry, Tool
 from toolcall_nb.tools.failures import ToolFailed
 from toolcall_nb.tools.mcp import McpServer, ServerFailed, mcp_tools
 from toolcall_nb.tools.mcp.arguments import SchemaArguments
+from toolcall_nb.tools.mcp.connection import Connection
 from toolcall_nb.tools.mcp.content import result_of
 from toolcall_nb.tools.mcp.targets import identity, label
 from toolcall_nb.tools.results import Result
@@ -243,6 +244,44 @@ def test_an_interrupt_cancels_the_request(server: McpServer, tmp_path: Path) -> 
     thread.join()
     until((tmp_path / "it.cancelled").exists)
     assert output(server, "add", a=1) == {"result": 2}
+
+
+def test_an_interrupt_while_a_call_is_handed_over_cancels_it_too(
+    server: McpServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_over = Connection._submitted
+
+    def interrupted(connection: Connection, work: Any) -> Any:
+        hand_over(connection, work)
+        until((tmp_path / "it.waiting").exists)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Connection, "_submitted", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        named(server, "wait_for").run({"path": str(tmp_path / "it")})
+    monkeypatch.undo()
+    until((tmp_path / "it.cancelled").exists)
+    assert output(server, "add", a=1) == {"result": 2}
+
+
+def test_an_interrupt_before_the_work_has_begun_keeps_it_from_beginning(
+    server: McpServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_over = Connection._submitted
+    release = threading.Event()
+
+    def interrupted(connection: Connection, work: Any) -> Any:
+        connection._loop.call_soon_threadsafe(release.wait)
+        hand_over(connection, work)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Connection, "_submitted", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        named(server, "wait_for").run({"path": str(tmp_path / "it")})
+    monkeypatch.undo()
+    release.set()
+    assert output(server, "add", a=1) == {"result": 2}
+    assert not (tmp_path / "it.waiting").exists()
 
 
 # Arguments by a schema of somebody else's -------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,7 +13,6 @@ from openai import AsyncOpenAI, OpenAI
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from tests.adapted import read_items, read_whole
-from tests.loops import run_in_loop
 from tests.openai_shapes import CREATED, call_item, chunk, message_item, news, piece, reply, whole_response
 from tests.recordings import Recording, pydantic_ai, vercel_ai
 from tests.replay_server import ReplayServer, Reply, cut_at_random
@@ -74,7 +74,7 @@ def test_the_asynchronous_sdk_gives_the_same(recording: Recording, server: Repla
             return Transcript.from_events([event async for event in read_async(stream)])
 
     server.answers(Reply(recording.body, cuts=cut_at_random(recording.body, seed=8)))
-    assert run_in_loop(ask()) == read_items(recording.items)
+    assert asyncio.run(ask()) == read_items(recording.items)
 
 
 # Without recordings: what is written here, through the same SDK

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import subprocess
 import sys
@@ -11,7 +12,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.loops import run_in_loop
 from tests.provider_bodies import NAMES, called, said
 from tests.provider_replays import KEY, assert_losses_are_told, hello, model_at, one_ssl_context, read
 from tests.replay_server import ReplayServer, Reply
@@ -191,7 +191,7 @@ async def in_a_loop(model: Model) -> list[ev.Event]:
 
 def test_a_request_can_be_made_inside_a_running_event_loop(chat_model: Model) -> None:
 
-    assert [type(event) for event in run_in_loop(in_a_loop(chat_model))][-1] is ev.Finish
+    assert [type(event) for event in asyncio.run(in_a_loop(chat_model))][-1] is ev.Finish
 
 
 def test_a_stream_that_is_left_open_does_not_disturb_the_end_of_the_interpreter(server: ReplayServer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from tests.loops import run_in_loop
 from tests.provider_bodies import NAMES, called, said
 from tests.provider_replays import KEY, hello, model_at, one_ssl_context
 from tests.replay_server import ReplayServer, Reply
@@ -166,7 +166,7 @@ def test_a_client_that_a_person_made_stays_open(server: ReplayServer) -> None:
     mine = model(OpenAIChatModel("gpt-4o", provider=OpenAIProvider(openai_client=client)))
     assert [text_of(mine), text_of(mine)] == ["Good.", "Good."]
     assert not client.is_closed()
-    run_in_loop(client.close())
+    asyncio.run(client.close())
 
 
 def test_the_test_model_and_the_function_model_of_pydantic_ai_work() -> None:

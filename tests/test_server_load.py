@@ -13,7 +13,6 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.loops import run_in_loop
 from tests.servers import PATIENCE, Gated, call, client_of, data_of, said_by, serving, settings, weather, words
 from toolcall_nb import events as ev
 from toolcall_nb.events import Event
@@ -106,7 +105,7 @@ def test_hundreds_of_streams_at_once_lose_and_reorder_nothing() -> None:
     server = Server(settings(Echo(), limits={"runs": STREAMS, "readers": STREAMS}), port=0)
     server.start()
     try:
-        texts = run_in_loop(all_of_them(server.address))
+        texts = asyncio.run(all_of_them(server.address))
     finally:
         server.stop()
     for number, text in enumerate(texts):
@@ -177,7 +176,7 @@ def test_a_turn_waits_for_its_fastest_reader_and_no_longer_once_it_is_to_end() -
         with log.reading() as reader:
             assert len(reader.take(1)) == 1
 
-    run_in_loop(read_one())
+    asyncio.run(read_one())
     eventually(lambda: len(log) == 7)
     assert not is_through.is_set()
     log.free()

@@ -23,7 +23,6 @@ from tests.held_things import (
     sse,
 )
 from tests.kernels import Kernel, Messages, running_kernel
-from tests.loops import run_in_loop
 from tests.shells import the_shell
 from toolcall_nb import Chat, Transcript, show
 from toolcall_nb import events as ev
@@ -365,7 +364,7 @@ def test_where_a_loop_runs_it_is_a_task_that_can_be_awaited() -> None:
         was_running = shown.is_running
         return was_running, shown, await shown
 
-    was_running, shown, awaited = run_in_loop(cell())
+    was_running, shown, awaited = asyncio.run(cell())
     assert was_running
     assert awaited is shown
     assert not shown.is_running
@@ -376,7 +375,7 @@ def test_whole_things_and_usual_streams_can_be_awaited_too() -> None:
     async def cell() -> list[str]:
         return [*texts(await show("Hi.")), *texts(await show(pieces("Hello")))]
 
-    assert run_in_loop(cell()) == ["Hi.", "Hello"]
+    assert asyncio.run(cell()) == ["Hi.", "Hello"]
 
 
 def test_the_asynchronous_stream_of_a_real_client_is_played_and_so_is_the_call_that_makes_it() -> None:
@@ -388,7 +387,7 @@ def test_the_asynchronous_stream_of_a_real_client_is_played_and_so_is_the_call_t
             await show(client.chat.completions.stream(**ASK)),
         ]
 
-    for shown in run_in_loop(cell()):
+    for shown in asyncio.run(cell()):
         assert texts(shown) == ["Let me look."]
         assert calls(shown) == [("call_7", "weather", {"city": "Oslo"})]
 
@@ -397,7 +396,7 @@ def test_a_whole_reply_that_must_be_awaited_is_shown() -> None:
     async def cell() -> Shown:
         return await show(openai_client_later().chat.completions.create(**ASK))
 
-    assert texts(run_in_loop(cell())) == ["It is sunny."]
+    assert texts(asyncio.run(cell())) == ["It is sunny."]
 
 
 def test_an_asynchronous_client_is_no_stream_and_is_not_entered() -> None:
@@ -426,7 +425,7 @@ def test_cancelling_who_awaits_ends_the_stream_and_closes_it() -> None:
             await waiting
         return shown
 
-    shown = run_in_loop(cell())
+    shown = asyncio.run(cell())
     assert closed.is_set()
     assert not shown.is_running
     assert shown.transcript.messages[-1].aborted == "stopped"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import urllib.request
 from typing import Any
@@ -10,7 +11,6 @@ import httpx
 import pytest
 import requests
 
-from tests.loops import run_in_loop
 from tests.replay_server import ReplayServer, Reply
 from tests.servers import ask, serving
 from tests.wire_talk import CONVERSATION, read, written
@@ -135,7 +135,7 @@ def test_an_asynchronous_response_is_awaited(name: str) -> None:
             assert show(await client.post(url, json={})).transcript == expected(name)
 
     with ReplayServer(Reply(written(name, ANSWER))) as server:
-        run_in_loop(main(server.url))
+        asyncio.run(main(server.url))
 
 
 @pytest.mark.parametrize("kind", ["whole", "stream", "requests", "async"])
@@ -151,7 +151,7 @@ def test_a_response_that_is_an_error_says_what_the_server_says(kind: str) -> Non
             return await show(response)
 
     with ReplayServer(Reply('{"detail":"No such run."}', 404, "application/problem+json")) as server:
-        shown = run_in_loop(later(server.url)) if kind == "async" else show(opened(server.url))
+        shown = asyncio.run(later(server.url)) if kind == "async" else show(opened(server.url))
     (error,) = errors(shown)
     assert "(404)" in error
     assert "No such run" in error

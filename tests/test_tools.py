@@ -22,7 +22,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.loops import run_in_loop
 from toolcall_nb import tools
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools import Registry, Tool, as_tool, tool
@@ -197,7 +196,7 @@ def test_an_async_tool_runs_beside_a_loop_that_is_running() -> None:
     async def cell() -> tools.Outcome:
         return run(f, n=1)
 
-    assert run_in_loop(cell()).output == 2
+    assert asyncio.run(cell()).output == 2
 
 
 def test_an_async_tool_may_run_another() -> None:

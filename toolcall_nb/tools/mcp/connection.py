@@ -72,17 +72,20 @@ class Connection:
         if not self.is_open:
             raise self._lost()
         news: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        call = _Call()
 
         async def body() -> T:
+            call.begin()
             return await work(self._client, news.put)
 
-        future = self._submitted(body())
-        future.add_done_callback(lambda _: news.put(None))
         try:
+            future = self._submitted(body())
+            future.add_done_callback(lambda _: news.put(None))
             while (line := self._next(news)) is not None:
                 tell(line)
         except BaseException:
-            future.cancel()
+            with contextlib.suppress(RuntimeError):  # the loop has ended by itself
+                self._loop.call_soon_threadsafe(call.cancel)
             raise
         if future.cancelled():
             raise self._lost()
@@ -142,6 +145,29 @@ class Connection:
             except Exception as error:
                 first = first or error
         raise first or ValueError("there is no client to try")
+
+
+class _Call:
+    """What runs on the client's loop for one call, and can be cancelled before it is known there.
+
+    An interrupt may come while the work is handed over: the loop has it then, and who waits for it holds nothing.
+    """
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[Any] | None = None
+        self._is_cancelled = False
+
+    def begin(self) -> None:
+        """The current task is the call."""
+        if self._is_cancelled:
+            raise asyncio.CancelledError
+        self._task = asyncio.current_task()
+
+    def cancel(self) -> None:
+        """Cancel the task, or keep it from beginning. On the loop, as `begin`."""
+        self._is_cancelled = True
+        if self._task is not None:
+            self._task.cancel()
 
 
 def _waited(ready: Future[T], seconds: float) -> T:
