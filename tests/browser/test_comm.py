@@ -79,10 +79,14 @@ def test_an_output_that_is_moved_or_copied_in_mid_run_becomes_the_static_form_wh
 
 
 _CLOSE = "import ipywidgets; ipywidgets.Widget.close_all()"
-_CLOSE_BY_PAGE = """() => {
+_CLOSE_BY_PAGE = """hasSubshell => {
     const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
-    for (const comm of kernel._comms.values()) comm.close();
+    for (const comm of kernel._comms.values()) {
+        if (!hasSubshell) comm._subshellId = undefined;
+        comm.close();
+    }
 }"""
+"""JupyterLab asks for a subshell, and sends what comes before the answer to the shell that the cell keeps busy."""
 
 
 def assert_goes_on_live(notebook: Notebook) -> None:
@@ -94,9 +98,10 @@ def assert_goes_on_live(notebook: Notebook) -> None:
     expect(output.get_by_role("button", name="Stop")).to_have_count(1)
 
 
-def test_a_view_that_the_page_closes_in_mid_run_is_opened_again(lab: Lab) -> None:
+@pytest.mark.parametrize("has_subshell", [True, False], ids=["on a subshell", "on none yet"])
+def test_a_view_that_the_page_closes_in_mid_run_is_opened_again(lab: Lab, has_subshell: bool) -> None:
     notebook = counting(lab)
-    notebook.page.evaluate(_CLOSE_BY_PAGE)
+    notebook.page.evaluate(_CLOSE_BY_PAGE, has_subshell)
     assert_goes_on_live(notebook)
     notebook.pass_gate("end")
     expect(notebook.output(RUN)).to_contain_text("The end.")

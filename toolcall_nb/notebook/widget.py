@@ -114,12 +114,20 @@ class TranscriptWidget(anywidget.AnyWidget):
                 self.send({"type": "final", "model": self.model_id, "bundle": self._final})
 
     def _overhear(self, data: Any) -> None:
-        """What a person says is not left to a shell that may be busy with the very cell that it is about."""
+        """What a person says is not left to a shell that may be busy with the very cell that it is about.
+
+        Nor is the end of the view: of all that a page sends on a comm, only that has no data.
+        """
         self.heard.set()
         match data:
             case {"method": "custom", "content": {"type": "answer" | "stop"} as message}:
-                run = self._context.copy().run
-                threading.Thread(target=run, args=(self.receive, message), name="toolcall_nb-page", daemon=True).start()
+                self._aside(self.receive, message)
+            case _ if not data:
+                self._aside(self.close)
+
+    def _aside(self, act: Callable[..., None], *arguments: Any) -> None:
+        run = self._context.copy().run
+        threading.Thread(target=run, args=(act, *arguments), name="toolcall_nb-page", daemon=True).start()
 
     def _settle_again(self) -> None:
         if self._settle is not None:
@@ -149,7 +157,8 @@ def _answer_where_asked(comm: Any, overhear: Callable[[Any], None]) -> bool:
     ipykernel 7.4 (ipykernel/comm/comm.py, `_reply_subshell_for`) routes them to the shell that last published
     on the comm: the one that is busy with the cell, so that Stop would wait for the end of what it should stop.
     A message that was sent on no subshell, by a page that knows none or has not got its own yet, is overheard while
-    it is routed; it comes again at the cell's end, and then changes nothing.
+    it is routed (its data, which the end of the comm has none of); it comes again at the cell's end, and then changes
+    nothing.
 
     The method is private. Without it ipykernel 7 hears what JupyterLab sends on a subshell. In others (ipykernel 6,
     another kernel) the messages come at the cell's end, and the kernel's own interrupt stops a run. Whether they
