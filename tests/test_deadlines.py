@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import signal
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools import Log, Outcome, Preliminary, Progress, Registry, Tool, stop_thread, tool
 from toolcall_nb.tools import workers as workers_module
+from toolcall_nb.tools.deadlines import Deadline
 
 SOON = 0.05
 LONG = 600
@@ -288,6 +290,25 @@ def test_many_calls_that_end_as_their_time_does_end_one_way_or_the_other() -> No
         outcome = run(f, timeout=0.0019 + number * 4e-6)
         assert outcome.timed_out or outcome.output == 1
     time.sleep(SOON)
+
+
+def test_a_call_that_is_left_behind_does_not_hold_up_who_is_traced() -> None:
+    """CPython 3.11 would, for as long as that sleeps: see `toolcall_nb.tools.interrupting`."""
+    over = threading.Event()
+
+    def f() -> None:
+        with suppress(BaseException):
+            time.sleep(20)
+        over.set()
+
+    before = sys.gettrace()
+    assert run_elsewhere(f, timeout=SOON).timed_out
+    sys.settrace(lambda *_: None)
+    try:
+        Deadline(None)
+    finally:
+        sys.settrace(before)
+    assert not over.is_set()
 
 
 def test_a_thread_that_runs_a_tool_can_be_stopped() -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextvars
+import sys
 import threading
+from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 __all__ = ["STARTING", "STOP", "OwnThread", "check_stop", "stop_thread", "surely"]
 
@@ -34,13 +37,50 @@ def stop_thread(thread: threading.Thread, exception: type[BaseException] = Keybo
     try:
         import ctypes
 
-        raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+        set_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
     except (ImportError, AttributeError):
         return False
+
+    def raise_in(ident: int, exception: type[BaseException]) -> bool:
+        return bool(set_exception(ctypes.c_ulong(ident), ctypes.py_object(exception)) == 1)
+
     with STARTING:
         if thread.ident is None or not thread.is_alive():
             return False
-        return bool(raise_in(ctypes.c_ulong(thread.ident), ctypes.py_object(exception)) == 1)
+        if sys.version_info >= (3, 12):
+            return raise_in(thread.ident, exception)
+        return _raise_without_flag(thread.ident, exception, raise_in)
+
+
+class _Taken(BaseException):
+    """Takes the flag down with it."""
+
+
+def _raise_without_flag(ident: int, exception: type[BaseException], raise_in: Callable[[int, Any], bool]) -> bool:
+    """Raise in a thread, and take down the flag that says so to all threads; the thread looks for itself.
+
+    While CPython 3.11 has the flag up, a thread that is traced, by a debugger or for coverage, does not get past the
+    first line of any function (Python/ceval.c, DO_TRACING); and it stays up until the call into C returns. It is
+    taken down by whoever has an exception raised: here by a thread without a trace, which is there for that alone.
+    """
+    is_ready, may_go = allocate_lock(), allocate_lock()
+    is_ready.acquire()
+    may_go.acquire()
+
+    def take() -> None:
+        with suppress(_Taken):
+            is_ready.release()
+            may_go.acquire()
+            for _ in range(1_000_000):  # more than enough steps for the exception to come in one of them
+                pass
+
+    taker = start_new_thread(take, ())
+    try:
+        is_ready.acquire()
+        return raise_in(ident, exception)
+    finally:
+        raise_in(taker, _Taken)
+        may_go.release()
 
 
 def surely(act: Callable[[], object]) -> None:
