@@ -138,7 +138,7 @@ def read(model: Model) -> tuple[list[Event], ModelError | None]:
 def places_in(body: bytes) -> list[int]:
     """Every byte of a short body, and of any with HYPOTHESIS_PROFILE=search; else some places, in every event."""
     is_search = os.environ.get("HYPOTHESIS_PROFILE") == "search"
-    return [*range(0, len(body), 1 if is_search or len(body) <= 600 else len(body) // 120), len(body) - 1]
+    return [*range(0, len(body), 1 if is_search or len(body) <= 200 else len(body) // 60), len(body) - 1]
 
 
 def assert_losses_are_told(name: str, suffix: str, body: bytes) -> None:

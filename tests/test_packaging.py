@@ -174,7 +174,7 @@ def binder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     environment = copy.parent / "environment"
     run(sys.executable, "-m", "venv", str(environment), cwd=copy)
     programs = environment / "bin"
-    run("pip", "install", "--quiet", "-r", "binder/requirements.txt", cwd=copy, programs=programs)
+    run("pip", "install", "--quiet", "--no-compile", "-r", "binder/requirements.txt", cwd=copy, programs=programs)
     run("./binder/postBuild", cwd=copy, programs=programs)
     return copy, programs
 

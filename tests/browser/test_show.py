@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 
 from tests.browser.browser import Notebook
 from tests.browser.conftest import Lab
@@ -25,17 +25,17 @@ def now():
 """
 
 
-def held(lab: Lab, cell: str) -> tuple[Notebook, Locator]:
-    """A notebook whose cell 2 shows something, ready to run it."""
-    notebook = lab.page(lab.write(_HELD, cell, "print('meanwhile')", "print(shown.transcript.messages[-1].aborted)"))
-    notebook.open()
+def held(lab: Lab, *cells: str) -> Notebook:
+    """A notebook whose cells, from 2 on, show something, ready to run them."""
+    notebook = lab.page(lab.write(_HELD, *cells)).open()
     notebook.run(0)
     notebook.run(1)
-    return notebook, notebook.output(2)
+    return notebook
 
 
 def test_a_stream_is_live_while_it_comes_and_static_when_it_has_ended(lab: Lab) -> None:
-    notebook, output = held(lab, "show(now())")
+    notebook = held(lab, "show(now())")
+    output = notebook.output(2)
     notebook.start(2)
     expect(output).to_contain_text("I have asked the station.")
     expect(output.locator(".tc-stop")).to_be_visible()
@@ -47,7 +47,8 @@ def test_a_stream_is_live_while_it_comes_and_static_when_it_has_ended(lab: Lab) 
 
 
 def test_an_asynchronous_stream_goes_on_in_its_own_output_while_other_cells_run(lab: Lab) -> None:
-    notebook, output = held(lab, "shown = show(later())")
+    notebook = held(lab, "show(later())", "print('meanwhile')")
+    output = notebook.output(2)
     notebook.run(2)
     expect(output).to_contain_text("I have asked the station.")
     notebook.run(3)
@@ -59,14 +60,17 @@ def test_an_asynchronous_stream_goes_on_in_its_own_output_while_other_cells_run(
 
 
 def test_stop_ends_it_and_keeps_what_came_in_mid_cell_and_after_it(lab: Lab) -> None:
-    for cell in ("shown = show(now())", "shown = await show(later())", "shown = show(later())"):
-        notebook, output = held(lab, cell)
-        notebook.start(2)
+    cells = ("shown = show(now())", "shown = await show(later())", "shown = show(later())")
+    how = 2 + len(cells)
+    notebook = held(lab, *cells, "print(shown.transcript.messages[-1].aborted); del shown")
+    for cell in range(2, how):
+        output = notebook.output(cell)
+        notebook.start(cell)
         expect(output).to_contain_text("I have asked the station.")
         output.locator(".tc-stop").click()
         expect(output.locator(".tc-stop")).to_have_count(0)
-        notebook.wait_until_run(2)
+        notebook.wait_until_run(cell)
         expect(output).to_contain_text("I have asked the station.")
         expect(output).not_to_contain_text("Traceback")
-        notebook.run(4)
-        expect(notebook.output(4)).to_have_text(re.compile("stopped|interrupted"))
+        notebook.run(how)
+        expect(notebook.output(how)).to_have_text(re.compile("stopped|interrupted"))
