@@ -7,6 +7,7 @@ parsed again: block structure does not depend on definitions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -72,12 +73,16 @@ class Definitions(dict[str, Any]):
         return labels
 
 
+# Brackets that nothing in the text can make anything else of than a link, or a picture, or text in code or a formula.
+_ASKS_NOTHING = re.compile(r"(?:[^\[\\`<]++|\[[\w ]++\]\(https?:[\w/.:?=&;,@%#+~-]++\))*+")
+
+
 def _may_ask(inline: Token, definitions: Definitions) -> bool:
     """Whether the content may depend on labels that are not settled: what has found none is text, or in an image.
 
     Without children, the content is not parsed yet.
     """
-    if "[" not in inline.content:
+    if "[" not in inline.content or _ASKS_NOTHING.fullmatch(inline.content):
         return False
     children = inline.children
     return (

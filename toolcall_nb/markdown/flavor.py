@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from markdown_it import MarkdownIt
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["MOST_MARKS", "has_too_many_marks", "is_closed", "marks_in", "parser", "plain_block", "render_markdown"]
 
 DEEPEST = 40  # blocks within blocks, and brackets within brackets
+
+_MOST_KEPT = 500  # characters of a link
 
 MOST_MARKS = 5000
 """In the inline content of one block: of a paragraph, a heading, a cell."""
@@ -81,6 +83,15 @@ class _Parser(MarkdownIt):
         """Whether ``url`` becomes a link. The library refuses four schemes; here only known ones pass."""
         scheme = _SCHEME.match(url)
         return scheme is None or scheme[1].lower() in _SCHEMES or _PICTURE.match(url) is not None
+
+    def normalizeLink(self, url: str) -> str:
+        """The library's. A link in a text that grows is read again and again, and this is half of the cost."""
+        return _normalized(url) if len(url) <= _MOST_KEPT else super().normalizeLink(url)
+
+
+@lru_cache(maxsize=256)
+def _normalized(url: str) -> str:
+    return MarkdownIt.normalizeLink(parser(), url)
 
 
 def _deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:

@@ -71,6 +71,8 @@ class LogLines:
 
     def parted(self) -> tuple[list[Group], list[Group]]:
         """What is folded, and what is shown; nothing where nothing was printed that can be seen."""
+        if not (self._rest or self._lines or self._closed):
+            return [], []
         last = self._open(self._rest)
         closed = list(self._closed)
         return closed[:-_SHOWN], [*closed[-_SHOWN:], *([last] if last.length else [])]
