@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -33,10 +34,30 @@ def _nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         yield
 
 
-@pytest.fixture(autouse=True)
-def _no_running_loop() -> Iterator[None]:
-    """Between two steps of an open browser its loop passes for the running one of this thread; not in these tests."""
+@contextmanager
+def _no_running_loop(item: pytest.Item) -> Iterator[None]:
+    """Between two steps of an open browser its loop passes for the running one of this thread.
+
+    Not in tests without a browser, nor in what they are set up with.
+    """
+    if "browser" in item.path.parts:
+        yield
+        return
     loop = asyncio._get_running_loop()
     asyncio._set_running_loop(None)
-    yield
-    asyncio._set_running_loop(loop)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(loop)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    with _no_running_loop(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    with _no_running_loop(item):
+        return (yield)

@@ -11,7 +11,9 @@ __all__ = ["CuttingProxy", "cutting"]
 
 
 class CuttingProxy:
-    """Passes connections on to ``port``. Each takes the next of ``limits``: bytes of the server's, None for all.
+    """Passes HTTP on to ``port``. Each connection takes the next of ``limits``: bytes of the server's, None for all.
+
+    What is no HTTP is not answered: another process may still ask for what had this port before.
 
     ``asked`` has the first line of each request, ``said`` how many bytes the server's side gave to each connection.
     """
@@ -35,6 +37,9 @@ class CuttingProxy:
         with suppress(OSError):
             while True:
                 client, _ = self._socket.accept()
+                if not _speaks_http(client):
+                    client.close()
+                    continue
                 thread = threading.Thread(target=self._serve, args=(client, next(self._limits, None)), daemon=True)
                 self._threads.append(thread)
                 thread.start()
@@ -80,6 +85,12 @@ class CuttingProxy:
             self.said[number] += len(piece)
             if limit is not None and self.said[number] >= limit:
                 return
+
+
+def _speaks_http(client: socket.socket) -> bool:
+    with suppress(OSError):
+        return client.recv(1, socket.MSG_PEEK).isalpha()
+    return False
 
 
 @contextmanager

@@ -35,6 +35,7 @@ def executed(path: Path) -> NotebookNode:
         timeout=120,
         kernel_name="python3",
         record_timing=False,
+        coalesce_streams=True,  # when the kernel sends what is printed is a matter of time
         resources={"metadata": {"path": str(path.parent)}},
     )
     client.execute()

@@ -14,11 +14,6 @@ from tests.browser.jupyter import Server, running_server
 from tests.browser.script import ASK, NEXT, setup
 
 
-@pytest.fixture
-def _no_running_loop() -> None:
-    """The browser's loop is these tests' own."""
-
-
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     if os.environ.get("TOOLCALL_NB_BROWSER") == "skip":
