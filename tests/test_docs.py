@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -78,6 +79,15 @@ def test_each_file_that_is_linked_is_there(page: str) -> None:
 def test_the_table_of_wires_is_that_of_the_code() -> None:
     rows = re.findall(r"^\| `([\w-]+)` \| [^|]+ \| [^|]+ \| ([^|]+) \|$", README, re.MULTILINE)
     assert [row for row in rows if row[0] in wire.NAMES] == [(name, wire.NOT_SAID[name]) for name in wire.NAMES]
+
+
+def test_the_measured_figures_are_a_whole_run_that_meets_all_that_they_must() -> None:
+    told = json.loads((ROOT / "docs" / "benchmark.json").read_text("utf-8"))
+    machine = told["machine"]
+    here = f"on {told['date']} on an {machine['cpu']} with {machine['cores']} cores, Python {machine['python']}"
+    assert here in " ".join(README.split())
+    assert not told["quick"]
+    assert {row["verdict"] for row in told["rows"]} <= {"must", "aim", ""}
 
 
 def test_the_commands_that_serve_do(tmp_path: Path) -> None:
