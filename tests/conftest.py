@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.profile import PROFILE
 
 # No deadline: a test never asserts a time. Derandomized where a red run must be the change's own fault;
 # HYPOTHESIS_PROFILE=search looks for new counterexamples, and longer.
@@ -21,7 +22,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.register_profile("search", parent=settings.get_profile("steady"), derandomize=False, max_examples=2000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+settings.load_profile(PROFILE)
 
 
 @pytest.fixture(scope="session", autouse=True)

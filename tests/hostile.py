@@ -17,6 +17,7 @@ import pytest
 from tests.corpora import corpus
 from tests.fixtures.render.samples import HOSTILE, PNG
 from tests.hostile_payloads import OWN, PIXEL
+from tests.profile import IS_SEARCH
 from toolcall_nb.events import Diagnostic
 from toolcall_nb.transcript import (
     Approval,
@@ -35,7 +36,7 @@ from toolcall_nb.transcript import (
     Transcript,
 )
 
-__all__ = ["END", "PLACES", "document", "everywhere", "one_of", "own_payloads", "payloads", "told"]
+__all__ = ["END", "PLACES", "document", "everywhere", "one_of", "own_payloads", "payloads", "share", "told"]
 
 END = "tc-hostile-end"
 """Stands, as a text of its own, behind the last part of `everywhere`: it is drawn if nothing has swallowed it."""
@@ -80,6 +81,11 @@ def one_of(texts: Sequence[str], count: int, offset: int = 0) -> list[str]:
     """``count`` of the texts, evenly taken; another offset gives others."""
     step = max(1, len(texts) // count)
     return list(texts[offset % step :: step])[:count]
+
+
+def share(count: int, offset: int = 0) -> Sequence[str]:
+    """So many of the payloads; in a search all of them."""
+    return payloads() if IS_SEARCH else one_of(payloads(), count, offset)
 
 
 # Places ---------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import ssl
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.profile import IS_SEARCH
 from tests.recordings import Recording
 from tests.replay_server import ReplayServer, Reply
 from toolcall_nb import events as ev
@@ -137,8 +137,7 @@ def read(model: Model) -> tuple[list[Event], ModelError | None]:
 
 def places_in(body: bytes) -> list[int]:
     """Every byte of a short body, and of any with HYPOTHESIS_PROFILE=search; else some places, in every event."""
-    is_search = os.environ.get("HYPOTHESIS_PROFILE") == "search"
-    return [*range(0, len(body), 1 if is_search or len(body) <= 200 else len(body) // 60), len(body) - 1]
+    return [*range(0, len(body), 1 if IS_SEARCH or len(body) <= 200 else len(body) // 60), len(body) - 1]
 
 
 def assert_losses_are_told(name: str, suffix: str, body: bytes) -> None:

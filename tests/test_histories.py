@@ -16,6 +16,7 @@ from tests.history_calls import IDS, NAMES, ODD, TEXTS
 from tests.history_gates import OVER, only, until
 from tests.history_lanes import Cell, Lane
 from tests.history_pages import Page
+from tests.profile import IS_SEARCH
 from toolcall_nb import events as ev
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.live import asking, running
@@ -339,8 +340,6 @@ class Histories(RuleBasedStateMachine):
             for lane in self.lanes:
                 lane.restart()
 
-
-IS_SEARCH = settings.default.max_examples > 100  # HYPOTHESIS_PROFILE=search
 
 Histories.TestCase.settings = settings(
     max_examples=2000 if IS_SEARCH else 24,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import typing
 from collections.abc import Iterator
 from enum import Enum
@@ -12,8 +11,9 @@ import msgspec
 import pytest
 
 from tests.fixtures.render.samples import body
-from tests.hostile import END, PLACES, everywhere, one_of, own_payloads, payloads, told
+from tests.hostile import END, PLACES, everywhere, one_of, own_payloads, payloads, share, told
 from tests.hostile_variants import variants
+from tests.profile import IS_SEARCH
 from tests.test_render_safety import Reader
 from toolcall_nb import events as events_module
 from toolcall_nb import transcript as transcript_module
@@ -22,7 +22,6 @@ from toolcall_nb.render import mime_bundle
 from toolcall_nb.transcript import ToolCall, Transcript
 
 MARK = "the mark of a place"
-SEARCH = os.environ.get("HYPOTHESIS_PROFILE") == "search"
 
 
 def classes() -> list[type[msgspec.Struct]]:
@@ -117,15 +116,15 @@ def check(transcript: Transcript) -> None:
 
 @pytest.mark.parametrize("number", range(8))
 def test_payloads_in_every_place_become_only_what_may_appear(number: int) -> None:
-    some = payloads() if SEARCH else one_of(payloads(), 56, 5)
+    some = share(56, 5)
     for payload in some[number::8]:
         check(everywhere(payload))
 
 
 def test_variants_in_every_place_become_only_what_may_appear() -> None:
-    for number, payload in enumerate(own_payloads() if SEARCH else one_of(own_payloads(), 24)):
+    for number, payload in enumerate(own_payloads() if IS_SEARCH else one_of(own_payloads(), 24)):
         every = list(dict.fromkeys(variants(payload)))
-        for variant in every if SEARCH else [every[number % len(every)]]:
+        for variant in every if IS_SEARCH else [every[number % len(every)]]:
             check(everywhere(variant))
 
 

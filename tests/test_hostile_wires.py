@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from tests.hostile import END, everywhere, one_of, own_payloads, payloads
 from tests.hostile_forms import ITEMS, WHOLES, filled
 from tests.hostile_variants import variants
 from tests.hostile_wires import WAYS
+from tests.profile import IS_SEARCH
 from tests.test_render_safety import Reader
 from tests.wire_talk import through
 from toolcall_nb.adapters import FORMATS, format_of_item, format_of_whole
@@ -27,7 +27,6 @@ from toolcall_nb.render import LiveHtml, to_text
 from toolcall_nb.transcript import Transcript
 from toolcall_nb.wire import NAMES, encoder
 
-SEARCH = os.environ.get("HYPOTHESIS_PROFILE") == "search"
 SHARE = 25
 """So many texts go every way; all of the project's own through each wire and each dialect, as a peer writes them."""
 
@@ -35,8 +34,8 @@ every_way = pytest.mark.parametrize("way", WAYS)
 
 
 def texts_for(way: str) -> Sequence[str]:
-    """What is sent this way; everything under HYPOTHESIS_PROFILE=search."""
-    if SEARCH:
+    """What is sent this way; everything in a search."""
+    if IS_SEARCH:
         return payloads()
     offset = [*WAYS].index(way)
     some = [*one_of(own_payloads(), SHARE, offset), *one_of(payloads(), SHARE, 7 * offset)]
@@ -84,7 +83,7 @@ def test_what_comes_this_way_is_drawn_with_the_tags_of_the_renderer_alone(way: s
 
 @pytest.mark.parametrize("wire", NAMES)
 def test_a_text_in_every_place_of_a_transcript_is_safe_behind_each_wire(wire: str) -> None:
-    for text in one_of(payloads(), 400 if SEARCH else 12, NAMES.index(wire)):
+    for text in one_of(payloads(), 400 if IS_SEARCH else 12, NAMES.index(wire)):
         found = through(wire, everywhere(text).events())
         look_at(found)
         assert END in found.messages[-1].text
@@ -92,7 +91,7 @@ def test_a_text_in_every_place_of_a_transcript_is_safe_behind_each_wire(wire: st
 
 def test_other_spellings_and_hiding_places_come_no_further() -> None:
     ways = [*WAYS.values()]
-    for number, text in enumerate(one_of(own_payloads(), 200 if SEARCH else 12)):
+    for number, text in enumerate(one_of(own_payloads(), 200 if IS_SEARCH else 12)):
         for place, variant in enumerate(variants(text)):
             look_at(taken_in(ways[(number + 7 * place) % len(ways)](variant)))
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import settings
 
 import toolcall_nb
+from tests.profile import IS_SEARCH
 from tests.regex_steps import Steps, TooMany, samples
 from toolcall_nb.render.sanitising import sanitised
 
@@ -165,7 +165,7 @@ def deep_stack() -> Iterator[None]:
 
 @pytest.mark.usefixtures("deep_stack")
 def test_twice_the_text_is_twice_the_steps_of_every_regular_expression() -> None:
-    most = FEW if settings.default.max_examples < 1000 else 3000  # HYPOTHESIS_PROFILE=search looks at more
+    most = 3000 if IS_SEARCH else FEW
     found, _ = expressions()
     assert len(found) > 150
     slow = {}

@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.history_clients import Client
 from tests.history_gates import OVER, GatedModel, Gates, only, until
 from tests.history_pages import Page
+from tests.profile import IS_SEARCH
 from toolcall_nb import events as ev
 from toolcall_nb.live import asking, running
 from toolcall_nb.render import to_html
@@ -234,8 +235,6 @@ def _plain(message: Message) -> Any:
     """What is said; the name of the message is the wire's own."""
     return message.role, message.parts, message.aborted is None
 
-
-IS_SEARCH = settings.default.max_examples > 100  # HYPOTHESIS_PROFILE=search
 
 ServedHistories.TestCase.settings = settings(
     max_examples=2000 if IS_SEARCH else 20,

@@ -6,14 +6,13 @@ makes of the beginning of a text is there.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from playwright.sync_api import Page
 
 from tests.browser.sentinel import Watch, provoke, strays
-from tests.hostile import END, one_of, payloads
+from tests.hostile import END
 from toolcall_nb import events as ev
 from toolcall_nb.events import Event
 from toolcall_nb.live import MODULE
@@ -24,9 +23,7 @@ from toolcall_nb.live.style import page_css
 from toolcall_nb.live.taken import foot_info
 from toolcall_nb.render import LiveHtml
 
-__all__ = ["IS_GONE", "PANELS", "SEARCH", "Module", "faults", "sample"]
-
-SEARCH = os.environ.get("HYPOTHESIS_PROFILE") == "search"
+__all__ = ["IS_GONE", "PANELS", "Module", "faults"]
 
 _LOAD = """async ([source, css, snapshot]) => {
     if (!window.load) {
@@ -106,11 +103,6 @@ class Module:
 
 
 # What should not be ----------------------------------------------------------------------------------------------
-
-
-def sample(count: int, offset: int = 0) -> Sequence[str]:
-    """A share of the texts; all of them in a search."""
-    return payloads() if SEARCH else one_of(payloads(), count, offset)
 
 
 _UNDRESS = """() => {

@@ -30,7 +30,6 @@ from tests.hostile import END, document
 from toolcall_nb.render import to_html
 
 __all__ = [
-    "SEARCH",
     "Converted",
     "Executed",
     "ExportedFile",
@@ -43,7 +42,6 @@ __all__ = [
     "written",
 ]
 
-SEARCH = os.environ.get("HYPOTHESIS_PROFILE") == "search"
 GROUP = 40
 """So many texts stand in one document."""
 _REPOSITORY = Path(__file__).resolve().parents[2]

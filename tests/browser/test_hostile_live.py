@@ -15,10 +15,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Lab
-from tests.browser.live_module import IS_GONE, PANELS, SEARCH, Module, faults, sample
+from tests.browser.live_module import IS_GONE, PANELS, Module, faults
 from tests.browser.sentinel import watched
-from tests.hostile import END, one_of, own_payloads, payloads
+from tests.hostile import END, one_of, own_payloads, payloads, share
 from tests.hostile_wires import WAYS, body, in_pieces
+from tests.profile import IS_SEARCH
 from tests.replay_server import ReplayServer, Reply
 from toolcall_nb.notebook.faces import final_bundle
 from toolcall_nb.transcript import Transcript
@@ -83,11 +84,11 @@ class Alone:
 
 
 def test_nothing_happens_whatever_is_drawn_step_by_step(page: Page) -> None:
-    Alone(page).check(sample(40), 1_000_000)
+    Alone(page).check(share(40), 1_000_000)
 
 
 def test_nothing_happens_after_any_character_of_a_text(page: Page) -> None:
-    Alone(page).check([text[:200] for text in one_of(own_payloads(), 1000 if SEARCH else 10, 2)], 1)
+    Alone(page).check([text[:200] for text in one_of(own_payloads(), 1000 if IS_SEARCH else 10, 2)], 1)
 
 
 NAMES = ("__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "innerHTML", "m0.p0")

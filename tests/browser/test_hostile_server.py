@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.live_module import IS_GONE, PANELS, faults, sample
+from tests.browser.live_module import IS_GONE, PANELS, faults
 from tests.browser.sentinel import Watch, watched
-from tests.hostile import END
+from tests.hostile import END, share
 from tests.hostile_wires import answer, body
 from tests.replay_server import ReplayServer, Reply
 from tests.servers import Gated, settings
@@ -45,7 +45,7 @@ def send(page: Page, text: str) -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_in_the_servers_page_nothing_happens_whatever_a_peer_answers(chromium: Browser, wire: str) -> None:
-    texts = sample(12, WIRES.index(wire))
+    texts = share(12, WIRES.index(wire))
     with (
         ReplayServer(Reply(body(wire, *texts)), Reply(body(wire, *texts, is_ours=True))) as peer,
         opened(chromium, settings(f"{peer.url}/api/chat")) as (page, watch),
@@ -76,7 +76,7 @@ def test_the_columns_of_a_table_are_aligned_under_the_pages_policy_and_no_other_
 def test_in_the_servers_page_nothing_happens_in_calls_questions_threads_and_problems(
     chromium: Browser, tmp_path: Path
 ) -> None:
-    texts = sample(30, 4)
+    texts = share(30, 4)
     calls = [ev.ToolInputAvailable(f"{text}/", "weather", {"city": text}) for text in texts[:3]]
     model = Gated([event for text in texts for event in answer(text)], calls, [ev.TextDelta("end", END)])
     with opened(chromium, settings(model, approve="ask", store=str(tmp_path)), "/#t") as (page, watch):

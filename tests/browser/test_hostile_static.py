@@ -18,7 +18,6 @@ from playwright.sync_api import Browser, BrowserContext
 from tests.browser.jupyter import Server
 from tests.browser.sentinel import STRICT
 from tests.browser.static_faces import (
-    SEARCH,
     Converted,
     Executed,
     ExportedFile,
@@ -28,18 +27,14 @@ from tests.browser.static_faces import (
     run,
     serving,
 )
-from tests.hostile import one_of, own_payloads, payloads
+from tests.hostile import own_payloads, payloads, share
 from tests.hostile_variants import variants
-
-
-def sample(count: int, offset: int = 0) -> Sequence[str]:
-    """A share of the payloads; all of them in a search."""
-    return payloads() if SEARCH else one_of(payloads(), count, offset)
+from tests.profile import IS_SEARCH
 
 
 def spelled() -> Sequence[str]:
     """Variants: every other payload of the project in one of them; in a search, every payload in all."""
-    if SEARCH:
+    if IS_SEARCH:
         return list(dict.fromkeys(chain.from_iterable(map(variants, payloads()))))
     every = [list(dict.fromkeys(variants(payload))) for payload in own_payloads()[::2]]
     return [each[number * 7 % len(each)] for number, each in enumerate(every)]
@@ -53,7 +48,7 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
 
 
 def test_in_the_exported_file_no_text_does_anything(context: BrowserContext, tmp_path: Path) -> None:
-    ExportedFile(context, tmp_path).check(sample(160))
+    ExportedFile(context, tmp_path).check(share(160))
 
 
 def test_in_the_exported_file_no_variant_does_anything(context: BrowserContext, tmp_path: Path) -> None:
@@ -62,13 +57,13 @@ def test_in_the_exported_file_no_variant_does_anything(context: BrowserContext, 
 
 def test_in_a_served_page_nothing_even_tries_what_the_strictest_policy_forbids(context: BrowserContext) -> None:
     with serving(STRICT) as (base, pages):
-        ServedPage(context, base, pages).check(sample(80, 3))
+        ServedPage(context, base, pages).check(share(80, 3))
 
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> Executed:
     """Texts, and a notebook that was run with them."""
-    texts = sample(40)
+    texts = share(40)
     return texts, run(texts, tmp_path_factory.mktemp("executed"))
 
 
