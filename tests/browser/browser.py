@@ -8,12 +8,13 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Locator, Page, ViewportSize, expect, sync_playwright
 
 from tests.browser.jupyter import Server
 
-__all__ = ["ARTIFACTS", "Notebook", "find_chromium", "running_browser"]
+__all__ = ["ARTIFACTS", "VIEWPORT", "Notebook", "find_chromium", "profile_of", "running_browser"]
 
 ARTIFACTS = Path(__file__).resolve().parents[2] / "artifacts"
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -29,7 +30,12 @@ _ARGUMENTS = [
 PATIENCE = 30_000
 """Milliseconds until something that must happen is given up. No test asserts how soon it happens."""
 
+VIEWPORT: ViewportSize = {"width": 1100, "height": 900}
+
 expect.set_options(timeout=PATIENCE)
+
+_LOST_REQUEST = "Failed to fetch"
+"""One of JupyterLab's own, for which the server or the line was gone; our module fetches nothing."""
 
 
 def find_chromium() -> str:
@@ -48,13 +54,22 @@ def find_chromium() -> str:
 
 @contextmanager
 def running_browser() -> Iterator[Browser]:
-    """One headless Chromium for the session."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=_ARGUMENTS)
+    """One headless Chromium for the session, with a fresh profile on disk."""
+    with sync_playwright() as playwright, TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        context = playwright.chromium.launch_persistent_context(
+            profile, executable_path=find_chromium(), args=_ARGUMENTS, viewport=VIEWPORT
+        )
+        browser = context.browser
+        assert browser is not None
         try:
             yield browser
         finally:
             browser.close()
+
+
+def profile_of(browser: Browser) -> BrowserContext:
+    """What its pages share, as a person's do: the third that opens JupyterLab finds the scripts compiled."""
+    return browser.contexts[0]
 
 
 class Notebook:
@@ -66,7 +81,11 @@ class Notebook:
         self.page: Page = context.new_page()
         self.page.set_default_timeout(PATIENCE)
         self.problems: list[str] = []
-        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on("pageerror", self._note)
+
+    def _note(self, error: Error) -> None:
+        if str(error) != _LOST_REQUEST:
+            self.problems.append(str(error))
 
     def open(self, *, kernel: bool = True) -> Notebook:
         """Load the page (again), and wait for the cells and, if wanted, for an idle kernel."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext
 
-from tests.browser.browser import Notebook, running_browser
+from tests.browser.browser import VIEWPORT, Notebook, profile_of, running_browser
 from tests.browser.jupyter import Server, running_server
 from tests.browser.script import ASK, NEXT, setup
 
@@ -58,12 +58,23 @@ class Lab:
         return notebook
 
 
-@pytest.fixture
-def lab(server: Server, chromium: Browser) -> Iterator[Lab]:
-    context = chromium.new_context(viewport={"width": 1100, "height": 900})
-    lab = Lab(server, context)
+def _used(lab: Lab) -> Iterator[Lab]:
     yield lab
     problems = [problem for notebook in lab.opened for problem in notebook.problems]
-    context.close()
-    server.shut_down_kernels()
+    for notebook in lab.opened:
+        notebook.page.close()
+    lab.server.shut_down_kernels()
     assert problems == []
+
+
+@pytest.fixture
+def lab(server: Server, chromium: Browser) -> Iterator[Lab]:
+    """Pages in the browser's own profile."""
+    yield from _used(Lab(server, profile_of(chromium)))
+
+
+@pytest.fixture
+def lab_apart(server: Server, chromium: Browser) -> Iterator[Lab]:
+    """Pages in a context of their own: for who changes what a context gives its pages."""
+    with chromium.new_context(viewport=VIEWPORT) as context:
+        yield from _used(Lab(server, context))

@@ -23,6 +23,8 @@ __all__ = ["Server", "running_server"]
 _TOKEN = "only-for-tests"
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _START_WITHIN = 90.0
+_PAGE = {"buildAvailable": False, "buildCheck": False}
+"""No page asks whether JupyterLab should be built: for each the server would start a Node that looks for an answer."""
 
 
 class Server:
@@ -138,6 +140,7 @@ def _command(port: int, folder: Path, options: Mapping[str, Any]) -> list[str]:
         "IdentityProvider.token": _TOKEN,
         "LabApp.expose_app_in_browser": True,
         "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
+        "ServerApp.tornado_settings": {"page_config_data": _PAGE},
         **options,
     }
     return [sys.executable, "-m", "jupyterlab", *(f"--{name}={value}" for name, value in options.items())]

@@ -144,8 +144,8 @@ def asking_without_a_front_end(lab: Lab, options: str) -> Notebook:
     return notebook
 
 
-def test_a_page_without_the_front_end_is_asked_by_keys_and_gets_the_static_form(lab: Lab) -> None:
-    notebook = asking_without_a_front_end(lab, "")
+def test_a_page_without_the_front_end_is_asked_by_keys_and_gets_the_static_form(lab_apart: Lab) -> None:
+    notebook = asking_without_a_front_end(lab_apart, "")
     output = notebook.output(2)
     keys = notebook.page.locator(".jp-Stdin-input")
     expect(keys).to_have_count(1)
@@ -158,8 +158,8 @@ def test_a_page_without_the_front_end_is_asked_by_keys_and_gets_the_static_form(
     expect(output.locator(".tc-call .tc-state")).to_have_text("Completed")
 
 
-def test_a_run_in_the_background_says_that_nobody_is_there_to_be_asked_and_can_be_stopped(lab: Lab) -> None:
-    notebook = asking_without_a_front_end(lab, "--background")
+def test_a_run_in_the_background_says_that_nobody_is_there_to_be_asked_and_can_be_stopped(lab_apart: Lab) -> None:
+    notebook = asking_without_a_front_end(lab_apart, "--background")
     notebook.wait_until_run(2)
     output = notebook.output(2)
     expect(output).to_contain_text("weather asks whether it may run, and no page has answered that could show it.")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.browser import Notebook
+from tests.browser.browser import VIEWPORT, Notebook
 from tests.browser.conftest import Lab
 from tests.browser.faulty import kept_options, open_session, running_kernel
 from tests.browser.jupyter import running_server
@@ -86,14 +86,13 @@ def test_two_pages_on_a_notebook_answer_open_and_end_as_one_and_each_saves_the_w
     first.run(1)
     go(first, "call", "input")
     expect(panel(first.output(1))).to_be_visible()
-    expect(second.output(1).locator(".jp-OutputArea-child")).to_have_count(
-        0
-    )  # JupyterLab gives it nothing to show, so nothing is false
+    # JupyterLab gives the second nothing to show, so nothing is false.
+    expect(second.output(1).locator(".jp-OutputArea-child")).to_have_count(0)
     first.save()
     begin(second, "docmanager:reload")
     choose(second, "Reload")
     expect(panel(second.output(1))).to_be_visible()
-    context = chromium.new_context(viewport={"width": 1100, "height": 900})
+    context = chromium.new_context(viewport=VIEWPORT)
     third = Notebook(lab.server, context, first.name).open(kernel=False)
     press(second.output(1), "Approve")
     for page in (first, second, third):
@@ -164,7 +163,7 @@ def apart(tmp_path: Path, chromium: Browser) -> Iterator[Notebook]:
         name = server.write("apart.ipynb", *cells)
         with running_kernel(tmp_path, server):
             open_session(server, name)
-            context = chromium.new_context(viewport={"width": 1100, "height": 900})
+            context = chromium.new_context(viewport=VIEWPORT)
             yield Notebook(server, context, name).open()
             context.close()
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.browser import Notebook
+from tests.browser.browser import VIEWPORT, Notebook
 from tests.browser.conftest import Lab
 from tests.browser.counting import ACTS, RUN, assert_whole, counting, numbers, state, until
 from tests.browser.jupyter import running_server
@@ -114,7 +114,7 @@ def frugal(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Itera
     """A JupyterLab that drops what comes faster than 50 messages a second; else it would be 1,000."""
     options = {"ZMQChannelsWebsocketConnection.iopub_msg_rate_limit": 50}
     with running_server(tmp_path_factory.mktemp("frugal"), options) as server:
-        context = chromium.new_context(viewport={"width": 1100, "height": 900})
+        context = chromium.new_context(viewport=VIEWPORT)
         yield Lab(server, context)
         context.close()
 

@@ -197,8 +197,8 @@ class Hostile:
         return faults(self.page, self.watch, ends=ends)
 
 
-def test_in_the_widget_nothing_happens_while_it_comes_after_a_reload_and_when_it_is_static(lab: Lab) -> None:
-    hostile = Hostile(lab, one_of(payloads(), 14, 5), "shown = show(stream())")
+def test_in_the_widget_nothing_happens_while_it_comes_after_a_reload_and_when_it_is_static(lab_apart: Lab) -> None:
+    hostile = Hostile(lab_apart, one_of(payloads(), 14, 5), "shown = show(stream())")
     notebook = hostile.notebook
     notebook.run(2)
     assert hostile.faults() == []
@@ -211,9 +211,9 @@ def test_in_the_widget_nothing_happens_while_it_comes_after_a_reload_and_when_it
     assert hostile.faults() == []
 
 
-def test_a_person_is_asked_about_hostile_calls_and_nothing_else_happens(lab: Lab) -> None:
+def test_a_person_is_asked_about_hostile_calls_and_nothing_else_happens(lab_apart: Lab) -> None:
     texts = one_of(own_payloads(), 4, 1)
-    hostile = Hostile(lab, texts, "%%toolchat --approve ask --model asking\nKeep it.")
+    hostile = Hostile(lab_apart, texts, "%%toolchat --approve ask --model asking\nKeep it.")
     output = hostile.notebook.output(2)
     hostile.notebook.start(2)
     for number, text in enumerate(texts):
@@ -240,10 +240,10 @@ def test_a_person_is_asked_about_hostile_calls_and_nothing_else_happens(lab: Lab
     assert hostile.faults() == []
 
 
-def test_whichever_way_it_comes_into_the_notebook_nothing_happens(lab: Lab) -> None:
+def test_whichever_way_it_comes_into_the_notebook_nothing_happens(lab_apart: Lab) -> None:
     with ReplayServer(*(Reply(body(wire, *one_of(payloads(), 6, 3))) for wire in WIRES)) as peer:
         urls = [f"{peer.url}/api/chat" for _ in WIRES]
-        hostile = Hostile(lab, one_of(payloads(), 90, 11), _WAYS, f"for url in {urls}: show(url)")
+        hostile = Hostile(lab_apart, one_of(payloads(), 90, 11), _WAYS, f"for url in {urls}: show(url)")
         for cell in (2, 3):
             hostile.notebook.run(cell)
         expect(hostile.notebook.output(2)).to_contain_text(f"all of {len(WAYS)}")

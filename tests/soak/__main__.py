@@ -9,7 +9,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from tests.browser.browser import Notebook, running_browser
+from tests.browser.browser import Notebook, profile_of, running_browser
 from tests.browser.jupyter import running_server
 from tests.soak.notebook import CALLS, TURNS, cells
 from tests.soak.running import Figures, soak
@@ -37,10 +37,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=int, default=60)
     rounds = max(_QUARTERS, parser.parse_args().minutes // len(TURNS))
     with tempfile.TemporaryDirectory() as home, running_server(Path(home)) as server, running_browser() as browser:
-        context = browser.new_context(viewport={"width": 1100, "height": 900})
-        notebook = Notebook(server, context, server.write("soak.ipynb", *cells())).open()
+        notebook = Notebook(server, profile_of(browser), server.write("soak.ipynb", *cells())).open()
         soak(notebook, rounds, _QUARTERS, _say)
-        context.close()
 
 
 if __name__ == "__main__":
