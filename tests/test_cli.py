@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.replay_server import ReplayServer, Reply
 from tests.terminals import typed
 from toolcall_nb import events as ev
 from toolcall_nb.cli import main
+from toolcall_nb.events import to_dict
 from toolcall_nb.stages import from_stages, validate
 from toolcall_nb.transcript import State, Transcript
 
@@ -278,6 +280,17 @@ def test_ctrl_c_at_the_question_stops_the_answer(tools_module: str) -> None:
     assert "sunny" not in shown
 
 
+@pytest.mark.parametrize(("retries", "code", "says"), [("1", 0, "At last."), ("0", 1, "503")])
+def test_chat_tries_again_as_often_as_it_is_told(retries: str, code: int, says: str) -> None:
+    busy = Reply("busy", 503, "text/plain", {"Retry-After": "0"})
+    answer = "".join(f"data: {json.dumps(to_dict(event))}\n\n" for event in [ev.TextDelta("t", "At last.")])
+    with ReplayServer(busy, Reply(answer + "data: [DONE]\n\n")) as server:
+        done = run("chat", "hi", "--model", f"{server.url}/api/chat", "--retries", retries)
+        assert len(server.requests) == 1 + int(retries)
+    assert done.returncode == code
+    assert says in done.stdout.decode()
+
+
 @pytest.mark.parametrize(
     ("approve", "says"), [("ask", "there is no input to read an answer from"), ("never", "switched off")]
 )
@@ -329,6 +342,7 @@ def test_a_mistake_is_one_line_on_standard_error(
         ["nope"],
         ["events", "-", "--cut", "0"],
         ["chat", "x", "--max-steps", "no"],
+        ["chat", "x", "--retries", "-1"],
         ["chat", "x", "--approve", "?"],
         ["events", "-", "--format", "x"],
     ],

@@ -14,7 +14,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
 
     events = commands.add_parser("events", help="the events of what a model wrote, one JSON object a line")
     events.add_argument("file", metavar="FILE", help="the text; - is standard input")
-    events.add_argument("--cut", metavar="N", type=_positive, help="feed the text in pieces of N characters")
+    events.add_argument("--cut", metavar="N", type=_at_least(1), help="feed the text in pieces of N characters")
     events.add_argument(
         "--format",
         choices=("ui", "stages"),
@@ -108,20 +108,30 @@ def _add_chat(commands: Any) -> None:
     )
     chat.add_argument("--system", metavar="TEXT", help="the system prompt")
     chat.add_argument("--dialect", metavar="D", default="native", help="how calls are written (default: %(default)s)")
-    chat.add_argument("--max-steps", metavar="N", type=_positive, default=10, help="requests at most (%(default)s)")
+    chat.add_argument("--max-steps", metavar="N", type=_at_least(1), default=10, help="requests at most (%(default)s)")
+    chat.add_argument(
+        "--retries",
+        metavar="N",
+        type=_at_least(0),
+        default=2,
+        help="tries of a request that failed before it began (%(default)s)",
+    )
     chat.add_argument("--once", action="store_true", help="the results of the calls are the answer; no second request")
     chat.add_argument("--speed", metavar="X", type=float, default=1.0, help="speed of the mock; 0 never waits")
     chat.set_defaults(command=_chat)
 
 
-def _positive(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
-    return number
+def _at_least(least: int) -> Callable[[str], int]:
+    def whole(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if number < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} on")
+        return number
+
+    return whole
 
 
 # Commands ---------------------------------------------------------------------------------------------------
@@ -226,6 +236,7 @@ def _chat(options: argparse.Namespace) -> int:
         tools=list(_tools(options.tools)),
         system=options.system,
         max_steps=options.max_steps,
+        retries=options.retries,
         dialect=options.dialect,
         approve=options.approve,
         approver=ask if options.approve == "ask" else None,
