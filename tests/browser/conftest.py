@@ -58,23 +58,24 @@ class Lab:
         return notebook
 
 
-def _used(lab: Lab) -> Iterator[Lab]:
+def _used(server: Server, context: BrowserContext) -> Iterator[Lab]:
+    lab = Lab(server, context)
     yield lab
     problems = [problem for notebook in lab.opened for problem in notebook.problems]
     for notebook in lab.opened:
         notebook.page.close()
-    lab.server.shut_down_kernels()
+    server.shut_down_kernels()
     assert problems == []
 
 
 @pytest.fixture
 def lab(server: Server, chromium: Browser) -> Iterator[Lab]:
     """Pages in the browser's own profile."""
-    yield from _used(Lab(server, profile_of(chromium)))
+    yield from _used(server, profile_of(chromium))
 
 
 @pytest.fixture
 def lab_apart(server: Server, chromium: Browser) -> Iterator[Lab]:
     """Pages in a context of their own: for who changes what a context gives its pages."""
     with chromium.new_context(viewport=VIEWPORT) as context:
-        yield from _used(Lab(server, context))
+        yield from _used(server, context)
