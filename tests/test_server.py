@@ -100,6 +100,17 @@ def test_all_three_say_the_same(client: httpx.Client) -> None:
     assert len(stored) == 1
 
 
+@pytest.mark.parametrize(("wire", "body"), [("ui", ui(("user", "?"))), ("ag-ui", ag_ui(("user", "?")))])
+def test_half_a_character_of_a_model_costs_nothing_of_the_answer(wire: str, body: dict[str, Any]) -> None:
+    with serving(Gated(call("c\ud83d", "weather", city="Lis\ud83d"), words("Half \ud83d"))) as client:
+        messages = decoded(wire, client.post("/api/chat", json=body).content).messages
+        stored = client.get("/api/threads/t", headers={"accept": "application/json"}).text
+    (made,) = messages[-1].calls
+    assert (made.input, made.output) == ({"city": "Lis\ufffd"}, "sunny in Lis\ufffd")
+    assert messages[-1].text == "Half \ufffd"
+    assert "sunny in Lis\ufffd" in stored
+
+
 def test_without_a_conversation_a_new_one_is_begun_and_told(client: httpx.Client) -> None:
     first, second = ask(client, thread=None), ask(client, thread=None)
     names = [data_of(each.text)[-1]["thread_id"] for each in (first, second)]

@@ -12,9 +12,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import msgspec
-
 from toolcall_nb.events import Event, to_dict
+from toolcall_nb.wire.base import json_text
 
 __all__ = ["EventLog", "Reader", "weight"]
 
@@ -26,7 +25,7 @@ _POLL = 0.2
 def weight(event: Event) -> int:
     """About how many bytes the event takes, here and on a wire."""
     text = getattr(event, "delta", None)
-    return _OVERHEAD + len(text) if isinstance(text, str) else _OVERHEAD + len(msgspec.json.encode(to_dict(event)))
+    return _OVERHEAD + len(text if isinstance(text, str) else json_text(to_dict(event)))
 
 
 class EventLog:
