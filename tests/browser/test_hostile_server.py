@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from tests.servers import Gated, settings
 from toolcall_nb import events as ev
 from toolcall_nb.server.serving import Server
 from toolcall_nb.server.settings import Settings
+from toolcall_nb.unicode import well_formed
 from toolcall_nb.wire import NAMES as WIRES
 
 
@@ -77,13 +78,19 @@ def test_in_the_servers_page_nothing_happens_in_calls_questions_threads_and_prob
     chromium: Browser, tmp_path: Path
 ) -> None:
     texts = share(30, 4)
+    for start in range(0, len(texts), 30):
+        look_at_a_thread_of(texts[start : start + 30], chromium, tmp_path / str(start))
+
+
+def look_at_a_thread_of(texts: Sequence[str], chromium: Browser, store: Path) -> None:
+    sent = [well_formed(text) for text in texts]  # as they come out of a server
     calls = [ev.ToolInputAvailable(f"{text}/", "weather", {"city": text}) for text in texts[:3]]
     model = Gated([event for text in texts for event in answer(text)], calls, [ev.TextDelta("end", END)])
-    with opened(chromium, settings(model, approve="ask", store=str(tmp_path)), "/#t") as (page, watch):
-        send(page, texts[0])
+    with opened(chromium, settings(model, approve="ask", store=str(store)), "/#t") as (page, watch):
+        send(page, sent[0])
         expect(page.get_by_role("button", name="Send")).to_be_enabled()
-        send(page, texts[1])
-        for text in texts[:3]:
+        send(page, sent[1])
+        for text in sent[:3]:
             panel = page.get_by_role("group", name="May weather run?")
             question = panel.element_handle()
             panel.get_by_role("button", name="Edit").click()
@@ -93,14 +100,14 @@ def test_in_the_servers_page_nothing_happens_in_calls_questions_threads_and_prob
             page.wait_for_function(IS_GONE, arg=question)
         expect(page.get_by_role("button", name="Send")).to_be_enabled()
         assert faults(page, watch) == []
-        problems = iter(texts)
+        problems = iter(sent)
         page.route("**/api/chat", lambda route: route.fulfill(status=422, json={"detail": next(problems)}))
-        for text in texts:
+        for text in sent:
             send(page, "Go")
             page.wait_for_function("text => document.querySelector('#problem').textContent === text", arg=text)
         assert faults(page, watch) == []
         assert page.locator("#problem *, #about *, #hint *").count() == 0
-    served = Settings(models=dict.fromkeys(texts, "mock"), store=str(tmp_path))
+    served = Settings(models=dict.fromkeys(sent, "mock"), store=str(store))
     with opened(chromium, served, "/#t") as (page, watch):
         expect(page.locator(".tc-said > .tc-text", has_text=END)).to_be_visible()
         assert faults(page, watch) == []
