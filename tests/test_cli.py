@@ -283,8 +283,8 @@ def test_ctrl_c_at_the_question_stops_the_answer(tools_module: str) -> None:
 @pytest.mark.parametrize(("retries", "code", "says"), [("1", 0, "At last."), ("0", 1, "503")])
 def test_chat_tries_again_as_often_as_it_is_told(retries: str, code: int, says: str) -> None:
     busy = Reply("busy", 503, "text/plain", {"Retry-After": "0"})
-    answer = "".join(f"data: {json.dumps(to_dict(event))}\n\n" for event in [ev.TextDelta("t", "At last.")])
-    with ReplayServer(busy, Reply(answer + "data: [DONE]\n\n")) as server:
+    said = json.dumps(to_dict(ev.TextDelta("t", "At last.")))
+    with ReplayServer(busy, Reply(f"data: {said}\n\ndata: [DONE]\n\n")) as server:
         done = run("chat", "hi", "--model", f"{server.url}/api/chat", "--retries", retries)
         assert len(server.requests) == 1 + int(retries)
     assert done.returncode == code

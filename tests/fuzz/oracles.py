@@ -92,8 +92,8 @@ def _ended_stay_ended(transcript: Transcript, ended: dict[tuple[int, str], ToolC
 
 
 def is_transcript(transcript: Transcript) -> None:
-    """A transcript holds well-formed text and JSON, and its messages amount to their own events."""
-    assert Transcript.from_events(transcript.events()).messages == transcript.messages
+    """A transcript holds well-formed text and JSON, and its events amount to its messages and nothing else."""
+    assert Transcript.from_events(transcript.events()) == Transcript(transcript.messages)
     for message in transcript.messages:
         for call in message.calls:
             assert well_formed(call.id + call.name) == call.id + call.name
