@@ -545,14 +545,17 @@ def test_messages_go_to_the_subshell_that_they_were_sent_on_where_the_kernel_let
     class OldComm:  # ipykernel 6
         kernel = Kernel(False)
 
-    overheard: list[Any] = []
+    overheard: list[tuple[Any, str | None]] = []
+
+    def overhear(data: Any, sent_on: str | None) -> None:
+        overheard.append((data, sent_on))
+
     comm, others = Comm(), (EarlierComm(), OldComm(), object())
-    assert _answer_where_asked(comm, overheard.append)
-    assert [_answer_where_asked(other, overheard.append) for other in others] == [True, False, False]
+    assert _answer_where_asked(comm, overhear)
+    assert [_answer_where_asked(other, overhear) for other in others] == [True, False, False]
     assert comm._reply_subshell_for({"on": "one"}, "subshell") == "subshell"
-    assert overheard == []
     assert comm._reply_subshell_for({"on": "none"}, None) is None
-    assert overheard == [{"on": "none"}]
+    assert overheard == [({"on": "one"}, "subshell"), ({"on": "none"}, None)]
     assert [vars(other) for other in others[:2]] == [{}, {}]
 
 

@@ -123,9 +123,7 @@ class LiveFace:
 
     def _tell(self, step: dict[str, Any]) -> None:
         """A view that was closed (`Widget.close_all`, or by a page) is opened again: it begins with this step in it."""
-        if self._widget.comm is not None:
-            self._widget.send(step)
-        elif self._reopened < _REOPENED:
+        if not self._widget.tell(step) and self._reopened < _REOPENED:
             self._reopened += 1
             self._widget = self._make_widget()
             self._display.update(self._view(), raw=True)

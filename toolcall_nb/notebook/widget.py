@@ -60,6 +60,7 @@ class TranscriptWidget(anywidget.AnyWidget):
         self._settle: Callable[[], dict[str, str]] | None = None
         self._final: dict[str, str] | None = None
         self._settling = threading.Lock()
+        self._closing = threading.Lock()  # pages, the kernel and the run close and send from threads of their own
         self.heard = threading.Event()
         """Set when a page has said anything: it has what it takes to show the run."""
         self._id = uuid4().hex
@@ -78,8 +79,17 @@ class TranscriptWidget(anywidget.AnyWidget):
 
     def close(self) -> None:
         """Close it, and the layout that ipywidgets makes for each widget and keeps for good."""
-        super().close()
-        self.layout.close()
+        with self._closing:
+            super().close()
+            self.layout.close()
+
+    def tell(self, step: dict[str, Any]) -> bool:
+        """Send a step to the pages; whether it was sent: a widget that is closed has none."""
+        with self._closing:
+            is_open = self.comm is not None
+            if is_open:
+                self.send(step)
+        return is_open
 
     def finish(self, settle: Callable[[], dict[str, str]]) -> None:
         """The run has ended: ``settle`` puts the static output in the view's place, and gives it.
@@ -113,17 +123,18 @@ class TranscriptWidget(anywidget.AnyWidget):
             case {"type": "final"} if self._final is not None:
                 self.send({"type": "final", "model": self.model_id, "bundle": self._final})
 
-    def _overhear(self, data: Any) -> None:
+    def _overhear(self, data: Any, sent_on: str | None) -> None:
         """What a person says is not left to a shell that may be busy with the very cell that it is about.
 
-        Nor is the end of the view: of all that a page sends on a comm, only that has no data.
+        Nor is the end of the view, which has no data, left to any shell: after it JupyterLab deletes the subshell that
+        it was sent on, on another channel, and may be quicker there.
         """
         self.heard.set()
         match data:
-            case {"method": "custom", "content": {"type": "answer" | "stop"} as message}:
-                self._aside(self.receive, message)
             case _ if not data:
                 self._aside(self.close)
+            case {"method": "custom", "content": {"type": "answer" | "stop"} as message} if sent_on is None:
+                self._aside(self.receive, message)
 
     def _aside(self, act: Callable[..., None], *arguments: Any) -> None:
         run = self._context.copy().run
@@ -151,14 +162,14 @@ def close_all() -> None:
         _kept.popleft().close()
 
 
-def _answer_where_asked(comm: Any, overhear: Callable[[Any], None]) -> bool:
+def _answer_where_asked(comm: Any, overhear: Callable[[Any, str | None], None]) -> bool:
     """Let messages of the page be handled on the subshell that JupyterLab sends them on, also during a cell.
 
     ipykernel 7.4 (ipykernel/comm/comm.py, `_reply_subshell_for`) routes them to the shell that last published
     on the comm: the one that is busy with the cell, so that Stop would wait for the end of what it should stop.
-    A message that was sent on no subshell, by a page that knows none or has not got its own yet, is overheard while
-    it is routed (its data, which the end of the comm has none of); it comes again at the cell's end, and then changes
-    nothing.
+    So that those are heard in time which a page sends on no subshell, because it knows none or has not got its own
+    yet, or on one that is gone, each is overheard while it is routed: its data, and the subshell. Where it comes again
+    on its shell, it changes nothing.
 
     The method is private. Without it ipykernel 7 hears what JupyterLab sends on a subshell. In others (ipykernel 6,
     another kernel) the messages come at the cell's end, and the kernel's own interrupt stops a run. Whether they
@@ -168,8 +179,7 @@ def _answer_where_asked(comm: Any, overhear: Callable[[Any], None]) -> bool:
         return bool(getattr(getattr(comm, "kernel", None), "_supports_kernel_subshells", False))
 
     def route(data: Any, sent_on: str | None) -> str | None:
-        if sent_on is None:
-            overhear(data)
+        overhear(data, sent_on)
         return sent_on
 
     comm._reply_subshell_for = route
