@@ -13,7 +13,9 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -59,13 +61,35 @@ def test_binder_installs_what_is_locked_and_the_project_itself() -> None:
     assert commands == ["python -m pip install --no-deps --no-build-isolation --editable ."]
 
 
-def test_what_the_commands_install_has_hashes_and_nothing_is_built_but_the_project() -> None:
-    script = (ROOT / "dev").read_text("utf-8")
-    installs = re.findall(r"(?:tool|run)\((.*\"(?:install|ci)\".*)\)", script)
-    python = [line for line in installs if '"pip"' in line]
-    assert len(python) == 2
-    assert all("--require-hashes" in line or '"--no-deps", "--no-build-isolation"' in line for line in python)
-    (node,) = [line for line in installs if '"npm"' in line]
+@pytest.mark.parametrize("has_uv", [True, False], ids=["by uv", "by pip"])
+def test_what_dev_installs_has_hashes_and_nothing_is_built_but_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_uv: bool
+) -> None:
+    dev = ModuleType("dev")
+    dev.__file__ = str(ROOT / "dev")
+    exec(compile((ROOT / "dev").read_text("utf-8"), ROOT / "dev", "exec"), vars(dev))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "pip").touch()  # of an environment that was made, and has nothing in it yet
+    ran: list[str] = []
+
+    def run(command: Sequence[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        ran.append(" ".join(command).replace(str(tmp_path), "ENV").replace(str(ROOT), "ROOT"))
+        return subprocess.CompletedProcess(command, 1 if "uv" in command and not has_uv else 0)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(dev, "ENV", tmp_path)
+    dev.have_environment("tour")
+    pip, uv = "ENV/bin/python -m pip install --quiet", "ENV/bin/python -m uv pip install --quiet"
+    locked = "--require-hashes --requirement ROOT/requirements/tour.txt"
+    project = "--no-deps --no-build-isolation --editable ."
+    by_pip = [] if has_uv else [f"{pip} {locked}", f"{pip} {project}"]
+    by_uv = [f"{uv} {each} --python ENV/bin/python" for each in (locked, project)]
+    assert sorted(ran) == sorted([f"{pip} --require-hashes --requirement ENV/uv.txt", *by_uv, *by_pip])
+    assert re.fullmatch(r"uv==\S+( \\\n +--hash=sha256:\S+)+", (tmp_path / "uv.txt").read_text())
+
+
+def test_what_dev_installs_for_node_has_hashes_and_runs_nothing() -> None:
+    (node,) = re.findall(r"run\((.*\"npm\".*)\)", (ROOT / "dev").read_text("utf-8"))
     assert '"ci"' in node
     assert '"--ignore-scripts"' in node
 
