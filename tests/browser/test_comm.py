@@ -131,12 +131,26 @@ def test_a_view_that_is_closed_again_and_again_comes_back_at_the_end(lab: Lab) -
     assert_whole(notebook.output(RUN), count, calls)
 
 
+def test_a_view_that_is_closed_while_a_person_is_asked_asks_again(lab: Lab) -> None:
+    notebook = lab.asking("--approve ask")
+    output = notebook.output(1)
+    for name in ("call", "input", "tool", "answer", "rest", "end"):
+        notebook.pass_gate(name)
+    notebook.start(1)
+    expect(output.get_by_role("button", name="Approve")).to_have_count(1)
+    notebook.page.evaluate(_CLOSE_BY_PAGE, "its own")
+    expect(output).not_to_contain_text("closed")
+    output.get_by_role("button", name="Approve").click()
+    notebook.wait_until_run(1)
+    expect(output.locator(".tc-call .tc-state")).to_have_text("Completed")
+
+
 # A page that cannot show a run
 
 
-def asking_without_a_front_end(lab: Lab, options: str) -> Notebook:
+def asking_without_a_front_end(lab: Lab, options: str, missing: str = "anywidget") -> Notebook:
     """A call that asks, before a page that does not get what shows widgets."""
-    lab.context.route(re.compile(r"/lab/extensions/anywidget/"), lambda route: route.abort())
+    lab.context.route(re.compile(f"/lab/extensions/{missing}/"), lambda route: route.abort())
     patience = "import toolcall_nb.notebook.live as live; live.PATIENCE = 1.0"
     notebook = lab.page(lab.write(patience, ASK.format(options=f"--approve ask {options}"), "print('below')")).open()
     for name in ("call", "input", "tool", "answer", "rest", "end"):
@@ -147,8 +161,9 @@ def asking_without_a_front_end(lab: Lab, options: str) -> Notebook:
     return notebook
 
 
-def test_a_page_without_the_front_end_is_asked_by_keys_and_gets_the_static_form(lab_apart: Lab) -> None:
-    notebook = asking_without_a_front_end(lab_apart, "")
+@pytest.mark.parametrize("missing", ["anywidget", "@jupyter-widgets"])
+def test_a_page_without_the_front_end_is_asked_by_keys_and_gets_the_static_form(lab_apart: Lab, missing: str) -> None:
+    notebook = asking_without_a_front_end(lab_apart, "", missing)
     output = notebook.output(2)
     keys = notebook.page.locator(".jp-Stdin-input")
     expect(keys).to_have_count(1)

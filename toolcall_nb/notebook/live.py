@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["LiveFace"]
 
 PATIENCE = 15.0
-"""Seconds until a question goes elsewhere, where no page has ever said a word: it may lack what shows widgets."""
+"""Seconds until a question goes elsewhere, where no page shows the run: it may lack what shows widgets."""
 
 _REOPENED = 3
 """How often a view that somebody closes in mid-run is opened again."""
@@ -59,13 +59,15 @@ class LiveFace:
     ) -> None:
         self._html = LiveHtml(images=picture_hosts())
         self._document = LiveDocument(self._html, self._tell, info=info, timings=timings)
-        self._pacer = Pacer(self._document.flush)
+        self._pacer = Pacer(self._flush)
         self._questions = Questions(self._document.ask)
         self._on_stop = on_stop
-        self._widget = self._make_widget()
         self._approver = approver
         self._reopened = 0
+        self._display: Any = None
+        self._widget = self._make_widget()
         self._display = self._show_widget()
+        self._pacer.wake()  # a page may have closed the view before it stood anywhere
 
     @property
     def transcript(self) -> Transcript:
@@ -107,12 +109,14 @@ class LiveFace:
         return bundle
 
     def _watch(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Callable[[], bool]:
-        """Looks for a stop, and for a page: where there is none, it raises `_NoPage`, or says so and looks on."""
+        """Looks for a stop, and for a page: where none shows the run for long, it raises `_NoPage`, or says so once."""
         give_up = time.monotonic() + PATIENCE
 
         def look() -> bool:
             nonlocal give_up
-            if not self._widget.heard.is_set() and time.monotonic() > give_up:
+            if self._widget.is_shown:
+                give_up = time.monotonic() + PATIENCE
+            elif time.monotonic() > give_up:
                 if self._approver is not None:
                     raise _NoPage
                 print(_NO_PAGE.format(name=visible(call.name[:_MAX_NAME])))
@@ -122,8 +126,12 @@ class LiveFace:
         return look
 
     def _tell(self, step: dict[str, Any]) -> None:
-        """A view that was closed (`Widget.close_all`, or by a page) is opened again: it begins with this step in it."""
-        if not self._widget.tell(step) and self._reopened < _REOPENED:
+        self._widget.tell(step)
+
+    def _flush(self) -> None:
+        """Tell what is new. A view that was closed, by `Widget.close_all` or a page, is opened again with all of it."""
+        self._document.flush()
+        if self._display is not None and self._widget.is_closed and self._reopened < _REOPENED:
             self._reopened += 1
             self._widget = self._make_widget()
             self._display.update(self._view(), raw=True)
@@ -131,7 +139,9 @@ class LiveFace:
     def _make_widget(self) -> TranscriptWidget:
         from toolcall_nb.notebook.widget import TranscriptWidget
 
-        return TranscriptWidget(self._document, self._on_stop, self._questions.answer, self._pacer.pace)
+        return TranscriptWidget(
+            self._document, self._on_stop, self._questions.answer, self._pacer.pace, on_close=self._pacer.wake
+        )
 
     def _show_widget(self) -> Any:
         from IPython.display import display

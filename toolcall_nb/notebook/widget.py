@@ -51,18 +51,19 @@ class TranscriptWidget(anywidget.AnyWidget):
         on_stop: Callable[[], None],
         on_answer: Callable[[dict[str, Any]], None],
         on_pace: Callable[[float], None],
+        on_close: Callable[[], None] = lambda: None,
     ) -> None:
         self._document = document
         self._on_stop = on_stop
         self._on_answer = on_answer
         self._on_pace = on_pace
+        self._on_close = on_close
         self._context = contextvars.copy_context()
         self._settle: Callable[[], dict[str, str]] | None = None
         self._final: dict[str, str] | None = None
         self._settling = threading.Lock()
         self._closing = threading.Lock()  # pages, the kernel and the run close and send from threads of their own
-        self.heard = threading.Event()
-        """Set when a page has said anything: it has what it takes to show the run."""
+        self._is_heard = False
         self._id = uuid4().hex
         super().__init__(_css=page_css(), model_id=self._id)
         self.comm.on_close(lambda _: self.close())
@@ -80,16 +81,27 @@ class TranscriptWidget(anywidget.AnyWidget):
     def close(self) -> None:
         """Close it, and the layout that ipywidgets makes for each widget and keeps for good."""
         with self._closing:
+            was_closed = self.is_closed
             super().close()
             self.layout.close()
+        if not was_closed:
+            self._on_close()
 
-    def tell(self, step: dict[str, Any]) -> bool:
-        """Send a step to the pages; whether it was sent: a widget that is closed has none."""
+    @property
+    def is_closed(self) -> bool:
+        """Whether no page is told anything any more."""
+        return self.comm is None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether a page shows the run, as far as can be told: it is open, and a page has said something."""
+        return self._is_heard and not self.is_closed
+
+    def tell(self, step: dict[str, Any]) -> None:
+        """Send a step to the pages, if there are any."""
         with self._closing:
-            is_open = self.comm is not None
-            if is_open:
+            if not self.is_closed:
                 self.send(step)
-        return is_open
 
     def finish(self, settle: Callable[[], dict[str, str]]) -> None:
         """The run has ended: ``settle`` puts the static output in the view's place, and gives it.
@@ -107,7 +119,7 @@ class TranscriptWidget(anywidget.AnyWidget):
 
     def receive(self, message: dict[str, Any]) -> None:
         """A message of a page; what is not understood is ignored, since pages may be older than the kernel."""
-        self.heard.set()
+        self._is_heard = True
         match message:
             case {"type": "sync" | "here", "seq": seq}:
                 self._answer(seq)
@@ -127,12 +139,13 @@ class TranscriptWidget(anywidget.AnyWidget):
         """What a person says is not left to a shell that may be busy with the very cell that it is about.
 
         Nor is the end of the view, which has no data, left to any shell: after it JupyterLab deletes the subshell that
-        it was sent on, on another channel, and may be quicker there.
+        it was sent on, on another channel, and may be quicker there. A page that knows no widgets says just that.
         """
-        self.heard.set()
+        if not data:
+            self._aside(self.close)
+            return
+        self._is_heard = True
         match data:
-            case _ if not data:
-                self._aside(self.close)
             case {"method": "custom", "content": {"type": "answer" | "stop"} as message} if sent_on is None:
                 self._aside(self.receive, message)
 
