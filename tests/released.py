@@ -225,11 +225,7 @@ def _executed() -> NotebookNode:
 def _cut_off() -> NotebookNode:
     """What a file holds that was saved in mid-run, of a kernel that is gone: a view, and what stands in for it."""
     view = {"model_id": "0123456789abcdef0123456789abcdef", "version_major": 2, "version_minor": 1}
-    data = {
-        "text/plain": MEANWHILE,
-        "text/html": f"<p>{MEANWHILE}</p>",
-        "application/vnd.jupyter.widget-view+json": view,
-    }
+    data = {**MEANWHILE, "application/vnd.jupyter.widget-view+json": view}
     notebook = _notebook("%%toolchat\nWhat is the weather in Paris?", "print('below')")
     v4: Any = nbformat.v4
     notebook.cells[0].outputs = [v4.new_output("display_data", data)]

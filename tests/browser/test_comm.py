@@ -161,10 +161,15 @@ def asking_without_a_front_end(lab: Lab, options: str, missing: str = "anywidget
     return notebook
 
 
-@pytest.mark.parametrize("missing", ["anywidget", "@jupyter-widgets"])
-def test_a_page_without_the_front_end_is_asked_by_keys_and_gets_the_static_form(lab_apart: Lab, missing: str) -> None:
+@pytest.mark.parametrize(
+    ("missing", "said"), [("anywidget", "anywidget"), ("@jupyter-widgets", "packages jupyterlab_widgets and anywidget")]
+)
+def test_a_page_without_the_front_end_is_told_what_it_lacks_asked_by_keys_and_gets_the_static_form(
+    lab_apart: Lab, missing: str, said: str
+) -> None:
     notebook = asking_without_a_front_end(lab_apart, "", missing)
     output = notebook.output(2)
+    expect(output).to_contain_text(said)
     keys = notebook.page.locator(".jp-Stdin-input")
     expect(keys).to_have_count(1)
     expect(output).to_contain_text("weather")

@@ -13,7 +13,6 @@ from tests.browser.browser import Notebook
 from tests.browser.conftest import Lab
 from tests.browser.contrast import too_faint
 from tests.released import FOLDER, bundles
-from toolcall_nb.notebook.live import MEANWHILE
 
 NOTEBOOKS = sorted(path for path in FOLDER.glob("*/*.ipynb") if bundles(path))
 CUT_OFF = sorted(FOLDER.glob("*/cut-off.ipynb"))
@@ -80,7 +79,8 @@ def test_a_notebook_of_each_version_is_readable(lab: Lab, path: Path, trusted: b
 def test_a_run_that_was_cut_off_says_so_when_its_kernel_is_gone(lab: Lab, path: Path, trusted: bool) -> None:
     notebook, told = opened(lab, path, trusted=trusted)
     expect(notebook.output(1)).to_contain_text("below")
-    shown = "model not found" if trusted else MEANWHILE  # the widgets' own renderer is first, and tells no more
+    # Where it is trusted, the widgets' own renderer is first, and tells no more.
+    shown = "model not found" if trusted else "A run of toolcall_nb that is not finished, or was cut off before its end."
     expect(notebook.output(0)).to_contain_text(shown)
     assert notebook.output(0).locator("button, .tc-transcript").count() == 0
     assert [line for line in told if _OF_JUPYTERLAB not in line and "widget" not in line] == []

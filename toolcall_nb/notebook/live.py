@@ -34,7 +34,14 @@ _REOPENED = 3
 
 _NO_PAGE = "{name} asks whether it may run, and no page has answered that could show it. %toolchat stop ends the run."
 _MAX_NAME = 60
-MEANWHILE = "A run of toolcall_nb that is not finished, or was cut off before its end."
+_MEANWHILE = (
+    "A run of toolcall_nb that is not finished, or was cut off before its end.",
+    "To watch a run, JupyterLab needs the packages jupyterlab_widgets and anywidget in its own environment.",
+)
+MEANWHILE = {
+    "text/plain": "\n".join(_MEANWHILE),
+    "text/html": "".join(f"<p>{sentence}</p>" for sentence in _MEANWHILE),
+}
 """What a page shows that cannot show widgets, or gets the notebook without its kernel."""
 
 
@@ -149,5 +156,4 @@ class LiveFace:
         return display(self._view(), raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython has no types
 
     def _view(self) -> dict[str, Any]:
-        view = {"application/vnd.jupyter.widget-view+json": self._widget.get_view_spec()}
-        return {**view, "text/plain": MEANWHILE, "text/html": f"<p>{MEANWHILE}</p>"}
+        return {"application/vnd.jupyter.widget-view+json": self._widget.get_view_spec(), **MEANWHILE}
