@@ -80,7 +80,7 @@ def test_a_run_that_was_cut_off_says_so_when_its_kernel_is_gone(lab: Lab, path: 
     notebook, told = opened(lab, path, trusted=trusted)
     expect(notebook.output(1)).to_contain_text("below")
     # Where it is trusted, the widgets' own renderer is first, and tells no more.
-    shown = "model not found" if trusted else "A run of toolcall_nb that is not finished, or was cut off before its end."
+    shown = "model not found" if trusted else "A run of toolcall_nb that is not finished, or was cut off"
     expect(notebook.output(0)).to_contain_text(shown)
     assert notebook.output(0).locator("button, .tc-transcript").count() == 0
     assert [line for line in told if _OF_JUPYTERLAB not in line and "widget" not in line] == []
