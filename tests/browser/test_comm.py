@@ -162,9 +162,13 @@ def asking_without_a_front_end(lab: Lab, options: str, missing: str = "anywidget
 
 
 @pytest.mark.parametrize(
-    ("missing", "said"), [("anywidget", "anywidget"), ("@jupyter-widgets", "packages jupyterlab_widgets and anywidget")]
+    ("missing", "said"),
+    [
+        ("anywidget", "javascript error"),  # JupyterLab's own
+        ("@jupyter-widgets", "packages jupyterlab_widgets and anywidget"),
+    ],
 )
-def test_a_page_without_the_front_end_is_told_what_it_lacks_asked_by_keys_and_gets_the_static_form(
+def test_a_page_without_the_front_end_says_so_is_asked_by_keys_and_gets_the_static_form(
     lab_apart: Lab, missing: str, said: str
 ) -> None:
     notebook = asking_without_a_front_end(lab_apart, "", missing)
