@@ -54,7 +54,7 @@ class Page:
         self.stops = 0
         self.pacer = Pacer(lambda: None)
         self.questions = Questions(self.document.ask)
-        self.widget = TranscriptWidget(self.document, self.stop, self.questions.answer, self.pacer.pace)
+        self.widget = TranscriptWidget(self.document, self.stop, self.questions.answer, self.pacer.pace, lambda: None)
         for event in (ev.ToolInputAvailable("c", "wipe", {"path": "/"}), ev.ToolApprovalRequest("a", "c")):
             self.document.apply(event)
 

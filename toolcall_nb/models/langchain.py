@@ -67,7 +67,7 @@ class LangChainModel:
         told = [openai_tool(tool.name, tool.description, tool.parameters) for tool in tools]
         try:
             return self._llm.bind_tools(told)
-        except (AttributeError, NotImplementedError):
+        except (AttributeError, NotImplementedError):  # a model of text has none; a chat model that has no tools raises
             raise ModelError(
                 f"LangChain knows no way to tell {self.name} of tools (bind_tools). "
                 "Let it write its calls in text: --dialect callout."

@@ -63,7 +63,8 @@ class Hooks:
             yield bundles, (cls.__module__, cls.__name__), self._bundle_of_values
             yield displays, (cls.__module__, cls.__name__), self._print_values
 
-    # The formatters: None, or NotImplementedError, leaves the object to the next one
+    # IPython's formatters: a bundle that is None, or a display that raises NotImplementedError (one that returns has
+    # shown the object), leaves it to the next one
 
     def _bundle(self, thing: Any) -> Any:
         theirs = self._theirs(self._formatters.mimebundle_formatter, thing)

@@ -146,9 +146,8 @@ class LiveFace:
     def _make_widget(self) -> TranscriptWidget:
         from toolcall_nb.notebook.widget import TranscriptWidget
 
-        return TranscriptWidget(
-            self._document, self._on_stop, self._questions.answer, self._pacer.pace, on_close=self._pacer.wake
-        )
+        on_answer, pacer = self._questions.answer, self._pacer
+        return TranscriptWidget(self._document, self._on_stop, on_answer, pacer.pace, pacer.wake)
 
     def _show_widget(self) -> Any:
         from IPython.display import display

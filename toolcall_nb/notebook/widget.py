@@ -51,7 +51,7 @@ class TranscriptWidget(anywidget.AnyWidget):
         on_stop: Callable[[], None],
         on_answer: Callable[[dict[str, Any]], None],
         on_pace: Callable[[float], None],
-        on_close: Callable[[], None] = lambda: None,
+        on_close: Callable[[], None],
     ) -> None:
         self._document = document
         self._on_stop = on_stop

@@ -76,6 +76,7 @@ registry = Registry()
 """The tools of this session: `tool` adds to it, and a chat takes them from it unless told otherwise."""
 
 
+# Bare, or with options; the docstring is that of the function below.
 @overload
 def tool(function: F, /) -> F: ...
 

@@ -27,7 +27,7 @@ def _ours(parts: Sequence[str]) -> None:
     from toolcall_nb.render import LiveHtml
 
     document = LiveDocument(LiveHtml(), lambda step: widget.send(step))
-    widget = TranscriptWidget(document, lambda: None, lambda answer: None, lambda seconds: None)
+    widget = TranscriptWidget(document, lambda: None, lambda answer: None, lambda seconds: None, lambda: None)
     detect = detector("callout")
     for part in parts:
         for event in detect.feed(part):
