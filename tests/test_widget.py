@@ -203,6 +203,7 @@ def test_only_boundaries_are_announced() -> None:
     progress = Progress()
     said = [text for event in CALL for text in progress.apply(event)]
     assert said == ["Tool weather started", "Tool weather completed", "Answer finished"]
+    assert progress.standing == []
 
 
 def test_the_status_says_what_goes_on() -> None:
@@ -237,7 +238,9 @@ def test_while_a_person_is_asked_the_status_says_so_and_an_answer_by_nobody_is_n
     progress = Progress()
     for event in CALL[:5]:
         progress.apply(event)
+    assert progress.standing == ["Tool weather started"]
     assert progress.apply(ev.ToolApprovalRequest("a", "c")) == ["Tool weather asks for approval"]
+    assert progress.standing == ["Tool weather asks for approval"]
     assert progress.status == "Waiting for you"
     progress.apply(ev.ToolApprovalResponse("a", True))
     assert progress.status == "Running weather…"

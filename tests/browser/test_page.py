@@ -61,6 +61,9 @@ _SHOWN = """() => new Promise(resolve => requestAnimationFrame(() => requestAnim
 _HEIGHTS = """() => [...document.querySelectorAll(".tc, .tc-turn, .tc-call, .tc-text > p, .tc-group > p")].map(
     each => Math.round(each.getBoundingClientRect().top * 4 + each.getBoundingClientRect().height * 4))"""
 
+_SAID = "() => [...document.querySelectorAll('[aria-live=polite]')].map(voice => voice.textContent)"
+_SILENCE = "() => document.querySelectorAll('[aria-live=polite]').forEach(voice => voice.replaceChildren())"
+
 _WANTED = """html => {
     const template = document.createElement("template");
     template.innerHTML = html;
@@ -363,6 +366,27 @@ def test_a_page_that_comes_while_a_person_is_asked_asks_and_one_whose_kernel_is_
     expect(panel.get_by_role("button", name="Approve")).to_be_visible()  # another question, not yet answered
     page.evaluate("() => window.lose()")
     expect(panel).to_have_count(0)
+
+
+def test_a_page_that_comes_late_says_aloud_what_still_holds_and_says_nothing_twice(page: Page) -> None:
+    def said() -> list[str]:
+        page.wait_for_timeout(200)  # nothing tells of what is not said
+        return page.evaluate(_SAID)
+
+    run = Run(page, ASKED[:2])
+    assert said() == ["Tool keep started"]
+    run.open()
+    page.evaluate("() => window.views.pop()()")
+    run.apply(ASKED[2:])
+    run.flush()  # nobody is there to say it
+    page.evaluate("() => { window.addView(); window.addView(); }")
+    assert said() == ["Tool keep asks for approval", ""]
+    page.evaluate(_SILENCE)
+    run.deliver([{**run.document.state(), "seq": 99}])
+    assert said() == ["", ""]
+    run.apply([ev.ToolApprovalResponse("a", True), ev.ToolOutputAvailable("c", 1)])
+    run.open()
+    assert said() == [""]
 
 
 def test_hostile_text_is_shown_and_not_run(page: Page) -> None:

@@ -192,7 +192,10 @@ class LiveDocument:
         self._told = (self._progress.status, self._info)
 
     def state(self) -> Step:
-        """Everything. What was not told yet is told first, unless this tells it: the next step fits to this state."""
+        """Everything, and of what was said aloud that which still holds: who gets this may not have heard it.
+
+        What was not told yet is told first, unless this tells it: the next step fits to this state.
+        """
         with self._lock:
             self.catch_up()
             if self._is_torn:
@@ -207,6 +210,7 @@ class LiveDocument:
                 "clocks": self._clocks.all(),
                 "now": self._clocks.now(),
                 "asks": dict(self._asks),
+                "say": self._progress.standing,
                 "status": self._progress.status,
                 "info": self._info,
                 "foot": self._foot,

@@ -43,9 +43,16 @@ class Progress:
         """What is going on, in words; empty at the end."""
         return "Waiting for you" if self._asked else self._words or self._doing
 
+    @property
+    def standing(self) -> list[str]:
+        """The announcements that still hold, for who comes now: what a person is asked, else the call begun last."""
+        if self._asked:
+            return [self._asks(call) for call in self._asked.values()]
+        return [f"Tool {name} started" for name in [*self._open.values()][-1:]]
+
     def finish(self) -> None:
         """Nothing goes on any more."""
-        self._words, self._doing, self._asked = "", "", {}
+        self._words, self._doing, self._asked, self._open = "", "", {}, {}
 
     def apply(self, event: Event) -> list[str]:
         """Take one event in; gives the announcements, mostly none."""
@@ -61,7 +68,7 @@ class Progress:
             case ev.ToolApprovalRequest():
                 if not event.is_automatic:
                     self._asked[event.approval_id] = event.tool_call_id
-                    return [f"Tool {self._name(event.tool_call_id)} asks for approval"]
+                    return [self._asks(event.tool_call_id)]
             case ev.ToolApprovalResponse():
                 self._asked.pop(event.approval_id, None)
             case ev.ToolOutputAvailable(preliminary=True):
@@ -85,6 +92,9 @@ class Progress:
             case ev.Error():
                 return ["Error"]
         return []
+
+    def _asks(self, call: str) -> str:
+        return f"Tool {self._name(call)} asks for approval"
 
     def _begun(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> list[str]:
         call, name = event.tool_call_id, event.tool_name[:_MAX_NAME]

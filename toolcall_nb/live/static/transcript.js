@@ -11,7 +11,7 @@
  * has opened or closed.
  *
  * kernel -> page   patches  {seq, patches, clocks?, asks?, status?, info?, foot?, say?, done?}   the next step
- *                  state    {seq, patches, opened, clocks, asks, status, info, foot, done}     everything, for who asked
+ *                  state    {seq, patches, opened, clocks, asks, status, info, foot, say, done}  everything, for who asked
  *                  final    {model, bundle}  the static output, for a page that it did not reach
  * page -> kernel   sync {seq}, open {node, open}, answer {approval, approved, text, scope | reason}, stop, final,
  *                  pace {seconds}  no more often than this, please: drawing takes long
@@ -60,6 +60,8 @@ const AWAY = "Not connected to the kernel: this may be old";
 const LOST = "Cut off: the kernel is gone";
 const CLOSED = "Cut off: this view was closed before the end";
 const QUIET_MS = 10_000;
+const SPEAK_MS = 100; // a screen reader hears what changes in a place that it knows, not what comes with the place
+const SENTENCES = ". ";
 const GOING = ["restarting", "autorestarting", "terminating", "dead"]; // of a kernel, in JupyterLab
 const OPEN = ["tc-input-streaming", "tc-input-available", "tc-approval-requested", "tc-approval-responded"];
 const LINES = "p, pre, li, tr, summary, blockquote, h1, h2, h3, h4, h5, h6, .tc-label"; // in plain text, lines of their own
@@ -148,6 +150,8 @@ class Session {
     this.asks = {};
     /** @type {Set<View>} */
     this.views = new Set();
+    this.said = ""; // last, aloud
+    this.unsaid = ""; // of it, what no view was there to say
     this.askedAt = -Infinity;
     this.delay = 0; // how long steps wait until they are seen, on average
     this.pace = QUICK_MS;
@@ -259,6 +263,7 @@ class Session {
     this.lag = Infinity; // another kernel's, perhaps
     this.#take(state);
     for (const view of this.views) view.touch([...before, ...this.doc.nodes.keys()]);
+    if (state.say?.join(SENTENCES) !== this.said) this.#announce(state.say ?? []);
   }
 
   /** @param {Step} step */
@@ -346,10 +351,18 @@ class Session {
     return false;
   }
 
-  /** Only the first view speaks: two of them would say everything twice. @param {string[]} texts */
+  /** @param {string[]} texts */
   #announce(texts) {
+    if (texts.length) this.said = this.unsaid = texts.join(SENTENCES);
+    this.#speak();
+  }
+
+  /** Only the first view speaks: two of them would say everything twice. */
+  #speak() {
     const [first] = this.views;
-    if (first && texts.length) first.announce(texts.join(". "));
+    if (!first || !this.unsaid) return;
+    first.announce(this.unsaid);
+    this.unsaid = "";
   }
 
   /** @param {string} node @param {boolean} open */
@@ -400,6 +413,7 @@ class Session {
     this.views.add(view);
     this.#listen();
     if (this.done) this.#seekFinal();
+    setTimeout(() => this.#speak(), SPEAK_MS);
     return () => {
       this.views.delete(view);
       this.#listen();
