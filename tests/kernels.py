@@ -20,6 +20,10 @@ React: TypeAlias = Callable[[dict[str, Any]], None]
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
 _WITHIN = 60
+_UNTIL_DONE = """import threading
+for thread in threading.enumerate():
+    if thread.name in ("toolcall_nb-inbox", "toolcall_nb-stop"):
+        thread.join()"""
 
 
 class Kernel:
@@ -41,8 +45,9 @@ class Kernel:
         return self._until_idle(sent, list(typed), react)
 
     def send(self, comm: str, content: dict[str, Any]) -> Messages:
-        """A custom message of a widget's page; gives what it made the kernel publish."""
-        return self._until_idle(self.post(comm, content), [], None)
+        """A custom message of a widget's page; gives what it made the kernel publish, once that is done with it."""
+        heard = self._until_idle(self.post(comm, content), [], None)
+        return [*heard, *self.run(_UNTIL_DONE)]
 
     def post(self, comm: str, content: dict[str, Any], subshell: str | None = None) -> str:
         """The same without waiting for anything; gives the message's id."""

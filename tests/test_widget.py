@@ -21,6 +21,7 @@ from toolcall_nb.events import Event
 from toolcall_nb.live.clocks import RUN
 from toolcall_nb.live.document import LiveDocument
 from toolcall_nb.live.footer import info_line
+from toolcall_nb.live.inbox import Inbox
 from toolcall_nb.live.pacer import FRAME, SLOWEST, Pacer
 from toolcall_nb.live.patches import brief, merged
 from toolcall_nb.live.progress import Progress
@@ -531,35 +532,82 @@ def test_of_a_run_that_is_over_and_out_of_reach_nothing_stays_in_the_kernel(kern
     assert printed(kernel.run(left)) == "True True\n"
 
 
-def test_messages_go_to_the_subshell_that_they_were_sent_on_where_the_kernel_lets_them() -> None:
-    from toolcall_nb.notebook.widget import _answer_where_asked
+def test_what_a_page_says_is_heard_before_any_shell_has_it_where_the_kernel_lets_that() -> None:
+    from toolcall_nb.notebook.widget import _hear_while_routed
 
     class Comm:
         def _reply_subshell_for(self, data: Any, default: str | None) -> str | None:
             return None  # ipykernel 7.4: the shell that last published, the busy one
 
+    heard: list[Any] = []
+    comm = Comm()
+    assert _hear_while_routed(comm, heard.append)
+    assert comm._reply_subshell_for({"on": "one"}, "subshell") == "subshell"
+    assert comm._reply_subshell_for({"on": "none"}, None) is None
+    assert heard == [{"on": "one"}, {"on": "none"}]
+    assert not _hear_while_routed(object(), heard.append)  # ipykernel 7.0 and 6: no routing of its own
+
+
+def test_a_kernel_without_routing_of_its_own_hears_a_page_in_mid_cell_where_it_has_subshells() -> None:
+    from toolcall_nb.notebook.widget import _has_subshells
+
     class Kernel:
         def __init__(self, has_subshells: bool) -> None:
             self._supports_kernel_subshells = has_subshells
 
-    class EarlierComm:  # ipykernel 7.0: no routing of its own
-        kernel = Kernel(True)
+    class Comm:
+        def __init__(self, kernel: Kernel | None) -> None:
+            self.kernel = kernel
 
-    class OldComm:  # ipykernel 6
-        kernel = Kernel(False)
+    kernels = (Kernel(True), Kernel(False), None)  # ipykernel 7.0, ipykernel 6, another
+    assert [_has_subshells(Comm(kernel)) for kernel in kernels] == [True, False, False]
+    assert not _has_subshells(object())
 
-    overheard: list[tuple[Any, str | None]] = []
 
-    def overhear(data: Any, sent_on: str | None) -> None:
-        overheard.append((data, sent_on))
+@pytest.mark.parametrize("is_routed", [True, False], ids=["ipykernel 7.4", "ipykernel 7.0"])
+def test_a_page_that_missed_the_beginning_is_told_in_mid_cell(kernel: Kernel, is_routed: bool) -> None:
+    if not is_routed:
+        kernel.run("import ipykernel.comm.comm as c; del c.BaseComm._reply_subshell_for")
+    kernel.run("import threading\nfrom toolcall_nb import events as ev\ngate = threading.Event()")
+    kernel.run(
+        "class Waiting:\n"
+        "    def stream(self, messages, tools):\n"
+        "        yield ev.TextDelta('t', 'One. ')\n"
+        "        gate.wait(60)\n"
+        "        yield ev.TextDelta('t', 'Two.')\n"
+    )
+    subshell = kernel.make_subshell()
+    states: list[int] = []
 
-    comm, others = Comm(), (EarlierComm(), OldComm(), object())
-    assert _answer_where_asked(comm, overhear)
-    assert [_answer_where_asked(other, overhear) for other in others] == [True, False, False]
-    assert comm._reply_subshell_for({"on": "one"}, "subshell") == "subshell"
-    assert comm._reply_subshell_for({"on": "none"}, None) is None
-    assert overheard == [({"on": "one"}, "subshell"), ({"on": "none"}, None)]
-    assert [vars(other) for other in others[:2]] == [{}, {}]
+    def page(message: dict[str, Any]) -> None:
+        if message["msg_type"] != "comm_msg":
+            return
+        told = message["content"]["data"]["content"]
+        comm = message["content"]["comm_id"]
+        if told["type"] == "patches" and told["seq"] == 1:
+            kernel.post(comm, {"type": "sync", "seq": 0}, None if is_routed else subshell)
+        elif told["type"] == "state":
+            states.append(told["seq"])
+            kernel.post(comm, {"type": "stop"}, None if is_routed else subshell)
+
+    kernel.run("waiting = Waiting()")
+    kernel.run("%%toolchat --model waiting\nHello", react=page)
+    assert states == [1]
+
+
+def test_what_is_put_into_an_inbox_is_done_in_order_and_what_fails_does_not_hold_up_the_rest(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    inbox, done, end = Inbox(), list[int](), threading.Event()
+    for number in range(50):
+        inbox.put(lambda number=number: done.append(100 // (number - 7)))  # type: ignore[misc]  # it is bound
+    inbox.put(end.set)
+    assert end.wait(10)
+    assert done == [100 // (number - 7) for number in range(50) if number != 7]
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    end.clear()
+    inbox.put(end.set)  # whether or not the thread of before has ended
+    assert end.wait(10)
 
 
 def test_nonsense_from_a_page_is_ignored(kernel: Kernel) -> None:

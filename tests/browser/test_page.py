@@ -371,7 +371,8 @@ def test_a_page_that_comes_while_a_person_is_asked_asks_and_one_whose_kernel_is_
 def test_a_page_that_comes_late_says_aloud_what_still_holds_and_says_nothing_twice(page: Page) -> None:
     def said() -> list[str]:
         page.wait_for_timeout(200)  # nothing tells of what is not said
-        return page.evaluate(_SAID)
+        texts: list[str] = page.evaluate(_SAID)
+        return texts
 
     run = Run(page, ASKED[:2])
     assert said() == ["Tool keep started"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextvars
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -13,6 +13,7 @@ import anywidget
 import traitlets
 
 from toolcall_nb.live import MODULE
+from toolcall_nb.live.inbox import Inbox
 from toolcall_nb.live.style import page_css
 
 __all__ = ["KEPT", "Document", "TranscriptWidget", "close_all"]
@@ -37,8 +38,8 @@ class Document(Protocol):
 class TranscriptWidget(anywidget.AnyWidget):
     """One live run. ``snapshot`` is computed each time that it is asked for, so it is never an old state.
 
-    JupyterLab asks after a reload (ipywidgets, Widget._handle_control_comm_msg, request_states). Messages of
-    the page are handled in whichever thread the kernel gives them: during a cell, that of a subshell.
+    JupyterLab asks after a reload (ipywidgets, Widget._handle_control_comm_msg, request_states). What the page
+    says is handled in its order and in a thread of its own, also during a cell, where the kernel lets it.
     """
 
     _esm = MODULE.read_text("utf-8")  # of a path, anywidget keeps one object that holds every widget for good
@@ -58,7 +59,7 @@ class TranscriptWidget(anywidget.AnyWidget):
         self._on_answer = on_answer
         self._on_pace = on_pace
         self._on_close = on_close
-        self._context = contextvars.copy_context()
+        self._inbox = Inbox()
         self._settle: Callable[[], dict[str, str]] | None = None
         self._final: dict[str, str] | None = None
         self._settling = threading.Lock()
@@ -67,8 +68,10 @@ class TranscriptWidget(anywidget.AnyWidget):
         self._id = uuid4().hex
         super().__init__(_css=page_css(), model_id=self._id)
         self.comm.on_close(lambda _: self.close())
-        self.on_msg(_dispatch)
-        self.is_heard_in_cells = _answer_where_asked(self.comm, self._overhear)
+        is_heard_early = _hear_while_routed(self.comm, self._hear)
+        if not is_heard_early:
+            self.on_msg(lambda _, content, __: self._hear({"method": "custom", "content": content}))
+        self.is_heard_in_cells = is_heard_early or _has_subshells(self.comm)
         """Whether messages of the page are handled while the kernel runs a cell."""
 
     def get_state(self, key: str | Iterable[str] | None = None, drop_defaults: bool = False) -> dict[str, Any]:
@@ -127,7 +130,9 @@ class TranscriptWidget(anywidget.AnyWidget):
                 self._document.choose(node, is_open)
                 self._settle_again()  # said in the last moment of the view, it is heard after its end
             case {"type": "stop"}:
-                self._on_stop()
+                threading.Thread(
+                    target=self._on_stop, name="toolcall_nb-stop", daemon=True
+                ).start()  # it takes its time
             case {"type": "answer"}:
                 self._on_answer(message)
             case {"type": "pace", "seconds": int(seconds) | float(seconds)}:
@@ -135,23 +140,18 @@ class TranscriptWidget(anywidget.AnyWidget):
             case {"type": "final"} if self._final is not None:
                 self.send({"type": "final", "model": self.model_id, "bundle": self._final})
 
-    def _overhear(self, data: Any, sent_on: str | None) -> None:
-        """What a person says is not left to a shell that may be busy with the very cell that it is about.
+    def _hear(self, data: Any) -> None:
+        """What a page sends, while it is routed; without data it is the end of the view.
 
-        Nor is the end of the view, which has no data, left to any shell: after it JupyterLab deletes the subshell that
-        it was sent on, on another channel, and may be quicker there. A page that knows no widgets says just that.
+        A page that knows no widgets says just that, so it is no sign of one that shows the run.
         """
         if not data:
-            self._aside(self.close)
+            self._inbox.put(self.close)
             return
         self._is_heard = True
         match data:
-            case {"method": "custom", "content": {"type": "answer" | "stop"} as message} if sent_on is None:
-                self._aside(self.receive, message)
-
-    def _aside(self, act: Callable[..., None], *arguments: Any) -> None:
-        run = self._context.copy().run
-        threading.Thread(target=run, args=(act, *arguments), name="toolcall_nb-page", daemon=True).start()
+            case {"method": "custom", "content": dict(message)}:
+                self._inbox.put(partial(self.receive, message))
 
     def _settle_again(self) -> None:
         if self._settle is not None:
@@ -164,36 +164,32 @@ class TranscriptWidget(anywidget.AnyWidget):
             self.send(state)
 
 
-def _dispatch(widget: TranscriptWidget, content: Any, _buffers: Any) -> None:
-    if isinstance(content, dict):
-        widget.receive(content)
-
-
 def close_all() -> None:
     """Close what stays of finished runs."""
     while _kept:
         _kept.popleft().close()
 
 
-def _answer_where_asked(comm: Any, overhear: Callable[[Any, str | None], None]) -> bool:
-    """Let messages of the page be handled on the subshell that JupyterLab sends them on, also during a cell.
+def _hear_while_routed(comm: Any, hear: Callable[[Any], None]) -> bool:
+    """Have ``hear`` called with the data of each message of the page before any shell of the kernel has to handle it.
 
-    ipykernel 7.4 (ipykernel/comm/comm.py, `_reply_subshell_for`) routes them to the shell that last published
-    on the comm: the one that is busy with the cell, so that Stop would wait for the end of what it should stop.
-    So that those are heard in time which a page sends on no subshell, because it knows none or has not got its own
-    yet, or on one that is gone, each is overheard while it is routed: its data, and the subshell. Where it comes again
-    on its shell, it changes nothing.
+    The shell may be the one that is busy with the cell that the message is about: ipykernel 7.4 routes it to the shell
+    that last published on the comm (ipykernel/comm/comm.py, `_reply_subshell_for`), and JupyterLab sends on none until
+    it has a subshell. Or it is gone: with its last view JupyterLab deletes its subshell, on another channel, which may
+    be quicker than what was sent on that. The message still goes to the shell that it was sent on, for ipywidgets.
 
-    The method is private. Without it ipykernel 7 hears what JupyterLab sends on a subshell. In others (ipykernel 6,
-    another kernel) the messages come at the cell's end, and the kernel's own interrupt stops a run. Whether they
-    come in mid-cell is returned.
+    The method is private. Without it (ipykernel 7.0, ipykernel 6, another kernel) nothing is done, and it is False.
     """
     if not callable(getattr(comm, "_reply_subshell_for", None)):
-        return bool(getattr(getattr(comm, "kernel", None), "_supports_kernel_subshells", False))
+        return False
 
     def route(data: Any, sent_on: str | None) -> str | None:
-        overhear(data, sent_on)
+        hear(data)
         return sent_on
 
     comm._reply_subshell_for = route
     return True
+
+
+def _has_subshells(comm: Any) -> bool:
+    return bool(getattr(getattr(comm, "kernel", None), "_supports_kernel_subshells", False))
