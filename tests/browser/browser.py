@@ -34,11 +34,14 @@ VIEWPORT: ViewportSize = {"width": 1100, "height": 900}
 
 expect.set_options(timeout=PATIENCE)
 
-_OF_JUPYTERLAB = (
+_OF_OTHERS = (
     "Failed to fetch",  # the server or the line was gone
     "Error: Canceled future for create_subshell_request message before replies were done",  # the kernel was gone
+    "[anywidget] Failed to initialize model.",  # not within two seconds: tests/browser/test_slow.py
 )
-"""What JupyterLab's own requests come to, unheard, in a page that loses what they went to; our module makes none."""
+"""What JupyterLab's own requests come to, unheard, in a page that loses what they went to, and anywidget's in a slow one.
+
+Our module makes none."""
 
 
 def find_chromium() -> str:
@@ -87,7 +90,7 @@ class Notebook:
         self.page.on("pageerror", self._note)
 
     def _note(self, error: Error) -> None:
-        if str(error) not in _OF_JUPYTERLAB:
+        if str(error) not in _OF_OTHERS:
             self.problems.append(str(error))
 
     def open(self, *, kernel: bool = True) -> Notebook:

@@ -56,6 +56,7 @@ const TOGETHER = 64; // so many children of a node stand side by side; those tha
 const GROUPED = ".tc, .tc-said, .tc-text";
 const PROBE_MS = 200;
 const SETTLE_MS = 500;
+const SEEK_MS = 3000;
 const AWAY = "Not connected to the kernel: this may be old";
 const LOST = "Cut off: the kernel is gone";
 const CLOSED = "Cut off: this view was closed before the end";
@@ -172,7 +173,39 @@ class Session {
     const snapshot = model.get("snapshot");
     this.restored = snapshot.seq > 0;
     this.#restart(snapshot);
-    this.#sync();
+    this.#hear(model, snapshot.model).finally(() => this.#sync());
+    this.#seekView();
+  }
+
+  /**
+   * Take the kernel's messages from where they arrive. anywidget (0.11, packages/anywidget/src/runtime.ts) passes none
+   * on for good, where this module was not there within two seconds: in a page that was busy the run would stand still.
+   *
+   * @param {Model} model @param {string} name
+   */
+  async #hear(model, name) {
+    try {
+      const widget = await model.widget_manager?.get_model?.(name);
+      widget?.comm?.on_msg?.((/** @type {any} */ message) => {
+        const { method, content } = message.content.data;
+        if (method === "custom") this.receive(content);
+        else return widget._handle_comm_msg(message);
+      });
+    } catch (error) {
+      console.warn("[toolcall_nb]", error);
+    }
+  }
+
+  /**
+   * JupyterLab (jupyterlab_widgets, WidgetRenderer.renderModel) waits two seconds for a model; where it came just then,
+   * it says for good that there is none, even over a view. So an output that should show this run is drawn again.
+   */
+  #seekView(tries = 3) {
+    setTimeout(() => {
+      if (this.#shown.length || !this.model) return;
+      changeOutputs(this.model.widget_manager, this.model.get("snapshot").model, (output) => output);
+      if (tries > 1) this.#seekView(tries - 1);
+    }, SEEK_MS);
   }
 
   /**
@@ -357,9 +390,14 @@ class Session {
     this.#speak();
   }
 
+  /** The views that are in the page: JupyterLab may take one out of it and keep it. */
+  get #shown() {
+    return [...this.views].filter((view) => view.live.isConnected);
+  }
+
   /** Only the first view speaks: two of them would say everything twice. */
   #speak() {
-    const [first] = this.views;
+    const [first] = this.#shown;
     if (!first || !this.unsaid) return;
     first.announce(this.unsaid);
     this.unsaid = "";
@@ -1011,24 +1049,31 @@ function setText(place, text) {
 }
 
 /**
- * Put a static output where a widget's view is saved in the notebook: what `update_display` does in a page that saw
- * the output being made. Only JupyterLab's widget manager knows its notebook (`context`, an
- * IContext<INotebookModel>); in another front end, or another JupyterLab, the view stays.
- * @param {any} manager @param {string} model @param {Record<string, string>} data
+ * Change the outputs that show a widget's view in the notebook. Only JupyterLab's widget manager knows its notebook
+ * (`context`, an IContext<INotebookModel>); in another front end, or another JupyterLab, all stays.
+ * @param {any} manager @param {string} model @param {(output: any) => any} change an output of nbformat, to another
  */
-function replaceOutput(manager, model, data) {
+function changeOutputs(manager, model, change) {
   try {
     const cells = manager?.context?.model?.cells;
     for (let number = 0; number < (cells?.length ?? 0); number++) {
       const outputs = cells.get(number).outputs;
       for (let place = 0; place < (outputs?.length ?? 0); place++) {
-        if (outputs.get(place).data[WIDGET_VIEW]?.model_id !== model) continue;
-        outputs.set(place, { output_type: "display_data", data, metadata: {} });
+        const output = outputs.get(place);
+        if (output.data[WIDGET_VIEW]?.model_id === model) outputs.set(place, change(output.toJSON()));
       }
     }
   } catch (error) {
     console.warn("[toolcall_nb]", error);
   }
+}
+
+/**
+ * Put a static output where a widget's view is saved: what `update_display` does in a page that saw the output being made.
+ * @param {any} manager @param {string} model @param {Record<string, string>} data
+ */
+function replaceOutput(manager, model, data) {
+  changeOutputs(manager, model, () => ({ output_type: "display_data", data, metadata: {} }));
 }
 
 /** As render/card.py writes it; while it runs, tenths are enough. @param {number} seconds @param {boolean} running */
