@@ -39,9 +39,10 @@ _OF_OTHERS = (
     "Error: Canceled future for create_subshell_request message before replies were done",  # the kernel was gone
     "[anywidget] Failed to initialize model.",  # not within two seconds: tests/browser/test_slow.py
 )
-"""What JupyterLab's own requests come to, unheard, in a page that loses what they went to, and anywidget's in a slow one.
+"""What JupyterLab's own requests come to, unheard, in a page that loses what they went to; anywidget's, in a slow page.
 
-Our module makes none."""
+Our module makes none.
+"""
 
 
 def find_chromium() -> str:
