@@ -19,7 +19,7 @@ from toolcall_nb.server.serving import Server
 from toolcall_nb.server.settings import Settings, is_loopback
 
 HEAD = b"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-SMALL = {"body": 20_000, "message": 1_000, "messages": 5, "images": 2, "body_seconds": 0.5}
+SMALL = {"body": 20_000, "message": 1_000, "messages": 5, "images": 2}
 
 
 @pytest.fixture(scope="module")
@@ -331,12 +331,13 @@ def test_a_body_without_end_is_cut_off(client: httpx.Client) -> None:
     assert answer.startswith(b"HTTP/1.1 413 ") or not answer
 
 
-def test_a_body_that_does_not_come_is_408(client: httpx.Client) -> None:
-    with socket.create_connection((client.base_url.host, client.base_url.port), timeout=PATIENCE) as connection:
-        connection.sendall(
-            post(b"{", "Host: localhost", "Content-Type: application/json").replace(b"Length: 1", b"Length: 9")
-        )
-        assert connection.recv(100).startswith(b"HTTP/1.1 408 ")
+def test_a_body_that_does_not_come_is_408() -> None:
+    head = post(b"{", "Host: localhost", "Content-Type: application/json").replace(b"Length: 1", b"Length: 9")
+    with serving(limits={"body_seconds": 0.2}) as client:
+        address = (client.base_url.host, client.base_url.port)
+        with socket.create_connection(address, timeout=PATIENCE) as connection:
+            connection.sendall(head)
+            assert connection.recv(100).startswith(b"HTTP/1.1 408 ")
 
 
 @pytest.mark.parametrize(
