@@ -130,9 +130,7 @@ class TranscriptWidget(anywidget.AnyWidget):
                 self._document.choose(node, is_open)
                 self._settle_again()  # said in the last moment of the view, it is heard after its end
             case {"type": "stop"}:
-                threading.Thread(
-                    target=self._on_stop, name="toolcall_nb-stop", daemon=True
-                ).start()  # it takes its time
+                self._on_stop()
             case {"type": "answer"}:
                 self._on_answer(message)
             case {"type": "pace", "seconds": int(seconds) | float(seconds)}:
@@ -141,15 +139,17 @@ class TranscriptWidget(anywidget.AnyWidget):
                 self.send({"type": "final", "model": self.model_id, "bundle": self._final})
 
     def _hear(self, data: Any) -> None:
-        """What a page sends, while it is routed; without data it is the end of the view.
+        """What a page sends, while it is routed; without data it is the end of the view. A stop waits for nothing.
 
-        A page that knows no widgets says just that, so it is no sign of one that shows the run.
+        A page that knows no widgets says just that it ends, so that is no sign of one that shows the run.
         """
         if not data:
             self._inbox.put(self.close)
             return
         self._is_heard = True
         match data:
+            case {"method": "custom", "content": {"type": "stop"} as message}:  # it takes its time
+                threading.Thread(target=self.receive, args=(message,), name="toolcall_nb-stop", daemon=True).start()
             case {"method": "custom", "content": dict(message)}:
                 self._inbox.put(partial(self.receive, message))
 
