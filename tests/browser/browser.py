@@ -10,7 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from playwright.sync_api import Browser, BrowserContext, Error, Locator, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    CDPSession,
+    Error,
+    Locator,
+    Page,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 
 from tests.browser.jupyter import Server
 
@@ -27,7 +37,10 @@ _ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PATIENCE = 30_000
+SLOWED = float(os.environ.get("TOOLCALL_NB_SLOWED", "1"))
+"""How many times slower than it could a page runs once it is open: `./dev shake`."""
+
+PATIENCE = 30_000 if SLOWED == 1 else 90_000
 """Milliseconds until something that must happen is given up. No test asserts how soon it happens."""
 
 VIEWPORT: ViewportSize = {"width": 1100, "height": 900}
@@ -88,6 +101,7 @@ class Notebook:
         self.page: Page = context.new_page()
         self.page.set_default_timeout(PATIENCE)
         self.problems: list[str] = []
+        self._session: CDPSession | None = None
         self.page.on("pageerror", self._note)
 
     def _note(self, error: Error) -> None:
@@ -96,11 +110,18 @@ class Notebook:
 
     def open(self, *, kernel: bool = True) -> Notebook:
         """Load the page (again), and wait for the cells and, if wanted, for an idle kernel."""
+        self._slow_down(1)
         self.page.goto(self.server.page(self.name))
         self.page.locator(".jp-Notebook .jp-Cell").first.wait_for()
         if kernel:
             self.wait_until_idle()
+        self._slow_down(SLOWED)
         return self
+
+    def _slow_down(self, times: float) -> None:
+        if SLOWED != 1:
+            self._session = self._session or self.page.context.new_cdp_session(self.page)
+            self._session.send("Emulation.setCPUThrottlingRate", {"rate": times})
 
     def wait_until_idle(self) -> None:
         """Until the kernel has nothing to do."""
