@@ -37,11 +37,12 @@ def running_kernel(home: Path) -> Iterator[BlockingKernelClient]:
 
 def run(client: BlockingKernelClient, code: str) -> None:
     """Run ``code`` to its end. Nobody here is slower than the kernel, whatever it publishes."""
-    client.execute(code)
-    shell, published = client.shell_channel.socket, client.iopub_channel.socket
+    sent = client.execute(code)
+    published = client.iopub_channel.socket
     end = time.monotonic() + _WITHIN
-    while not shell.poll(0) and time.monotonic() < end:
+    while time.monotonic() < end:
         while published.poll(20):
             published.recv_multipart()
-    while shell.poll(0):
-        shell.recv_multipart()
+        while client.shell_channel.msg_ready():  # a kernel that was slow to start answers what it was asked then, too
+            if client.get_shell_msg(timeout=_WITHIN)["parent_header"].get("msg_id") == sent:
+                return
