@@ -87,7 +87,7 @@ class Hooks:
         is_ours = _may_be_said(value) and place_of(self._shell) is Place.TERMINAL and not self._is_formatted(value)
         bundle = _bundle_of(value) if is_ours else None
         if bundle is None:
-            raise NotImplementedError
+            raise NotImplementedError  # it is left to the next formatter
         print(bundle["text/plain"])
 
     def _play(self, stream: Any) -> None:
@@ -96,14 +96,14 @@ class Hooks:
             theirs(stream)
             return
         if self._is_formatted(stream):
-            raise NotImplementedError
+            raise NotImplementedError  # it is left to the next formatter
         try:
             from toolcall_nb.notebook.show import show
 
             show(stream)
         except Exception:
             log.exception("A stream could not be shown; its plain form stands for it")
-            raise NotImplementedError from None
+            raise NotImplementedError from None  # the same
 
     # What is the user's own
 
