@@ -76,7 +76,12 @@ def settings_of(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> tu
     from toolcall_nb.tools import Registry
 
     names = [options.model, *filter(None, map(str.strip, options.models.split(",")))]
-    given = options.token or os.environ.get(TOKEN_VARIABLE)
+    given = os.environ.get(TOKEN_VARIABLE) if options.token is None else options.token
+    if given is not None and not given.strip():
+        source = "--token" if options.token is not None else f"The environment variable {TOKEN_VARIABLE}"
+        raise UsageError(
+            f"{source} is empty. Give a token; without the option and the variable, one is made where it is needed."
+        )
     is_new = given is None and not is_loopback(options.host)
     if options.max_steps < 1:
         raise UsageError(f"--max-steps is at least 1, but is {options.max_steps}.")
