@@ -26,6 +26,7 @@ GROUND = {
     "code",
     "errors",
     "events",
+    "growing",
     "masking",
     "message_state",
     "packing",

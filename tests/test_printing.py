@@ -48,7 +48,7 @@ class Told:
     @property
     def shown(self) -> str:
         """The log as it reads in the card."""
-        return str(Printed(self.log))
+        return str(Printed().add(self.log))
 
 
 def run(function: Callable[..., Any], **arguments: Any) -> tuple[Outcome, Told]:
@@ -351,7 +351,7 @@ def cleaned(*pieces: str) -> str:
     for piece in pieces:
         printout.write(piece)
     printout.close()
-    return str(Printed(told.log))
+    return str(Printed().add(told.log))
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ class CallWriter:
             case ev.ToolOutputDenied():
                 reason = self._reasons.get(event.tool_call_id)
                 text = f"{_DENIED}: {reason}" if reason else f"{_DENIED}."
-                more |= event.extra
+                more |= rest_of(event, "toolCallId")
             case ev.ToolInterrupted():
                 text = _INTERRUPTED
                 more |= rest_of(event, "transient")
