@@ -77,8 +77,8 @@ MISSING = UNSET
 class _Chunk(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What all chunks share. ``extra`` holds the fields that the vocabulary does not name.
 
-    Ids, names, titles, addresses, messages and the metadata of providers are well formed (`toolcall_nb.unicode`), so
-    whatever is told or stored can be encoded; a delta may hold half a character.
+    Ids, names, titles, addresses, messages and all JSON values are well formed (`toolcall_nb.unicode`), so whatever is
+    told or stored can be encoded; a delta may hold half a character.
     """
 
     type: ClassVar[str]
@@ -90,7 +90,7 @@ class _Chunk(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tr
             if isinstance(value, str):
                 if not value.isascii():
                     msgspec.structs.force_setattr(self, name, well_formed(value))
-            elif value is not None:
+            elif value is not None and value != {}:
                 msgspec.structs.force_setattr(self, name, well_formed_json(value))
 
 
@@ -498,12 +498,12 @@ _WHOLE: dict[type[_Chunk], tuple[str, ...]] = {
     cls: tuple(
         f.name
         for f in msgspec.structs.fields(cls)
-        if f.name in ("provider_metadata", "tool_metadata")
+        if f.type in (Json, Object, Object | None)
         or (f.type in (str, str | None) and (cls, f.name) not in _PIECES and not (cls in _BLOCKS and f.name == "id"))
     )
     for cls in _CLASSES
 }
-"""What comes whole: the texts of which no other piece follows, and what providers want back."""
+"""What comes whole: the texts of which no other piece follows, and JSON values."""
 _WIRE_NAMES = {cls: frozenset(wire for _, wire, _ in fields) for cls, fields in _FIELDS.items()}
 _WIRE_NAMES[Data] -= {"name"}  # it is part of the type
 

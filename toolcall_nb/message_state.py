@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from toolcall_nb.events import MISSING, Object
+from toolcall_nb.events import Object
 from toolcall_nb.printed import Printed
 from toolcall_nb.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall
-from toolcall_nb.unicode import well_formed
 
 __all__ = ["MessageState", "Slot"]
 
@@ -64,10 +63,9 @@ class Slot:
         text = "".join(self.chunks)
         self.write(text)
         if self.call is not None:
-            log = self.call.log if self.printed is None else well_formed(str(self.printed))
-            written = well_formed(text) if self.call.input is MISSING else ""
-            return replace(self.call, input_text=written, log=log)
-        return (ReasoningPart if self.reasoning else TextPart)(well_formed(text), self.metadata)
+            log = self.call.log if self.printed is None else str(self.printed)
+            return replace(self.call, input_text=text, log=log)
+        return (ReasoningPart if self.reasoning else TextPart)(text, self.metadata)
 
 
 class MessageState:

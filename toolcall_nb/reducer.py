@@ -35,7 +35,6 @@ from toolcall_nb.transcript import (
     ToolCall,
     Transcript,
 )
-from toolcall_nb.unicode import well_formed, well_formed_json
 
 if TYPE_CHECKING:
     from toolcall_nb.events import Diagnostic, Event
@@ -76,7 +75,7 @@ class TranscriptBuilder:
             ev.MessageMetadata: self._message_metadata,
             ev.StartStep: self._start_step,
             ev.ResetStep: self._reset_step,
-            ev.Error: lambda event: self._fixed(_error(event)),
+            ev.Error: lambda event: self._fixed(ErrorPart(event.error_text, event.details)),
             ev.TextStart: self._text_start,
             ev.TextDelta: self._text_delta,
             ev.TextEnd: self._text_end,
@@ -173,7 +172,7 @@ class TranscriptBuilder:
     @staticmethod
     def _merge_metadata(message: MessageState, metadata: Json) -> None:
         if isinstance(metadata, dict):
-            message.metadata = _merged(message.metadata, well_formed_json(metadata))
+            message.metadata = _merged(message.metadata, metadata)
 
     def _start_step(self, _: ev.StartStep) -> None:
         message = self._message()
@@ -193,7 +192,7 @@ class TranscriptBuilder:
         if event.transient:
             return None
         message = self._message()
-        part = DataPart(event.name, well_formed_json(event.data), event.id)
+        part = DataPart(event.name, event.data, event.id)
         for slot in message.slots if event.id is not None else ():
             old = slot.frozen
             if isinstance(old, DataPart) and (old.name, old.id) == (part.name, part.id):
@@ -273,12 +272,12 @@ class TranscriptBuilder:
         assert slot.call is not None
         changes: Object = {name: value for name in _ABOUT if (value := getattr(event, name, None)) is not None}
         if not isinstance(event, ev.ToolInputStart):
-            changes["input"] = well_formed_json(event.input)
+            changes["input"] = event.input
             changes["original_input"] = _original(slot.call, changes["input"])
         if isinstance(event, ev.ToolInputError):
-            changes["error"] = well_formed(event.error_text)
+            changes["error"] = event.error_text
         slot.write()
-        extra = {**slot.call.extra, **well_formed_json(event.extra)}
+        extra = {**slot.call.extra, **event.extra}
         name = event.tool_name if event.tool_name.strip() else slot.call.name
         return self._set_call(slot, replace(slot.call, state=state, name=name, extra=extra, **changes))
 
@@ -390,11 +389,6 @@ class TranscriptBuilder:
         return Touched(self._here(), slot.key)
 
 
-def _error(event: ev.Error) -> ErrorPart:
-    details = None if event.details is None else well_formed(event.details)
-    return ErrorPart(well_formed(event.error_text), details)
-
-
 def _merged(old: Object, new: Object) -> Object:
     """Objects within objects are merged too, as the AI SDK's reader does (merge-objects.ts); all else is replaced."""
     both = {name: _merged(old[name], new[name]) for name in new if _is_object(old.get(name)) and _is_object(new[name])}
@@ -432,21 +426,20 @@ def _stepped(call: ToolCall, event: Any, state: State) -> ToolCall:
         case ev.ToolLog():
             printed = Printed(call.log)
             printed.add(event.text)
-            return replace(call, log=well_formed(str(printed)))
+            return replace(call, log=str(printed))
         case ev.ToolOutputAvailable():
             changes: Object = {
-                "output": well_formed_json(event.output),
-                "display": well_formed_json(event.display) or None,
-                "seen": None if event.seen is None else well_formed(event.seen),
+                "output": event.output,
+                "display": event.display,
+                "seen": event.seen,
             }
         case ev.ToolOutputError():
-            trace = None if event.traceback is None else well_formed(event.traceback)
-            changes = {"error": well_formed(event.error_text), "traceback": trace}
+            changes = {"error": event.error_text, "traceback": event.traceback}
         case _:
             changes = {}
     for name in ("provider_executed", "dynamic", "provider_metadata", "tool_metadata"):
         if getattr(event, name, None) is not None:
             changes[name] = getattr(event, name)
     if event.extra:
-        changes["extra"] = {**call.extra, **well_formed_json(event.extra)}
+        changes["extra"] = {**call.extra, **event.extra}
     return replace(call, state=state, **changes)

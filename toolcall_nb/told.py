@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from toolcall_nb.events import MISSING, Json
+from toolcall_nb.json_text import for_models
 from toolcall_nb.transcript import State, ToolCall
 
 __all__ = ["LIMIT", "bounded", "output_text", "told", "told_text"]
@@ -44,7 +45,7 @@ def output_text(output: Json) -> str:
     """An output as text: a string as it is, nothing as no text, anything else as JSON without blanks."""
     if isinstance(output, str):
         return output
-    return "" if output is MISSING else json.dumps(output, ensure_ascii=False, separators=(",", ":"))
+    return "" if output is MISSING else json.dumps(for_models(output), ensure_ascii=False, separators=(",", ":"))
 
 
 def told(output: Json, limit: int = LIMIT) -> str | None:

@@ -14,6 +14,7 @@ from toolcall_nb.dialects.json_detector import Detector
 from toolcall_nb.dialects.prompt import describe_tools, path_rule
 from toolcall_nb.dialects.request import input_of, is_unknown, written_parts
 from toolcall_nb.events import MISSING, Json
+from toolcall_nb.json_text import for_models
 from toolcall_nb.told import told_text
 from toolcall_nb.transcript import Message, State, TextPart, ToolCall
 
@@ -90,4 +91,4 @@ def _message_and_data(call: ToolCall) -> tuple[str | None, Json]:
 
 
 def _indented(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
+    return json.dumps(for_models(value), ensure_ascii=False, indent=2)
