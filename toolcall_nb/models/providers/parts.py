@@ -108,7 +108,7 @@ def _about(part: TextPart | ReasoningPart | ToolCall) -> Object:
 
 
 def _name(call: ToolCall) -> str:
-    return _NO_NAME.sub("_", call.name)[:_LONGEST_NAME] or "unnamed"
+    return _NO_NAME.sub("_", call.name)[:_LONGEST_NAME]
 
 
 def _arguments(call: ToolCall) -> str | dict[str, Any]:
