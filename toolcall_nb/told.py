@@ -23,22 +23,28 @@ def told_text(call: ToolCall) -> str:
     """The result of a call for the next request: its output as `output_text`, or why there is none.
 
     ``call.seen`` stands for an output that was told in part. An error is told within `LIMIT` characters, and so is
-    the preliminary output of a call that was interrupted.
+    the preliminary output of a call that failed or was interrupted.
     """
     match call.state:
         case State.OUTPUT_AVAILABLE:
             return output_text(call.output) if call.seen is None else call.seen
         case State.OUTPUT_ERROR:
-            return bounded(call.error or _FAILED, LIMIT)
+            return bounded(call.error or _FAILED, LIMIT) + _until_then(call)
         case State.OUTPUT_DENIED:
             reason = call.approval.reason if call.approval is not None else None
             return f"{_DENIED}: {bounded(reason, LIMIT)}" if reason else f"{_DENIED}."
         case State.INTERRUPTED:
-            if call.output is MISSING:
-                return _INTERRUPTED
-            return f"{_INTERRUPTED} Until then it gave:\n{bounded(output_text(call.output), LIMIT)}"
+            return _INTERRUPTED + _until_then(call)
         case _:
             return _OPEN
+
+
+def _until_then(call: ToolCall) -> str:
+    """The preliminary output of a call that has no other."""
+    if call.output is MISSING:
+        return ""
+    gap = " " if call.state is State.INTERRUPTED else "\n\n"
+    return f"{gap}Until then it gave:\n{bounded(output_text(call.output), LIMIT)}"
 
 
 def output_text(output: Json) -> str:
