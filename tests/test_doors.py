@@ -27,6 +27,7 @@ GROUND = {
     "errors",
     "events",
     "growing",
+    "json_text",
     "masking",
     "message_state",
     "packing",

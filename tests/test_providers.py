@@ -407,7 +407,7 @@ def test_any_history_is_one_that_a_strict_provider_takes() -> None:
     assert all(part.content for part in results.values())
     assert not [part for part in parts if part.part_kind == "text" and not part.content.strip()]
     assert "Another choice" not in repr(history)
-    assert [part.tool_name for part in parts if part.part_kind == "tool-call"][-2:] == ["strange_name_", "unnamed"]
+    assert [part.tool_name for part in parts if part.part_kind == "tool-call"][-2:] == ["strange_name_", "tool"]
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -18,10 +18,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from toolcall_nb.errors import ToolcallError, UsageError
 from toolcall_nb.events import Diagnostic, Event, to_dict
+from toolcall_nb.json_text import json_text
 from toolcall_nb.masking import Tally
 from toolcall_nb.secrets import saved_text, saved_value
 from toolcall_nb.server.command import add_options, serve
@@ -163,7 +162,7 @@ def _events(options: argparse.Namespace) -> int:
     _warn(options.file, broken)
     events = _detected(text, options.cut or max(len(text), 1))
     for line in _staged(events) if options.format == "stages" else map(to_dict, events):
-        print(msgspec.json.encode(line).decode())
+        print(json_text(line))
     return 0
 
 

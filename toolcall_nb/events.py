@@ -80,8 +80,8 @@ MISSING = UNSET
 class _Chunk(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What all chunks share. ``extra`` holds the fields that the vocabulary does not name.
 
-    Ids, names, titles, addresses, messages and the metadata of providers are well formed (`toolcall_nb.unicode`), so
-    whatever is told or stored can be encoded; a delta may hold half a character.
+    Ids, names, titles, addresses, messages and all JSON values are well formed (`toolcall_nb.unicode`), so whatever is
+    told or stored can be encoded; a delta may hold half a character.
     """
 
     type: ClassVar[str]
@@ -93,7 +93,7 @@ class _Chunk(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tr
             if isinstance(value, str):
                 if not value.isascii():
                     msgspec.structs.force_setattr(self, name, well_formed(value))
-            elif value is not None:
+            elif value is not None and value != {}:
                 msgspec.structs.force_setattr(self, name, well_formed_json(value))
 
 
@@ -501,12 +501,12 @@ _WHOLE: dict[type[_Chunk], tuple[str, ...]] = {
     cls: tuple(
         f.name
         for f in msgspec.structs.fields(cls)
-        if f.name in ("provider_metadata", "tool_metadata")
+        if f.type in (Json, Object, Object | None)
         or (f.type in (str, str | None) and (cls, f.name) not in _PIECES and not (cls in _BLOCKS and f.name == "id"))
     )
     for cls in _CLASSES
 }
-"""What comes whole: the texts of which no other piece follows, and what providers want back."""
+"""What comes whole: the texts of which no other piece follows, and JSON values."""
 _WIRE_NAMES = {cls: frozenset(wire for _, wire, _ in fields) for cls, fields in _FIELDS.items()}
 _WIRE_NAMES[Data] -= {"name"}  # it is part of the type
 _RESERVED = {
@@ -553,7 +553,7 @@ def from_dict(mapping: Mapping[str, Any]) -> Event:
 
 
 def with_extra(fields: Object, extra: Object, names: Container[str]) -> Object:
-    """The fields of a form with extra ones beside them; those with one of the form's ``names`` stand under ``extra``."""
+    """The fields of a form and the extra ones beside them; those with one of its ``names`` stand under ``extra``."""
     packed = {key: value for key, value in extra.items() if key in names}
     if packed or _is_packed(extra.get(_EXTRA), names):
         packed |= {_EXTRA: extra[_EXTRA]} if _EXTRA in extra else {}

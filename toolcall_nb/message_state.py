@@ -14,7 +14,6 @@ from toolcall_nb.events import MISSING, Object
 from toolcall_nb.growing import GrowingText
 from toolcall_nb.printed import Printed
 from toolcall_nb.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall
-from toolcall_nb.unicode import well_formed
 
 __all__ = ["NO_TEXT", "MessageState", "Slot", "Slots"]
 
@@ -49,9 +48,9 @@ class Slot(Struct, frozen=True):
         """The part as it is now; the same object for as long as nothing grows."""
         if not self.is_growing:
             return self.part
-        text = well_formed(str(self.text))
+        text = str(self.text)
         if isinstance(self.part, ToolCall):
-            log = self.part.log if self.printed is None else well_formed(str(self.printed))
+            log = self.part.log if self.printed is None else str(self.printed)
             return replace(self.part, input_text=text if self.part.input is MISSING else "", log=log)
         assert isinstance(self.part, TextPart | ReasoningPart)
         return replace(self.part, text=text)

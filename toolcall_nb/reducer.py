@@ -41,7 +41,6 @@ from toolcall_nb.transcript import (
     ToolCall,
     Transcript,
 )
-from toolcall_nb.unicode import well_formed, well_formed_json
 
 if TYPE_CHECKING:
     from toolcall_nb.events import Diagnostic, Event
@@ -88,7 +87,7 @@ class TranscriptBuilder:
             ev.MessageMetadata: self._message_metadata,
             ev.StartStep: self._start_step,
             ev.ResetStep: self._reset_step,
-            ev.Error: lambda event: self._fixed(_error(event)),
+            ev.Error: lambda event: self._fixed(ErrorPart(event.error_text, event.details)),
             ev.TextStart: self._text_start,
             ev.TextDelta: self._text_delta,
             ev.TextEnd: self._text_end,
@@ -213,7 +212,7 @@ class TranscriptBuilder:
     def _data(self, event: ev.Data) -> Touched | None:
         if event.transient:
             return None
-        part = DataPart(event.name, well_formed_json(event.data), event.id)
+        part = DataPart(event.name, event.data, event.id)
         for slot in self._message().slots if event.id is not None else ():
             if isinstance(slot.part, DataPart) and (slot.part.name, slot.part.id) == (part.name, part.id):
                 return self._put(replace(slot, part=part))
@@ -281,11 +280,11 @@ class TranscriptBuilder:
         assert call is not None
         changes: Object = {name: value for name in _ABOUT if (value := getattr(event, name, None)) is not None}
         if not isinstance(event, ev.ToolInputStart):
-            changes["input"] = well_formed_json(event.input)
+            changes["input"] = event.input
             changes["original_input"] = _original(call, changes["input"])
         if isinstance(event, ev.ToolInputError):
-            changes["error"] = well_formed(event.error_text)
-        extra = {**call.extra, **well_formed_json(event.extra)}
+            changes["error"] = event.error_text
+        extra = {**call.extra, **event.extra}
         name = event.tool_name if event.tool_name.strip() else call.name
         call = replace(call, state=state, name=name, extra=extra, input_text="", **changes)
         return self._set_call(replace(slot, text=NO_TEXT), call)
@@ -412,12 +411,7 @@ def _text_slot(slots: Slots, block: str, kind: type[Part]) -> Slot | None:
 
 
 def _with_metadata(message: MessageState, metadata: Json) -> Object:
-    return _merged(message.metadata, well_formed_json(metadata)) if isinstance(metadata, dict) else message.metadata
-
-
-def _error(event: ev.Error) -> ErrorPart:
-    details = None if event.details is None else well_formed(event.details)
-    return ErrorPart(well_formed(event.error_text), details)
+    return _merged(message.metadata, metadata) if isinstance(metadata, dict) else message.metadata
 
 
 def _merged(old: Object, new: Object) -> Object:
@@ -455,21 +449,20 @@ def _stepped(call: ToolCall, event: Any, state: State) -> ToolCall:
                 call, state=state, approval=replace(call.approval, approved=event.approved, reason=event.reason)
             )
         case ev.ToolLog():
-            return replace(call, log=well_formed(str(Printed().add(call.log).add(event.text))))
+            return replace(call, log=str(Printed().add(call.log).add(event.text)))
         case ev.ToolOutputAvailable():
             changes: Object = {
-                "output": well_formed_json(event.output),
-                "display": well_formed_json(event.display) or None,
-                "seen": None if event.seen is None else well_formed(event.seen),
+                "output": event.output,
+                "display": event.display,
+                "seen": event.seen,
             }
         case ev.ToolOutputError():
-            trace = None if event.traceback is None else well_formed(event.traceback)
-            changes = {"error": well_formed(event.error_text), "traceback": trace}
+            changes = {"error": event.error_text, "traceback": event.traceback}
         case _:
             changes = {}
     for name in ("provider_executed", "dynamic", "provider_metadata", "tool_metadata"):
         if getattr(event, name, None) is not None:
             changes[name] = getattr(event, name)
     if event.extra:
-        changes["extra"] = {**call.extra, **well_formed_json(event.extra)}
+        changes["extra"] = {**call.extra, **event.extra}
     return replace(call, state=state, **changes)

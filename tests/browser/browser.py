@@ -93,7 +93,7 @@ def profile_of(browser: Browser) -> BrowserContext:
 
 
 class KeptPage:
-    """A page in which JupyterLab stays open from test to test: each opens a fresh notebook in it, in a tenth of the time.
+    """A page in which JupyterLab stays open from test to test; each opens a fresh notebook in it.
 
     What a test does to the page itself (a script that it adds, a route, an address) must be done in a page of its own.
     """
@@ -159,7 +159,7 @@ class Notebook:
             self.problems.append(str(error))
 
     def open(self, *, kernel: bool = True) -> Notebook:
-        """Open the notebook, and wait for the cells and, if wanted, for an idle kernel. A second time, load the page."""
+        """Open the notebook (a second time: load the page), and wait for the cells and, if wanted, an idle kernel."""
         self._slow_down(1)
         if self._is_lab_open:
             self.page.evaluate(_OPEN, self.name)

@@ -40,7 +40,7 @@ def kept(chromium: Browser) -> KeptPage:
 
 
 class Lab:
-    """Makes notebooks and opens them: the first in the page that is ``kept``, if any, each other in a page of its own."""
+    """Makes notebooks and opens them: the first in the page that is ``kept``, if any, others in pages of their own."""
 
     def __init__(self, server: Server, context: BrowserContext, kept: KeptPage | None = None) -> None:
         self.server = server

@@ -139,7 +139,7 @@ class CallRunner:
         )
         self._watch.ended(call, outcome)
         yield from self._watch.missed()
-        yield _outcome_event(call, outcome)
+        yield from _outcome_events(call, outcome)
 
     def _run_together(self, calls: Sequence[ToolCall]) -> Iterator[Event]:
         for call in calls:
@@ -150,7 +150,7 @@ class CallRunner:
                 call = jobs[job]
                 if isinstance(what, Outcome):
                     self._watch.ended(call, what)
-                    yield _outcome_event(call, what)
+                    yield from _outcome_events(call, what)
                 else:
                     yield _progress_event(call, what)
 
@@ -165,9 +165,13 @@ def _progress_event(call: ToolCall, progress: Log | Preliminary) -> Event:
     return ev.ToolOutputAvailable(call.id, progress.output, preliminary=True)
 
 
-def _outcome_event(call: ToolCall, outcome: Outcome) -> Event:
+def _outcome_events(call: ToolCall, outcome: Outcome) -> Iterator[Event]:
+    """The end of the call; before a failure, what the tool has given nevertheless."""
     if outcome.error is None:
-        return ev.ToolOutputAvailable(call.id, outcome.output, display=outcome.display, seen=outcome.seen)
-    if outcome.wrong_input:
-        return ev.ToolInputError(call.id, call.name, call.input, outcome.error)
-    return ev.ToolOutputError(call.id, outcome.error, traceback=outcome.traceback)
+        yield ev.ToolOutputAvailable(call.id, outcome.output, display=outcome.display, seen=outcome.seen)
+    elif outcome.wrong_input:
+        yield ev.ToolInputError(call.id, call.name, call.input, outcome.error)
+    else:
+        if outcome.output is not None:
+            yield ev.ToolOutputAvailable(call.id, outcome.output, preliminary=True)
+        yield ev.ToolOutputError(call.id, outcome.error, traceback=outcome.traceback)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from toolcall_nb.errors import UsageError
+from toolcall_nb.json_text import from_extended
 from toolcall_nb.markdown.front_matter import VERSION, newer, version_of
 from toolcall_nb.transcript import Transcript
 from toolcall_nb.wire.sse import SseDecoder
@@ -68,7 +69,7 @@ def _events(text: str, path: Path) -> list[Any]:
 
 def _parsed(text: str, place: str) -> Any:
     try:
-        return json.loads(text)
+        return from_extended(json.loads(text))
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{place} is no JSON: {error}") from None
 

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 
 from toolcall_nb import events as ev
 from toolcall_nb.events import MISSING, Event, Json, Object
+from toolcall_nb.json_text import json_text
 from toolcall_nb.reducer import Touched, TranscriptBuilder
 from toolcall_nb.stages.fields import Stage
-from toolcall_nb.stages.summaries import compact_params, images_of, json_text, parameters_text, short_result
+from toolcall_nb.stages.summaries import compact_params, images_of, parameters_text, short_result
 from toolcall_nb.transcript import Message, State, ToolCall
 
 __all__ = ["ABORTED", "DENIED", "TAKEN_BACK", "TRUNCATED", "UNREADABLE", "StageProjector", "to_stages"]

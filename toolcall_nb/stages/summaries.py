@@ -7,13 +7,11 @@ import binascii
 import json
 from collections.abc import Iterator, Mapping
 
-import msgspec
-
 from toolcall_nb.events import MISSING, Json, Missing, Object
+from toolcall_nb.json_text import from_extended, json_text
 from toolcall_nb.transcript import ToolCall
-from toolcall_nb.unicode import well_formed_json
 
-__all__ = ["bundle_of", "compact_params", "images_of", "json_text", "json_value", "parameters_text", "short_result"]
+__all__ = ["bundle_of", "compact_params", "images_of", "json_value", "parameters_text", "short_result"]
 
 _SUMMARY = 160
 _VALUE = 80
@@ -25,18 +23,10 @@ _SVG = "image/svg+xml"  # the one image type that a MIME bundle holds as text
 # Values to text and back ------------------------------------------------------------------------------------
 
 
-def json_text(value: Json) -> str:
-    """The value as JSON in its shortest form; a number that JSON has no word for is null, half a character U+FFFD."""
-    try:
-        return msgspec.json.encode(value).decode()
-    except (UnicodeError, RecursionError):
-        return msgspec.json.encode(well_formed_json(value)).decode()
-
-
 def json_value(text: str) -> Json | Missing:
     """The value that a text of JSON stands for; MISSING where it is not JSON."""
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return from_extended(json.loads(text, parse_constant=_refuse))
     except (ValueError, RecursionError):
         return MISSING
 

@@ -42,7 +42,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     After a failure ``error`` is its text, ``exception`` what was raised, with the tool's own frames, and
     ``traceback`` their text; ``timed_out`` says that the time was over, ``wrong_input`` that the function was not
-    called.
+    called. ``output`` is then what a `ToolFailed` brings, or None.
     """
 
     value: Any = None
@@ -132,6 +132,7 @@ def _failure(error: BaseException) -> Outcome:
     try:
         error.__traceback__ = own_frames(error.__traceback__)
         trace = None if isinstance(error, ToolFailed) else traceback_text(error)
+        output = json_value(error.output) if isinstance(error, ToolFailed) else None
     except Exception:  # an exception that does not even let itself be asked
-        trace = None
-    return Outcome(error=error_text(error), exception=error, traceback=trace)
+        trace = output = None
+    return Outcome(error=error_text(error), exception=error, traceback=trace, output=output)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 from toolcall_nb.events import MISSING, Object
+from toolcall_nb.json_text import for_models
 from toolcall_nb.told import told_text
 from toolcall_nb.transcript import FilePart, Part, ReasoningPart, State, TextPart, ToolCall
 
@@ -94,7 +95,7 @@ def native_parts(call: ToolCall) -> list[ModelResponsePart]:
     about.pop("signature", None)
     return [
         NativeToolCallPart(call.name, _arguments(call), call.id, **about),
-        NativeToolReturnPart(call.name, call.output, call.id, provider_name=provider),
+        NativeToolReturnPart(call.name, for_models(call.output), call.id, provider_name=provider),
     ]
 
 
@@ -107,7 +108,7 @@ def _about(part: TextPart | ReasoningPart | ToolCall) -> Object:
 
 
 def _name(call: ToolCall) -> str:
-    return _NO_NAME.sub("_", call.name)[:_LONGEST_NAME] or "unnamed"
+    return _NO_NAME.sub("_", call.name)[:_LONGEST_NAME]
 
 
 def _arguments(call: ToolCall) -> str | dict[str, Any]:
@@ -115,8 +116,8 @@ def _arguments(call: ToolCall) -> str | dict[str, Any]:
     if call.input is MISSING or call.input is None:
         return {}
     if isinstance(call.input, dict | str):
-        return call.input
-    return {"input": call.input}
+        return for_models(call.input)  # type: ignore[no-any-return]  # as is what went in
+    return {"input": for_models(call.input)}
 
 
 # Files ------------------------------------------------------------------------------------------------------
