@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from toolcall_nb.chat import Approve
-from toolcall_nb.tools import Registry
+from toolcall_nb.tools import Registry, ToolSource, as_tools
 
 __all__ = ["Limits", "Settings", "is_loopback"]
 
@@ -58,7 +59,7 @@ class Limits(Struct, frozen=True):
 class Settings(Struct, frozen=True, kw_only=True):
     """A server's. ``models`` are what a request may ask for, by name; the first answers where none is asked for.
 
-    ``tools`` are what a request may choose among. ``store`` is the folder of the threads; None keeps them in memory.
+    ``tools`` are what a request may choose among: whatever a `Chat` takes, held as a registry. ``store`` is the folder of the threads; None keeps them in memory.
     ``token`` is demanded of every request for data; ``origins`` are the other origins whose pages may ask;
     ``hosts`` the names under which the server may be called, beside those of loopback; empty: any, where a token is
     demanded. ``speed`` is the mock's; None never waits. ``masking``: secrets are masked in stored threads, and
@@ -66,7 +67,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """
 
     models: Mapping[str, Any] = field(default_factory=lambda: {"mock": "mock"})
-    tools: Registry = field(default_factory=Registry)
+    tools: ToolSource = field(default_factory=Registry)
     system: str | None = None
     dialect: str = "native"
     approve: Approve = "auto"
@@ -78,6 +79,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     masking: bool = True
     limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.tools, Registry):
+            force_setattr(self, "tools", Registry(as_tools(self.tools)))
 
     def __repr__(self) -> str:  # the token is never written anywhere
         return f"<Settings: {', '.join(self.models)}; tools {', '.join(self.tools) or 'none'}>"

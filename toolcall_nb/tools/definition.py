@@ -17,7 +17,7 @@ from toolcall_nb.tools.progress import Tell
 from toolcall_nb.tools.running import Binding, Outcome, run
 from toolcall_nb.tools.schema import describe
 
-__all__ = ["Tool", "as_tool", "mark"]
+__all__ = ["Tool", "as_tool", "is_function", "made_tool", "mark"]
 
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f]{1,128}")
 _TOOL_ATTRIBUTE = "__toolcall__"
@@ -93,10 +93,23 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
 
 def as_tool(thing: Tool | Callable[..., Any]) -> Tool:
     """The tool itself, the tool that ``@tool`` made of a function, or a new one."""
+    return made_tool(thing) or Tool.from_function(thing)
+
+
+def made_tool(thing: Any) -> Tool | None:
+    """Returns the tool itself, or the one that ``@tool`` made of a function; None for anything else."""
     if isinstance(thing, Tool):
         return thing
-    made = getattr(thing, _TOOL_ATTRIBUTE, None)
-    return made if isinstance(made, Tool) else Tool.from_function(thing)
+    try:
+        made = vars(thing).get(_TOOL_ATTRIBUTE)
+    except TypeError:  # it has no attributes of its own
+        return None
+    return made if isinstance(made, Tool) else None
+
+
+def is_function(thing: Any) -> bool:
+    """Whether something can be called and is no class."""
+    return callable(thing) and not isinstance(thing, type)
 
 
 def mark(function: Callable[..., Any], made: Tool) -> None:
