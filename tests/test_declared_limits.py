@@ -11,7 +11,18 @@ import sys
 import uuid
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, Optional, TypeVar, Union
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    NewType,
+    NotRequired,
+    Optional,
+    Required,
+    TypeVar,
+)
 
 import annotated_types as at
 import jsonschema  # type: ignore[import-untyped] # comes with JupyterLab, without types
@@ -19,7 +30,7 @@ import msgspec
 import pydantic
 import pytest
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, RootModel, SecretStr
-from typing_extensions import Doc, NotRequired, ReadOnly, Required, TypeAliasType, TypedDict, Unpack
+from typing_extensions import Doc, ReadOnly, TypeAliasType, TypedDict, Unpack
 
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools import Tool, WorkspacePath, workspace
@@ -190,8 +201,8 @@ LIMITS: list[tuple[Any, dict[str, Any], Any, Any]] = [
     (pydantic.constr(max_length=2), {"maxLength": 2}, "ab", "abc"),
     (pydantic.HttpUrl, {"format": "uri"}, "https://example.org/", "example"),
     (Percent, {"$ref": "#/$defs/Percent"}, 100, 101),
-    (Optional[Annotated[int, Field(ge=0)]], {"anyOf": [{"minimum": 0, "type": "integer"}, {"type": "null"}]}, None, -1),
-    (Annotated[Optional[int], Field(ge=0)], {"anyOf": [{"minimum": 0, "type": "integer"}, {"type": "null"}]}, 0, -1),
+    (Annotated[int, Field(ge=0)] | None, {"anyOf": [{"minimum": 0, "type": "integer"}, {"type": "null"}]}, None, -1),
+    (Annotated[int | None, Field(ge=0)], {"anyOf": [{"minimum": 0, "type": "integer"}, {"type": "null"}]}, 0, -1),
     (list[Annotated[int, Field(ge=0)]], {"items": {"minimum": 0, "type": "integer"}}, [0], [-1]),
     (
         dict[str, Annotated[int, at.Le(1)]],
@@ -359,15 +370,15 @@ def test_descriptions_deep_in_a_type_reach_the_model() -> None:
 # Values -------------------------------------------------------------------------------------------------------
 
 VALUES: list[tuple[Any, Any, Any]] = [
-    (Cat, {"kind": "cat"}, Cat(kind="cat")),
-    (list[Cat], [{"kind": "cat"}], [Cat(kind="cat")]),
+    (Cat, {"kind": "cat"}, Cat(kind="cat", lives=9)),
+    (list[Cat], [{"kind": "cat"}], [Cat(kind="cat", lives=9)]),
     (Cat | None, None, None),
-    (Cat | None, {"kind": "cat"}, Cat(kind="cat")),
+    (Cat | None, {"kind": "cat"}, Cat(kind="cat", lives=9)),
     (Annotated[Cat | Dog, Field(discriminator="kind")], {"kind": "dog", "name": "Rex"}, Dog(kind="dog", name="Rex")),
-    (dict[str, Cat], {"a": {"kind": "cat"}}, {"a": Cat(kind="cat")}),
+    (dict[str, Cat], {"a": {"kind": "cat"}}, {"a": Cat(kind="cat", lives=9)}),
     (Tree, {"value": 1, "children": [{"value": 2}]}, Tree(value=1, children=[Tree(value=2)])),
     (Words, ["a"], Words(["a"])),
-    (Order, {"qty": 2}, Order(qty=2)),
+    (Order, {"qty": 2}, Order(qty=2, note=None)),
     (Box[int], {"content": 1}, Box[int](content=1)),
     (Measured, {"metres": 1}, Measured(metres=1.0)),
     (Plain, {"level": 1}, Plain(1)),
@@ -379,7 +390,7 @@ VALUES: list[tuple[Any, Any, Any]] = [
     (Kind, "cat", Kind.CAT),
     (Mixed, 0.5, Mixed.HALF),
     (Literal[Kind.CAT], "cat", Kind.CAT),
-    (Union[list[int], set[int]], [1], [1]),
+    (list[int] | set[int], [1], [1]),
     (complex, "1+2j", 1 + 2j),
     (collections.deque[int], [1], collections.deque([1])),
     (collections.abc.Iterable[int], [1], [1]),

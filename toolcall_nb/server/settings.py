@@ -59,7 +59,8 @@ class Limits(Struct, frozen=True):
 class Settings(Struct, frozen=True, kw_only=True):
     """A server's. ``models`` are what a request may ask for, by name; the first answers where none is asked for.
 
-    ``tools`` are what a request may choose among: whatever a `Chat` takes, held as a registry. ``store`` is the folder of the threads; None keeps them in memory.
+    ``tools`` are what a request may choose among: whatever a `Chat` takes, held as a registry. ``store`` is the folder
+    of the threads; None keeps them in memory.
     ``token`` is demanded of every request for data; ``origins`` are the other origins whose pages may ask;
     ``hosts`` the names under which the server may be called, beside those of loopback; empty: any, where a token is
     demanded. ``speed`` is the mock's; None never waits. ``masking``: secrets are masked in stored threads, and

@@ -80,7 +80,7 @@ def _sources(name: str, namespace: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_same(variable: Any, tool: Tool) -> bool:
     made = made_tool(variable)
-    return made is not None and made.function is tool.function
+    return tool.function is (made.function if made is not None else variable)
 
 
 def _tools(name: str, thing: Any) -> list[Tool]:

@@ -142,7 +142,7 @@ def _model_of(parameters: Sequence[Parameter]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.filterwarnings("error", category=_ignored_field_warning())
-        model = create_model("Arguments", __base__=base, **fields)
+        model: Any = create_model("Arguments", __base__=base, **fields)
         _described(model)
     return model
 
@@ -151,7 +151,7 @@ def _declared(parameter: Parameter) -> tuple[Any, Any]:
     """The annotation and the default of a parameter's field. What the author's ``Field`` says comes last, and wins."""
     from pydantic import Field
 
-    annotation, metadata = _readable(parameter.type), ()
+    annotation, metadata = _readable(parameter.type), []
     if get_origin(annotation) is Annotated:
         annotation, *metadata = get_args(annotation)
     default = parameter.default

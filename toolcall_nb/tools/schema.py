@@ -151,9 +151,8 @@ def _annotation_text(annotation: Any) -> str | None:
     """The description in ``Annotated[T, "text"]``, ``Doc("text")`` or msgspec's ``Meta(description=…)``."""
     if get_origin(annotation) is not Annotated:
         return None
-    texts = [
-        text_of(item) or (isinstance(item, msgspec.Meta) and item.description) for item in get_args(annotation)[1:]
-    ]
+    items = get_args(annotation)[1:]
+    texts = [item.description if isinstance(item, msgspec.Meta) else text_of(item) for item in items]
     return " ".join(filter(None, texts)) or None
 
 
@@ -187,7 +186,7 @@ def _libraries(parameters: Sequence[Parameter], tool: str) -> dict[str, str]:
             if library == "unknown":
                 raise UsageError(
                     f"The parameter {parameter.name!r} of the tool {tool!r} is annotated with {declaration!r:.100}, "
-                    "which is enforced by nobody here. Use pydantic's Field, msgspec's Meta, or a text that describes it."
+                    "which nobody enforces here. Use pydantic's Field, msgspec's Meta, or a text that describes it."
                 )
             if library is not None:
                 found.setdefault(library, parameter.name)

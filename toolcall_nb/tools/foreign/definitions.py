@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Object
-from toolcall_nb.tools.definition import Tool, is_function
+from toolcall_nb.tools.definition import Tool, is_function, origin_of
 from toolcall_nb.tools.schema_arguments import SchemaArguments
 
 __all__ = ["is_pair", "recognise"]
@@ -59,7 +59,7 @@ def _paired(given: Mapping[str, Any], function: Callable[..., Any]) -> Tool:
         parameters=schema,
         function=function,
         signature=SchemaArguments(definition.name, schema),
-        origin=f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__qualname__)}",
+        origin=origin_of(function),
     )
 
 

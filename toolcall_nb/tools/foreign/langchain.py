@@ -7,7 +7,7 @@ from typing import Any
 
 from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Object
-from toolcall_nb.tools.definition import Tool
+from toolcall_nb.tools.definition import Tool, origin_of
 from toolcall_nb.tools.pydantic_types import ModelArguments
 from toolcall_nb.tools.running import Binding
 from toolcall_nb.tools.schema_arguments import SchemaArguments
@@ -34,7 +34,7 @@ def _tool(tool: Any) -> list[Tool]:
         parameters={"type": "object", "properties": {}, **schema},
         function=_function(tool),
         signature=binding,
-        origin=f"langchain {getattr(source, '__module__', '')}:{getattr(source, '__qualname__', tool.name)}",
+        origin=f"langchain {origin_of(source)}",
     )
     return [made]
 

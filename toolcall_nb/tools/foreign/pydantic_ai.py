@@ -9,7 +9,7 @@ from typing import Any
 
 from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Json
-from toolcall_nb.tools.definition import Tool
+from toolcall_nb.tools.definition import Tool, origin_of
 from toolcall_nb.tools.pydantic_types import wrong_arguments
 from toolcall_nb.tools.running import Binding
 from toolcall_nb.tools.schema_arguments import SchemaArguments
@@ -37,7 +37,7 @@ def _tool(tool: Any) -> list[Tool]:
         parameters=schema,
         function=_with_plain_result(function),
         signature=_binding(tool, schema),
-        origin=f"pydantic-ai {function.__module__}:{getattr(function, '__qualname__', tool.name)}",
+        origin=f"pydantic-ai {origin_of(function)}",
         timeout=tool.timeout,
     )
     return [made]
