@@ -53,6 +53,9 @@ def _function(tool: Any) -> Callable[..., Any]:
 
 
 def _arguments(tool: Any) -> tuple[Object, Binding]:
+    if tool.args_schema is None and type(tool).__name__ == "Tool":  # a function of one text, whatever its name
+        described = {"type": "object", "properties": tool.args, "required": [*tool.args]}
+        return described, SchemaArguments(tool.name, described)
     schema = tool.tool_call_schema
     if isinstance(schema, Mapping):
         described = dict(schema)
