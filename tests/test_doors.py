@@ -70,8 +70,9 @@ MAY_SEE: dict[str, set[str]] = {
 }
 """What each room may import of ours, apart from itself."""
 
-FACES_OF_A_TRANSCRIPT = {("transcript", "markdown"), ("transcript", "saved")}
-"""Seen from inside functions alone: a transcript can be asked for its Markdown, and for what a cell keeps of it."""
+INSIDE_FUNCTIONS = {("transcript", "markdown"), ("transcript", "saved"), ("dialects", "tools")}
+"""Seen from inside functions alone: a transcript can be asked for its Markdown, and for what a cell keeps of it; a
+dialect describes what a chat takes as tools."""
 
 NOT_IN_THE_CORE = {
     *("time", "datetime", "sched"),  # a clock
@@ -166,7 +167,7 @@ def test_a_module_imports_only_through_its_doors(path: Path) -> None:
         if not stands_for(target, PACKAGE):
             continue
         there = target.removeprefix(f"{PACKAGE}.").split(".")[0]
-        is_listed = in_function and (here, there) in FACES_OF_A_TRANSCRIPT
+        is_listed = in_function and (here, there) in INSIDE_FUNCTIONS
         assert there == here or there in MAY_SEE[here] or is_listed, f"{path.name}:{line} imports {target}"
 
 

@@ -40,12 +40,12 @@ from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.tools import Registry, Tool
 from toolcall_nb.tools.failures import ToolFailed
 from toolcall_nb.tools.mcp import McpServer, ServerFailed, mcp_tools
-from toolcall_nb.tools.mcp.arguments import SchemaArguments
 from toolcall_nb.tools.mcp.connection import Connection
 from toolcall_nb.tools.mcp.content import result_of
 from toolcall_nb.tools.mcp.targets import identity, label
+from toolcall_nb.tools.parameters import WrongArguments
 from toolcall_nb.tools.results import Result
-from toolcall_nb.tools.schema import WrongArguments
+from toolcall_nb.tools.schema_arguments import SchemaArguments
 
 SCRIPT = str(Path(__file__).with_name("mcp_server.py"))
 COMMAND = [sys.executable, SCRIPT]

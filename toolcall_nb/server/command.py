@@ -73,7 +73,6 @@ def serve(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> int:
 def settings_of(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> tuple[Settings, bool]:
     """What the options say, and whether the token is a new one, which nobody knows yet."""
     from toolcall_nb.server.settings import Settings, is_loopback
-    from toolcall_nb.tools import Registry
 
     names = [options.model, *filter(None, map(str.strip, options.models.split(",")))]
     given = os.environ.get(TOKEN_VARIABLE) if options.token is None else options.token
@@ -87,7 +86,7 @@ def settings_of(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> tu
         raise UsageError(f"--max-steps is at least 1, but is {options.max_steps}.")
     settings = Settings(
         models={name: name for name in names},
-        tools=Registry(tools(options.tools)),
+        tools=tools(options.tools),
         system=options.system,
         dialect=options.dialect,
         approve=options.approve,

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from toolcall_nb.chat import Approve
 from toolcall_nb.errors import UsageError
-from toolcall_nb.tools import Registry
+from toolcall_nb.tools import Registry, ToolSource, as_tools
 
 __all__ = ["Limits", "Settings", "is_loopback"]
 
@@ -64,16 +65,16 @@ class Limits(Struct, frozen=True):
 class Settings(Struct, frozen=True, kw_only=True):
     """A server's. ``models`` are what a request may ask for, by name; the first answers where none is asked for.
 
-    ``tools`` are what a request may choose among. ``store`` is the folder of the threads; None keeps them in memory.
-    ``token`` is demanded of every request for data; an empty one, or one that no header can carry, raises
-    `UsageError`. ``origins`` are the other origins whose pages may ask;
+    ``tools`` are what a request may choose among: whatever a `Chat` takes, held as a registry. ``store`` is the folder
+    of the threads; None keeps them in memory. ``token`` is demanded of every request for data; an empty one, or one
+    that no header can carry, raises `UsageError`. ``origins`` are the other origins whose pages may ask;
     ``hosts`` the names under which the server may be called, beside those of loopback; empty: any, where a token is
     demanded. ``speed`` is the mock's; None never waits. ``masking``: secrets are masked in stored threads, and
     in those that are asked for as documents.
     """
 
     models: Mapping[str, Any] = field(default_factory=lambda: {"mock": "mock"})
-    tools: Registry = field(default_factory=Registry)
+    tools: ToolSource = field(default_factory=Registry)
     system: str | None = None
     dialect: str = "native"
     approve: Approve = "auto"
@@ -92,6 +93,8 @@ class Settings(Struct, frozen=True, kw_only=True):
                 "The token is empty, or has a blank or a character that is not ASCII in it. Give one of visible ASCII "
                 "characters, or none at all where only this machine reaches the server."
             )
+        if not isinstance(self.tools, Registry):
+            force_setattr(self, "tools", Registry(as_tools(self.tools)))
 
     def __repr__(self) -> str:  # the token is never written anywhere
         return f"<Settings: {', '.join(self.models)}; tools {', '.join(self.tools) or 'none'}>"

@@ -14,10 +14,10 @@ from toolcall_nb.events import Json, Object
 from toolcall_nb.told import LIMIT, told
 from toolcall_nb.tools.deadlines import Alarm, Deadline
 from toolcall_nb.tools.failures import ToolFailed
+from toolcall_nb.tools.parameters import WrongArguments
 from toolcall_nb.tools.printing import Printout, listening
 from toolcall_nb.tools.progress import Preliminary, Tell
 from toolcall_nb.tools.results import forms
-from toolcall_nb.tools.schema import WrongArguments
 from toolcall_nb.tools.tracebacks import own_frames, traceback_text
 from toolcall_nb.tools.values import json_value
 from toolcall_nb.tools.workers import in_worker, is_async

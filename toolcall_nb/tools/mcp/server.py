@@ -12,11 +12,11 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Object
 from toolcall_nb.tools.definition import Tool
 from toolcall_nb.tools.failures import ToolFailed
-from toolcall_nb.tools.mcp.arguments import SchemaArguments
 from toolcall_nb.tools.mcp.connection import Connection, Lost, Tell
 from toolcall_nb.tools.mcp.content import result_of
 from toolcall_nb.tools.mcp.targets import LastWords, Target, clients, identity, label
 from toolcall_nb.tools.results import Result
+from toolcall_nb.tools.schema_arguments import SchemaArguments
 
 __all__ = ["McpServer", "ServerFailed", "mcp_tools"]
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from toolcall_nb.events import Json, Object
-from toolcall_nb.tools.schema import WrongArguments
+from toolcall_nb.tools.parameters import WrongArguments
 
 __all__ = ["SchemaArguments"]
 
