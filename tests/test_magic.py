@@ -168,10 +168,63 @@ def test_a_variable_may_hold_the_model(said: Said) -> None:
     assert chat_of(said).model_name == "mock:text"
 
 
-def test_the_variable_chat_is_not_taken_from_its_owner(said: Said) -> None:
-    said.shell.user_ns["chat"] = "mine"
+def test_thread_is_an_option_of_one_cell_as_the_others_are(said: Said) -> None:
+    said.out("%%toolchat --speed 0 --thread other\nHello")
+    assert chat_of(said).thread == "other"
     said.out("%%toolchat --speed 0\nHello")
-    assert said.shell.user_ns["chat"] == "mine"
+    assert chat_of(said).thread == "main"
+    said.out("%toolchat thread other")
+    said.out("%%toolchat --speed 0\nHello")
+    assert len(chat_of(said).transcript.messages) == 4
+
+
+def test_chat_is_the_conversation_that_was_chosen_last(said: Said) -> None:
+    said.out("%%toolchat --speed 0\nHello")
+    main = chat_of(said)
+    for cell, thread, messages in (
+        ("%toolchat thread a", "a", 0),
+        ("%%toolchat --speed 0\nHello", "a", 2),
+        ("%toolchat new", "a", 0),
+        ("%toolchat new b", "b", 0),
+        ("%toolchat thread main", "main", 2),
+        ("%%toolchat --speed 0 --thread c\nHello", "c", 2),
+        ("%toolchat thread main", "main", 2),
+    ):
+        said.out(cell)
+        chat = chat_of(said)
+        assert (chat.thread, len(chat.transcript.messages)) == (thread, messages), cell
+    assert chat_of(said) is main
+
+
+MINE = ["mine", Chat(), None, [1]]
+
+
+@pytest.mark.parametrize("mine", MINE, ids=["a text", "a chat of one's own", "None", "a list"])
+def test_where_the_notebook_has_its_own_chat_the_magic_keeps_it_and_says_where_its_own_is(
+    said: Said, mine: Any
+) -> None:
+    said.shell.user_ns["chat"] = mine
+    out = said.out("%%toolchat --speed 0\nHello")
+    where = "`toolchat`, since `chat` is a variable of your own"
+    assert out.startswith(f"The conversation is the variable {where}.\n")
+    assert said.shell.user_ns["chat"] is mine
+    assert len(said.shell.user_ns["toolchat"].transcript.messages) == 2
+    assert f"chat    {where}\n" in f"{said.out('%toolchat')}"
+    said.out("%toolchat thread other")
+    assert said.shell.user_ns["toolchat"].thread == "other"
+    said.shell.user_ns["toolchat"] = "mine too"
+    assert "`toolchat_2`" in said.out("%toolchat thread main")
+    del said.shell.user_ns["chat"]
+    assert said.out("%toolchat thread other").startswith("The conversation is the variable `chat`.\n")
+    assert chat_of(said).thread == "other"
+    assert "toolchat_2" not in said.shell.user_ns
+
+
+def test_a_chat_that_the_magic_made_is_its_own_after_a_reload_too(said: Said) -> None:
+    said.out("%%toolchat --speed 0\nHello")
+    said("%reload_ext toolcall_nb")
+    said.out("%%toolchat --speed 0\nHello")
+    assert len(chat_of(said).transcript.messages) == 2
 
 
 def test_a_transcript_is_rendered(said: Said) -> None:
@@ -226,8 +279,10 @@ def test_what_cannot_be_done_is_refused_in_one_clear_line(said: Said, cell: str,
 def test_a_refused_cell_changes_nothing(said: Said) -> None:
     said.out("%%toolchat --speed 0\nHello")
     before = chat_of(said).transcript
-    said.refused("%%toolchat --model mok --new\nHello")
-    assert chat_of(said).transcript == before
+    for options in ("--model mok --new", "--model mok --thread other", "--tools nothing --dialect json --new"):
+        said.refused(f"%%toolchat {options}\nHello")
+        assert (chat_of(said).transcript, chat_of(said).dialect) == (before, "native")
+        assert "main: 2 messages" in said.out("%toolchat")
 
 
 def test_an_interrupt_ends_the_cell_quietly_and_the_next_turn_can_follow(said: Said) -> None:

@@ -109,7 +109,12 @@ class ToolchatMagics(Magics):
     )
     @argument("--system", type=_text, metavar="TEXT", help="instructions for the model")
     @argument("--new", action="store_true", help="forget what was said before in this thread")
-    @argument("--thread", type=_text, metavar="NAME", help="the conversation to go on with (default: main)")
+    @argument(
+        "--thread",
+        type=_text,
+        metavar="NAME",
+        help="the conversation of this cell (default: the one set with %%toolchat thread)",
+    )
     @argument("--background", action="store_true", help="do not block the notebook; %%toolchat stop ends it")
     @argument("--replay", action="store_true", help="the cell is a transcript: play it as if it were live")
     @argument("--speed", type=_speed, metavar="X", help="of the mock and of replays; 2: twice as fast, 0: no waits")
@@ -219,7 +224,7 @@ class ToolchatMagics(Magics):
 
     def _thread(self, name: str, _: Namespace) -> None:
         if name:
-            self.threads.current = name
+            self.threads.switch(name)
         print(self.threads.describe_threads())
 
     def _new(self, name: str, _: Namespace) -> None:
