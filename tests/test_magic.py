@@ -268,7 +268,8 @@ def test_a_transcript_is_replayed_and_what_it_holds_is_not_run_again(said: Said)
         ("%toolchat model mok", "There is no model 'mok'"),
         ("%toolchat tools ad", "There is no tool or function 'ad'"),
         ("%toolchat save", "%toolchat save needs the name of a file."),
-        ("%toolchat load nowhere.md", "nowhere.md cannot be read"),
+        ("%toolchat load nowhere.md", "nowhere.md cannot be read: No such file or directory"),
+        ("%toolchat load ~nobody-of-this-name/x.md", "~nobody-of-this-name/x.md is no path"),
         ("%toolchat show nothing", "There is no thread or call 'nothing'."),
     ],
 )
@@ -337,7 +338,7 @@ def test_a_model_and_tools_that_are_set_hold_for_later_cells(said: Said) -> None
 def test_a_transcript_is_saved_and_loaded_and_goes_on(said: Said, tmp_path: Path) -> None:
     said.out("%%toolchat --tools add --speed 0\nWhat is 2 + 3?")
     before = chat_of(said).transcript
-    assert said.out("%toolchat save 'my talk.md'") == "Saved to my talk.md\n"
+    assert said.out("%toolchat save 'my talk.md'") == "Saved the thread 'main' to my talk.md\n"
     assert Transcript.from_markdown((tmp_path / "my talk.md").read_text("utf-8")) == before
     said.out("%toolchat new")
     said.out("%toolchat load 'my talk.md'")
@@ -345,6 +346,51 @@ def test_a_transcript_is_saved_and_loaded_and_goes_on(said: Said, tmp_path: Path
     said.out("%%toolchat --speed 0\nAnd now?")
     assert len(chat_of(said).transcript.messages) == len(before.messages) + 2
     assert "What is 2 + 3?" in said.out("%toolchat replay 'my talk.md' --speed 0")
+
+
+@pytest.mark.parametrize("suffix", [".md", ".json", ".jsonl"])
+def test_a_thread_is_saved_loaded_and_replayed_as_the_suffix_says(said: Said, tmp_path: Path, suffix: str) -> None:
+    said.out("%%toolchat --tools add --speed 0\nWhat is 2 + 3?")
+    before = chat_of(said).transcript
+    said.out(f"%toolchat save talk{suffix}")
+    said.out("%toolchat save talk.html")
+    assert (tmp_path / "talk.html").read_text("utf-8").lower().startswith("<!doctype html>")
+    said.out("%toolchat new")
+    assert said.out(f"%toolchat load talk{suffix}") == (
+        f"Loaded talk{suffix} into the thread 'main': 2 messages, 1 tool call.\n"
+    )
+    assert chat_of(said).transcript == before
+    assert "What is 2 + 3?" in said.out(f"%toolchat replay talk{suffix} --speed 0")
+
+
+def test_load_says_what_it_replaces_and_keeps_that_as_another_thread(said: Said, tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text(NOTES, "utf-8")
+    said.out("%%toolchat --speed 0 --model mock:text\nHello")
+    before = chat_of(said)
+    loaded = "Loaded notes.md into the thread 'main': 2 messages, 1 tool call."
+    kept = "What was there (2 messages, 0 tool calls) is now the thread 'main-2'."
+    assert said.out("%toolchat load notes.md") == f"{loaded} {kept}\n"
+    assert chat_of(said).transcript == Transcript.from_markdown(NOTES)
+    assert said.out("%toolchat load notes.md") == f"{loaded}\n"  # nothing is replaced that is not the same
+    said.out("%toolchat thread main-2")
+    assert chat_of(said) is before
+    said.out("%%toolchat --speed 0 --model mock:text\nHello again")
+    assert (before.thread, len(before.transcript.messages)) == ("main-2", 4)
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "3", '{"a": '])
+def test_what_cannot_be_loaded_replaces_nothing(said: Said, tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.json").write_text(text, "utf-8")
+    said.out("%%toolchat --speed 0 --model mock:text\nHello")
+    for command in ("load", "replay"):
+        assert "x.json" in said.refused(f"%toolchat {command} x.json")
+    assert len(chat_of(said).transcript.messages) == 2
+
+
+def test_a_thread_without_a_word_is_not_saved_over_a_file(said: Said, tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text(NOTES, "utf-8")
+    assert "Nothing was said in the thread 'main' yet" in said.refused("%toolchat save notes.md")
+    assert (tmp_path / "notes.md").read_text("utf-8") == NOTES
 
 
 def test_show_puts_a_thread_or_one_call_into_the_cell(said: Said) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from toolcall_nb.chat import Approve
     from toolcall_nb.notebook.serving import Serving
     from toolcall_nb.notebook.threads import Threads
+    from toolcall_nb.transcript import Transcript
 
 __all__ = ["APPROVALS", "COMMANDS", "DIALECTS", "OPTIONS", "SWITCH", "ToolchatMagics"]
 
@@ -142,8 +144,8 @@ class ToolchatMagics(Magics):
             %toolchat show [THREAD|CALL]   put a transcript, or one call, into this cell
             %toolchat hooks [on|off]       whether replies and streams of SDKs display as transcripts
             %toolchat code [CALL]          put a call into a new cell, as Python
-            %toolchat save FILE            write the thread's transcript, as Markdown
-            %toolchat load FILE            go on from a transcript
+            %toolchat save FILE            write the thread's transcript: .md, .json, .jsonl, or .html to look at
+            %toolchat load FILE            go on from a transcript; what was said before becomes another thread
             %toolchat replay FILE          play a transcript as if it were live
             %toolchat images [HOST … |off] which hosts may serve the pictures in a text; they learn who reads, and when
             %toolchat secrets [on|off]     what is masked where it is saved; add NAME: the value of a variable as well
@@ -162,9 +164,11 @@ class ToolchatMagics(Magics):
         _check(options)
         text = cell.strip("\n")
         if options.render:
-            self._show_text(text)
+            from toolcall_nb.notebook.show import show
+
+            show(self._transcript(text))
         elif options.replay:
-            self.threads.replay(text, options, "the cell's text")
+            self.threads.replay(self._transcript(text), options)
         else:
             self.threads.ask(self._prompt(text), options)
 
@@ -178,11 +182,10 @@ class ToolchatMagics(Magics):
             raise UsageError("The cell has no prompt, only comments.")
         return fill(text.strip(), self.threads.namespace)
 
-    def _show_text(self, text: str) -> None:
-        from toolcall_nb.notebook.files import read_markdown
-        from toolcall_nb.notebook.show import show
+    def _transcript(self, text: str) -> Transcript:
+        from toolcall_nb.files import read_markdown
 
-        show(read_markdown(text, "the cell's text"))
+        return read_markdown(text, "the cell's text")
 
     # The line magic
 
@@ -243,22 +246,26 @@ class ToolchatMagics(Magics):
         self.threads.put_code(name)
 
     def _save(self, file: str, _: Namespace) -> None:
-        from toolcall_nb.notebook.files import write_markdown
+        from toolcall_nb.files import write_file
         from toolcall_nb.secrets import saved_value
 
-        path = _path(file, "save")
+        path, name = _path(file, "save"), self.threads.current
         kept, tally = saved_value(self.threads.chat().transcript)
-        write_markdown(kept, path)
-        print(" · ".join(filter(None, (f"Saved to {path}", f"{tally}"))))
+        if not kept.messages and os.path.exists(path):
+            raise UsageError(f"Nothing was said in the thread {name!r} yet, so {path} was left as it is.")
+        write_file(kept, path)
+        print(" · ".join(filter(None, (f"Saved the thread {name!r} to {path}", f"{tally}"))))
 
     def _load(self, file: str, _: Namespace) -> None:
+        from toolcall_nb.files import read_transcript
+
         path = _path(file, "load")
-        self.threads.load(_read(path), f"{path}")
-        print(self.threads.summary())
+        print(self.threads.load(read_transcript(path), f"{path}"))
 
     def _replay(self, file: str, options: Namespace) -> None:
-        path = _path(file, "replay")
-        self.threads.replay(_read(path), options, f"{path}")
+        from toolcall_nb.files import read_transcript
+
+        self.threads.replay(read_transcript(_path(file, "replay")), options)
 
     def _images(self, words: str, _: Namespace) -> None:
         from toolcall_nb.picture_hosts import allow_pictures, picture_hosts
@@ -326,14 +333,10 @@ def _approval(mode: str) -> Approve:
 def _path(file: str, command: str) -> Path:
     if not file:
         raise UsageError(f"%toolchat {command} needs the name of a file.")
-    return Path(file).expanduser()
-
-
-def _read(path: Path) -> str:
     try:
-        return path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
+        return Path(file).expanduser()
+    except RuntimeError as error:  # ~somebody
+        raise UsageError(f"{file} is no path: {error}") from None
 
 
 @contextmanager

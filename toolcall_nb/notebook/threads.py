@@ -19,7 +19,6 @@ from toolcall_nb.live.running import Run, Stoppable
 from toolcall_nb.notebook import answering, toolbox
 from toolcall_nb.notebook.config import ModelSettings
 from toolcall_nb.notebook.faces import approver_of, make_face
-from toolcall_nb.notebook.files import read_markdown
 from toolcall_nb.notebook.place import Place, place_of
 from toolcall_nb.notebook.toolbox import unknown
 from toolcall_nb.secrets import saved_value
@@ -102,10 +101,10 @@ class Threads:
         if not run.is_running:
             _remember_failure(chat, run.face.transcript)
 
-    def replay(self, text: str, options: Namespace, origin: str) -> None:
-        """Play a transcript as if it were live. ``origin``: where the text is from, for who is told of it."""
+    def replay(self, transcript: Transcript, options: Namespace) -> None:
+        """Play a transcript as if it were live."""
         place = place_of(self._shell)
-        events = Stoppable(models.replay(read_markdown(text, origin), _speed(options.speed, place)))
+        events = Stoppable(models.replay(transcript, _speed(options.speed, place)))
         run = Run(lambda _: iter(events), stop=events.stop, info=lambda run: info_line(_REPLAY, run.face.transcript))
         self._replays = [*(replay for replay in self._replays if replay.is_running), run]
         self._play(run, place, info=_REPLAY, timings={}, background=options.background)
@@ -170,12 +169,22 @@ class Threads:
         self.current = name or self.current
         self._put(self.current, self._new_chat(self.current))
 
-    def load(self, text: str, origin: str) -> None:
-        """Go on from a transcript in the current thread. ``origin``: where the text is from."""
-        self._wait_until_free(self.current)
-        chat = self.chat()
-        chat.load(read_markdown(text, origin))
-        self._put(self.current, chat)
+    def load(self, transcript: Transcript, origin: str) -> str:
+        """Go on from a transcript in the current thread; says what was loaded, from ``origin``, and what it replaced.
+
+        A conversation that is replaced becomes a thread of its own, so that nothing is lost.
+        """
+        name = self.current
+        self._wait_until_free(name)
+        before, chat = self._chats.get(name), self._new_chat(name)
+        chat.load(transcript)
+        said = f"Loaded {origin} into the thread {name!r}: {_counts(chat.transcript)}."
+        if before is not None and before.transcript.messages and before.transcript != chat.transcript:
+            before.thread = next(other for other in _copies(name) if other not in self._chats)
+            self._chats[before.thread] = before
+            said += f" What was there ({_counts(before.transcript)}) is now the thread {before.thread!r}."
+        self._put(name, chat)
+        return said
 
     def _new_chat(self, name: str) -> Chat:
         chat = Chat(thread=name, grants=Grants(self._always))
@@ -322,13 +331,12 @@ class Threads:
         chat = self._chats.get(self.current)
         said = chat.transcript if chat is not None else Transcript()
         state = " (running)" if self.current in self._runs and self._runs[self.current].is_running else ""
-        about = f"{counted(len(said.messages), 'message')}, {counted(len(said.calls), 'tool call')}"
         lines = {
             "model": self._settings.model,
             "config": " ".join(str(self._asking).splitlines()),
             "tools": self._settings.tools or ", ".join(registry) or "none; make one with @tool",
             "approve": "" if self._settings.approve == "auto" else self._settings.approve,
-            "thread": f"{self.current}{state}: {about}",
+            "thread": f"{self.current}{state}: {_counts(said)}",
             "chat": "" if self._variable == _VARIABLE else self._whereabouts(),
             "tokens": tokens(chat.usage) if chat is not None else "",
         }
@@ -348,6 +356,15 @@ def _variables() -> Iterator[str]:
     """The names that the chat may have in the notebook, the first that is free."""
     yield from (_VARIABLE, _OTHER_VARIABLE)
     yield from (f"{_OTHER_VARIABLE}_{number}" for number in count(2))
+
+
+def _copies(name: str) -> Iterator[str]:
+    """Names for a conversation that leaves its thread."""
+    return (f"{name}-{number}" for number in count(2))
+
+
+def _counts(transcript: Transcript) -> str:
+    return f"{counted(len(transcript.messages), 'message')}, {counted(len(transcript.calls), 'tool call')}"
 
 
 def _remember_failure(chat: Chat, shown: Transcript) -> None:
