@@ -69,8 +69,9 @@ MAY_SEE: dict[str, set[str]] = {
 }
 """What each room may import of ours, apart from itself."""
 
-FACES_OF_A_TRANSCRIPT = {("transcript", "markdown"), ("transcript", "saved")}
-"""Seen from inside functions alone: a transcript can be asked for its Markdown, and for what a cell keeps of it."""
+FROM_FUNCTIONS = {("transcript", "markdown"), ("transcript", "saved"), ("errors", "secrets")}
+"""Seen from inside functions alone: a transcript can be asked for its Markdown, and it and an error for what a cell
+keeps of them."""
 
 NOT_IN_THE_CORE = {
     *("time", "datetime", "sched"),  # a clock
@@ -165,7 +166,7 @@ def test_a_module_imports_only_through_its_doors(path: Path) -> None:
         if not stands_for(target, PACKAGE):
             continue
         there = target.removeprefix(f"{PACKAGE}.").split(".")[0]
-        is_listed = in_function and (here, there) in FACES_OF_A_TRANSCRIPT
+        is_listed = in_function and (here, there) in FROM_FUNCTIONS
         assert there == here or there in MAY_SEE[here] or is_listed, f"{path.name}:{line} imports {target}"
 
 

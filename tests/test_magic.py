@@ -277,6 +277,18 @@ def test_what_cannot_be_done_is_refused_in_one_clear_line(said: Said, cell: str,
     assert message in said.refused(cell)
 
 
+def test_a_mistake_without_a_magic_is_one_line_too(said: Said) -> None:
+    said.shell.run_cell("from toolcall_nb import Chat, show\nkey = 'sk-ant-api03-' + 'a1B2' * 24")
+    for cell, line in (("show(3)", "UsageError: 3 (int)"), ("Chat('mok')", "UsageError: There is no model 'mok'.")):
+        out, err = said(cell)
+        assert (out + err).startswith(line)
+        assert len((out + err).splitlines()) == 1
+    out, err = said("Chat(key)")
+    assert "a1B2a1B2" not in out + err
+    out, err = said("def mine():\n    show(3)\n\nmine()")
+    assert "toolcall_nb/" not in out + err
+
+
 def test_a_refused_cell_changes_nothing(said: Said) -> None:
     said.out("%%toolchat --speed 0\nHello")
     before = chat_of(said).transcript

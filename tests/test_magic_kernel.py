@@ -113,3 +113,103 @@ def test_replays_in_the_background_take_no_name_from_a_thread(kernel: Kernel) ->
     assert printed(kernel.run("print(chat.thread)")) == "replay\n"
     assert printed(kernel.run("%toolchat stop")) == ""
     assert printed(kernel.run("%toolchat stop")) == "Nothing is running.\n"
+
+
+# What a mistake prints
+
+MISTAKES = """from toolcall_nb import Chat, show
+from pathlib import Path
+from toolcall_nb.tools import tool
+from toolcall_nb.dialects import detector
+
+class Touchy:
+    @property
+    def stream(self):
+        raise RuntimeError("not now")
+
+touchy = Touchy()
+Path("list.json").write_text("[]")
+"""
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("show(3)", "UsageError: 3 (int) cannot be shown."),
+        ("show('nothing.md')", "UsageError: nothing.md cannot be read: No such file or directory"),
+        ("show(Path('list.json'))", "UsageError: [] (list) cannot be shown."),
+        ("show('x', dialect='klingon')", "UsageError: There is no dialect 'klingon'."),
+        ("await show('http://[bad')", "UsageError: 'http://[bad' is no address"),
+        ("Chat('mok')", "UsageError: There is no model 'mok'. Did you mean 'mock'?"),
+        (
+            "if True:\n    for _ in range(2):\n        Chat(max_steps=0)",
+            "UsageError: max_steps is at least 1, but is 0.",
+        ),
+        ("Chat().send(3)", "UsageError: A prompt is text, but got 3."),
+        ("@tool\ndef broken(x: 'Nothing'): pass", "UsageError: An annotation of the tool 'broken' is not known"),
+        ("detector('klingon')", "UsageError: There is no dialect 'klingon'."),
+        ("%%toolchat --tools nope\nHello", "UsageError: There is no tool or function 'nope'."),
+        ("%%toolchat\n{nope}", "UsageError: The prompt names what the notebook does not have: {nope}"),
+        (
+            '%%toolchat --system "open\nHello',
+            "UsageError: The line '--system \"open' cannot be read: No closing quotation.",
+        ),
+        ("%toolchat config temperature={", "UsageError: The value of temperature= is no JSON"),
+        ("%toolchat load nothing.md", "UsageError: nothing.md cannot be read: No such file or directory"),
+        ("%toolchat serve 99999999", "UsageError: 127.0.0.1:99999999"),
+    ],
+)
+def test_a_mistake_in_a_cell_is_one_line_and_the_cell_has_failed(kernel: Kernel, cell: str, message: str) -> None:
+    kernel.run(MISTAKES)
+    messages = kernel.run(cell)
+    lines = [
+        *printed(messages).splitlines(),
+        *(line for error in of_kind(messages, "error") for line in error["traceback"]),
+    ]
+    assert len(lines) == 1
+    assert lines[0].startswith(message)
+    assert status(messages) == "error"
+
+
+def traceback(messages: Messages) -> str:
+    (error,) = of_kind(messages, "error")
+    return "\n".join(error["traceback"])
+
+
+def test_a_mistake_in_a_function_of_the_user_shows_that_function_and_no_frame_of_ours(kernel: Kernel) -> None:
+    kernel.run(MISTAKES)
+    kernel.run("def outer():\n    return inner()\n\ndef inner():\n    return Chat('mok')")
+    shown = traceback(kernel.run("outer()"))
+    assert shown.count("----> ") == 3
+    assert "There is no model 'mok'" in shown
+    assert "toolcall_nb/" not in shown
+
+
+def test_what_an_object_of_the_user_raises_in_a_magic_shows_that_object_and_no_frame_of_ours(kernel: Kernel) -> None:
+    kernel.run(MISTAKES)
+    messages = kernel.run("%%toolchat --model touchy\nHello")
+    shown = traceback(messages)
+    assert "not now" in shown
+    assert shown.count("----> ") == 2
+    assert "toolcall_nb/" not in shown
+    assert printed(messages) == ""
+
+
+def test_an_interrupt_of_a_magic_is_one_line(kernel: Kernel) -> None:
+    kernel.run(
+        "import time\n"
+        "class Slow:\n"
+        "    @property\n"
+        "    def stream(self):\n"
+        "        print('looking', flush=True)\n"
+        "        time.sleep(60)\n"
+        "slow = Slow()"
+    )
+
+    def interrupt(message: dict[str, Any]) -> None:
+        if message["msg_type"] == "stream":
+            kernel.interrupt()
+
+    messages = kernel.run("%%toolchat --model slow\nHello", react=interrupt)
+    assert traceback(messages) == "KeyboardInterrupt"
+    assert status(messages) == "error"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,7 +15,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from toolcall_nb.dialects import DIALECTS as TEXT_DIALECTS
-from toolcall_nb.errors import ToolcallError, UsageError
+from toolcall_nb.errors import ToolcallError, UsageError, cell_traceback
 from toolcall_nb.notebook.hooks import Hooks
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from toolcall_nb.notebook.threads import Threads
     from toolcall_nb.transcript import Transcript
 
-__all__ = ["APPROVALS", "COMMANDS", "DIALECTS", "OPTIONS", "SWITCH", "ToolchatMagics"]
+__all__ = ["APPROVALS", "COMMANDS", "DIALECTS", "OPTIONS", "SWITCH", "Interrupted", "ToolchatMagics"]
 
 DIALECTS = ("native", *TEXT_DIALECTS)
 APPROVALS = ("auto", "ask", "never")
@@ -152,7 +153,7 @@ class ToolchatMagics(Magics):
             %toolchat serve [PORT | stop]  a chat with what is set here, over HTTP, for this machine
         """
         with _clear_errors():
-            options = parse_argstring(ToolchatMagics.toolchat, line)
+            options = _parsed(line)
             if cell is None:
                 self._do(options)
             else:
@@ -246,10 +247,11 @@ class ToolchatMagics(Magics):
         self.threads.put_code(name)
 
     def _save(self, file: str, _: Namespace) -> None:
-        from toolcall_nb.files import write_file
+        from toolcall_nb.files import check_writable, write_file
         from toolcall_nb.secrets import saved_value
 
         path, name = _path(file, "save"), self.threads.current
+        check_writable(path)
         kept, tally = saved_value(self.threads.chat().transcript)
         if not kept.messages and os.path.exists(path):
             raise UsageError(f"Nothing was said in the thread {name!r} yet, so {path} was left as it is.")
@@ -310,6 +312,14 @@ OPTIONS = tuple(action.option_strings[0] for action in ToolchatMagics.toolchat.p
 """The long names of the options."""
 
 
+def _parsed(line: str) -> Namespace:
+    try:
+        options: Namespace = parse_argstring(ToolchatMagics.toolchat, line)
+    except ValueError as error:  # a quotation that is not closed
+        raise UsageError(f"The line {line!r:.200} cannot be read: {error}.") from None
+    return options
+
+
 def _check(options: Namespace) -> None:
     """What argparse cannot say as well."""
     if options.command:
@@ -339,12 +349,31 @@ def _path(file: str, command: str) -> Path:
         raise UsageError(f"{file} is no path: {error}") from None
 
 
+class Interrupted(KeyboardInterrupt):
+    """An interrupt of a magic. IPython prints one line for it."""
+
+    def _render_traceback_(self) -> list[str]:
+        return ["KeyboardInterrupt"]
+
+
 @contextmanager
 def _clear_errors() -> Iterator[None]:
-    """What we raise on purpose becomes one line on stderr, as IPython does it for its own usage errors."""
+    """Leaves our frames out of what is printed when a magic fails.
+
+    What we raise on purpose is a usage error of IPython's, one line on stderr. What an object of the user's raises
+    while the magic looks at it (a property, ``__str__``) keeps the frames of that object.
+    """
     try:
         yield
     except ToolcallError as error:
         from toolcall_nb.secrets import saved_text
 
         raise ShellUsageError(saved_text(str(error))) from None
+    except ShellUsageError:
+        raise
+    except KeyboardInterrupt:
+        raise Interrupted from None
+    except Exception as error:
+        with suppress(AttributeError):  # an exception may have no attributes of its own
+            error._render_traceback_ = partial(cell_traceback, error)  # type: ignore[attr-defined]
+        raise
