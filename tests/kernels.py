@@ -44,6 +44,13 @@ class Kernel:
         sent = self._client.execute(code, allow_stdin=attended)
         return [*self._until_idle(sent, list(typed), react), self._reply(sent)]
 
+    def complete(self, code: str) -> dict[str, Any]:
+        """What the kernel offers at the end of the code."""
+        sent = self._client.complete(code)
+        self._until_idle(sent, [], None)
+        reply: dict[str, Any] = self._reply(sent)["content"]
+        return reply
+
     def send(self, comm: str, content: dict[str, Any]) -> Messages:
         """A custom message of a widget's page; gives what it made the kernel publish, once that is done with it."""
         heard = self._until_idle(self.post(comm, content), [], None)

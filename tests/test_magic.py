@@ -13,8 +13,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from toolcall_nb import Chat, Transcript
 from toolcall_nb.errors import UsageError
-from toolcall_nb.notebook.completion import complete
 from toolcall_nb.notebook.interpolation import fill
+from toolcall_nb.notebook.magic import OPTIONS
 from toolcall_nb.tools import Registry, Tool, registry
 
 NOTES = """> [!user]
@@ -576,12 +576,67 @@ def test_options_values_commands_and_files_are_completed(said: Said, tmp_path: P
     assert found in completions(said.shell, line)
 
 
-def test_a_tool_is_offered_once(said: Said) -> None:
-    line = "%%toolchat --tools add,"
-    event = SimpleNamespace(line=line, symbol="", text_until_cursor=line)
+@pytest.mark.parametrize("use_jedi", [True, False], ids=["jedi", "no jedi"])
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("%%toolchat --tools add,", ["twice", "edit", "show", "bash"]),
+        ("%%toolchat --tools=add,", ["twice", "edit", "show", "bash"]),
+        ("%%toolchat -t ", ["add", "twice", "edit", "show", "bash"]),
+        ("%toolchat tools add tw", ["twice"]),
+        ("%%toolchat --ap", ["--approve"]),
+        ("%%toolchat --approve ", ["auto", "ask", "never"]),
+        ("%%toolchat --approve never --approve=a", ["auto", "ask"]),
+        ("%%toolchat --dialect ", ["native", "callout", "signature", "json"]),
+        ("%toolchat hooks ", ["on", "off"]),
+        ("%toolchat serve ", ["stop"]),
+        ("%toolchat load ", ["deep/", "my talk.md", "notes.md", "talk.json"]),
+        ("%toolchat load my ta", ["my talk.md"]),
+        ("%toolchat save ", ["deep/", "my talk.md", "notes.md", "page.html", "talk.json"]),
+        ("%toolchat replay deep/", ["notes.md"]),
+        ("%toolchat replay notes.md --", ["--speed", "--background"]),
+        ("%%toolchat --system ", []),
+        ("%%toolchat --max-steps ", []),
+        ("%%toolchat --system 'Be ", []),
+        ("%%toolchat --tools nothing-like-it", []),
+        ("%%toolchat --model zzz", []),
+        ("%%toolchat pri", []),
+        ("%toolchat bogus ", []),
+        ("%toolchat load no/such/folder/", []),
+        ("x = 1\n%toolchat hooks ", ["on", "off"]),
+    ],
+)
+def test_on_a_line_of_the_magics_nothing_else_is_offered(
+    said: Said, tmp_path: Path, line: str, found: list[str], use_jedi: bool
+) -> None:
+    (tmp_path / "deep").mkdir()
+    for name in ("notes.md", "deep/notes.md", "my talk.md", "talk.json", "page.html", "other.txt", ".hidden.md"):
+        (tmp_path / name).write_text("")
     registry.add(add)
-    said.shell.user_ns["twice"] = fill
-    assert complete(said.shell, event) == ["twice", "edit", "show", "bash"]
+    said.shell.run_cell("def twice(x: int) -> int:\n    return 2 * x")
+    said.shell.Completer.use_jedi = use_jedi
+    with provisionalcompleter():
+        offered = [each.text for each in said.shell.Completer.completions(line, len(line))]
+    assert [name for name in offered if name != "ipython/"] == found  # the shell's own folder is here too
+
+
+@pytest.mark.parametrize("line", ["%%toolchat --", "%%toolchat "])
+def test_all_options_are_offered_in_their_order_and_none_twice(said: Said, line: str) -> None:
+    with provisionalcompleter():
+        found = [each.text for each in said.shell.Completer.completions(line, len(line))]
+    assert found == list(OPTIONS)
+    assert found[:4] == ["--model", "--tools", "--dialect", "--approve"]
+    assert completions(said.shell, "%%toolchat --new --onc") == ["%%toolchat --new --once"]
+    assert "%%toolchat --new --new" not in completions(said.shell, "%%toolchat --new --")
+
+
+@pytest.mark.parametrize("text", ["%%toolchat --new\npri", "pri", "%%time\npri", "%toolchatter --", "toolchat.tr"])
+def test_other_lines_are_completed_as_ever(said: Said, text: str) -> None:
+    said.shell.user_ns["toolchat"] = Chat()
+    with provisionalcompleter():
+        found = [each.text for each in said.shell.Completer.completions(text, len(text))]
+    assert "--model" not in found
+    assert [name for name in found if name in ("print", "transcript", ".transcript")] or "--" in text
 
 
 def test_pictures_of_a_host_are_shown_once_it_is_allowed_and_until_it_is_not(said: Said) -> None:

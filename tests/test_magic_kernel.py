@@ -213,3 +213,24 @@ def test_an_interrupt_of_a_magic_is_one_line(kernel: Kernel) -> None:
     messages = kernel.run("%%toolchat --model slow\nHello", react=interrupt)
     assert traceback(messages) == "KeyboardInterrupt"
     assert status(messages) == "error"
+
+
+# Completion
+
+
+@pytest.mark.parametrize("use_jedi", [True, False], ids=["jedi", "no jedi"])
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("%%toolchat --tools weather,", ["edit", "show", "bash"]),
+        ("%%toolchat --ap", ["--approve"]),
+        ("%toolchat approve ", ["auto", "ask", "never"]),
+        ("%%toolchat --system ", []),
+    ],
+)
+def test_a_page_is_offered_what_fits_and_nothing_else(
+    kernel: Kernel, line: str, found: list[str], use_jedi: bool
+) -> None:
+    kernel.run(f"get_ipython().Completer.use_jedi = {use_jedi}\ndel Waiting, slow")
+    reply = kernel.complete(line)
+    assert (reply["matches"], reply["cursor_end"]) == (found, len(line))
