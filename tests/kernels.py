@@ -42,7 +42,14 @@ class Kernel:
         called with each message as it comes, in mid-cell.
         """
         sent = self._client.execute(code, allow_stdin=attended)
-        return self._until_idle(sent, list(typed), react)
+        return [*self._until_idle(sent, list(typed), react), self._reply(sent)]
+
+    def complete(self, code: str) -> dict[str, Any]:
+        """What the kernel offers at the end of the code."""
+        sent = self._client.complete(code)
+        self._until_idle(sent, [], None)
+        reply: dict[str, Any] = self._reply(sent)["content"]
+        return reply
 
     def send(self, comm: str, content: dict[str, Any]) -> Messages:
         """A custom message of a widget's page; gives what it made the kernel publish, once that is done with it."""
@@ -69,12 +76,12 @@ class Kernel:
         """As the page's own button does."""
         self._manager.interrupt_kernel()
 
-    def _replies(self, sent: str) -> Messages:
-        """What answered it on the shell; a comm message is not answered."""
-        found: Messages = []
-        while self._client.shell_channel.msg_ready():
-            found.append(self._client.get_shell_msg(timeout=_WITHIN))
-        return [message for message in found if message["parent_header"].get("msg_id") == sent]
+    def _reply(self, sent: str) -> dict[str, Any]:
+        """The reply to a request; it may arrive after the kernel has said on its other channel that it is idle."""
+        while True:
+            message: dict[str, Any] = self._client.get_shell_msg(timeout=_WITHIN)
+            if message["parent_header"].get("msg_id") == sent:
+                return message
 
     def _until_idle(self, sent: str, typed: list[str], react: React | None) -> Messages:
         found: Messages = []
@@ -83,7 +90,7 @@ class Kernel:
             with suppress(queue.Empty):
                 message = self._client.get_iopub_msg(timeout=0.1)
                 if _ends(message, sent):
-                    return [*found, *self._replies(sent)]
+                    return found
                 found.append(message)
                 if react is not None:
                     react(message)

@@ -314,7 +314,7 @@ def test_where_nobody_answers_or_none_may_run_the_call_is_denied(tools_module: s
         (["check", "no/such/file.md"], "toolcall-nb: no/such/file.md: No such file or directory"),
         (
             ["render", "-", "-o", "no/such/folder/x.html"],
-            "toolcall-nb: no/such/folder/x.html: No such file or directory",
+            "toolcall-nb: no/such/folder/x.html cannot be written: No such file or directory",
         ),
         (["chat", "hi", "--model", "mack"], "toolcall-nb: There is no model 'mack'. Did you mean 'mock'?"),
         (["chat", "hi", "--dialect", "x"], "toolcall-nb: There is no dialect 'x'."),

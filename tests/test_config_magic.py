@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -243,6 +242,13 @@ def test_what_a_function_raises_is_in_the_cell_with_its_own_lines(said: Said) ->
 # Completion
 
 
+def completions(shell: Any, line: str) -> list[str]:
+    found = complete(shell.magics_manager.registry["ToolchatMagics"], line)
+    assert found is not None
+    assert line.endswith(found.fragment)
+    return found.names
+
+
 @pytest.mark.parametrize(
     ("line", "found"),
     [
@@ -259,13 +265,11 @@ def test_what_a_function_raises_is_in_the_cell_with_its_own_lines(said: Said) ->
 )
 def test_names_are_completed(shell: Any, line: str, found: list[str]) -> None:
     shell.user_ns.update(ask=lambda messages: "x", mine=MockModel(), other=lambda text: "x", _as=MockModel())
-    event = SimpleNamespace(text_until_cursor=line, symbol=line.split()[-1], line=line)
-    completed = complete(shell, event)
+    completed = completions(shell, line)
     assert set(found) <= set(completed)
     assert all(name.startswith(line.split()[-1]) for name in completed)
     assert "other" not in completed
 
 
 def test_all_that_can_be_set_is_completed(shell: Any) -> None:
-    event = SimpleNamespace(text_until_cursor="%toolchat config ", symbol="", line="%toolchat config ")
-    assert {f"{name}=" for name in KEYS} <= set(complete(shell, event))
+    assert {f"{name}=" for name in KEYS} <= set(completions(shell, "%toolchat config "))

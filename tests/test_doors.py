@@ -62,17 +62,21 @@ MAY_SEE: dict[str, set[str]] = {
     "chat": LOOP,
     "live": CORE | HERE | {"tools"},
     "approval": LOOP,
-    "cli": LOOP | {"approval", "saved", "server"},
-    "notebook": LOOP | {"approval", "live", "saved", "server"},
+    "files": CORE | {"models"},
+    "cli": LOOP | {"approval", "files", "saved", "server"},
+    "notebook": LOOP | {"approval", "files", "live", "saved", "server"},
     "server": LOOP | {"approval", "live", "saved"},
     "__init__": LOOP | {"notebook"},
     "__main__": {"cli"},
 }
 """What each room may import of ours, apart from itself."""
 
-INSIDE_FUNCTIONS = {("transcript", "markdown"), ("transcript", "saved"), ("dialects", "tools")}
-"""Seen from inside functions alone: a transcript can be asked for its Markdown, and for what a cell keeps of it; a
-dialect describes what a chat takes as tools."""
+INSIDE_FUNCTIONS = {
+    *(("transcript", "markdown"), ("transcript", "saved")),  # a transcript gives its Markdown, and what a cell keeps
+    ("errors", "secrets"),  # an error in a cell is shown without secrets
+    ("dialects", "tools"),  # a dialect describes what a chat takes as tools
+}
+"""Seen from inside functions alone."""
 
 NOT_IN_THE_CORE = {
     *("time", "datetime", "sched"),  # a clock

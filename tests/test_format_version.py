@@ -179,6 +179,8 @@ def test_the_command_line_tells_of_a_newer_file(tmp_path: Path, capsys: pytest.C
 def test_saving_does_not_write_over_a_newer_file(
     shell: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    shell.run_cell_magic("toolchat", "--model mock:text --speed 0", "Hello")
+    capsys.readouterr()
     for text in (NEWER, NEWER.replace("\n", "\r\n"), "\ufeff" + NEWER):
         (tmp_path / "talk.md").write_bytes(text.encode())
         with pytest.raises(
@@ -188,4 +190,4 @@ def test_saving_does_not_write_over_a_newer_file(
         assert (tmp_path / "talk.md").read_bytes() == text.encode()
     (tmp_path / "talk.md").write_text(NEWER.replace("toolcall_nb: 2", "toolcall_nb: 1"))
     shell.run_line_magic("toolchat", "save talk.md")
-    assert capsys.readouterr().out == "Saved to talk.md\n"
+    assert capsys.readouterr().out == "Saved the thread 'main' to talk.md\n"

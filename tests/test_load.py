@@ -84,11 +84,11 @@ def test_it_loads_unloads_and_loads_again(shell: Any) -> None:
 
 
 def test_unloading_leaves_nothing_behind(shell: Any) -> None:
-    before = (set(shell.magics_manager.registry), dict(shell.strdispatchers["complete_command"].strs))
+    before = (set(shell.magics_manager.registry), list(shell.Completer.custom_matchers))
     toolcall_nb.load_ipython_extension(shell)
     toolcall_nb.unload_ipython_extension(shell)
     toolcall_nb.unload_ipython_extension(shell)
-    assert (set(shell.magics_manager.registry), dict(shell.strdispatchers["complete_command"].strs)) == before
+    assert (set(shell.magics_manager.registry), shell.Completer.custom_matchers) == before
 
 
 def test_the_public_names_are_there_and_no_others() -> None:

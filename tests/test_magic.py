@@ -14,8 +14,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from toolcall_nb import Chat, Transcript
 from toolcall_nb.errors import UsageError
-from toolcall_nb.notebook.completion import complete
 from toolcall_nb.notebook.interpolation import fill
+from toolcall_nb.notebook.magic import OPTIONS
 from toolcall_nb.tools import Registry, Tool, registry
 
 NOTES = """> [!user]
@@ -169,10 +169,63 @@ def test_a_variable_may_hold_the_model(said: Said) -> None:
     assert chat_of(said).model_name == "mock:text"
 
 
-def test_the_variable_chat_is_not_taken_from_its_owner(said: Said) -> None:
-    said.shell.user_ns["chat"] = "mine"
+def test_thread_is_an_option_of_one_cell_as_the_others_are(said: Said) -> None:
+    said.out("%%toolchat --speed 0 --thread other\nHello")
+    assert chat_of(said).thread == "other"
     said.out("%%toolchat --speed 0\nHello")
-    assert said.shell.user_ns["chat"] == "mine"
+    assert chat_of(said).thread == "main"
+    said.out("%toolchat thread other")
+    said.out("%%toolchat --speed 0\nHello")
+    assert len(chat_of(said).transcript.messages) == 4
+
+
+def test_chat_is_the_conversation_that_was_chosen_last(said: Said) -> None:
+    said.out("%%toolchat --speed 0\nHello")
+    main = chat_of(said)
+    for cell, thread, messages in (
+        ("%toolchat thread a", "a", 0),
+        ("%%toolchat --speed 0\nHello", "a", 2),
+        ("%toolchat new", "a", 0),
+        ("%toolchat new b", "b", 0),
+        ("%toolchat thread main", "main", 2),
+        ("%%toolchat --speed 0 --thread c\nHello", "c", 2),
+        ("%toolchat thread main", "main", 2),
+    ):
+        said.out(cell)
+        chat = chat_of(said)
+        assert (chat.thread, len(chat.transcript.messages)) == (thread, messages), cell
+    assert chat_of(said) is main
+
+
+MINE = ["mine", Chat(), None, [1]]
+
+
+@pytest.mark.parametrize("mine", MINE, ids=["a text", "a chat of one's own", "None", "a list"])
+def test_where_the_notebook_has_its_own_chat_the_magic_keeps_it_and_says_where_its_own_is(
+    said: Said, mine: Any
+) -> None:
+    said.shell.user_ns["chat"] = mine
+    out = said.out("%%toolchat --speed 0\nHello")
+    where = "`toolchat`, since `chat` is a variable of your own"
+    assert out.startswith(f"The conversation is the variable {where}.\n")
+    assert said.shell.user_ns["chat"] is mine
+    assert len(said.shell.user_ns["toolchat"].transcript.messages) == 2
+    assert f"chat    {where}\n" in f"{said.out('%toolchat')}"
+    said.out("%toolchat thread other")
+    assert said.shell.user_ns["toolchat"].thread == "other"
+    said.shell.user_ns["toolchat"] = "mine too"
+    assert "`toolchat_2`" in said.out("%toolchat thread main")
+    del said.shell.user_ns["chat"]
+    assert said.out("%toolchat thread other").startswith("The conversation is the variable `chat`.\n")
+    assert chat_of(said).thread == "other"
+    assert "toolchat_2" not in said.shell.user_ns
+
+
+def test_a_chat_that_the_magic_made_is_its_own_after_a_reload_too(said: Said) -> None:
+    said.out("%%toolchat --speed 0\nHello")
+    said("%reload_ext toolcall_nb")
+    said.out("%%toolchat --speed 0\nHello")
+    assert len(chat_of(said).transcript.messages) == 2
 
 
 def test_a_transcript_is_rendered(said: Said) -> None:
@@ -216,7 +269,8 @@ def test_a_transcript_is_replayed_and_what_it_holds_is_not_run_again(said: Said)
         ("%toolchat model mok", "There is no model 'mok'"),
         ("%toolchat tools ad", "There is no tool or function 'ad'"),
         ("%toolchat save", "%toolchat save needs the name of a file."),
-        ("%toolchat load nowhere.md", "nowhere.md cannot be read"),
+        ("%toolchat load nowhere.md", "nowhere.md cannot be read: No such file or directory"),
+        ("%toolchat load ~nobody-of-this-name/x.md", "~nobody-of-this-name/x.md is no path"),
         ("%toolchat show nothing", "There is no thread or call 'nothing'."),
     ],
 )
@@ -224,11 +278,25 @@ def test_what_cannot_be_done_is_refused_in_one_clear_line(said: Said, cell: str,
     assert message in said.refused(cell)
 
 
+def test_a_mistake_without_a_magic_is_one_line_too(said: Said) -> None:
+    said.shell.run_cell("from toolcall_nb import Chat, show\nkey = 'sk-ant-api03-' + 'a1B2' * 24")
+    for cell, line in (("show(3)", "UsageError: 3 (int)"), ("Chat('mok')", "UsageError: There is no model 'mok'.")):
+        out, err = said(cell)
+        assert (out + err).startswith(line)
+        assert len((out + err).splitlines()) == 1
+    out, err = said("Chat(key)")
+    assert "a1B2a1B2" not in out + err
+    out, err = said("def mine():\n    show(3)\n\nmine()")
+    assert "toolcall_nb/" not in out + err
+
+
 def test_a_refused_cell_changes_nothing(said: Said) -> None:
     said.out("%%toolchat --speed 0\nHello")
     before = chat_of(said).transcript
-    said.refused("%%toolchat --model mok --new\nHello")
-    assert chat_of(said).transcript == before
+    for options in ("--model mok --new", "--model mok --thread other", "--tools nothing --dialect json --new"):
+        said.refused(f"%%toolchat {options}\nHello")
+        assert (chat_of(said).transcript, chat_of(said).dialect) == (before, "native")
+        assert "main: 2 messages" in said.out("%toolchat")
 
 
 def test_an_interrupt_ends_the_cell_quietly_and_the_next_turn_can_follow(said: Said) -> None:
@@ -278,7 +346,7 @@ def test_a_model_and_tools_that_are_set_hold_for_later_cells(said: Said) -> None
 def test_a_transcript_is_saved_and_loaded_and_goes_on(said: Said, tmp_path: Path) -> None:
     said.out("%%toolchat --tools add --speed 0\nWhat is 2 + 3?")
     before = chat_of(said).transcript
-    assert said.out("%toolchat save 'my talk.md'") == "Saved to my talk.md\n"
+    assert said.out("%toolchat save 'my talk.md'") == "Saved the thread 'main' to my talk.md\n"
     assert Transcript.from_markdown((tmp_path / "my talk.md").read_text("utf-8")) == before
     said.out("%toolchat new")
     said.out("%toolchat load 'my talk.md'")
@@ -286,6 +354,51 @@ def test_a_transcript_is_saved_and_loaded_and_goes_on(said: Said, tmp_path: Path
     said.out("%%toolchat --speed 0\nAnd now?")
     assert len(chat_of(said).transcript.messages) == len(before.messages) + 2
     assert "What is 2 + 3?" in said.out("%toolchat replay 'my talk.md' --speed 0")
+
+
+@pytest.mark.parametrize("suffix", [".md", ".json", ".jsonl"])
+def test_a_thread_is_saved_loaded_and_replayed_as_the_suffix_says(said: Said, tmp_path: Path, suffix: str) -> None:
+    said.out("%%toolchat --tools add --speed 0\nWhat is 2 + 3?")
+    before = chat_of(said).transcript
+    said.out(f"%toolchat save talk{suffix}")
+    said.out("%toolchat save talk.html")
+    assert (tmp_path / "talk.html").read_text("utf-8").lower().startswith("<!doctype html>")
+    said.out("%toolchat new")
+    assert said.out(f"%toolchat load talk{suffix}") == (
+        f"Loaded talk{suffix} into the thread 'main': 2 messages, 1 tool call.\n"
+    )
+    assert chat_of(said).transcript == before
+    assert "What is 2 + 3?" in said.out(f"%toolchat replay talk{suffix} --speed 0")
+
+
+def test_load_says_what_it_replaces_and_keeps_that_as_another_thread(said: Said, tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text(NOTES, "utf-8")
+    said.out("%%toolchat --speed 0 --model mock:text\nHello")
+    before = chat_of(said)
+    loaded = "Loaded notes.md into the thread 'main': 2 messages, 1 tool call."
+    kept = "What was there (2 messages, 0 tool calls) is now the thread 'main-2'."
+    assert said.out("%toolchat load notes.md") == f"{loaded} {kept}\n"
+    assert chat_of(said).transcript == Transcript.from_markdown(NOTES)
+    assert said.out("%toolchat load notes.md") == f"{loaded}\n"  # nothing is replaced that is not the same
+    said.out("%toolchat thread main-2")
+    assert chat_of(said) is before
+    said.out("%%toolchat --speed 0 --model mock:text\nHello again")
+    assert (before.thread, len(before.transcript.messages)) == ("main-2", 4)
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "3", '{"a": '])
+def test_what_cannot_be_loaded_replaces_nothing(said: Said, tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.json").write_text(text, "utf-8")
+    said.out("%%toolchat --speed 0 --model mock:text\nHello")
+    for command in ("load", "replay"):
+        assert "x.json" in said.refused(f"%toolchat {command} x.json")
+    assert len(chat_of(said).transcript.messages) == 2
+
+
+def test_a_thread_without_a_word_is_not_saved_over_a_file(said: Said, tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text(NOTES, "utf-8")
+    assert "Nothing was said in the thread 'main' yet" in said.refused("%toolchat save notes.md")
+    assert (tmp_path / "notes.md").read_text("utf-8") == NOTES
 
 
 def test_show_puts_a_thread_or_one_call_into_the_cell(said: Said) -> None:
@@ -459,11 +572,67 @@ def test_options_values_commands_and_files_are_completed(said: Said, tmp_path: P
     assert found in completions(said.shell, line)
 
 
-def test_a_tool_is_offered_once(said: Said) -> None:
-    line = "%%toolchat --tools add,"
-    event = SimpleNamespace(line=line, symbol="", text_until_cursor=line)
-    said("from toolcall_nb import tool\ntool(add)\ndef twice(x: int) -> int:\n    return 2 * x")
-    assert complete(said.shell, event) == ["twice", "edit", "show", "bash"]
+@pytest.mark.parametrize("use_jedi", [True, False], ids=["jedi", "no jedi"])
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("%%toolchat --tools add,", ["twice", "edit", "show", "bash"]),
+        ("%%toolchat --tools=add,", ["twice", "edit", "show", "bash"]),
+        ("%%toolchat -t ", ["add", "twice", "edit", "show", "bash"]),
+        ("%toolchat tools add tw", ["twice"]),
+        ("%%toolchat --ap", ["--approve"]),
+        ("%%toolchat --approve ", ["auto", "ask", "never"]),
+        ("%%toolchat --approve never --approve=a", ["auto", "ask"]),
+        ("%%toolchat --dialect ", ["native", "callout", "signature", "json"]),
+        ("%toolchat hooks ", ["on", "off"]),
+        ("%toolchat serve ", ["stop"]),
+        ("%toolchat load ", ["deep/", "my talk.md", "notes.md", "talk.json"]),
+        ("%toolchat load my ta", ["my talk.md"]),
+        ("%toolchat save ", ["deep/", "my talk.md", "notes.md", "page.html", "talk.json"]),
+        ("%toolchat replay deep/", ["notes.md"]),
+        ("%toolchat replay notes.md --", ["--speed", "--background"]),
+        ("%%toolchat --system ", []),
+        ("%%toolchat --max-steps ", []),
+        ("%%toolchat --system 'Be ", []),
+        ("%%toolchat --tools nothing-like-it", []),
+        ("%%toolchat --model zzz", []),
+        ("%%toolchat pri", []),
+        ("%toolchat bogus ", []),
+        ("%toolchat load no/such/folder/", []),
+        ("x = 1\n%toolchat hooks ", ["on", "off"]),
+    ],
+)
+def test_on_a_line_of_the_magics_nothing_else_is_offered(
+    said: Said, tmp_path: Path, line: str, found: list[str], use_jedi: bool
+) -> None:
+    (tmp_path / "deep").mkdir()
+    for name in ("notes.md", "deep/notes.md", "my talk.md", "talk.json", "page.html", "other.txt", ".hidden.md"):
+        (tmp_path / name).write_text("")
+    said("from toolcall_nb import tool\ntool(add)")
+    said.shell.run_cell("def twice(x: int) -> int:\n    return 2 * x")
+    said.shell.Completer.use_jedi = use_jedi
+    with provisionalcompleter():
+        offered = [each.text for each in said.shell.Completer.completions(line, len(line))]
+    assert [name for name in offered if name != "ipython/"] == found  # the shell's own folder is here too
+
+
+@pytest.mark.parametrize("line", ["%%toolchat --", "%%toolchat "])
+def test_all_options_are_offered_in_their_order_and_none_twice(said: Said, line: str) -> None:
+    with provisionalcompleter():
+        found = [each.text for each in said.shell.Completer.completions(line, len(line))]
+    assert found == list(OPTIONS)
+    assert found[:4] == ["--model", "--tools", "--dialect", "--approve"]
+    assert completions(said.shell, "%%toolchat --new --onc") == ["%%toolchat --new --once"]
+    assert "%%toolchat --new --new" not in completions(said.shell, "%%toolchat --new --")
+
+
+@pytest.mark.parametrize("text", ["%%toolchat --new\npri", "pri", "%%time\npri", "%toolchatter --", "toolchat.tr"])
+def test_other_lines_are_completed_as_ever(said: Said, text: str) -> None:
+    said.shell.user_ns["toolchat"] = Chat()
+    with provisionalcompleter():
+        found = [each.text for each in said.shell.Completer.completions(text, len(text))]
+    assert "--model" not in found
+    assert [name for name in found if name in ("print", "transcript", ".transcript")] or "--" in text
 
 
 def test_pictures_of_a_host_are_shown_once_it_is_allowed_and_until_it_is_not(said: Said) -> None:

@@ -163,7 +163,11 @@ def test_files_are_shown_by_what_is_in_them(tmp_path: Path) -> None:
         ("broken.jsonl", '{"a": 1}\n\n{"a"', r"broken\.jsonl, line 3, is no JSON"),
         ("broken.sse", "data: {}\n\ndata: nothing\n\n", r"broken\.sse, event 2, is no JSON"),
         ("deep.json", "[" * 100_000, r"deep\.json is no JSON"),
-        ("picture.png", "x", r"picture\.png cannot be shown: a file is \.md, \.json, \.jsonl, \.sse"),
+        (
+            "picture.png",
+            "x",
+            r"picture\.png cannot be read as a transcript: the name must end with \.md, \.json, \.jsonl or \.sse\.",
+        ),
         ("empty.jsonl", "", r"\[\] \(list\) cannot be shown"),
         ("nothing.md", None, r"nothing\.md cannot be read"),
     ],

@@ -632,13 +632,11 @@ def test_the_static_form_is_the_same_each_time_and_live_or_not(kernel: Kernel) -
     assert first == second == live["data"]
 
 
-def test_two_runs_on_one_thread_are_refused_and_stop_ends_the_one_in_the_background(kernel: Kernel) -> None:
+def test_stop_ends_what_runs_in_the_background(kernel: Kernel) -> None:
     kernel.run("from toolcall_nb.models import MockModel\nslow = MockModel(scenario='long', speed=1)")
     kernel.run("%%toolchat --model slow --thread slow --background\nHello")
-    messages = kernel.run("%%toolchat --speed 0 --thread slow\nHello")
-    assert "The thread 'slow' is still answering" in of_kind(messages, "stream")[0]["text"]
-    assert of_kind(messages, "error") == []
     assert len(of_kind(kernel.run("%%toolchat --speed 0 --thread other\nHello"), "display_data")) == 1
+    assert printed(kernel.run("%toolchat stop other")) == "Nothing is running.\n"
     kernel.run("%toolchat stop slow")
     assert printed(kernel.run("%toolchat stop")) == "Nothing is running.\n"
 

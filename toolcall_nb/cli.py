@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.errors import ToolcallError, UsageError
 from toolcall_nb.events import Diagnostic, Event, to_dict
+from toolcall_nb.files import READABLE, WRITABLE, check_writable, read_events, read_transcript, write_file
 from toolcall_nb.json_text import json_text
 from toolcall_nb.masking import Tally
 from toolcall_nb.secrets import saved_text, saved_value
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from toolcall_nb.tools import Decision, Tool
 
 __all__ = ["main"]
+
+
+_FILE_HELP = f"the transcript ({', '.join(READABLE)}); - is standard input, as Markdown"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,14 +63,19 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="toolcall-nb", description="Tool calls of language models, shown.")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    render = commands.add_parser("render", help="a transcript in Markdown as a page of HTML")
-    render.add_argument("file", metavar="FILE", help="the transcript; - is standard input")
-    render.add_argument("-o", "--output", metavar="OUT.html", help="where the page goes; standard output otherwise")
-    render.add_argument("--no-masking", action="store_true", help="keep secrets in the page as they are")
+    render = commands.add_parser("render", help="a transcript as a page of HTML, or as another kind of file")
+    render.add_argument("file", metavar="FILE", help=_FILE_HELP)
+    render.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help=f"the file to write ({', '.join(WRITABLE)}); otherwise a page of HTML goes to standard output",
+    )
+    render.add_argument("--no-masking", action="store_true", help="keep secrets in what is written as they are")
     render.set_defaults(command=_render)
 
     events = commands.add_parser("events", help="the events of what a model wrote, one JSON object a line")
-    events.add_argument("file", metavar="FILE", help="the text; - is standard input")
+    events.add_argument("file", metavar="FILE", help=_FILE_HELP)
     events.add_argument("--cut", metavar="N", type=_at_least(1), help="feed the text in pieces of N characters")
     events.add_argument(
         "--format",
@@ -77,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     events.set_defaults(command=_events)
 
     check = commands.add_parser("check", help="what is wrong with a transcript, and where; 1 if anything is")
-    check.add_argument("file", metavar="FILE", help="the transcript; - is standard input")
+    check.add_argument("file", metavar="FILE", help=_FILE_HELP)
     check.add_argument(
         "--stages", action="store_true", help="FILE is a log of tool block updates, one JSON object a line"
     )
@@ -140,27 +149,38 @@ def _render(options: argparse.Namespace) -> int:
     from toolcall_nb.markdown.front_matter import VERSION, newer, version_of
     from toolcall_nb.render import to_html
 
-    text, broken = _read(options.file)
-    if (version := version_of(text)) > VERSION:
-        print(f"toolcall-nb: {options.file} is of {newer(version)}.", file=sys.stderr)
-    _warn(options.file, broken)
-    transcript, tally = Transcript.from_markdown(text), Tally()
+    output = None if options.output in (None, "-") else Path(options.output)
+    if output is not None:
+        check_writable(output)
+    if _is_markdown(options.file):
+        text, broken = _read(options.file)
+        if (version := version_of(text)) > VERSION:
+            print(f"toolcall-nb: {options.file} is of {newer(version)}.", file=sys.stderr)
+        _warn(options.file, broken)
+        transcript = Transcript.from_markdown(text)
+    else:
+        transcript = read_transcript(Path(options.file))
+    tally = Tally()
     if not options.no_masking:
         transcript, tally = saved_value(transcript)
     if tally.secrets:
         print(f"toolcall-nb: {tally}", file=sys.stderr)
-    page = to_html(transcript, page=True)
-    if options.output in (None, "-"):
-        sys.stdout.write(page)
+    if output is None:
+        sys.stdout.write(to_html(transcript, page=True))
     else:
-        Path(options.output).write_text(page, encoding="utf-8", errors="replace")
+        write_file(transcript, output)
     return 0
 
 
 def _events(options: argparse.Namespace) -> int:
-    text, broken = _read(options.file)
-    _warn(options.file, broken)
-    events = _detected(text, options.cut or max(len(text), 1))
+    if _is_markdown(options.file):
+        text, broken = _read(options.file)
+        _warn(options.file, broken)
+        events: Iterable[Event] = _detected(text, options.cut or max(len(text), 1))
+    elif options.cut is not None:
+        raise UsageError(f"--cut is for text, and {options.file} is none: leave it out.")
+    else:
+        events = read_events(Path(options.file))
     for line in _staged(events) if options.format == "stages" else map(to_dict, events):
         print(json_text(line))
     return 0
@@ -185,10 +205,14 @@ def _staged(events: Iterable[Event]) -> Iterator[dict[str, Any]]:
 
 
 def _check(options: argparse.Namespace) -> int:
-    text, broken = _read(options.file)
     if options.stages:
-        return _check_stages(options.file, text, broken)
-    found = sorted([*broken, *Transcript.from_markdown(text).diagnostics], key=lambda item: (item.line, item.column))
+        return _check_stages(options.file, *_read(options.file))
+    if _is_markdown(options.file):
+        text, broken = _read(options.file)
+        diagnostics = [*broken, *Transcript.from_markdown(text).diagnostics]
+    else:
+        diagnostics = [*read_transcript(Path(options.file)).diagnostics]
+    found = sorted(diagnostics, key=lambda item: (item.line, item.column))
     for diagnostic in found:
         print(_told(options.file, diagnostic))
     return 1 if found else 0
@@ -256,6 +280,11 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 # Input and output -------------------------------------------------------------------------------------------
+
+
+def _is_markdown(name: str) -> bool:
+    """Whether the input is Markdown: standard input, or a file whose name says so."""
+    return name == "-" or Path(name).suffix.lower() == ".md"
 
 
 def _read(name: str) -> tuple[str, list[Diagnostic]]:

@@ -6,16 +6,26 @@
     ├── ModelError               a model could not answer: no key, no connection, a refusal
     └── MissingPackageError      an optional package is not installed (also an ImportError)
 
-A message says what happened, quotes the value, and says what to do.
+A message says what happened, quotes the value, and says what to do. In a cell it is all that IPython prints, apart
+from the frames of the user's own functions: see `cell_traceback`.
 """
 
 from __future__ import annotations
 
-__all__ = ["MissingPackageError", "ModelError", "ToolcallError", "UsageError", "WireError"]
+import contextlib
+import os
+import sys
+from types import TracebackType
+from typing import Any
+
+__all__ = ["MissingPackageError", "ModelError", "ToolcallError", "UsageError", "WireError", "cell_traceback"]
 
 
 class ToolcallError(Exception):
     """Base of every error that this package raises on purpose."""
+
+    def _render_traceback_(self) -> list[str]:
+        return cell_traceback(self)
 
 
 class UsageError(ToolcallError, ValueError):
@@ -56,3 +66,46 @@ class MissingPackageError(ToolcallError, ImportError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         install = f"pip install 'toolcall-nb[{extra}]'"
         super().__init__(f"{purpose} needs the package {package!r}. Install it with: {install}")
+
+
+def cell_traceback(error: BaseException) -> list[str]:
+    """What IPython prints for an error in a cell: one line, below the frames of the user's own functions if it has any.
+
+    Frames of this package and of IPython are left out, and secrets are masked. IPython asks an error for this by the
+    method ``_render_traceback_`` (IPython, `InteractiveShell.showtraceback`).
+    """
+    from toolcall_nb.secrets import saved_text
+
+    interactive = sys.modules.get("IPython.core.getipython")
+    shell = interactive.get_ipython() if interactive is not None else None
+    users = _users_frames(error.__traceback__)
+    if shell is not None and users is not None and users.tb_next is not None:
+        return [saved_text(line) for line in _formatted(shell, error, users)]
+    return [saved_text(f"{type(error).__name__}: {error}")]
+
+
+def _formatted(shell: Any, error: BaseException, trace: TracebackType) -> list[str]:
+    """The error and these frames as IPython formats them, without the errors that led to it in this package."""
+    kept = error.__cause__, error.__suppress_context__
+    error.__cause__, error.__suppress_context__ = None, True
+    try:
+        lines: list[str] = shell.InteractiveTB.structured_traceback(type(error), error, trace, tb_offset=0)
+    finally:
+        error.__cause__, error.__suppress_context__ = kept
+    return lines
+
+
+def _users_frames(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback without the frames of this package, of IPython, and of what both pass through on the way."""
+    if trace is None:
+        return None
+    rest = _users_frames(trace.tb_next)
+    if trace.tb_frame.f_code.co_filename.startswith(_passed_through()):
+        return rest
+    return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
+
+
+def _passed_through() -> tuple[str, ...]:
+    packages = [sys.modules.get(name) for name in ("IPython", "ipykernel")]
+    files = [__file__, *(package.__file__ for package in packages if package is not None and package.__file__)]
+    return (*(os.path.dirname(file) + os.sep for file in files), contextlib.__file__)

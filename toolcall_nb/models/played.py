@@ -7,12 +7,15 @@ from collections.abc import AsyncGenerator, Generator
 from typing import Any
 
 from toolcall_nb import events as ev
+from toolcall_nb.adapters import events_of
+from toolcall_nb.adapters.kinds import Kind, kind_of
+from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Event
 from toolcall_nb.models.held import Reader, items, items_async
 from toolcall_nb.models.reply import Reply
 from toolcall_nb.models.trouble import as_model_error
 
-__all__ = ["Player", "played", "played_async"]
+__all__ = ["Player", "events_of_items", "played", "played_async"]
 
 _STREAM = "stream"
 _NAMED = re.compile(rf"([Tt])he model '{_STREAM}'")
@@ -51,6 +54,22 @@ async def played_async(thing: Any, dialect: str | None = None) -> AsyncGenerator
         return
     for event in player.close():
         yield event
+
+
+def events_of_items(held: Any, dialect: str | None = None) -> list[Event]:
+    """The events of a value that is there whole: a reply, messages, the items of a stream in a list, or one item.
+
+    ``dialect`` is as for `played`. Raises `UsageError` for what is none of these, with the item that is not known.
+    """
+    is_whole = kind_of(held) is Kind.WHOLE
+    if is_whole and dialect is None:
+        return [*events_of(held)]
+    listed = held if isinstance(held, list | tuple) and not is_whole else [held]
+    if not listed:
+        raise UsageError("An empty list holds nothing that can be read.")
+    player = Player(dialect)
+    events = [event for item in listed for event in player.take(item)]
+    return [*events, *player.close()]
 
 
 class Player:

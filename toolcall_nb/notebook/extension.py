@@ -5,22 +5,19 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from toolcall_nb.notebook.completion import complete
+from toolcall_nb.notebook import completion
 from toolcall_nb.notebook.magic import ToolchatMagics
 
 __all__ = ["load", "unload"]
-
-_HOOK = "complete_command"
-_COMMANDS = ("%%toolchat", "%toolchat")
 
 
 def load(ipython: Any) -> None:
     """Register the magics and the display hooks; loading again starts anew."""
     unload(ipython)
     ipython.register_magics(ToolchatMagics)
-    ipython.magics_manager.registry[ToolchatMagics.__name__].hooks.install()
-    for command in _COMMANDS:
-        ipython.set_hook(_HOOK, complete, str_key=command)
+    magics = ipython.magics_manager.registry[ToolchatMagics.__name__]
+    magics.hooks.install()
+    completion.install(ipython.Completer, magics)
 
 
 def unload(ipython: Any) -> None:
@@ -30,8 +27,7 @@ def unload(ipython: Any) -> None:
         magics.close()
     for kind in ("line", "cell"):
         ipython.magics_manager.magics[kind].pop("toolchat", None)
-    for command in _COMMANDS:
-        ipython.strdispatchers[_HOOK].strs.pop(command, None)
+    completion.remove(ipython.Completer)
     widget = sys.modules.get("toolcall_nb.notebook.widget")
     if widget is not None:
         widget.close_all()

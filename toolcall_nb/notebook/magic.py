@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,15 +15,16 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from toolcall_nb.dialects import DIALECTS as TEXT_DIALECTS
-from toolcall_nb.errors import ToolcallError, UsageError
+from toolcall_nb.errors import ToolcallError, UsageError, cell_traceback
 from toolcall_nb.notebook.hooks import Hooks
 
 if TYPE_CHECKING:
     from toolcall_nb.chat import Approve
     from toolcall_nb.notebook.serving import Serving
     from toolcall_nb.notebook.threads import Threads
+    from toolcall_nb.transcript import Transcript
 
-__all__ = ["APPROVALS", "COMMANDS", "DIALECTS", "OPTIONS", "SWITCH", "ToolchatMagics"]
+__all__ = ["APPROVALS", "COMMANDS", "DIALECTS", "OPTIONS", "SWITCH", "Interrupted", "ToolchatMagics"]
 
 DIALECTS = ("native", *TEXT_DIALECTS)
 APPROVALS = ("auto", "ask", "never")
@@ -109,7 +112,12 @@ class ToolchatMagics(Magics):
     )
     @argument("--system", type=_text, metavar="TEXT", help="instructions for the model")
     @argument("--new", action="store_true", help="forget what was said before in this thread")
-    @argument("--thread", type=_text, metavar="NAME", help="the conversation to go on with (default: main)")
+    @argument(
+        "--thread",
+        type=_text,
+        metavar="NAME",
+        help="the conversation of this cell (default: the one set with %%toolchat thread)",
+    )
     @argument("--background", action="store_true", help="do not block the notebook; %%toolchat stop ends it")
     @argument("--replay", action="store_true", help="the cell is a transcript: play it as if it were live")
     @argument("--speed", type=_speed, metavar="X", help="of the mock and of replays; 2: twice as fast, 0: no waits")
@@ -137,15 +145,15 @@ class ToolchatMagics(Magics):
             %toolchat show [THREAD|CALL]   put a transcript, or one call, into this cell
             %toolchat hooks [on|off]       whether replies and streams of SDKs display as transcripts
             %toolchat code [CALL]          put a call into a new cell, as Python
-            %toolchat save FILE            write the thread's transcript, as Markdown
-            %toolchat load FILE            go on from a transcript
+            %toolchat save FILE            write the thread's transcript: .md, .json, .jsonl, or .html to look at
+            %toolchat load FILE            go on from a transcript; what was said before becomes another thread
             %toolchat replay FILE          play a transcript as if it were live
             %toolchat images [HOST … |off] which hosts may serve the pictures in a text; they learn who reads, and when
             %toolchat secrets [on|off]     what is masked where it is saved; add NAME: the value of a variable as well
             %toolchat serve [PORT | stop]  a chat with what is set here, over HTTP, for this machine
         """
         with _clear_errors():
-            options = parse_argstring(ToolchatMagics.toolchat, line)
+            options = _parsed(line)
             if cell is None:
                 self._do(options)
             else:
@@ -157,9 +165,11 @@ class ToolchatMagics(Magics):
         _check(options)
         text = cell.strip("\n")
         if options.render:
-            self._show_text(text)
+            from toolcall_nb.notebook.show import show
+
+            show(self._transcript(text))
         elif options.replay:
-            self.threads.replay(text, options, "the cell's text")
+            self.threads.replay(self._transcript(text), options)
         else:
             self.threads.ask(self._prompt(text), options)
 
@@ -173,11 +183,10 @@ class ToolchatMagics(Magics):
             raise UsageError("The cell has no prompt, only comments.")
         return fill(text.strip(), self.threads.namespace)
 
-    def _show_text(self, text: str) -> None:
-        from toolcall_nb.notebook.files import read_markdown
-        from toolcall_nb.notebook.show import show
+    def _transcript(self, text: str) -> Transcript:
+        from toolcall_nb.files import read_markdown
 
-        show(read_markdown(text, "the cell's text"))
+        return read_markdown(text, "the cell's text")
 
     # The line magic
 
@@ -219,7 +228,7 @@ class ToolchatMagics(Magics):
 
     def _thread(self, name: str, _: Namespace) -> None:
         if name:
-            self.threads.current = name
+            self.threads.switch(name)
         print(self.threads.describe_threads())
 
     def _new(self, name: str, _: Namespace) -> None:
@@ -238,22 +247,27 @@ class ToolchatMagics(Magics):
         self.threads.put_code(name)
 
     def _save(self, file: str, _: Namespace) -> None:
-        from toolcall_nb.notebook.files import write_markdown
+        from toolcall_nb.files import check_writable, write_file
         from toolcall_nb.secrets import saved_value
 
-        path = _path(file, "save")
+        path, name = _path(file, "save"), self.threads.current
+        check_writable(path)
         kept, tally = saved_value(self.threads.chat().transcript)
-        write_markdown(kept, path)
-        print(" · ".join(filter(None, (f"Saved to {path}", f"{tally}"))))
+        if not kept.messages and os.path.exists(path):
+            raise UsageError(f"Nothing was said in the thread {name!r} yet, so {path} was left as it is.")
+        write_file(kept, path)
+        print(" · ".join(filter(None, (f"Saved the thread {name!r} to {path}", f"{tally}"))))
 
     def _load(self, file: str, _: Namespace) -> None:
+        from toolcall_nb.files import read_transcript
+
         path = _path(file, "load")
-        self.threads.load(_read(path), f"{path}")
-        print(self.threads.summary())
+        print(self.threads.load(read_transcript(path), f"{path}"))
 
     def _replay(self, file: str, options: Namespace) -> None:
-        path = _path(file, "replay")
-        self.threads.replay(_read(path), options, f"{path}")
+        from toolcall_nb.files import read_transcript
+
+        self.threads.replay(read_transcript(_path(file, "replay")), options)
 
     def _images(self, words: str, _: Namespace) -> None:
         from toolcall_nb.picture_hosts import allow_pictures, picture_hosts
@@ -298,6 +312,14 @@ OPTIONS = tuple(action.option_strings[0] for action in ToolchatMagics.toolchat.p
 """The long names of the options."""
 
 
+def _parsed(line: str) -> Namespace:
+    try:
+        options: Namespace = parse_argstring(ToolchatMagics.toolchat, line)
+    except ValueError as error:  # a quotation that is not closed
+        raise UsageError(f"The line {line!r:.200} cannot be read: {error}.") from None
+    return options
+
+
 def _check(options: Namespace) -> None:
     """What argparse cannot say as well."""
     if options.command:
@@ -321,22 +343,37 @@ def _approval(mode: str) -> Approve:
 def _path(file: str, command: str) -> Path:
     if not file:
         raise UsageError(f"%toolchat {command} needs the name of a file.")
-    return Path(file).expanduser()
-
-
-def _read(path: Path) -> str:
     try:
-        return path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
+        return Path(file).expanduser()
+    except RuntimeError as error:  # ~somebody
+        raise UsageError(f"{file} is no path: {error}") from None
+
+
+class Interrupted(KeyboardInterrupt):
+    """An interrupt of a magic. IPython prints one line for it."""
+
+    def _render_traceback_(self) -> list[str]:
+        return ["KeyboardInterrupt"]
 
 
 @contextmanager
 def _clear_errors() -> Iterator[None]:
-    """What we raise on purpose becomes one line on stderr, as IPython does it for its own usage errors."""
+    """Leaves our frames out of what is printed when a magic fails.
+
+    What we raise on purpose is a usage error of IPython's, one line on stderr. What an object of the user's raises
+    while the magic looks at it (a property, ``__str__``) keeps the frames of that object.
+    """
     try:
         yield
     except ToolcallError as error:
         from toolcall_nb.secrets import saved_text
 
         raise ShellUsageError(saved_text(str(error))) from None
+    except ShellUsageError:
+        raise
+    except KeyboardInterrupt:
+        raise Interrupted from None
+    except Exception as error:
+        with suppress(AttributeError):  # an exception may have no attributes of its own
+            error._render_traceback_ = partial(cell_traceback, error)  # type: ignore[attr-defined]
+        raise

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolcall_nb import dialects
-from toolcall_nb.adapters import FORMATS, events_of
+from toolcall_nb.adapters import FORMATS
 from toolcall_nb.adapters.kinds import Kind, kind_of
 from toolcall_nb.chat import Chat
 from toolcall_nb.errors import UsageError
+from toolcall_nb.files import READABLE, has_known_suffix, read_file, read_markdown
 from toolcall_nb.models.http.address import is_url, shown_url
 from toolcall_nb.models.http.fetched import fetched
 from toolcall_nb.models.http.responses import is_response, must_be_awaited
-from toolcall_nb.models.played import Player, played, played_async
-from toolcall_nb.notebook.files import SUFFIXES, read_file, read_markdown
+from toolcall_nb.models.played import events_of_items, played, played_async
 from toolcall_nb.notebook.shown import Shown, play, play_async
 from toolcall_nb.tools.values import safe_repr
 from toolcall_nb.transcript import Message, ToolCall, Transcript
-
-if TYPE_CHECKING:
-    from toolcall_nb.events import Event
 
 __all__ = ["show"]
 
@@ -63,8 +60,8 @@ def _is_address(text: str) -> bool:
 
 
 def _is_path(text: str) -> bool:
-    """One line that ends as a file's name does; Markdown that is to be shown rarely is."""
-    return "\n" not in text and text.endswith(SUFFIXES)
+    """One line that ends as a file's name does, or names a file; Markdown that is to be shown rarely does."""
+    return "\n" not in text and (has_known_suffix(text) or (bool(Path(text).suffix) and os.path.isfile(text)))
 
 
 def _whole(thing: Any, dialect: str | None) -> Transcript | None:
@@ -79,10 +76,10 @@ def _whole(thing: Any, dialect: str | None) -> Transcript | None:
         case ToolCall():
             return Transcript((Message("assistant", (thing,)),))
         case str():
-            return read_markdown(thing, "the text") if dialect is None else _read([thing], dialect)
+            return read_markdown(thing, "the text") if dialect is None else _read(thing, dialect)
     match kind_of(thing):
         case Kind.WHOLE:
-            return Transcript.from_events(events_of(thing)) if dialect is None else _read([thing], dialect)
+            return _read(thing, dialect)
         case Kind.NOTHING if not _awaits(thing):
             return _listed(thing, dialect)
         case _:
@@ -98,24 +95,17 @@ def _awaits(thing: Any) -> bool:
 
 def _listed(thing: Any, dialect: str | None) -> Transcript:
     """Of our own values, and of a single chunk."""
-    if isinstance(thing, list | tuple) and thing:
-        if all(isinstance(each, Message) for each in thing):
-            return Transcript(tuple(thing))
-        return _read(thing, dialect)
-    if isinstance(thing, Mapping) and thing:
-        return _read([thing], dialect)
+    if isinstance(thing, list | tuple | Mapping) and thing:
+        is_ours = not isinstance(thing, Mapping) and all(isinstance(each, Message) for each in thing)
+        return Transcript(tuple(thing)) if is_ours else _read(thing, dialect)
     raise _cannot(thing)
 
 
-def _read(items: Iterable[Any], dialect: str | None) -> Transcript:
-    player = Player(dialect)
-    events: list[Event] = []
+def _read(held: Any, dialect: str | None) -> Transcript:
     try:
-        for item in items:
-            events += player.take(item)
+        return Transcript.from_events(events_of_items(held, dialect))
     except UsageError:
-        raise _cannot(item) from None
-    return Transcript.from_events([*events, *player.close()])
+        raise _cannot(held) from None
 
 
 def _put(transcript: Transcript, *, is_over: bool) -> Shown:
@@ -135,6 +125,6 @@ def _cannot(thing: Any) -> UsageError:
     known = "; ".join(dict.fromkeys(known.title for known in FORMATS))
     what = f"{safe_repr(thing):.100} ({type(thing).__qualname__})"
     return UsageError(
-        f"{what} cannot be shown. Give a transcript, a chat, Markdown, a file ({', '.join(SUFFIXES)}), an iterator of "
+        f"{what} cannot be shown. Give a transcript, a chat, Markdown, a file ({', '.join(READABLE)}), an iterator of "
         f"text, or a reply, messages or a stream of what is known: {known}."
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any
+from weakref import WeakSet
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,7 +19,6 @@ from toolcall_nb.live.running import Run, Stoppable
 from toolcall_nb.notebook import answering, toolbox
 from toolcall_nb.notebook.config import ModelSettings
 from toolcall_nb.notebook.faces import approver_of, make_face
-from toolcall_nb.notebook.files import read_markdown
 from toolcall_nb.notebook.place import Place, place_of
 from toolcall_nb.secrets import saved_value
 from toolcall_nb.tools import Decision, Grants, Tool, registry, remember
@@ -29,7 +30,13 @@ __all__ = ["Settings", "Threads"]
 _ALL = "all"
 _REPLAY = "replay"
 _VARIABLE = "chat"
+_OTHER_VARIABLE = "toolchat"
 _STOP_WITHIN = 2.0
+_POLL = 0.1
+"""Seconds between looks at a run that a cell waits for; an interrupt is heard between them, on every system."""
+
+_made: WeakSet[Chat] = WeakSet()
+"""The chats that the magic has made. A variable that holds one may be given another; any other value is the user's."""
 
 
 class Settings(Struct, frozen=True):
@@ -59,7 +66,9 @@ class Threads:
         self._asking = ModelSettings()
         self._chats: dict[str, Chat] = {}
         self._runs: dict[str, Run] = {}
+        self._replays: list[Run] = []
         self._always: list[Any] = []  # what is allowed in every thread; see Grants
+        self._variable = _VARIABLE
         self.current = "main"
 
     @property
@@ -71,32 +80,33 @@ class Threads:
     # Runs
 
     def ask(self, prompt: str, options: Namespace) -> None:
-        """One turn, shown in the cell that is running."""
+        """One turn, shown in the cell that is running, in the thread that the options name or else the current one.
+
+        Where that thread still answers in the background, the turn begins when it has ended. Raises `UsageError`, and
+        changes nothing, where the turn cannot begin.
+        """
         place = place_of(self._shell)
-        self.current = options.thread or self.current
-        self._refuse_if_running(self.current)
-        if options.new:
-            self.forget(self.current)
-        chat = self.chat()
+        name = options.thread or self.current
+        self._wait_until_free(name)
+        chat = self._new_chat(name) if options.new else self.chat(name)
         self._set_up(chat, self._settings.changed(options), _speed(options.speed, place))
         run = Run(
             lambda live: chat.stream(prompt, live),
             stop=chat.stop,
             info=lambda run: info_line(chat.model_name, run.face.transcript),
         )
-        self._runs[self.current] = run
-        self._bind(chat)
+        self._runs[name] = run
+        self._put(name, chat)
         self._play(run, place, info=chat.model_name, timings=chat.timings, background=options.background)
         if not run.is_running:
             _remember_failure(chat, run.face.transcript)
 
-    def replay(self, text: str, options: Namespace, origin: str) -> None:
-        """Play a transcript as if it were live. ``origin``: where the text is from, for who is told of it."""
+    def replay(self, transcript: Transcript, options: Namespace) -> None:
+        """Play a transcript as if it were live."""
         place = place_of(self._shell)
-        self._refuse_if_running(_REPLAY)
-        events = Stoppable(models.replay(read_markdown(text, origin), _speed(options.speed, place)))
+        events = Stoppable(models.replay(transcript, _speed(options.speed, place)))
         run = Run(lambda _: iter(events), stop=events.stop, info=lambda run: info_line(_REPLAY, run.face.transcript))
-        self._runs[_REPLAY] = run
+        self._replays = [*(replay for replay in self._replays if replay.is_running), run]
         self._play(run, place, info=_REPLAY, timings={}, background=options.background)
 
     def _play(self, run: Run, place: Place, *, info: str, timings: Mapping[str, float], background: bool) -> None:
@@ -108,41 +118,99 @@ class Threads:
             run.play(face)
 
     def stop(self, name: str | None = None) -> str:
-        """End what runs in the background, in one thread or in all; says what there is to say of it."""
-        running = {key: run for key, run in self._runs.items() if run.is_running and name in (None, key)}
+        """End what runs in the background: a thread's answer, or all answers and replays. Returns what to print."""
+        runs = {f"the thread {key!r}": run for key, run in self._runs.items() if name in (None, key)}
+        if name is None:
+            runs |= {f"replay {number}": run for number, run in enumerate(self._replays, 1)}
+        running = {key: run for key, run in runs.items() if run.is_running}
         for run in running.values():
             run.stop()
-        late = [repr(key) for key, run in running.items() if not run.wait(_STOP_WITHIN)]
+        late = [key for key, run in running.items() if not run.wait(_STOP_WITHIN)]
         if late:
             return f"{', '.join(late)} will stop as soon as the model or the tool lets it."
         return "" if running else "Nothing is running."
 
-    def _refuse_if_running(self, name: str) -> None:
-        if name in self._runs and self._runs[name].is_running:
+    def _wait_until_free(self, name: str) -> None:
+        """Wait until the thread has answered in the background. Raises `UsageError` when the wait is interrupted."""
+        run = self._runs.get(name)
+        if run is None or not run.is_running:
+            return
+        from IPython.display import display
+
+        def note(text: str) -> dict[str, str]:
+            return {"text/plain": f"{text} the answer in the thread {name!r}."}
+
+        shown: Any = display(note("Waiting for"), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        try:
+            while not run.wait(_POLL):
+                pass
+        except KeyboardInterrupt:
+            shown.update(note("Did not wait for"), raw=True)
             raise UsageError(
-                f"The thread {name!r} is still answering. Wait for it, end it with %toolchat stop, or use "
-                "another one with --thread NAME."
-            )
+                f"The thread {name!r} is still answering, and this cell was interrupted while it waited for that. "
+                "Nothing was asked. %toolchat stop ends the answer; --thread NAME asks in another thread."
+            ) from None
+        shown.update(note("Waited for"), raw=True)
 
     # Chats
 
-    def chat(self) -> Chat:
-        """The current thread's; a new one where there is none."""
-        if self.current not in self._chats:
-            self._chats[self.current] = Chat(thread=self.current, grants=Grants(self._always))
-        return self._chats[self.current]
+    def chat(self, name: str | None = None) -> Chat:
+        """The chat of a thread, the current one if none is named; a new chat where there is none."""
+        return self._chats.get(name or self.current) or self._new_chat(name or self.current)
+
+    def switch(self, name: str) -> None:
+        """Make a thread the current one, in which the cells that follow go on."""
+        self.current = name
+        self._put(name, self.chat(name))
 
     def forget(self, name: str | None = None) -> None:
-        """Begin anew in a thread, the current one if none is named."""
+        """Begin anew in a thread, the current one if none is named; it is the current one from then on."""
+        self._wait_until_free(name or self.current)
         self.current = name or self.current
-        self._refuse_if_running(self.current)
-        self._chats.pop(self.current, None)
+        self._put(self.current, self._new_chat(self.current))
 
-    def load(self, text: str, origin: str) -> None:
-        """Go on from a transcript in the current thread. ``origin``: where the text is from."""
-        self._refuse_if_running(self.current)
-        self.chat().load(read_markdown(text, origin))
-        self._bind(self.chat())
+    def load(self, transcript: Transcript, origin: str) -> str:
+        """Go on from a transcript in the current thread; says what was loaded, from ``origin``, and what it replaced.
+
+        A conversation that is replaced becomes a thread of its own, so that nothing is lost.
+        """
+        name = self.current
+        self._wait_until_free(name)
+        before, chat = self._chats.get(name), self._new_chat(name)
+        chat.load(transcript)
+        said = f"Loaded {origin} into the thread {name!r}: {_counts(chat.transcript)}."
+        if before is not None and before.transcript.messages and before.transcript != chat.transcript:
+            before.thread = next(other for other in _copies(name) if other not in self._chats)
+            self._chats[before.thread] = before
+            said += f" What was there ({_counts(before.transcript)}) is now the thread {before.thread!r}."
+        self._put(name, chat)
+        return said
+
+    def _new_chat(self, name: str) -> Chat:
+        chat = Chat(thread=name, grants=Grants(self._always))
+        _made.add(chat)
+        return chat
+
+    def _put(self, name: str, chat: Chat) -> None:
+        """Make it the thread's chat, and give it to the notebook: as `chat`, unless the notebook has its own `chat`."""
+        self._chats[name] = chat
+        variable = next(each for each in _variables() if self._is_free(each))
+        if variable != self._variable:
+            if self._is_free(self._variable):
+                self.namespace.pop(self._variable, None)
+            self._variable = variable
+            print(f"The conversation is the variable {self._whereabouts()}.")
+        self.namespace[variable] = chat
+
+    def _is_free(self, variable: str) -> bool:
+        """Whether the variable may be set: nobody has it, or it holds a chat of the magic."""
+        value = self.namespace.get(variable)
+        return variable not in self.namespace or (isinstance(value, Chat) and value in _made)
+
+    def _whereabouts(self) -> str:
+        """The variable that holds the chat, and why it is not `chat`."""
+        is_usual = self._variable == _VARIABLE
+        return f"`{self._variable}`" + ("" if is_usual else f", since `{_VARIABLE}` is a variable of your own")
 
     def find(self, name: str) -> Transcript:
         """The transcript of a thread (of the current one without a name), or one with nothing but a call."""
@@ -170,12 +238,15 @@ class Threads:
         return next((chat.calls[name] for chat in chats if name in chat.calls), None)
 
     def _set_up(self, chat: Chat, settings: Settings, speed: float | None) -> None:
+        """Set the chat up for a turn. Raises `UsageError`, and changes nothing, for a model or a tool that is none."""
+        model = self._model(settings.model, settings.dialect, speed)
+        models.model(model, dialect=settings.dialect, speed=speed)
+        tools = None if settings.tools is None else self._tools(settings.tools)
         chat.dialect, chat.speed, chat.approve = settings.dialect, speed, settings.approve
         chat.approver = lambda call: self._answer(chat, call)
         chat.max_steps, chat.retries = settings.max_steps, settings.retries
         chat.system, chat.once = settings.system, settings.once
-        chat.model = self._model(settings.model, settings.dialect, speed)
-        chat.tools = None if settings.tools is None else self._tools(settings.tools)
+        chat.model, chat.tools = model, tools
 
     def _answer(self, chat: Chat, call: ToolCall) -> Decision:
         """Whether a call may run: the person before the run's own output is asked, or whoever runs a cell."""
@@ -183,11 +254,6 @@ class Threads:
         if run is not None and run.is_running:
             return run.face.ask(call, lambda: chat.is_stopping)
         return approver_of(place_of(self._shell))(call)
-
-    def _bind(self, chat: Chat) -> None:
-        """Give the chat a name in the notebook, unless the notebook uses that name for something else."""
-        if isinstance(self.namespace.get(_VARIABLE, chat), Chat):
-            self.namespace[_VARIABLE] = chat
 
     # Settings
 
@@ -265,13 +331,13 @@ class Threads:
         chat = self._chats.get(self.current)
         said = chat.transcript if chat is not None else Transcript()
         state = " (running)" if self.current in self._runs and self._runs[self.current].is_running else ""
-        about = f"{counted(len(said.messages), 'message')}, {counted(len(said.calls), 'tool call')}"
         lines = {
             "model": self._settings.model,
             "config": " ".join(str(self._asking).splitlines()),
             "tools": self._settings.tools or ", ".join(registry) or "none; make one with @tool",
             "approve": "" if self._settings.approve == "auto" else self._settings.approve,
-            "thread": f"{self.current}{state}: {about}",
+            "thread": f"{self.current}{state}: {_counts(said)}",
+            "chat": "" if self._variable == _VARIABLE else self._whereabouts(),
             "tokens": tokens(chat.usage) if chat is not None else "",
         }
         return "\n".join(f"{name:8}{value}" for name, value in lines.items() if value)
@@ -284,6 +350,21 @@ class Threads:
     def describe_threads(self) -> str:
         """The threads, the current one marked."""
         return "\n".join(f"{'*' if name == self.current else ' '} {name}" for name in self.names())
+
+
+def _variables() -> Iterator[str]:
+    """The names that the chat may have in the notebook, the first that is free."""
+    yield from (_VARIABLE, _OTHER_VARIABLE)
+    yield from (f"{_OTHER_VARIABLE}_{number}" for number in count(2))
+
+
+def _copies(name: str) -> Iterator[str]:
+    """Names for a conversation that leaves its thread."""
+    return (f"{name}-{number}" for number in count(2))
+
+
+def _counts(transcript: Transcript) -> str:
+    return f"{counted(len(transcript.messages), 'message')}, {counted(len(transcript.calls), 'tool call')}"
 
 
 def _remember_failure(chat: Chat, shown: Transcript) -> None:
