@@ -436,18 +436,20 @@ def test_what_came_after_the_calls_is_told_after_their_results() -> None:
     ]
 
 
-def test_where_the_steps_are_known_they_are_kept() -> None:
+def test_where_the_responses_begin_is_kept() -> None:
     parts = (call("1"), call("2"), TextPart("b"), call("3"))
     kinds = [
         [part.part_kind for part in message.parts]
-        for message in history_of([*hello(), Message("assistant", parts, metadata={"steps": [1]})])
+        for message in history_of([*hello(), Message("assistant", parts, metadata={"responses": [{"part": 1}]})])
     ]
     assert kinds[1:] == [["tool-call"], ["tool-return"], ["tool-call", "text", "tool-call"], ["tool-return"] * 2]
 
 
-@pytest.mark.parametrize("steps", ["x", [0], [-1, 99], ["1"], [True], None])
-def test_steps_that_are_none_are_guessed(steps: Any) -> None:
-    message = Message("assistant", (call("1"), TextPart("b")), metadata={"steps": steps})
+@pytest.mark.parametrize(
+    "told", ["x", [0], [{"part": place} for place in (-1, 0, 99, "1", True)], [{}], None, [{"part": 0, "details": 3}]]
+)
+def test_responses_that_are_none_are_guessed(told: Any) -> None:
+    message = Message("assistant", (call("1"), TextPart("b")), metadata={"responses": told})
     assert len(history_of([*hello(), message])) == 5
 
 
