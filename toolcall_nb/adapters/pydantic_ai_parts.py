@@ -53,7 +53,7 @@ class Told:
         given = {**news, "signature": get(news, "signature", str) or news.get("signature_delta")}
         self._own |= {name: given[name] for name in _OWN if get(given, name, str)}
         citations = news.get("citations") or news.get("citations_delta")
-        self._own |= {"citations": json_value(citations)} if citations else {}
+        self._own |= {"cited": json_value(citations)} if citations else {}
 
     @property
     def raw(self) -> list[str]:

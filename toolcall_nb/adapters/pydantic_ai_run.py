@@ -49,6 +49,7 @@ class Run:
         self._raw: dict[Any, int] = {}  # how much of each text of raw reasoning is shown
         self._calls: dict[str, Any] = {}  # their keys by their ids
         self._given: dict[Any, Object] = {}  # arguments that came as objects
+        self._native: Any = None  # the call of the provider's that is complete, but may be told anew
         self._usage: dict[str, int] = {}
 
     def close(self) -> list[Event]:
@@ -92,6 +93,10 @@ class Run:
     def begin_part(self, index: int, part: Mapping[str, Any]) -> list[Event]:
         """A part begins. One that begins again replaces itself."""
         key, kind = (self._request, index), get(part, "part_kind", str) or "part"
+        ends = self._end_native_call(key)
+        return [*ends, *self._begin_part(key, kind, part)]
+
+    def _begin_part(self, key: Any, kind: str, part: Mapping[str, Any]) -> list[Event]:
         is_again = self._kinds.get(key) == kind
         self._kinds[key], self.has_begun = kind, True
         self._told[key] = Told()
@@ -137,11 +142,27 @@ class Run:
                 return self._grow_thinking(key, "")
             case "text" | "speech" if key in self._open:
                 return self._end_block()
-            case "tool-call" | "builtin-tool-call":
+            case "tool-call" | "builtin-tool-call" as kind:
                 metadata = self._told[key].metadata()
                 self.message.describe_call(key, get(part, "tool_name", str), provider_metadata=metadata)
+                if kind == "builtin-tool-call":
+                    self._native = key
+                    return []
                 return self._end_call(key, part) if _is_whole(part.get("args")) else []
         return []
+
+    def is_again(self, index: int, part: Mapping[str, Any]) -> bool:
+        """Whether the part is a call that this request has at this place: some are told anew when they are whole."""
+        call_id = get(part, "tool_call_id", str)
+        return call_id is not None and self._calls.get(call_id) == (self._request, index)
+
+    def _end_native_call(self, key: Any) -> list[Event]:
+        """The end of a call that the provider runs, which may be told anew until a part other than ``key`` begins."""
+        native = self._native
+        if native is None or native == key:
+            return []
+        self._native = None
+        return self._end_call(native, {}) if native in self._given or _is_whole(self.message.written(native)) else []
 
     # Text and thinking
 
@@ -264,7 +285,7 @@ class Run:
         """
         if result is None:
             return None
-        details = next(iter((self._told[result].metadata() or {}).values()), {})
+        details: Object = next(iter((self._told[result].metadata() or {}).values()), {})
         between = result[1] - call[1] - 1 if result[0] == call[0] else 0
         more: Object = {"result": details} if details else {}
         more |= {"result_after": between} if between > 0 else {}

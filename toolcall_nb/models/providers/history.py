@@ -167,9 +167,8 @@ def _asked(message: Message) -> list[ModelRequestPart]:
 def _steps(message: Message) -> Iterator[tuple[Sequence[Part], Object]]:
     """The parts of the message, response by response, and what is known of each."""
     responses = [about for about in _responses(message) if about["part"] < len(message.parts)]
-    if not any(about["part"] for about in responses):
-        about = responses[0] if responses else {}
-        yield from ((step, about) for step in _guessed_steps(message.parts))
+    if not responses:
+        yield from ((step, {}) for step in _guessed_steps(message.parts))
         return
     if responses[0]["part"]:
         responses.insert(0, {"part": 0})

@@ -65,8 +65,9 @@ class ProviderModel:
         raise failure  # not from the other, which may hold what the provider said of the key
 
     def _reply(self, model: PydanticModel, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
-        history, parameters = history_of(messages, model.system, model.base_url), parameters_of(tools)
+        history = history_of(messages, model.system, model.base_url)
         settings = settings_of(model, self._config.settings)
+        parameters = parameters_of(tools, self._config.settings)
         responses, place = responses_of(messages) if self._dialect == "native" else ([], 0)
         if place:
             yield ev.Start(message_metadata={RESPONSES: [*responses, {"part": place}]})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
@@ -62,7 +62,7 @@ def said_part(part: TextPart) -> SaidPart:
     from pydantic_ai.messages import TextPart as SaidPart
 
     about, own = _about(part)
-    return SaidPart(part.text, id=_text(own, "id"), citations=_citations(own.pop("citations", None)), **about(own))
+    return SaidPart(part.text, id=_text(own, "id"), citations=_citations(own.pop("cited", None)), **about(own))
 
 
 def thought_part(part: ReasoningPart) -> ThinkingPart:
@@ -76,19 +76,26 @@ def thought_part(part: ReasoningPart) -> ThinkingPart:
     return ThinkingPart(text, id=_text(own, "id"), signature=_text(own, "signature"), **about(own))
 
 
-def joined_thoughts(parts: Sequence[ModelResponsePart]) -> list[ModelResponsePart]:
-    """The parts, where raw reasoning that came as several texts of one item is one part again."""
+def joined_thoughts(parts: Iterable[ModelResponsePart]) -> list[ModelResponsePart]:
+    """The parts, where the raw reasoning of an item and its first summary are one part again."""
     from pydantic_ai.messages import ThinkingPart
 
     found: list[ModelResponsePart] = []
     for part in parts:
         last = found[-1] if found else None
-        texts = [_raw(one) if isinstance(one, ThinkingPart) and not one.content else [] for one in (last, part)]
-        if all(texts) and last.id == part.id:  # type: ignore[union-attr]  # both have raw texts: they are thoughts
-            part.provider_details["raw_content"] = [*texts[0], *texts[1]]  # type: ignore[index, union-attr]
+        if isinstance(part, ThinkingPart) and isinstance(last, ThinkingPart) and last.id == part.id and _is_raw(last):
+            part.provider_details = {**(part.provider_details or {}), "raw_content": [*_raw(last), *_raw(part)]}
             found.pop()
         found.append(part)
     return found
+
+
+def _is_raw(thought: ThinkingPart) -> bool:
+    return not thought.content and bool(_raw(thought))
+
+
+def _raw(thought: ThinkingPart) -> list[str]:
+    return (thought.provider_details or {}).get("raw_content") or []
 
 
 def call_part(call: ToolCall) -> ToolCallPart:
@@ -190,10 +197,6 @@ def _text(own: Object, name: str) -> str | None:
 def _of_a_call(own: Object) -> Object:
     own.pop("signature", None)
     return {"id": _text(own, "id"), "tool_kind": _text(own, "tool_kind")}
-
-
-def _raw(part: Any) -> list[str]:
-    return (part.provider_details or {}).get("raw_content") or []
 
 
 def _citations(given: Any) -> list[Citation] | None:

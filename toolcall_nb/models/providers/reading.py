@@ -29,6 +29,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.response: Object = {}
+        self._goes_on = False
         self._adapter = PydanticAIAdapter()
         self._open: dict[int, Any] = {}
         self._about: Object = {}
@@ -77,10 +78,12 @@ class Reader:
 
     @property
     def has_state(self) -> bool:
-        """Whether the response says more of itself than who gave it, and under which id."""
-        return not self.response.keys() <= {"provider", "id"}
+        """Whether the response says more of itself than who gave it, and under which id, or goes on after its calls."""
+        return self._goes_on or not self.response.keys() <= {"provider", "id"}
 
     def _describe(self, response: Any) -> None:
+        kinds = [part.part_kind for part in response.parts]
+        self._goes_on |= "tool-call" in kinds and kinds[-1] != "tool-call"
         details = response.provider_details if isinstance(response.provider_details, Mapping) else {}
         state = {name: json_value(details[name]) for name in _STATE if details.get(name) is not None}
         is_kept = bool(state) or any(getattr(part, "id", None) for part in response.parts)
