@@ -32,6 +32,7 @@ from toolcall_nb.transcript import (
     State,
     TextPart,
     ToolCall,
+    Transcript,
 )
 
 __all__ = ["one_ssl_context"]
@@ -218,6 +219,55 @@ def test_a_setting_that_there_is_not_is_refused(server: ReplayServer) -> None:
     with pytest.raises(ModelError, match=r"There is no setting 'temprature'\. Did you mean 'temperature'"):
         list(model_at(server, "openai-chat:gpt-4o", "/v1", temprature=1).stream(hello(), ()))
     assert not server.requests
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "hint"),
+    [
+        ("openai:gpt-5", "openai_native_tolls", "There is no setting 'openai_native_tolls'. Did you mean 'openai_nati"),
+        ("openai-chat:gpt-4o", "openai_native_tools", "This model has no setting 'openai_native_tools'. Did you mean"),
+        ("anthropic:claude-sonnet-5", "openai_native_tolls", "Did you mean 'openai_native_tools'?"),
+        ("deepseek:deepseek-chat", "deepseek_thinking", "Did you mean 'thinking'?"),
+        ("google:gemini-2.5-flash", "native_tool", "Did you mean 'native_tools'?"),
+    ],
+)
+def test_a_setting_of_a_provider_that_there_is_not_is_refused(
+    name: str, setting: str, hint: str, server: ReplayServer
+) -> None:
+    with pytest.raises(ModelError) as error:
+        list(model_at(server, name, "", **{setting: 1}).stream(hello(), ()))
+    assert hint in str(error.value)
+    assert not server.requests
+
+
+def test_a_setting_of_another_provider_waits_for_its_model(server: ReplayServer) -> None:
+    assert text_of(model_at(server, "openai-chat:gpt-4o", "/v1", anthropic_thinking={"type": "disabled"})) == "Good."
+
+
+@pytest.mark.parametrize("given", ["web_search", ["web_search"], [{"kind": "web_search", "max_uses": 3}]])
+def test_a_tool_that_the_provider_runs_is_switched_on_and_its_call_has_its_input(
+    given: Any, server: ReplayServer
+) -> None:
+    from tests.signed_bodies import SIGNED
+
+    server.answers(Reply(SIGNED["anthropic search with citations"][1]))
+    asked = model_at(server, "anthropic:claude-sonnet-5", native_tools=given)
+    [call] = Transcript.from_events(asked.stream(hello(), ())).calls.values()
+    assert [tool["name"] for tool in server.requests[0].json["tools"]] == ["web_search"]
+    assert (call.name, call.input, call.provider_executed) == ("web_search", {"query": "What is so?"}, True)
+
+
+def test_a_tool_that_no_provider_has_is_refused(server: ReplayServer) -> None:
+    with pytest.raises(ModelError, match=r"No provider has a tool 'web_serach' \(native_tools\)\. Did you mean"):
+        list(model_at(server, "anthropic:claude-sonnet-5", native_tools=["web_serach"]).stream(hello(), ()))
+
+
+def test_the_tools_that_can_be_switched_on_are_those_of_pydantic_ai() -> None:
+    from pydantic_ai.native_tools import NATIVE_TOOL_TYPES
+
+    from toolcall_nb.models.providers.settings import _KINDS
+
+    assert set(NATIVE_TOOL_TYPES) == _KINDS
 
 
 def test_in_a_text_dialect_no_tool_is_told_of(server: ReplayServer) -> None:
@@ -436,18 +486,18 @@ def test_what_came_after_the_calls_is_told_after_their_results() -> None:
     ]
 
 
-def test_where_the_steps_are_known_they_are_kept() -> None:
+def test_where_the_responses_begin_is_kept() -> None:
     parts = (call("1"), call("2"), TextPart("b"), call("3"))
     kinds = [
         [part.part_kind for part in message.parts]
-        for message in history_of([*hello(), Message("assistant", parts, metadata={"steps": [1]})])
+        for message in history_of([*hello(), Message("assistant", parts, metadata={"responses": [{"part": 1}]})])
     ]
     assert kinds[1:] == [["tool-call"], ["tool-return"], ["tool-call", "text", "tool-call"], ["tool-return"] * 2]
 
 
-@pytest.mark.parametrize("steps", ["x", [0], [-1, 99], ["1"], [True], None])
-def test_steps_that_are_none_are_guessed(steps: Any) -> None:
-    message = Message("assistant", (call("1"), TextPart("b")), metadata={"steps": steps})
+@pytest.mark.parametrize("told", ["x", [0], [{"part": place} for place in (-1, 99, "1", True, None)], [{}], None])
+def test_responses_that_are_none_are_guessed(told: Any) -> None:
+    message = Message("assistant", (call("1"), TextPart("b")), metadata={"responses": told})
     assert len(history_of([*hello(), message])) == 5
 
 

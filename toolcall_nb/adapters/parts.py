@@ -19,14 +19,16 @@ def custom(provider: str, kind: str, content: Any) -> Event:
     return ev.Custom(f"{provider}.{kind}", {provider: json_value(content)})
 
 
-def file_event(media_type: str | None, data: Any = None, url: str | None = None) -> Event | None:
+def file_event(
+    media_type: str | None, data: Any = None, url: str | None = None, metadata: Object | None = None
+) -> Event | None:
     """A file by its URL, or by its content (base64 text, or bytes) as a ``data:`` URL. None where neither is given."""
     media_type = media_type or "application/octet-stream"
     if isinstance(data, bytes):
         data = base64.b64encode(data).decode("ascii")
     if isinstance(data, str):
-        return ev.File(f"data:{media_type};base64,{data}", media_type)
-    return ev.File(url, media_type) if isinstance(url, str) else None
+        return ev.File(f"data:{media_type};base64,{data}", media_type, metadata)
+    return ev.File(url, media_type, metadata) if isinstance(url, str) else None
 
 
 def error_event(who: str, error: Any) -> Event:

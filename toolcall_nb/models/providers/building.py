@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.config import Config
-from toolcall_nb.models.providers.catalog import NAMES, canonical
+from toolcall_nb.models.providers.catalog import canonical
+from toolcall_nb.models.providers.settings import NATIVE_TOOLS, check_setting, native_tools_of
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel
@@ -78,24 +78,17 @@ def settings_of(model: PydanticModel, given: Mapping[str, Any]) -> dict[str, Any
 
     Raises `UsageError` for a setting that there is not.
     """
-    from pydantic_ai.settings import ModelSettings
-
-    known = set(ModelSettings.__annotations__)
     for name in given:
-        if name not in known and name.partition("_")[0] not in _FAMILIES:
-            close = get_close_matches(name, known, 1)
-            hint = f" Did you mean {close[0]!r}?" if close else f" There are: {', '.join(sorted(known))}."
-            raise UsageError(f"There is no setting {name!r:.100}.{hint}")
+        check_setting(name, model)
     ours = {} if "max_retries" in model.unsupported_settings else {"max_retries": 0}
-    return {**ours, **given}
+    return {**ours, **{name: value for name, value in given.items() if name != NATIVE_TOOLS}}
 
 
-_FAMILIES = frozenset(name.partition("-")[0] for name in NAMES)
-"""Settings of one provider begin with its name: ``openai_reasoning_effort``."""
+def parameters_of(tools: Sequence[Tool], settings: Mapping[str, Any]) -> ModelRequestParameters:
+    """The tools as they are described to the provider, each with its schema as it is: none is made strict.
 
-
-def parameters_of(tools: Sequence[Tool]) -> ModelRequestParameters:
-    """The tools as they are described to the provider, each with its schema as it is: none is made strict."""
+    With them go the provider's own tools, which ``settings`` switch on.
+    """
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.tools import ToolDefinition
 
@@ -108,4 +101,4 @@ def parameters_of(tools: Sequence[Tool]) -> ModelRequestParameters:
         )
         for tool in tools
     ]
-    return ModelRequestParameters(function_tools=described)
+    return ModelRequestParameters(function_tools=described, native_tools=native_tools_of(settings.get(NATIVE_TOOLS)))
