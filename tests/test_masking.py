@@ -267,10 +267,11 @@ def test_nesting_without_an_end_is_masked_as_one() -> None:
 
 
 PATTERNS = {
-    **{f"form {form.hint}": form.pattern for form in (*forms.FORMATS, *forms.EAGER)},
+    "forms": forms._PATTERN,
+    "forms, eagerly": forms._EAGER_PATTERN,
+    **forms.BLOCKS,
     **{f"header {hint}": pattern for hint, pattern in assigned._HEADERS.items()},
-    "assignment": assigned._ASSIGNED,
-    "address": assigned._PASSWORD,
+    **{name: value for name, value in vars(assigned).items() if isinstance(value, re.Pattern)},
 }
 HOSTILE = (
     *("sk-", "eyJ", "eyJ-", "eyJaaaaaaaa.", "key=", "key:key", "password", 'key="', "://a:", "aA1", "Bearer ", "_"),
