@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.gitleaks_rules import BESIDE_A_NAME, BY_THEMSELVES, LEFT, SPECIAL, key_of
 from tests.regex_steps import Steps
 from tests.secret_samples import KEPT, formats, made_up
 from tests.strategies import transcripts
@@ -61,6 +62,68 @@ def test_a_key_of_a_known_form_is_masked_wherever_it_stands(form: str, around: s
     key = formats()[form]
     text = around.format(*[key] * around.count("{}"))
     assert masked_text(text, {})[0] == around.format(*[MASK] * around.count("{}"))
+
+
+SEEDS = range(6)
+BESIDE = (
+    '{i}_api_token = "{s}"',
+    '{i}Token="{s}"',
+    "{i}Token = {s}",
+    '{{"{i}_token": "{s}"}}',
+    '{{"config.ini": "{I}_TOKEN={s}\\nBACKUP_ENABLED=true"}}',
+    "<{i}Token>{s}</{i}Token>",
+    "<{i}Token>\n    {s}\n</{i}Token>",
+    '<entry name="{i}Token" value="{s}" />',
+    '{{"name": "{I}_TOKEN", "value": "{s}"}}',
+    "{i}_token: '{s}'",
+    "{i}_token: |\n  {s}",
+    'var {i}Token string = "{s}"',
+    '{i}_token: str = "{s}"',
+    "{i}Token := `{s}`",
+    '${i}Token .= "{s}"',
+    'System.setProperty("{I}_TOKEN", "{s}")',
+    'os.environ["{I}_TOKEN"] = "{s}"',
+    '"{i}Token" => "{s}"',
+    "{I}_TOKEN ?= {s}",
+    '{I}_TOKEN ::= "{s}"',
+    "export {I}_TOKEN={s}",
+    "docker run -e {I}_TOKEN={s} image",
+    "https://example.org/?{i}Token={s}&page=2",
+    "**{I} token:** `{s}`",
+    "| {I} token | {s} |",
+)
+
+
+def test_every_rule_of_gitleaks_has_a_sample_or_a_reason() -> None:
+    tables = (BY_THEMSELVES, BESIDE_A_NAME, SPECIAL, LEFT)
+    assert len({rule for table in tables for rule in table}) == sum(map(len, tables)) == 222
+
+
+@pytest.mark.parametrize("rule", BY_THEMSELVES)
+def test_a_key_that_gitleaks_knows_by_itself_is_masked_wherever_it_stands(rule: str) -> None:
+    for seed in SEEDS:
+        key = key_of(BY_THEMSELVES[rule], seed)
+        for around in AROUND:
+            shown, _ = masked_text(around.format(*[key] * around.count("{}")), {})
+            assert MASK in shown
+            assert key[-12:] not in shown, around
+
+
+@pytest.mark.parametrize("rule", BESIDE_A_NAME)
+def test_a_key_that_gitleaks_knows_by_a_name_beside_it_is_masked_and_the_name_stays(rule: str) -> None:
+    name, shape = BESIDE_A_NAME[rule]
+    for seed in SEEDS:
+        key = key_of(shape, seed)
+        for around in BESIDE:
+            text = around.format(i=name, I=name.upper(), s=key)
+            assert masked_text(text, {})[0] == around.format(i=name, I=name.upper(), s=MASK)
+
+
+@pytest.mark.parametrize("rule", SPECIAL)
+def test_what_gitleaks_knows_by_its_surroundings_is_masked(rule: str) -> None:
+    around, shape = SPECIAL[rule]
+    for seed in SEEDS:
+        assert masked_text(around.format(key_of(shape, seed)), {})[0] == around.format(MASK)
 
 
 @pytest.mark.parametrize("text", KEPT)

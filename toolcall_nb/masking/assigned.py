@@ -7,31 +7,32 @@ ends before the next place where it begins.
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterator
 
 from toolcall_nb.masking.names import Naming, naming
-from toolcall_nb.masking.providers import is_key_of_provider
+from toolcall_nb.masking.providers import is_key_of_provider, keys_beside
 from toolcall_nb.masking.shapes import is_basic, is_digest, is_literal, is_mixed, is_password, is_random
 
-__all__ = ["in_addresses", "in_assignments", "in_commands", "in_cookies", "in_headers", "is_value"]
+__all__ = ["in_addresses", "in_assignments", "in_commands", "in_cookies", "in_headers", "in_kubernetes", "is_value"]
 
 _BARE = r"[^\s\"'`<>(){}\[\],;&\\|=:]"
-_SIGN = r"(?:[=:>|][=:>|]*+|(?<=[\"'`]),)[\s\"'`\\*|>]*+"
-_WITH_DIGIT = r"[^\s\"'`<>(){}\[\],;&\\|=0-9]{0,300}+[0-9]"
-_LETTERS = r"[A-Za-z]{16}"
-_ASSIGNED = re.compile(rf"{_SIGN}(?={_BARE}{{5}})(?={_WITH_DIGIT}|{_LETTERS})")
+_SIGN = r"[=:>|,](?:(?<=[=:>|])[=:>|]*+|(?<=[\"'`],))[\s\"'`\\*|>]*+"
+_WITH_DIGIT = r"[^\s\"'`<>(){}\[\],;&\\|0-9]{0,100}+[0-9]"
+_LETTERS = r"[A-Za-z]{12}"
+_ASSIGNED = re.compile(rf"{_SIGN}(?=[^\s\"'`<>(){{}}\[\],;&\\|]{{6}})(?={_WITH_DIGIT}|{_LETTERS})")
 _ASSIGNED_EAGERLY = re.compile(rf"{_SIGN}(?={_BARE}{{6}})")
 """A sign, and whatever quotes and spaces are between it and a value that may be a secret."""
 _IN_QUOTES = {quote: re.compile(rf"[^\s{quote}\\]+") for quote in "\"'`"}
 _UNQUOTED = re.compile(rf"{_BARE}+")
 _REST = re.compile(r"(?:[=:]+[^\s\"'`<>(){}\[\],;&\\|=:]*)*+")
 _WHOLE = re.compile(r"[^\s\"'`<>(){}\[\],;&\\|]+")
-_CALLS = frozenset("([")
-_NO_NAME = re.compile(r"[^\w.\-]")
+_IN_NAMES = string.ascii_letters + string.digits + "_.-"
+_WORDS = re.compile(r"[A-Za-z0-9_\-]+")
 _NAME_WITHIN = 80
 _BETWEEN = " \t\r\n\"'`\\*])|?+."
 """What may stand between a name and its sign: ``os.environ["NAME"] =``, ``**Name**:``, ``$name .=``."""
-_TYPES = frozenset("str string String SecretStr bytes char text Text object auto None | Optional[str Final[str".split())
+_TYPES = ("str", "string", "String", "SecretStr", "bytes", "char", "text", "auto", "None", "|", "Optional[str", "Final[str")
 """Types between a name and its sign: ``api_key: str =``, ``var apiKey string =``."""
 _NAME_OF_VALUE = re.compile(r"(?:name|key|variable|id)[\"'\\]{0,4}[ \t]{0,4}[=:][ \t\"'\\]{0,4}([\w.\-]{1,80})", re.IGNORECASE)
 """``{"name": "API_KEY", "value": "…"}``, ``<add key="Password" value="…"/>``."""
@@ -58,20 +59,26 @@ _ABOUT_COOKIES = frozenset({"expires", "path", "domain", "max-age", "samesite"})
 _OF_SESSIONS = re.compile(r"sess|sid|auth|token|csrf|xsrf|login|secret|jwt", re.IGNORECASE)
 
 _FLAG = re.compile(rf"--([A-Za-z][\w\-.]{{0,60}}+)[ \t]{{1,4}}[\"'`\\]{{0,4}}(?={_WITH_DIGIT})(?!-)")
-_ARGUMENT = re.compile(r"[ \t](-[uUaApPw]|--(?:proxy-)?user|--auth)[ \t=]{0,4}([\"'\\]{0,4})(?=[^\s\"'\\\-]{4})")
+_ARGUMENT = re.compile(r"-(?<=[ \t]-)([uUapPw]|-(?:proxy-)?user|-auth)[ \t=]{0,4}([\"'\\]{0,4})(?=[^\s\"'\\\-]{4})")
 _COMMANDS = {
-    **dict.fromkeys(("-u", "-U", "--user", "--proxy-user"), ("curl",)),
-    "-a": ("redis-cli", "http", "https", "xh"),
-    "-A": (),
-    "--auth": ("http", "https", "xh"),
-    "-p": ("sshpass", "docker login", "podman login", "nerdctl login", "registry login", "oc login", "az login", "mysql",
+    **dict.fromkeys(("u", "U", "-user", "-proxy-user"), ("curl",)),
+    "a": ("redis-cli", "http", "https", "xh"),
+    "-auth": ("http", "https", "xh"),
+    "p": ("sshpass", "docker login", "podman login", "nerdctl login", "registry login", "oc login", "az login", "mysql",
            "mysqldump", "mysqladmin", "mariadb", "mongo", "mongosh", "mongodump"),
-    "-P": ("sqlcmd", "mosquitto_pub", "mosquitto_sub", "bcp", "zip", "unzip"),
-    "-w": ("ldapsearch", "ldapadd", "ldapmodify"),
+    "P": ("sqlcmd", "mosquitto_pub", "mosquitto_sub", "bcp", "zip", "unzip"),
+    "w": ("ldapsearch", "ldapadd", "ldapmodify"),
 }  # fmt: skip
 """The commands whose flag of one letter has a password, or ``user:password``."""
-_USER_AND_PASSWORD = frozenset({"-u", "-U", "--user", "--proxy-user", "-a", "--auth"})
+_USER_AND_PASSWORD = frozenset({"u", "U", "-user", "-proxy-user", "a", "-auth"})
 _COMMAND_WITHIN = 400
+_KIND = re.compile(r"kind[\"'\\]{0,4}:[ \t]{0,4}[\"'\\]{0,4}Secret\b")
+_DATA = re.compile(r"(?:data|stringData)[\"'\\]{0,4}:[ \t]{0,4}(?=\\n|\n|\{)")
+_ENTRY = re.compile(
+    r"(?:\{|,|\n[ ]|\\n[ ])(?:[ \t\n]|\\n)*+[\"'\\]{0,4}[\w.\-]{1,80}[\"'\\]{0,4}:[ \t]{0,4}"
+    r"(?:[|>][+\-]?(?:[ \t\n]|\\n)*+)?+[\"'\\]{0,4}(?P<value>[^\s\"'\\{}<>,]*+)[\"'\\]{0,4}"
+)
+"""A secret of Kubernetes, as YAML and as JSON: all that stands in its data is secret, and has names of its own."""
 _LOGIN = re.compile(r"login[ \t]{1,4}[^\s\"'\\]{1,80}(?:[ \t]|\\n|\n){1,4}password[ \t]{1,4}([^\s\"'\\]+)")
 """``.netrc``."""
 _PAIR = re.compile(r"(?:uth|uth[ \t]?=[ \t]?)\([ \t]{0,4}\\?[\"'][^\"'\n\\]{1,80}\\?[\"'],[ \t]{0,4}\\?[\"']([^\s\"'\\]+)")
@@ -101,10 +108,9 @@ def _length_of_secret(text: str, sign: re.Match[str], eager: bool) -> int:
         said = Naming.LIKELY
     if said is not Naming.SECRET and not is_in_url and naming(phrase) is Naming.SECRET:
         said = Naming.LIKELY  # "API key: …"
-    value = _value_at(text, start, said, "\n" in sign[0], eager)
-    if value:
+    if said is not Naming.NOTHING and (value := _value_at(text, start, said, "\n" in sign[0], eager)):
         return len(value)
-    whole = _WHOLE.match(text, start)
+    whole = None if keys_beside(phrase) is None else _WHOLE.match(text, start)
     return len(whole[0]) if whole is not None and is_key_of_provider(phrase, whole[0]) else 0
 
 
@@ -113,10 +119,10 @@ def _value_at(text: str, start: int, said: Naming, is_on_next_line: bool, eager:
     quote = _IN_QUOTES.get(text[start - 1])
     whole = (quote or _UNQUOTED).match(text, start)
     behind = "" if whole is None else text[whole.end() : whole.end() + 1]
-    if said is Naming.NOTHING or whole is None or behind in _CALLS and behind:
+    if whole is None or (behind and behind in "(["):
         return ""
     value = whole[0].rstrip(".")
-    if is_on_next_line and (behind in "=:" and behind or not is_random(value)):
+    if is_on_next_line and ((behind and behind in "=:") or not is_random(value)):
         return ""
     if not is_value(said, value, is_quoted=quote is not None, eager=eager):
         return ""
@@ -139,19 +145,25 @@ def _name_before(text: str, sign: re.Match[str]) -> tuple[str, str, bool]:
     """The name before a sign, the words that it ends, and whether it is a parameter in a URL."""
     place = sign.start()
     before = text[max(place - _NAME_WITHIN, 0) : place].rstrip(_BETWEEN)
-    if sign[0][0] == "=":
-        words = before.split()
-        while len(words) > 1 and words[-1].lstrip("&*") in _TYPES:
-            before = before[: before.rindex(words.pop())].rstrip(_BETWEEN + ":")
-    name = _NO_NAME.split(before)[-1]
-    outside = before[: len(before) - len(name)]
+    if sign[0][0] == "=" and before.endswith(_TYPES):
+        before = _without_type(before)
+    outside = before.rstrip(_IN_NAMES)
+    name = before[len(outside) :]
     if sign[0][0] == ">" and not outside.endswith("<"):  # an element of XML
         return "", "", False
     if name.lower() in ("value", "val"):
         named = _NAME_OF_VALUE.findall(outside)
         return (named[-1], named[-1], False) if named else ("", "", False)
-    phrase = "_".join([*re.findall(r"[\w\-]+(?=[ \t])", outside[-40:])[-2:], name]) if outside.endswith(" ") else name
+    is_spaced = outside.endswith(" ") and outside[-2:-1].isalnum()
+    phrase = "_".join([*_WORDS.findall(outside[-40:])[-2:], name]) if is_spaced else name
     return name, phrase, outside.endswith(("?", "&"))
+
+
+def _without_type(before: str) -> str:
+    words = before.split()
+    while len(words) > 1 and words[-1].lstrip("&*") in _TYPES:
+        before = before[: before.rindex(words.pop())].rstrip(_BETWEEN + ":")
+    return before
 
 
 def in_headers(text: str, eager: bool) -> Iterator[tuple[int, int]]:
@@ -194,12 +206,21 @@ def in_addresses(text: str, eager: bool) -> Iterator[tuple[int, int]]:
             yield found.span("password")
 
 
+def in_kubernetes(text: str, eager: bool) -> Iterator[tuple[int, int]]:
+    """The values in ``data`` and ``stringData`` of a manifest of the kind ``Secret``."""
+    for data in _DATA.finditer(text) if "Secret" in text and _KIND.search(text) else ():
+        entry = _ENTRY.match(text, data.end())
+        while entry is not None:
+            if len(entry["value"]) >= 8:
+                yield entry.span("value")
+            entry = _ENTRY.match(text, entry.end())
+
+
 def in_commands(text: str, eager: bool) -> Iterator[tuple[int, int]]:
     """``--password …``, ``curl -u user:password``, ``sshpass -p …``; and ``.netrc``."""
     for found in _FLAG.finditer(text) if "--" in text else ():
         said = Naming.LIKELY if naming(found[1]) is Naming.PERHAPS and found[1] != "key" else naming(found[1])
-        value = _value_at(text, found.end(), said, False, eager)
-        if value:
+        if said is not Naming.NOTHING and (value := _value_at(text, found.end(), said, False, eager)):
             yield found.end(), found.end() + len(value)
     for found in _ARGUMENT.finditer(text) if " -" in text else ():
         yield from _password_of_command(text, found)
@@ -222,7 +243,7 @@ def _password_of_command(text: str, flag: re.Match[str]) -> Iterator[tuple[int, 
     start = found.start()
     if flag[1] in _USER_AND_PASSWORD and ":" in found[0]:
         start += found[0].index(":") + 1
-    elif flag[1] in _USER_AND_PASSWORD and flag[1] != "-a":
+    elif flag[1] in _USER_AND_PASSWORD and flag[1] != "a":
         return
     if is_password(text[start : found.end()]):
         yield start, found.end()

@@ -48,11 +48,6 @@ def _is_no_digest(key: str) -> bool:
     return is_random(key, digests=False)
 
 
-def _ends_random(key: str) -> bool:
-    """For a digest with a random text behind a dot: not the name of a file with its digest."""
-    return is_random(key.rpartition(".")[2], digests=False)
-
-
 def _is_parted(key: str) -> bool:
     """For three parts with dots between them that may also be names of a program."""
     return all(map(is_mixed, key.split(".")[::2]))
@@ -61,7 +56,7 @@ def _is_parted(key: str) -> bool:
 _PLAIN = """
 AIza<t35+> ya29.<p20+> GOCSPX-<t20+> gsk_<w40+> xai-<w40+> hf_<w30+> api_org_<w30+> pplx-<w40+> r8_<w36+> nvapi-<t40+>
 csk-<w40+> fw_<w22+> tgp_v1_<t40+> pylf_v<s30+> lsv2_<s40+> tvly-<t24+> pcsk_<s40+> jina_<w40+> wandb_v1_<s40+>
-sk_<x48> e2b_<x40+> fc-<x32> crsr_<x60+> cpk_<x32>.<w32>.<w30+> bedrock-api-key-<b40+> sk_car_<w20+>
+sk_<x48> e2b_<x40+> fc-<x32> crsr_<x60+> cpk_<x32>.<w32>.<w30+> bedrock-api-key-<b28+> sk_car_<w20+>
 github_pat_<s60+> npm_<w36+> pypi-AgE<t50+> rubygems_<x48+> CLOJARS_<w60+> dckr_pat_<t20+> dckr_oat_<t20+>
 GR1348941<t20+> CCIPAT_<w20+> bkua_<x40+> ATATT3<e100+> ATCTT3<e100+> pul-<x40+> ops_eyJ<b100+> sbp_<x40+>
 AKIA<u16+> ASIA<u16+> dop_v1_<x60+> doo_v1_<x60+> dor_v1_<x60+> dapi<x32+> dkea<x32+> dose<x32+> HRKU-<t30+>
@@ -80,8 +75,7 @@ pscale_pw_<q32+> pnu_<w36+> pnb_<w36+> rdme_<w70+> xkeysib-<x64>-<w16> xsmtpsib-
 sntrys_eyJ<k60+> sntryu_<x60+> sm_aat_<w16+> sm_pat_<w16+> sm_sat_<w16+> shippo_live_<x40+> shippo_test_<x40+>
 squ_<t40+> sqp_<t40+> sqa_<t40+> sgp_<x16>_<x40> sgp_local_<x40+> sgp_<x40+> sq0atp-<t22+> sq0csp-<t40+> tfp_<q50+>
 access-sandbox-<uuid> access-development-<uuid> access-production-<uuid> s-s4t2ud-<x64+> s-s4t2af-<x64+>
-SG.<t16+>.<t16+> LLM|<d14-18>|<t27-40> <d15-16>|<t27-40> bot<d5-16>:A<t34> <d5-16>:A<t34> <x32>-us<d1-2>
-<w14>.atlasv1.<e60+> <w6>_<w29>_mmk <w52>JQQJ99<w20+> 1/<d16>:<x32>
+SG.<q40+> LLM|<d14-18>|<t27-40> bot<d5-16>:A<t34> 1/<d16>:<x32>
 """
 """Shapes that nothing else has."""
 _GITHUB = ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")
@@ -109,14 +103,27 @@ _WEBHOOKS = {
 }
 """Who has such an address may write; its host may be seen."""
 
+_INSIDE = {
+    "|": "<d15-16>|<t27-40>",  # Facebook
+    ":A": "<d5-16>:A<t34>",  # Telegram's bots
+    "-us": "<x32>-us<d1-2>",  # Mailchimp
+    ".atlasv1.": "<w14>.atlasv1.<e60+>",  # Terraform
+    "_mmk": "<w6>_<w29>_mmk",  # MaxMind
+    "JQQJ99": "<w52>JQQJ99<w20+>",  # Azure's AI services
+    "Q~": "<a3><d1>Q~<a31+>",  # Azure AD
+}
+"""Shapes that are known by what stands inside, not by how they begin."""
+
 _TOKEN = r"[A-Za-z0-9_\-]"
 _STRUCTURED = (
     Form(rf"eyJ{_TOKEN}{{8,}}+\.{_TOKEN}{{8,}}+\.{_TOKEN}*+(?:\.{_TOKEN}{{8,}}+){{0,2}}", is_base64=True),
     Form(rf"ey[A-Za-z0-9]{{17,}}+\.ey{_TOKEN}{{17,}}+\.{_TOKEN}*+", is_base64=True),
-    Form(rf"[MNO]{_TOKEN}{{22,27}}\.{_TOKEN}{{6,7}}\.{_TOKEN}{{27,40}}(?!{_TOKEN})", _is_parted, is_base64=True),
-    Form(r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.\-]{31,34}(?![A-Za-z0-9_~\-])"),
+    *(
+        Form(rf"{first}{_TOKEN}{{22,27}}\.{_TOKEN}{{6,7}}\.{_TOKEN}{{27,40}}(?!{_TOKEN})", _is_parted, is_base64=True)
+        for first in "MNO"
+    ),
 )
-"""JSON web tokens (RFC 7519; encrypted ones have five parts), Discord's bots, Azure AD's client secrets."""
+"""JSON web tokens (RFC 7519; encrypted ones have five parts), and the tokens of Discord's bots."""
 
 
 def _forms() -> Iterator[Form]:
@@ -132,7 +139,6 @@ def _forms() -> Iterator[Form]:
     yield from (Form(shape_regex(shape), is_random) for shape in _RANDOM.split())
     yield from (Form(shape_regex(shape), is_base64=True) for shape in _IN_BASE64.split())
     yield Form(shape_regex("4b1d<w38>"), _is_no_digest)
-    yield Form(shape_regex("<x32>.<t16-24>"), _ends_random)
     yield from _STRUCTURED
 
 
@@ -141,11 +147,13 @@ FORMS = tuple(_forms())
 
 _SHORTEST = 11
 """Characters of the shortest key: the beginning of one that a provider repeats."""
-_IN_KEYS = bytes.maketrans(
-    bytes(range(256)),
-    bytes(45 if chr(code).isalnum() and code < 128 or chr(code) in "_-./:|~+=@*" else 32 for code in range(256)),
+_CORE, _WIDE, _OUTSIDE = b"a. "
+_KINDS = bytes(
+    _OUTSIDE if code > 127 else _CORE if re.match(r"[\w\-]", chr(code)) else _WIDE if chr(code) in "./:|~+=@*" else _OUTSIDE
+    for code in range(256)
 )
-_LONG_RUN = b"-" * _SHORTEST
+"""For each byte: inside of every part of a key, between the parts of one, or outside of it."""
+_LONG_RUN = bytes([_CORE]) * _SHORTEST
 _ESCAPES = re.compile(r"[nrtbf]|u[0-9a-fA-F]{4}"), re.compile(r"[0-9a-fA-F]{2}")
 """What JSON has behind a backslash, and a URL behind a percent sign: it ends a word."""
 
@@ -153,19 +161,18 @@ _ESCAPES = re.compile(r"[nrtbf]|u[0-9a-fA-F]{4}"), re.compile(r"[0-9a-fA-F]{2}")
 def all_in_one(shapes: Iterable[Form]) -> tuple[re.Pattern[str], list[Form]]:
     """One regular expression for all forms, with a group for each, and the forms in the order of the groups.
 
-    Those that begin with the same character share a branch, which is tried where this character is.
+    It begins with the character before a key. Forms with the same first character share a branch.
     """
     by_first: dict[str, list[Form]] = {}
     for form in shapes:
-        by_first.setdefault(form.shape[0] if form.shape[0].isalnum() else "", []).append(form)
-    branches = {first: by_first[first] for first in sorted(by_first, reverse=True)}  # those without one come last
-    regexes = (f"{first}(?:{'|'.join(_group(form, first) for form in group)})" for first, group in branches.items())
-    return re.compile(f"(?<![A-Za-z0-9])(?:{'|'.join(regexes)})"), [*chain.from_iterable(branches.values())]
+        by_first.setdefault(form.shape[0], []).append(form)
+    branches = (f"{first}(?:{'|'.join(map(_group, group))})" for first, group in by_first.items())
+    return re.compile(f"[^A-Za-z0-9](?:{'|'.join(branches)})"), [*chain.from_iterable(by_first.values())]
 
 
-def _group(form: Form, first: str) -> str:
-    begins = rf"(?<![+/_\-]{first})" if form.is_base64 else ""
-    return f"({begins}{form.shape[len(first) :]})"
+def _group(form: Form) -> str:
+    begins = rf"(?<![+/_\-]{form.shape[0]})" if form.is_base64 else ""
+    return f"({begins}{form.shape[1:]})"
 
 
 def _eager(form: Form) -> Form:
@@ -195,37 +202,47 @@ BLOCKS = {
 """RFC 7468 and OpenPGP's armour; PuTTY's files. What was cut off goes as far as its lines look like base64."""
 
 
+_BEGINS = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4})|(?<=%[0-9a-fA-F]{2}))"
+INSIDE = {hint: re.compile(_BEGINS + shape_regex(shape)) for hint, shape in _INSIDE.items()}
+
+
 def find_keys(text: str, eager: bool) -> Iterator[tuple[int, int]]:
     """Where keys stand that tell by themselves what they are."""
     pattern, forms = (_EAGER_PATTERN, _EAGER_FORMS) if eager else (_PATTERN, _FORMS)
     for start, end in _long_runs(text):
-        run = text[start:end]
-        if not run.isalpha():
-            yield from ((start + at, start + to) for at, to in _matches(pattern, forms, run))
-    for hint, block in BLOCKS.items():
+        yield from _keys_in_run(f" {text[start:end]}", start - 1, pattern, forms)
+    for hint, shape in (*INSIDE.items(), *BLOCKS.items()):
         if hint in text:
-            yield from (found.span() for found in block.finditer(text))
+            for found in shape.finditer(text):
+                yield found.start(), found.start() + len(found[0].rstrip("."))
 
 
-def _matches(pattern: re.Pattern[str], forms: list[Form], text: str) -> Iterator[tuple[int, int]]:
-    for found in pattern.finditer(text):
+def _keys_in_run(run: str, place: int, pattern: re.Pattern[str], forms: list[Form]) -> Iterator[tuple[int, int]]:
+    """The keys in a run that has one character before it, which stands at ``place``."""
+    for found in pattern.finditer(run):
         form = forms[(found.lastindex or 1) - 1]
-        key = found[0].rstrip(".")  # the end of a sentence
+        key = found[0][1:].rstrip(".")  # the end of a sentence
         if form.is_key is None or form.is_key(key):
-            end = found.start() + len(key)
-            while text[end : end + 1] == "=":  # of base64
+            start = found.start() + 1
+            end = start + len(key)
+            while run[end : end + 1] == "=":  # of base64
                 end += 1
-            yield found.start() + form.kept, end
+            yield place + start + form.kept, place + end
 
 
 def _long_runs(text: str) -> Iterator[tuple[int, int]]:
-    """Runs of characters that keys are made of, long enough for one; an escape before a run is no part of it."""
-    codes = text.encode("ascii", "replace").translate(_IN_KEYS)
-    start = codes.find(_LONG_RUN)
-    while start >= 0:
-        end = codes.find(b" ", start + _SHORTEST)
+    """Runs of characters that keys are made of, with a part that is long enough; none of letters alone.
+
+    A run that begins with an escape is there once more without it.
+    """
+    kinds = text.encode("ascii", "replace").translate(_KINDS)
+    end, long = 0, kinds.find(_LONG_RUN)
+    while long >= 0:
+        start, end = kinds.rfind(_OUTSIDE, end, long) + 1 or end, kinds.find(_OUTSIDE, long)
         end = len(text) if end < 0 else end
-        yield start, end
-        if start and text[start - 1] in "\\%" and (escape := _ESCAPES[text[start - 1] == "%"].match(text, start, end)):
-            yield escape.end(), end
-        start = codes.find(_LONG_RUN, end)
+        if not text[start:end].isalpha():
+            yield start, end
+            before = text[start - 1 : start]
+            if before in "\\%" and before and (escape := _ESCAPES[before == "%"].match(text, start, end)):
+                yield escape.end(), end
+        long = kinds.find(_LONG_RUN, end)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from functools import lru_cache
 
 __all__ = ["Naming", "naming"]
 
@@ -46,6 +47,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LONGEST = 80
 
 
+@lru_cache(maxsize=1024)
 def naming(name: str) -> Naming:
     """What the last words of the name say; digits at the end (``KEY_2``) are ignored.
 

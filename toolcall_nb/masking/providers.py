@@ -8,10 +8,11 @@ documentation. Shapes are written as `shapes.shape_regex` explains.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from toolcall_nb.masking.shapes import is_digest, is_mixed, shape_regex
 
-__all__ = ["is_key_of_provider"]
+__all__ = ["is_key_of_provider", "keys_beside"]
 
 _SHAPES = """
 adafruit <t32>
@@ -119,12 +120,19 @@ def is_key_of_provider(name: str, value: str) -> bool:
 
     A digest (of a release, of a commit) and a short value count only where the name says that it is a key or an id.
     """
-    lower = name.lower()
-    found = _NAMES.search(lower)
-    if found is None or not _TABLE[found[0]].fullmatch(value):
+    keys = keys_beside(name)
+    if keys is None or not keys.fullmatch(value):
         return False
+    lower = name.lower()
     if _OF_KEYS.search(lower):
         return True
     if is_digest(value):
-        return lower == found[0] and len(value) != _COMMIT and not value.isdigit()
+        return lower in _TABLE and len(value) != _COMMIT and not value.isdigit()
     return is_mixed(value) and len(value) >= _SURELY_RANDOM
+
+
+@lru_cache(maxsize=1024)
+def keys_beside(name: str) -> re.Pattern[str] | None:
+    """The form of the keys of the provider that is named; None where none is named."""
+    found = _NAMES.search(name.lower())
+    return None if found is None else _TABLE[found[0]]

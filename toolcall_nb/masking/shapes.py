@@ -21,13 +21,18 @@ _ALPHABETS = {
     "q": r"A-Za-z0-9_\-=.",
     "b": "A-Za-z0-9+/",  # base64
     "k": r"A-Za-z0-9+/=_\-",
+    "a": r"A-Za-z0-9_~.\-",  # Azure AD
     "v": "A-Za-z0-9%",
-    "h": r"A-Za-z0-9_\-@/",  # the path of a webhook
+    "h": r"A-Za-z0-9_\-@/+",  # the path of a webhook
 }
 _UUID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 _GROUP = re.compile(r"<(?:(?P<uuid>uuid)|(?P<alphabet>[a-z])(?P<least>\d+)(?P<most>\+|-\d+)?)>")
 
 _RUN = re.compile(r"[A-Za-z0-9]{16,}")
+_CHANGE = re.compile(r"(?<=[a-z])[A-Z]|(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]")
+"""Where a word or a number ends: in ``OAuthClient2`` twice; by chance at four characters of ten."""
+_CHANGES = 0.25
+_LONG = 20
 _DIGEST = re.compile(rf"[0-9a-fA-F]+|{_UUID}")
 _LENGTH_OF_NO_DIGEST = 48
 """Hexadecimal digits of Jupyter's tokens and ElevenLabs' keys; of no digest and of no id in use."""
@@ -78,13 +83,15 @@ def is_mixed(text: str) -> bool:
 
 
 def is_random(text: str, *, digests: bool = True) -> bool:
-    """Whether 16 letters and digits stand together in it that look random. ``digests``: whether digests and UUIDs do.
+    """Whether letters, capitals and digits alternate in it as they do by chance. ``digests``: whether digests and UUIDs do.
 
-    Words with hyphens between them, as CSS classes and names of files are, have no such run.
+    Words with hyphens between them, as CSS classes and names of files are, do not, nor does a word with a number.
     """
     if is_digest(text):
         return digests
-    return any(_has_both(run) or _changes_case(run) for run in _RUN.findall(text))
+    if any(len(_CHANGE.findall(run)) >= 2 or _is_of_odd_letters(run) for run in _RUN.findall(text)):
+        return True
+    return len(text) >= _LONG and len(_CHANGE.findall(text)) >= _CHANGES * len(text)
 
 
 def is_digest(text: str) -> bool:
@@ -124,6 +131,6 @@ def _has_both(text: str) -> bool:
     return any(map(str.isdigit, text)) and any(map(str.isalpha, text))
 
 
-def _changes_case(run: str) -> bool:
-    """Whether capitals and small letters alternate more often than in words: of letters alone, one in three does."""
-    return 3 * sum(one.islower() != other.islower() for one, other in pairwise(run)) > len(run)
+def _is_of_odd_letters(run: str) -> bool:
+    """Whether capitals and small letters alternate more often than in words: by chance every second one does."""
+    return run.isalpha() and 3 * sum(one.islower() != other.islower() for one, other in pairwise(run)) > len(run)
