@@ -32,10 +32,14 @@ _WORDS = re.compile(r"[A-Za-z0-9_\-]+")
 _NAME_WITHIN = 80
 _BETWEEN = " \t\r\n\"'`\\*])|?+."
 """What may stand between a name and its sign: ``os.environ["NAME"] =``, ``**Name**:``, ``$name .=``."""
-_TYPES = ("str", "string", "String", "SecretStr", "bytes", "char", "text", "auto", "None", "|", "Optional[str", "Final[str")
+_TYPES = frozenset("str string String SecretStr bytes char text auto None | Optional[str Final[str".split())
+_VALUES = ("value", "Value", "VALUE", "val")
+_NO_NAMES = _TYPES.union(_VALUES)
 """Types between a name and its sign: ``api_key: str =``, ``var apiKey string =``."""
 _NAME_OF_VALUE = re.compile(r"(?:name|key|variable|id)[\"'\\]{0,4}[ \t]{0,4}[=:][ \t\"'\\]{0,4}([\w.\-]{1,80})", re.IGNORECASE)
 """``{"name": "API_KEY", "value": "…"}``, ``<add key="Password" value="…"/>``."""
+_OF_URLS = re.compile(r"(?:token|auth|sig|signature|code)$", re.IGNORECASE)
+"""Parameters of a URL with which it opens something. Elsewhere a signature is what a provider's thoughts have."""
 _NOT_EAGERLY = re.compile(r"null|none|true|false|bearer|basic|undefined", re.IGNORECASE)
 
 _VALUE = r"([A-Za-z0-9_\-.~+/]+=*)"
@@ -100,18 +104,38 @@ def in_assignments(text: str, eager: bool) -> Iterator[tuple[int, int]]:
 
 def _length_of_secret(text: str, sign: re.Match[str], eager: bool) -> int:
     """How long the secret is that stands behind the sign; 0 where there is none."""
-    name, phrase, is_in_url = _name_before(text, sign)
-    if not name:
-        return 0
-    start, said = sign.end(), naming(name)
-    if is_in_url and said is Naming.PERHAPS and not name.lower().endswith("key"):
-        said = Naming.LIKELY
-    if said is not Naming.SECRET and not is_in_url and naming(phrase) is Naming.SECRET:
+    place = sign.start()
+    before = text[place - _NAME_WITHIN if place > _NAME_WITHIN else 0 : place].rstrip(_BETWEEN)
+    outside = before.rstrip(_IN_NAMES)
+    name = before[len(outside) :]
+    if name in _NO_NAMES:
+        name, outside = _name_elsewhere(name, before, outside, sign[0])
+    is_spaced = outside[-1:] == " " and outside[-2:-1].isalnum()
+    phrase = "_".join([*_WORDS.findall(outside[-40:])[-2:], name]) if is_spaced else name
+    said, keys = naming(name), keys_beside(phrase)
+    if is_spaced and said is not Naming.SECRET and naming(phrase) is Naming.SECRET:
         said = Naming.LIKELY  # "API key: …"
+    if outside[-1:] in ("?", "&") and said is not Naming.SECRET and _OF_URLS.search(name):
+        said = Naming.LIKELY
+    if (said is Naming.NOTHING and keys is None) or (sign[0][0] == ">" and outside[-1:] != "<"):
+        return 0
+    start = sign.end()
     if said is not Naming.NOTHING and (value := _value_at(text, start, said, "\n" in sign[0], eager)):
         return len(value)
-    whole = None if keys_beside(phrase) is None else _WHOLE.match(text, start)
+    whole = None if keys is None else _WHOLE.match(text, start)
     return len(whole[0]) if whole is not None and is_key_of_provider(phrase, whole[0]) else 0
+
+
+def _name_elsewhere(name: str, before: str, outside: str, sign: str) -> tuple[str, str]:
+    """The name, and what is before it, where a type or ``value`` stands between the name and its sign."""
+    if name in _VALUES:
+        named = _NAME_OF_VALUE.findall(outside)
+        return (named[-1], "") if named else ("", "")
+    words = before.split()
+    while sign[0] == "=" and len(words) > 1 and words[-1].lstrip("&*") in _TYPES:
+        before = before[: before.rindex(words.pop())].rstrip(_BETWEEN + ":")
+    outside = before.rstrip(_IN_NAMES)
+    return before[len(outside) :], outside
 
 
 def _value_at(text: str, start: int, said: Naming, is_on_next_line: bool, eager: bool) -> str:
@@ -139,31 +163,6 @@ def is_value(said: Naming, value: str, *, is_quoted: bool, eager: bool = False) 
         return is_one and (is_literal(value) if not is_quoted else value[0] not in "${<[")
     is_one = len(value) >= 16 and is_mixed(value) and not value.startswith(("$", "{"))
     return is_one and is_random(value, digests=said is Naming.LIKELY)
-
-
-def _name_before(text: str, sign: re.Match[str]) -> tuple[str, str, bool]:
-    """The name before a sign, the words that it ends, and whether it is a parameter in a URL."""
-    place = sign.start()
-    before = text[max(place - _NAME_WITHIN, 0) : place].rstrip(_BETWEEN)
-    if sign[0][0] == "=" and before.endswith(_TYPES):
-        before = _without_type(before)
-    outside = before.rstrip(_IN_NAMES)
-    name = before[len(outside) :]
-    if sign[0][0] == ">" and not outside.endswith("<"):  # an element of XML
-        return "", "", False
-    if name.lower() in ("value", "val"):
-        named = _NAME_OF_VALUE.findall(outside)
-        return (named[-1], named[-1], False) if named else ("", "", False)
-    is_spaced = outside.endswith(" ") and outside[-2:-1].isalnum()
-    phrase = "_".join([*_WORDS.findall(outside[-40:])[-2:], name]) if is_spaced else name
-    return name, phrase, outside.endswith(("?", "&"))
-
-
-def _without_type(before: str) -> str:
-    words = before.split()
-    while len(words) > 1 and words[-1].lstrip("&*") in _TYPES:
-        before = before[: before.rindex(words.pop())].rstrip(_BETWEEN + ":")
-    return before
 
 
 def in_headers(text: str, eager: bool) -> Iterator[tuple[int, int]]:

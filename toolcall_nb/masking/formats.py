@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,16 +26,24 @@ __all__ = ["BLOCKS", "FORMS", "Form", "all_in_one", "find_keys"]
 
 
 class Form(Struct, frozen=True):
-    """One form of keys: its ``shape``, and how much of it is left as it is (the host of a webhook).
+    """One form of keys: a literal ``prefix``, and a regular expression for what follows.
 
-    ``is_key`` says of what has the shape whether it is a key. ``is_base64``: other text may have the shape in the
-    middle of base64, where ``+`` and ``/`` do not end a word.
+    ``is_key`` says of what has the form whether it is a key. ``is_base64``: other text may have the form in the
+    middle of base64, where ``+`` and ``/`` do not end a word. ``kept``: so much of it is left as it is.
     """
 
-    shape: str
+    prefix: str
+    body: str
     is_key: Callable[[str], bool] | None = None
     is_base64: bool = False
     kept: int = 0
+
+
+def _form(
+    shape: str, is_key: Callable[[str], bool] | None = None, *, is_base64: bool = False, is_prefix_kept: bool = False
+) -> Form:
+    prefix, sign, rest = shape.partition("<")
+    return Form(prefix, shape_regex(sign + rest), is_key, is_base64, len(prefix) if is_prefix_kept else 0)
 
 
 def _is_random_or_long(key: str) -> bool:
@@ -62,7 +69,7 @@ GR1348941<t20+> CCIPAT_<w20+> bkua_<x40+> ATATT3<e100+> ATCTT3<e100+> pul-<x40+>
 AKIA<u16+> ASIA<u16+> dop_v1_<x60+> doo_v1_<x60+> dor_v1_<x60+> dapi<x32+> dkea<x32+> dose<x32+> HRKU-<t30+>
 hvs.<p24+> hvb.<p24+> hvr.<p24+> glsa_<w32>_<x8> glc_<b32+> fo1_<t43+> fm1a_<b100+> fm1r_<b100+> fm2_<b100+>
 whsec_<b24+> shpat_<x32+> shpca_<x32+> shppa_<x32+> shpss_<x32+> ntn_<w40+> lin_api_<w32+> lin_oauth_<x40+>
-xoxe.xoxb-<t40+> xoxe.xoxp-<t40+> figd_<t40+> PMAK-<x24>-<x34> PMAT-<u26+> AGE-SECRET-KEY-1<u50+>
+xapp-<t20+> xoxe.xoxb-<t40+> xoxe.xoxp-<t40+> figd_<t40+> PMAK-<x24>-<x34> PMAT-<u26+> AGE-SECRET-KEY-1<u50+>
 dp.pt.<w40+> dp.ct.<w40+> dp.sa.<w40+> dp.scim.<w40+> dp.audit.<w40+> dp.st.<w40+> dp.st.<t2-35>.<w40+>
 A3-<u6>-<u11>-<u5>-<u5>-<u5> A3-<u6>-<u6>-<u5>-<u5>-<u5>-<u5> p8e-<w32+> pat<w14>.<x64> CFPAT-<t43+>
 sc_<w5-30>.<w4-6>.acc<t11-33>.<k30+> ext_<w5-30>.<w4-6>.acc<t11-33>.<k30+>
@@ -116,10 +123,10 @@ _INSIDE = {
 
 _TOKEN = r"[A-Za-z0-9_\-]"
 _STRUCTURED = (
-    Form(rf"eyJ{_TOKEN}{{8,}}+\.{_TOKEN}{{8,}}+\.{_TOKEN}*+(?:\.{_TOKEN}{{8,}}+){{0,2}}", is_base64=True),
-    Form(rf"ey[A-Za-z0-9]{{17,}}+\.ey{_TOKEN}{{17,}}+\.{_TOKEN}*+", is_base64=True),
+    Form("eyJ", rf"{_TOKEN}{{8,}}+\.{_TOKEN}{{8,}}+\.{_TOKEN}*+(?:\.{_TOKEN}{{8,}}+){{0,2}}", is_base64=True),
+    Form("ey", rf"[A-Za-z0-9]{{17,}}+\.ey{_TOKEN}{{17,}}+\.{_TOKEN}*+", is_base64=True),
     *(
-        Form(rf"{first}{_TOKEN}{{22,27}}\.{_TOKEN}{{6,7}}\.{_TOKEN}{{27,40}}(?!{_TOKEN})", _is_parted, is_base64=True)
+        Form(first, rf"{_TOKEN}{{22,27}}\.{_TOKEN}{{6,7}}\.{_TOKEN}{{27,40}}(?!{_TOKEN})", _is_parted, is_base64=True)
         for first in "MNO"
     ),
 )
@@ -127,23 +134,21 @@ _STRUCTURED = (
 
 
 def _forms() -> Iterator[Form]:
-    for prefix, shape in _WEBHOOKS.items():
-        yield Form(shape_regex(prefix + shape), kept=len(prefix))
-    yield from (Form(shape_regex(f"{prefix}<w36+>")) for prefix in _GITHUB)
-    yield from (Form(shape_regex(f"gl{kind}-<p20+>")) for kind in _GITLAB)
+    yield from (_form(prefix + shape, is_prefix_kept=True) for prefix, shape in _WEBHOOKS.items())
+    yield from (_form(f"{prefix}<w36+>") for prefix in _GITHUB)
+    yield from (_form(f"gl{kind}-<p20+>") for kind in _GITLAB)
     for kind in "sk", "rk":
-        yield from (Form(shape_regex(f"{kind}_{mode}_<w10+>"), _is_random_or_long) for mode in ("live", "test", "prod"))
-    yield from (Form(shape_regex(f"xox{kind}-<t8+>"), _is_random_or_long) for kind in "abcdeoprs")
-    yield Form(shape_regex("xapp-<t20+>"))
-    yield from (Form(shape_regex(shape)) for shape in _PLAIN.split())
-    yield from (Form(shape_regex(shape), is_random) for shape in _RANDOM.split())
-    yield from (Form(shape_regex(shape), is_base64=True) for shape in _IN_BASE64.split())
-    yield Form(shape_regex("4b1d<w38>"), _is_no_digest)
+        yield from (_form(f"{kind}_{mode}_<w10+>", _is_random_or_long) for mode in ("live", "test", "prod"))
+    yield from (_form(f"xox{kind}-<t8+>", _is_random_or_long) for kind in "abcdeoprs")
+    yield from (_form(shape) for shape in _PLAIN.split())
+    yield from (_form(shape, is_random) for shape in _RANDOM.split())
+    yield from (_form(shape, is_base64=True) for shape in _IN_BASE64.split())
+    yield _form("4b1d<w38>", _is_no_digest)
     yield from _STRUCTURED
 
 
 FORMS = tuple(_forms())
-"""What is masked wherever it stands. Of two that fit, the first one is taken."""
+"""What is masked wherever it stands."""
 
 _SHORTEST = 11
 """Characters of the shortest key: the beginning of one that a provider repeats."""
@@ -154,34 +159,45 @@ _KINDS = bytes(
 )
 """For each byte: inside of every part of a key, between the parts of one, or outside of it."""
 _LONG_RUN = bytes([_CORE]) * _SHORTEST
+_MARK = b"x"
+_MARKS = bytes(_MARK[0] if re.match(r"[0-9A-Z]", chr(code)) else _OUTSIDE for code in range(256))
+"""What every key has; but Hugging Face's may be of small letters alone."""
+_OF_LETTERS = ("hf_", "api_org_")
 _ESCAPES = re.compile(r"[nrtbf]|u[0-9a-fA-F]{4}"), re.compile(r"[0-9a-fA-F]{2}")
 """What JSON has behind a backslash, and a URL behind a percent sign: it ends a word."""
 
 
-def all_in_one(shapes: Iterable[Form]) -> tuple[re.Pattern[str], list[Form]]:
+def all_in_one(forms: Iterable[Form]) -> tuple[re.Pattern[str], list[Form]]:
     """One regular expression for all forms, with a group for each, and the forms in the order of the groups.
 
-    It begins with the character before a key. Forms with the same first character share a branch.
+    It begins with the character before a key. Forms share a branch for what their prefixes have in common.
     """
-    by_first: dict[str, list[Form]] = {}
-    for form in shapes:
-        by_first.setdefault(form.shape[0], []).append(form)
-    branches = (f"{first}(?:{'|'.join(map(_group, group))})" for first, group in by_first.items())
-    return re.compile(f"[^A-Za-z0-9](?:{'|'.join(branches)})"), [*chain.from_iterable(by_first.values())]
+    ordered: list[Form] = []
+    return re.compile(f"[^A-Za-z0-9]{_branch([*forms], 0, ordered)}"), ordered
 
 
-def _group(form: Form) -> str:
-    begins = rf"(?<![+/_\-]{form.shape[0]})" if form.is_base64 else ""
-    return f"({begins}{form.shape[1:]})"
+def _branch(forms: list[Form], depth: int, ordered: list[Form]) -> str:
+    """The expression for forms whose prefixes are the same up to ``depth``; the longest prefix is tried first."""
+    longer: dict[str, list[Form]] = {}
+    for form in forms:
+        if len(form.prefix) > depth:
+            longer.setdefault(form.prefix[depth], []).append(form)
+    branches = [re.escape(letter) + _branch(group, depth + 1, ordered) for letter, group in longer.items()]
+    for form in forms:
+        if len(form.prefix) == depth:
+            ordered.append(form)
+            begins = rf"(?<![+/_\-]{re.escape(form.prefix)})" if form.is_base64 else ""
+            branches.append(f"({begins}{form.body})")
+    return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
 
 
 def _eager(form: Form) -> Form:
     """The form with 16 characters at its end instead of more: providers repeat keys that were cut off."""
     end = re.compile(r"\{(\d+)(?:,\d*)?\}\+?(?:\(\?!\[[^\]]*\]\))?$")
-    return replace(form, shape=end.sub(lambda found: f"{{{min(int(found[1]), 16)},}}+", form.shape))
+    return replace(form, body=end.sub(lambda found: f"{{{min(int(found[1]), 16)},}}+", form.body))
 
 
-_WRONG_KEY = Form(r"sk-[A-Za-z0-9_*.\-]{8,}+")
+_WRONG_KEY = Form("sk-", r"[A-Za-z0-9_*.\-]{8,}+")
 """A key as a provider repeats it in an error, with its middle left out."""
 
 _PATTERN, _FORMS = all_in_one(FORMS)
@@ -210,37 +226,40 @@ def find_keys(text: str, eager: bool) -> Iterator[tuple[int, int]]:
     """Where keys stand that tell by themselves what they are."""
     pattern, forms = (_EAGER_PATTERN, _EAGER_FORMS) if eager else (_PATTERN, _FORMS)
     for start, end in _long_runs(text):
-        yield from _keys_in_run(f" {text[start:end]}", start - 1, pattern, forms)
+        if start and not text[start - 1].isalnum():
+            run, place, found = text, 0, pattern.search(text, start - 1, end)
+        else:
+            run, place = f" {text[start:end]}", start - 1
+            found = pattern.search(run)
+        while found is not None:
+            key = found[0][1:].rstrip(".")  # the end of a sentence
+            form = forms[(found.lastindex or 1) - 1]
+            if form.is_key is None or form.is_key(key):
+                begin = place + found.start() + 1
+                close = begin + len(key)
+                while text[close : close + 1] == "=":  # of base64
+                    close += 1
+                yield begin + form.kept, close
+            found = pattern.search(run, found.end(), end - place)
     for hint, shape in (*INSIDE.items(), *BLOCKS.items()):
         if hint in text:
             for found in shape.finditer(text):
                 yield found.start(), found.start() + len(found[0].rstrip("."))
 
 
-def _keys_in_run(run: str, place: int, pattern: re.Pattern[str], forms: list[Form]) -> Iterator[tuple[int, int]]:
-    """The keys in a run that has one character before it, which stands at ``place``."""
-    for found in pattern.finditer(run):
-        form = forms[(found.lastindex or 1) - 1]
-        key = found[0][1:].rstrip(".")  # the end of a sentence
-        if form.is_key is None or form.is_key(key):
-            start = found.start() + 1
-            end = start + len(key)
-            while run[end : end + 1] == "=":  # of base64
-                end += 1
-            yield place + start + form.kept, place + end
-
-
 def _long_runs(text: str) -> Iterator[tuple[int, int]]:
-    """Runs of characters that keys are made of, with a part that is long enough; none of letters alone.
+    """Runs of characters that keys are made of, with a part that is long enough; none that is of words alone.
 
     A run that begins with an escape is there once more without it.
     """
-    kinds = text.encode("ascii", "replace").translate(_KINDS)
+    codes = text.encode("ascii", "replace")
+    kinds, marks = codes.translate(_KINDS), codes.translate(_MARKS)
+    is_of_letters = any(prefix in text for prefix in _OF_LETTERS)
     end, long = 0, kinds.find(_LONG_RUN)
     while long >= 0:
         start, end = kinds.rfind(_OUTSIDE, end, long) + 1 or end, kinds.find(_OUTSIDE, long)
         end = len(text) if end < 0 else end
-        if not text[start:end].isalpha():
+        if is_of_letters or marks.find(_MARK, start, end) >= 0:
             yield start, end
             before = text[start - 1 : start]
             if before in "\\%" and before and (escape := _ESCAPES[before == "%"].match(text, start, end)):

@@ -27,8 +27,8 @@ _SECRETS = (
     *("masterkey", "passcode", "passphrase", "passwd", "password", "presharedkey", "privatekey", "pwd", "refreshtoken"),
     *("secret", "secretkey", "secrettoken", "servicekey", "sessiontoken", "sharedkey", "signingkey", "subscriptionkey"),
 )
-_PERHAPS = frozenset({"auth", "cookie", "key", "pass", "sig", "signature", "token"})
-_LIKELY = frozenset({"auth", "pass", "signature", "token"})
+_PERHAPS = frozenset({"auth", "cookie", "key", "pass", "token"})
+_LIKELY = frozenset({"auth", "pass", "token"})
 """The words that say more when another word stands before them."""
 _PUBLIC = frozenset(
     # of a list that is read page by page, of a stream
