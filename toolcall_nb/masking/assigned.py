@@ -223,8 +223,8 @@ def in_commands(text: str, eager: bool) -> Iterator[tuple[int, int]]:
             yield found.end(), found.end() + len(value)
     for found in _ARGUMENT.finditer(text) if " -" in text else ():
         yield from _password_of_command(text, found)
-    for pattern in (_LOGIN, _PAIR):
-        for found in pattern.finditer(text) if "login" in text or "uth" in text else ():
+    for hint, pattern in (("login", _LOGIN), ("uth", _PAIR)):
+        for found in pattern.finditer(text) if hint in text else ():
             if is_password(found[1]):
                 yield found.span(1)
 

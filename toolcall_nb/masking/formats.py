@@ -111,15 +111,15 @@ _WEBHOOKS = {
 """Who has such an address may write; its host may be seen."""
 
 _INSIDE = {
-    "|": "<d15-16>|<t27-40>",  # Facebook
-    ":A": "<d5-16>:A<t34>",  # Telegram's bots
-    "-us": "<x32>-us<d1-2>",  # Mailchimp
-    ".atlasv1.": "<w14>.atlasv1.<e60+>",  # Terraform
-    "_mmk": "<w6>_<w29>_mmk",  # MaxMind
-    "JQQJ99": "<w52>JQQJ99<w20+>",  # Azure's AI services
-    "Q~": "<a3><d1>Q~<a31+>",  # Azure AD
+    "|": (15, "<d15>", "<t27-40>"),  # Facebook
+    ":A": (5, "<d5>", "<t34>"),  # Telegram's bots
+    "-us": (32, "<x32>", "<d1-2>"),  # Mailchimp
+    ".atlasv1.": (14, "<w14>", "<e60+>"),  # Terraform
+    "_mmk": (36, "<w6>_<w29>", "<w0>"),  # MaxMind
+    "JQQJ99": (52, "<w52>", "<w20+>"),  # Azure's AI services
+    "Q~": (4, "<a3><d1>", "<a31+>"),  # Azure AD
 }
-"""Shapes that are known by what stands inside, not by how they begin."""
+"""Forms that are known by what stands inside: how many characters are before it, which, and which are behind it."""
 
 _TOKEN = r"[A-Za-z0-9_\-]"
 _STRUCTURED = (
@@ -218,14 +218,19 @@ BLOCKS = {
 """RFC 7468 and OpenPGP's armour; PuTTY's files. What was cut off goes as far as its lines look like base64."""
 
 
-_BEGINS = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4})|(?<=%[0-9a-fA-F]{2}))"
-INSIDE = {hint: re.compile(_BEGINS + shape_regex(shape)) for hint, shape in _INSIDE.items()}
+INSIDE = {
+    hint: re.compile(f"{re.escape(hint)}(?<={shape_regex(before + hint)}){shape_regex(behind)}")
+    for hint, (_, before, behind) in _INSIDE.items()
+}
+"""Each begins with its hint, which is found fast, and then looks back."""
 
 
 def find_keys(text: str, eager: bool) -> Iterator[tuple[int, int]]:
     """Where keys stand that tell by themselves what they are."""
     pattern, forms = (_EAGER_PATTERN, _EAGER_FORMS) if eager else (_PATTERN, _FORMS)
+    has_run = False
     for start, end in _long_runs(text):
+        has_run = True
         if start and not text[start - 1].isalnum():
             run, place, found = text, 0, pattern.search(text, start - 1, end)
         else:
@@ -241,10 +246,15 @@ def find_keys(text: str, eager: bool) -> Iterator[tuple[int, int]]:
                     close += 1
                 yield begin + form.kept, close
             found = pattern.search(run, found.end(), end - place)
-    for hint, shape in (*INSIDE.items(), *BLOCKS.items()):
+    for hint, shape in INSIDE.items():
+        for found in shape.finditer(text) if has_run and hint in text else ():
+            begin = found.start() - _INSIDE[hint][0]
+            while begin and text[begin - 1 : begin + 1].isdecimal():  # the number of an app or a bot
+                begin -= 1
+            yield begin, found.start() + len(found[0].rstrip("."))
+    for hint, block in BLOCKS.items():
         if hint in text:
-            for found in shape.finditer(text):
-                yield found.start(), found.start() + len(found[0].rstrip("."))
+            yield from (found.span() for found in block.finditer(text))
 
 
 def _long_runs(text: str) -> Iterator[tuple[int, int]]:
@@ -253,9 +263,12 @@ def _long_runs(text: str) -> Iterator[tuple[int, int]]:
     A run that begins with an escape is there once more without it.
     """
     codes = text.encode("ascii", "replace")
-    kinds, marks = codes.translate(_KINDS), codes.translate(_MARKS)
-    is_of_letters = any(prefix in text for prefix in _OF_LETTERS)
+    kinds = codes.translate(_KINDS)
     end, long = 0, kinds.find(_LONG_RUN)
+    if long < 0:
+        return
+    marks = codes.translate(_MARKS)
+    is_of_letters = any(prefix in text for prefix in _OF_LETTERS)
     while long >= 0:
         start, end = kinds.rfind(_OUTSIDE, end, long) + 1 or end, kinds.find(_OUTSIDE, long)
         end = len(text) if end < 0 else end
