@@ -332,6 +332,7 @@ def test_nesting_without_an_end_is_masked_as_one() -> None:
 PATTERNS = {
     "forms": forms._PATTERN,
     "forms, eagerly": forms._EAGER_PATTERN,
+    **forms.INSIDE,
     **forms.BLOCKS,
     **{f"header {hint}": pattern for hint, pattern in assigned._HEADERS.items()},
     **{name: value for name, value in vars(assigned).items() if isinstance(value, re.Pattern)},

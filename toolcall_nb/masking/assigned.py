@@ -23,7 +23,7 @@ _LETTERS = r"[A-Za-z]{12}"
 _ASSIGNED = re.compile(rf"{_SIGN}(?=[^\s\"'`<>(){{}}\[\],;&\\|]{{6}})(?={_WITH_DIGIT}|{_LETTERS})")
 _ASSIGNED_EAGERLY = re.compile(rf"{_SIGN}(?={_BARE}{{6}})")
 """A sign, and whatever quotes and spaces are between it and a value that may be a secret."""
-_IN_QUOTES = {quote: re.compile(rf"[^\s{quote}\\]+") for quote in "\"'`"}
+_IN_QUOTES = {'"': re.compile(r"[^\s\"\\]+"), "'": re.compile(r"[^\s'\\]+"), "`": re.compile(r"[^\s`\\]+")}
 _UNQUOTED = re.compile(rf"{_BARE}+")
 _REST = re.compile(r"(?:[=:]+[^\s\"'`<>(){}\[\],;&\\|=:]*)*+")
 _WHOLE = re.compile(r"[^\s\"'`<>(){}\[\],;&\\|]+")
@@ -34,7 +34,8 @@ _BETWEEN = " \t\r\n\"'`\\*])|?+."
 """What may stand between a name and its sign: ``os.environ["NAME"] =``, ``**Name**:``, ``$name .=``."""
 _TYPES = frozenset("str string String SecretStr bytes char text auto None | Optional[str Final[str".split())
 _VALUES = ("value", "Value", "VALUE", "val")
-_NO_NAMES = _TYPES.union(_VALUES)
+_VERBS = ("is", "was", "are")
+_NO_NAMES = _TYPES.union(_VALUES, _VERBS)
 """Types between a name and its sign: ``api_key: str =``, ``var apiKey string =``."""
 _NAME_OF_VALUE = re.compile(r"(?:name|key|variable|id)[\"'\\]{0,4}[ \t]{0,4}[=:][ \t\"'\\]{0,4}([\w.\-]{1,80})", re.IGNORECASE)
 """``{"name": "API_KEY", "value": "…"}``, ``<add key="Password" value="…"/>``."""
@@ -54,8 +55,12 @@ _HEADERS = {
 }
 """RFC 6750, RFC 7617, and the schemes that providers made up: ``Authorization: token …``, ``Bot …``, ``ApiKey …``."""
 _ADDRESS = re.compile(r"://(?P<user>[^\s/@:\"'`<>]*+)(?::(?P<password>[^\s/\"'`<>]*))?@")
-_DRIVER = re.compile(r":(?P<password>[^\s:@/\"'`<>]{6,80})@(?:tcp|unix)\(")
-"""RFC 3986, 3.2.1; and what Go's database drivers write."""
+_DRIVERS = {
+    "@tcp(": re.compile(r":([^\s:@/\"'`<>]{6,80})@tcp\("),
+    "@unix(": re.compile(r":([^\s:@/\"'`<>]{6,80})@unix\("),
+    "thin:": re.compile(r"thin:[^\s:@/\"'`<>]{1,80}/([^\s@/\"'`<>]{6,80})@"),
+}
+"""RFC 3986, 3.2.1; and what the database drivers of Go and of Oracle write."""
 
 _COOKIES = re.compile(r"ookie2?[\"'\\]{0,4}[ \t]{0,4}:[ \t\"'\\]{0,8}(?=[\w.\-]{1,80}=)")
 _COOKIE = re.compile(r"(?P<name>[\w.\-]{1,80})=(?P<value>[^\s;,\"'\\]*+)(?P<next>;[ \t]{0,4})?")
@@ -64,16 +69,18 @@ _OF_SESSIONS = re.compile(r"sess|sid|auth|token|csrf|xsrf|login|secret|jwt", re.
 
 _FLAG = re.compile(rf"--([A-Za-z][\w\-.]{{0,60}}+)[ \t]{{1,4}}[\"'`\\]{{0,4}}(?={_WITH_DIGIT})(?!-)")
 _ARGUMENT = re.compile(r"-(?<=[ \t]-)([uUapPw]|-(?:proxy-)?user|-auth)[ \t=]{0,4}([\"'\\]{0,4})(?=[^\s\"'\\\-]{4})")
+_CURL = re.compile(r"(?<![\w\-])curl[ \t\\]")
+_HTTPIE = re.compile(r"(?<![\w\-])(?:redis-cli|https?|xh)[ \t\\]")
 _COMMANDS = {
-    **dict.fromkeys(("u", "U", "-user", "-proxy-user"), ("curl",)),
-    "a": ("redis-cli", "http", "https", "xh"),
-    "-auth": ("http", "https", "xh"),
-    "p": ("sshpass", "docker login", "podman login", "nerdctl login", "registry login", "oc login", "az login", "mysql",
-           "mysqldump", "mysqladmin", "mariadb", "mongo", "mongosh", "mongodump"),
-    "P": ("sqlcmd", "mosquitto_pub", "mosquitto_sub", "bcp", "zip", "unzip"),
-    "w": ("ldapsearch", "ldapadd", "ldapmodify"),
-}  # fmt: skip
-"""The commands whose flag of one letter has a password, or ``user:password``."""
+    **dict.fromkeys(("u", "U", "-user", "-proxy-user"), _CURL),
+    **dict.fromkeys(("a", "-auth"), _HTTPIE),
+    "p": re.compile(
+        r"(?<![\w\-])(?:sshpass|(?:docker|podman|nerdctl|registry|oc|az) login|mysql(?:dump|admin)?|mariadb|mongo(?:sh|dump)?)[ \t\\]"
+    ),
+    "P": re.compile(r"(?<![\w\-])(?:sqlcmd|bcp|mosquitto_(?:pub|sub)|(?:un)?zip)[ \t\\]"),
+    "w": re.compile(r"(?<![\w\-])ldap(?:search|add|modify)[ \t\\]"),
+}
+"""The commands whose flag has a password, or ``user:password``."""
 _USER_AND_PASSWORD = frozenset({"u", "U", "-user", "-proxy-user", "a", "-auth"})
 _COMMAND_WITHIN = 400
 _KIND = re.compile(r"kind[\"'\\]{0,4}:[ \t]{0,4}[\"'\\]{0,4}Secret\b")
@@ -83,6 +90,12 @@ _ENTRY = re.compile(
     r"(?:[|>][+\-]?(?:[ \t\n]|\\n)*+)?+[\"'\\]{0,4}(?P<value>[^\s\"'\\{}<>,]*+)[\"'\\]{0,4}"
 )
 """A secret of Kubernetes, as YAML and as JSON: all that stands in its data is secret, and has names of its own."""
+_OF_SETTINGS = ("ENV ", "setx ", "setenv ", "configure set ", "config set ", "wandb login")
+_SETTING = re.compile(
+    r"(?:(?:ENV|setx|setenv|configure set|config set)[ \t]{1,4}(?=[\w./:\-])|(?=wandb login ))"
+    r"(?P<name>[\w./:\-]{1,80}+(?: login)?)[ \t]{1,4}[\"'\\]{0,4}(?P<value>[^\s\"'\\]{6,})"
+)
+"""``ENV API_KEY …``, ``aws configure set aws_secret_access_key …``, ``wandb login …``."""
 _LOGIN = re.compile(r"login[ \t]{1,4}[^\s\"'\\]{1,80}(?:[ \t]|\\n|\n){1,4}password[ \t]{1,4}([^\s\"'\\]+)")
 """``.netrc``."""
 _PAIR = re.compile(r"(?:uth|uth[ \t]?=[ \t]?)\([ \t]{0,4}\\?[\"'][^\"'\n\\]{1,80}\\?[\"'],[ \t]{0,4}\\?[\"']([^\s\"'\\]+)")
@@ -119,6 +132,8 @@ def _length_of_secret(text: str, sign: re.Match[str], eager: bool) -> int:
         said = Naming.LIKELY
     if (said is Naming.NOTHING and keys is None) or (sign[0][0] == ">" and outside[-1:] != "<"):
         return 0
+    if outside[-1:] == ":" and "arn:" in outside:  # the name of a secret in a cloud
+        return 0
     start = sign.end()
     if said is not Naming.NOTHING and (value := _value_at(text, start, said, "\n" in sign[0], eager)):
         return len(value)
@@ -131,6 +146,8 @@ def _name_elsewhere(name: str, before: str, outside: str, sign: str) -> tuple[st
     if name in _VALUES:
         named = _NAME_OF_VALUE.findall(outside)
         return (named[-1], "") if named else ("", "")
+    if name in _VERBS:
+        before = outside.rstrip(_BETWEEN)  # "Your API key is: …"
     words = before.split()
     while sign[0] == "=" and len(words) > 1 and words[-1].lstrip("&*") in _TYPES:
         before = before[: before.rindex(words.pop())].rstrip(_BETWEEN + ":")
@@ -170,7 +187,7 @@ def in_headers(text: str, eager: bool) -> Iterator[tuple[int, int]]:
     for hint, pattern in _HEADERS.items():
         for found in pattern.finditer(text) if hint in text else ():
             value = found[1].rstrip(".")
-            if (is_basic(value) if hint.lower() == "asic" else len(value) >= 16 and is_mixed(value)) or (
+            if (is_basic(value) if hint.lower() == "asic" else len(value) >= 16 and is_mixed(value) and is_random(value)) or (
                 eager and len(value) >= 8 and re.search(r"[0-9_.~+/]", value)
             ):
                 yield found.start(1), found.start(1) + len(value)
@@ -200,9 +217,10 @@ def in_addresses(text: str, eager: bool) -> Iterator[tuple[int, int]]:
                 yield found.span("password")
         elif is_random(found["user"], digests=len(found["user"]) == 40):
             yield found.span("user")
-    for found in _DRIVER.finditer(text) if "@tcp(" in text or "@unix(" in text else ():
-        if is_password(found["password"]):
-            yield found.span("password")
+    for hint, pattern in _DRIVERS.items():
+        for found in pattern.finditer(text) if hint in text else ():
+            if is_password(found[1]):
+                yield found.span(1)
 
 
 def in_kubernetes(text: str, eager: bool) -> Iterator[tuple[int, int]]:
@@ -223,6 +241,10 @@ def in_commands(text: str, eager: bool) -> Iterator[tuple[int, int]]:
             yield found.end(), found.end() + len(value)
     for found in _ARGUMENT.finditer(text) if " -" in text else ():
         yield from _password_of_command(text, found)
+    for found in _SETTING.finditer(text) if any(hint in text for hint in _OF_SETTINGS) else ():
+        name, value = found["name"], found["value"]
+        if is_key_of_provider(name, value) or (naming(name) is Naming.SECRET and is_password(value)):
+            yield found.span("value")
     for hint, pattern in (("login", _LOGIN), ("uth", _PAIR)):
         for found in pattern.finditer(text) if hint in text else ():
             if is_password(found[1]):
@@ -233,7 +255,7 @@ def _password_of_command(text: str, flag: re.Match[str]) -> Iterator[tuple[int, 
     """What stands behind a flag of one of the `_COMMANDS`, in the same line (a backslash goes on with it)."""
     before = text[max(flag.start() - _COMMAND_WITHIN, 0) : flag.start() + 1]
     line = re.split(r"(?<!\\)\n", before)[-1]
-    if not any(re.search(rf"(?<![\w\-]){command}[ \t\\]", line) for command in _COMMANDS[flag[1]]):
+    if not _COMMANDS[flag[1]].search(line):
         return
     quote = _IN_QUOTES.get(text[flag.end() - 1]) if flag[2] else None
     found = (quote or _WHOLE_ARGUMENT).match(text, flag.end())

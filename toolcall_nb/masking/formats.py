@@ -34,16 +34,23 @@ class Form(Struct, frozen=True):
 
     prefix: str
     body: str
+    eager_body: str
     is_key: Callable[[str], bool] | None = None
     is_base64: bool = False
     kept: int = 0
+
+
+_LAST_GROUP = re.compile(r"<([a-z])(\d{1,4})(?:\+|-\d{1,4})?>$")
 
 
 def _form(
     shape: str, is_key: Callable[[str], bool] | None = None, *, is_base64: bool = False, is_prefix_kept: bool = False
 ) -> Form:
     prefix, sign, rest = shape.partition("<")
-    return Form(prefix, shape_regex(sign + rest), is_key, is_base64, len(prefix) if is_prefix_kept else 0)
+    fewer = _LAST_GROUP.sub(lambda group: f"<{group[1]}{min(int(group[2]), 16)}+>", sign + rest)
+    return Form(
+        prefix, shape_regex(sign + rest), shape_regex(fewer), is_key, is_base64, len(prefix) if is_prefix_kept else 0
+    )
 
 
 def _is_random_or_long(key: str) -> bool:
@@ -57,12 +64,15 @@ def _is_no_digest(key: str) -> bool:
 
 def _is_parted(key: str) -> bool:
     """For three parts with dots between them that may also be names of a program."""
-    return all(map(is_mixed, key.split(".")[::2]))
+    first, middle, last = key.split(".")
+    return is_mixed(first) and is_mixed(last) and _WORD.fullmatch(middle) is None
 
+
+_WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")
 
 _PLAIN = """
 AIza<t35+> ya29.<p20+> GOCSPX-<t20+> gsk_<w40+> xai-<w40+> hf_<w30+> api_org_<w30+> pplx-<w40+> r8_<w36+> nvapi-<t40+>
-csk-<w40+> fw_<w22+> tgp_v1_<t40+> pylf_v<s30+> lsv2_<s40+> tvly-<t24+> pcsk_<s40+> jina_<w40+> wandb_v1_<s40+>
+csk-<w40+> fw_<w22+> tgp_v1_<t40+> pylf_v<s30+> lsv2_<s40+> ls__<x32+> tvly-<t24+> pcsk_<s40+> jina_<w40+> wandb_v1_<s40+>
 sk_<x48> e2b_<x40+> fc-<x32> crsr_<x60+> cpk_<x32>.<w32>.<w30+> bedrock-api-key-<b28+> sk_car_<w20+>
 github_pat_<s60+> npm_<w36+> pypi-AgE<t50+> rubygems_<x48+> CLOJARS_<w60+> dckr_pat_<t20+> dckr_oat_<t20+>
 GR1348941<t20+> CCIPAT_<w20+> bkua_<x40+> ATATT3<e100+> ATCTT3<e100+> pul-<x40+> ops_eyJ<b100+> sbp_<x40+>
@@ -77,7 +87,7 @@ scauth_<w5-30>.<w4-6>.acc<t11-33>.<k30+> authress_<w5-30>.<w4-6>.acc<t11-33>.<k3
 v1.0-<x24>-<x146> dnkey-<e60+> duffel_test_<e43+> duffel_live_<e43+> dt0c01.<w24>.<w64> EZAK<w54> EZTK<w54>
 FLWSECK_TEST-<t12+> FLWPUBK_TEST-<t32+> FLWSECK-<t32+> fio-u-<e64+> pat.<t22>.<w24>.<w20> sat.<t22>.<w24>.<w20>
 pat-na1-<uuid> pat-eu1-<uuid> live_<x35> test_<x35> live_pub_<x31> test_pub_<x31> key-<x32> pubkey-<x32>
-NRAK-<w27+> NRJS-<x19+> NRII-<t32+> nfp_<w36+> API-<u26> sha256~<t43> pscale_tkn_<q32+> pscale_oauth_<q32+>
+NRAK-<w27+> NRJS-<x19+> NRII-<t32+> nfp_<w36+> vcp_<w24+> vck_<w24+> vca_<w24+> vci_<w24+> API-<u26> sha256~<t43> pscale_tkn_<q32+> pscale_oauth_<q32+>
 pscale_pw_<q32+> pnu_<w36+> pnb_<w36+> rdme_<w70+> xkeysib-<x64>-<w16> xsmtpsib-<x64>-<w16>
 sntrys_eyJ<k60+> sntryu_<x60+> sm_aat_<w16+> sm_pat_<w16+> sm_sat_<w16+> shippo_live_<x40+> shippo_test_<x40+>
 squ_<t40+> sqp_<t40+> sqa_<t40+> sgp_<x16>_<x40> sgp_local_<x40+> sgp_<x40+> sq0atp-<t22+> sq0csp-<t40+> tfp_<q50+>
@@ -105,7 +115,6 @@ _WEBHOOKS = {
     "discordapp.com/api/webhooks/": "<h60+>",
     "discord.com/api/v10/webhooks/": "<h60+>",
     "webhook.office.com/webhookb2/": "<h100+>",
-    "hooks.zapier.com/hooks/catch/": "<h10+>",
     "with/key/": "<t40+>",  # IFTTT
 }
 """Who has such an address may write; its host may be seen."""
@@ -122,13 +131,13 @@ _INSIDE = {
 """Forms that are known by what stands inside: how many characters are before it, which, and which are behind it."""
 
 _TOKEN = r"[A-Za-z0-9_\-]"
+_JWT = rf"{_TOKEN}{{8,}}+\.{_TOKEN}{{8,}}+\.{_TOKEN}*+(?:\.{_TOKEN}{{8,}}+){{0,2}}"
+_JWT_OF_WORDS = rf"[A-Za-z0-9]{{17,}}+\.ey{_TOKEN}{{17,}}+\.{_TOKEN}*+"
+_DISCORD = rf"{_TOKEN}{{22,27}}\.{_TOKEN}{{6,7}}\.{_TOKEN}{{27,40}}(?!{_TOKEN})"
 _STRUCTURED = (
-    Form("eyJ", rf"{_TOKEN}{{8,}}+\.{_TOKEN}{{8,}}+\.{_TOKEN}*+(?:\.{_TOKEN}{{8,}}+){{0,2}}", is_base64=True),
-    Form("ey", rf"[A-Za-z0-9]{{17,}}+\.ey{_TOKEN}{{17,}}+\.{_TOKEN}*+", is_base64=True),
-    *(
-        Form(first, rf"{_TOKEN}{{22,27}}\.{_TOKEN}{{6,7}}\.{_TOKEN}{{27,40}}(?!{_TOKEN})", _is_parted, is_base64=True)
-        for first in "MNO"
-    ),
+    Form("eyJ", _JWT, _JWT, is_base64=True),
+    Form("ey", _JWT_OF_WORDS, _JWT_OF_WORDS, is_base64=True),
+    *(Form(first, _DISCORD, _DISCORD, _is_parted, is_base64=True) for first in "MNO"),
 )
 """JSON web tokens (RFC 7519; encrypted ones have five parts), and the tokens of Discord's bots."""
 
@@ -191,17 +200,14 @@ def _branch(forms: list[Form], depth: int, ordered: list[Form]) -> str:
     return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
 
 
-def _eager(form: Form) -> Form:
-    """The form with 16 characters at its end instead of more: providers repeat keys that were cut off."""
-    end = re.compile(r"\{(\d+)(?:,\d*)?\}\+?(?:\(\?!\[[^\]]*\]\))?$")
-    return replace(form, body=end.sub(lambda found: f"{{{min(int(found[1]), 16)},}}+", form.body))
-
-
-_WRONG_KEY = Form("sk-", r"[A-Za-z0-9_*.\-]{8,}+")
+_WRONG_KEY = r"[A-Za-z0-9_*.\-]{8,}+"
 """A key as a provider repeats it in an error, with its middle left out."""
 
 _PATTERN, _FORMS = all_in_one(FORMS)
-_EAGER_PATTERN, _EAGER_FORMS = all_in_one((_WRONG_KEY, *map(_eager, FORMS)))
+_EAGER_PATTERN, _EAGER_FORMS = all_in_one(
+    (Form("sk-", _WRONG_KEY, _WRONG_KEY), *(replace(form, body=form.eager_body) for form in FORMS))
+)
+"""For what is said of a failure: there 16 characters at the end of a key are enough, since it may be cut off."""
 
 _DASHES = "-----"
 _BREAK = r"(?:\s|\\{1,4}[nr])*+"  # also as JSON escapes it

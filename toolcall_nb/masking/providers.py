@@ -108,7 +108,6 @@ def _table() -> dict[str, re.Pattern[str]]:
 
 
 _TABLE = _table()
-_NAMES = re.compile("|".join(map(re.escape, sorted(_TABLE, key=len, reverse=True))))
 _OF_KEYS = re.compile(r"key|token|secret|passw|pwd|pass\b|auth|cred|login|bearer|session|client|access|license")
 _SURELY_RANDOM = 20
 """Characters of a value that is beside the bare name of a provider; shorter ones may be the name of a user."""
@@ -134,5 +133,5 @@ def is_key_of_provider(name: str, value: str) -> bool:
 @lru_cache(maxsize=1024)
 def keys_beside(name: str) -> re.Pattern[str] | None:
     """The form of the keys of the provider that is named; None where none is named."""
-    found = _NAMES.search(name.lower())
-    return None if found is None else _TABLE[found[0]]
+    lower = name.lower()
+    return next((keys for provider, keys in _TABLE.items() if provider in lower), None)
