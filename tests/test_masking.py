@@ -14,7 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.corpora import corpus
 from tests.gitleaks_rules import BESIDE_A_NAME, BY_THEMSELVES, LEFT, SPECIAL, key_of
+from tests.harmless_texts import harmless_texts
+from tests.recordings import pydantic_ai, vercel_ai
 from tests.regex_steps import Steps
 from tests.secret_samples import KEPT, formats, made_up
 from tests.strategies import transcripts
@@ -131,6 +134,30 @@ def test_what_is_no_secret_is_left_as_it_is(text: str) -> None:
     assert masked_text(text, {})[0] is text
 
 
+def test_no_harmless_text_is_masked() -> None:
+    assert {text: shown for text in harmless_texts() if (shown := masked_text(text, {})[0]) != text} == {}
+
+
+def test_each_harmless_text_may_stand_beside_others() -> None:
+    everything = "\n\n".join(harmless_texts())
+    assert masked_text(everything, {})[0] is everything
+    assert masked_text(json.dumps(everything), {})[1].places == 0
+
+
+def test_nothing_of_what_providers_sent_is_masked() -> None:
+    """In particular not the signatures of thoughts, without which a provider does not take them back."""
+    for recording in (*pydantic_ai(), *vercel_ai()):
+        text = recording.body.decode("utf-8", "replace")
+        assert masked_text(text, {})[0] is text, recording
+
+
+@pytest.mark.parametrize("name", ["llm_text_deltas", "markdown_docs_alerts", "nonstream_json"])
+def test_nothing_of_recorded_texts_is_masked(name: str) -> None:
+    for path in sorted(corpus(name).rglob("*.*")):
+        text = path.read_text("utf-8", "replace")
+        assert masked_text(text, {})[0] is text, path.name
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -147,10 +174,80 @@ def test_what_is_no_secret_is_left_as_it_is(text: str) -> None:
         "https://example.org/v1?page=2&key={}",
         "postgres://me:{}@db.example.org/main",
         "TOKEN_2={}",
+        "jupyter lab --ServerApp.token={}",
+        "c.IdentityProvider.token = '{}'",
+        "api_key: str | None = '{}'",
+        "apiKey: string = '{}';",
+        "Your API key is: {}",
+        "$env:API_KEY = '{}'",
+        "ENV API_KEY {}",
+        "aws configure set aws_secret_access_key {}",
+        "tool --token {} run",
+        "tool --api-key={}",
+        "helm install --set auth.password={}",
+        "DefaultEndpointsProtocol=https;AccountName=me;AccountKey={};EndpointSuffix=example.org",
+        "Endpoint=sb://example.org/;SharedAccessKeyName=Root;SharedAccessKey={}",
+        "https://example.org/c/b?sv=2022-11-02&sr=b&sig={}&se=2024",
+        "https://example.org/?X-Amz-Signature={}",
+        "Authorization: token {}",
+        "Authorization: Bot {}",
+        "X-Auth-Token: {}",
+        "-H 'X-API-Key: {}'",
+        "Set-Cookie: sid={}; Path=/; HttpOnly",
+        "Cookie: theme=dark; sessionid={}; lang=en",
+        "git clone https://oauth2:{}@example.org/repository",
+        "git clone https://{}@example.org/repository",
+        "//registry.example.org/:_authToken={}",
+        "apiVersion: v1\nkind: Secret\nstringData:\n  entry: {}\n",
     ],
 )
 def test_the_value_of_what_is_called_so_is_masked_and_its_name_stays(text: str) -> None:
     assert masked_text(text.format(made_up(length=24)), {})[0] == text.format(MASK)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "curl -u admin:{} https://example.org",
+        "curl -s \\\n  --user 'admin:{}' \\\n  https://example.org",
+        "http -a me:{} https://example.org",
+        "mysql -u root -p{} db",
+        "mysql --password={} db",
+        "sshpass -p '{}' ssh me@example.org",
+        "docker login -u me -p {} example.org",
+        "redis-cli -a {} ping",
+        "ldapsearch -x -D cn=admin -w {}",
+        "machine example.org login me password {}",
+        "requests.get(url, auth=('me', '{}'))",
+        "PGPASSWORD={} psql",
+        "postgresql://me:{}@db.example.org/main",
+        "mongodb+srv://me:{}@db.example.org/main",
+        "redis://:{}@cache.example.org:6379/0",
+        "me:{}@tcp(127.0.0.1:3306)/main",
+        "jdbc:oracle:thin:me/{}@example.org:1521/main",
+        "jdbc:mysql://example.org/main?user=me&password={}",
+        "Server=example.org;User ID=me;Password={};Encrypt=true",
+        "Server=example.org;Uid=me;Pwd={};",
+        "<password>{}</password>",
+        'password = "{}"',
+    ],
+)
+@pytest.mark.parametrize("password", ["hunter2x", "S3cret-Pw", "tr0ub4dor"])
+def test_a_password_that_a_person_made_up_is_masked_where_a_program_expects_one(text: str, password: str) -> None:
+    assert masked_text(text.format(password), {})[0] == text.format(MASK)
+
+
+def test_a_password_with_signs_is_masked_to_its_end() -> None:
+    assert masked_text("mysql://me:p@ss:w0rd@example.org/db", {})[0] == f"mysql://me:{MASK}@example.org/db"
+    assert masked_text("""password="abc123'<def" """, {})[0] == f'password="{MASK}" '
+    assert masked_text("postgres://me:Secret!@example.org/db", {})[0] == f"postgres://me:{MASK}@example.org/db"
+
+
+@pytest.mark.parametrize("digits", [40, 48])
+def test_the_token_in_an_address_that_jupyter_prints_is_masked(digits: int) -> None:
+    token = key_of(f"<x{digits}>", 1)
+    for text in ("http://localhost:8888/lab?token={}", "[I ServerApp] http://127.0.0.1:8888/?token={} :: /home/me"):
+        assert masked_text(text.format(token), {})[0] == text.format(MASK)
 
 
 def test_of_basic_authentication_the_user_and_the_password_are_masked() -> None:

@@ -28,6 +28,7 @@ _UNQUOTED = re.compile(rf"{_BARE}+")
 _REST = re.compile(r"(?:[=:]+[^\s\"'`<>(){}\[\],;&\\|=:]*)*+")
 _WHOLE = re.compile(r"[^\s\"'`<>(){}\[\],;&\\|]+")
 _IN_NAMES = string.ascii_letters + string.digits + "_.-"
+_ESCAPED = ("n", "r", "t")
 _WORDS = re.compile(r"[A-Za-z0-9_\-]+")
 _NAME_WITHIN = 80
 _BETWEEN = " \t\r\n\"'`\\*])|?+."
@@ -83,7 +84,9 @@ _COMMANDS = {
 """The commands whose flag has a password, or ``user:password``."""
 _USER_AND_PASSWORD = frozenset({"u", "U", "-user", "-proxy-user", "a", "-auth"})
 _COMMAND_WITHIN = 400
-_KIND = re.compile(r"kind[\"'\\]{0,4}:[ \t]{0,4}[\"'\\]{0,4}Secret\b")
+_MANIFEST = 2_000
+"""Characters of a manifest before its data, and of its data."""
+_KIND = re.compile(r"kind[\"'\\]{0,4}:[ \t]{0,4}[\"'\\]{0,4}Secret[\"'\\]{0,4}(?=[ \t\r]{0,4}(?:\n|\\n|[,}]|$))")
 _DATA = re.compile(r"(?:data|stringData)[\"'\\]{0,4}:[ \t]{0,4}(?=\\n|\n|\{)")
 _ENTRY = re.compile(
     r"(?:\{|,|\n[ ]|\\n[ ])(?:[ \t\n]|\\n)*+[\"'\\]{0,4}[\w.\-]{1,80}[\"'\\]{0,4}:[ \t]{0,4}"
@@ -121,6 +124,8 @@ def _length_of_secret(text: str, sign: re.Match[str], eager: bool) -> int:
     before = text[place - _NAME_WITHIN if place > _NAME_WITHIN else 0 : place].rstrip(_BETWEEN)
     outside = before.rstrip(_IN_NAMES)
     name = before[len(outside) :]
+    if outside[-1:] == "\\" and name[:1] in _ESCAPED:
+        name = name[1:]  # behind a line end, as JSON writes it
     if name in _NO_NAMES:
         name, outside = _name_elsewhere(name, before, outside, sign[0])
     is_spaced = outside[-1:] == " " and outside[-2:-1].isalnum()
@@ -148,9 +153,8 @@ def _name_elsewhere(name: str, before: str, outside: str, sign: str) -> tuple[st
         return (named[-1], "") if named else ("", "")
     if name in _VERBS:
         before = outside.rstrip(_BETWEEN)  # "Your API key is: …"
-    words = before.split()
-    while sign[0] == "=" and len(words) > 1 and words[-1].lstrip("&*") in _TYPES:
-        before = before[: before.rindex(words.pop())].rstrip(_BETWEEN + ":")
+    while sign[0] == "=" and len(words := before.split()) > 1 and words[-1].lstrip("&*") in _TYPES:
+        before = before[: before.rindex(words[-1])].rstrip(_BETWEEN + ":")
     outside = before.rstrip(_IN_NAMES)
     return before[len(outside) :], outside
 
@@ -226,6 +230,11 @@ def in_addresses(text: str, eager: bool) -> Iterator[tuple[int, int]]:
 def in_kubernetes(text: str, eager: bool) -> Iterator[tuple[int, int]]:
     """The values in ``data`` and ``stringData`` of a manifest of the kind ``Secret``."""
     for data in _DATA.finditer(text) if "Secret" in text and _KIND.search(text) else ():
+        begin = text.rfind("---", max(data.start() - _MANIFEST, 0), data.start())
+        end = text.find("---", data.end(), data.end() + _MANIFEST)
+        begin, end = max(begin, data.start() - _MANIFEST, 0), end if end >= 0 else data.end() + _MANIFEST
+        if not _KIND.search(text, begin, end):
+            continue
         entry = _ENTRY.match(text, data.end())
         while entry is not None:
             if len(entry["value"]) >= 8:

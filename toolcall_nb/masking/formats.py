@@ -73,12 +73,12 @@ _WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")
 _PLAIN = """
 AIza<t35+> ya29.<p20+> GOCSPX-<t20+> gsk_<w40+> xai-<w40+> hf_<w30+> api_org_<w30+> pplx-<w40+> r8_<w36+> nvapi-<t40+>
 csk-<w40+> fw_<w22+> tgp_v1_<t40+> pylf_v<s30+> lsv2_<s40+> ls__<x32+> tvly-<t24+> pcsk_<s40+> jina_<w40+> wandb_v1_<s40+>
-sk_<x48> e2b_<x40+> fc-<x32> crsr_<x60+> cpk_<x32>.<w32>.<w30+> bedrock-api-key-<b28+> sk_car_<w20+>
+sk_<x48> e2b_<x40+> fc-<x32> crsr_<x40+> cpk_<x32>.<w32>.<w30+> bedrock-api-key-<b28+> sk_car_<w20+>
 github_pat_<s60+> npm_<w36+> pypi-AgE<t50+> rubygems_<x48+> CLOJARS_<w60+> dckr_pat_<t20+> dckr_oat_<t20+>
 GR1348941<t20+> CCIPAT_<w20+> bkua_<x40+> ATATT3<e100+> ATCTT3<e100+> pul-<x40+> ops_eyJ<b100+> sbp_<x40+>
 AKIA<u16+> ASIA<u16+> dop_v1_<x60+> doo_v1_<x60+> dor_v1_<x60+> dapi<x32+> dkea<x32+> dose<x32+> HRKU-<t30+>
 hvs.<p24+> hvb.<p24+> hvr.<p24+> glsa_<w32>_<x8> glc_<b32+> fo1_<t43+> fm1a_<b100+> fm1r_<b100+> fm2_<b100+>
-whsec_<b24+> shpat_<x32+> shpca_<x32+> shppa_<x32+> shpss_<x32+> ntn_<w40+> lin_api_<w32+> lin_oauth_<x40+>
+whsec_<b24+> shpat_<x32+> shpca_<x32+> shppa_<x32+> shpss_<x32+> ntn_<w40+> lin_api_<w32+> lin_oauth_<w32+>
 xapp-<t20+> xoxe.xoxb-<t40+> xoxe.xoxp-<t40+> figd_<t40+> PMAK-<x24>-<x34> PMAT-<u26+> AGE-SECRET-KEY-1<u50+>
 dp.pt.<w40+> dp.ct.<w40+> dp.sa.<w40+> dp.scim.<w40+> dp.audit.<w40+> dp.st.<w40+> dp.st.<t2-35>.<w40+>
 A3-<u6>-<u11>-<u5>-<u5>-<u5> A3-<u6>-<u6>-<u5>-<u5>-<u5>-<u5> p8e-<w32+> pat<w14>.<x64> CFPAT-<t43+>
