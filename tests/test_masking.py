@@ -21,7 +21,17 @@ from tests.recordings import pydantic_ai, vercel_ai
 from tests.regex_steps import Steps
 from tests.secret_samples import KEPT, formats, made_up
 from tests.strategies import transcripts
-from toolcall_nb.masking import MASK, assigned, mark, masked, masked_text, masked_transcript
+from toolcall_nb.masking import (
+    MASK,
+    assigned,
+    commands,
+    headers,
+    manifests,
+    mark,
+    masked,
+    masked_text,
+    masked_transcript,
+)
 from toolcall_nb.masking import formats as forms
 from toolcall_nb.transcript import (
     Approval,
@@ -98,8 +108,8 @@ BESIDE = (
 
 
 def test_every_rule_of_gitleaks_has_a_sample_or_a_reason() -> None:
-    tables = (BY_THEMSELVES, BESIDE_A_NAME, SPECIAL, LEFT)
-    assert len({rule for table in tables for rule in table}) == sum(map(len, tables)) == 222
+    rules = [*BY_THEMSELVES, *BESIDE_A_NAME, *SPECIAL, *LEFT]
+    assert len(set(rules)) == len(rules) == 222
 
 
 @pytest.mark.parametrize("rule", BY_THEMSELVES)
@@ -135,7 +145,7 @@ def test_what_is_no_secret_is_left_as_it_is(text: str) -> None:
 
 
 def test_no_harmless_text_is_masked() -> None:
-    assert {text: shown for text in harmless_texts() if (shown := masked_text(text, {})[0]) != text} == {}
+    assert [text for text in harmless_texts() if masked_text(text, {})[0] is not text] == []
 
 
 def test_each_harmless_text_may_stand_beside_others() -> None:
@@ -198,7 +208,7 @@ def test_nothing_of_recorded_texts_is_masked(name: str) -> None:
         "git clone https://oauth2:{}@example.org/repository",
         "git clone https://{}@example.org/repository",
         "//registry.example.org/:_authToken={}",
-        "apiVersion: v1\nkind: Secret\nstringData:\n  entry: {}\n",
+        "apiVersion: v1\nkind: Secret\nmetadata:\n  name: long-name-1\nstringData:\n  entry: {}\n",
     ],
 )
 def test_the_value_of_what_is_called_so_is_masked_and_its_name_stays(text: str) -> None:
@@ -428,8 +438,15 @@ PATTERNS = {
     "forms, eagerly": forms._EAGER_PATTERN,
     **forms.INSIDE,
     **forms.BLOCKS,
-    **{f"header {hint}": pattern for hint, pattern in assigned._HEADERS.items()},
-    **{name: value for name, value in vars(assigned).items() if isinstance(value, re.Pattern)},
+    **{f"header {hint}": pattern for hint, pattern in headers._HEADERS.items()},
+    **{f"driver {hint}": pattern for hint, pattern in headers._DRIVERS.items()},
+    **{f"command -{flag}": pattern for flag, pattern in commands._COMMANDS.items()},
+    **{
+        f"{module.__name__} {name}": value
+        for module in (assigned, commands, headers, manifests)
+        for name, value in vars(module).items()
+        if isinstance(value, re.Pattern)
+    },
 }
 HOSTILE = (
     *("sk-", "eyJ", "eyJ-", "eyJaaaaaaaa.", "key=", "key:key", "password", 'key="', "://a:", "aA1", "Bearer ", "_"),

@@ -72,27 +72,27 @@ _WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")
 
 _PLAIN = """
 AIza<t35+> ya29.<p20+> GOCSPX-<t20+> gsk_<w40+> xai-<w40+> hf_<w30+> api_org_<w30+> pplx-<w40+> r8_<w36+> nvapi-<t40+>
-csk-<w40+> fw_<w22+> tgp_v1_<t40+> pylf_v<s30+> lsv2_<s40+> ls__<x32+> tvly-<t24+> pcsk_<s40+> jina_<w40+> wandb_v1_<s40+>
-sk_<x48> e2b_<x40+> fc-<x32> crsr_<x40+> cpk_<x32>.<w32>.<w30+> bedrock-api-key-<b28+> sk_car_<w20+>
+csk-<w40+> fw_<w22+> tgp_v1_<t40+> pylf_v<s30+> lsv2_<s40+> ls__<x32+> tvly-<t24+> pcsk_<s40+> jina_<w40+>
+wandb_v1_<s40+> sk_<x48> e2b_<x40+> fc-<x32> crsr_<x40+> cpk_<x32>.<w32>.<w30+> bedrock-api-key-<b28+> sk_car_<w20+>
 github_pat_<s60+> npm_<w36+> pypi-AgE<t50+> rubygems_<x48+> CLOJARS_<w60+> dckr_pat_<t20+> dckr_oat_<t20+>
-GR1348941<t20+> CCIPAT_<w20+> bkua_<x40+> ATATT3<e100+> ATCTT3<e100+> pul-<x40+> ops_eyJ<b100+> sbp_<x40+>
-AKIA<u16+> ASIA<u16+> dop_v1_<x60+> doo_v1_<x60+> dor_v1_<x60+> dapi<x32+> dkea<x32+> dose<x32+> HRKU-<t30+>
-hvs.<p24+> hvb.<p24+> hvr.<p24+> glsa_<w32>_<x8> glc_<b32+> fo1_<t43+> fm1a_<b100+> fm1r_<b100+> fm2_<b100+>
-whsec_<b24+> shpat_<x32+> shpca_<x32+> shppa_<x32+> shpss_<x32+> ntn_<w40+> lin_api_<w32+> lin_oauth_<w32+>
-xapp-<t20+> xoxe.xoxb-<t40+> xoxe.xoxp-<t40+> figd_<t40+> PMAK-<x24>-<x34> PMAT-<u26+> AGE-SECRET-KEY-1<u50+>
-dp.pt.<w40+> dp.ct.<w40+> dp.sa.<w40+> dp.scim.<w40+> dp.audit.<w40+> dp.st.<w40+> dp.st.<t2-35>.<w40+>
+GR1348941<t20+> CCIPAT_<w20+> bkua_<x40+> ATATT3<e100+> ATCTT3<e100+> pul-<x40+> ops_eyJ<b100+> sbp_<x40+> AKIA<u16+>
+ASIA<u16+> dop_v1_<x60+> doo_v1_<x60+> dor_v1_<x60+> dapi<x32+> dkea<x32+> dose<x32+> HRKU-<t30+> hvs.<p24+>
+hvb.<p24+> hvr.<p24+> glsa_<w32>_<x8> glc_<b32+> fo1_<t43+> fm1a_<b100+> fm1r_<b100+> fm2_<b100+> whsec_<b24+>
+shpat_<x32+> shpca_<x32+> shppa_<x32+> shpss_<x32+> ntn_<w40+> lin_api_<w32+> lin_oauth_<w32+> xapp-<t20+>
+xoxe.xoxb-<t40+> xoxe.xoxp-<t40+> figd_<t40+> PMAK-<x24>-<x34> PMAT-<u26+> AGE-SECRET-KEY-1<u50+> dp.pt.<w40+>
+dp.ct.<w40+> dp.sa.<w40+> dp.scim.<w40+> dp.audit.<w40+> dp.st.<w40+> dp.st.<t2-35>.<w40+>
 A3-<u6>-<u11>-<u5>-<u5>-<u5> A3-<u6>-<u6>-<u5>-<u5>-<u5>-<u5> p8e-<w32+> pat<w14>.<x64> CFPAT-<t43+>
-sc_<w5-30>.<w4-6>.acc<t11-33>.<k30+> ext_<w5-30>.<w4-6>.acc<t11-33>.<k30+>
-scauth_<w5-30>.<w4-6>.acc<t11-33>.<k30+> authress_<w5-30>.<w4-6>.acc<t11-33>.<k30+>
-v1.0-<x24>-<x146> dnkey-<e60+> duffel_test_<e43+> duffel_live_<e43+> dt0c01.<w24>.<w64> EZAK<w54> EZTK<w54>
-FLWSECK_TEST-<t12+> FLWPUBK_TEST-<t32+> FLWSECK-<t32+> fio-u-<e64+> pat.<t22>.<w24>.<w20> sat.<t22>.<w24>.<w20>
-pat-na1-<uuid> pat-eu1-<uuid> live_<x35> test_<x35> live_pub_<x31> test_pub_<x31> key-<x32> pubkey-<x32>
-NRAK-<w27+> NRJS-<x19+> NRII-<t32+> nfp_<w36+> vcp_<w24+> vck_<w24+> vca_<w24+> vci_<w24+> API-<u26> sha256~<t43> pscale_tkn_<q32+> pscale_oauth_<q32+>
-pscale_pw_<q32+> pnu_<w36+> pnb_<w36+> rdme_<w70+> xkeysib-<x64>-<w16> xsmtpsib-<x64>-<w16>
-sntrys_eyJ<k60+> sntryu_<x60+> sm_aat_<w16+> sm_pat_<w16+> sm_sat_<w16+> shippo_live_<x40+> shippo_test_<x40+>
-squ_<t40+> sqp_<t40+> sqa_<t40+> sgp_<x16>_<x40> sgp_local_<x40+> sgp_<x40+> sq0atp-<t22+> sq0csp-<t40+> tfp_<q50+>
-access-sandbox-<uuid> access-development-<uuid> access-production-<uuid> s-s4t2ud-<x64+> s-s4t2af-<x64+>
-SG.<q40+> LLM|<d14-18>|<t27-40> bot<d5-16>:A<t34> 1/<d16>:<x32>
+sc_<w5-30>.<w4-6>.acc<t11-33>.<k30+> ext_<w5-30>.<w4-6>.acc<t11-33>.<k30+> scauth_<w5-30>.<w4-6>.acc<t11-33>.<k30+>
+authress_<w5-30>.<w4-6>.acc<t11-33>.<k30+> v1.0-<x24>-<x146> dnkey-<e60+> duffel_test_<e43+> duffel_live_<e43+>
+dt0c01.<w24>.<w64> EZAK<w54> EZTK<w54> FLWSECK_TEST-<t12+> FLWPUBK_TEST-<t32+> FLWSECK-<t32+> fio-u-<e64+>
+pat.<t22>.<w24>.<w20> sat.<t22>.<w24>.<w20> pat-na1-<uuid> pat-eu1-<uuid> live_<x35> test_<x35> live_pub_<x31>
+test_pub_<x31> key-<x32> pubkey-<x32> NRAK-<w27+> NRJS-<x19+> NRII-<t32+> nfp_<w36+> vcp_<w24+> vck_<w24+> vca_<w24+>
+vci_<w24+> API-<u26> sha256~<t43> pscale_tkn_<q32+> pscale_oauth_<q32+> pscale_pw_<q32+> pnu_<w36+> pnb_<w36+>
+rdme_<w70+> xkeysib-<x64>-<w16> xsmtpsib-<x64>-<w16> sntrys_eyJ<k60+> sntryu_<x60+> sm_aat_<w16+> sm_pat_<w16+>
+sm_sat_<w16+> shippo_live_<x40+> shippo_test_<x40+> squ_<t40+> sqp_<t40+> sqa_<t40+> sgp_<x16>_<x40> sgp_local_<x40+>
+sgp_<x40+> sq0atp-<t22+> sq0csp-<t40+> tfp_<q50+> access-sandbox-<uuid> access-development-<uuid>
+access-production-<uuid> s-s4t2ud-<x64+> s-s4t2af-<x64+> SG.<q40+> LLM|<d14-18>|<t27-40> bot<d5-16>:A<t34>
+1/<d16>:<x32>
 """
 """Shapes that nothing else has."""
 _GITHUB = ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")
@@ -163,7 +163,13 @@ _SHORTEST = 11
 """Characters of the shortest key: the beginning of one that a provider repeats."""
 _CORE, _WIDE, _OUTSIDE = b"a. "
 _KINDS = bytes(
-    _OUTSIDE if code > 127 else _CORE if re.match(r"[\w\-]", chr(code)) else _WIDE if chr(code) in "./:|~+=@*" else _OUTSIDE
+    _OUTSIDE
+    if code > 127
+    else _CORE
+    if re.match(r"[\w\-]", chr(code))
+    else _WIDE
+    if chr(code) in "./:|~+=@*"
+    else _OUTSIDE
     for code in range(256)
 )
 """For each byte: inside of every part of a key, between the parts of one, or outside of it."""

@@ -22,26 +22,25 @@ class Naming(Enum):
 
 
 _SECRETS = (
-    *("accesskey", "accesstoken", "accountkey", "apikey", "apitoken", "appkey", "authkey", "authorization", "authtoken"),
-    *("bearertoken", "clientkey", "consumerkey", "credential", "credentials", "encryptionkey", "licensekey", "licencekey"),
-    *("masterkey", "passcode", "passphrase", "passwd", "password", "presharedkey", "privatekey", "pwd", "refreshtoken"),
-    *("secret", "secretkey", "secrettoken", "servicekey", "sessiontoken", "sharedkey", "signingkey", "subscriptionkey"),
+    *("accesskey", "accesstoken", "accountkey", "apikey", "apitoken", "appkey", "authkey", "authorization"),
+    *("authtoken", "bearertoken", "clientkey", "consumerkey", "credential", "credentials", "encryptionkey"),
+    *("licencekey", "licensekey", "masterkey", "passcode", "passphrase", "passwd", "password", "presharedkey"),
+    *("privatekey", "pwd", "refreshtoken", "secret", "secretkey", "secrettoken", "servicekey", "sessiontoken"),
+    *("sharedkey", "signingkey", "subscriptionkey"),
 )
 _PERHAPS = frozenset({"auth", "cookie", "key", "pass", "token"})
 _LIKELY = frozenset({"auth", "pass", "token"})
 """The words that say more when another word stands before them."""
-_PUBLIC = frozenset(
-    # of a list that is read page by page, of a stream
-    "next previous prev page paging pagination continuation continue sync delta cursor resume cancel cancellation "
-    # of a language model
+_LISTS = "next previous prev page paging pagination continuation continue sync delta cursor resume cancel cancellation"
+_MODELS = (
     "pad eos bos mask sep cls unk special start end stop first last max min num new total input output prompt "
-    "completion predicted decoded generated "
-    # of a database, a cache, a mapping, a form
-    "primary foreign cache partition sort row group unique composite index hash map dict object translation query "
-    "routing shard bucket item column field entity surrogate sitekey site idempotency "
-    # one that is given to everybody
-    "public publishable".split()
+    "completion predicted decoded generated"
 )
+_TABLES = (
+    "primary foreign cache partition sort row group unique composite index hash map dict object translation query "
+    "routing shard bucket item column field entity surrogate sitekey site idempotency"
+)
+_PUBLIC = frozenset(f"{_LISTS} {_MODELS} {_TABLES} public publishable".split())
 """Words before ``key`` or ``token`` that tell that it opens nothing."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LONGEST = 80
@@ -51,7 +50,7 @@ _LONGEST = 80
 def naming(name: str) -> Naming:
     """What the last words of the name say; digits at the end (``KEY_2``) are ignored.
 
-    ``KEYBOARD``, ``monkey``, ``TOKENIZERS_PARALLELISM``, ``max_tokens``, ``nextPageToken`` and ``key_file`` say nothing.
+    ``KEYBOARD``, ``monkey``, ``TOKENIZERS_PARALLELISM``, ``max_tokens``, ``nextPageToken``, ``key_file`` say nothing.
     """
     words = [word.lower() for word in _WORD.findall(name[-_LONGEST:])]
     if "".join(words).endswith(_SECRETS):

@@ -39,8 +39,29 @@ _LENGTH_OF_NO_DIGEST = 48
 _PLACEHOLDER = re.compile(
     r"your|example|placeholder|change-?me|redacted|masked|dummy|insert|replace|xxx|\.\.\.|…|\*\*|://", re.IGNORECASE
 )
-_MADE_UP = frozenset("test fake mock dummy sample demo foo bar baz my not a the here".split())
-_OF_MADE_UP = _MADE_UP | frozenset("key token secret password pass api auth access sk client user value id abc".split())
+_MADE_UP = frozenset(
+    {"test", "fake", "mock", "dummy", "sample", "demo", "foo", "bar", "baz", "my", "not", "the", "here"}
+)
+_OF_MADE_UP = _MADE_UP.union(
+    {
+        "key",
+        "token",
+        "secret",
+        "password",
+        "pass",
+        "api",
+        "auth",
+        "access",
+        "sk",
+        "client",
+        "user",
+        "value",
+        "id",
+        "abc",
+        "a",
+    }
+)
+"""Words of placeholders; what has only these, and one of the first of them, is one."""
 _LETTERS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _OF_SECRETS = re.compile(r"key|token|secret|passw|passphrase|credential|auth", re.IGNORECASE)
@@ -83,7 +104,7 @@ def is_mixed(text: str) -> bool:
 
 
 def is_random(text: str, *, digests: bool = True) -> bool:
-    """Whether letters, capitals and digits alternate in it as they do by chance. ``digests``: whether digests and UUIDs do.
+    """Whether letters, capitals and digits alternate in it as by chance. ``digests``: also in digests and UUIDs.
 
     Words with hyphens between them, as CSS classes and names of files are, do not, nor does a word with a number.
     """

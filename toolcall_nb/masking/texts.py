@@ -6,15 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct, field
 
-from toolcall_nb.masking.assigned import in_addresses, in_assignments, in_commands, in_cookies, in_headers, in_kubernetes
+from toolcall_nb.masking.assigned import in_assignments
+from toolcall_nb.masking.commands import in_commands
 from toolcall_nb.masking.formats import find_keys
+from toolcall_nb.masking.headers import in_addresses, in_cookies, in_headers
 from toolcall_nb.masking.known import SHORTEST, KnownSecret
+from toolcall_nb.masking.manifests import in_manifests
 from toolcall_nb.masking.marks import MARK, MASK
 
 __all__ = ["Masker", "Tally"]
 
 
-_SEARCHES = (find_keys, in_assignments, in_headers, in_cookies, in_addresses, in_commands, in_kubernetes)
+_SEARCHES = (find_keys, in_assignments, in_headers, in_cookies, in_addresses, in_commands, in_manifests)
 
 
 class Tally(Struct, frozen=True):
