@@ -509,6 +509,31 @@ def test_a_native_call_goes_back_with_its_result_to_whoever_ran_it() -> None:
     assert {getattr(part, "provider_name", None) for part in parts[:2]} == {"openai"}
 
 
+CHAT_SERVERS = [
+    *(("openrouter:minimax/minimax-m2", "/v1"), ("openai-chat:gpt-4o", "/v1"), ("ollama:llama3.2", "/v1")),
+    *(("deepseek:deepseek-chat", ""), ("groq:openai/gpt-oss-120b", ""), ("mistral:mistral-large-latest", "")),
+]
+
+
+@pytest.mark.parametrize(
+    "names", [["capital"] * 3, ["capital", "", ""], ["cap", "ital", ""], ["cap", "ital", "capital"]]
+)
+@pytest.mark.parametrize(("model_name", "suffix"), CHAT_SERVERS)
+def test_a_tools_name_is_the_same_however_often_a_server_says_it(
+    model_name: str, suffix: str, names: list[str], server: ReplayServer
+) -> None:
+    from tests.signed_bodies import chat, function
+
+    pieces = zip(names, ["", '{"country": ', '"France"}'], strict=True)
+    server.answers(
+        Reply(chat(*(function(name, arguments) for name, arguments in pieces))), Reply(chat({"content": "Paris."}))
+    )
+    talk = Chat(model_at(server, model_name, suffix), tools=TOOLS)
+    [call] = talk.send("The capital of France?").calls
+    assert (call.name, call.input, call.output) == ("capital", {"country": "France"}, "Paris")
+    assert server.requests[1].json["messages"][1]["tool_calls"][0]["function"]["name"] == "capital"
+
+
 def test_a_provider_model_has_the_name_that_was_asked_for() -> None:
     assert ProviderModel("openai:gpt-5").name == "openai:gpt-5"
     assert repr(ProviderModel("openai:gpt-5", Config(api_key=KEY))) == "<ProviderModel openai:gpt-5>"

@@ -63,9 +63,10 @@ class ToolPieces:
         if call is None:
             call = _Known(object(), call_id, name or "", kind == "custom")
             found = self._begin(call, get(piece, "index", int), about)
-        elif about or (name and name != call.name):
-            call.name += name if name and name != call.name and not call.written else ""
-            self._message.describe_call(call.key, call.name or None, **about)
+        else:
+            self._message.grow_name(call.key, name or "")
+            self._message.describe_call(call.key, **about)
+            call.name = self._message.name_of(call.key)
         return found + self._grow(call, written)
 
     def close(self) -> list[Event]:
