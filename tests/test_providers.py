@@ -129,6 +129,11 @@ def test_a_missing_key_is_one_sentence_with_the_variable(monkeypatch: pytest.Mon
         list(model("anthropic:claude-sonnet-5").stream(hello(), ()))
 
 
+def test_a_key_is_given_under_the_name_that_its_provider_has_for_it(server: ReplayServer) -> None:
+    assert text_of(model_at(server, "snowflake:claude-sonnet-5", "/v1")) == "Good."
+    assert server.requests[0].key == f"Bearer {KEY}"
+
+
 def test_the_environment_says_where_and_with_which_key(server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)

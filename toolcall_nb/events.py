@@ -25,6 +25,7 @@ from toolcall_nb.unicode import well_formed, well_formed_json
 
 __all__ = [
     "CHUNK_TYPES",
+    "LEFT_OUT",
     "MISSING",
     "Abort",
     "Custom",
@@ -422,6 +423,10 @@ class Data(_Chunk, frozen=True):
     data: Json
     id: str | None = None
     transient: bool | None = None
+
+
+LEFT_OUT = "It was left out."
+"""The `Diagnostic.action` of what nothing here knows: `toolcall_nb.show` tells a person of it."""
 
 
 class Diagnostic(_Transient, frozen=True):
