@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.sent_back import Asked
 
-__all__ = ["CALLED", "SECRETS", "SIGNED"]
+__all__ = ["ANTHROPIC", "CALLED", "GOOGLE", "OPENAI", "SECRETS", "SIGNED", "chat", "function"]
 
 _Json = dict[str, Any]
 
@@ -156,7 +156,8 @@ def chat(*deltas: _Json, reason: str = "stop") -> bytes:
     return _lines([*chunks, {**head, "choices": [], "usage": usage}], "data: [DONE]\n\n")
 
 
-def _function(name: str, arguments: str, call_id: str = "call_1") -> _Json:
+def function(name: str, arguments: str, call_id: str = "call_1") -> _Json:
+    """A piece of a call."""
     function = {"name": name, "arguments": arguments}
     return {"tool_calls": [{"index": 0, "id": call_id, "type": "function", "function": function}]}
 
@@ -248,11 +249,11 @@ SIGNED: dict[str, tuple[Asked, bytes]] = {
     ),
     "openrouter encrypted reasoning": (
         Asked("openrouter:minimax/minimax-m2", "/v1"),
-        chat(_detail(type="reasoning.encrypted", id="r1", data=SECRETS[0]), _function("capital", "{}")),
+        chat(_detail(type="reasoning.encrypted", id="r1", data=SECRETS[0]), function("capital", "{}")),
     ),
     "deepseek reasoning": (
         Asked("deepseek:deepseek-reasoner"),
-        chat({"reasoning_content": "Hm"}, {"reasoning_content": " so"}, _function("capital", "{}")),
+        chat({"reasoning_content": "Hm"}, {"reasoning_content": " so"}, function("capital", "{}")),
     ),
     "groq reasoning": (Asked("groq:openai/gpt-oss-120b"), chat({"reasoning": "Hm"}, {"content": "So it is."})),
     "mistral thinking": (
@@ -293,8 +294,8 @@ CALLED: dict[str, tuple[Asked, list[bytes]]] = {
     "deepseek": (
         Asked("deepseek:deepseek-reasoner"),
         [
-            chat({"reasoning_content": "Hm"}, _function("capital", "{}")),
-            chat({"reasoning_content": "Ah"}, _function("capital", "{}", "call_2")),
+            chat({"reasoning_content": "Hm"}, function("capital", "{}")),
+            chat({"reasoning_content": "Ah"}, function("capital", "{}", "call_2")),
             chat({"content": "So it is."}),
         ],
     ),

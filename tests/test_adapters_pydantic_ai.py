@@ -623,7 +623,7 @@ def test_a_stream_may_end_anywhere(run_events: list[Any]) -> None:
 
 
 def test_an_item_of_another_stream_is_a_diagnostic() -> None:
-    transcript = read_items([start(0, pm.TextPart("Hi")), 5, {"type": "ping"}])
+    transcript = read_items([start(0, pm.TextPart("Hi")), 5, {"type": "pong"}])
     assert transcript.messages[0].text == "Hi"
     assert len(transcript.diagnostics) == 2
 

@@ -129,6 +129,11 @@ def test_a_missing_key_is_one_sentence_with_the_variable(monkeypatch: pytest.Mon
         list(model("anthropic:claude-sonnet-5").stream(hello(), ()))
 
 
+def test_a_key_is_given_under_the_name_that_its_provider_has_for_it(server: ReplayServer) -> None:
+    assert text_of(model_at(server, "snowflake:claude-sonnet-5", "/v1")) == "Good."
+    assert server.requests[0].key == f"Bearer {KEY}"
+
+
 def test_the_environment_says_where_and_with_which_key(server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -507,6 +512,31 @@ def test_a_native_call_goes_back_with_its_result_to_whoever_ran_it() -> None:
     parts = history_of([*hello(), message])[1].parts
     assert [part.part_kind for part in parts] == ["builtin-tool-call", "builtin-tool-return", "text"]
     assert {getattr(part, "provider_name", None) for part in parts[:2]} == {"openai"}
+
+
+CHAT_SERVERS = [
+    *(("openrouter:minimax/minimax-m2", "/v1"), ("openai-chat:gpt-4o", "/v1"), ("ollama:llama3.2", "/v1")),
+    *(("deepseek:deepseek-chat", ""), ("groq:openai/gpt-oss-120b", ""), ("mistral:mistral-large-latest", "")),
+]
+
+
+@pytest.mark.parametrize(
+    "names", [["capital"] * 3, ["capital", "", ""], ["cap", "ital", ""], ["cap", "ital", "capital"]]
+)
+@pytest.mark.parametrize(("model_name", "suffix"), CHAT_SERVERS)
+def test_a_tools_name_is_the_same_however_often_a_server_says_it(
+    model_name: str, suffix: str, names: list[str], server: ReplayServer
+) -> None:
+    from tests.signed_bodies import chat, function
+
+    pieces = zip(names, ["", '{"country": ', '"France"}'], strict=True)
+    server.answers(
+        Reply(chat(*(function(name, arguments) for name, arguments in pieces))), Reply(chat({"content": "Paris."}))
+    )
+    talk = Chat(model_at(server, model_name, suffix), tools=TOOLS)
+    [call] = talk.send("The capital of France?").calls
+    assert (call.name, call.input, call.output) == ("capital", {"country": "France"}, "Paris")
+    assert server.requests[1].json["messages"][1]["tool_calls"][0]["function"]["name"] == "capital"
 
 
 def test_a_provider_model_has_the_name_that_was_asked_for() -> None:

@@ -26,6 +26,7 @@ from toolcall_nb.unicode import well_formed, well_formed_json
 
 __all__ = [
     "CHUNK_TYPES",
+    "LEFT_OUT",
     "MISSING",
     "Abort",
     "Custom",
@@ -425,6 +426,10 @@ class Data(_Chunk, frozen=True):
     data: Json
     id: str | None = None
     transient: bool | None = None
+
+
+LEFT_OUT = "It was left out."
+"""The `Diagnostic.action` of what nothing here knows: `toolcall_nb.show` tells a person of it."""
 
 
 class Diagnostic(_Transient, frozen=True):

@@ -188,6 +188,15 @@ class Assembler:
             call.name = name or call.name
             call.about = {**call.about, **{field: value for field, value in about.items() if value is not None}}
 
+    def grow_name(self, key: Any, more: str) -> None:
+        """More of a call's name, which may come in pieces, or whole with each piece: then it adds nothing.
+
+        A name is whole when the arguments begin.
+        """
+        call = self._calls.get(key)
+        if call is not None and more != call.name and not call.written and not call.is_whole:
+            call.name += more
+
     def rewrite_call(self, key: Any) -> list[Event]:
         """The arguments start over; of a call that is complete, or not known, nothing."""
         call = self._calls.get(key)

@@ -144,7 +144,7 @@ class Run:
                 return self._end_block()
             case "tool-call" | "builtin-tool-call" as kind:
                 metadata = self._told[key].metadata()
-                self.message.describe_call(key, get(part, "tool_name", str), provider_metadata=metadata)
+                self.message.describe_call(key, provider_metadata=metadata)
                 if kind == "builtin-tool-call":
                     self._native = key
                     return []
@@ -225,9 +225,8 @@ class Run:
         return [*found, *self._more_arguments(key, part.get("args"))]
 
     def _grow_call(self, key: Any, delta: Mapping[str, Any]) -> list[Event]:
-        more = get(delta, "tool_name_delta", str) or ""
-        name = self.message.name_of(key) + more if more else None
-        self.message.describe_call(key, name, provider_metadata=self._told[key].metadata())
+        self.message.grow_name(key, get(delta, "tool_name_delta", str) or "")
+        self.message.describe_call(key, provider_metadata=self._told[key].metadata())
         return self._more_arguments(key, delta.get("args_delta"))
 
     def _more_arguments(self, key: Any, args: Any) -> list[Event]:

@@ -27,6 +27,7 @@ from toolcall_nb.adapters import (
     ui_messages,
 )
 from toolcall_nb.adapters.base import Adapter, Format
+from toolcall_nb.adapters.parts import is_sign_of_life
 from toolcall_nb.adapters.plain import type_name
 from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Event
@@ -91,6 +92,8 @@ class AnyAdapter:
 
     def take(self, item: Any) -> list[Event]:
         """The events of one item."""
+        if self._adapter is None and is_sign_of_life(item):
+            return []
         if self._adapter is None:
             found = format_of_item(item)
             if found is None:

@@ -138,7 +138,7 @@ class JsonEvents:
 
 
 def _no_object(found: Json) -> Event:
-    return ev.Diagnostic(f"An event of the stream holds no JSON object, but {found!r:.200}.", "It was left out.")
+    return ev.Diagnostic(f"An event of the stream holds no JSON object, but {found!r:.200}.", ev.LEFT_OUT)
 
 
 class JsonText:
