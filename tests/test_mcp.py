@@ -213,7 +213,7 @@ def test_calls_from_several_threads_do_not_wait_for_each_other(server: McpServer
             {"days": [{"name": "Monday"}, {}]},
             ["days[0].high: is missing", "days[1].name: is missing", "days[1].high: is missing"],
         ),
-        ("add", [1], ["a JSON object is needed, not list"]),
+        ("add", [1], ["a JSON object is needed, not an array"]),
     ],
 )
 def test_each_wrong_argument_is_named_and_the_server_is_not_called(

@@ -17,6 +17,7 @@ from toolcall_nb.tools.mcp.content import result_of
 from toolcall_nb.tools.mcp.targets import LastWords, Target, clients, identity, label
 from toolcall_nb.tools.results import Result
 from toolcall_nb.tools.schema_arguments import SchemaArguments
+from toolcall_nb.tools.schema_check import SchemaCheck, TooCostly
 
 __all__ = ["McpServer", "ServerFailed", "mcp_tools"]
 
@@ -66,6 +67,7 @@ class McpServer:
         self.name = label(target)
         self._identity = identity(target)
         self._timeout = timeout
+        self._result_checks: dict[str, SchemaCheck] = {}
         self._link = _Link(target, self.name)
         weakref.finalize(self, self._link.close)
         try:
@@ -96,6 +98,8 @@ class McpServer:
         """
 
         async def work(client: Any, tell: Tell) -> Any:
+            client.session.validate_tool_result = self._check_result
+
             async def progress(done: float, total: float | None, message: str | None) -> None:
                 tell(_progress(done, total, message))
 
@@ -105,12 +109,26 @@ class McpServer:
 
         return result_of(self._link.run(work))
 
+    async def _check_result(self, name: str, result: Any) -> None:
+        """Takes the place of the client's own check, which a hostile schema can make run without end."""
+        check = self._result_checks.get(name)
+        if check is None:
+            return
+        try:
+            problems = check.problems(result.structured_content)
+        except TooCostly:
+            problems = ["the schema takes too long to check it by"]
+        if problems:
+            raise ValueError(f"{self.name} returned a result of {name} that its own schema refuses: {problems[0]}")
+
     def _tools(self, prefix: str, only: tuple[str, ...] | None) -> Iterator[Tool]:
         described: dict[str, Any] = {}
         for tool in self._link.run(_listed):
             if tool.name in described:
                 raise UsageError(f"{self.name} has two tools {tool.name!r:.100}, and a call could mean either.")
             described[tool.name] = tool
+            if tool.output_schema is not None:
+                self._result_checks[tool.name] = SchemaCheck(tool.output_schema)
         for name in dict.fromkeys(described if only is None else only):
             if name not in described:
                 raise UsageError(f"{self.name} has no tool {name!r:.100}. It has: {', '.join(described) or 'none'}.")
