@@ -204,7 +204,7 @@ def test_a_chat_resolves_names_as_the_magic_does(notebook: Any, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "__main__", SimpleNamespace(**notebook.variables))
     assert list(Chat(tools=["show", "weather", "own"]).tools) == ["show", "weather", "own"]
     assert list(Chat(tools="edit, weather").tools) == ["edit", "weather"]
-    with pytest.raises(UsageError, match="'dumps' is the function json.dumps"):
+    with pytest.raises(UsageError, match=r"'dumps' is the function json\.dumps"):
         Chat(tools=["dumps"])
     with pytest.raises(UsageError, match=r"no tool or function 'wether'\. Did you mean 'weather'"):
         Chat(tools=["wether"])
