@@ -58,7 +58,7 @@ def _paired(given: Mapping[str, Any], function: Callable[..., Any]) -> Tool:
         description=definition.description,
         parameters=schema,
         function=function,
-        signature=SchemaArguments(definition.name, schema),
+        signature=SchemaArguments(definition.name, schema, trusted=True),
         origin=origin_of(function),
     )
 

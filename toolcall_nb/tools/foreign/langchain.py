@@ -55,17 +55,17 @@ def _function(tool: Any) -> Callable[..., Any]:
 def _arguments(tool: Any) -> tuple[Object, Binding]:
     if tool.args_schema is None and type(tool).__name__ == "Tool":  # a function of one text, whatever its name
         described = {"type": "object", "properties": tool.args, "required": [*tool.args]}
-        return described, SchemaArguments(tool.name, described)
+        return described, SchemaArguments(tool.name, described, trusted=True)
     schema = tool.tool_call_schema
     if isinstance(schema, Mapping):
         described = dict(schema)
-        return described, SchemaArguments(tool.name, described)
+        return described, SchemaArguments(tool.name, described, trusted=True)
     if hasattr(schema, "model_json_schema"):
         described = dict(schema.model_json_schema())
         described.pop("description", None)
         return described, ModelArguments(tool.name, schema)
     described = dict(schema.schema())  # a model of pydantic's first version
-    return described, SchemaArguments(tool.name, described)
+    return described, SchemaArguments(tool.name, described, trusted=True)
 
 
 def _injected(tool: Any) -> list[str]:

@@ -82,7 +82,7 @@ def _binding(tool: Any, schema: dict[str, Any]) -> Binding:
         tool.function_schema.validator.validate_python(None)
     except ValueError:
         return _Arguments(tool)
-    return SchemaArguments(tool.name, schema)  # made by Tool.from_schema, whose validator takes anything
+    return SchemaArguments(tool.name, schema, trusted=True)  # made by Tool.from_schema, whose validator takes anything
 
 
 class _Arguments:
