@@ -81,7 +81,9 @@ def forms(value: Any, whole: str = "", max_text: int = MAX_TEXT) -> tuple[Json, 
     output = json_value(value, whole, max_text)
     bundle = _bundle(value if figure is None else figure)
     if not has_json(value):
-        output = cut_text(_plain_text(bundle, output), max_text, whole)
+        plain = _plain_text(bundle, output)
+        output = output if plain == output else cut_text(plain, max_text, whole)
+        output += _remark(value, output, whole)
     display = clean_bundle(bundle, whole)
     close_figure(figure)
     return output, display
@@ -113,6 +115,13 @@ def clean_bundle(data: Mapping[str, Any], whole: str = "") -> Object | None:
         there = f"; all of it is in `{whole}`" if whole else ""
         kept["text/markdown"] = f"*Too large to be kept: {', '.join(too_large)}{there}*"
     return kept or None
+
+
+def _remark(value: Any, text: str, whole: str) -> str:
+    """Where all of a frame or a series is, of which the text leaves rows out."""
+    shape = getattr(value, "shape", None)
+    rows = shape[0] if isinstance(shape, tuple) and shape else 0
+    return f"\n… all in {whole}" if whole and isinstance(rows, int) and rows > text.count("\n") + 1 else ""
 
 
 def _plain_text(bundle: Object, otherwise: str) -> str:

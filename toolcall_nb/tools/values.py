@@ -35,7 +35,7 @@ MAX_TEXT = 500_000
 _MAX_BITS = 14_000
 """Of an integer: Python writes no more than 4,300 digits."""
 
-_RESERVED_ITEMS, _RESERVED_TEXT = 1, 100
+_RESERVED_ITEMS, _RESERVED_TEXT = 50, 1_000
 """What each value that stands behind a large one is sure to have."""
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
