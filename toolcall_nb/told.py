@@ -41,7 +41,7 @@ def told_text(call: ToolCall) -> str:
 
 def _until_then(call: ToolCall) -> str:
     """The preliminary output of a call that has no other."""
-    if call.output is MISSING:
+    if call.output is MISSING or call.output is None:
         return ""
     gap = " " if call.state is State.INTERRUPTED else "\n\n"
     return f"{gap}Until then it gave:\n{bounded(output_text(call.output), LIMIT)}"

@@ -166,7 +166,7 @@ class _Logged:
         """A preliminary output, and the last lines that the tool has printed."""
         stage = Stage.RUNNING if self.is_running else Stage.STREAMING
         output = self.call.output
-        if output is not MISSING and _result_text(output) != self.result:
+        if output is not MISSING and output is not None and _result_text(output) != self.result:
             self.result = _result_text(output)
             yield self._update(stage, result=self.result, **_short(self.result))
         if self.call.log != self.log:

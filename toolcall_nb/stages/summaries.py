@@ -7,6 +7,7 @@ import binascii
 import json
 from collections.abc import Iterator, Mapping
 
+from toolcall_nb.displays import displayed
 from toolcall_nb.events import MISSING, Json, Missing, Object
 from toolcall_nb.json_text import from_extended, json_text
 from toolcall_nb.transcript import ToolCall
@@ -81,7 +82,8 @@ def images_of(call: ToolCall) -> list[Object]:
     """The pictures of a call's output: those of its MIME bundle, else those of a list of content blocks."""
     shown = [
         {"data": _base64(kind, data), "mediaType": kind}
-        for kind, data in (call.display or {}).items()
+        for bundle in (call.display or {}, *displayed(call.display))
+        for kind, data in bundle.items()
         if kind.startswith("image/") and isinstance(data, str) and data
     ]
     return shown or list(_content_images(call.output))

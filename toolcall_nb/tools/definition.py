@@ -82,13 +82,13 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
             limit=limit,
         )
 
-    def run(self, arguments: Json, tell: Tell | None = None) -> Outcome:
+    def run(self, arguments: Json, tell: Tell | None = None, whole: str = "") -> Outcome:
         """Call the function with a JSON object of arguments. Only `KeyboardInterrupt` gets out.
 
-        ``tell`` gets what the tool prints and what it has so far, while it runs; without it the tool prints where
-        everybody does.
+        ``tell`` gets what the tool prints and displays and what it has so far, while it runs; without it the tool
+        prints where everybody does. ``whole`` is where the caller keeps the value, for what the output leaves out.
         """
-        return run(self.function, self.signature, arguments, tell, timeout=self.timeout, limit=self.limit)
+        return run(self.function, self.signature, arguments, tell, timeout=self.timeout, limit=self.limit, whole=whole)
 
 
 def as_tool(thing: Tool | Callable[..., Any]) -> Tool:
