@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Generator
 from typing import Any
 
 from toolcall_nb import events as ev
+from toolcall_nb.adapters import ENVELOPES, format_of_item
 from toolcall_nb.events import Event
 from toolcall_nb.models.held import Reader, items, items_async
 from toolcall_nb.models.reply import Reply
@@ -19,13 +20,13 @@ _NAMED = re.compile(rf"([Tt])he model '{_STREAM}'")
 """Of the model that is behind a stream only the stream is known."""
 
 _NOTHING = "The stream gave nothing. Perhaps it was read before: that can be done once, so ask again for a new one."
-_PLAIN_TEXT = "callout"
 
 
 def played(thing: Any, dialect: str | None = None) -> Generator[Event, None, None]:
     """The events of a stream, or of a whole reply.
 
-    ``dialect`` says how calls are written in its text; without it a stream of plain text may have callouts. What the
+    ``dialect`` says how calls are written in its text; without it a stream of plain text may have callouts, and the
+    text of provider envelopes calls with a signature. What the
     stream raises, and what cannot be read in it, is an `Error` event, after which it is over.
     """
     player = Player(dialect)
@@ -64,7 +65,7 @@ class Player:
     def take(self, item: Any) -> list[Event]:
         """The events of one item. Raises `UsageError` for what is none."""
         if self._calls is None:
-            self._calls = _CallsInText(self._dialect or (_PLAIN_TEXT if isinstance(item, str) else "native"))
+            self._calls = _CallsInText(self._dialect or _dialect_of(item))
         return self._calls.of(self._reader.take(item))
 
     def close(self) -> list[Event]:
@@ -81,6 +82,13 @@ class Player:
         known = as_model_error(error, _STREAM)
         text = _NAMED.sub(r"\1he stream", str(known))
         return [*ends, ev.Error(text, details=known.details), ev.Finish(finish_reason="error")]
+
+
+def _dialect_of(item: Any) -> str:
+    """How calls are written in the text of a stream with such items, where nobody says so."""
+    if isinstance(item, str):
+        return "callout"
+    return "signature" if format_of_item(item) is ENVELOPES else "native"
 
 
 class _CallsInText:

@@ -8,14 +8,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from toolcall_nb.errors import UsageError
+from toolcall_nb.errors import UsageError, WireError
 from toolcall_nb.markdown.front_matter import VERSION, newer, version_of
 from toolcall_nb.transcript import Transcript
-from toolcall_nb.wire.sse import SseDecoder
+from toolcall_nb.wire import json_objects
 
 __all__ = ["SUFFIXES", "read_file", "read_markdown", "write_markdown"]
-
-_DONE = "[DONE]"
 
 
 def read_file(path: Path) -> Any:
@@ -60,10 +58,10 @@ def _lines(text: str, path: Path) -> list[Any]:
 
 def _events(text: str, path: Path) -> list[Any]:
     """The data of server-sent events; one that ends the stream is none of them."""
-    decoder = SseDecoder()
-    events = [*decoder.feed(text.encode() + b"\n\n"), *decoder.close()]
-    data = [event.data for event in events if event.data.strip() and event.data.strip() != _DONE]
-    return [_parsed(each, f"{path}, event {number},") for number, each in enumerate(data, 1)]
+    try:
+        return json_objects(text.encode())
+    except WireError as error:
+        raise UsageError(f"{path}, {error}") from None
 
 
 def _parsed(text: str, place: str) -> Any:
