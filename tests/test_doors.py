@@ -48,7 +48,7 @@ MAY_SEE: dict[str, set[str]] = {
     "errors": set(),
     **dict.fromkeys(GROUND - {"errors"}, GROUND),
     "markdown": GROUND,
-    "adapters": GROUND,
+    "adapters": GROUND | {"stages", "wire"},
     "stages": GROUND,
     "wire": GROUND | {"logs"},
     "dialects": GROUND | {"logs", "markdown"},

@@ -558,7 +558,7 @@ def from_dict(mapping: Mapping[str, Any]) -> Event:
 
 
 def with_extra(fields: Object, extra: Object, names: Container[str]) -> Object:
-    """The fields of a form and the extra ones beside them; those with one of its ``names`` stand under ``extra``."""
+    """The fields of a form with extra ones beside them; those that have one of its ``names`` stand under ``extra``."""
     packed = {key: value for key, value in extra.items() if key in names}
     if packed or _is_packed(extra.get(_EXTRA), names):
         packed |= {_EXTRA: extra[_EXTRA]} if _EXTRA in extra else {}

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from toolcall_nb.errors import UsageError
+from toolcall_nb.errors import UsageError, WireError
 from toolcall_nb.events import Event, to_dict
 from toolcall_nb.json_text import from_extended, json_text
 from toolcall_nb.markdown.front_matter import VERSION, newer, version_of
 from toolcall_nb.transcript import Transcript
-from toolcall_nb.wire.sse import SseDecoder
+from toolcall_nb.wire import json_objects
 
 __all__ = [
     *("FORMATS", "READABLE", "WRITABLE", "FileFormat", "check_readable", "check_writable"),
@@ -30,8 +30,6 @@ __all__ = [
 Reader: TypeAlias = Callable[[str, str], Any]
 """Takes a file's text and how messages name the file. Returns a transcript, a JSON value or a list of JSON values."""
 Writer: TypeAlias = Callable[[Transcript], str]
-
-_DONE = "[DONE]"
 
 
 class FileFormat(NamedTuple):
@@ -145,10 +143,10 @@ def _lines(text: str, place: str) -> list[Any]:
 
 def _events(text: str, place: str) -> list[Any]:
     """The data of server-sent events; one that ends the stream is none of them."""
-    decoder = SseDecoder()
-    events = [*decoder.feed(text.encode() + b"\n\n"), *decoder.close()]
-    data = [event.data for event in events if event.data.strip() and event.data.strip() != _DONE]
-    return [_parsed(each, f"{place}, event {number},") for number, each in enumerate(data, 1)]
+    try:
+        return json_objects(text.encode())
+    except WireError as error:
+        raise UsageError(f"{place}, {error}") from None
 
 
 def _parsed(text: str, place: str) -> Any:

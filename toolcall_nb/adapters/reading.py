@@ -22,9 +22,11 @@ from toolcall_nb.adapters import (
     openai_conversation,
     openai_responses,
     pydantic_ai,
+    stage_logs,
     texts,
     ui_chunks,
     ui_messages,
+    wires,
 )
 from toolcall_nb.adapters.base import Adapter, Format
 from toolcall_nb.adapters.parts import is_sign_of_life
@@ -53,6 +55,10 @@ FORMATS: tuple[Format, ...] = (
     langgraph.FORMAT,
     ui_messages.FORMAT,
     ui_chunks.FORMAT,
+    wires.AG_UI,
+    wires.CHAT,
+    wires.ENVELOPES,
+    stage_logs.FORMAT,
     texts.FORMAT,
 )
 """All formats; the first that knows a thing reads it."""

@@ -11,7 +11,7 @@ from toolcall_nb.events import Event, Json, Object
 from toolcall_nb.json_text import json_text, read_json
 from toolcall_nb.wire.sse import LIMIT, ServerSentEvent, SseDecoder, encode_sse
 
-__all__ = ["DONE", "Decoder", "Encoder", "Frames", "JsonEvents", "JsonText", "broke_off", "mapping"]
+__all__ = ["DONE", "Decoder", "Encoder", "Frames", "JsonEvents", "JsonText", "broke_off", "json_objects", "mapping"]
 
 DONE = "[DONE]"
 """The data of the last event of a stream that is complete, where a wire has one."""
@@ -39,6 +39,9 @@ class Decoder(Protocol):
 
     def feed(self, data: bytes) -> list[Event]:
         """The events that these bytes complete."""
+
+    def take(self, found: Object) -> list[Event]:
+        """The events of one object of the stream, for a caller that has read it already."""
 
     def close(self) -> list[Event]:
         """The stream is over, or was cut off: what is still to be said of it."""
@@ -84,6 +87,10 @@ class JsonEvents:
     def feed(self, data: bytes) -> list[Event]:
         """The events that these bytes complete."""
         return [event for sent in self._sse.feed(data) for event in self._events(sent)]
+
+    def take(self, found: Object) -> list[Event]:
+        """The events of one object of the stream, for a caller that has read it already."""
+        return [*self._one(found)]
 
     def close(self) -> list[Event]:
         """The end of what is open. An event that lacks only its blank line is taken, unlike in a browser."""
@@ -135,6 +142,17 @@ class JsonEvents:
             yield from self._on_object(found)
         except WireError as error:
             yield ev.Diagnostic(str(error), "The chunk was left out.")
+
+
+def json_objects(stream: bytes) -> list[Object]:
+    """The objects of a whole stream, of whichever wire. Raises `WireError` for an event that is none."""
+    decoder = JsonEvents(lambda found: iter([ev.Other("object", extra=found)]), lambda _: iter(()))
+    objects: list[Object] = []
+    for event in (*decoder.feed(stream), *decoder.close()):
+        if not isinstance(event, ev.Other):
+            raise WireError(f"event {len(objects) + 1}, is no JSON object")
+        objects.append(event.extra)
+    return objects
 
 
 def _no_object(found: Json) -> Event:
