@@ -135,6 +135,17 @@ def test_the_version_is_one() -> None:
     assert toolcall_nb.__version__ == PROJECT["version"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("extra", ["", *(name for name in PROJECT["optional-dependencies"] if name != "all")])
+def test_the_lowest_versions_that_are_declared_will_do(wheel: Path, tmp_path: Path, extra: str) -> None:
+    uv, python = (sys.executable, "-m", "uv"), str(tmp_path / "environment" / "bin" / "python")
+    run(*uv, "venv", "--quiet", "--python", sys.executable, "environment", cwd=tmp_path)
+    wanted = f"toolcall-nb{f'[{extra}]' if extra else ''} @ {wheel.as_uri()}"
+    run(*uv, "pip", "install", "--quiet", "--python", python, "--resolution", "lowest-direct", wanted, cwd=tmp_path)
+    script = str(Path(__file__).with_name("lowest_versions.py"))
+    assert run(python, script, *filter(None, [extra]), cwd=tmp_path).splitlines()[-1] == "well"
+
+
 # What is locked -----------------------------------------------------------------------------------------------
 
 
