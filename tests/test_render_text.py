@@ -15,7 +15,6 @@ from tests.strategies import streams, transcripts
 from toolcall_nb import events as ev
 from toolcall_nb.events import Event
 from toolcall_nb.render import TerminalFace, to_text
-from toolcall_nb.render.content import STATE_WORDS
 from toolcall_nb.transcript import Message, State, TextPart, ToolCall, Transcript
 
 
@@ -152,10 +151,12 @@ def test_in_a_terminal_a_call_is_seen_while_it_runs_and_then_as_it_ended() -> No
         face.apply(ev.ToolInputAvailable("a", "forecast", {"city": "Lyon"}))
         face.apply(ev.ToolInputAvailable("b", "forecast", {"city": "Oslo"}))
         face.apply(ev.ToolOutputAvailable("b", "Snow"))
+        assert "forecast · Called" in screen(file.getvalue())
+        face.apply(ev.ToolExecution("a", "running"))
         assert "forecast · Running" in screen(file.getvalue())
         face.apply(ev.ToolOutputAvailable("a", "Sunny"))
     shown = screen(file.getvalue())
-    assert STATE_WORDS[State.INPUT_AVAILABLE] not in shown
+    assert "Running" not in shown
     assert shown.index("Sunny") < shown.index("Snow")
 
 

@@ -40,7 +40,7 @@ from toolcall_nb.unicode import well_formed, well_formed_json
 if TYPE_CHECKING:
     from toolcall_nb.events import Diagnostic, Event
 
-__all__ = ["Touched", "TranscriptBuilder"]
+__all__ = ["Touched", "TranscriptBuilder", "known_id"]
 
 _ROLES: tuple[Role, ...] = ("system", "user", "assistant")
 
@@ -87,6 +87,7 @@ class TranscriptBuilder:
             ev.ToolInputAvailable: self._tool_begin,
             ev.ToolInputError: self._tool_begin,
             ev.ToolInputDelta: self._tool_delta,
+            ev.ToolExecution: self._tool_execution,
             ev.ToolLog: self._tool_log,
             ev.ToolApprovalRequest: self._tool_step,
             ev.ToolApprovalResponse: self._approval_response,
@@ -261,7 +262,7 @@ class TranscriptBuilder:
 
     def _tool_begin(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> Touched | None:
         message = self._message()
-        call_id = _call_id(event.tool_call_id)
+        call_id = known_id(event.tool_call_id)
         slot = message.call_slot(call_id)
         state = self._next_state(slot.call if slot else None, event)
         if state is None:
@@ -283,7 +284,7 @@ class TranscriptBuilder:
         return self._set_call(slot, replace(slot.call, state=state, name=name, extra=extra, **changes))
 
     def _tool_delta(self, event: ev.ToolInputDelta) -> Touched | None:
-        slot = self._message().call_slot(_call_id(event.tool_call_id))
+        slot = self._message().call_slot(known_id(event.tool_call_id))
         state = self._next_state(slot.call if slot else None, event)
         if slot is None or slot.call is None or state is None:
             return None
@@ -291,7 +292,7 @@ class TranscriptBuilder:
         return self._set_call(slot, slot.call)
 
     def _tool_log(self, event: ev.ToolLog) -> Touched | None:
-        slot = self._current.call_slot(_call_id(event.tool_call_id)) if self._current else None
+        slot = self._current.call_slot(known_id(event.tool_call_id)) if self._current else None
         if slot is None or slot.call is None:
             return self._tool_step(event)
         if self._next_state(slot.call, event) is None:
@@ -299,6 +300,17 @@ class TranscriptBuilder:
         slot.printed = slot.printed or Printed(slot.call.log)
         slot.printed.add(event.text)
         return self._set_call(slot, slot.call)
+
+    def _tool_execution(self, event: ev.ToolExecution) -> Touched | None:
+        """Finds the call that the event is about; nothing of the transcript changes."""
+        call_id = known_id(event.tool_call_id)
+        slot = self._current.call_slot(call_id) if self._current else None
+        if slot is not None and slot.call is not None:
+            return None if slot.call.is_final else Touched(self._here(), slot.key)
+        earlier = range(len(self._settled) - 1, -1, -1)
+        here = (index for index in earlier if any(call.id == call_id for call in self._settled[index].calls))
+        index = next(here, None) if event.status == "running" else None  # what is queued may not have begun
+        return None if index is None else Touched(index)
 
     def _tool_step(
         self,
@@ -309,7 +321,7 @@ class TranscriptBuilder:
         | ev.ToolInterrupted
         | ev.ToolLog,
     ) -> Touched | None:
-        call_id = _call_id(event.tool_call_id)
+        call_id = known_id(event.tool_call_id)
         slot = self._current.call_slot(call_id) if self._current else None
         return self._step(slot, lambda call: call.id == call_id, event)
 
@@ -362,11 +374,11 @@ class TranscriptBuilder:
     def _retract(self, event: ev.ToolRetracted) -> Touched | None:
         """Take a call back that was none, or give it the id that it turned out to have."""
         message = self._message()
-        slot = message.call_slot(_call_id(event.tool_call_id))
+        slot = message.call_slot(known_id(event.tool_call_id))
         if slot is None or slot.call is None or slot.call.is_final:
             return None
-        if event.successor is not None and message.call_slot(_call_id(event.successor)) is None:
-            return self._set_call(slot, replace(slot.call, id=_call_id(event.successor)))
+        if event.successor is not None and message.call_slot(known_id(event.successor)) is None:
+            return self._set_call(slot, replace(slot.call, id=known_id(event.successor)))
         if event.successor is None and event.text is not None:
             return self._stand_in(message, slot, event.text)
         place = message.slots.index(slot)
@@ -405,8 +417,8 @@ def _is_object(value: Json) -> bool:
     return isinstance(value, dict)
 
 
-def _call_id(given: str) -> str:
-    """A blank id names a call too: one that no text form could hold, so it gets a name."""
+def known_id(given: str) -> str:
+    """The id by which the transcript knows a call: a blank one, which no text form could hold, is replaced."""
     return given if given.strip() else "tool-call"
 
 

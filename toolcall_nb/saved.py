@@ -22,14 +22,13 @@ def saved_bundle(
     *,
     include: Collection[str] | None = None,
     exclude: Collection[str] | None = None,
-    is_over: bool = False,
 ) -> dict[str, str]:
     """`toolcall_nb.render.mime_bundle` of the transcript as it is saved. Its Markdown says nothing of the number.
 
     It reads back as what was saved; the marks in it are all that it tells.
     """
     kept, tally = saved_value(transcript)
-    bundle = mime_bundle(kept, include=include, exclude=exclude, is_over=is_over, images=picture_hosts())
+    bundle = mime_bundle(kept, include=include, exclude=exclude, images=picture_hosts())
     if tally.secrets and "text/html" in bundle:
         bundle["text/html"] += f'<div class="{ROOT_CLASS}">{element("p", "tc-note", f"{tally}")}</div>'
     if tally.secrets and "text/plain" in bundle:

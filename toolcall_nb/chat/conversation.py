@@ -299,7 +299,14 @@ class Chat:
             return self.model.stream(messages, tuple(self.tools.values()))
 
         asking = Asking(self.model_name, self.retries, self._pause, self._failed)
-        return asking.events(ask, reply)
+        for event in asking.events(ask, reply):
+            if (
+                isinstance(event, ev.ToolInputAvailable)
+                and not event.provider_executed
+                and event.tool_name in self.tools
+            ):
+                yield ev.ToolExecution(event.tool_call_id, "queued")  # first, so that no face shows a state between
+            yield event
 
     def _failed(self, error: Exception) -> None:
         self.last_error = error

@@ -51,7 +51,7 @@ def show(thing: Any, *, dialect: str | None = None) -> Shown:
         thing = read_file(Path(thing).expanduser())
     whole = _whole(thing, dialect) if not is_response(thing) else None
     if whole is not None:
-        return _put(whole, is_over=not isinstance(thing, Transcript | Chat | Message | ToolCall))
+        return _put(whole)
     name = type(thing).__qualname__
     awaits = must_be_awaited(thing) if is_response(thing) else _awaits(thing)
     return play_async(played_async(thing, dialect), name) if awaits else play(played(thing, dialect), name)
@@ -118,16 +118,16 @@ def _read(items: Iterable[Any], dialect: str | None) -> Transcript:
     return Transcript.from_events([*events, *player.close()])
 
 
-def _put(transcript: Transcript, *, is_over: bool) -> Shown:
+def _put(transcript: Transcript) -> Shown:
     from IPython.core.getipython import get_ipython
     from IPython.display import display
 
     from toolcall_nb.saved import saved_bundle
 
     if get_ipython() is None:
-        print(saved_bundle(transcript, include={"text/plain"}, is_over=is_over)["text/plain"])
+        print(saved_bundle(transcript, include={"text/plain"})["text/plain"])
     else:
-        display(saved_bundle(transcript, is_over=is_over), raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
+        display(saved_bundle(transcript), raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
     return Shown(lambda: transcript)
 
 

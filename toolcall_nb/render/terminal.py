@@ -8,7 +8,7 @@ all of it together is `to_text`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from rich.text import Text
 
 from toolcall_nb import events as ev
 from toolcall_nb.reducer import Touched, TranscriptBuilder
+from toolcall_nb.render.activity import Activities
 from toolcall_nb.render.content import WHO, ending
 from toolcall_nb.render.escaping import visible
 from toolcall_nb.render.text import BLANK, INDENT, call_lines, indented, part_text
@@ -57,6 +58,7 @@ class TerminalFace:
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console()
         self._builder = TranscriptBuilder()
+        self._activities = Activities()
         self._message = -1
         self._rest: dict[int, _Item] = {}  # parts that are not printed to their end, by the reducer's key
         self._pending: set[tuple[int, str]] = set()  # calls that were printed before they were final
@@ -93,6 +95,7 @@ class TerminalFace:
 
     def apply(self, event: Event) -> None:
         """Take one event in and show what it changed."""
+        self._activities.apply(event)
         touched = self._builder.apply(event)
         if touched is None:
             return
@@ -241,7 +244,7 @@ class TerminalFace:
             if number:
                 yield Text()
             if item.part is not None:
-                yield _drawn_part(item.part)
+                yield _drawn_part(item.part, self._activities)
             else:
                 yield _markdown(item.text, item)
 
@@ -303,16 +306,22 @@ def _markdown(text: str, item: _Item) -> Padding:
     return Padding(Markdown(visible(text), hyperlinks=False), (0, 0, 0, len(item.margin)), expand=False)
 
 
-def _drawn_part(part: Part) -> Text:
-    """A card in colours; anything else as its text."""
+def _drawn_part(part: Part, activities: Mapping[str, str] | None = None) -> Text:
+    """A card in colours; anything else as its text. What is printed for good says nothing of ``activities``."""
     if not isinstance(part, ToolCall):
         return Text(indented(part_text(part)))
     drawn = Text()
-    for number, line in enumerate(call_lines(part)):
+    activity = (activities or {}).get(part.id)
+    for number, line in enumerate(call_lines(part, activity)):
         drawn.append("\n" if number else "")
         drawn.append(INDENT if line else "")
         for kind, text in line:
-            drawn.append(text, _STATE_STYLES.get(part.state, "blue") if kind == "state" else _STYLES.get(kind, ""))
+            drawn.append(
+                text,
+                _STATE_STYLES.get(part.state, "blue" if activity else "dim")
+                if kind == "state"
+                else _STYLES.get(kind, ""),
+            )
     return drawn
 
 

@@ -64,7 +64,8 @@ const QUIET_MS = 10_000;
 const SPEAK_MS = 100; // a screen reader hears what changes in a place that it knows, not what comes with the place
 const SENTENCES = ". ";
 const GOING = ["restarting", "autorestarting", "terminating", "dead"]; // of a kernel, in JupyterLab
-const OPEN = ["tc-input-streaming", "tc-input-available", "tc-approval-requested", "tc-approval-responded"];
+const GOING_ON = ["tc-input-streaming", "tc-queued", "tc-running"]; // render/content.py
+const OPEN = [...GOING_ON, "tc-approval-requested", "tc-approval-responded"];
 const LINES = "p, pre, li, tr, summary, blockquote, h1, h2, h3, h4, h5, h6, .tc-label"; // in plain text, lines of their own
 const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
 
@@ -571,18 +572,19 @@ class View {
     for (const [id, children] of unplaced) this.#arrange(id, children);
     this.#drawAsks();
     this.#drawFoot();
-    if (this.session.cut) this.#closeCalls();
+    if (this.session.cut) this.#closeCalls(OPEN, "interrupted", "Interrupted");
+    else if (!this.session.model && this.session.done) this.#closeCalls(GOING_ON, "called", "Called");
     this.#tick();
     if (this.session.ticking && !this.timer) this.timer = window.setInterval(() => this.#tick(), TICK_MS);
   }
 
-  /** Nobody knows how they would have ended. */
-  #closeCalls() {
-    for (const card of this.root.querySelectorAll(OPEN.map((name) => `.${name}`).join())) {
-      card.classList.remove(...OPEN);
-      card.classList.add("tc-interrupted");
-      const state = card.querySelector(".tc-state");
-      if (state) setText(state, "Interrupted");
+  /** Nobody knows how they would have ended. @param {string[]} open @param {string} state @param {string} word */
+  #closeCalls(open, state, word) {
+    for (const card of this.root.querySelectorAll(open.map((name) => `.${name}`).join())) {
+      card.classList.remove(...open);
+      card.classList.add(`tc-${state}`);
+      const place = card.querySelector(".tc-state");
+      if (place) setText(place, word);
     }
   }
 
