@@ -299,6 +299,12 @@ def test_two_equal_calls_are_answered_each_by_its_own_message() -> None:
     assert [call.output for call in read_items(items).calls.values()] == ["2", "2"]
 
 
+def test_it_is_told_when_a_graphs_tool_starts() -> None:
+    events = read_events(gathered(graph(equal_calls(), "Done.").astream_events(PROMPT, version="v2")))
+    kinds = [event.type for event in events if getattr(event, "tool_call_id", "") == "c1"]
+    assert kinds[-3:] == ["tool-input-available", "data-tool-execution", "tool-output-available"]
+
+
 def test_two_equal_calls_may_run_in_any_order() -> None:
     given = {"x": 1, "y": 1}
     items = [
