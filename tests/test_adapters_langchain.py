@@ -300,8 +300,13 @@ def test_two_equal_calls_are_answered_each_by_its_own_message() -> None:
 
 
 def test_it_is_told_when_a_graphs_tool_starts() -> None:
-    events = read_events(gathered(graph(equal_calls(), "Done.").astream_events(PROMPT, version="v2")))
-    kinds = [event.type for event in events if getattr(event, "tool_call_id", "") == "c1"]
+    asked = AIMessage("", tool_calls=[{"name": "add", "args": {"x": 1}, "id": "c1", "type": "tool_call"}])
+    items = [
+        event("on_chat_model_end", output=asked),
+        event("on_tool_start", "first", name="add", input={"x": 1}),
+        event("on_tool_end", "first", output=ToolMessage("2", tool_call_id="c1")),
+    ]
+    kinds = [event.type for event in read_events(items) if getattr(event, "tool_call_id", "") == "c1"]
     assert kinds[-3:] == ["tool-input-available", "data-tool-execution", "tool-output-available"]
 
 
