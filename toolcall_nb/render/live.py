@@ -11,7 +11,7 @@ with which something is going on (Pending, Queued, Running: `toolcall_nb.render.
 (`close`), byte for byte.
 
 What only a live view shows has no place in that law and is left to the front end, by style: its root also has
-the class ``tc-live``, under which an empty last turn says "Thinking…", and spinners and carets move.
+the class ``tc-live``, under which spinners and carets move.
 """
 
 from __future__ import annotations
