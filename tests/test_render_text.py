@@ -160,6 +160,18 @@ def test_in_a_terminal_a_call_is_seen_while_it_runs_and_then_as_it_ended() -> No
     assert shown.index("Sunny") < shown.index("Snow")
 
 
+def test_in_a_terminal_json_in_the_text_keeps_its_lines() -> None:
+    text = (
+        'Tool \'f\' executed successfully:\n\n\nData: {\n  "high": [\n    1,\n    "a_b_c"\n  ]\n}\n\nAnd {\nnot this.'
+    )
+    shown = screen(written([ev.TextDelta("t", text), ev.Finish()], terminal=True))
+    lines = [line.strip(" ") for line in shown.split("\n")]
+    assert lines[lines.index("Data:") :][3:10] == ["{", '"high": [', "1,", '"a_b_c"', "]", "}", ""]
+    indents = [len(line) - len(line.lstrip()) for line in shown.split("\n") if line.strip() in ("{", '"high": [', "1,")]
+    assert indents == sorted(set(indents))
+    assert "And { not this." in shown
+
+
 def test_in_a_terminal_what_a_tool_prints_is_seen_as_it_comes() -> None:
     file = io.StringIO()
     with TerminalFace(Console(file=file, force_terminal=True, width=80, height=30)) as face:

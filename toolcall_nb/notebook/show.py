@@ -25,7 +25,7 @@ from toolcall_nb.transcript import Message, ToolCall, Transcript
 if TYPE_CHECKING:
     from toolcall_nb.events import Event
 
-__all__ = ["show"]
+__all__ = ["put", "show"]
 
 _NATIVE = "native"
 
@@ -51,7 +51,8 @@ def show(thing: Any, *, dialect: str | None = None) -> Shown:
         thing = read_file(Path(thing).expanduser())
     whole = _whole(thing, dialect) if not is_response(thing) else None
     if whole is not None:
-        return _put(whole)
+        put(whole)
+        return Shown(lambda: whole)
     name = type(thing).__qualname__
     awaits = must_be_awaited(thing) if is_response(thing) else _awaits(thing)
     return play_async(played_async(thing, dialect), name) if awaits else play(played(thing, dialect), name)
@@ -118,7 +119,8 @@ def _read(items: Iterable[Any], dialect: str | None) -> Transcript:
     return Transcript.from_events([*events, *player.close()])
 
 
-def _put(transcript: Transcript) -> Shown:
+def put(transcript: Transcript) -> None:
+    """Display a transcript as it is saved; without IPython, print it."""
     from IPython.core.getipython import get_ipython
     from IPython.display import display
 
@@ -128,7 +130,6 @@ def _put(transcript: Transcript) -> Shown:
         print(saved_bundle(transcript, include={"text/plain"})["text/plain"])
     else:
         display(saved_bundle(transcript), raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
-    return Shown(lambda: transcript)
 
 
 def _cannot(thing: Any) -> UsageError:

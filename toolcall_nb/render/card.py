@@ -30,7 +30,7 @@ from toolcall_nb.render.values import Table
 from toolcall_nb.render.yaml_like import Drawing, Entry, more
 from toolcall_nb.transcript import State, ToolCall
 
-__all__ = ["Look", "call_node", "entry_leaves", "fold_name", "is_open", "recounted", "section_nodes"]
+__all__ = ["Look", "call_node", "entry_leaves", "fold_name", "is_open", "recounted", "section_nodes", "table_html"]
 
 _FITS = 12
 _CLOSED = (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
@@ -128,7 +128,7 @@ def _section(id: str, section: Section, call_id: str, look: Look) -> Node:
         case "t":
             assert section.table is not None
             head = f'{label}<div class="tc-wide"{_focus(len(section.table.rows) + len(section.table.columns))}>'
-            return Node(id, head, "</div></div>", [leaf(f"{id}.0", _table(section.table))])
+            return Node(id, head, "</div></div>", [leaf(f"{id}.0", table_html(section.table))])
         case _:
             return Node(id, f"{label}<pre{_high(section)}>", "</pre></div>", _leaves(id, section))
 
@@ -178,7 +178,8 @@ def _entry(entry: Entry) -> str:
     return entry.html
 
 
-def _table(table: Table) -> str:
+def table_html(table: Table) -> str:
+    """The table, escaped."""
     head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
     rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
     hidden = f"<caption>{escape(more(table.hidden, 'rows'))}</caption>" if table.hidden else ""

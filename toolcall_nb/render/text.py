@@ -36,7 +36,7 @@ from toolcall_nb.transcript import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["BLANK", "INDENT", "call_lines", "indented", "one_text", "part_text", "to_text"]
+__all__ = ["BLANK", "INDENT", "call_lines", "indented", "one_text", "part_text", "table_text", "to_text"]
 
 INDENT = "  "
 BLANK = " \t\r\n"
@@ -205,6 +205,11 @@ def _lines(tokens: Iterable[Token]) -> Iterator[list[Token]]:
                 yield line
             blank = 0 if line else blank + 1
             line = [(kind, piece)] if piece else []
+
+
+def table_text(table: Table) -> str:
+    """The table in columns."""
+    return visible("".join(text for _, text in _table_tokens(table)).rstrip("\n"))
 
 
 def _table_tokens(table: Table) -> Iterator[Token]:
