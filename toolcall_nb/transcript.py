@@ -194,6 +194,9 @@ class ToolCalls(Mapping[str, ToolCall]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._calls)
 
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._calls)
+
     def __len__(self) -> int:
         return len(self._calls)
 

@@ -278,6 +278,7 @@ class Session {
       this.seq = step.seq;
       this.#take(step);
       for (const view of this.views) view.touch(touched);
+      if (this.done) for (const view of this.views) view.draw(); // the static form may come before the next frame
       this.#announce(step.say ?? []);
     } catch (error) {
       console.warn("[toolcall_nb]", error);
@@ -512,7 +513,7 @@ class View {
     this.noteSelection = () => this.#remember();
     this.#build(host);
     this.touch([...session.doc.nodes.keys()]);
-    this.#draw();
+    this.draw();
   }
 
   /** @param {HTMLElement} host */
@@ -575,12 +576,13 @@ class View {
     if (this.frame) return;
     const since = performance.now();
     this.frame = requestAnimationFrame(() => {
-      this.#draw();
+      this.draw();
       setTimeout(() => this.session.seen(performance.now() - since)); // behind style and layout
     });
   }
 
-  #draw() {
+  /** Bring what is in the page to what the document says. */
+  draw() {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
     const place = readersPlace(this.live, this.root);
