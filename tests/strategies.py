@@ -153,6 +153,7 @@ def events() -> st.SearchStrategy[Event]:
             seen=_MAYBE_TEXT,
         ),
         st.builds(ev.ToolOutputError, **call, **_ABOUT, error_text=texts(), traceback=_MAYBE_TEXT),
+        st.builds(ev.ToolExecution, **call, status=st.sampled_from(["queued", "running"])),
         st.builds(ev.ToolLog, **call, text=texts()),
         st.builds(ev.ToolOutputDenied, **call),
         st.builds(ev.ToolInterrupted, **call),

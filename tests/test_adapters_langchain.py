@@ -299,6 +299,17 @@ def test_two_equal_calls_are_answered_each_by_its_own_message() -> None:
     assert [call.output for call in read_items(items).calls.values()] == ["2", "2"]
 
 
+def test_it_is_told_when_a_graphs_tool_starts() -> None:
+    asked = AIMessage("", tool_calls=[{"name": "add", "args": {"x": 1}, "id": "c1", "type": "tool_call"}])
+    items = [
+        event("on_chat_model_end", output=asked),
+        event("on_tool_start", "first", name="add", input={"x": 1}),
+        event("on_tool_end", "first", output=ToolMessage("2", tool_call_id="c1")),
+    ]
+    kinds = [event.type for event in read_events(items) if getattr(event, "tool_call_id", "") == "c1"]
+    assert kinds[-3:] == ["tool-input-available", "data-tool-execution", "tool-output-available"]
+
+
 def test_two_equal_calls_may_run_in_any_order() -> None:
     given = {"x": 1, "y": 1}
     items = [

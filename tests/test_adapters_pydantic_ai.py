@@ -119,6 +119,13 @@ def test_between_its_requests_a_step_ends_and_another_begins(run_events: list[An
     assert kinds.index("start-step") > kinds.index("tool-output-available")
 
 
+def test_it_is_told_when_an_agents_tool_starts(run_events: list[Any]) -> None:
+    told = [(event.type, event.tool_call_id) for event in read_events(run_events) if hasattr(event, "tool_call_id")]
+    for call_id, end in (("c1", "tool-output-available"), ("c2", "tool-output-error")):
+        of_call = [kind for kind, known in told if known == call_id and kind != "tool-input-delta"]
+        assert of_call == ["tool-input-start", "tool-input-available", "data-tool-execution", end]
+
+
 def test_every_event_is_known_by_its_type_and_so_is_its_json(run_events: list[Any]) -> None:
     assert {format_of_item(event).name for event in run_events} == {"pydantic-ai"}
     as_dicts = json.loads(EVENTS.dump_json([event for event in run_events if event.event_kind != "agent_run_result"]))

@@ -65,7 +65,8 @@ def test_a_turn_is_the_prompt_the_steps_and_the_finish() -> None:
     chat = chat_with([*text("Let me see."), call("1", input={"n": 1})], text("It is 2."), tools=[f])
     assert types(chat.stream("How much?")) == [
         *["start", "text-start", "text-delta", "text-end", "finish"],
-        *["start", "start-step", "text-start", "text-delta", "text-end", "tool-input-available"],
+        *["start", "start-step", "text-start", "text-delta", "text-end"],
+        *["data-tool-execution", "tool-input-available", "data-tool-execution"],
         *["tool-output-available", "finish-step"],
         *["start-step", "text-start", "text-delta", "text-end", "finish-step", "finish"],
     ]

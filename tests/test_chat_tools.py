@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import _thread
 import os
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import pytest
 
@@ -14,9 +15,11 @@ from toolcall_nb import events as ev
 from toolcall_nb.adapters.openai_messages import to_openai
 from toolcall_nb.chat import Chat, Decision, Grants
 from toolcall_nb.events import MISSING, Event
+from toolcall_nb.render import LiveHtml
 from toolcall_nb.told import told_text
 from toolcall_nb.tools import Registry, Result, Tool, ToolFailed, tool
 from toolcall_nb.tools.builtin import builtin
+from toolcall_nb.tools.parallel import AT_ONCE
 from toolcall_nb.transcript import Approval, Message, State, ToolCall, Transcript
 
 
@@ -484,3 +487,103 @@ def test_the_message_says_what_became_of_a_call_of_the_signature_dialect(reply: 
     texts = [part.text for part in chat.transcript.messages[-1].parts if hasattr(part, "text")]
     assert says in texts
     assert Transcript.from_markdown(chat.transcript.to_markdown()) == chat.transcript
+
+
+# What a reader sees of calls that wait --------------------------------------------------------------------------
+
+
+class Watched:
+    """A live view of a chat, with the states that it has shown whenever a tool ran or a person was asked."""
+
+    def __init__(self, names: Sequence[str], *, parallel: bool = False, approver: Any = None) -> None:
+        def look(name: str) -> str:
+            """Look at what is shown."""
+            self.seen[name] = self.states()
+            return name
+
+        self.seen: dict[str, list[str]] = {}
+        self.live = LiveHtml()
+        self.lock = threading.RLock()
+        self.chat = Chat(
+            Script([call(name, "look", {"name": name}) for name in names]),
+            tools=Registry([Tool.from_function(look, parallel=parallel)]),
+            approver=approver and (lambda asked: approver(self, asked)),
+        )
+        for event in self.chat.stream("?", live=self.show):
+            self.show(event)
+
+    def show(self, event: Event) -> None:
+        with self.lock:
+            self.live.apply(event)
+
+    def states(self) -> list[str]:
+        with self.lock:
+            return re.findall(r'<span class="tc-state">(.*?)</span>', self.live.html)
+
+
+def test_of_calls_in_a_row_one_runs_and_those_behind_it_are_queued() -> None:
+    shown = Watched("abc")
+    assert shown.seen == {
+        "a": ["Running", "Queued", "Queued"],
+        "b": ["Completed", "Running", "Queued"],
+        "c": ["Completed", "Completed", "Running"],
+    }
+    assert shown.states() == ["Completed"] * 3
+
+
+def test_while_a_person_is_asked_about_one_call_the_others_are_queued() -> None:
+    asked: list[list[str]] = []
+
+    def approver(shown: Watched, call: ToolCall) -> Decision:
+        asked.append(shown.states())
+        return Decision(True)
+
+    Watched("ab", approver=approver)
+    assert asked == [["Awaiting approval", "Queued"], ["Completed", "Awaiting approval"]]
+
+
+def test_a_call_that_is_allowed_and_waits_for_those_asked_about_is_queued() -> None:
+    asked: list[list[str]] = []
+
+    def approver(shown: Watched, call: ToolCall) -> Decision:
+        asked.append(shown.states())
+        return Decision(True)
+
+    Watched("ab", parallel=True, approver=approver)
+    assert asked == [["Awaiting approval", "Queued"], ["Queued", "Awaiting approval"]]
+
+
+def test_of_more_calls_than_run_at_once_the_last_are_queued() -> None:
+    gate = threading.Barrier(AT_ONCE + 1)
+    shown: list[Event] = []
+
+    def meet(number: int) -> int:
+        """Wait for the others."""
+        if number < AT_ONCE:
+            gate.wait(30)
+        return number
+
+    calls = [call(str(number), "meet", {"number": number}) for number in range(AT_ONCE + 2)]
+    chat = Chat(Script(calls), tools=Registry([Tool.from_function(meet, parallel=True)]))
+    running: set[str] = set()
+    for event in chat.stream("?"):
+        shown.append(event)
+        if is_start(event):
+            running.add(event.tool_call_id)
+            if len(running) == AT_ONCE:
+                gate.wait(30)
+    first_end = next(place for place, event in enumerate(shown) if isinstance(event, ev.ToolOutputAvailable))
+    started = {event.tool_call_id for event in shown[:first_end] if is_start(event)}
+    assert started == {str(number) for number in range(AT_ONCE)}
+    assert len(running) == AT_ONCE + 2
+
+
+def is_start(event: Event) -> TypeGuard[ev.ToolExecution]:
+    return isinstance(event, ev.ToolExecution) and event.status == "running"
+
+
+def test_a_call_of_a_tool_that_is_not_here_or_runs_elsewhere_is_not_queued() -> None:
+    replies = [[call("1", "nowhere")], [ev.ToolInputAvailable("2", "counts", {}, provider_executed=True)]]
+    for reply in replies:
+        events = [*Chat(Script(reply), tools=[counts]).stream("?")]
+        assert not [event for event in events if isinstance(event, ev.ToolExecution)]

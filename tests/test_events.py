@@ -50,6 +50,7 @@ CHUNKS: list[dict[str, Any]] = [
     {"type": "data-tool-retracted", "data": {"toolCallId": "c", "successor": "d"}, "transient": True},
     {"type": "data-tool-retracted", "data": {"toolCallId": "c", "text": "{}"}, "transient": True},
     {"type": "data-tool-interrupted", "data": {"toolCallId": "c"}, "transient": True},
+    {"type": "data-tool-execution", "data": {"toolCallId": "c", "status": "queued"}, "transient": True},
     {"type": "data-tool-log", "data": {"toolCallId": "c", "text": "1%\r2%"}, "transient": True},
     {"type": "data-status", "data": {"text": "Searching…"}, "transient": True},
     {"type": "tool-output-available", "toolCallId": "c", "output": "f", "display": {"text/html": "f"}, "seen": "…"},

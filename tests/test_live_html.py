@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.documents import cuts, documents, in_pieces
+from tests.live_law import assert_whole
 from tests.strategies import streams
 from toolcall_nb import events as ev
 from toolcall_nb.dialects import detector
@@ -20,7 +22,7 @@ from toolcall_nb.render.live import LiveHtml
 from toolcall_nb.render.nodes import Node, Patch, splice
 from toolcall_nb.render.page import fragment, to_html
 from toolcall_nb.render.parts import part_node
-from toolcall_nb.transcript import Part, Transcript
+from toolcall_nb.transcript import Part, State, Transcript
 
 
 class Tree:
@@ -76,8 +78,11 @@ def test_at_every_step_the_live_html_is_that_of_the_whole_and_the_patches_amount
     live, tree = LiveHtml(), Tree()
     for event in events:
         tree.take(live.apply(event))
-        assert live.html == to_html(live.transcript) == fragment(tree.roots())
+        assert live.html == fragment(tree.roots())
+        assert_whole(live)
     assert live.transcript == Transcript.from_events(events)
+    tree.take(live.close())
+    assert live.html == to_html(live.transcript) == fragment(tree.roots())
 
 
 @given(streams())
@@ -97,7 +102,8 @@ def test_what_the_user_opened_is_in_the_law(events: list[Event]) -> None:
     live, tree = LiveHtml(opened), Tree()
     for event in events:
         tree.take(live.apply(event))
-        assert live.html == to_html(live.transcript, opened=opened) == fragment(tree.roots())
+        assert live.html == fragment(tree.roots())
+        assert_whole(live, opened)
 
 
 @given(streams())
@@ -111,7 +117,8 @@ def test_opening_and_closing_at_any_time_is_in_the_law(events: list[Event]) -> N
             key = keys[number % len(keys)]
             opened[key] = number % 3 > 0
             tree.take(live.set_open(key, opened[key]))
-        assert live.html == to_html(live.transcript, opened=opened) == fragment(tree.roots())
+        assert live.html == fragment(tree.roots())
+        assert_whole(live, opened)
 
 
 @given(streams())
@@ -132,10 +139,12 @@ def test_callouts_that_stream_in_any_pieces_are_in_the_law(document: tuple[str, 
     for piece in in_pieces(*document):
         for event in callouts.feed(piece):
             tree.take(live.apply(event))
-            assert live.html == to_html(live.transcript) == fragment(tree.roots())
+            assert live.html == fragment(tree.roots())
+            assert_whole(live)
     for event in callouts.close():
         tree.take(live.apply(event))
-    assert live.html == to_html(live.transcript) == fragment(tree.roots())
+    assert live.html == fragment(tree.roots())
+    assert_whole(live)
 
 
 # What the patches look like -----------------------------------------------------------------------------------
@@ -237,7 +246,7 @@ def test_halves_of_a_character_come_together_again() -> None:
         ev.Finish(),
     ):
         live.apply(event)
-        assert live.html == to_html(live.transcript)
+        assert_whole(live)
     assert live.html.count("😀") == 2
 
 
@@ -245,6 +254,56 @@ def test_a_splice_finds_the_shortest_change() -> None:
     assert splice("x", "<p>abc</p>", "<p>abd</p>") == ["splice", "x", 5, 1, "d"]
     assert splice("x", "aaa", "aaaa") == ["splice", "x", 3, 0, "a"]
     assert splice("x", "", "a") == ["splice", "x", 0, 0, "a"]
+
+
+# What goes on with calls ----------------------------------------------------------------------------------------
+
+
+def states(live: LiveHtml) -> list[str]:
+    return re.findall(r'<span class="tc-state">(.*?)</span>', live.html)
+
+
+def test_a_call_that_waits_its_turn_is_queued_and_runs_when_its_tool_starts() -> None:
+    live = after(*(event for call in "ab" for event in queued(call)))
+    assert states(live) == ["Queued", "Queued"]
+    live.apply(ev.ToolExecution("a", "running"))
+    assert states(live) == ["Running", "Queued"]
+    assert live.transcript.calls["a"].state is State.INPUT_AVAILABLE
+    live.apply(ev.ToolOutputAvailable("a", 1))
+    live.apply(ev.ToolApprovalRequest("x", "b"))
+    assert states(live) == ["Completed", "Awaiting approval"]
+    live.apply(ev.ToolApprovalResponse("x", True))
+    assert states(live) == ["Completed", "Queued"]
+    live.apply(ev.ToolExecution("b", "running"))
+    assert states(live) == ["Completed", "Running"]
+
+
+def queued(call: str) -> list[Event]:
+    return [ev.ToolExecution(call, "queued"), ev.ToolInputAvailable(call, "f", {})]
+
+
+@pytest.mark.parametrize("end", [[ev.Finish()], [ev.Start(), ev.Finish()], [ev.Start(role="user")]])
+def test_calls_of_a_reply_that_is_over_were_called(end: list[Event]) -> None:
+    live = after(*queued("a"), *queued("b"), ev.ToolExecution("a", "running"), ev.ToolInputStart("c", "f"), *end)
+    assert states(live) == ["Called", "Called", "Called"]
+    assert live.html == to_html(live.transcript)
+
+
+def test_a_call_of_an_earlier_message_may_start_later() -> None:
+    live = after(ev.ToolInputAvailable("a", "f", {}), ev.Finish(), ev.Start(), ev.ToolExecution("a", "running"))
+    assert states(live) == ["Running"]
+    live.apply(ev.ToolOutputAvailable("a", 1))
+    assert states(live) == ["Completed"]
+
+
+def test_what_is_told_of_a_call_that_has_ended_changes_nothing() -> None:
+    live = after(ev.ToolInputAvailable("a", "f", {}), ev.ToolOutputAvailable("a", 1))
+    assert live.apply(ev.ToolExecution("a", "running")) == []
+
+
+def test_a_call_with_another_id_goes_on_as_before() -> None:
+    live = after(ev.ToolInputStart("a", "f"), ev.ToolRetracted("a", successor="b"))
+    assert states(live) == ["Pending"]
 
 
 # Cost -----------------------------------------------------------------------------------------------------------
@@ -274,7 +333,7 @@ def test_a_long_input_is_drawn_in_part_and_counted_whole() -> None:
     patches = live.apply(ev.ToolInputDelta("c", "y"))
     assert [patch[:2] for patch in patches] == [["splice", "m0.p0.i"]]
     assert "30,011 characters so far, the first 20,000 shown" in live.html
-    assert live.html == to_html(live.transcript)
+    assert_whole(live)
     assert len(live.html) < 40_000
 
 
@@ -282,6 +341,6 @@ def test_a_call_that_was_none_becomes_text_in_its_place() -> None:
     live = LiveHtml()
     for event in (ev.ToolInputStart("c", "f"), ev.TextDelta("t", "after"), ev.ToolRetracted("c", text="a *b*")):
         live.apply(event)
-        assert live.html == to_html(live.transcript)
+        assert_whole(live)
     assert "<em>b</em>" in live.html
     assert '<div class="tc-call' not in live.html

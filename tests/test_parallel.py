@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from toolcall_nb.tools import Job, Outcome, Preliminary, Tool, run_together
+from toolcall_nb.tools import Job, Outcome, Preliminary, Started, Tool, run_together
 from toolcall_nb.tools.interrupting import STOP, stop_thread
 from toolcall_nb.tools.parallel import AT_ONCE
 
@@ -85,6 +85,8 @@ def test_a_job_is_told_as_it_goes_and_its_outcome_comes_last() -> None:
     first, second = job(slow), job(quick)
     told: list[Any] = []
     for done, what in run_together([first, second]):
+        if isinstance(what, Started):
+            continue
         told.append((done is first, what.output))
         if (False, "quick") in told and (True, 1) in told:
             goes_on.set()
@@ -142,7 +144,8 @@ def waiting(stopped: threading.Semaphore) -> Callable[[], Iterator[int]]:
 def test_closing_stops_the_jobs() -> None:
     stopped = threading.Semaphore(0)
     news = run_together([job(waiting(stopped)), job(waiting(stopped))])
-    assert [what for _, what in (next(news), next(news))] == [Preliminary(1)] * 2
+    told = (what for _, what in news if not isinstance(what, Started))
+    assert [next(told), next(told)] == [Preliminary(1)] * 2
     news.close()
     assert stopped.acquire(timeout=_WITHIN)
     assert stopped.acquire(timeout=_WITHIN)

@@ -12,7 +12,7 @@ from tests.fixtures.render.samples import EVERYTHING, body, call, golden, saying
 from toolcall_nb.events import MISSING
 from toolcall_nb.render import mime_bundle, to_html
 from toolcall_nb.render.card import is_open
-from toolcall_nb.render.content import STATE_WORDS, Written, partial_input, seconds
+from toolcall_nb.render.content import STATE_WORDS, Written, partial_input, seconds, shown_state
 from toolcall_nb.transcript import Approval, FilePart, ReasoningPart, State, TextPart, ToolCall, Transcript
 
 # The whole ------------------------------------------------------------------------------------------------------
@@ -67,12 +67,35 @@ def test_a_bundle_has_three_forms_and_honours_include_and_exclude(monkeypatch: p
 
 @pytest.mark.parametrize("state", State)
 def test_every_state_is_a_word_in_the_summary(state: State) -> None:
-    assert f'<span class="tc-state">{STATE_WORDS[state]}</span>' in body(saying(call(state)))
+    word = "Called" if state in (State.INPUT_STREAMING, State.INPUT_AVAILABLE) else STATE_WORDS[state]
+    assert f'<span class="tc-state">{word}</span>' in body(saying(call(state)))
 
 
 def test_the_words_are_those_of_the_design() -> None:
-    words = "Pending, Running, Awaiting approval, Responded, Completed, Error, Denied, Interrupted"
+    words = "Pending, Queued, Awaiting approval, Responded, Completed, Error, Denied, Interrupted"
     assert ", ".join(STATE_WORDS[state] for state in State) == words
+
+
+@pytest.mark.parametrize(
+    ("state", "activity", "word"),
+    [
+        (State.INPUT_STREAMING, "writing", "Pending"),
+        (State.INPUT_STREAMING, None, "Called"),
+        (State.INPUT_AVAILABLE, "writing", "Called"),  # complete, and nobody tells whether it runs
+        (State.INPUT_AVAILABLE, "queued", "Queued"),
+        (State.INPUT_AVAILABLE, "running", "Running"),
+        (State.INPUT_AVAILABLE, None, "Called"),
+        (State.APPROVAL_REQUESTED, "queued", "Awaiting approval"),
+        (State.APPROVAL_RESPONDED, "queued", "Queued"),  # another call is asked about, or runs
+        (State.APPROVAL_RESPONDED, "running", "Running"),
+        (State.APPROVAL_RESPONDED, None, "Responded"),
+        (State.OUTPUT_AVAILABLE, "running", "Completed"),
+    ],
+)
+def test_a_call_is_queued_until_its_tool_starts_and_called_where_nobody_tells(
+    state: State, activity: str | None, word: str
+) -> None:
+    assert shown_state(call(state), activity).word == word
 
 
 @pytest.mark.parametrize("state", State)
@@ -247,7 +270,8 @@ def test_every_word_of_meaning_survives_the_stripping() -> None:
         "You",
         "AI",
         "System",
-        *STATE_WORDS.values(),
+        *(STATE_WORDS[state] for state in State if state not in (State.INPUT_STREAMING, State.INPUT_AVAILABLE)),
+        "Called",
         "TimeoutError: no answer",
         "[x] Lyon",
         "t > 20",

@@ -15,7 +15,6 @@ from tests.strategies import streams, transcripts
 from toolcall_nb import events as ev
 from toolcall_nb.events import Event
 from toolcall_nb.render import TerminalFace, to_text
-from toolcall_nb.render.content import STATE_WORDS
 from toolcall_nb.transcript import Message, State, TextPart, ToolCall, Transcript
 
 
@@ -152,11 +151,25 @@ def test_in_a_terminal_a_call_is_seen_while_it_runs_and_then_as_it_ended() -> No
         face.apply(ev.ToolInputAvailable("a", "forecast", {"city": "Lyon"}))
         face.apply(ev.ToolInputAvailable("b", "forecast", {"city": "Oslo"}))
         face.apply(ev.ToolOutputAvailable("b", "Snow"))
+        assert "forecast · Called" in screen(file.getvalue())
+        face.apply(ev.ToolExecution("a", "running"))
         assert "forecast · Running" in screen(file.getvalue())
         face.apply(ev.ToolOutputAvailable("a", "Sunny"))
     shown = screen(file.getvalue())
-    assert STATE_WORDS[State.INPUT_AVAILABLE] not in shown
+    assert "Running" not in shown
     assert shown.index("Sunny") < shown.index("Snow")
+
+
+def test_in_a_terminal_json_in_the_text_keeps_its_lines() -> None:
+    text = (
+        'Tool \'f\' executed successfully:\n\n\nData: {\n  "high": [\n    1,\n    "a_b_c"\n  ]\n}\n\nAnd {\nnot this.'
+    )
+    shown = screen(written([ev.TextDelta("t", text), ev.Finish()], terminal=True))
+    lines = [line.strip(" ") for line in shown.split("\n")]
+    assert lines[lines.index("Data:") :][3:10] == ["{", '"high": [', "1,", '"a_b_c"', "]", "}", ""]
+    indents = [len(line) - len(line.lstrip()) for line in shown.split("\n") if line.strip() in ("{", '"high": [', "1,")]
+    assert indents == sorted(set(indents))
+    assert "And { not this." in shown
 
 
 def test_in_a_terminal_what_a_tool_prints_is_seen_as_it_comes() -> None:

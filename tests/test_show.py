@@ -234,7 +234,7 @@ def test_a_call_without_a_result_in_what_is_over_was_called_and_runs_no_more(
     assert "weather · Called" in bundle["text/plain"]
     capsys.readouterr()
     show(shown.transcript)
-    assert "weather · Running" in capsys.readouterr().out
+    assert "weather · Called" in capsys.readouterr().out
 
 
 def test_the_response_of_boto3_is_its_stream_and_that_is_closed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -40,6 +41,7 @@ CALL: list[Event] = [
     ev.ToolInputDelta("c", '{"city": "Lis'),
     ev.ToolInputDelta("c", 'bon"}'),
     ev.ToolInputAvailable("c", "weather", {"city": "Lisbon"}),
+    ev.ToolExecution("c", "running"),
     ev.ToolOutputAvailable("c", 21),
     ev.TextStart("t"),
     ev.TextDelta("t", "It is "),
@@ -89,13 +91,13 @@ def test_what_was_said_before_the_run_is_drawn_and_neither_timed_nor_said_aloud(
     assert "say" not in told.steps[0]
     assert (told.html.html, state["status"]) == (whole.html.html, "Thinking…")
     told.now = 5.0
-    told.apply(ev.Start(), ev.ToolInputAvailable("d", "weather", {}), ev.ToolOutputAvailable("d", 1))
+    told.apply(ev.Start(), ev.ToolInputAvailable("d", "weather", {}), ev.ToolExecution("d", "running"))
     assert len(told.document.state()["clocks"]) == 2
 
 
 def test_an_event_that_changes_nothing_is_no_news() -> None:
     told = Told()
-    told.apply(*CALL[:8])
+    told.apply(*CALL[:9])
     told.flush()
     assert not told.apply(ev.TextDelta("t", ""), ev.TextEnd("t"), ev.FinishStep())
     assert told.flush() is None
@@ -103,7 +105,7 @@ def test_an_event_that_changes_nothing_is_no_news() -> None:
 
 def test_what_came_since_the_last_step_is_one_step_and_text_that_was_appended_one_patch() -> None:
     told = Told()
-    told.apply(*CALL[:7], ev.TextDelta("t", "It"))
+    told.apply(*CALL[:8], ev.TextDelta("t", "It"))
     told.flush()
     told.apply(*[ev.TextDelta("t", piece) for piece in ["", "will", "be", "warm", "and", "dry"] if piece])
     step = told.flush()
@@ -152,23 +154,54 @@ def test_the_state_is_everything_and_the_next_step_fits_to_it() -> None:
     assert step["seq"] == 2
 
 
-def test_a_card_has_a_clock_from_its_first_moment_and_keeps_the_tools_own_duration() -> None:
+def test_a_card_has_a_clock_from_the_start_of_its_tool_and_keeps_the_tools_own_duration() -> None:
     told = Told(timings={"c": 0.25})
-    told.apply(*CALL[:2])
+    told.apply(*CALL[:5])
+    step = told.flush()
+    assert step is not None
+    assert "clocks" not in step
+    told.apply(CALL[5])
     step = told.flush()
     assert step is not None
     assert step["clocks"] == {"m0.p0": {"elapsed": 0.0, "running": True}}
     told.now = 3.0
     assert told.document.state()["clocks"]["m0.p0"] == {"elapsed": 3.0, "running": True}
-    told.apply(*CALL[2:6])
+    told.apply(CALL[6])
     step = told.flush()
     assert step is not None
     assert step["clocks"] == {"m0.p0": {"elapsed": 0.25, "running": False}}
 
 
-def test_every_clock_stops_with_the_run() -> None:
+def test_a_call_whose_start_nobody_tells_is_called_and_has_no_clock() -> None:
     told = Told()
     told.apply(*CALL[:5])
+    assert [*told.document.state()["clocks"]] == [RUN]
+    assert '<span class="tc-state">Called</span>' in told.html.html
+    told.apply(CALL[6])
+    assert [*told.document.state()["clocks"]] == [RUN]
+
+
+def test_no_card_says_queued_or_running_when_the_run_is_over() -> None:
+    told = Told()
+    told.apply(
+        *CALL[:6],
+        ev.ToolExecution("d", "queued"),
+        ev.ToolInputAvailable("d", "weather", {}),
+        ev.ToolInputStart("e", "weather"),
+    )
+    assert states(told.html) == ["Running", "Queued", "Pending"]
+    told.document.finish("mock")
+    assert states(told.html) == ["Called", "Called", "Called"]
+    assert told.html.html == to_html(told.html.transcript)
+
+
+def states(live: LiveHtml) -> list[str]:
+    return re.findall(r'<span class="tc-state">(.*?)</span>', live.html)
+
+
+def test_every_clock_stops_with_the_run() -> None:
+    told = Told()
+    told.apply(*CALL[:6])
     told.now = 2.0
     told.apply(ev.Abort())
     told.document.finish("mock")
@@ -203,7 +236,7 @@ def test_an_interrupt_while_an_event_is_taken_in_leaves_no_page_behind() -> None
 def test_only_boundaries_are_announced() -> None:
     progress = Progress()
     said = [text for event in CALL for text in progress.apply(event)]
-    assert said == ["Tool weather started", "Tool weather completed", "Answer finished"]
+    assert said == ["Tool weather called", "Tool weather completed", "Answer finished"]
     assert progress.standing == []
 
 
@@ -252,30 +285,55 @@ def test_while_a_person_is_asked_the_status_says_so_and_an_answer_by_nobody_is_n
     progress = Progress()
     for event in CALL[:5]:
         progress.apply(event)
-    assert progress.standing == ["Tool weather started"]
+    assert progress.standing == ["Tool weather called"]
     assert progress.apply(ev.ToolApprovalRequest("a", "c")) == ["Tool weather asks for approval"]
     assert progress.standing == ["Tool weather asks for approval"]
     assert progress.status == "Waiting for you"
     progress.apply(ev.ToolApprovalResponse("a", True))
-    assert progress.status == "Running weather…"
+    assert progress.status == "Calling weather…"
     assert progress.apply(ev.ToolApprovalRequest("b", "c", is_automatic=True)) == []
-    assert progress.status == "Running weather…"
+    assert progress.status == "Calling weather…"
 
 
-def test_the_time_for_which_a_person_is_waited_for_is_not_the_tools() -> None:
+STATUSES: list[tuple[list[Event], str]] = [
+    ([ev.TextDelta("t", "Let me look."), ev.ToolInputAvailable("c", "weather", {})], "Calling weather…"),
+    ([ev.TextDelta("t", "\n")], "Calling weather…"),  # a blank line behind a call
+    ([ev.ToolExecution("c", "running"), ev.TextDelta("t", " \n"), ev.TextEnd("t")], "Running weather…"),
+    ([ev.TextDelta("t", "Meanwhile")], "Running weather…"),
+    ([ev.ReasoningStart("r"), ev.ReasoningDelta("r", "Hm"), ev.ReasoningEnd("r")], "Running weather…"),
+    ([ev.FinishStep(), ev.StartStep()], "Running weather…"),
+    ([ev.ToolInputStart("d", "search"), ev.ToolExecution("d", "queued")], "Running weather…"),
+    ([ev.ToolInputAvailable("d", "search", {}), ev.ToolOutputAvailable("c", 1)], "Calling search…"),
+    ([ev.TextDelta("u", "And"), ev.TextEnd("u")], "Calling search…"),
+    ([ev.ToolExecution("d", "running")], "Running search…"),
+    ([ev.ToolOutputError("d", "no")], "Thinking…"),
+    ([ev.TextDelta("u", "\n\n")], "Thinking…"),
+    ([ev.TextDelta("u", "Well"), ev.TextDelta("u", "\n\n")], "Writing…"),
+]
+
+
+def test_the_status_names_the_tool_that_runs_whatever_text_follows_the_call() -> None:
+    told = Told()
+    for events, status in STATUSES:
+        told.apply(*events)
+        assert told.document.state()["status"] == status, events
+
+
+def test_the_time_for_which_a_call_waits_is_not_the_tools() -> None:
     told = Told()
     told.apply(*CALL[:5])
     told.now = 1.0
     told.apply(ev.ToolApprovalRequest("a", "c"))
     told.now = 60.0
-    assert told.document.state()["clocks"]["m0.p0"] == {"elapsed": 1.0, "running": False}
     told.apply(ev.ToolApprovalResponse("a", True))
+    assert [*told.document.state()["clocks"]] == [RUN]
+    told.apply(ev.ToolExecution("c", "running"))
     told.now = 62.0
-    assert told.document.state()["clocks"]["m0.p0"] == {"elapsed": 3.0, "running": True}
+    assert told.document.state()["clocks"]["m0.p0"] == {"elapsed": 2.0, "running": True}
     told.apply(ev.ToolOutputAvailable("c", 1, preliminary=True))
     assert told.document.state()["clocks"]["m0.p0"]["running"] is True
-    told.apply(CALL[5], ev.ToolApprovalRequest("b", "c"), ev.ToolApprovalResponse("b", True))
-    assert told.document.state()["clocks"]["m0.p0"] == {"elapsed": 3.0, "running": False}
+    told.apply(CALL[6], ev.ToolExecution("c", "running"))
+    assert told.document.state()["clocks"]["m0.p0"] == {"elapsed": 2.0, "running": False}
 
 
 def test_the_line_below_is_the_same_for_the_same_run() -> None:
@@ -785,5 +843,5 @@ def test_pieces_of_one_text_are_drawn_as_one_when_they_are_told() -> None:
     document.flush()
     texts = [event for event in drawn if isinstance(event, ev.TextDelta | ev.ToolInputDelta)]
     assert texts == [ev.TextDelta("t", "One two three."), ev.ToolInputDelta("c", '{"a": 1')]
-    assert source.html == to_html(source.transcript)
+    assert "One two three." in source.html
     assert len(steps) == 1

@@ -9,14 +9,14 @@ What that vocabulary cannot say is said in the ways it leaves open, so that othe
 
 - a field more on a known chunk: ``start.role``, ``text-start.seam``, ``tool-input-start.open``,
   ``tool-output-available.display`` and ``.seen``, ``tool-output-error.traceback``, ``error.details``;
-- a transient ``data-*`` chunk: ``data-diagnostic``, ``data-status``, ``data-tool-log``, ``data-tool-retracted``,
-  ``data-tool-interrupted``.
+- a transient ``data-*`` chunk: ``data-diagnostic``, ``data-status``, ``data-tool-execution``, ``data-tool-log``,
+  ``data-tool-retracted``, ``data-tool-interrupted``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
@@ -55,6 +55,7 @@ __all__ = [
     "TextStart",
     "ToolApprovalRequest",
     "ToolApprovalResponse",
+    "ToolExecution",
     "ToolInputAvailable",
     "ToolInputDelta",
     "ToolInputError",
@@ -346,6 +347,19 @@ class ToolRetracted(_Transient, frozen=True):
     text: str | None = None
 
 
+class ToolExecution(_Transient, frozen=True):
+    """Where the execution of a call stands, told by whoever runs the tools.
+
+    ``queued``: it will run, and its turn has not come; may be told before the call's arguments are complete.
+    ``running``: its tool has been started. The end is the call's output, error, denial or interruption. A stream
+    that never tells this says nothing about when its tools run. The transcript does not change by it.
+    """
+
+    type: ClassVar[str] = "data-tool-execution"
+    tool_call_id: str
+    status: Literal["queued", "running"]
+
+
 class ToolLog(_Transient, frozen=True):
     """The running tool printed ``text``, to whichever stream."""
 
@@ -478,6 +492,7 @@ Event: TypeAlias = (
     | ToolOutputDenied
     | ToolRetracted
     | ToolInterrupted
+    | ToolExecution
     | ToolLog
     | SourceUrl
     | SourceDocument

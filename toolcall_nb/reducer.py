@@ -45,7 +45,7 @@ from toolcall_nb.transcript import (
 if TYPE_CHECKING:
     from toolcall_nb.events import Diagnostic, Event
 
-__all__ = ["Touched", "TranscriptBuilder"]
+__all__ = ["Touched", "TranscriptBuilder", "known_id"]
 
 _ROLES: tuple[Role, ...] = ("system", "user", "assistant")
 
@@ -98,6 +98,7 @@ class TranscriptBuilder:
             ev.ToolInputAvailable: self._tool_begin,
             ev.ToolInputError: self._tool_begin,
             ev.ToolInputDelta: self._tool_delta,
+            ev.ToolExecution: self._tool_execution,
             ev.ToolLog: self._tool_log,
             ev.ToolApprovalRequest: self._tool_step,
             ev.ToolApprovalResponse: self._approval_response,
@@ -268,7 +269,7 @@ class TranscriptBuilder:
 
     def _tool_begin(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> Touched | None:
         message = self._message()
-        call_id = _call_id(event.tool_call_id)
+        call_id = known_id(event.tool_call_id)
         slot = self._call_slot(call_id)
         state = self._next_state(slot.call if slot else None, event)
         if state is None:
@@ -291,20 +292,31 @@ class TranscriptBuilder:
 
     def _tool_delta(self, event: ev.ToolInputDelta) -> Touched | None:
         self._message()
-        slot = self._call_slot(_call_id(event.tool_call_id))
+        slot = self._call_slot(known_id(event.tool_call_id))
         state = self._next_state(slot.call if slot else None, event)
         if slot is None or state is None:
             return None
         return self._put(replace(slot, text=slot.text.add(event.input_text_delta), is_growing=True))
 
     def _tool_log(self, event: ev.ToolLog) -> Touched | None:
-        slot = self._call_slot(_call_id(event.tool_call_id))
+        slot = self._call_slot(known_id(event.tool_call_id))
         if slot is None or slot.call is None:
             return self._tool_step(event)
         if self._next_state(slot.call, event) is None:
             return None
         printed = slot.printed or Printed().add(slot.call.log)
         return self._put(replace(slot, printed=printed.add(event.text), is_growing=True))
+
+    def _tool_execution(self, event: ev.ToolExecution) -> Touched | None:
+        """Finds the call that the event is about; nothing of the transcript changes."""
+        call_id = known_id(event.tool_call_id)
+        slot = self._call_slot(call_id)
+        if slot is not None and slot.call is not None:
+            return None if slot.call.is_final else Touched(self._here(), slot.key)
+        earlier = range(len(self._settled) - 1, -1, -1)
+        here = (index for index in earlier if any(call.id == call_id for call in self._settled[index].calls))
+        index = next(here, None) if event.status == "running" else None  # what is queued may not have begun
+        return None if index is None else Touched(index)
 
     def _tool_step(
         self,
@@ -315,7 +327,7 @@ class TranscriptBuilder:
         | ev.ToolInterrupted
         | ev.ToolLog,
     ) -> Touched | None:
-        call_id = _call_id(event.tool_call_id)
+        call_id = known_id(event.tool_call_id)
         return self._step(self._call_slot(call_id), lambda call: call.id == call_id, event)
 
     def _approval_response(self, event: ev.ToolApprovalResponse) -> Touched | None:
@@ -368,11 +380,11 @@ class TranscriptBuilder:
     def _retract(self, event: ev.ToolRetracted) -> Touched | None:
         """Take a call back that was none, or give it the id that it turned out to have."""
         message = self._message()
-        slot = self._call_slot(_call_id(event.tool_call_id))
+        slot = self._call_slot(known_id(event.tool_call_id))
         if slot is None or slot.call is None or slot.call.is_final:
             return None
-        if event.successor is not None and self._call_slot(_call_id(event.successor)) is None:
-            return self._set_call(slot, replace(slot.call, id=_call_id(event.successor)))
+        if event.successor is not None and self._call_slot(known_id(event.successor)) is None:
+            return self._set_call(slot, replace(slot.call, id=known_id(event.successor)))
         if event.successor is None and event.text is not None:
             return self._stand_in(slot, event.text)
         before = message.slots.up_to(slot.key - 1)
@@ -424,8 +436,8 @@ def _is_object(value: Json) -> bool:
     return isinstance(value, dict)
 
 
-def _call_id(given: str) -> str:
-    """A blank id names a call too: one that no text form could hold, so it gets a name."""
+def known_id(given: str) -> str:
+    """The id by which the transcript knows a call: a blank one, which no text form could hold, is replaced."""
     return given if given.strip() else "tool-call"
 
 

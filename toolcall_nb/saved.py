@@ -1,20 +1,21 @@
-"""What a notebook keeps of a transcript: its three forms without secrets, and below them how many were masked."""
+"""What a notebook keeps of a transcript, or of calls: three forms without secrets, and below how many were masked."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from toolcall_nb.picture_hosts import picture_hosts
 from toolcall_nb.render import mime_bundle
-from toolcall_nb.render.escaping import element
+from toolcall_nb.render.escaping import element, visible
 from toolcall_nb.render.page import ROOT_CLASS
-from toolcall_nb.secrets import saved_value
+from toolcall_nb.secrets import saved_text, saved_value
+from toolcall_nb.unicode import well_formed
 
 if TYPE_CHECKING:
-    from toolcall_nb.transcript import Transcript
+    from toolcall_nb.transcript import ToolCall, Transcript
 
-__all__ = ["saved_bundle"]
+__all__ = ["saved_bundle", "saved_calls_bundle"]
 
 
 def saved_bundle(
@@ -22,16 +23,41 @@ def saved_bundle(
     *,
     include: Collection[str] | None = None,
     exclude: Collection[str] | None = None,
-    is_over: bool = False,
+    opened: Mapping[str, bool] | None = None,
+    line: str = "",
 ) -> dict[str, str]:
-    """`toolcall_nb.render.mime_bundle` of the transcript as it is saved. Its Markdown says nothing of the number.
+    """`toolcall_nb.render.mime_bundle` of the transcript as it is saved, with a ``line`` below it.
 
-    It reads back as what was saved; the marks in it are all that it tells.
+    The Markdown has neither the line nor the number of what was masked: it reads back as what was saved.
     """
     kept, tally = saved_value(transcript)
-    bundle = mime_bundle(kept, include=include, exclude=exclude, is_over=is_over, images=picture_hosts())
-    if tally.secrets and "text/html" in bundle:
-        bundle["text/html"] += f'<div class="{ROOT_CLASS}">{element("p", "tc-note", f"{tally}")}</div>'
-    if tally.secrets and "text/plain" in bundle:
-        bundle["text/plain"] += f"\n\n{tally}"
+    bundle = mime_bundle(kept, include=include, exclude=exclude, opened=opened, images=picture_hosts())
+    return _with_line(bundle, " · ".join(filter(None, (saved_text(line), f"{tally}"))))
+
+
+def saved_calls_bundle(
+    calls: Iterable[ToolCall], *, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+) -> dict[str, str]:
+    """A table of the calls as it is saved."""
+    from toolcall_nb.render.calls import calls_html, calls_markdown, calls_text
+
+    kept, tally = saved_value(tuple(calls))
+    makers: dict[str, Callable[[Iterable[ToolCall]], str]] = {
+        "text/html": calls_html,
+        "text/markdown": calls_markdown,
+        "text/plain": calls_text,
+    }
+    bundle = {
+        kind: well_formed(make(kept))
+        for kind, make in makers.items()
+        if (not include or kind in include) and (not exclude or kind not in exclude)
+    }
+    return _with_line(bundle, f"{tally}")
+
+
+def _with_line(bundle: dict[str, str], line: str) -> dict[str, str]:
+    if line and "text/html" in bundle:
+        bundle["text/html"] += f'<div class="{ROOT_CLASS}">{element("p", "tc-note", line)}</div>'
+    if line and "text/plain" in bundle:
+        bundle["text/plain"] += f"\n\n{visible(line)}"
     return bundle

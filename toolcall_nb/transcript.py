@@ -48,6 +48,7 @@ __all__ = [
     "State",
     "TextPart",
     "ToolCall",
+    "ToolCalls",
     "Transcript",
 ]
 
@@ -212,6 +213,41 @@ class ToolCall(_Value, frozen=True, kw_only=True):
 
         return call_code(self.name, {} if self.input is MISSING else self.input)
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """As a cell's value: its card, open."""
+        from toolcall_nb.saved import saved_bundle
+
+        whole = Transcript((Message("assistant", (self,)),))
+        return saved_bundle(whole, include=include, exclude=exclude, opened={self.id: True})
+
+
+class ToolCalls(Mapping[str, ToolCall]):
+    """Tool calls by id, in order; of two with one id, the later. No ``dict``: IPython prints those its own way."""
+
+    def __init__(self, calls: Iterable[ToolCall] = ()) -> None:
+        self._calls = {call.id: call for call in calls}
+
+    def __getitem__(self, call_id: str) -> ToolCall:
+        return self._calls[call_id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._calls)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._calls)
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def __repr__(self) -> str:
+        return f"<ToolCalls: {', '.join(self._calls) or 'none'}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """As a cell's value: a table."""
+        from toolcall_nb.saved import saved_calls_bundle
+
+        return saved_calls_bundle(self.values(), include=include, exclude=exclude)
+
 
 class TextPart(_Value, frozen=True):
     """Text, as Markdown."""
@@ -325,6 +361,12 @@ class Message(_Value, frozen=True):
         """The tool calls, in order."""
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """As a cell's value: the message as in a transcript."""
+        from toolcall_nb.saved import saved_bundle
+
+        return saved_bundle(Transcript((self,)), include=include, exclude=exclude)
+
 
 _MENDED: dict[type[_Value], tuple[tuple[str, bool], ...]] = {
     cls: tuple(
@@ -373,9 +415,9 @@ class Transcript(Struct, frozen=True, eq=False):
         return f"<Transcript: {len(self.messages)} messages, {len(self.calls)} tool calls>"
 
     @property
-    def calls(self) -> dict[str, ToolCall]:
+    def calls(self) -> ToolCalls:
         """The tool calls by id, in order; of two calls with one id in two messages, the later."""
-        return {call.id: call for message in self.messages for call in message.calls}
+        return ToolCalls(call for message in self.messages for call in message.calls)
 
     @classmethod
     def from_events(cls, events: Iterable[Event]) -> Transcript:

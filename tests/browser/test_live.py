@@ -354,7 +354,7 @@ def test_only_boundaries_are_said_to_a_screen_reader(lab: Lab) -> None:
     notebook.start(1)
     voice = output.locator("[aria-live=polite]")
     notebook.pass_gate("call")
-    expect(voice).to_have_text("Tool weather started")
+    expect(voice).to_have_text("Tool weather called")
     notebook.pass_gate("input")
     notebook.pass_gate("tool")
     expect(voice).to_have_text("Tool weather completed")

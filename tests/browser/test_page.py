@@ -115,7 +115,7 @@ class Run:
 
     def assert_shown(self) -> None:
         """Each view shows what the renderer gives."""
-        wanted = self.page.evaluate(_WANTED, to_html(self.html.transcript, opened=self.document.opened))
+        wanted = self.page.evaluate(_WANTED, self.html.html)
         for shown in self.page.evaluate(_SHOWN):
             assert shown == wanted
 
@@ -375,7 +375,7 @@ def test_a_page_that_comes_late_says_aloud_what_still_holds_and_says_nothing_twi
         return texts
 
     run = Run(page, ASKED[:2])
-    assert said() == ["Tool keep started"]
+    assert said() == ["Tool keep called"]
     run.open()
     page.evaluate("() => window.views.pop()()")
     run.apply(ASKED[2:])

@@ -159,7 +159,9 @@ class LangGraphAdapter:
 
     def _tool_start(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         name = get(event, "name", str) or get(data, "name", str) or ""
-        return self._conversation.replies.started(run, name, json_value(data.get("input")))
+        replies = self._conversation.replies
+        found = replies.started(run, name, json_value(data.get("input")))
+        return [*found, ev.ToolExecution(replies.run_of(run) or run, "running")]
 
     def _tool_end(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         replies, output = self._conversation.replies, data.get("output")

@@ -65,8 +65,10 @@ class Protocol:
         """An event of a tool."""
         replies, call_id = self._conversation.replies, get(event, "tool_call_id", str) or ""
         match event.get("event"):
-            case "tool-started" if not replies.has_call(call_id):
-                return replies.started(call_id, get(event, "tool_name", str) or "", json_value(event.get("input")))
+            case "tool-started":
+                name, given = get(event, "tool_name", str) or "", json_value(event.get("input"))
+                found = [] if replies.has_call(call_id) else replies.started(call_id, name, given)
+                return [*found, ev.ToolExecution(call_id, "running")]
             case "tool-finished":
                 answer = message_of(event.get("output"))
                 if answer is not None and role_of(answer) == "tool":

@@ -82,7 +82,7 @@ class PydanticAIAdapter:
 
     def _tool_call(self, event: Mapping[str, Any]) -> list[Event]:
         self._tools_ran = True
-        return self._run.run_call(fields(event.get("part")))
+        return self._run.start_call(fields(event.get("part")))
 
     def _tool_result(self, event: Mapping[str, Any]) -> list[Event]:
         self._tools_ran = True
@@ -106,7 +106,7 @@ class PydanticAIAdapter:
             call_id = get(part, "tool_call_id", str) or "tool-call"
             if call_id not in self._asked:
                 self._asked.add(call_id)
-                found += [*self._run.run_call(part), ev.ToolApprovalRequest(call_id, call_id)]
+                found += [*self._run.complete_call(part), ev.ToolApprovalRequest(call_id, call_id)]
         return found
 
     def _deferred_results(self, event: Mapping[str, Any]) -> list[Event]:

@@ -251,8 +251,15 @@ class Run:
         """pydantic-ai's ids of the calls of this message."""
         return set(self._calls)
 
-    def run_call(self, part: Mapping[str, Any]) -> list[Event]:
-        """A call is about to run: it is complete, or one that an earlier run began."""
+    def start_call(self, part: Mapping[str, Any]) -> list[Event]:
+        """The tool of a call starts now."""
+        found = self.complete_call(part)
+        call_id = get(part, "tool_call_id", str) or "tool-call"
+        own_id = self.message.id_of(self._calls.get(call_id, ("run", call_id))) or call_id
+        return [*found, *self.message.other(ev.ToolExecution(own_id, "running"))]
+
+    def complete_call(self, part: Mapping[str, Any]) -> list[Event]:
+        """The arguments of a call are complete; it may be one that an earlier run began."""
         call_id = get(part, "tool_call_id", str) or "tool-call"
         begins: list[Event] = []
         if not self.has_call(call_id):

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from toolcall_nb import events as ev
 from toolcall_nb.chat.watch import ToolWatch
 from toolcall_nb.events import MISSING, Event
-from toolcall_nb.tools import Decision, Grants, Job, Log, Outcome, Preliminary, Registry, Tool, run_together
+from toolcall_nb.tools import Decision, Grants, Job, Log, Outcome, Preliminary, Registry, Started, Tool, run_together
 from toolcall_nb.transcript import Approval, State, ToolCall
 
 __all__ = ["Approve", "CallRunner", "Permission"]
@@ -142,17 +142,18 @@ class CallRunner:
         yield from _outcome_events(call, outcome)
 
     def _run_together(self, calls: Sequence[ToolCall]) -> Iterator[Event]:
-        for call in calls:
-            yield from self._watch.begins(call)
         jobs = {Job(self._tools[call.name], _arguments(call), _whole(call)): call for call in calls}
         with closing(run_together(tuple(jobs))) as news:
             for job, what in news:
                 call = jobs[job]
-                if isinstance(what, Outcome):
-                    self._watch.ended(call, what)
-                    yield from _outcome_events(call, what)
-                else:
-                    yield _progress_event(call, what)
+                match what:
+                    case Started():
+                        yield from self._watch.begins(call)
+                    case Outcome():
+                        self._watch.ended(call, what)
+                        yield from _outcome_events(call, what)
+                    case _:
+                        yield _progress_event(call, what)
 
 
 def _arguments(call: ToolCall) -> ev.Json:

@@ -33,10 +33,12 @@ from toolcall_nb.models import Model, model_name
 from toolcall_nb.models.reply import Reply
 from toolcall_nb.reducer import TranscriptBuilder
 from toolcall_nb.tools import Decision, Grants, Outcome, Registry, ToolSource, as_tools
-from toolcall_nb.transcript import Message, ToolCall, Transcript
+from toolcall_nb.transcript import Message, ToolCall, ToolCalls, Transcript
 from toolcall_nb.usage import Account, account
 
 __all__ = ["Chat"]
+
+_COUNTED = {"inputTokens": "in", "outputTokens": "out"}
 
 
 class Chat:
@@ -92,6 +94,19 @@ class Chat:
     def __repr__(self) -> str:
         return f"<Chat {self.thread!r} with {self.model_name}: {len(self.transcript.messages)} messages>"
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """As a cell's value: what was said, and below it what is set."""
+        from toolcall_nb.saved import saved_bundle
+
+        return saved_bundle(self.transcript, include=include, exclude=exclude, line=self._line())
+
+    def _line(self) -> str:
+        tools = ", ".join(self.tools) or "none"
+        taken = [f"{round(self.usage[name]):,} {word}" for name, word in _COUNTED.items() if self.usage.get(name)]
+        return " · ".join(
+            [f"Thread {self.thread}", self.model_name, f"tools: {tools}", f"approve: {self.approve}", *taken]
+        )
+
     # What is set
 
     @property
@@ -126,7 +141,7 @@ class Chat:
         return self._builder.transcript
 
     @property
-    def calls(self) -> dict[str, ToolCall]:
+    def calls(self) -> ToolCalls:
         """The tool calls by id, in order."""
         return self.transcript.calls
 
@@ -297,7 +312,14 @@ class Chat:
             return self.model.stream(messages, tuple(self.tools.values()))
 
         asking = Asking(self.model_name, self.retries, self._pause, self._failed)
-        return asking.events(ask, reply)
+        for event in asking.events(ask, reply):
+            if (
+                isinstance(event, ev.ToolInputAvailable)
+                and not event.provider_executed
+                and event.tool_name in self.tools
+            ):
+                yield ev.ToolExecution(event.tool_call_id, "queued")  # first, so that no face shows a state between
+            yield event
 
     def _failed(self, error: Exception) -> None:
         self.last_error = error

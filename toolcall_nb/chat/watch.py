@@ -35,8 +35,9 @@ class ToolWatch:
         self._missed: deque[Event] = deque()
 
     def begins(self, call: ToolCall) -> Iterator[Event]:
-        """The tool is about to run; what is to be said of that."""
+        """The events that tell that the tool starts now."""
         self._started[call.id] = self._clock()
+        yield ev.ToolExecution(call.id, "running")
         status = dialects.executing(self._dialect, call.name)
         if status is not None:
             yield ev.Status(status)

@@ -15,7 +15,7 @@ RUN = ""
 
 
 class Clocks:
-    """One clock for each node that is timed, and the run's. A clock starts once, may pause, and stops for good.
+    """One clock for each node that is timed, and the run's. A clock starts once and stops once.
 
     ``now`` gives seconds. `news` is what changed since it was last taken.
     """
@@ -24,30 +24,19 @@ class Clocks:
         self.news: dict[str, Clock] = {}
         self.now = now
         self._since: dict[str, float] = {RUN: now()}
-        self._before: dict[str, float] = {}  # seconds until the last pause
         self._stopped: dict[str, float] = {}
 
-    def __contains__(self, node: str) -> bool:
-        return node in self._since or node in self._before or node in self._stopped
-
     def start(self, node: str) -> None:
-        """From now on, or on from where it paused; nothing for a clock that runs or has stopped."""
+        """Starts the clock; nothing for one that runs or has stopped."""
         if node not in self._since and node not in self._stopped:
             self._since[node] = self.now()
             self._tell(node)
 
-    def pause(self, node: str) -> None:
-        """What comes now is not its time."""
-        if node in self._since:
-            self._before[node] = self.seconds(node)
-            del self._since[node]
-            self._tell(node)
-
     def stop(self, node: str, seconds: float | None = None) -> None:
-        """It has ended, after ``seconds`` where that is known better."""
-        if node in self and node not in self._stopped:
+        """Stops the clock, at ``seconds`` where that is known better; nothing for one that never started."""
+        if node in self._since:
             self._stopped[node] = self.seconds(node) if seconds is None else seconds
-            self._since.pop(node, None)
+            del self._since[node]
             self._tell(node)
 
     def seconds(self, node: str) -> float:
@@ -55,11 +44,11 @@ class Clocks:
         if node in self._stopped:
             return self._stopped[node]
         now = self.now()
-        return self._before.get(node, 0.0) + now - self._since.get(node, now)
+        return now - self._since.get(node, now)
 
     def all(self) -> dict[str, Clock]:
         """Every clock as it is now."""
-        return {node: self._told(node) for node in {**self._since, **self._before, **self._stopped}}
+        return {node: self._told(node) for node in {**self._since, **self._stopped}}
 
     def _tell(self, node: str) -> None:
         self.news[node] = self._told(node)

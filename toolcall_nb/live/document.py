@@ -38,6 +38,9 @@ class PatchSource(Protocol):
     def apply(self, event: Event) -> list[Patch]:
         """Take one event in; what it changed."""
 
+    def close(self) -> list[Patch]:
+        """Nothing more comes; what that changes."""
+
     def snapshot(self) -> list[Patch]:
         """Patches that make everything from nothing."""
 
@@ -53,9 +56,9 @@ class LiveDocument:
 
     ``tell`` sends a step to the pages. It is called with the lock held, so that steps leave in their order.
     ``opened`` is what the reader opened and closed, by call id or fold.
-    ``timings`` are the calls' own durations in seconds; for a call that is not in it, the time that it was seen
-    open counts, without the time for which it waited for a person. ``clock`` gives seconds; what it says when clocks
-    are told is told with them, so that a page that hears it late (asleep, cut off) counts from the right moment.
+    ``timings`` are the calls' own durations in seconds; for a call that is not in it, the time between its start and
+    its end as they were told. A call whose start is not told has no clock. ``clock`` gives seconds; what it says when
+    clocks are told is told with them, so that a page that hears it late (asleep, cut off) counts from the right moment.
     """
 
     def __init__(
@@ -78,12 +81,10 @@ class LiveDocument:
         self._progress = Progress()
         self._calls: set[str] = set()
         self._cards: dict[str, str] = {}  # the node of each call
-        self._asking: dict[str, str] = {}  # the node of each approval that a person was asked for
         self._asks: dict[str, Form] = {}  # by node
         self._info = info
         self._foot = ""
         self._done = False
-        self._is_past = False  # what is taken in was said before this run
         self._is_torn = False  # an interrupt came while an event was taken in: its patches may be lost
         self._growing: list[Any] = []  # pieces of one text that are not drawn yet
         self._patches: list[Patch] = []
@@ -94,11 +95,11 @@ class LiveDocument:
     def apply(self, event: Event) -> bool:
         """Take one event in. Whether there is anything to tell."""
         with self._lock:
+            self._said += self._progress.apply(event)
             if self._growing and _is_more_of(self._growing[0], event):
                 self._growing.append(event)
                 return True
             self.catch_up()
-            self._said += self._progress.apply(event)
             if _text_of(event):
                 self._growing.append(event)
                 return True
@@ -111,12 +112,10 @@ class LiveDocument:
     def recall(self, events: Iterable[Event]) -> None:
         """Take in what was said before this run: it is drawn, and neither timed nor said aloud."""
         with self._lock:
-            self._is_past = True
             for event in events:
                 if isinstance(event, _STARTS):
                     self._calls.add(event.tool_call_id)
                 self._draw(event)
-            self._is_past = False
 
     def catch_up(self) -> None:
         """Draw what was taken in and not drawn yet."""
@@ -160,6 +159,7 @@ class LiveDocument:
         """The run has ended; ``info`` is the line that stays below it, and ``foot`` the HTML that takes its place."""
         with self._lock:
             self.catch_up()
+            self._take(self._source.close())
             self._stop_all()
             self._clocks.stop(RUN)
             self._progress.finish()
@@ -224,10 +224,8 @@ class LiveDocument:
     def _take(self, patches: list[Patch]) -> None:
         self._patches += patches
         for patch in patches:
-            if patch[0] == "insert" and patch[1] not in self._clocks and self._is_card(patch[1], patch[2]):
+            if patch[0] == "insert" and self._is_card(patch[1], patch[2]):
                 self._cards[self._source.call_of(patch[1]) or ""] = patch[1]
-                if not self._is_past:
-                    self._clocks.start(patch[1])
 
     def _is_card(self, node: str, parent: str) -> bool:
         """Whether the node is a call's outermost."""
@@ -237,11 +235,8 @@ class LiveDocument:
     def _time(self, event: Event) -> None:
         """What the event means for the clocks of the cards."""
         match event:
-            case ev.ToolApprovalRequest() if event.tool_call_id in self._cards:
-                self._asking[event.approval_id] = self._cards[event.tool_call_id]
-                self._clocks.pause(self._cards[event.tool_call_id])
-            case ev.ToolApprovalResponse() if event.approval_id in self._asking:
-                self._clocks.start(self._asking[event.approval_id])
+            case ev.ToolExecution(status="running") if event.tool_call_id in self._cards:
+                self._clocks.start(self._cards[event.tool_call_id])
             case ev.ToolOutputAvailable(preliminary=True):
                 pass
             case _ if isinstance(event, _ENDS) and event.tool_call_id in self._cards:

@@ -43,7 +43,7 @@ def final_bundle(transcript: Transcript, info: str, opened: Mapping[str, bool] |
     """
     kept, tally = saved_value(transcript)
     line = saved_line(info, tally)
-    bundle: dict[str, str] = mime_bundle(kept, opened=opened, is_over=True, images=picture_hosts())
+    bundle: dict[str, str] = mime_bundle(kept, opened=opened, images=picture_hosts())
     if account(kept.messages).usage or line != info:
         bundle["text/plain"] += f"\n\n{visible(line)}"
     foot = f'<div class="tc-foot">{foot_info(line, kept, bool((opened or {}).get(FOLD)))}</div>'

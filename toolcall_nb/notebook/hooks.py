@@ -157,7 +157,7 @@ def _bundle_of(thing: Any) -> dict[str, str] | None:
         from toolcall_nb.transcript import Transcript
 
         is_whole = kind_of(thing) is Kind.WHOLE
-        return saved_bundle(Transcript.from_events(events_of(thing)), is_over=True) if is_whole else None
+        return saved_bundle(Transcript.from_events(events_of(thing))) if is_whole else None
     except Exception:
         log.exception("A reply could not be shown; its plain form stands for it")
         return None

@@ -22,7 +22,7 @@ from toolcall_nb.notebook.shown import Shown, play, play_async
 from toolcall_nb.tools.values import safe_repr
 from toolcall_nb.transcript import Message, ToolCall, Transcript
 
-__all__ = ["show"]
+__all__ = ["put", "show"]
 
 _NATIVE = "native"
 
@@ -50,7 +50,8 @@ def show(thing: Any, *, dialect: str | None = None) -> Shown:
         thing = read_file(Path(thing).expanduser())
     whole = _whole(thing, dialect) if not is_response(thing) else None
     if whole is not None:
-        return _put(whole, is_over=not isinstance(thing, Transcript | Chat | Message | ToolCall))
+        put(whole)
+        return Shown(lambda: whole)
     name = type(thing).__qualname__
     awaits = must_be_awaited(thing) if is_response(thing) else _awaits(thing)
     return play_async(played_async(thing, dialect), name) if awaits else play(played(thing, dialect), name)
@@ -110,17 +111,17 @@ def _read(held: Any, dialect: str | None) -> Transcript:
         raise _cannot(held) from None
 
 
-def _put(transcript: Transcript, *, is_over: bool) -> Shown:
+def put(transcript: Transcript) -> None:
+    """Display a transcript as it is saved; without IPython, print it."""
     from IPython.core.getipython import get_ipython
     from IPython.display import display
 
     from toolcall_nb.saved import saved_bundle
 
     if get_ipython() is None:
-        print(saved_bundle(transcript, include={"text/plain"}, is_over=is_over)["text/plain"])
+        print(saved_bundle(transcript, include={"text/plain"})["text/plain"])
     else:
-        display(saved_bundle(transcript, is_over=is_over), raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
-    return Shown(lambda: transcript)
+        display(saved_bundle(transcript), raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
 
 
 def _cannot(thing: Any) -> UsageError:

@@ -33,7 +33,7 @@ _tasks: set[asyncio.Task[None]] = set()
 
 
 class Shown:
-    """What `toolcall_nb.show` has shown, or still shows. As the value of a cell it shows nothing more.
+    """What `toolcall_nb.show` has shown, or still shows. As the value of another cell it shows that again.
 
     Awaiting it waits until all of it was shown, and gives the handle itself; to cancel who waits ends the stream.
     """
@@ -41,6 +41,7 @@ class Shown:
     def __init__(self, transcript: Callable[[], Transcript], task: asyncio.Task[None] | None = None) -> None:
         self._transcript = transcript
         self._task = task
+        self._cell = _cell_number()
 
     def __repr__(self) -> str:
         return f"<Shown: {self.transcript!r}>"
@@ -49,7 +50,11 @@ class Shown:
         return self._end().__await__()
 
     def _ipython_display_(self) -> None:
-        """It stands in the cell already."""
+        """In the cell that has made it, it stands already."""
+        if self._cell is None or self._cell != _cell_number():
+            from toolcall_nb.notebook.show import put
+
+            put(self.transcript)
 
     @property
     def transcript(self) -> Transcript:
@@ -168,6 +173,12 @@ def _info(name: str, transcript: Transcript) -> str:
     """The line below: the model that answered, where that is told, stands for the stream."""
     told = (message.metadata.get("model") for message in reversed(transcript.messages))
     return info_line(next((model for model in told if isinstance(model, str) and model), name), transcript)
+
+
+def _cell_number() -> int | None:
+    """The number of the cell that runs."""
+    number: int | None = getattr(_shell(), "execution_count", None)
+    return number
 
 
 def _shell() -> Any:

@@ -21,17 +21,16 @@ def mime_bundle(
     include: Collection[str] | None = None,
     exclude: Collection[str] | None = None,
     opened: Mapping[str, bool] | None = None,
-    is_over: bool = False,
     images: Collection[str] = (),
 ) -> dict[str, str]:
     """The transcript by MIME type; ``include`` and ``exclude`` as in IPython's display protocol.
 
-    ``is_over``: nothing more comes, and nothing runs. ``images`` are the hosts that may serve pictures.
+    ``images`` are the hosts that may serve pictures.
     """
     makers: dict[str, Callable[[], str]] = {
-        "text/html": lambda: to_html(transcript, opened=opened, is_over=is_over, images=images),
+        "text/html": lambda: to_html(transcript, opened=opened, images=images),
         "text/markdown": transcript.to_markdown,
-        "text/plain": lambda: to_text(transcript, is_over=is_over),
+        "text/plain": lambda: to_text(transcript),
     }
     return {
         kind: well_formed(make())  # of a lone surrogate no notebook can be told

@@ -21,7 +21,7 @@ from functools import cache
 from typing import NamedTuple
 
 from toolcall_nb.events import MISSING
-from toolcall_nb.render.content import Written, arguments, is_called, seconds, shown_name, state_word
+from toolcall_nb.render.content import Written, arguments, seconds, shown_name, shown_state
 from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.log import LogLines
 from toolcall_nb.render.nodes import Node, leaf
@@ -31,22 +31,23 @@ from toolcall_nb.render.values import Table
 from toolcall_nb.render.yaml_like import Drawing, Entry, more
 from toolcall_nb.transcript import State, ToolCall
 
-__all__ = ["Look", "call_node", "entry_leaves", "fold_name", "is_open", "recounted", "section_nodes"]
+__all__ = ["Look", "call_node", "entry_leaves", "fold_name", "is_open", "recounted", "section_nodes", "table_html"]
 
 _FITS = 12
 _CLOSED = (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
 
 
 class Look(NamedTuple):
-    """What is shown beside the transcript: which cards the user opened or closed, and seconds by call id.
+    """What is shown beside the transcript: which cards the user opened or closed, and seconds, by call id.
 
-    ``is_over``: nothing more comes, and nothing runs. ``hosts`` may serve pictures.
+    ``hosts`` may serve pictures. ``activities`` is what is going on with calls (`toolcall_nb.render.activity`): empty
+    in a static form, which says of a call without a result that it was called.
     """
 
     opened: Mapping[str, bool] = {}
     timings: Mapping[str, float] = {}
-    is_over: bool = False
     hosts: frozenset[str] = NO_HOSTS
+    activities: Mapping[str, str] = {}
 
 
 def is_open(call: ToolCall, opened: Mapping[str, bool], is_rich: bool = False) -> bool:
@@ -83,8 +84,7 @@ def call_node(
         Node(f"{id}.d", details, "</details>", [summary, *body]),
         *section_nodes(id, reason(call), call.id, look),
     ]
-    state = "called" if is_called(call, look.is_over) else call.state.value
-    return Node(id, _head(state), "</div>", children)
+    return Node(id, _head(shown_state(call, look.activities.get(call.id)).key), "</div>", children)
 
 
 @cache
@@ -107,7 +107,7 @@ def _summary(call: ToolCall, written: Written, look: Look) -> str:
         *([element("span", "tc-tool", name)] if name else []),
         element("span", "tc-args", arguments(call, written)),
         *([element("span", "tc-mark", "edited")] if call.original_input is not MISSING else []),
-        element("span", "tc-state", state_word(call, look.is_over)),
+        element("span", "tc-state", shown_state(call, look.activities.get(call.id)).word),
         element("span", "tc-time", "" if took is None else seconds(took)),
     ]
     return f"<summary>{' '.join(pieces)}</summary>"
@@ -134,7 +134,7 @@ def _section(id: str, section: Section, call_id: str, look: Look) -> Node:
         case "t":
             assert section.table is not None
             head = f'{label}<div class="tc-wide"{_focus(len(section.table.rows) + len(section.table.columns))}>'
-            return Node(id, head, "</div></div>", [leaf(f"{id}.0", _table(section.table))])
+            return Node(id, head, "</div></div>", [leaf(f"{id}.0", table_html(section.table))])
         case _:
             return Node(id, f"{label}<pre{_high(section)}>", "</pre></div>", _leaves(id, section))
 
@@ -184,7 +184,8 @@ def _entry(entry: Entry) -> str:
     return entry.html
 
 
-def _table(table: Table) -> str:
+def table_html(table: Table) -> str:
+    """The table, escaped."""
     head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
     rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
     hidden = f"<caption>{escape(more(table.hidden, 'rows'))}</caption>" if table.hidden else ""

@@ -18,20 +18,19 @@ from toolcall_nb.render.yaml_like import CHARACTERS, counted
 from toolcall_nb.transcript import FilePart, Message, Role, State, ToolCall
 
 __all__ = [
-    "CALLED",
     "EMPTY",
     "STATE_WORDS",
     "WHO",
     "FileWords",
+    "ShownState",
     "Written",
     "arguments",
     "ending",
     "file_words",
-    "is_called",
     "partial_input",
     "seconds",
     "shown_name",
-    "state_word",
+    "shown_state",
 ]
 
 WHO: Mapping[Role, str] = {"user": "You", "assistant": "AI", "system": "System"}
@@ -39,7 +38,7 @@ EMPTY = "No messages yet."
 
 STATE_WORDS: Mapping[State, str] = {
     State.INPUT_STREAMING: "Pending",
-    State.INPUT_AVAILABLE: "Running",
+    State.INPUT_AVAILABLE: "Queued",
     State.APPROVAL_REQUESTED: "Awaiting approval",
     State.APPROVAL_RESPONDED: "Responded",
     State.OUTPUT_AVAILABLE: "Completed",
@@ -47,10 +46,30 @@ STATE_WORDS: Mapping[State, str] = {
     State.OUTPUT_DENIED: "Denied",
     State.INTERRUPTED: "Interrupted",
 }
-"""What a card says about its state; never colour alone."""
+"""What a card says about the state of a call; never colour alone. See `shown_state` for what else it may say."""
 
-CALLED = "Called"
-"""What it says of a call that was made, in what is over: nothing runs there, and nothing was told of its end."""
+
+class ShownState(NamedTuple):
+    """The state that a card shows: the key that its CSS class is made of, and the word."""
+
+    key: str
+    word: str
+
+
+_CALLED = ShownState("called", "Called")
+_PENDING = ShownState("input-streaming", STATE_WORDS[State.INPUT_STREAMING])
+_QUEUED = ShownState("queued", STATE_WORDS[State.INPUT_AVAILABLE])
+_RUNNING = ShownState("running", "Running")
+_SHOWN: Mapping[tuple[State, str | None], ShownState] = {
+    (State.INPUT_STREAMING, "writing"): _PENDING,
+    (State.INPUT_STREAMING, "queued"): _PENDING,
+    (State.INPUT_STREAMING, "running"): _RUNNING,
+    (State.INPUT_AVAILABLE, "queued"): _QUEUED,
+    (State.INPUT_AVAILABLE, "running"): _RUNNING,
+    (State.APPROVAL_RESPONDED, "queued"): _QUEUED,
+    (State.APPROVAL_RESPONDED, "running"): _RUNNING,
+}
+"""By the state and what is going on with the call (`toolcall_nb.render.activity`)."""
 
 _ENDS = {
     "length": "Stopped at the length limit.",
@@ -107,14 +126,17 @@ def file_words(part: FilePart) -> FileWords:
 # Tool calls ---------------------------------------------------------------------------------------------------
 
 
-def is_called(call: ToolCall, is_over: bool) -> bool:
-    """Whether nothing is to be said of it but that it was made."""
-    return is_over and call.state is State.INPUT_AVAILABLE
+def shown_state(call: ToolCall, activity: str | None = None) -> ShownState:
+    """The state as a card shows it. ``activity`` is what is going on with the call; None outside a live view.
 
-
-def state_word(call: ToolCall, is_over: bool) -> str:
-    """What the card says about the state of the call."""
-    return CALLED if is_called(call, is_over) else STATE_WORDS[call.state]
+    A call without a result is Called where no more is known of it than that it was made: in whatever is saved or
+    over, and where nobody tells when its tool starts.
+    """
+    if (known := _SHOWN.get((call.state, activity))) is not None:
+        return known
+    if call.state in (State.INPUT_STREAMING, State.INPUT_AVAILABLE):
+        return _CALLED
+    return ShownState(call.state.value, STATE_WORDS[call.state])
 
 
 def shown_name(call: ToolCall) -> tuple[str, str]:

@@ -6,20 +6,23 @@ most, the deltas of text and of tool inputs, goes past the drawing of whole part
 through `LogLines`. So a delta costs
 the same at the end of a long transcript as at its start.
 
-The law: `LiveHtml.html` is `to_html` of the transcript so far, byte for byte, after every event.
+The law: `LiveHtml.html` is `to_html` of the transcript so far, after every event, but for the states of the calls
+with which something is going on (Pending, Queued, Running: `toolcall_nb.render.activity`); once the stream is over
+(`close`), byte for byte.
 
 What only a live view shows has no place in that law and is left to the front end, by style: its root also has
-the class ``tc-live``, under which an empty last turn says "Thinking…", and spinners and carets move.
+the class ``tc-live``, under which spinners and carets move.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from toolcall_nb import events as ev
-from toolcall_nb.reducer import Touched, TranscriptBuilder
+from toolcall_nb.reducer import Touched, TranscriptBuilder, known_id
+from toolcall_nb.render.activity import Activities
 from toolcall_nb.render.card import Look, fold_name
 from toolcall_nb.render.nodes import Node, Patch, insert
 from toolcall_nb.render.page import fragment
@@ -47,7 +50,8 @@ class LiveHtml:
 
     def __init__(self, opened: Mapping[str, bool] | None = None, images: Iterable[str] = ()) -> None:
         self._opened: dict[str, bool] = dict(opened or {})
-        self._look = Look(self._opened, hosts=allowed_hosts(images))
+        self._activities = Activities()
+        self._look = Look(self._opened, {}, allowed_hosts(images), self._activities)
         self._builder = TranscriptBuilder()
         self._turns: list[Turn] = []
         self._is_closed = True  # whether the next event of a message begins a new one
@@ -59,12 +63,19 @@ class LiveHtml:
 
     @property
     def html(self) -> str:
-        """What the patches so far amount to: `to_html` of `transcript`."""
+        """What the patches so far amount to."""
         return fragment(self._roots())
 
     def apply(self, event: Event) -> list[Patch]:
         """Take one event in; the patches it takes, none where nothing that is shown has changed."""
+        self._activities.apply(event)
         return list(self._apply(event, self._builder.apply(event)))
+
+    def close(self) -> list[Patch]:
+        """The stream is over: nothing goes on with the calls that it left open."""
+        left = set(self._activities)
+        self._activities.clear()
+        return [patch for turn in self._turns for patch in self._redraw_calls(turn, left)]
 
     def snapshot(self) -> list[Patch]:
         """The patches that make the whole out of an empty root."""
@@ -100,7 +111,9 @@ class LiveHtml:
         if touched.message == len(self._turns):
             yield from self._begin(touched.message)
         turn = self._turns[touched.message]
-        if touched.part is None:
+        if isinstance(event, ev.ToolExecution):
+            yield from self._redraw_calls(turn, {known_id(event.tool_call_id)})
+        elif touched.part is None:
             yield from self._refresh(turn)
         elif touched.removed:
             yield from self._retract(turn, touched.part)
@@ -108,6 +121,7 @@ class LiveHtml:
             yield from self._change(turn, touched.part, event)
         if isinstance(event, (ev.Finish, ev.Abort)):
             self._is_closed = True
+            yield from self._end_calls(turn)
             turn.rest()
 
     def _begin_unsaid(self) -> Iterator[Patch]:
@@ -116,6 +130,8 @@ class LiveHtml:
             yield from self._begin(len(self._turns))
 
     def _begin(self, number: int) -> Iterator[Patch]:
+        if self._turns:
+            yield from self._end_calls(self._turns[-1])
         self._is_closed = False
         self._turns.append(Turn(number, self.transcript.messages[number].role))
         yield from insert(self._turns[-1].node, "", None)
@@ -129,6 +145,21 @@ class LiveHtml:
             if view.part is not part:
                 yield from view.take(turn, part)
         yield from turn.end(message)
+
+    def _end_calls(self, turn: Turn) -> Iterator[Patch]:
+        """The message is over: nothing goes on with the calls that it left open."""
+        going_on = {view.part.id for view in turn.views.values() if isinstance(view.part, ToolCall)}
+        left = going_on & self._activities.keys()
+        for call in left:
+            del self._activities[call]
+        yield from self._redraw_calls(turn, left)
+
+    @staticmethod
+    def _redraw_calls(turn: Turn, ids: Collection[str]) -> Iterator[Patch]:
+        """Something else is going on with these calls, as far as they are in this turn."""
+        for view in turn.views.values() if ids else ():
+            if isinstance(view.part, ToolCall) and view.part.id in ids:
+                yield from turn.place(view, view.wanted())
 
     def _retract(self, turn: Turn, key: int) -> Iterator[Patch]:
         """A call was none: it goes, and the text before it may have become longer."""

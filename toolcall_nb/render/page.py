@@ -36,17 +36,16 @@ def to_html(
     page: bool = False,
     opened: Mapping[str, bool] | None = None,
     timings: Mapping[str, float] | None = None,
-    is_over: bool = False,
     images: Iterable[str] = (),
 ) -> str:
     """The transcript as HTML: complete without scripts, readable without styles, the same each time.
 
     A fragment (``<style>`` and one ``<div class="tc">``), or with ``page`` a document that loads nothing.
     ``opened`` says which cards the user opened or closed, by call id; ``timings`` seconds by call id.
-    ``is_over``: nothing more comes, and nothing runs. ``images`` are the hosts that may serve pictures; raises
-    `UsageError` for a name that is none (see `toolcall_nb.render.pictures`).
+    ``images`` are the hosts that may serve pictures; raises `UsageError` for a name that is none (see
+    `toolcall_nb.render.pictures`). No call is said to be pending, queued or running: what is saved outlasts that.
     """
-    look = Look(opened or {}, timings or {}, is_over, allowed_hosts(images))
+    look = Look(opened or {}, timings or {}, allowed_hosts(images))
     html = fragment([message_node(number, message, look) for number, message in enumerate(transcript.messages)])
     return _document(html, str(transcript.metadata.get("title") or "Transcript"), look.hosts) if page else html
 

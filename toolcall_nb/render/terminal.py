@@ -7,8 +7,9 @@ all of it together is `to_text`.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from rich.text import Text
 
 from toolcall_nb import events as ev
 from toolcall_nb.reducer import Touched, TranscriptBuilder
+from toolcall_nb.render.activity import Activities
 from toolcall_nb.render.content import WHO, ending
 from toolcall_nb.render.escaping import visible
 from toolcall_nb.render.text import BLANK, INDENT, call_lines, indented, part_text
@@ -45,6 +47,7 @@ _STATE_STYLES = {
     State.OUTPUT_DENIED: "dim",
     State.INTERRUPTED: "dim",
 }
+_JSON_BEGINS = re.compile(r"([{\[])[ \t]*\n")
 _LINE_START = re.compile(r"\n(?=[^\n])")
 
 
@@ -57,6 +60,7 @@ class TerminalFace:
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console()
         self._builder = TranscriptBuilder()
+        self._activities = Activities()
         self._message = -1
         self._rest: dict[int, _Item] = {}  # parts that are not printed to their end, by the reducer's key
         self._pending: set[tuple[int, str]] = set()  # calls that were printed before they were final
@@ -93,6 +97,7 @@ class TerminalFace:
 
     def apply(self, event: Event) -> None:
         """Take one event in and show what it changed."""
+        self._activities.apply(event)
         touched = self._builder.apply(event)
         if touched is None:
             return
@@ -241,7 +246,7 @@ class TerminalFace:
             if number:
                 yield Text()
             if item.part is not None:
-                yield _drawn_part(item.part)
+                yield _drawn_part(item.part, self._activities)
             else:
                 yield _markdown(item.text, item)
 
@@ -300,19 +305,53 @@ def _certain(text: str) -> int:
 
 
 def _markdown(text: str, item: _Item) -> Padding:
-    return Padding(Markdown(visible(text), hyperlinks=False), (0, 0, 0, len(item.margin)), expand=False)
+    drawn = Markdown(_with_json_as_code(visible(text)), hyperlinks=False)
+    return Padding(drawn, (0, 0, 0, len(item.margin)), expand=False)
 
 
-def _drawn_part(part: Part) -> Text:
-    """A card in colours; anything else as its text."""
+def _with_json_as_code(text: str) -> str:
+    """The Markdown with JSON that ends a paragraph, over several lines, in a fence: Markdown would join its lines."""
+    if not _JSON_BEGINS.search(text):
+        return text
+    from toolcall_nb.markdown.flavor import parser
+
+    lines = text.split("\n")
+    for token in reversed(parser().parse(text)):
+        if token.type == "paragraph_open" and token.level == 0 and token.map:
+            first, end = token.map
+            paragraph = "\n".join(lines[first:end])
+            found = _JSON_BEGINS.search(paragraph)
+            if found is not None and _is_json(paragraph[found.start(1) :]):
+                before = paragraph[: found.start(1)].rstrip()
+                code = paragraph[found.start(1) :].rstrip()
+                lines[first:end] = [*([before, ""] if before else []), "```json", *code.split("\n"), "```"]
+    return "\n".join(lines)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _drawn_part(part: Part, activities: Mapping[str, str] | None = None) -> Text:
+    """A card in colours; anything else as its text. What is printed for good says nothing of ``activities``."""
     if not isinstance(part, ToolCall):
         return Text(indented(part_text(part)))
     drawn = Text()
-    for number, line in enumerate(call_lines(part)):
+    activity = (activities or {}).get(part.id)
+    for number, line in enumerate(call_lines(part, activity)):
         drawn.append("\n" if number else "")
         drawn.append(INDENT if line else "")
         for kind, text in line:
-            drawn.append(text, _STATE_STYLES.get(part.state, "blue") if kind == "state" else _STYLES.get(kind, ""))
+            drawn.append(
+                text,
+                _STATE_STYLES.get(part.state, "blue" if activity else "dim")
+                if kind == "state"
+                else _STYLES.get(kind, ""),
+            )
     return drawn
 
 

@@ -12,7 +12,7 @@ from toolcall_nb.render.content import (
     ending,
     file_words,
     shown_name,
-    state_word,
+    shown_state,
 )
 from toolcall_nb.render.escaping import visible
 from toolcall_nb.render.sections import FOLD, Section, reason, sections
@@ -36,7 +36,7 @@ from toolcall_nb.transcript import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["BLANK", "INDENT", "call_lines", "indented", "one_text", "part_text", "to_text"]
+__all__ = ["BLANK", "INDENT", "call_lines", "indented", "one_text", "part_text", "table_text", "to_text"]
 
 INDENT = "  "
 BLANK = " \t\r\n"
@@ -46,22 +46,19 @@ _TRACEBACK = 40  # lines
 _DETAILS = 20  # lines
 
 
-def to_text(transcript: Transcript, *, is_over: bool = False) -> str:
-    """The transcript as text, without a newline at its end: who speaks, and below it, indented, what was said.
-
-    ``is_over``: nothing more comes, and nothing runs.
-    """
-    return "\n\n".join(_message_text(message, is_over) for message in transcript.messages) or EMPTY
+def to_text(transcript: Transcript) -> str:
+    """The transcript as text, without a newline at its end: who speaks, and below it, indented, what was said."""
+    return "\n\n".join(_message_text(message) for message in transcript.messages) or EMPTY
 
 
-def _message_text(message: Message, is_over: bool) -> str:
-    blocks = [text for part in message.parts if (text := part_text(part, is_over))]
+def _message_text(message: Message) -> str:
+    blocks = [text for part in message.parts if (text := part_text(part))]
     if (end := ending(message)) is not None:
         blocks.append(visible(f"({end})"))
     return "\n".join([WHO[message.role], indented("\n\n".join(blocks))]).rstrip("\n")
 
 
-def part_text(part: Part, is_over: bool = False) -> str:
+def part_text(part: Part) -> str:
     """One part as a block of lines; empty where there is nothing to show."""
     match part:
         case TextPart():
@@ -70,7 +67,7 @@ def part_text(part: Part, is_over: bool = False) -> str:
             text = one_text(part.text)
             return f"Reasoning\n{indented(text)}" if text else ""
         case ToolCall():
-            return "\n".join("".join(text for _, text in line) for line in call_lines(part, is_over))
+            return "\n".join("".join(text for _, text in line) for line in call_lines(part))
         case _:
             return visible(_other_text(part)).rstrip(BLANK)
 
@@ -118,13 +115,16 @@ def indented(text: str, by: str = INDENT) -> str:
 # Tool calls ---------------------------------------------------------------------------------------------------
 
 
-def call_lines(call: ToolCall, is_over: bool = False) -> Iterator[Sequence[Token]]:
-    """The card, line by line, in pieces with a kind: as of values, or ``name dim label state e``."""
+def call_lines(call: ToolCall, activity: str | None = None) -> Iterator[Sequence[Token]]:
+    """The card, line by line, in pieces with a kind: as of values, or ``name dim label state e``.
+
+    ``activity`` is what is going on with the call, where that is shown live.
+    """
     title, name = shown_name(call)
     yield [
         *(("", "▸ "), ("name", _line(title))),
         *([("dim", f" ({_line(name)})")] if name else []),
-        *(("dim", " · "), ("state", state_word(call, is_over))),
+        *(("dim", " · "), ("state", shown_state(call, activity).word)),
     ]
     found = [*sections(call, Written().plus(call.input_text)), *reason(call)]
     folded = {section.key: section for section in found}
@@ -205,6 +205,11 @@ def _lines(tokens: Iterable[Token]) -> Iterator[list[Token]]:
                 yield line
             blank = 0 if line else blank + 1
             line = [(kind, piece)] if piece else []
+
+
+def table_text(table: Table) -> str:
+    """The table in columns."""
+    return visible("".join(text for _, text in _table_tokens(table)).rstrip("\n"))
 
 
 def _table_tokens(table: Table) -> Iterator[Token]:

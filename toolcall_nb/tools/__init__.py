@@ -17,7 +17,7 @@ from toolcall_nb.tools.collection import Registry, registry, tool
 from toolcall_nb.tools.definition import Tool, as_tool
 from toolcall_nb.tools.failures import ToolFailed
 from toolcall_nb.tools.interrupting import stop_thread
-from toolcall_nb.tools.parallel import Job, run_together
+from toolcall_nb.tools.parallel import Job, Started, run_together
 from toolcall_nb.tools.permission import Decision, Grants
 from toolcall_nb.tools.progress import Log, Preliminary, Progress, Tell
 from toolcall_nb.tools.results import Result
@@ -35,6 +35,7 @@ __all__ = [
     "Progress",
     "Registry",
     "Result",
+    "Started",
     "Tell",
     "Tool",
     "ToolFailed",

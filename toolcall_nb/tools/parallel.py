@@ -18,7 +18,7 @@ from toolcall_nb.tools.progress import Progress, Tell
 from toolcall_nb.tools.running import Outcome, error_text
 from toolcall_nb.tools.workers import POLL
 
-__all__ = ["AT_ONCE", "Job", "News", "run_together"]
+__all__ = ["AT_ONCE", "Job", "News", "Started", "run_together"]
 
 AT_ONCE = 16
 """Threads that run at the same time; further jobs wait for their turn."""
@@ -32,14 +32,19 @@ class Job(Struct, frozen=True, eq=False):
     whole: str = ""
 
 
-News: TypeAlias = tuple[Job, Progress | Outcome]
+class Started(Struct, frozen=True):
+    """The job's thread runs: it waits no longer for its turn."""
+
+
+News: TypeAlias = tuple[Job, Started | Progress | Outcome]
 
 
 def run_together(jobs: Sequence[Job]) -> Generator[News, None, None]:
     """Run the jobs beside each other; what each tells, and its outcome, as it comes.
 
-    Each job has one outcome, and tells nothing after it. When the generator is closed, or the thread that waits in
-    it is interrupted, the jobs that still run are interrupted, as far as Python allows, and nothing more is told.
+    Each job first tells that it has `Started`; it has one outcome, and tells nothing after it. When the generator is
+    closed, or the thread that waits in it is interrupted, the jobs that still run are interrupted, as far as Python
+    allows, and nothing more is told.
     """
     news: queue.SimpleQueue[News] = queue.SimpleQueue()
     waiting, running, stop = deque(jobs), set[Job](), threading.Event()
@@ -72,6 +77,7 @@ def _next(news: queue.SimpleQueue[News]) -> News | None:
 def _start(job: Job, news: queue.SimpleQueue[News], stop: threading.Event) -> None:
     def body() -> None:
         STOP.set(stop)
+        news.put((job, Started()))
         news.put((job, _outcome(job, lambda progress: news.put((job, progress)))))
 
     run = contextvars.copy_context().run

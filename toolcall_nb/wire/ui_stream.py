@@ -44,7 +44,7 @@ class UiDecoder(JsonEvents):
         if chunk.get("type") == ev.ToolOutputError.type and chunk.get(_STAND_IN) is True:
             return
         event = from_dict(chunk)
-        if not isinstance(event, ev.Data | ev.Diagnostic | ev.Status):
+        if not isinstance(event, ev.Data | ev.Diagnostic | ev.Status | ev.ToolExecution):
             self._is_told = isinstance(event, _ENDS)
         yield event
 

@@ -64,7 +64,8 @@ const QUIET_MS = 10_000;
 const SPEAK_MS = 100; // a screen reader hears what changes in a place that it knows, not what comes with the place
 const SENTENCES = ". ";
 const GOING = ["restarting", "autorestarting", "terminating", "dead"]; // of a kernel, in JupyterLab
-const OPEN = ["tc-input-streaming", "tc-input-available", "tc-approval-requested", "tc-approval-responded"];
+const GOING_ON = ["tc-input-streaming", "tc-queued", "tc-running"]; // render/content.py
+const OPEN = [...GOING_ON, "tc-approval-requested", "tc-approval-responded"];
 const LINES = "p, pre, li, tr, summary, blockquote, h1, h2, h3, h4, h5, h6, .tc-label"; // in plain text, lines of their own
 const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
 
@@ -277,6 +278,7 @@ class Session {
       this.seq = step.seq;
       this.#take(step);
       for (const view of this.views) view.touch(touched);
+      if (this.done) for (const view of this.views) view.draw(); // the static form may come before the next frame
       this.#announce(step.say ?? []);
     } catch (error) {
       console.warn("[toolcall_nb]", error);
@@ -504,9 +506,14 @@ class View {
     this.stale = new Set();
     this.frame = 0;
     this.timer = 0;
+    /** @type {Set<Element>} what the reader, or anything else, has scrolled */
+    this.scrolled = new Set();
+    /** @type {Left | null} where the reader was, once nothing more comes */
+    this.left = null;
+    this.noteSelection = () => this.#remember();
     this.#build(host);
     this.touch([...session.doc.nodes.keys()]);
-    this.#draw();
+    this.draw();
   }
 
   /** @param {HTMLElement} host */
@@ -529,6 +536,8 @@ class View {
     this.live = element("div", RUN_CLASS);
     this.live.append(this.root, this.foot, this.voice);
     this.live.addEventListener("toggle", (event) => this.#toggled(event), true); // it does not bubble
+    this.live.addEventListener("scroll", (event) => this.#noteScroll(event.target), true); // nor does this
+    document.addEventListener("selectionchange", this.noteSelection);
     this.elements.set(ROOT, this.root);
     host.append(this.live);
   }
@@ -537,7 +546,20 @@ class View {
     cancelAnimationFrame(this.frame);
     clearInterval(this.timer);
     this.sizes.disconnect();
+    document.removeEventListener("selectionchange", this.noteSelection);
+    if (this.left) bringBack(this.left, this.root);
     this.live.remove();
+  }
+
+  /** @param {EventTarget | null} target */
+  #noteScroll(target) {
+    if (target instanceof Element) this.scrolled.add(target);
+    this.#remember();
+  }
+
+  /** The static form is about to take this view's place. */
+  #remember() {
+    if (this.session.done && this.session.model && this.live.isConnected) this.left = leftBy(this.root, this.scrolled);
   }
 
   /** @param {string} text */
@@ -554,14 +576,16 @@ class View {
     if (this.frame) return;
     const since = performance.now();
     this.frame = requestAnimationFrame(() => {
-      this.#draw();
+      this.draw();
       setTimeout(() => this.session.seen(performance.now() - since)); // behind style and layout
     });
   }
 
-  #draw() {
+  /** Bring what is in the page to what the document says. */
+  draw() {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
+    const place = readersPlace(this.live, this.root);
     const ids = [...this.touched];
     this.touched.clear();
     for (const id of ids) if (!this.session.doc.nodes.has(id)) this.#drop(id);
@@ -571,18 +595,21 @@ class View {
     for (const [id, children] of unplaced) this.#arrange(id, children);
     this.#drawAsks();
     this.#drawFoot();
-    if (this.session.cut) this.#closeCalls();
+    if (this.session.cut) this.#closeCalls(OPEN, "interrupted", "Interrupted");
+    else if (!this.session.model && this.session.done) this.#closeCalls(GOING_ON, "called", "Called");
+    place?.keep();
+    this.#remember();
     this.#tick();
     if (this.session.ticking && !this.timer) this.timer = window.setInterval(() => this.#tick(), TICK_MS);
   }
 
-  /** Nobody knows how they would have ended. */
-  #closeCalls() {
-    for (const card of this.root.querySelectorAll(OPEN.map((name) => `.${name}`).join())) {
-      card.classList.remove(...OPEN);
-      card.classList.add("tc-interrupted");
-      const state = card.querySelector(".tc-state");
-      if (state) setText(state, "Interrupted");
+  /** Nobody knows how they would have ended. @param {string[]} open @param {string} state @param {string} word */
+  #closeCalls(open, state, word) {
+    for (const card of this.root.querySelectorAll(open.map((name) => `.${name}`).join())) {
+      card.classList.remove(...open);
+      card.classList.add(`tc-${state}`);
+      const place = card.querySelector(".tc-state");
+      if (place) setText(place, word);
     }
   }
 
@@ -645,7 +672,7 @@ class View {
     setText(this.status, away && !done ? AWAY : words);
     this.button.hidden = !isLive;
     this.foot.classList.toggle("tc-busy", isLive);
-    this.root.classList.toggle("tc-live", isLive); // what moves: carets, spinners, "Thinking…"
+    this.root.classList.toggle("tc-live", isLive); // what moves: carets, spinners
   }
 
   #tick() {
@@ -1005,6 +1032,166 @@ function problemOf(text) {
   } catch (error) {
     return `This is not JSON: ${/** @type {Error} */ (error).message}`;
   }
+}
+
+// The reader's place --------------------------------------------------------------------------------------------
+
+const ROWS = ".tc, .tc-turn, .tc-said, .tc-group, .tc-text, .tc-call, .tc-call > details"; // blocks below each other
+
+/**
+ * What is at the upper edge of the reader's sight, where part of the view lies above that edge. After a change `keep`
+ * scrolls it back to where it was: JupyterLab switches the browser's own scroll anchoring off for most cells.
+ *
+ * @param {Element} view
+ * @param {Element} root
+ */
+function readersPlace(view, root) {
+  const scroller = view.isConnected ? scrollerOf(view) : null;
+  if (!scroller) return null;
+  const edge = scroller === document.scrollingElement ? 0 : scroller.getBoundingClientRect().top;
+  const { top, bottom } = view.getBoundingClientRect();
+  if (top >= edge) return null;
+  const isAbove = bottom <= edge; // all of it: what is below moves as its end does
+  const marks = isAbove ? [] : marksAt(root, edge);
+  const tops = marks.map((mark) => mark.getBoundingClientRect().top);
+  return {
+    keep() {
+      const kept = marks.findLastIndex((mark) => mark.isConnected && mark.checkVisibility());
+      if (kept < 0 && !isAbove) return;
+      const moved = isAbove ? view.getBoundingClientRect().bottom - bottom : marks[kept].getBoundingClientRect().top - tops[kept];
+      if (Math.abs(moved) >= 1) scroller.scrollTop += moved;
+    },
+  };
+}
+
+/** The first element that reaches below the edge, what is first in that, and so on. @param {Element} root @param {number} edge */
+function marksAt(root, edge) {
+  const marks = [root];
+  for (let last = root; last.matches(ROWS); ) {
+    let [from, to] = [0, last.children.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (last.children[middle].getBoundingClientRect().bottom > edge) to = middle;
+      else from = middle + 1;
+    }
+    last = last.children[from];
+    if (!last) break;
+    marks.push(last);
+    if (last.getBoundingClientRect().top >= edge) break;
+  }
+  return marks;
+}
+
+/** The element whose scrolling moves this one up and down; one pixel more may be rounding. @param {Element} within */
+function scrollerOf(within) {
+  for (let each = within.parentElement; each; each = each.parentElement) {
+    if (each.scrollHeight > each.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(each).overflowY)) return each;
+  }
+  return document.scrollingElement;
+}
+
+/**
+ * @typedef {[string, number]} Which  a tag, and which of the elements with it: the same in both forms
+ * @typedef {{ancestors: Element[], text: string, scrolls: [Which, number, number][], selection: [number, number] | null,
+ *            focus: Which | null}} Left  where a reader was: ``selection`` from and to a character, ``scrolls`` left and top
+ */
+
+const LIVE_ONLY = ".tc-ask, .tc-time"; // what the static form does not have, or not in words
+
+/** @param {Element} root @param {Set<Element>} scrolled @returns {Left | null} nothing to bring back */
+function leftBy(root, scrolled) {
+  const ancestors = [];
+  if (!scrolled.size && document.getSelection()?.isCollapsed !== false && !root.contains(document.activeElement)) return null;
+  for (let each = root.parentElement; each; each = each.parentElement) ancestors.push(each);
+  /** @type {Left["scrolls"]} */
+  const scrolls = [];
+  for (const each of scrolled) {
+    const which = each.scrollLeft || each.scrollTop ? whichOf(root, each) : null;
+    if (which) scrolls.push([which, each.scrollLeft, each.scrollTop]);
+  }
+  const selected = document.getSelection();
+  const isSelected = selected && !selected.isCollapsed && root.contains(selected.anchorNode) && root.contains(selected.focusNode);
+  return {
+    ancestors,
+    text: textOf(root),
+    scrolls,
+    selection: isSelected ? [offsetOf(root, selected.anchorNode, selected.anchorOffset), offsetOf(root, selected.focusNode, selected.focusOffset)] : null,
+    focus: document.activeElement && root.contains(document.activeElement) ? whichOf(root, document.activeElement) : null,
+  };
+}
+
+/** Put the reader back, as soon as the static form is there. @param {Left} left @param {Element} gone the live form */
+function bringBack(left, gone) {
+  if (!left.scrolls.length && !left.selection && !left.focus) return;
+  /** @type {MutationObserver} */
+  let watch;
+  const look = () => {
+    const place = left.ancestors.find((each) => each.isConnected && each !== document.documentElement);
+    const found = [...(place?.querySelectorAll(".tc-run > .tc") ?? [])].filter((each) => each !== gone);
+    const mine = found.length === 1 ? found[0] : found.find((each) => textOf(each) === left.text);
+    if (!mine) return;
+    watch.disconnect();
+    for (const [which, x, y] of left.scrolls) elementOf(mine, which)?.scrollTo({ left: x, top: y, behavior: "instant" });
+    if (left.focus && document.activeElement === document.body) elementOf(mine, left.focus)?.focus({ preventScroll: true });
+    if (left.selection && document.getSelection()?.isCollapsed !== false) select(mine, left.text, left.selection);
+  };
+  watch = new MutationObserver(look);
+  const stays = left.ancestors.find((each) => each.matches(".jp-OutputArea")) ?? left.ancestors.at(-1);
+  if (stays) watch.observe(stays, { childList: true, subtree: true });
+  setTimeout(() => watch.disconnect(), SEEK_MS);
+  look();
+}
+
+/** @param {Element} root @param {string} tag those that both forms have */
+const elementsIn = (root, tag) => [...root.getElementsByTagName(tag)].filter((each) => !each.matches(".tc-group") && !each.closest(".tc-ask"));
+
+/** @param {Element} root @param {Element} each @returns {Which | null} */
+function whichOf(root, each) {
+  const number = elementsIn(root, each.tagName).indexOf(each);
+  return number < 0 ? null : [each.tagName, number];
+}
+
+/** @param {Element} root @param {Which} which */
+const elementOf = (root, [tag, number]) => /** @type {HTMLElement | undefined} */ (elementsIn(root, tag)[number]);
+
+/** @param {Element} root @returns {Text[]} those that both forms have */
+function textNodes(root) {
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT, (node) => {
+    if (node instanceof Element) return node.matches(LIVE_ONLY) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_SKIP;
+    return NodeFilter.FILTER_ACCEPT;
+  });
+  const found = [];
+  while (walker.nextNode()) found.push(/** @type {Text} */ (walker.currentNode));
+  return found;
+}
+
+/** @param {Element} root */
+const textOf = (root) => textNodes(root).map((node) => node.data).join("");
+
+/** How many characters stand before a point. @param {Element} root @param {Node | null} container @param {number} offset */
+function offsetOf(root, container, offset) {
+  const before = document.createRange();
+  before.selectNodeContents(root);
+  if (container) before.setEnd(container, offset);
+  let count = 0;
+  for (const node of textNodes(root)) {
+    if (node === container) return count + offset;
+    if (!before.isPointInRange(node, node.length)) break;
+    count += node.length;
+  }
+  return count;
+}
+
+/** @param {Element} root @param {string} text that it must have @param {[number, number]} selection */
+function select(root, text, selection) {
+  if (textOf(root) !== text) return; // something is masked where it is saved
+  const nodes = textNodes(root);
+  const [from, to] = selection.map((offset) => {
+    let left = offset;
+    const node = nodes.find((each) => left <= each.length || ((left -= each.length), false));
+    return { node, left };
+  });
+  if (from.node && to.node) document.getSelection()?.setBaseAndExtent(from.node, from.left, to.node, to.left);
 }
 
 // Small things ------------------------------------------------------------------------------------------------

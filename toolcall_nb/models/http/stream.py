@@ -120,7 +120,7 @@ class EventStream:
                 yield from self._item(sent.data)
             case decoder:
                 for event in decoder.feed(encode_sse(sent.data)):
-                    if not isinstance(event, ev.Data | ev.Diagnostic | ev.Status):
+                    if not isinstance(event, ev.Data | ev.Diagnostic | ev.Status | ev.ToolExecution):
                         self._is_told = isinstance(event, ev.Finish | ev.Abort)
                     yield event
 

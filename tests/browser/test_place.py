@@ -1,0 +1,175 @@
+"""The reader's place: nothing jumps when a card above closes, nor when the static form takes the view's place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import Lab
+from tests.browser.test_page import Run
+from toolcall_nb import events as ev
+from toolcall_nb.events import Event
+from toolcall_nb.live.style import page_css
+
+_TOP = """text => {
+    const found = [...document.querySelectorAll("p")].find(each => each.textContent === text);
+    return found.getBoundingClientRect().top;
+}"""
+_TO_TOP = """text => {
+    [...document.querySelectorAll("p")].find(each => each.textContent === text).scrollIntoView({ block: "start" });
+}"""
+
+_LONG = [f"Paragraph {number}." for number in range(60)]
+_OPEN: list[Event] = [
+    ev.Start(),
+    ev.TextDelta("t", "\n\n".join(f"Before {number}." for number in range(4))),
+    ev.ToolInputAvailable("c", "weather", {f"key {number}": number for number in range(12)}),
+    ev.ToolExecution("c", "running"),
+    ev.TextDelta("u", "\n\n".join(_LONG)),
+]
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    page = chromium.new_page(viewport={"width": 800, "height": 600})
+    page.set_content("<!doctype html><body></body>")
+    page.add_style_tag(content=page_css())
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("scroller", ["body", "div"])
+def test_what_is_read_stays_where_it_is_when_a_card_above_it_closes(page: Page, scroller: str) -> None:
+    if scroller == "div":  # as in JupyterLab, where most cells are out of the browser's own scroll anchoring
+        page.set_content(
+            "<!doctype html><body style='height: 500px; overflow: hidden auto'><div style='overflow-anchor: none'>"
+        )
+        page.add_style_tag(content=page_css())
+    run = Run(page, _OPEN)
+    page.evaluate(_TO_TOP, "Paragraph 10.")
+    page.wait_for_timeout(100)  # no event tells that scrolling is over
+    before = page.evaluate(_TOP, "Paragraph 10.")
+    run.apply([ev.ToolOutputAvailable("c", 1)])
+    run.flush()
+    expect(page.locator(".tc-call > details")).not_to_have_attribute("open", "")
+    page.wait_for_timeout(100)
+    assert page.evaluate(_TOP, "Paragraph 10.") == pytest.approx(before, abs=1.5)
+
+
+def test_what_is_in_sight_below_the_reader_may_grow(page: Page) -> None:
+    run = Run(page, _OPEN)
+    page.evaluate(_TO_TOP, "Paragraph 10.")
+    before = page.evaluate("scrollY")
+    run.apply([ev.TextDelta("u", "\n\nOne more.\n\nAnd one.")])
+    run.flush()
+    page.wait_for_timeout(100)
+    assert page.evaluate("scrollY") == before
+
+
+@pytest.mark.parametrize("width", [320, 400, 700])
+@pytest.mark.parametrize("name", ["lines", "a_function_with_quite_a_long_name_for_a_card"])
+@pytest.mark.parametrize("word", ["Queued", "Awaiting approval"])
+def test_the_state_stands_at_the_right_of_a_card_however_narrow(page: Page, width: int, name: str, word: str) -> None:
+    page.set_viewport_size({"width": width, "height": 600})
+    asks = [ev.ToolApprovalRequest("a", "c")] if word == "Awaiting approval" else []
+    Run(page, [ev.ToolExecution("c", "queued"), ev.ToolInputAvailable("c", name, {"city": "Lisbon " * 9}), *asks])
+    expect(page.locator(".tc-state")).to_have_text(word)
+    summary, state = page.locator(".tc-call summary").bounding_box(), page.locator(".tc-state").bounding_box()
+    assert summary is not None
+    assert state is not None
+    free = summary["x"] + summary["width"] - state["x"] - state["width"]
+    assert free <= 12 + (9 + 48 + 1 if width == 700 else 1)  # its padding, and where there is room that of the time
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_badge_stands_in_line_with_a_card_that_begins_a_reply(page: Page) -> None:
+    Run(page, [ev.Start(), ev.ToolInputAvailable("c", "weather", {}), ev.Finish()])
+    badge, name = page.locator(".tc-who").bounding_box(), page.locator(".tc-name").bounding_box()
+    assert badge is not None
+    assert name is not None
+    assert badge["y"] + badge["height"] / 2 == pytest.approx(name["y"] + name["height"] / 2, abs=1)
+
+
+def test_it_says_once_that_the_model_is_thinking(page: Page) -> None:
+    run = Run(page)
+    run.apply([ev.Start(), ev.StartStep()])
+    run.flush()
+    expect(page.locator(".tc-foot")).to_contain_text("Thinking…")
+    said = page.evaluate(
+        "[...document.querySelectorAll('.tc, .tc *')].map(each => getComputedStyle(each, '::before').content).join()"
+    )
+    assert "Thinking" not in said
+
+
+_READING = """
+@tool
+def lines(city: str) -> str:
+    \"\"\"Many lines.\"\"\"
+    return "\\n".join(f"row {number}" for number in range(60))
+
+class Lines:
+    name = "lines"
+
+    def stream(self, messages, tools):
+        if messages[-1].role == "assistant":
+            yield ev.TextDelta("t", "The last sentence is here.")
+            gate("end")
+        else:
+            yield ev.ToolInputAvailable("c1", "lines", {"city": "Lisbon"})
+
+model = Lines()
+"""
+
+_READ = """() => {
+    const result = [...document.querySelectorAll(".tc-io pre")].at(-1);
+    return [Math.round(result.scrollTop), getSelection().toString(), document.querySelectorAll(".tc-stop").length];
+}"""
+
+
+def test_scroll_and_selection_in_a_card_survive_the_switch_to_static(lab: Lab) -> None:
+    notebook = lab.page(lab.write(_READING, "%%toolchat --model model\nLines?", "print('below')")).open()
+    notebook.run(0)
+    notebook.run(1)
+    notebook.start(2)
+    output = notebook.output(2)
+    expect(output).to_contain_text("The last sentence is here.")
+    output.locator(".tc-call summary").first.click()
+    notebook.page.evaluate(
+        """() => {
+            [...document.querySelectorAll(".tc-io pre")].at(-1).scrollTop = 333;
+            const text = [...document.querySelectorAll(".tc-text p")].at(-1).firstChild;
+            getSelection().setBaseAndExtent(text, 4, text, 17);
+        }"""
+    )
+    assert notebook.page.evaluate(_READ) == [333, "last sentence", 1]
+    notebook.pass_gate("end")
+    notebook.wait_until_run(2)
+    expect(output.locator(".tc-stop")).to_have_count(0)
+    assert notebook.page.evaluate(_READ) == [333, "last sentence", 0]
+
+
+def test_what_is_read_in_the_cell_below_stays_where_it_is_when_a_card_closes(lab: Lab) -> None:
+    name = lab.write(
+        "%%toolchat --model scripted\nWhat is the weather in Lisbon?",
+        "from IPython.display import HTML\nHTML(''.join(f'<p>line {number}</p>' for number in range(80)))",
+    )
+    notebook = lab.page(name).open()
+    notebook.run(0)
+    notebook.run(2)
+    notebook.start(1)
+    notebook.pass_gate("call")
+    notebook.pass_gate("input")
+    output = notebook.output(1)
+    expect(output.locator(".tc-log")).to_be_visible()
+    notebook.page.evaluate(_TO_TOP, "line 20")
+    notebook.page.wait_for_timeout(300)  # no event tells that scrolling is over
+    before = notebook.page.evaluate(_TOP, "line 20")
+    for gate in ("tool", "answer", "rest", "end"):
+        notebook.pass_gate(gate)
+        notebook.page.wait_for_timeout(300)
+        assert notebook.page.evaluate(_TOP, "line 20") == pytest.approx(before, abs=2)
+    notebook.wait_until_run(1)
+    expect(output.locator(".tc-stop")).to_have_count(0)
+    assert notebook.page.evaluate(_TOP, "line 20") == pytest.approx(before, abs=2)
