@@ -161,6 +161,13 @@ def test_nothing_of_what_providers_sent_is_masked() -> None:
         assert masked_text(text, {})[0] is text, recording
 
 
+def test_the_signature_of_a_thought_is_saved_as_it_came() -> None:
+    signature = key_of("<b300>", 1)
+    metadata = {"anthropic": {"signature": signature}, "google": {"thoughtSignature": signature}}
+    said = Transcript((Message("assistant", (ReasoningPart("Thought", metadata),)),))
+    assert masked_transcript(said, {})[0] is said
+
+
 @pytest.mark.parametrize("name", ["llm_text_deltas", "markdown_docs_alerts", "nonstream_json"])
 def test_nothing_of_recorded_texts_is_masked(name: str) -> None:
     for path in sorted(corpus(name).rglob("*.*")):
@@ -440,6 +447,7 @@ PATTERNS = {
     **forms.BLOCKS,
     **{f"header {hint}": pattern for hint, pattern in headers._HEADERS.items()},
     **{f"driver {hint}": pattern for hint, pattern in headers._DRIVERS.items()},
+    **{f"setting {hint}": pattern for hint, pattern in commands._SETTINGS.items()},
     **{f"command -{flag}": pattern for flag, pattern in commands._COMMANDS.items()},
     **{
         f"{module.__name__} {name}": value

@@ -32,11 +32,12 @@ _COMMAND_WITHIN = 400
 """So many characters before its flag a command is looked for."""
 _WORD = re.compile(r"[^\s\"'`\\<>|;&)]+")
 _IN_QUOTES = re.compile(r"[^\s\"'\\]+")
-_OF_SETTINGS = ("ENV ", "setx ", "setenv ", "configure set ", "config set ", "wandb login")
-_SETTING = re.compile(
-    r"(?:(?:ENV|setx|setenv|configure set|config set)[ \t]{1,4}(?=[\w./:\-])|(?=wandb login ))"
-    r"(?P<name>[\w./:\-]{1,80}+(?: login)?)[ \t]{1,4}[\"'\\]{0,4}(?P<value>[^\s\"'\\]{6,})"
-)
+_NAME_AND_VALUE = r"[ \t]{1,4}(?P<name>[\w./:\-]{1,80}+)[ \t]{1,4}[\"'\\]{0,4}(?P<value>[^\s\"'\\]{6,})"
+_SETTINGS = {
+    "ENV ": re.compile(rf"ENV{_NAME_AND_VALUE}"),
+    "set": re.compile(rf"set(?:x|env|(?<=config set)|(?<=configure set)){_NAME_AND_VALUE}"),
+    "wandb login": re.compile(r"(?P<name>wandb login)[ \t]{1,4}(?P<value>[^\s\"'\\]{6,})"),
+}
 """``ENV API_KEY …``, ``aws configure set aws_secret_access_key …``, ``wandb login …``."""
 _LOGIN = re.compile(r"login[ \t]{1,4}[^\s\"'\\]{1,80}(?:[ \t]|\\n|\n){1,4}password[ \t]{1,4}([^\s\"'\\]+)")
 """``.netrc``."""
@@ -53,10 +54,11 @@ def in_commands(text: str, eager: bool) -> Iterator[tuple[int, int]]:
             yield found.end(), found.end() + len(value)
     for found in _ARGUMENT.finditer(text) if " -" in text else ():
         yield from _password_of_command(text, found)
-    for found in _SETTING.finditer(text) if any(hint in text for hint in _OF_SETTINGS) else ():
-        name, value = found["name"], found["value"]
-        if is_key_of_provider(name, value) or (naming(name) is Naming.SECRET and is_password(value)):
-            yield found.span("value")
+    for hint, pattern in _SETTINGS.items():
+        for found in pattern.finditer(text) if hint in text else ():
+            name, value = found["name"], found["value"]
+            if is_key_of_provider(name, value) or (naming(name) is Naming.SECRET and is_password(value)):
+                yield found.span("value")
     for hint, pattern in (("login", _LOGIN), ("uth", _PAIR)):
         for found in pattern.finditer(text) if hint in text else ():
             if is_password(found[1]):

@@ -163,13 +163,10 @@ _SHORTEST = 11
 """Characters of the shortest key: the beginning of one that a provider repeats."""
 _CORE, _WIDE, _OUTSIDE = b"a. "
 _KINDS = bytes(
-    _OUTSIDE
-    if code > 127
-    else _CORE
-    if re.match(r"[\w\-]", chr(code))
-    else _WIDE
-    if chr(code) in "./:|~+=@*"
-    else _OUTSIDE
+    next(
+        (kind for kind, inside in ((_CORE, r"[A-Za-z0-9_*\-]"), (_WIDE, "[./:|~+=@]")) if re.match(inside, chr(code))),
+        _OUTSIDE,
+    )
     for code in range(256)
 )
 """For each byte: inside of every part of a key, between the parts of one, or outside of it."""
@@ -241,7 +238,7 @@ def find_keys(text: str, eager: bool) -> Iterator[tuple[int, int]]:
     """Where keys stand that tell by themselves what they are."""
     pattern, forms = (_EAGER_PATTERN, _EAGER_FORMS) if eager else (_PATTERN, _FORMS)
     has_run = False
-    for start, end in _long_runs(text):
+    for start, end in _long_runs(text, eager):
         has_run = True
         if start and not text[start - 1].isalnum():
             run, place, found = text, 0, pattern.search(text, start - 1, end)
@@ -269,7 +266,7 @@ def find_keys(text: str, eager: bool) -> Iterator[tuple[int, int]]:
             yield from (found.span() for found in block.finditer(text))
 
 
-def _long_runs(text: str) -> Iterator[tuple[int, int]]:
+def _long_runs(text: str, eager: bool) -> Iterator[tuple[int, int]]:
     """Runs of characters that keys are made of, with a part that is long enough; none that is of words alone.
 
     A run that begins with an escape is there once more without it.
@@ -280,7 +277,7 @@ def _long_runs(text: str) -> Iterator[tuple[int, int]]:
     if long < 0:
         return
     marks = codes.translate(_MARKS)
-    is_of_letters = any(prefix in text for prefix in _OF_LETTERS)
+    is_of_letters = eager or any(prefix in text for prefix in _OF_LETTERS)
     while long >= 0:
         start, end = kinds.rfind(_OUTSIDE, end, long) + 1 or end, kinds.find(_OUTSIDE, long)
         end = len(text) if end < 0 else end

@@ -67,6 +67,8 @@ def in_addresses(text: str, eager: bool) -> Iterator[tuple[int, int]]:
 
     A token in the place of the user is one as well.
     """
+    if "@" not in text:
+        return
     for found in _ADDRESS.finditer(text) if "://" in text else ():
         if found["password"] is not None:
             if eager or is_password(found["password"]):
