@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
@@ -23,6 +24,13 @@ settings.register_profile(
 )
 settings.register_profile("search", parent=settings.get_profile("steady"), derandomize=False, max_examples=2000)
 settings.load_profile(PROFILE)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _sigint_is_heard() -> None:
+    """Tests send themselves a Ctrl+C, which a process that was started with ``nohup`` or by a script ignores."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -201,6 +201,31 @@ ITEMS: Mapping[str, list[Any]] = {
         {"type": "tool-output-error", "toolCallId": "§", "errorText": "§"},
         {"type": "finish", "finishReason": "§"},
     ],
+    "ag-ui": [
+        {"type": "RUN_STARTED", "threadId": "§", "runId": "§"},
+        {"type": "TOOL_CALL_START", "toolCallId": "§", "toolCallName": "§"},
+        {"type": "TOOL_CALL_ARGS", "toolCallId": "§", "delta": "§"},
+        {"type": "TOOL_CALL_RESULT", "messageId": "§", "toolCallId": "§", "content": "§"},
+        {"type": "CUSTOM", "name": "§", "value": NESTED},
+    ],
+    "chat": [
+        {"type": "tool_usage", "tools": ["§"]},
+        {"type": "chunk", "content": "←"},
+        {"type": "chunk", "content": "→"},
+        {"type": "end", "thread_id": "§"},
+    ],
+    "provider": [
+        {"type": "provider-event", "data": {"type": "text-delta", "textDelta": "←"}},
+        {"type": "provider-event", "data": {"type": "text-delta", "textDelta": "→"}},
+        {"type": "latitude-event", "data": {"type": "tools-started", "tools": [
+            {"id": "§", "name": "§", "arguments": NESTED}]}},
+        {"type": "latitude-event", "data": {"type": "chain-error", "error": {"message": "§"}}},
+    ],
+    "stages": [
+        {"stage": "start", "id": "§", "name": "§", "parameters": ""},
+        {"stage": "running", "id": "§", "name": "§", "parameters": "§", "shortResult": "§"},
+        {"stage": "end", "id": "§", "name": "§", "parameters": "§", "result": "§", "error": "§"},
+    ],
     "text": ["§", "←", "→"],
 }  # fmt: skip
 """Streams, by the name of the format that reads them."""

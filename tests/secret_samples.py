@@ -39,6 +39,18 @@ _FORMS: dict[str, tuple[str, int]] = {
     "dapi": ("0123456789abcdef", 32),
     "hvs" + ".": (_ALL, 40),
     "AGE-SECRET-KEY-1": (string.ascii_uppercase + string.digits, 58),
+    **{f"sk-{kind}": (_ALL + "-_", 80) for kind in ("admin-", "ant-oat01-", "ant-admin01-", "lf-")},
+    **{prefix: (_ALL, 52) for prefix in ("jina_", "wandb_v1_", "vcp_", "rpa_", "rnd_", "lin_oauth_", "nfp_")},
+    **{f"{prefix}_": ("0123456789abcdef", 46) for prefix in ("sk", "ls_", "e2b", "crsr")},
+    "sbp_": ("0123456789abcdef", 38),
+    "sb_secret" + "_": (_ALL + "_", 30),
+    "AQ" + ".Ab8": (_ALL + "-_", 50),
+    "pa" + "-": (_ALL, 41),
+    "figd" + "_": (_ALL + "-", 40),
+    **{f"hv{kind}.": (_ALL + "-_", 100) for kind in "sbr"},
+    **{f"dckr_{kind}_": (_ALL + "-", 26) for kind in ("pat", "oat")},
+    **{f"gl{kind}-": (_ALL, 20) for kind in ("rt", "dt", "ft", "imt", "agent", "oas", "cbt")},
+    "ABSK": (_ALL, 120),
 }
 
 

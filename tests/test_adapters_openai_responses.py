@@ -243,7 +243,7 @@ def test_an_error_is_told_once_and_keeps_what_came_before() -> None:
 
 def test_an_event_that_is_not_known_is_kept_and_what_is_none_a_diagnostic() -> None:
     new = news("poem.written", x=1)
-    found = read_items([*_STREAM[:12], new, {"type": "ping"}, 5])
+    found = read_items([*_STREAM[:12], new, {"type": "pong"}, 5])
     assert CustomPart("openai.response.poem.written", {"openai": new}) in found.messages[0].parts
     assert len(found.diagnostics) == 2
 

@@ -324,13 +324,68 @@ def test_what_a_provider_wants_back_stays_with_its_part() -> None:
     assert found.provider_metadata == {"google": {"thought_signature": "t"}}
 
 
-def test_a_signature_that_comes_as_a_delta_stays_too() -> None:
-    deltas = [
-        pm.ThinkingPartDelta(content_delta="m"),
-        pm.ThinkingPartDelta(signature_delta="s", provider_name="anthropic"),
+def grown(index: int, delta: Any) -> Any:
+    return pm.PartDeltaEvent(index=index, delta=delta)
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_a_signature_belongs_to_the_provider_that_its_part_names(is_whole: bool) -> None:
+    """The delta names none: pydantic-ai leaves out a name that the part has already."""
+    items = [
+        start(0, pm.ThinkingPart("h", provider_name="anthropic")),
+        grown(0, pm.ThinkingPartDelta(content_delta="m")),
+        grown(0, pm.ThinkingPartDelta(signature_delta="s")),
+        pm.PartEndEvent(index=0, part=pm.ThinkingPart("hm", signature="s", provider_name="anthropic")),
     ]
-    found = read_items([start(0, pm.ThinkingPart("h")), *(pm.PartDeltaEvent(index=0, delta=one) for one in deltas)])
+    found = read_items(items if is_whole else items[:-1])
     assert found.messages[0].parts == (ReasoningPart("hm", {"anthropic": {"signature": "s"}}),)
+
+
+def test_a_thought_may_be_signed_when_later_thoughts_have_come() -> None:
+    first, second = (pm.ThinkingPart(text, id="rs_1", provider_name="openai") for text in ("a", "b"))
+    items = [
+        start(0, first),
+        pm.PartEndEvent(index=0, part=first),
+        start(1, second),
+        grown(0, pm.ThinkingPartDelta(signature_delta="s")),
+        grown(1, pm.ThinkingPartDelta(content_delta="c")),
+        start(2, pm.TextPart("So")),
+    ]
+    assert read_items(items).messages[0].parts == (
+        ReasoningPart("a", {"openai": {"id": "rs_1", "signature": "s"}}),
+        ReasoningPart("bc", {"openai": {"id": "rs_1"}}),
+        TextPart("So"),
+    )
+
+
+def test_raw_reasoning_is_reasoning_as_it_comes() -> None:
+    def more(text: str) -> Any:
+        def told(details: Any) -> dict[str, Any]:
+            return {**(details or {}), "raw_content": [(details or {}).get("raw_content", [""])[0] + text]}
+
+        return grown(0, pm.ThinkingPartDelta(provider_details=told))
+
+    adapter = PydanticAIAdapter()
+    items = [start(0, pm.ThinkingPart("", id="rs_1", provider_name="openai")), more("Let me"), more(" see.")]
+    events = [event for item in items for event in adapter.take(item)]
+    assert [event.delta for event in events if isinstance(event, ev.ReasoningDelta)] == ["Let me", " see."]
+
+
+def test_a_call_that_is_told_anew_when_it_is_whole_is_one_call() -> None:
+    def search(args: Any) -> pm.NativeToolCallPart:
+        return pm.NativeToolCallPart("tool_search", args, "s1", provider_name="anthropic", tool_kind="tool-search")
+
+    found = pm.NativeToolReturnPart("tool_search", {"discovered_tools": []}, "s1", provider_name="anthropic")
+    items = [
+        start(0, search(None)),
+        grown(0, pm.ToolCallPartDelta(args_delta='{"query": "a"}')),
+        pm.PartEndEvent(index=0, part=search('{"query": "a"}')),
+        start(0, search({"queries": ["a"]})),
+        pm.PartEndEvent(index=0, part=search({"queries": ["a"]})),
+        start(1, found),
+    ]
+    [call] = read_items(items).calls.values()
+    assert (call.input, call.output) == ({"queries": ["a"]}, {"discovered_tools": []})
 
 
 def test_files_citations_and_what_has_no_part_of_its_own_are_kept() -> None:
@@ -568,7 +623,7 @@ def test_a_stream_may_end_anywhere(run_events: list[Any]) -> None:
 
 
 def test_an_item_of_another_stream_is_a_diagnostic() -> None:
-    transcript = read_items([start(0, pm.TextPart("Hi")), 5, {"type": "ping"}])
+    transcript = read_items([start(0, pm.TextPart("Hi")), 5, {"type": "pong"}])
     assert transcript.messages[0].text == "Hi"
     assert len(transcript.diagnostics) == 2
 

@@ -141,12 +141,10 @@ def test_what_a_call_holds_of_ours_stays_with_it() -> None:
 
 
 def test_why_a_message_ended_early_is_in_its_metadata() -> None:
-    message = Message("assistant", (TextPart("x"),), "m1", {"model": "m"}, "length", "stopped")
-    assert to_ui([message])[0]["metadata"] == {
-        "model": "m",
-        "toolcall": {"finishReason": "length", "aborted": "stopped"},
-    }
-    assert there_and_back(message) == [message]
+    for name, field in (("finishReason", "finish_reason"), ("aborted", "aborted")):
+        message = replace(Message("assistant", (TextPart("x"),), "m1", {"model": "m"}), **{field: "length"})
+        assert to_ui([message])[0]["metadata"] == {"model": "m", "toolcall": {name: "length"}}
+        assert there_and_back(message) == [message]
 
 
 def test_what_an_application_keeps_under_the_same_names_is_its_own() -> None:

@@ -362,8 +362,8 @@ def test_stop_said_by_the_program_ends_the_waiting_too(kernel: Kernel) -> None:
 
 def test_the_debugger_opens_in_the_frame_of_the_tool_that_failed(kernel: Kernel) -> None:
     kernel.run("def broken(value: int) -> int:\n    inner = value + 41\n    raise ValueError('no such thing')")
-    kernel.run("broken.__name__ = 'keep'")
-    kernel.run("%%toolchat --model caller --tools broken --new\nKeep it.")
+    kernel.run("from toolcall_nb.tools import Tool\nbroken_tool = Tool.from_function(broken, name='keep')")
+    kernel.run("%%toolchat --model caller --tools broken_tool --new\nKeep it.")
     messages = kernel.run("%debug", typed=["inner", "q"])
     assert "42" in printed(messages)
     assert "no such thing" in printed(messages)

@@ -7,6 +7,7 @@ import signal
 import stat
 import sys
 import threading
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,39 @@ def test_edit_keeps_line_ends_and_byte_order_mark(folder: Path, raw: bytes, old:
     (folder / "a").write_bytes(raw)
     run("edit", file_path="a", old_string=old, new_string=new)
     assert (folder / "a").read_bytes() == after
+
+
+@pytest.mark.parametrize(
+    ("content", "old", "new", "replace_all", "size"),
+    [
+        ("a" * 1_000_000, "a", "b" * 1_000, True, "1,000,000,000"),
+        ("a" * 1_000_000, "a", "ä" * 6, True, "12,000,000"),
+        ("\r\n" * 1_000_000, "\n", "\n" * 6, True, "12,000,000"),
+        ("ab", "a", "b" * 20_000_000, False, "20,000,001"),
+        ("", "", "b" * 10_000_001, False, "10,000,001"),
+    ],
+    ids=["replace_all", "bytes and not characters", "line ends", "once", "an empty file"],
+)
+def test_an_edit_that_would_make_a_file_too_large_is_refused_before_it_is_made(
+    folder: Path, content: str, old: str, new: str, replace_all: bool, size: str
+) -> None:
+    path = folder / "a.txt"
+    path.write_bytes(content.encode())
+    tracemalloc.start()
+    try:
+        said = error("edit", file_path="a.txt", old_string=old, new_string=new, replace_all=replace_all)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert said == f"Invalid input: File would become too large: {path} would hold {size} bytes, more than 10,000,000"
+    assert peak < 100_000_000
+    assert path.read_bytes() == content.encode()
+
+
+def test_a_file_that_becomes_as_large_as_it_may_is_edited(folder: Path) -> None:
+    (folder / "a.txt").write_text("a" * 5_000_000)
+    run("edit", file_path="a.txt", old_string="a", new_string="bc", replace_all=True)
+    assert (folder / "a.txt").stat().st_size == 10_000_000
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -10,9 +11,12 @@ from typing import Any
 import pytest
 
 from toolcall_nb import events as ev
+from toolcall_nb.adapters.openai_messages import to_openai
 from toolcall_nb.chat import Chat, Decision, Grants
 from toolcall_nb.events import MISSING, Event
-from toolcall_nb.tools import Registry, Result, Tool, tool
+from toolcall_nb.told import told_text
+from toolcall_nb.tools import Registry, Result, Tool, ToolFailed, tool
+from toolcall_nb.tools.builtin import builtin
 from toolcall_nb.transcript import Approval, Message, State, ToolCall, Transcript
 
 
@@ -390,6 +394,54 @@ def test_once_works_with_every_dialect_of_the_mock(dialect: str, recorder: Recor
     message = chat.send('remove "notes.txt"')
     assert len(recorder.ran) == 1
     assert "Tool 'remove' executed successfully:" in message.text
+
+
+class Asked(Script):
+    """A script that remembers, for each request, what a model with OpenAI's interface would be sent."""
+
+    def __init__(self, *replies: Iterable[Event]) -> None:
+        super().__init__(*replies)
+        self.requests: list[str] = []
+
+    def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
+        self.requests.append(str(to_openai(messages)))
+        return super().stream(messages, tools)
+
+
+_CALLS = {
+    "native": lambda command: [call("1", "bash", {"command": command, "timeout": 0.5})],
+    "callout": lambda command: text(f"> [!tool bash 1]\n> input:\n>   command: {command}\n>   timeout: 0.5\n"),
+    "signature": lambda command: written("bash", f'{{"command": "{command}", "timeout": 0.5}}'),
+    "json": lambda command: text(f'{{"tool": "bash", "params": {{"command": "{command}", "timeout": 0.5}}}}'),
+}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no bash or sh here")
+@pytest.mark.parametrize("dialect", _CALLS)
+@pytest.mark.parametrize("command", ["echo out$((40+2)); echo err$((50+1)) >&2; exit 3", "echo out$((40+2)); sleep 60"])
+def test_what_a_failed_command_printed_reaches_the_model_and_the_reader(dialect: str, command: str) -> None:
+    words = {"out42", "err51"} if "exit" in command else {"out42"}
+    model = Asked(_CALLS[dialect](command), text("Done."))
+    chat = Chat(model, tools=[builtin("bash")], dialect=dialect)
+    chat.send("?")
+    assert all(word in model.requests[1] for word in words)
+    assert all(word in str(chat.calls.popitem()[1].output) for word in words)
+    assert Transcript.from_markdown(chat.transcript.to_markdown()) == chat.transcript
+    once = Chat(Asked(_CALLS[dialect](command)), tools=[builtin("bash")], dialect=dialect, once=True)
+    said = once.send("?").text
+    assert all(word in said for word in words)
+
+
+def test_what_a_failed_tool_brings_is_kept_beside_its_error() -> None:
+    def f() -> None:
+        """Fail half way."""
+        raise ToolFailed("no more rows", output={"rows": 2})
+
+    chat = Chat(Asked([call("1", "f")], text("Done.")), tools=[f])
+    chat.send("?")
+    found = chat.calls["1"]
+    assert (found.state, found.error, found.output) == (State.OUTPUT_ERROR, "no more rows", {"rows": 2})
+    assert told_text(found) == 'no more rows\n\nUntil then it gave:\n{"rows":2}'
 
 
 # What the signature dialect says ----------------------------------------------------------------------------

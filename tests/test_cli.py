@@ -78,13 +78,13 @@ def test_events_are_one_json_object_a_line(file: Path, cut: str | None, capsys: 
     assert transcript.messages[0].text == "Let me see.\n\nHere they are: 🐈\n"
 
 
-def test_events_that_json_cannot_say_are_null(
+def test_numbers_that_json_has_no_word_for_are_extended_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stdin(monkeypatch, b"> [!tool f 1]\n> input:\n>   a: .nan\n>   b: 1180591620717411303424\n")
     assert main(["events", "-"]) == 0
     lines = [json.loads(line, parse_constant=pytest.fail) for line in capsys.readouterr().out.splitlines()]
-    assert {"a": None, "b": 2**70} in [line.get("input") for line in lines]
+    assert {"a": {"$numberDouble": "NaN"}, "b": 2**70} in [line.get("input") for line in lines]
 
 
 def test_nothing_has_no_events(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

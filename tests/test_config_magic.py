@@ -137,6 +137,9 @@ def test_a_key_is_looked_up_at_each_turn(said: Said) -> None:
         ("stop_sequences=[1, 2", "The value of stop_sequences= is no JSON"),
         ("temperature", "%toolchat config takes name=value, or reset, not 'temperature'"),
         ("reset now=1", "%toolchat config takes name=value, or reset"),
+        ("openai_native_tolls=[]", "There is no setting 'openai_native_tolls'. Did you mean 'openai_native_tools'?"),
+        ("anthropic_thinkin=x", "Did you mean 'anthropic_thinking'?"),
+        ("native_tools=web_serach", "No provider has a tool 'web_serach' (native_tools). Did you mean 'web_search'?"),
     ],
 )
 def test_what_cannot_be_set_is_refused_in_one_line_and_changes_nothing(said: Said, words: str, message: str) -> None:
@@ -153,6 +156,14 @@ def test_what_cannot_be_set_is_refused_in_one_line_and_changes_nothing(said: Sai
 
 def test_a_setting_of_one_provider_alone_is_taken(said: Said) -> None:
     assert said("%toolchat config openai_reasoning_effort=low") == 'openai_reasoning_effort="low"\n'
+
+
+def test_the_tools_that_a_provider_runs_are_a_setting(said: Said) -> None:
+    assert said('%toolchat config native_tools=["web_search"]') == 'native_tools=["web_search"]\n'
+    written = 'native_tools=[{"kind": "web_fetch", "max_uses": 3}]'
+    assert ModelSettings().changed(written, {}).settings == {"native_tools": [{"kind": "web_fetch", "max_uses": 3}]}
+    with pytest.raises(UsageError, match=r"The tool 'web_fetch' has no option 'max_use' .* Did you mean 'max_uses'"):
+        ModelSettings().changed(written.replace("uses", "use"), {})
 
 
 @given(st.sampled_from(["", "seed=", "key=", "base_url=", "extra_body={", 'stop_sequences=["']), st.text(max_size=80))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -277,6 +279,66 @@ def test_a_handler_that_is_not_python_s_is_kept(monkeypatch: pytest.MonkeyPatch)
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+_IGNORED = """
+import signal, threading, time
+from toolcall_nb import events as ev
+from toolcall_nb.live.running import Run
+from toolcall_nb.tools import Tool
+
+assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+def timed(act):
+    began = time.monotonic()
+    return act(), time.monotonic() - began
+
+def sleep():
+    time.sleep(60)
+
+def swallow():
+    try:
+        time.sleep(60)
+    except Exception:
+        pass
+
+for function in (sleep, swallow):
+    outcome, took = timed(lambda: Tool.from_function(function, timeout=0.5).run({}))
+    assert outcome.timed_out and took < 20, (outcome, took)
+def interrupted():
+    signal.raise_signal(signal.SIGINT)
+    return "went on"
+
+assert Tool.from_function(interrupted, timeout=20).run({}).output == "went on"
+assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+class Face:
+    shown = []
+    def show(self, event): self.shown.append(event)
+    def close(self, info): pass
+
+def source(show):
+    yield ev.Start()
+    signal.raise_signal(signal.SIGINT)
+    Tool.from_function(sleep, timeout=LIMIT).run({})
+
+for LIMIT in (None, 600):
+    face = Face()
+    run = Run(source, stop=lambda: None, info=lambda run: "")
+    threading.Timer(0.5, run.stop).start()
+    _, took = timed(lambda: run.play(face))
+    assert took < 20 and isinstance(face.shown[-1], ev.Abort), (took, face.shown)
+assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+signal.raise_signal(signal.SIGINT)
+print("all as it should be")
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no process is started with SIGINT ignored there")
+def test_a_timeout_and_a_stop_end_a_blocking_call_in_a_process_that_ignores_sigint() -> None:
+    command = ["sh", "-c", 'trap \'\' INT; exec "$0" -c "$1"', sys.executable, _IGNORED]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert (ended.stdout, ended.stderr) == ("all as it should be\n", "")
 
 
 def test_many_calls_that_end_as_their_time_does_end_one_way_or_the_other() -> None:

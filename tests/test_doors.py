@@ -26,6 +26,8 @@ GROUND = {
     "code",
     "errors",
     "events",
+    "growing",
+    "json_text",
     "masking",
     "message_state",
     "packing",
@@ -46,7 +48,7 @@ MAY_SEE: dict[str, set[str]] = {
     "errors": set(),
     **dict.fromkeys(GROUND - {"errors"}, GROUND),
     "markdown": GROUND,
-    "adapters": GROUND,
+    "adapters": GROUND | {"stages", "wire"},
     "stages": GROUND,
     "wire": GROUND | {"logs"},
     "dialects": GROUND | {"logs", "markdown"},
@@ -69,9 +71,12 @@ MAY_SEE: dict[str, set[str]] = {
 }
 """What each room may import of ours, apart from itself."""
 
-FROM_FUNCTIONS = {("transcript", "markdown"), ("transcript", "saved"), ("errors", "secrets")}
-"""Seen from inside functions alone: a transcript can be asked for its Markdown, and it and an error for what a cell
-keeps of them."""
+INSIDE_FUNCTIONS = {
+    *(("transcript", "markdown"), ("transcript", "saved")),  # a transcript gives its Markdown, and what a cell keeps
+    ("errors", "secrets"),  # an error in a cell is shown without secrets
+    ("dialects", "tools"),  # a dialect describes what a chat takes as tools
+}
+"""Seen from inside functions alone."""
 
 NOT_IN_THE_CORE = {
     *("time", "datetime", "sched"),  # a clock
@@ -166,7 +171,7 @@ def test_a_module_imports_only_through_its_doors(path: Path) -> None:
         if not stands_for(target, PACKAGE):
             continue
         there = target.removeprefix(f"{PACKAGE}.").split(".")[0]
-        is_listed = in_function and (here, there) in FROM_FUNCTIONS
+        is_listed = in_function and (here, there) in INSIDE_FUNCTIONS
         assert there == here or there in MAY_SEE[here] or is_listed, f"{path.name}:{line} imports {target}"
 
 

@@ -119,7 +119,7 @@ def test_what_comes_whole_is_well_formed_and_a_delta_keeps_its_half() -> None:
     start = ev.ToolInputStart(half, f"a{half}", title=half, provider_metadata=given)
     mended = "\ufffd"
     assert (start.tool_call_id, start.tool_name, start.title) == (mended, f"a{mended}", mended)
-    assert start.provider_metadata == {mended: {"a": [mended]}, 1: "kept"}
+    assert start.provider_metadata == {mended: {"a": [mended]}, "1": "kept"}
     for kind in (ev.SourceUrl, ev.File):
         assert ev.to_dict(kind(half, half))["url"] == mended
     read = ev.from_dict({"type": "data-tool-retracted", "data": {"toolCallId": half, "text": "\ud83d\ude00"}})

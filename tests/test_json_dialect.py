@@ -131,6 +131,17 @@ def test_failure_says_the_input(given: ToolCall, says: str) -> None:
     assert result_text(given, {"edit"}) == says + INPUT
 
 
+def test_what_a_failed_tool_gave_follows_the_words_of_the_document() -> None:
+    failed = call(output={"success": False, "message": "Exit code 1", "data": {"stderr": "no such file"}})
+    assert result_text(failed, {"edit"}) == (
+        f'Tool \'edit\' failed:\nExit code 1{INPUT}\n\nData: {{\n  "stderr": "no such file"\n}}'
+    )
+    stopped = call(State.OUTPUT_ERROR, error="Command timed out", output={"stdout": "so far"})
+    assert result_text(stopped, {"edit"}) == (
+        f'Tool execution failed: Command timed out\n\nUntil then it gave:\n{{"stdout":"so far"}}{INPUT}'
+    )
+
+
 def test_a_tool_that_is_not_there_is_not_found() -> None:
     given = call(State.OUTPUT_ERROR, error="whatever")
     assert result_text(given, ()) == f"Tool execution failed: Tool not found: edit{INPUT}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -46,7 +47,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     make: Any = InteractiveShell
     shell = make()
     shell.run_line_magic("load_ext", "toolcall_nb")
-    shell.user_ns["add"] = add
+    shell.run_cell(inspect.getsource(add))
     yield shell
     shell.run_line_magic("unload_ext", "toolcall_nb")
     for name in set(registry) - set(before):
@@ -305,10 +306,7 @@ def test_a_refused_cell_changes_nothing(said: Said) -> None:
 
 
 def test_an_interrupt_ends_the_cell_quietly_and_the_next_turn_can_follow(said: Said) -> None:
-    def impatient(x: int) -> int:
-        raise KeyboardInterrupt
-
-    said.shell.user_ns["impatient"] = impatient
+    said("def impatient(x: int) -> int:\n    raise KeyboardInterrupt")
     out = said.out("%%toolchat --tools impatient --speed 0\nDo it")
     assert "Interrupted" in out
     assert [call.state.value for call in chat_of(said).calls.values()] == ["interrupted"]
@@ -318,14 +316,12 @@ def test_an_interrupt_ends_the_cell_quietly_and_the_next_turn_can_follow(said: S
 
 
 def test_what_a_tool_or_a_model_raises_is_shown_and_no_traceback_of_ours(said: Said) -> None:
-    def broken(x: int) -> int:
-        raise ValueError("no such thing")
-
     class Broken:
         def stream(self, messages: Any, tools: Any) -> Any:
             raise RuntimeError("no line")
 
-    said.shell.user_ns |= {"broken": broken, "failing": Broken()}
+    said("def broken(x: int) -> int:\n    raise ValueError('no such thing')")
+    said.shell.user_ns["failing"] = Broken()
     out = said.out("%%toolchat --tools broken --speed 0\nDo it")
     assert "no such thing" in out
     out = said.out("%%toolchat --model failing\nHello")
@@ -421,7 +417,7 @@ def test_show_puts_a_thread_or_one_call_into_the_cell(said: Said) -> None:
 
 
 def test_the_packages_own_tools_are_off_until_they_are_asked_for(said: Said, tmp_path: Path) -> None:
-    registry.add(add)
+    said("from toolcall_nb import tool\ntool(add)")
     assert said.out("%toolchat tools").splitlines()[-1] == "Off until asked for: edit, show, bash."
     said.out("%%toolchat --speed 0\nWhat is 2 + 3?")
     assert list(chat_of(said).tools) == ["add"]
@@ -618,7 +614,7 @@ def test_on_a_line_of_the_magics_nothing_else_is_offered(
     (tmp_path / "deep").mkdir()
     for name in ("notes.md", "deep/notes.md", "my talk.md", "talk.json", "page.html", "other.txt", ".hidden.md"):
         (tmp_path / name).write_text("")
-    registry.add(add)
+    said("from toolcall_nb import tool\ntool(add)")
     said.shell.run_cell("def twice(x: int) -> int:\n    return 2 * x")
     said.shell.Completer.use_jedi = use_jedi
     with provisionalcompleter():

@@ -14,10 +14,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.corpora import corpus
+from tests.gitleaks_rules import BESIDE_A_NAME, BY_THEMSELVES, LEFT, SPECIAL, key_of
+from tests.harmless_texts import harmless_texts
+from tests.recordings import pydantic_ai, vercel_ai
 from tests.regex_steps import Steps
 from tests.secret_samples import KEPT, formats, made_up
 from tests.strategies import transcripts
-from toolcall_nb.masking import MASK, assigned, mark, masked, masked_text, masked_transcript
+from toolcall_nb.masking import (
+    MASK,
+    assigned,
+    commands,
+    headers,
+    manifests,
+    mark,
+    masked,
+    masked_text,
+    masked_transcript,
+)
 from toolcall_nb.masking import formats as forms
 from toolcall_nb.transcript import (
     Approval,
@@ -63,9 +77,95 @@ def test_a_key_of_a_known_form_is_masked_wherever_it_stands(form: str, around: s
     assert masked_text(text, {})[0] == around.format(*[MASK] * around.count("{}"))
 
 
+SEEDS = range(6)
+BESIDE = (
+    '{i}_api_token = "{s}"',
+    '{i}Token="{s}"',
+    "{i}Token = {s}",
+    '{{"{i}_token": "{s}"}}',
+    '{{"config.ini": "{I}_TOKEN={s}\\nBACKUP_ENABLED=true"}}',
+    "<{i}Token>{s}</{i}Token>",
+    "<{i}Token>\n    {s}\n</{i}Token>",
+    '<entry name="{i}Token" value="{s}" />',
+    '{{"name": "{I}_TOKEN", "value": "{s}"}}',
+    "{i}_token: '{s}'",
+    "{i}_token: |\n  {s}",
+    'var {i}Token string = "{s}"',
+    '{i}_token: str = "{s}"',
+    "{i}Token := `{s}`",
+    '${i}Token .= "{s}"',
+    'System.setProperty("{I}_TOKEN", "{s}")',
+    'os.environ["{I}_TOKEN"] = "{s}"',
+    '"{i}Token" => "{s}"',
+    "{I}_TOKEN ?= {s}",
+    '{I}_TOKEN ::= "{s}"',
+    "export {I}_TOKEN={s}",
+    "docker run -e {I}_TOKEN={s} image",
+    "https://example.org/?{i}Token={s}&page=2",
+    "**{I} token:** `{s}`",
+    "| {I} token | {s} |",
+)
+
+
+def test_every_rule_of_gitleaks_has_a_sample_or_a_reason() -> None:
+    rules = [*BY_THEMSELVES, *BESIDE_A_NAME, *SPECIAL, *LEFT]
+    assert len(set(rules)) == len(rules) == 222
+
+
+@pytest.mark.parametrize("rule", BY_THEMSELVES)
+def test_a_key_that_gitleaks_knows_by_itself_is_masked_wherever_it_stands(rule: str) -> None:
+    for seed in SEEDS:
+        key = key_of(BY_THEMSELVES[rule], seed)
+        for around in AROUND:
+            shown, _ = masked_text(around.format(*[key] * around.count("{}")), {})
+            assert MASK in shown
+            assert key[-12:] not in shown, around
+
+
+@pytest.mark.parametrize("rule", BESIDE_A_NAME)
+def test_a_key_that_gitleaks_knows_by_a_name_beside_it_is_masked_and_the_name_stays(rule: str) -> None:
+    name, shape = BESIDE_A_NAME[rule]
+    for seed in SEEDS:
+        key = key_of(shape, seed)
+        for around in BESIDE:
+            text = around.format(i=name, I=name.upper(), s=key)
+            assert masked_text(text, {})[0] == around.format(i=name, I=name.upper(), s=MASK)
+
+
+@pytest.mark.parametrize("rule", SPECIAL)
+def test_what_gitleaks_knows_by_its_surroundings_is_masked(rule: str) -> None:
+    around, shape = SPECIAL[rule]
+    for seed in SEEDS:
+        assert masked_text(around.format(key_of(shape, seed)), {})[0] == around.format(MASK)
+
+
 @pytest.mark.parametrize("text", KEPT)
 def test_what_is_no_secret_is_left_as_it_is(text: str) -> None:
     assert masked_text(text, {})[0] is text
+
+
+def test_no_harmless_text_is_masked() -> None:
+    assert [text for text in harmless_texts() if masked_text(text, {})[0] is not text] == []
+
+
+def test_each_harmless_text_may_stand_beside_others() -> None:
+    everything = "\n\n".join(harmless_texts())
+    assert masked_text(everything, {})[0] is everything
+    assert masked_text(json.dumps(everything), {})[1].places == 0
+
+
+def test_nothing_of_what_providers_sent_is_masked() -> None:
+    """In particular not the signatures of thoughts, without which a provider does not take them back."""
+    for recording in (*pydantic_ai(), *vercel_ai()):
+        text = recording.body.decode("utf-8", "replace")
+        assert masked_text(text, {})[0] is text, recording
+
+
+@pytest.mark.parametrize("name", ["llm_text_deltas", "markdown_docs_alerts", "nonstream_json"])
+def test_nothing_of_recorded_texts_is_masked(name: str) -> None:
+    for path in sorted(corpus(name).rglob("*.*")):
+        text = path.read_text("utf-8", "replace")
+        assert masked_text(text, {})[0] is text, path.name
 
 
 @pytest.mark.parametrize(
@@ -84,10 +184,80 @@ def test_what_is_no_secret_is_left_as_it_is(text: str) -> None:
         "https://example.org/v1?page=2&key={}",
         "postgres://me:{}@db.example.org/main",
         "TOKEN_2={}",
+        "jupyter lab --ServerApp.token={}",
+        "c.IdentityProvider.token = '{}'",
+        "api_key: str | None = '{}'",
+        "apiKey: string = '{}';",
+        "Your API key is: {}",
+        "$env:API_KEY = '{}'",
+        "ENV API_KEY {}",
+        "aws configure set aws_secret_access_key {}",
+        "tool --token {} run",
+        "tool --api-key={}",
+        "helm install --set auth.password={}",
+        "DefaultEndpointsProtocol=https;AccountName=me;AccountKey={};EndpointSuffix=example.org",
+        "Endpoint=sb://example.org/;SharedAccessKeyName=Root;SharedAccessKey={}",
+        "https://example.org/c/b?sv=2022-11-02&sr=b&sig={}&se=2024",
+        "https://example.org/?X-Amz-Signature={}",
+        "Authorization: token {}",
+        "Authorization: Bot {}",
+        "X-Auth-Token: {}",
+        "-H 'X-API-Key: {}'",
+        "Set-Cookie: sid={}; Path=/; HttpOnly",
+        "Cookie: theme=dark; sessionid={}; lang=en",
+        "git clone https://oauth2:{}@example.org/repository",
+        "git clone https://{}@example.org/repository",
+        "//registry.example.org/:_authToken={}",
+        "apiVersion: v1\nkind: Secret\nmetadata:\n  name: long-name-1\nstringData:\n  entry: {}\n",
     ],
 )
 def test_the_value_of_what_is_called_so_is_masked_and_its_name_stays(text: str) -> None:
     assert masked_text(text.format(made_up(length=24)), {})[0] == text.format(MASK)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "curl -u admin:{} https://example.org",
+        "curl -s \\\n  --user 'admin:{}' \\\n  https://example.org",
+        "http -a me:{} https://example.org",
+        "mysql -u root -p{} db",
+        "mysql --password={} db",
+        "sshpass -p '{}' ssh me@example.org",
+        "docker login -u me -p {} example.org",
+        "redis-cli -a {} ping",
+        "ldapsearch -x -D cn=admin -w {}",
+        "machine example.org login me password {}",
+        "requests.get(url, auth=('me', '{}'))",
+        "PGPASSWORD={} psql",
+        "postgresql://me:{}@db.example.org/main",
+        "mongodb+srv://me:{}@db.example.org/main",
+        "redis://:{}@cache.example.org:6379/0",
+        "me:{}@tcp(127.0.0.1:3306)/main",
+        "jdbc:oracle:thin:me/{}@example.org:1521/main",
+        "jdbc:mysql://example.org/main?user=me&password={}",
+        "Server=example.org;User ID=me;Password={};Encrypt=true",
+        "Server=example.org;Uid=me;Pwd={};",
+        "<password>{}</password>",
+        'password = "{}"',
+    ],
+)
+@pytest.mark.parametrize("password", ["hunter2x", "S3cret-Pw", "tr0ub4dor"])
+def test_a_password_that_a_person_made_up_is_masked_where_a_program_expects_one(text: str, password: str) -> None:
+    assert masked_text(text.format(password), {})[0] == text.format(MASK)
+
+
+def test_a_password_with_signs_is_masked_to_its_end() -> None:
+    assert masked_text("mysql://me:p@ss:w0rd@example.org/db", {})[0] == f"mysql://me:{MASK}@example.org/db"
+    assert masked_text("""password="abc123'<def" """, {})[0] == f'password="{MASK}" '
+    assert masked_text("postgres://me:Secret!@example.org/db", {})[0] == f"postgres://me:{MASK}@example.org/db"
+
+
+@pytest.mark.parametrize("digits", [40, 48])
+def test_the_token_in_an_address_that_jupyter_prints_is_masked(digits: int) -> None:
+    token = key_of(f"<x{digits}>", 1)
+    for text in ("http://localhost:8888/lab?token={}", "[I ServerApp] http://127.0.0.1:8888/?token={} :: /home/me"):
+        assert masked_text(text.format(token), {})[0] == text.format(MASK)
 
 
 def test_of_basic_authentication_the_user_and_the_password_are_masked() -> None:
@@ -250,27 +420,33 @@ def test_what_was_masked_holds_no_secret_reads_back_and_stays_so(said: Transcrip
     assert masked_transcript(found, NAMED)[0] == found
 
 
-def test_nesting_without_an_end_is_masked_as_one() -> None:
+@pytest.mark.parametrize("levels", [10, 150, 3_000])
+def test_a_key_is_masked_at_any_depth(levels: int) -> None:
     deep: Any = [KEY]
-    for _ in range(3_000):
+    for _ in range(levels):
         deep = [deep]
     found, _ = masked_transcript(calling({"deep": deep, "plain": 1}), NAMED)
-    found_input: Any = found.messages[0].calls[0].input
-    for _ in range(200):
-        if found_input == MASK:
-            break
-        found_input = found_input["deep"] if isinstance(found_input, dict) else found_input[0]
-    assert found_input == MASK
+    assert KEY not in found.to_markdown()
+    assert "plain: 1" in found.to_markdown()
 
 
 # Work
 
 
 PATTERNS = {
-    **{f"form {form.hint}": form.pattern for form in (*forms.FORMATS, *forms.EAGER)},
-    **{f"header {hint}": pattern for hint, pattern in assigned._HEADERS.items()},
-    "assignment": assigned._ASSIGNED,
-    "address": assigned._PASSWORD,
+    "forms": forms._PATTERN,
+    "forms, eagerly": forms._EAGER_PATTERN,
+    **forms.INSIDE,
+    **forms.BLOCKS,
+    **{f"header {hint}": pattern for hint, pattern in headers._HEADERS.items()},
+    **{f"driver {hint}": pattern for hint, pattern in headers._DRIVERS.items()},
+    **{f"command -{flag}": pattern for flag, pattern in commands._COMMANDS.items()},
+    **{
+        f"{module.__name__} {name}": value
+        for module in (assigned, commands, headers, manifests)
+        for name, value in vars(module).items()
+        if isinstance(value, re.Pattern)
+    },
 }
 HOSTILE = (
     *("sk-", "eyJ", "eyJ-", "eyJaaaaaaaa.", "key=", "key:key", "password", 'key="', "://a:", "aA1", "Bearer ", "_"),

@@ -36,16 +36,17 @@ from mcp_types import (
 from mcp_types import Tool as Described
 
 from tests.mcp_server import PICTURE
+from tests.shells import the_shell
 from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.tools import Registry, Tool
 from toolcall_nb.tools.failures import ToolFailed
 from toolcall_nb.tools.mcp import McpServer, ServerFailed, mcp_tools
-from toolcall_nb.tools.mcp.arguments import SchemaArguments
 from toolcall_nb.tools.mcp.connection import Connection
 from toolcall_nb.tools.mcp.content import result_of
 from toolcall_nb.tools.mcp.targets import identity, label
+from toolcall_nb.tools.parameters import WrongArguments
 from toolcall_nb.tools.results import Result
-from toolcall_nb.tools.schema import WrongArguments
+from toolcall_nb.tools.schema_arguments import SchemaArguments
 
 SCRIPT = str(Path(__file__).with_name("mcp_server.py"))
 COMMAND = [sys.executable, SCRIPT]
@@ -213,7 +214,7 @@ def test_calls_from_several_threads_do_not_wait_for_each_other(server: McpServer
             {"days": [{"name": "Monday"}, {}]},
             ["days[0].high: is missing", "days[1].name: is missing", "days[1].high: is missing"],
         ),
-        ("add", [1], ["a JSON object is needed, not list"]),
+        ("add", [1], ["a JSON object is needed, not an array"]),
     ],
 )
 def test_each_wrong_argument_is_named_and_the_server_is_not_called(
@@ -516,6 +517,80 @@ def test_every_page_of_tools_is_read() -> None:
         assert [tool.name for tool in server.tools] == ["a", "b", "c"]
         assert repr(server) == "<McpServer paged: a, b, c>"
         assert repr(server.tools[0]) == "<Tool a()>"
+
+
+def answering(tool: Described, answer: Any) -> Server[Any]:
+    """A server in this process with one tool, which always answers the same."""
+
+    async def list_tools(context: Any, params: Any) -> ListToolsResult:
+        return ListToolsResult(tools=[tool])
+
+    async def call_tool(context: Any, params: Any) -> CallToolResult:
+        return CallToolResult(content=[], structured_content=answer)
+
+    return Server("answering", on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+HOSTILE = {
+    "backtracking": {"properties": {"a": {"pattern": "^(a+)+$"}}},
+    "twenty nested pairs": {
+        "$ref": "#/$defs/s0",
+        "$defs": {
+            **{f"s{n}": {"anyOf": [{"$ref": f"#/$defs/s{n + 1}"}] * 2} for n in range(20)},
+            "s20": {"type": "null"},
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("schema", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_schema_of_arguments_or_of_results_does_not_stop_the_kernel(schema: dict[str, Any]) -> None:
+    value = {"a": "a" * 60 + "b"}
+    takes = Described(name="takes", input_schema={"type": "object", **schema})
+    gives = Described(name="gives", input_schema={"type": "object"}, output_schema={"type": "object", **schema})
+    begun = time.process_time()
+    with mcp_tools(answering(takes, {})) as server:
+        outcome = named(server, "takes").run(value)
+        assert outcome.wrong_input
+    with mcp_tools(answering(gives, value)) as server:
+        assert "the result of gives is not as its own schema says" in str(named(server, "gives").run({}).error)
+    assert time.process_time() - begun < 10
+
+
+def test_a_result_as_its_schema_says_is_taken() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    tool = Described(name="gives", input_schema={"type": "object"}, output_schema=schema)
+    with mcp_tools(answering(tool, {"a": 1})) as server:
+        assert named(server, "gives").run({}).output == {"a": 1}
+    with mcp_tools(answering(tool, {"a": "x"})) as server:
+        assert "a: 'x' is not of type 'integer'" in str(named(server, "gives").run({}).error)
+
+
+FAILING = {
+    "no program": "no-such-command",
+    "a program that ends": "false",
+    "no server": [sys.executable, "-c", "print(1)"],
+    "a traceback": [sys.executable, "-c", "import no_such_module"],
+    "much stderr": [sys.executable, "-c", "import sys; [print('x' * 500, n, file=sys.stderr) for n in range(300)]"],
+    "no address": "http://127.0.0.1:9/mcp",
+    "a closed door": "https://nowhere.invalid/mcp",
+}
+
+
+@pytest.mark.parametrize("target", FAILING.values(), ids=FAILING)
+def test_a_server_that_fails_in_a_cell_is_told_in_a_few_lines_without_our_frames(
+    target: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with the_shell() as shell:
+        shell.user_ns.update(mcp_tools=mcp_tools, target=target)
+        shell.run_cell("mcp_tools(target)")
+    out, err = capsys.readouterr()
+    said = (out + err).strip().splitlines()
+    assert "ServerFailed: " in said[0]
+    assert " cannot be reached (" in said[0]
+    assert len(said) <= 7
+    assert max(map(len, said)) < 500
+    assert "toolcall_nb/tools" not in out + err
 
 
 def test_a_name_that_is_there_twice_is_a_usage_error() -> None:

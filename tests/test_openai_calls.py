@@ -122,3 +122,27 @@ def test_the_calls_of_a_message_are_each_for_themselves() -> None:
     calls = [piece("{}", "t", "a"), piece("{}", "t", "a"), {"function": {"name": "t", "arguments": None}}]
     found: tuple[ToolCall, ...] = read_whole(reply({"tool_calls": calls})).messages[0].calls
     assert [(call.id, call.input) for call in found] == [("a", {}), ("a-2", {}), ("call_1", {})]
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_an_empty_kind_of_call_beside_the_one_that_is_meant_says_nothing(is_whole: bool) -> None:
+    empty = {"function": {"name": "", "arguments": ""}, "custom": {"name": "", "input": ""}}
+    told = {
+        "weather": {"function": {"name": "weather", "arguments": '{"city": "Oslo"}'}},
+        "sql": {"custom": {"name": "sql", "input": "select 1"}},
+    }
+    calls = [
+        {"index": index, "id": f"c{index}", "type": kind, **empty, **fields}
+        for index, (kind, fields) in enumerate(zip(("function", "custom"), told.values(), strict=True))
+    ]
+    head = {"id": "x", "created": 1, "model": "m"}
+    choice = {"index": 0, "finish_reason": "tool_calls"}
+    message = {"role": "assistant", "content": None, "tool_calls": calls}
+    if is_whole:
+        found = read_whole({**head, "object": "chat.completion", "choices": [{**choice, "message": message}]})
+    else:
+        found = read_items([{**head, "object": "chat.completion.chunk", "choices": [{**choice, "delta": message}]}])
+    assert [(call.name, call.input) for call in found.calls.values()] == [
+        ("weather", {"city": "Oslo"}),
+        ("sql", "select 1"),
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +14,8 @@ from tests.strategies import json_values, texts, transcripts
 from toolcall_nb.events import MISSING
 from toolcall_nb.transcript import (
     Approval,
+    CustomPart,
+    DataPart,
     ErrorPart,
     FilePart,
     Message,
@@ -33,6 +37,51 @@ def test_what_is_written_reads_back_equal(transcript: Transcript, metadata: dict
     assert read == transcript
     assert read.to_markdown() == written
     assert {trouble.message for trouble in read.diagnostics} <= {"a NUL character"}
+
+
+_ODD_TEXTS = st.one_of(texts(3), st.sampled_from(["\ud800", "a\udc00b", " ", "", " x ", "\t"]))
+_JSON = st.one_of(json_values(), st.tuples(json_values()), st.dictionaries(st.integers(), json_values(), max_size=1))
+_OBJECTS = st.dictionaries(_ODD_TEXTS, _JSON, max_size=2)
+_SOME = {"id": _ODD_TEXTS, "name": _ODD_TEXTS, "title": st.none() | _ODD_TEXTS, "extra": _OBJECTS}
+_MADE: list[st.SearchStrategy[Any]] = [
+    st.builds(TextPart, _ODD_TEXTS, st.none() | _OBJECTS),
+    st.builds(ReasoningPart, _ODD_TEXTS, st.none() | _OBJECTS),
+    st.builds(SourceUrlPart, _ODD_TEXTS, _ODD_TEXTS, st.none() | _ODD_TEXTS, st.none() | _OBJECTS),
+    st.builds(FilePart, _ODD_TEXTS, _ODD_TEXTS, st.none() | _OBJECTS, st.booleans()),
+    st.builds(DataPart, _ODD_TEXTS, _JSON, st.none() | _ODD_TEXTS),
+    st.builds(CustomPart, _ODD_TEXTS, st.none() | _OBJECTS),
+    st.builds(ErrorPart, _ODD_TEXTS, st.none() | _ODD_TEXTS),
+    st.builds(ToolCall, **_SOME, input_text=_ODD_TEXTS),
+    st.builds(ToolCall, **_SOME, input=_JSON, input_text=_ODD_TEXTS, provider_metadata=st.none() | _OBJECTS),
+    st.builds(ToolCall, **_SOME, input=_JSON, state=st.just(State.OUTPUT_AVAILABLE), display=st.none() | _OBJECTS),
+    st.builds(ToolCall, **_SOME, output=_JSON, state=st.just(State.OUTPUT_AVAILABLE), seen=st.none() | _ODD_TEXTS),
+    st.builds(ToolCall, **_SOME, input=_JSON, state=st.just(State.OUTPUT_ERROR), error=st.none() | _ODD_TEXTS),
+]
+
+
+@settings(max_examples=600)
+@given(
+    st.lists(st.one_of(_MADE), max_size=3, unique_by=lambda part: getattr(part, "id", id(part))),
+    st.none() | _ODD_TEXTS,
+    _OBJECTS,
+    st.sampled_from([None, "", "stop", "length", "odd\udfff"]),
+    st.none() | _ODD_TEXTS,
+)
+def test_a_message_that_a_program_makes_reads_back_equal(
+    parts: list[Any], message_id: str | None, metadata: dict[str, Any], reason: str | None, aborted: str | None
+) -> None:
+    message = Message("assistant", parts, message_id, metadata, reason, aborted)  # type: ignore[arg-type]  # a list
+    transcript = Transcript((message,), metadata)
+    assert Transcript.from_markdown(transcript.to_markdown()) == transcript
+
+
+def test_an_id_or_a_name_that_no_text_can_hold_is_mended_when_the_call_is_made() -> None:
+    made = ToolCall(id="a\ud800", name=" ", title="\udfff")
+    assert (made.id, made.name, made.title) == ("a\ufffd", "tool", "\ufffd")
+    assert ToolCall(id="", name="f").id == "tool-call"
+    assert ToolCall(id="1", name="f", input={"a": 1}).state is State.INPUT_AVAILABLE
+    assert ToolCall(id="1", name="f", state=State.OUTPUT_AVAILABLE).output is None
+    assert ToolCall(id="1", name="f", state=State.OUTPUT_ERROR).error == ""
 
 
 @settings(max_examples=300)

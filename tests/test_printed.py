@@ -14,7 +14,7 @@ TEXTS = st.text(st.sampled_from("ab \r\n"), max_size=20)
 def printed(*pieces: str) -> str:
     log = Printed()
     for piece in pieces:
-        log.add(piece)
+        log = log.add(piece)
     return str(log)
 
 
@@ -46,6 +46,5 @@ def test_what_was_taken_in_before_stays_as_it_is(text: str) -> None:
 
 @given(TEXTS, TEXTS)
 def test_it_goes_on_from_what_was_kept(before: str, after: str) -> None:
-    log = Printed(printed(before))
-    log.add(after)
+    log = Printed().add(printed(before)).add(after)
     assert str(log) == printed(before + after)

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from tests.kernels import running_kernel
 from tests.shells import the_shell
 from toolcall_nb import Chat
+from toolcall_nb.displays import displayed
 from toolcall_nb.printed import Printed
 from toolcall_nb.tools import Job, Log, Outcome, Progress, Tool, run_together
 from toolcall_nb.tools import printing as printing_module
@@ -48,7 +49,7 @@ class Told:
     @property
     def shown(self) -> str:
         """The log as it reads in the card."""
-        return str(Printed(self.log))
+        return str(Printed().add(self.log))
 
 
 def run(function: Callable[..., Any], **arguments: Any) -> tuple[Outcome, Told]:
@@ -351,7 +352,7 @@ def cleaned(*pieces: str) -> str:
     for piece in pieces:
         printout.write(piece)
     printout.close()
-    return str(Printed(told.log))
+    return str(Printed().add(told.log))
 
 
 @pytest.mark.parametrize(
@@ -474,7 +475,7 @@ def test_display_tells_the_plain_text_and_nothing_lands_in_the_cell(capsys: pyte
     assert capsys.readouterr() == ("", "")
 
 
-def test_what_a_tool_without_a_result_displayed_last_is_its_display() -> None:
+def test_what_a_tool_displayed_is_kept_in_order_and_not_told_in_its_log() -> None:
     from IPython.display import display
 
     def f() -> None:
@@ -483,8 +484,8 @@ def test_what_a_tool_without_a_result_displayed_last_is_its_display() -> None:
 
     with the_shell():
         outcome, told = run(f)
-    assert (outcome.output, outcome.display) == (None, {"text/html": "<b>2</b>"})
-    assert told.log == "bold\nbold\n"
+    shown = [{"text/html": text, "text/plain": "bold"} for text in ("<b>1</b>", "<b>2</b>")]
+    assert (outcome.output, displayed(outcome.display), told.log) == (None, shown, "")
 
 
 # In a kernel --------------------------------------------------------------------------------------------------
@@ -517,14 +518,16 @@ def test_in_a_kernel_nothing_of_a_tool_s_output_reaches_the_cell(tmp_path: Path)
     with running_kernel(tmp_path) as kernel:
         quiet = kernel.run(_CELL)
         assert [m["content"] for m in quiet if m["msg_type"] in OUTPUTS] == []
-        said = kernel.run("print(''.join(log.text for log in told), outcome.display, outcome.error)")
+        said = kernel.run(
+            "print(''.join(log.text for log in told if isinstance(log, Log)), outcome.display, outcome.error)"
+        )
         text = "".join(m["content"]["text"] for m in said if m["msg_type"] == "stream")
         for word in (
             "printed\nerror\n",
             "UserWarning: warned",
             "logged\n",
             "threaded\n",
-            "{'text/html': '<b>shown</b>'}",
+            "'text/html': '<b>shown</b>'",
         ):
             assert word in text, text
         after = kernel.run("logging.warning('afterwards')")

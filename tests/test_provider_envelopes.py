@@ -12,12 +12,14 @@ from toolcall_nb import Chat
 from toolcall_nb import events as ev
 from toolcall_nb.errors import WireError
 from toolcall_nb.events import Event
+from toolcall_nb.live.progress import Progress
 from toolcall_nb.models import EnvelopeModel
 from toolcall_nb.transcript import Message, State, Transcript
 from toolcall_nb.wire import Envelopes
 
 STREAM = ["###", ": {", '"signature"', ': "CLIENT_TOOL_CALL"', ",", '"toolName"', ': "add_random_item_to_shop"', "}"]
 CALL = "".join(STREAM)
+LAID_OUT = '###: {\n  "signature": "CLIENT_TOOL_CALL",\n  "toolName": "add_random_item_to_shop"\n}'
 
 
 def delta(text: str) -> dict[str, Any]:
@@ -58,7 +60,7 @@ def test_a_completed_text_that_differs_is_reported() -> None:
     assert text_of(events) == "One"
     (found,) = [event for event in events if isinstance(event, ev.Diagnostic)]
     assert (found.message, found.action) == (
-        "the text of provider-completed is not the text that was streamed",
+        "the text of provider-completed is not the text that was streamed, but 'Two'",
         "What was streamed was kept.",
     )
 
@@ -153,6 +155,9 @@ class Service:
         pytest.param([*map(delta, STREAM), completed(CALL)], id="as in the document"),
         pytest.param([completed(CALL)], id="only completed"),
         pytest.param([delta("###"), completed(CALL)], id="streamed in part"),
+        pytest.param([*map(delta, STREAM[:-1]), completed("".join(STREAM))], id="the last brace is only in the text"),
+        pytest.param([*map(delta, STREAM[:-1]), completed(LAID_OUT)], id="and the text is laid out anew"),
+        pytest.param([*map(delta, STREAM), completed(LAID_OUT)], id="the whole is laid out anew"),
         pytest.param([json.dumps(delta("I will. \n" + CALL)), "", b"\n", json.dumps(completed())], id="lines of JSON"),
     ],
 )
@@ -166,6 +171,49 @@ def test_the_signature_dialect_finds_the_call_in_the_envelopes(reply: list[Any])
     assert message.text.endswith("Done.")
     assert "###" not in message.text
     assert len(service.requests) == 2
+
+
+def test_what_differs_in_blanks_alone_is_the_same_text() -> None:
+    events = read(*map(delta, STREAM), completed(f"{LAID_OUT}\n"))
+    assert text_of(events) == "".join(STREAM)
+    assert not [event for event in events if isinstance(event, ev.Diagnostic)]
+
+
+@pytest.mark.parametrize("streamed", range(len(STREAM) + 1))
+def test_a_function_is_a_model_whose_envelopes_are_read(streamed: int) -> None:
+    asked = 0
+
+    def service(messages: Any) -> Iterator[Any]:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            yield from (delta("I will.\n"), *map(delta, STREAM[:streamed]), completed("I will.\n" + LAID_OUT))
+        else:
+            yield from (delta("Done."), completed("Done."))
+
+    message = Chat(service, tools=[add_random_item_to_shop], dialect="signature").send("Add something")
+    assert [call.state for call in message.calls] == [State.OUTPUT_AVAILABLE]
+    assert message.text.startswith("I will.")
+    assert message.text.endswith("Done.")
+
+
+@pytest.mark.parametrize("before", ["", "I will.\n", "I will.\n\n"])
+def test_each_status_of_the_document_is_said_at_its_moment(before: str) -> None:
+    """What a page shows after each delta of the document's stream, also below a text."""
+    chat = Chat(
+        EnvelopeModel(Service([*([delta(before)] if before else []), *map(delta, STREAM), completed(before + CALL)])),
+        tools=[add_random_item_to_shop],
+        dialect="signature",
+    )
+    progress, seen = Progress(), [""]
+    for event in chat.stream("Add something"):
+        progress.apply(event)
+        if progress.status != seen[-1]:
+            seen.append(progress.status)
+    first = seen.index("🔧 Waiting for tool call completion...")
+    assert seen[first + 1] == "🔧 Tool call in progress..."
+    executing = seen.index("🔧 Executing tool: add_random_item_to_shop...")
+    assert "Writing…" not in seen[first:executing]
 
 
 def test_native_calls_of_the_service_are_run_by_the_chat() -> None:

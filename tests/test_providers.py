@@ -32,6 +32,7 @@ from toolcall_nb.transcript import (
     State,
     TextPart,
     ToolCall,
+    Transcript,
 )
 
 __all__ = ["one_ssl_context"]
@@ -128,6 +129,11 @@ def test_a_missing_key_is_one_sentence_with_the_variable(monkeypatch: pytest.Mon
         list(model("anthropic:claude-sonnet-5").stream(hello(), ()))
 
 
+def test_a_key_is_given_under_the_name_that_its_provider_has_for_it(server: ReplayServer) -> None:
+    assert text_of(model_at(server, "snowflake:claude-sonnet-5", "/v1")) == "Good."
+    assert server.requests[0].key == f"Bearer {KEY}"
+
+
 def test_the_environment_says_where_and_with_which_key(server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -218,6 +224,55 @@ def test_a_setting_that_there_is_not_is_refused(server: ReplayServer) -> None:
     with pytest.raises(ModelError, match=r"There is no setting 'temprature'\. Did you mean 'temperature'"):
         list(model_at(server, "openai-chat:gpt-4o", "/v1", temprature=1).stream(hello(), ()))
     assert not server.requests
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "hint"),
+    [
+        ("openai:gpt-5", "openai_native_tolls", "There is no setting 'openai_native_tolls'. Did you mean 'openai_nati"),
+        ("openai-chat:gpt-4o", "openai_native_tools", "This model has no setting 'openai_native_tools'. Did you mean"),
+        ("anthropic:claude-sonnet-5", "openai_native_tolls", "Did you mean 'openai_native_tools'?"),
+        ("deepseek:deepseek-chat", "deepseek_thinking", "Did you mean 'thinking'?"),
+        ("google:gemini-2.5-flash", "native_tool", "Did you mean 'native_tools'?"),
+    ],
+)
+def test_a_setting_of_a_provider_that_there_is_not_is_refused(
+    name: str, setting: str, hint: str, server: ReplayServer
+) -> None:
+    with pytest.raises(ModelError) as error:
+        list(model_at(server, name, "", **{setting: 1}).stream(hello(), ()))
+    assert hint in str(error.value)
+    assert not server.requests
+
+
+def test_a_setting_of_another_provider_waits_for_its_model(server: ReplayServer) -> None:
+    assert text_of(model_at(server, "openai-chat:gpt-4o", "/v1", anthropic_thinking={"type": "disabled"})) == "Good."
+
+
+@pytest.mark.parametrize("given", ["web_search", ["web_search"], [{"kind": "web_search", "max_uses": 3}]])
+def test_a_tool_that_the_provider_runs_is_switched_on_and_its_call_has_its_input(
+    given: Any, server: ReplayServer
+) -> None:
+    from tests.signed_bodies import SIGNED
+
+    server.answers(Reply(SIGNED["anthropic search with citations"][1]))
+    asked = model_at(server, "anthropic:claude-sonnet-5", native_tools=given)
+    [call] = Transcript.from_events(asked.stream(hello(), ())).calls.values()
+    assert [tool["name"] for tool in server.requests[0].json["tools"]] == ["web_search"]
+    assert (call.name, call.input, call.provider_executed) == ("web_search", {"query": "What is so?"}, True)
+
+
+def test_a_tool_that_no_provider_has_is_refused(server: ReplayServer) -> None:
+    with pytest.raises(ModelError, match=r"No provider has a tool 'web_serach' \(native_tools\)\. Did you mean"):
+        list(model_at(server, "anthropic:claude-sonnet-5", native_tools=["web_serach"]).stream(hello(), ()))
+
+
+def test_the_tools_that_can_be_switched_on_are_those_of_pydantic_ai() -> None:
+    from pydantic_ai.native_tools import NATIVE_TOOL_TYPES
+
+    from toolcall_nb.models.providers.settings import _KINDS
+
+    assert set(NATIVE_TOOL_TYPES) == _KINDS
 
 
 def test_in_a_text_dialect_no_tool_is_told_of(server: ReplayServer) -> None:
@@ -407,7 +462,7 @@ def test_any_history_is_one_that_a_strict_provider_takes() -> None:
     assert all(part.content for part in results.values())
     assert not [part for part in parts if part.part_kind == "text" and not part.content.strip()]
     assert "Another choice" not in repr(history)
-    assert [part.tool_name for part in parts if part.part_kind == "tool-call"][-2:] == ["strange_name_", "unnamed"]
+    assert [part.tool_name for part in parts if part.part_kind == "tool-call"][-2:] == ["strange_name_", "tool"]
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -436,18 +491,18 @@ def test_what_came_after_the_calls_is_told_after_their_results() -> None:
     ]
 
 
-def test_where_the_steps_are_known_they_are_kept() -> None:
+def test_where_the_responses_begin_is_kept() -> None:
     parts = (call("1"), call("2"), TextPart("b"), call("3"))
     kinds = [
         [part.part_kind for part in message.parts]
-        for message in history_of([*hello(), Message("assistant", parts, metadata={"steps": [1]})])
+        for message in history_of([*hello(), Message("assistant", parts, metadata={"responses": [{"part": 1}]})])
     ]
     assert kinds[1:] == [["tool-call"], ["tool-return"], ["tool-call", "text", "tool-call"], ["tool-return"] * 2]
 
 
-@pytest.mark.parametrize("steps", ["x", [0], [-1, 99], ["1"], [True], None])
-def test_steps_that_are_none_are_guessed(steps: Any) -> None:
-    message = Message("assistant", (call("1"), TextPart("b")), metadata={"steps": steps})
+@pytest.mark.parametrize("told", ["x", [0], [{"part": place} for place in (-1, 99, "1", True, None)], [{}], None])
+def test_responses_that_are_none_are_guessed(told: Any) -> None:
+    message = Message("assistant", (call("1"), TextPart("b")), metadata={"responses": told})
     assert len(history_of([*hello(), message])) == 5
 
 
@@ -457,6 +512,31 @@ def test_a_native_call_goes_back_with_its_result_to_whoever_ran_it() -> None:
     parts = history_of([*hello(), message])[1].parts
     assert [part.part_kind for part in parts] == ["builtin-tool-call", "builtin-tool-return", "text"]
     assert {getattr(part, "provider_name", None) for part in parts[:2]} == {"openai"}
+
+
+CHAT_SERVERS = [
+    *(("openrouter:minimax/minimax-m2", "/v1"), ("openai-chat:gpt-4o", "/v1"), ("ollama:llama3.2", "/v1")),
+    *(("deepseek:deepseek-chat", ""), ("groq:openai/gpt-oss-120b", ""), ("mistral:mistral-large-latest", "")),
+]
+
+
+@pytest.mark.parametrize(
+    "names", [["capital"] * 3, ["capital", "", ""], ["cap", "ital", ""], ["cap", "ital", "capital"]]
+)
+@pytest.mark.parametrize(("model_name", "suffix"), CHAT_SERVERS)
+def test_a_tools_name_is_the_same_however_often_a_server_says_it(
+    model_name: str, suffix: str, names: list[str], server: ReplayServer
+) -> None:
+    from tests.signed_bodies import chat, function
+
+    pieces = zip(names, ["", '{"country": ', '"France"}'], strict=True)
+    server.answers(
+        Reply(chat(*(function(name, arguments) for name, arguments in pieces))), Reply(chat({"content": "Paris."}))
+    )
+    talk = Chat(model_at(server, model_name, suffix), tools=TOOLS)
+    [call] = talk.send("The capital of France?").calls
+    assert (call.name, call.input, call.output) == ("capital", {"country": "France"}, "Paris")
+    assert server.requests[1].json["messages"][1]["tool_calls"][0]["function"]["name"] == "capital"
 
 
 def test_a_provider_model_has_the_name_that_was_asked_for() -> None:

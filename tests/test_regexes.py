@@ -35,7 +35,8 @@ MADE_AT_RUN_TIME = {
     "markdown/callout.py": "the kinds of callouts, which are constants; it is matched at a line's beginning",
     "models/kinds.py": "the table in the same file",
     "models/arguments.py": "the pattern of a tool's own schema",
-    "masking/formats.py": "its own table, which holds them: they are tried as well",
+    "masking/formats.py": "its own table; `tests.test_masking` tries them",
+    "masking/providers.py": "its own table, which is matched against one value at a time",
     "masking/known.py": "secrets that are known, as they are",
 }
 """Where expressions are made of what only a run knows, and of what."""

@@ -6,11 +6,14 @@ import dataclasses
 import datetime
 import enum
 import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 
 import jsonschema  # type: ignore[import-untyped] # comes with JupyterLab, without types
 import msgspec
+import numpy
+import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -255,13 +258,19 @@ def test_a_tool_that_changes_its_argument_does_not_change_the_call() -> None:
 def _starred(*values: int) -> None: ...
 
 
-def _complex(c: complex) -> None: ...
+def _array(c: numpy.ndarray[Any, Any]) -> None: ...
+
+
+def _frame(a: int, c: pandas.DataFrame) -> None: ...
+
+
+def _frames(c: list[pandas.DataFrame] | None = None) -> None: ...
+
+
+def _callback(c: Callable[[int], int]) -> None: ...
 
 
 def _unknown(c: Nowhere) -> None: ...  # type: ignore[name-defined] # noqa: F821 - that is the point
-
-
-def _two_arrays(c: list[int] | set[int]) -> None: ...
 
 
 class _Class:
@@ -273,9 +282,11 @@ class _Class:
     ("function", "says"),
     [
         (_starred, r"takes \*values"),
-        (_complex, r"parameter 'c'.*complex"),
+        (_array, r"parameter 'c'.*numpy.ndarray"),
+        (_frame, r"parameter 'c'.*pandas.*DataFrame"),
+        (_frames, r"parameter 'c'.*pandas.*DataFrame"),
+        (_callback, r"parameter 'c'.*Callable"),
         (_unknown, "not known.*Nowhere"),
-        (_two_arrays, "parameter 'c'"),
         (_Class.method, "method without its object"),
         (dict, "no signature"),
     ],

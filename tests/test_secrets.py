@@ -146,7 +146,7 @@ def test_a_cell_keeps_no_secret_and_says_how_many_while_the_tool_and_the_model_h
     shell: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = Says()
-    shell.user_ns |= {"model": model, "use": model.use}
+    shell.user_ns |= {"model": model, "use": [model.use]}
     (bundle,) = displayed(shell, "%%toolchat --model model --tools use\nGo", monkeypatch)
     assert [kind for kind, text in bundle.items() if SECRET in text] == []
     assert [kind for kind, text in bundle.items() if MARK in text] == [*bundle]
@@ -170,7 +170,7 @@ def test_a_cell_keeps_no_secret_and_says_how_many_while_the_tool_and_the_model_h
 )
 def test_what_is_shown_again_keeps_none_either(expression: str, shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Says()
-    shell.user_ns |= {"model": model, "use": model.use, "says": [{"role": "user", "content": SECRET}]}
+    shell.user_ns |= {"model": model, "use": [model.use], "says": [{"role": "user", "content": SECRET}]}
     displayed(shell, "%%toolchat --model model --tools use\nGo", monkeypatch)
     (bundle,) = displayed(shell, f"from toolcall_nb import show\n{expression}", monkeypatch)
     assert [kind for kind, text in bundle.items() if SECRET in text] == []
@@ -187,7 +187,7 @@ def test_a_file_is_saved_without_and_the_number_is_printed(
     shell: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = Says()
-    shell.user_ns |= {"model": model, "use": model.use}
+    shell.user_ns |= {"model": model, "use": [model.use]}
     displayed(shell, "%%toolchat --model model --tools use\nGo", monkeypatch)
     capsys.readouterr()
     shell.run_cell("%toolchat save said.md")
@@ -203,7 +203,7 @@ def test_what_is_masked_is_told_by_name_and_number_and_never_by_value(
     shell: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = Says()
-    shell.user_ns |= {"model": model, "use": model.use, "mine": "quite another one"}
+    shell.user_ns |= {"model": model, "use": [model.use], "mine": "quite another one"}
     displayed(shell, "%%toolchat --model model --tools use\nGo", monkeypatch)
     shell.run_cell("%toolchat secrets add mine\n%toolchat secrets add sk-typed-in-here")
     said = "".join(capsys.readouterr())

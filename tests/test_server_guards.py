@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
+import subprocess
+import sys
 import threading
+from argparse import ArgumentParser
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +19,7 @@ import pytest
 
 from tests.servers import PATIENCE, Gated, ask, data_of, serving, words
 from toolcall_nb.errors import UsageError
+from toolcall_nb.server.command import TOKEN_VARIABLE, add_options, settings_of
 from toolcall_nb.server.guards import is_json
 from toolcall_nb.server.serving import Server
 from toolcall_nb.server.settings import Settings, is_loopback
@@ -151,6 +157,43 @@ def test_with_the_token_all_is_as_ever_and_the_token_is_written_nowhere(caplog: 
         assert client.post("/api/chat", json={"message": 1}).status_code == 422
     assert "very-secret" not in caplog.text
     assert "very-secret" not in repr(Settings(token="very-secret"))
+
+
+@pytest.mark.parametrize("token", ["", " ", "\t\n", "two words", "secret\n", "sécret", "secret\x7f", "\u200b"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_an_empty_token_or_one_that_no_header_can_carry_is_refused(
+    token: str, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError, match="token"):
+        Settings(token=token)
+    monkeypatch.setenv(TOKEN_VARIABLE, token)
+    with pytest.raises(UsageError, match=r"token|TOKEN"):
+        settings_from("--host", host)
+    monkeypatch.setenv(TOKEN_VARIABLE, "the-right-one")
+    with pytest.raises(UsageError, match="token"):
+        settings_from("--host", host, "--token", token)
+
+
+def test_a_public_server_with_an_empty_token_does_not_start() -> None:
+    environment = {**os.environ, TOKEN_VARIABLE: ""}
+    command = [sys.executable, "-m", "toolcall_nb", "serve", "--host", "0.0.0.0", "--port", "0", "--tools", "bash"]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert ended.returncode != 0
+    assert ended.stderr.count("\n") == 1
+    assert f"{TOKEN_VARIABLE} is empty" in ended.stderr
+
+
+def test_the_token_of_the_command_line_comes_before_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, "of-the-environment")
+    assert settings_from().token == "of-the-environment"
+    assert settings_from("--token", "of-the-line").token == "of-the-line"
+
+
+def settings_from(*options: str) -> Settings:
+    """Parses the options of ``serve``."""
+    parser = ArgumentParser()
+    add_options(parser)
+    return settings_of(parser.parse_args(options), lambda _: ())[0]
 
 
 @pytest.mark.parametrize(
@@ -385,6 +428,45 @@ def test_more_readers_than_the_limit_are_503() -> None:
                 refused = client.get(url)
                 assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
         gate.set()
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [
+        b"",
+        b"GET /api/he",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ",
+        b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        HEAD + b"Content-Length: 9\r\n\r\n{",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n",
+    ],
+)
+def test_four_hundred_unfinished_requests_of_one_client_do_not_shut_out_the_others(beginning: bytes) -> None:
+    with serving() as client:
+        address = (client.base_url.host, client.base_url.port)
+        with ExitStack() as stack:
+            for _ in range(400):
+                connection = stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
+                connection.sendall(beginning)
+            assert ask(client, thread="of-the-same-client").status_code == 200
+            transport = httpx.HTTPTransport(local_address="127.0.0.2")
+            with httpx.Client(base_url=client.base_url, transport=transport, timeout=PATIENCE) as other:
+                assert ask(other, thread="of-another").status_code == 200
+
+
+def test_a_stream_that_is_read_is_never_closed_for_a_new_connection() -> None:
+    gate = threading.Event()
+    with serving(Gated([*words("One"), gate, *words("Two", "u")]), limits={"readers": 1, "runs": 1}) as client:
+        address = (client.base_url.host, client.base_url.port)
+        with client.stream("POST", "/api/chat", json={"message": "Go", "conversationId": "t"}) as response:
+            lines = response.iter_lines()
+            next(lines)
+            with ExitStack() as stack:
+                for _ in range(200):
+                    stack.enter_context(socket.create_connection(address, timeout=PATIENCE)).sendall(HEAD)
+                assert client.get("/api/health").json()["running"] == 1
+                gate.set()
+                assert "Two" in "".join(lines)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ from tests.servers import PATIENCE, client_of, data_of, said_by, settings
 from toolcall_nb.server.app import application
 from toolcall_nb.server.threads import Threads
 
+pytest_plugins = ["schemathesis.pytest.plugin"]
+
 ROOT = Path(__file__).resolve().parents[1]
 QUESTION = {"message": "What is the weather in Lisbon?", "conversationId": "t"}
 

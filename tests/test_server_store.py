@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -17,10 +19,13 @@ from hypothesis import strategies as st
 from tests.servers import PATIENCE, ask, serving
 from tests.strategies import transcripts
 from toolcall_nb.chat import Chat
+from toolcall_nb.errors import UsageError
 from toolcall_nb.server.runs import ServedRun
 from toolcall_nb.server.settings import Limits
 from toolcall_nb.server.store import DamagedThread, Store, is_thread_id
 from toolcall_nb.transcript import Message, TextPart, Transcript
+
+PART = ".toolcall_nb.part"
 
 _WRITER = """
 import sys
@@ -105,6 +110,89 @@ def test_a_damaged_thread_is_told_and_never_overwritten(content: bytes, why: str
             assert response.status_code == 409
             assert "left as it is" in response.json()["detail"]
     assert (tmp_path / "t.md").read_bytes() == content
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes, FIFOs or sockets in folders")
+@pytest.mark.parametrize("kind", ["folder", "fifo", "socket", "link to a file", "link to nothing", "link to a device"])
+def test_a_name_that_is_taken_by_something_else_than_a_file_is_told_and_left_alone(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "store" / "t.md"
+    path.parent.mkdir()
+    other = tmp_path / "other.md"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as server, chdir(path.parent):  # a socket's path may be 107 bytes long
+            server.bind("t.md")
+    else:
+        other.write_text("mine") if kind == "link to a file" else None
+        path.symlink_to("/dev/zero" if kind == "link to a device" else other)
+    was = path.lstat()
+    with serving(store=str(path.parent)) as client:
+        for response in (ask(client), client.get("/api/threads/t"), client.get("/api/threads/t/stream?wire=live")):
+            assert response.status_code == 409
+            assert "left as it is" in response.json()["detail"]
+        assert ask(client, thread="another").status_code == 200
+    with pytest.raises(DamagedThread):
+        Store(path.parent).save("t", said("Hello"))
+    assert (path.lstat().st_ino, path.lstat().st_mode) == (was.st_ino, was.st_mode)
+    assert sorted(each.name for each in path.parent.iterdir()) == ["another.md", "t.md"]
+    assert not other.exists() or other.read_text() == "mine"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_what_is_stored_is_for_its_owner_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with serving(store=str(tmp_path / "a" / "store")) as client:
+            ask(client)
+            ask(client, "And then?")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a" / "store").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "a" / "store" / "t.md").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_a_file_that_others_could_read_is_theirs_no_more_once_it_is_written(tmp_path: Path) -> None:
+    Store(tmp_path).save("t", said("Hello"))
+    (tmp_path / "t.md").chmod(0o644)
+    Store(tmp_path).save("t", said("Hello again"))
+    assert (tmp_path / "t.md").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_a_store_that_others_may_write_into_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tmp_path.chmod(0o777)
+    Store(tmp_path)
+    assert "chmod 700" in caplog.text
+    assert tmp_path.stat().st_mode & 0o777 == 0o777
+
+
+def test_a_link_in_the_place_of_a_file_that_is_being_written_is_not_followed(tmp_path: Path) -> None:
+    store, mine = Store(tmp_path / "store"), tmp_path / "mine.txt"
+    mine.write_text("mine")
+    for name in (".t.part", f".t.{PART}", "t.part"):
+        (tmp_path / "store" / name).symlink_to(mine)
+    store.save("t", said("Hello"))
+    assert store.load("t") == said("Hello")
+    assert mine.read_text() == "mine"
+    assert not (tmp_path / "store" / "t.md").is_symlink()
+
+
+def test_what_a_killed_server_left_is_removed_and_nothing_else_is(tmp_path: Path) -> None:
+    (tmp_path / f".t.abc{PART}").write_text("half")
+    (tmp_path / f".folder{PART}").mkdir()
+    (tmp_path / ".download.part").write_text("of the user")
+    Store(tmp_path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".download.part", f".folder{PART}"]
+
+
+def test_a_store_that_is_a_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("a file")
+    with pytest.raises(UsageError, match="is not a folder"):
+        Store(tmp_path / "store")
 
 
 def test_what_a_newer_server_has_stored_meanwhile_is_not_written_over(tmp_path: Path) -> None:

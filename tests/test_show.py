@@ -26,10 +26,12 @@ from tests.kernels import Kernel, Messages, running_kernel
 from tests.shells import the_shell
 from toolcall_nb import Chat, Transcript, show
 from toolcall_nb import events as ev
-from toolcall_nb.errors import UsageError
+from toolcall_nb.errors import UsageError, WireError
 from toolcall_nb.notebook.faces import final_bundle
 from toolcall_nb.notebook.shown import Shown
-from toolcall_nb.transcript import ErrorPart, State, TextPart
+from toolcall_nb.stages import from_dict as update_from_dict
+from toolcall_nb.stages import to_stages
+from toolcall_nb.transcript import DataPart, ErrorPart, State, TextPart
 
 WITHIN = 30
 ASK: dict[str, Any] = {"model": "tiny", "messages": [{"role": "user", "content": "How is Oslo?"}]}
@@ -574,3 +576,76 @@ def test_a_display_that_fails_is_logged_once_and_the_stream_goes_on(
     with caplog.at_level(logging.ERROR):
         show(pieces_later("Hello there."))
     assert [record.message for record in caplog.records] == ["The display failed; the stream goes on"]
+
+
+# Recordings of the documents ----------------------------------------------------------------------------------
+
+ENVELOPES = [
+    {"type": "provider-event", "data": {"type": "text-delta", "textDelta": "###"}},
+    {"type": "provider-event", "data": {"type": "text-delta", "textDelta": ": {"}},
+    {
+        "type": "latitude-event",
+        "data": {"type": "provider-completed", "response": {"text": '###: {\n  "toolName": "add_item"\n}'}},
+    },
+]
+CONTRACT = [
+    {"type": "tool_usage", "tools": ["weather"]},
+    {"type": "chunk", "content": "It is "},
+    {"type": "chunk", "content": "sunny."},
+    {"type": "end", "thread_id": "123"},
+]
+AG_UI = [
+    {"type": "RUN_STARTED", "threadId": "t", "runId": "r"},
+    {"type": "TOOL_CALL_START", "toolCallId": "c", "toolCallName": "add_item"},
+    {"type": "TOOL_CALL_END", "toolCallId": "c"},
+    {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"},
+]
+STAGES: list[dict[str, Any]] = [
+    {"stage": "start", "id": "c", "name": "add_item", "parameters": ""},
+    {"stage": "end", "id": "c", "name": "add_item", "parameters": "{}", "result": "added", "success": True},
+]
+
+
+def written_as(suffix: str, items: list[Any]) -> str:
+    lines = [json.dumps(item) for item in items]
+    match suffix:
+        case ".json":
+            return json.dumps(items)
+        case ".jsonl":
+            return "\n".join(lines)
+        case "one event a line.sse":
+            return "".join(f"data: {line}\n" for line in lines)
+        case _:
+            return "".join(f"event: x\r\ndata: {line}\r\n\r\n" for line in lines) + "data: [DONE]\n\n"
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl", ".sse", "one event a line.sse"])
+@pytest.mark.parametrize("items", [ENVELOPES, AG_UI, STAGES], ids=["001", "ag-ui", "002"])
+def test_a_file_of_any_wire_or_of_stages_shows_its_call(tmp_path: Path, items: list[Any], suffix: str) -> None:
+    path = tmp_path / f"recording{suffix}"
+    path.write_text(written_as(suffix, items), "utf-8")
+    assert [call.name for call in show(path).transcript.calls.values()] == ["add_item"]
+    assert not show(path).transcript.diagnostics
+    assert show(items).transcript == show(path).transcript
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl", ".sse", "one event a line.sse"])
+def test_a_file_of_the_chat_contract_shows_its_text_and_its_tools(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"recording{suffix}"
+    path.write_text(written_as(suffix, CONTRACT), "utf-8")
+    (message,) = show(path).transcript.messages
+    assert message.text == "It is sunny."
+    assert [part.data for part in message.parts if isinstance(part, DataPart)] == [["weather"]]
+
+
+def test_a_log_of_stages_is_shown_from_an_iterator_and_as_updates() -> None:
+    events: list[ev.Event] = [ev.ToolInputAvailable("c", "add_item", {"a": 1}), ev.ToolOutputAvailable("c", "added")]
+    shown = show(to_stages(events)).transcript
+    assert [(call.input, call.output) for call in shown.calls.values()] == [({"a": 1}, "added")]
+    assert show(iter(to_stages(events))).transcript == shown
+    assert show([update_from_dict(update) for update in to_stages(events)]).transcript == shown
+
+
+def test_an_old_log_of_stages_is_refused_with_what_to_do() -> None:
+    with pytest.raises(WireError, match="upgrade"):
+        show([{**STAGES[0], "isRunning": True}])

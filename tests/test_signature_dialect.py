@@ -43,8 +43,8 @@ def test_the_stream_of_the_document() -> None:
     found = detector("signature")
     said = [found.feed(piece) for piece in STREAM]
     assert said == [
-        [],
-        [WAITING, IN_PROGRESS],
+        [WAITING],
+        [IN_PROGRESS],
         *([], [], [], []),
         [ev.ToolInputStart("tool-call-1", "add_random_item_to_shop")],
         [ev.ToolInputAvailable("tool-call-1", "add_random_item_to_shop", {}), NOTHING],
@@ -55,8 +55,11 @@ def test_the_stream_of_the_document() -> None:
 @pytest.mark.parametrize(
     ("text", "statuses"),
     [
-        ("### Heading", []),
-        ("###", []),
+        ("# Heading", []),
+        ("### Heading", [WAITING, NOTHING]),
+        ("#### Heading", [WAITING, NOTHING]),
+        ("A ### in a line, and in a fence:\n```\n###: {\n```\n", []),
+        ("###", [WAITING, NOTHING]),
         ("###: Heading", [WAITING, NOTHING]),
         ("###:", [WAITING, NOTHING]),
         ('###: {"toolName": "a"}', [WAITING, IN_PROGRESS, NOTHING]),

@@ -599,7 +599,6 @@ def test_ids_come_back_with_a_number_only_where_the_log_had_them_before(events: 
         ("[1]", [1]),
         ("[1, 2]", "[1, 2]"),
         ('"x"', '"x"'),
-        (float("nan"), None),
     ],
 )
 def test_outputs_that_stages_cannot_tell_apart(output: Any, back: Any) -> None:
@@ -691,3 +690,28 @@ def test_what_is_only_not_typical_is_told_when_asked_for(stage: str, fields: dic
 def test_no_events_make_an_empty_log_and_nothing_is_wrong_with_it() -> None:
     assert to_stages([]) == []
     assert validate([]) == []
+
+
+def test_new_output_is_streaming_and_running_brings_none() -> None:
+    """Seed 002's table: ``running`` is ongoing work without new output, ``streaming`` incremental results."""
+    events: list[Event] = [
+        ev.ToolInputStart("c", "f"),
+        ev.ToolInputDelta("c", "{}"),
+        ev.ToolInputAvailable("c", "f", {}),
+        ev.ToolOutputAvailable("c", "one", preliminary=True),
+        ev.ToolLog("c", "line\n"),
+        ev.ToolOutputAvailable("c", "one two", preliminary=True),
+        ev.ToolOutputAvailable("c", "one two three"),
+    ]
+    told = [(update["stage"], update.get("result", update.get("shortResult"))) for update in to_stages(events)]
+    assert told == [
+        ("start", None),
+        ("streaming", None),
+        ("running", None),
+        ("streaming", "one"),
+        ("streaming", "line"),
+        ("streaming", "one two"),
+        ("end", "one two three"),
+    ]
+    read = Transcript.from_events(from_stages(to_stages(events)))
+    assert read.calls["c"].output == "one two three"

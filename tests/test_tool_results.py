@@ -19,7 +19,7 @@ from tests.shells import the_shell
 from toolcall_nb.events import MISSING
 from toolcall_nb.told import LIMIT, bounded, output_text, told, told_text
 from toolcall_nb.tools import Outcome, Result, Tool
-from toolcall_nb.tools.results import forms
+from toolcall_nb.tools.results import _WIDGET_SHOWN, forms
 from toolcall_nb.transcript import Approval, State, ToolCall
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -102,7 +102,7 @@ class Record:
         (Picture(), "<tests.test_tool_results.Picture object>", {"image/png": base64.b64encode(PNG).decode()}),
         (Bundle(), "plain i", {"text/html": "<i>i</i>", "application/json": {"a": [1]}}),
         (Markdown(), "# Title", {"text/markdown": "# Title"}),
-        (Widget(), "IntSlider()", None),
+        (Widget(), "IntSlider()", {"text/markdown": _WIDGET_SHOWN}),
         (Record("a"), {"name": "a"}, {"text/html": "<b>a</b>"}),
         (Html, "<class 'tests.test_tool_results.Html'>", None),
         (Result({"a": 1}, {"image/png": PNG, "text/plain": "x"}), {"a": 1}, {"image/png": "iVBORw0KGgo="}),

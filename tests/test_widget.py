@@ -235,6 +235,19 @@ def test_the_words_of_the_source_stand_until_they_are_taken_back_or_something_en
     assert status(ev.Status("x"), ev.Finish()) == "Writing…"
 
 
+def test_the_blank_line_between_text_and_a_call_says_nothing_of_what_is_done() -> None:
+    progress = Progress()
+    for event in (ev.Start(), ev.TextStart("t"), ev.TextDelta("t", "So:"), ev.Status("🔧 Tool call in progress...")):
+        progress.apply(event)
+    for event in (ev.TextEnd("t"), ev.TextStart("s", seam=True), ev.TextDelta("s", "\n\n"), ev.TextEnd("s")):
+        progress.apply(event)
+    assert progress.status == "🔧 Tool call in progress..."
+    progress.apply(ev.ToolInputAvailable("c", "weather", {}))
+    for event in (ev.Status(""), ev.TextStart("r", seam=True), ev.TextDelta("r", "\n"), ev.TextEnd("r")):
+        progress.apply(event)
+    assert progress.status == "Running weather…"
+
+
 def test_while_a_person_is_asked_the_status_says_so_and_an_answer_by_nobody_is_not_announced() -> None:
     progress = Progress()
     for event in CALL[:5]:

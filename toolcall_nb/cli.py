@@ -18,18 +18,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from toolcall_nb.errors import ToolcallError, UsageError
 from toolcall_nb.events import Diagnostic, Event, to_dict
 from toolcall_nb.files import READABLE, WRITABLE, check_writable, read_events, read_transcript, write_file
+from toolcall_nb.json_text import json_text
 from toolcall_nb.masking import Tally
 from toolcall_nb.secrets import saved_text, saved_value
 from toolcall_nb.server.command import add_options, serve
 from toolcall_nb.transcript import ToolCall, Transcript
 
 if TYPE_CHECKING:
-    from toolcall_nb.tools import Decision
+    from toolcall_nb.tools import Decision, Tool
 
 __all__ = ["main"]
 
@@ -183,7 +182,7 @@ def _events(options: argparse.Namespace) -> int:
     else:
         events = read_events(Path(options.file))
     for line in _staged(events) if options.format == "stages" else map(to_dict, events):
-        print(msgspec.json.encode(line).decode())
+        print(json_text(line))
     return 0
 
 
@@ -313,24 +312,25 @@ def _told(name: str, diagnostic: Diagnostic) -> str:
     return f"{name}:{diagnostic.line}:{diagnostic.column}: {told}"
 
 
-def _tools(names: str) -> Iterator[Any]:
-    """The tools of ``bash,module:function,module``: one of the package's own, a function, a module's ``@tool``."""
-    from toolcall_nb.tools.builtin import builtin
+def _tools(names: str) -> Iterator[Tool]:
+    """The tools of ``bash,module:function,module``: one with this name, what a module holds, a module's ``@tool``."""
+    from toolcall_nb.tools import as_tools, registry
+    from toolcall_nb.tools.builtin import BUILTIN
+    from toolcall_nb.tools.naming import tools_named
 
     if "" not in sys.path:
         sys.path.insert(0, "")  # as `python -m` has it: modules beside the user
     for name in filter(None, map(str.strip, names.split(","))):
-        if (own := builtin(name)) is not None:
-            yield own
-            continue
-        module_name, _, function = name.partition(":")
-        module = _imported(module_name)
-        if function:
-            if not hasattr(module, function):
-                raise UsageError(f"The module {module_name!r} has no {function!r}.")
-            yield getattr(module, function)
-        else:
+        module_name, _, held = name.partition(":")
+        if name in registry or name in BUILTIN:
+            yield from tools_named(name, {})
+        elif not held:
             yield from _decorated(module_name)
+        else:
+            module = _imported(module_name)
+            if not hasattr(module, held):
+                raise UsageError(f"The module {module_name!r} has no {held!r}.")
+            yield from as_tools(getattr(module, held))
 
 
 def _imported(name: str) -> Any:
@@ -340,9 +340,10 @@ def _imported(name: str) -> Any:
         raise UsageError(f"The module {name!r} cannot be imported: {type(error).__name__}: {error}") from error
 
 
-def _decorated(module: str) -> list[Any]:
+def _decorated(module: str) -> list[Tool]:
     from toolcall_nb.tools import registry
 
+    _imported(module)
     found = [tool for tool in registry.values() if tool.origin.startswith(f"{module}:")]
     if not found:
         raise UsageError(f"The module {module!r} has no function with @tool. Name one: {module}:function.")

@@ -2,7 +2,8 @@
 
 The chunk types, their fields and their wire names are those of the AI SDK's UI message stream (vercel/ai,
 packages/ai/src/ui-message-stream/ui-message-chunks.ts, version 7.0.77). Seed 000 names three of them. Fields
-that a sender adds are kept in ``extra`` and written back.
+that a sender adds are kept in ``extra`` and written back: beside the chunk's own, or where they have the name of one
+of these, in an object under ``extra``.
 
 What that vocabulary cannot say is said in the ways it leaves open, so that other readers skip it:
 
@@ -14,7 +15,7 @@ What that vocabulary cannot say is said in the ways it leaves open, so that othe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, ClassVar, TypeAlias
 
 import msgspec
@@ -25,6 +26,7 @@ from toolcall_nb.unicode import well_formed, well_formed_json
 
 __all__ = [
     "CHUNK_TYPES",
+    "LEFT_OUT",
     "MISSING",
     "Abort",
     "Custom",
@@ -64,7 +66,9 @@ __all__ = [
     "ToolOutputError",
     "ToolRetracted",
     "from_dict",
+    "split_extra",
     "to_dict",
+    "with_extra",
 ]
 
 Json: TypeAlias = Any
@@ -77,8 +81,8 @@ MISSING = UNSET
 class _Chunk(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What all chunks share. ``extra`` holds the fields that the vocabulary does not name.
 
-    Ids, names, titles, addresses, messages and the metadata of providers are well formed (`toolcall_nb.unicode`), so
-    whatever is told or stored can be encoded; a delta may hold half a character.
+    Ids, names, titles, addresses, messages and all JSON values are well formed (`toolcall_nb.unicode`), so whatever is
+    told or stored can be encoded; a delta may hold half a character.
     """
 
     type: ClassVar[str]
@@ -90,7 +94,7 @@ class _Chunk(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tr
             if isinstance(value, str):
                 if not value.isascii():
                     msgspec.structs.force_setattr(self, name, well_formed(value))
-            elif value is not None:
+            elif value is not None and value != {}:
                 msgspec.structs.force_setattr(self, name, well_formed_json(value))
 
 
@@ -424,6 +428,10 @@ class Data(_Chunk, frozen=True):
     transient: bool | None = None
 
 
+LEFT_OUT = "It was left out."
+"""The `Diagnostic.action` of what nothing here knows: `toolcall_nb.show` tells a person of it."""
+
+
 class Diagnostic(_Transient, frozen=True):
     """What was wrong with a text, where, and what was done instead.
 
@@ -498,26 +506,35 @@ _WHOLE: dict[type[_Chunk], tuple[str, ...]] = {
     cls: tuple(
         f.name
         for f in msgspec.structs.fields(cls)
-        if f.name in ("provider_metadata", "tool_metadata")
+        if f.type in (Json, Object, Object | None)
         or (f.type in (str, str | None) and (cls, f.name) not in _PIECES and not (cls in _BLOCKS and f.name == "id"))
     )
     for cls in _CLASSES
 }
-"""What comes whole: the texts of which no other piece follows, and what providers want back."""
+"""What comes whole: the texts of which no other piece follows, and JSON values."""
 _WIRE_NAMES = {cls: frozenset(wire for _, wire, _ in fields) for cls, fields in _FIELDS.items()}
 _WIRE_NAMES[Data] -= {"name"}  # it is part of the type
+_RESERVED = {
+    cls: frozenset({"type", "data", "transient"}) if issubclass(cls, _Transient) else _WIRE_NAMES[cls] | {"type"}
+    for cls in _CLASSES
+}
+_RESERVED[Other] = frozenset({"type"})
+"""The names that an extra field cannot have beside the chunk's own."""
+_EXTRA = "extra"
 
 
 def to_dict(event: Event) -> Object:
     """The chunk as a mapping with the wire's names: required fields always, optional ones where they are set."""
     fields = _fields_of(event)
     if isinstance(event, _Transient):
-        return {**event.extra, "type": event.type, "data": fields, "transient": True}
-    if isinstance(event, Data):
-        return {**event.extra, "type": f"data-{fields.pop('name')}", **fields}
-    if isinstance(event, Other):
-        return {**event.extra, "type": event.kind}
-    return {"type": event.type, **{k: v for k, v in event.extra.items() if k != "type"}, **fields}
+        fields = {"type": event.type, "data": fields, "transient": True}
+    elif isinstance(event, Data):
+        fields = {"type": f"data-{fields.pop('name')}", **fields}
+    elif isinstance(event, Other):
+        fields = {"type": event.kind}
+    else:
+        fields = {"type": event.type, **fields}
+    return with_extra(fields, event.extra, _RESERVED[type(event)]) if event.extra else fields
 
 
 def from_dict(mapping: Mapping[str, Any]) -> Event:
@@ -529,20 +546,37 @@ def from_dict(mapping: Mapping[str, Any]) -> Event:
     kind = mapping.get("type") if isinstance(mapping, Mapping) else None
     if not isinstance(kind, str) or not kind:
         raise WireError(f"A chunk needs a string 'type', but got {mapping!r:.200}. Check who sends it.")
-    rest: Object = {key: value for key, value in mapping.items() if key != "type"}
-    cls = CHUNK_TYPES.get(kind)
-    if cls is not None and issubclass(cls, _Transient):
-        data = rest.pop("data", None)
-        rest.pop("transient", None)
-        return _convert(cls, _known(cls, data) if isinstance(data, dict) else {}, rest)
-    if kind.startswith("data-"):
-        cls, named = Data, {"name": kind.removeprefix("data-")}
-    elif cls is None:
-        return Other(kind, extra=rest)
-    else:
-        named = {}
-    extra = {key: value for key, value in rest.items() if key not in _WIRE_NAMES[cls]}
-    return _convert(cls, {**_known(cls, rest), **named}, extra)
+    cls = Data if kind.startswith("data-") and kind not in CHUNK_TYPES else CHUNK_TYPES.get(kind, Other)
+    fields, extra = split_extra(mapping, _RESERVED[cls])
+    if issubclass(cls, _Transient):
+        data = fields.get("data")
+        return _convert(cls, _known(cls, data) if isinstance(data, dict) else {}, extra)
+    if cls is Other:
+        return Other(kind, extra=extra)
+    named = {"name": kind.removeprefix("data-")} if cls is Data else {}
+    return _convert(cls, {**_known(cls, fields), **named}, extra)
+
+
+def with_extra(fields: Object, extra: Object, names: Container[str]) -> Object:
+    """The fields of a form with extra ones beside them; those that have one of its ``names`` stand under ``extra``."""
+    packed = {key: value for key, value in extra.items() if key in names}
+    if packed or _is_packed(extra.get(_EXTRA), names):
+        packed |= {_EXTRA: extra[_EXTRA]} if _EXTRA in extra else {}
+    beside = {key: value for key, value in extra.items() if key not in packed}
+    return {**fields, **beside, **({_EXTRA: packed} if packed else {})}
+
+
+def split_extra(mapping: Mapping[str, Any], names: Container[str]) -> tuple[Object, Object]:
+    """The fields that have one of a form's ``names``, and the extra ones: what `with_extra` has put together."""
+    fields = {key: value for key, value in mapping.items() if key in names}
+    extra = {key: value for key, value in mapping.items() if key not in names}
+    if _is_packed(extra.get(_EXTRA), names):
+        extra |= extra.pop(_EXTRA)
+    return fields, extra
+
+
+def _is_packed(value: Json, names: Container[str]) -> bool:
+    return isinstance(value, dict) and bool(value) and all(key in names or key == _EXTRA for key in value)
 
 
 def _known(cls: type[_Chunk], fields: Mapping[str, Any]) -> Object:

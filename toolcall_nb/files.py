@@ -15,11 +15,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from toolcall_nb.errors import UsageError
+from toolcall_nb.errors import UsageError, WireError
 from toolcall_nb.events import Event, to_dict
+from toolcall_nb.json_text import from_extended, json_text
 from toolcall_nb.markdown.front_matter import VERSION, newer, version_of
 from toolcall_nb.transcript import Transcript
-from toolcall_nb.wire.sse import SseDecoder
+from toolcall_nb.wire import json_objects
 
 __all__ = [
     *("FORMATS", "READABLE", "WRITABLE", "FileFormat", "check_readable", "check_writable"),
@@ -29,8 +30,6 @@ __all__ = [
 Reader: TypeAlias = Callable[[str, str], Any]
 """Takes a file's text and how messages name the file. Returns a transcript, a JSON value or a list of JSON values."""
 Writer: TypeAlias = Callable[[Transcript], str]
-
-_DONE = "[DONE]"
 
 
 class FileFormat(NamedTuple):
@@ -144,15 +143,15 @@ def _lines(text: str, place: str) -> list[Any]:
 
 def _events(text: str, place: str) -> list[Any]:
     """The data of server-sent events; one that ends the stream is none of them."""
-    decoder = SseDecoder()
-    events = [*decoder.feed(text.encode() + b"\n\n"), *decoder.close()]
-    data = [event.data for event in events if event.data.strip() and event.data.strip() != _DONE]
-    return [_parsed(each, f"{place}, event {number},") for number, each in enumerate(data, 1)]
+    try:
+        return json_objects(text.encode())
+    except WireError as error:
+        raise UsageError(f"{place}, {error}") from None
 
 
 def _parsed(text: str, place: str) -> Any:
     try:
-        return json.loads(text)
+        return from_extended(json.loads(text))
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{place} is no JSON: {error}") from None
 
@@ -166,13 +165,13 @@ def _to_markdown(transcript: Transcript) -> str:
 
 def _to_json(transcript: Transcript) -> str:
     """Chunks of the AI SDK's UI message stream, which read back as the same messages."""
-    chunks = msgspec.json.encode([to_dict(event) for event in transcript.events()])
-    return msgspec.json.format(chunks, indent=2).decode() + "\n"
+    chunks = json_text([to_dict(event) for event in transcript.events()])
+    return msgspec.json.format(chunks, indent=2) + "\n"
 
 
 def _to_lines(transcript: Transcript) -> str:
     """The same chunks, one a line."""
-    return "".join(f"{msgspec.json.encode(to_dict(event)).decode()}\n" for event in transcript.events())
+    return "".join(f"{json_text(to_dict(event))}\n" for event in transcript.events())
 
 
 def _to_page(transcript: Transcript) -> str:

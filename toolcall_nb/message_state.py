@@ -1,131 +1,143 @@
-"""A message while it grows: its parts as slots that may still change. Only `toolcall_nb.reducer` moves them."""
+"""A message while it grows, as a value: each change gives a new one. `toolcall_nb.reducer` makes the changes."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from itertools import chain
+from operator import attrgetter
+
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolcall_nb.events import MISSING, Object
+from toolcall_nb.growing import GrowingText
 from toolcall_nb.printed import Printed
 from toolcall_nb.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall
-from toolcall_nb.unicode import well_formed
 
-__all__ = ["MessageState", "Slot"]
+__all__ = ["NO_TEXT", "MessageState", "Slot", "Slots"]
 
-_SMALL = 1024
+NO_TEXT = GrowingText()
+
+_ROW = 64
+_key = attrgetter("key")
 
 
-class Slot:
-    """One part that may still change. ``key`` names it within its message for as long as it lives."""
+class Slot(Struct, frozen=True):
+    """One part that may still change. ``key`` names it within its message for as long as it lives.
 
-    __slots__ = (
-        *("block", "call", "chunks", "continues", "frozen", "key", "metadata", "printed", "reasoning", "seam"),
-        "_joined",
-    )
+    ``text`` is the text of a text or reasoning part, or the written input of a call, as it came. While
+    ``is_growing``, ``part`` lacks what was added last.
+    """
 
-    def __init__(self, key: int) -> None:
-        self.key = key
-        self.frozen: Part | None = None
-        self.call: ToolCall | None = None
-        self.block: str | None = None  # id of the text block
-        self.reasoning = False
-        self.metadata: Object | None = None
-        self.printed: Printed | None = None  # of a call
-        self.seam = ""  # of a call: the blank lines that parted it from the text before
-        self.continues = False  # of a text: the next block goes on here
-        self.write()
+    key: int
+    part: Part
+    text: GrowingText = NO_TEXT
+    is_growing: bool = False
+    block: str | None = None  # id of the text block that goes on here
+    printed: Printed | None = None  # of a call
+    seam: str = ""  # of a call: the blank lines that parted it from the text before
+    continues: bool = False  # of a text: the next block goes on here
 
     @property
-    def is_text(self) -> bool:
-        """Whether it holds text of the answer."""
-        return self.call is None and not self.reasoning and (self.frozen is None or isinstance(self.frozen, TextPart))
+    def call(self) -> ToolCall | None:
+        """The tool call that it holds, if any; what grows of it may be missing."""
+        return self.part if isinstance(self.part, ToolCall) else None
 
-    def write(self, *chunks: str) -> None:
-        """The text, or the written input of a call, starts over with these."""
-        self.chunks: list[str] | tuple[str, ...] = chunks  # most parts never grow again, and an empty tuple is free
-        self._joined = 0  # so many of the chunks are long
+    def current(self) -> Part:
+        """The part as it is now; the same object for as long as nothing grows."""
+        if not self.is_growing:
+            return self.part
+        text = str(self.text)
+        if isinstance(self.part, ToolCall):
+            log = self.part.log if self.printed is None else str(self.printed)
+            return replace(self.part, input_text=text if self.part.input is MISSING else "", log=log)
+        assert isinstance(self.part, TextPart | ReasoningPart)
+        return replace(self.part, text=text)
 
-    def add(self, delta: str) -> None:
-        """One more chunk. Many small ones become a long one: a string of four characters takes sixty bytes."""
-        if isinstance(self.chunks, tuple):
-            self.chunks = [*self.chunks]
-        self.chunks.append(delta)
-        self.frozen = None
-        if len(self.chunks) - self._joined > _SMALL:
-            self.chunks[self._joined :] = ["".join(self.chunks[self._joined :])]
-            self._joined += 1
-
-    def freeze(self) -> Part:
-        """The part as it is now; the same object until it changes."""
-        if self.frozen is None:
-            self.frozen = self._freeze()
-        return self.frozen
-
-    def _freeze(self) -> Part:
-        text = "".join(self.chunks)
-        self.write(text)
-        if self.call is not None:
-            log = self.call.log if self.printed is None else well_formed(str(self.printed))
-            written = well_formed(text) if self.call.input is MISSING else ""
-            return replace(self.call, input_text=written, log=log)
-        return (ReasoningPart if self.reasoning else TextPart)(well_formed(text), self.metadata)
+    def settled(self) -> Slot:
+        """The slot with all that grew in its part, so that reading it costs nothing from now on."""
+        return replace(self, part=self.current(), is_growing=False) if self.is_growing else self
 
 
-class MessageState:
+class Slots:
+    """Slots by ascending key, as a value. A change makes a new one, which shares all but a row with the old.
+
+    The last one, which changes most, stands alone.
+    """
+
+    __slots__ = ("_rows", "last")
+
+    def __init__(self, rows: tuple[tuple[Slot, ...], ...] = (), last: Slot | None = None) -> None:
+        self._rows = rows
+        self.last = last
+
+    def __iter__(self) -> Iterator[Slot]:
+        return chain(chain.from_iterable(self._rows), () if self.last is None else (self.last,))
+
+    def __reversed__(self) -> Iterator[Slot]:
+        if self.last is not None:
+            yield self.last
+        yield from chain.from_iterable(map(reversed, reversed(self._rows)))
+
+    def get(self, key: int) -> Slot | None:
+        """The slot of this key, if it is still there."""
+        found = self.up_to(key)
+        return found if found is not None and found.key == key else None
+
+    def up_to(self, key: int) -> Slot | None:
+        """The last slot whose key is not above this one."""
+        if self.last is not None and self.last.key <= key:
+            return self.last
+        row = self._row(key)
+        return self._rows[row][bisect_right(self._rows[row], key, key=_key) - 1] if row >= 0 else None
+
+    def put(self, slot: Slot) -> Slots:
+        """These with the slot in the place of the one that has its key, or else at the end."""
+        rows, last = self._rows, self.last
+        if last is None or last.key == slot.key:
+            return Slots(rows, slot)
+        if last.key < slot.key:
+            is_full = not rows or len(rows[-1]) == _ROW
+            return Slots((*rows, (last,)) if is_full else (*rows[:-1], (*rows[-1], last)), slot)
+        number = self._row(slot.key)
+        row = rows[number]
+        place = bisect_left(row, slot.key, key=_key)
+        return Slots((*rows[:number], (*row[:place], slot, *row[place + 1 :]), *rows[number + 1 :]), last)
+
+    def without(self, start: int, stop: int | None = None) -> Slots:
+        """These without the ones whose keys are in a range."""
+        kept = [slot for slot in self if slot.key < start or (stop is not None and slot.key >= stop)]
+        last = kept.pop() if kept else None
+        return Slots(tuple(tuple(kept[first : first + _ROW]) for first in range(0, len(kept), _ROW)), last)
+
+    def _row(self, key: int) -> int:
+        """The number of the row in which the key would be; -1 where it is before them all."""
+        return bisect_right(self._rows, key, key=lambda row: row[0].key) - 1
+
+
+class MessageState(Struct, frozen=True):
     """One message while it grows."""
 
-    def __init__(self, role: Role) -> None:
-        self.role: Role = role
-        self.id: str | None = None
-        self.metadata: Object = {}
-        self.finish_reason: str | None = None
-        self.aborted: str | None = None
-        self.is_open = True
-        self.slots: list[Slot] = []
-        self._by_key: dict[int, Slot] = {}
-        self._by_call: dict[str, Slot] = {}
-        self.step_start = 0
-        self.seam_block: str | None = None
-        self.seam = ""
-        self._next_key = 0
+    role: Role
+    id: str | None = None
+    metadata: Object = field(default_factory=dict)
+    finish_reason: str | None = None
+    aborted: str | None = None
+    is_open: bool = True
+    slots: Slots = field(default_factory=Slots)
+    next_key: int = 0
+    step_start: int = 0  # key of the first slot of this step
+    seam_block: str | None = None
+    seam: str = ""
 
-    def add(self) -> Slot:
-        """A new slot at the end."""
-        slot = Slot(self._next_key)
-        self._next_key += 1
-        self.slots.append(slot)
-        self._by_key[slot.key] = slot
-        return slot
+    def with_slot(self, slot: Slot) -> MessageState:
+        """This with the slot, which is a new one or takes the place of its former self."""
+        if slot.key < self.next_key:
+            return replace(self, slots=self.slots.put(slot))
+        return replace(self, slots=self.slots.put(slot), next_key=slot.key + 1)
 
-    def cut(self, start: int, stop: int | None = None) -> None:
-        """Take slots away."""
-        for slot in self.slots[start:stop]:
-            del self._by_key[slot.key]
-            if slot.call is not None:
-                del self._by_call[slot.call.id]
-        del self.slots[start:stop]
-
-    def slot(self, key: int) -> Slot | None:
-        """The slot of this key, if it is still there."""
-        return self._by_key.get(key)
-
-    def call_slot(self, call_id: str) -> Slot | None:
-        """The slot that holds this call."""
-        return self._by_call.get(call_id)
-
-    def set_call(self, slot: Slot, call: ToolCall) -> None:
-        """The slot holds this call now."""
-        if slot.call is not None and slot.call.id != call.id:
-            del self._by_call[slot.call.id]
-        self._by_call[call.id] = slot
-        slot.call, slot.frozen = call, None
-
-    def drop_call(self, slot: Slot) -> None:
-        """The slot holds no call any more."""
-        assert slot.call is not None
-        del self._by_call[slot.call.id]
-        slot.call, slot.frozen = None, None
-
-    def freeze(self) -> Message:
+    def current(self) -> Message:
         """The message as it is now."""
-        parts = tuple(slot.freeze() for slot in self.slots)
+        parts = tuple(slot.current() for slot in self.slots)
         return Message(self.role, parts, self.id, self.metadata, self.finish_reason, self.aborted)

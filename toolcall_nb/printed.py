@@ -1,37 +1,42 @@
-"""What a tool printed, as text that reads like the terminal it was meant for, as far as lines go."""
+"""The output that a tool printed, as text that reads like the terminal it was meant for, as far as lines go."""
 
 from __future__ import annotations
+
+from msgspec import Struct, field
+
+from toolcall_nb.growing import GrowingText
 
 __all__ = ["Printed"]
 
 
-class Printed:
+class Printed(Struct, frozen=True):
     """Text that comes in pieces, cut anywhere; a carriage return begins its line anew, as progress bars do.
 
     Of each line what stands after its last carriage return is kept. At the very end of the text a carriage return
     stays, since what follows decides: a line end makes it part of that, anything else replaces the line. So it does
     not matter how the text is cut, nor whether it has been through here before.
+
+    ``lines`` are the lines that have ended, with their ends; ``rest`` is the one that has not.
     """
 
-    def __init__(self, text: str = "") -> None:
-        self._lines: list[str] = []  # with their ends
-        self._rest = ""
-        self.add(text)
+    lines: GrowingText = field(default_factory=GrowingText)
+    rest: str = ""
 
     def __str__(self) -> str:
-        self._lines = ["".join(self._lines)]
-        return self._lines[0] + self._rest
+        return f"{self.lines}{self.rest}"
 
-    def add(self, text: str) -> None:
-        """More of it."""
-        whole, end, rest = text.rpartition("\n")
+    def add(self, text: str) -> Printed:
+        """This with more text after it."""
+        lines, rest = self.lines, self.rest
+        whole, end, last = text.rpartition("\n")
         if end:
             first, *others = whole.split("\n")
-            self._lines += [f"{_shown(line)}\n" for line in (self._rest + first, *others)]
-            self._rest = ""
-        self._rest += rest
-        if "\r" in self._rest:
-            self._rest = _shown(self._rest) + ("\r" if self._rest.endswith("\r") else "")
+            lines = lines.add("".join(f"{_shown(line)}\n" for line in (rest + first, *others)))
+            rest = ""
+        rest += last
+        if "\r" in rest:
+            rest = _shown(rest) + ("\r" if rest.endswith("\r") else "")
+        return Printed(lines, rest)
 
 
 def _shown(line: str) -> str:

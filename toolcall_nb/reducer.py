@@ -5,19 +5,23 @@ The life of a tool call is decided by `toolcall_nb.transcript.TRANSITIONS` alone
 Differences from the AI SDK's reader (process-ui-message-stream.ts), each on purpose: text that arrives after a
 tool call starts a new text part, so that the order of what happened is kept; an event out of order is a
 diagnostic, not an exception; ``abort`` closes the open calls as interrupted; ``error`` is kept as a part.
+
+The state is made of values alone, and an event replaces it in one step. So whoever reads it, from whichever
+thread, sees all of an event or nothing of it, and reading changes nothing.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
 from toolcall_nb import events as ev
 from toolcall_nb.events import MISSING, Json, Object
-from toolcall_nb.message_state import MessageState, Slot
+from toolcall_nb.growing import Growing, GrowingText
+from toolcall_nb.message_state import NO_TEXT, MessageState, Slot, Slots
 from toolcall_nb.printed import Printed
 from toolcall_nb.transcript import (
     TRANSITIONS,
@@ -28,14 +32,15 @@ from toolcall_nb.transcript import (
     FilePart,
     Message,
     Part,
+    ReasoningPart,
     Role,
     SourceDocumentPart,
     SourceUrlPart,
     State,
+    TextPart,
     ToolCall,
     Transcript,
 )
-from toolcall_nb.unicode import well_formed, well_formed_json
 
 if TYPE_CHECKING:
     from toolcall_nb.events import Diagnostic, Event
@@ -57,18 +62,24 @@ _ORDINARY_ENDS = (None, "stop", "tool-calls")
 _ABOUT = ("title", "open", "provider_executed", "dynamic", "provider_metadata", "tool_metadata")
 
 
+_State: TypeAlias = "tuple[Growing[Message], MessageState | None, Growing[Diagnostic]]"
+"""All that readers see: the messages that have ended, the one that grows, and the diagnostics, after an event."""
+
+
 class TranscriptBuilder:
-    """The reducer: `apply` each event, read `transcript` at any time.
+    """The reducer: `apply` each event, in one thread at a time; read `transcript` at any time, in any thread.
 
     `apply` returns what changed, for faces that show a part of it anew, or None. It never raises on an event:
     one that is out of order is a diagnostic. Time and memory are linear in the text.
     """
 
     def __init__(self, transcript: Transcript | None = None) -> None:
-        self._settled: list[Message] = list(transcript.messages) if transcript else []
         self._metadata: Object = transcript.metadata if transcript else {}
-        self._diagnostics: list[Diagnostic] = list(transcript.diagnostics) if transcript else []
+        self._settled: Growing[Message] = Growing(transcript.messages if transcript else ())
+        self._diagnostics: Growing[Diagnostic] = Growing(transcript.diagnostics if transcript else ())
         self._current: MessageState | None = None
+        self._state: _State = (self._settled, None, self._diagnostics)
+        self._keys: dict[str, int] = {}  # by call id, of this message; `_call_slot` checks what it says
         self._handlers: dict[type, Callable[[Any], Touched | None]] = {
             ev.Start: self._start,
             ev.Finish: self._finish,
@@ -76,7 +87,7 @@ class TranscriptBuilder:
             ev.MessageMetadata: self._message_metadata,
             ev.StartStep: self._start_step,
             ev.ResetStep: self._reset_step,
-            ev.Error: lambda event: self._fixed(_error(event)),
+            ev.Error: lambda event: self._fixed(ErrorPart(event.error_text, event.details)),
             ev.TextStart: self._text_start,
             ev.TextDelta: self._text_delta,
             ev.TextEnd: self._text_end,
@@ -103,26 +114,36 @@ class TranscriptBuilder:
             ev.ReasoningFile: lambda e: self._fixed(FilePart(e.url, e.media_type, e.provider_metadata, True)),
             ev.Custom: lambda e: self._fixed(CustomPart(e.kind, e.provider_metadata)),
             ev.Data: self._data,
-            ev.Diagnostic: self._diagnostics.append,
+            ev.Diagnostic: self._diagnose,
         }
 
     def apply(self, event: Event) -> Touched | None:
         """Take one event in."""
         handler = self._handlers.get(type(event))
-        return handler(event) if handler is not None else None
+        if handler is None:
+            return None
+        try:
+            touched = handler(event)
+            self._state = (self._settled, self._current, self._diagnostics)
+        except BaseException:  # an interrupt: the event was not taken in
+            self._settled, self._current, self._diagnostics = self._state
+            slots = self._current.slots if self._current is not None else Slots()
+            self._keys = {slot.part.id: slot.key for slot in slots if isinstance(slot.part, ToolCall)}
+            raise
+        return touched
 
     @property
     def transcript(self) -> Transcript:
         """What the events so far amount to."""
-        messages = (*self._settled, self._current.freeze()) if self._current else tuple(self._settled)
-        return Transcript(messages, self._metadata, tuple(self._diagnostics))
+        settled, current, diagnostics = self._state
+        messages = (*settled, current.current()) if current is not None else tuple(settled)
+        return Transcript(messages, self._metadata, tuple(diagnostics))
 
     def part(self, touched: Touched) -> Part | None:
         """The part that `apply` said was touched, as it is now."""
-        if self._current is None or touched.part is None:
-            return None
-        slot = self._current.slot(touched.part)
-        return slot.freeze() if slot is not None else None
+        _, current, _ = self._state
+        slot = current.slots.get(touched.part) if current is not None and touched.part is not None else None
+        return slot.current() if slot is not None else None
 
     # The message as a whole
 
@@ -131,174 +152,159 @@ class TranscriptBuilder:
 
     def _message(self) -> MessageState:
         if self._current is None or not self._current.is_open:
-            self._begin("assistant")
-        assert self._current is not None
+            return self._begin("assistant")
         return self._current
 
     def _begin(self, role: Role) -> MessageState:
         if self._current is not None:
-            self._settled.append(self._current.freeze())
-        self._current = MessageState(role)
+            self._settled = self._settled.add(self._current.current())
+        self._current, self._keys = MessageState(role), {}
         return self._current
+
+    def _change(self, **changes: Any) -> Touched:
+        """The message with other values of these fields."""
+        self._current = replace(self._message(), **changes)
+        return Touched(self._here())
+
+    def _put(self, slot: Slot) -> Touched:
+        """The message with this slot, new or in the place of its former self."""
+        assert self._current is not None
+        self._current = self._current.with_slot(slot)
+        return Touched(self._here(), slot.key)
+
+    def _add(self, part: Part, **about: Any) -> Touched:
+        return self._put(Slot(self._message().next_key, part, **about))
 
     def _start(self, event: ev.Start) -> Touched:
         role: Role = next((role for role in _ROLES if role == event.role), "assistant")
         message = self._current
         if message is None or not message.is_open or message.role != role:
             message = self._begin(role)
-        message.id = event.message_id or message.id
-        self._merge_metadata(message, event.message_metadata)
-        return Touched(self._here())
+        metadata = _with_metadata(message, event.message_metadata)
+        return self._change(id=event.message_id or message.id, metadata=metadata)
 
     def _finish(self, event: ev.Finish) -> Touched:
-        message = self._message()
-        message.is_open = False
-        message.finish_reason = None if event.finish_reason in _ORDINARY_ENDS else event.finish_reason
-        self._merge_metadata(message, event.message_metadata)
-        return Touched(self._here())
+        return self._change(
+            is_open=False,
+            finish_reason=None if event.finish_reason in _ORDINARY_ENDS else event.finish_reason,
+            metadata=_with_metadata(self._message(), event.message_metadata),
+        )
 
     def _abort(self, event: ev.Abort) -> Touched:
-        message = self._message()
-        message.is_open = False
-        message.aborted = event.reason or ""
-        for slot in message.slots:
+        for slot in self._message().slots:
             if slot.call is not None and not slot.call.is_final:
                 self._set_call(slot, replace(slot.call, state=State.INTERRUPTED))
-        return Touched(self._here())
+        return self._change(is_open=False, aborted=event.reason or "")
 
     def _message_metadata(self, event: ev.MessageMetadata) -> Touched:
-        self._merge_metadata(self._message(), event.message_metadata)
-        return Touched(self._here())
-
-    @staticmethod
-    def _merge_metadata(message: MessageState, metadata: Json) -> None:
-        if isinstance(metadata, dict):
-            message.metadata = _merged(message.metadata, well_formed_json(metadata))
+        return self._change(metadata=_with_metadata(self._message(), event.message_metadata))
 
     def _start_step(self, _: ev.StartStep) -> None:
-        message = self._message()
-        message.step_start = len(message.slots)
+        self._change(step_start=self._message().next_key)
 
     def _reset_step(self, _: ev.ResetStep) -> Touched:
         message = self._message()
-        message.cut(message.step_start)
-        return Touched(self._here())
+        return self._change(slots=message.slots.without(message.step_start))
 
     def _fixed(self, part: Part) -> Touched:
-        slot = self._message().add()
-        slot.frozen = part
-        return Touched(self._here(), slot.key)
+        return self._add(part)
 
     def _data(self, event: ev.Data) -> Touched | None:
         if event.transient:
             return None
-        message = self._message()
-        part = DataPart(event.name, well_formed_json(event.data), event.id)
-        for slot in message.slots if event.id is not None else ():
-            old = slot.frozen
-            if isinstance(old, DataPart) and (old.name, old.id) == (part.name, part.id):
-                slot.frozen = part
-                return Touched(self._here(), slot.key)
+        part = DataPart(event.name, event.data, event.id)
+        for slot in self._message().slots if event.id is not None else ():
+            if isinstance(slot.part, DataPart) and (slot.part.name, slot.part.id) == (part.name, part.id):
+                return self._put(replace(slot, part=part))
         return self._fixed(part)
+
+    def _diagnose(self, diagnostic: Diagnostic) -> None:
+        self._diagnostics = self._diagnostics.add(diagnostic)
 
     # Text and reasoning
 
     def _text_start(self, event: ev.TextStart | ev.ReasoningStart) -> Touched | None:
         message = self._message()
         if isinstance(event, ev.TextStart) and event.seam:
-            message.seam_block, message.seam = event.id, ""
+            self._change(seam_block=event.id, seam="")
             return None
         if isinstance(event, ev.TextStart) and event.id == message.seam_block:
-            message.seam_block = None  # a block of text that takes the id of a blank line that was not ended
-        last = message.slots[-1] if message.slots else None
+            self._change(seam_block=None)  # a block of text that takes the id of a blank line that was not ended
+        last = message.slots.last
         if last is not None and last.continues:
-            last.continues, last.block = False, event.id
-            return Touched(self._here(), last.key)
-        return Touched(self._here(), self._new_text(event.id, isinstance(event, ev.ReasoningStart), event).key)
-
-    def _new_text(self, block: str, reasoning: bool, event: Any) -> Slot:
-        slot = self._message().add()
-        slot.block, slot.reasoning, slot.metadata = block, reasoning, event.provider_metadata or None
-        return slot
+            return self._put(replace(last, continues=False, block=event.id))
+        return self._add(_empty(event), block=event.id)
 
     def _text_delta(self, event: ev.TextDelta | ev.ReasoningDelta) -> Touched | None:
         message = self._message()
-        reasoning = isinstance(event, ev.ReasoningDelta)
-        if event.id == message.seam_block and not reasoning:
-            message.seam += event.delta
+        kind = ReasoningPart if isinstance(event, ev.ReasoningDelta) else TextPart
+        if event.id == message.seam_block and kind is TextPart:
+            self._change(seam=message.seam + event.delta)
             return None
-        slot = self._text_slot(message, event.id, reasoning) or self._new_text(event.id, reasoning, event)
-        slot.add(event.delta)
-        slot.metadata = event.provider_metadata or slot.metadata
-        return Touched(self._here(), slot.key)
+        slot = _text_slot(message.slots, event.id, kind) or Slot(message.next_key, _empty(event), block=event.id)
+        part = replace(slot.part, provider_metadata=event.provider_metadata) if event.provider_metadata else slot.part
+        return self._put(replace(slot, part=part, text=slot.text.add(event.delta), is_growing=True))
 
     def _text_end(self, event: ev.TextEnd | ev.ReasoningEnd) -> Touched | None:
         message = self._current
         if message is None:
             return None
-        reasoning = isinstance(event, ev.ReasoningEnd)
-        if event.id == message.seam_block and not reasoning:
-            message.seam_block = None
+        kind = ReasoningPart if isinstance(event, ev.ReasoningEnd) else TextPart
+        if event.id == message.seam_block and kind is TextPart:
+            self._change(seam_block=None)
             return None
-        slot = self._text_slot(message, event.id, reasoning)
+        slot = _text_slot(message.slots, event.id, kind)
         if slot is None:
             return None
-        slot.block = None
-        if event.provider_metadata:
-            slot.metadata, slot.frozen = event.provider_metadata, None
-        return Touched(self._here(), slot.key)
-
-    @staticmethod
-    def _text_slot(message: MessageState, block: str, reasoning: bool) -> Slot | None:
-        for slot in reversed(message.slots):
-            if slot.call is not None:
-                return None
-            if slot.block == block and slot.reasoning == reasoning:
-                return slot
-        return None
+        part = replace(slot.part, provider_metadata=event.provider_metadata) if event.provider_metadata else slot.part
+        return self._put(replace(slot, part=part, text=GrowingText(str(slot.text)), block=None).settled())
 
     # Tool calls
+
+    def _call_slot(self, call_id: str) -> Slot | None:
+        key = self._keys.get(call_id)
+        slot = self._current.slots.get(key) if self._current is not None and key is not None else None
+        return slot if slot is not None and slot.call is not None and slot.call.id == call_id else None
 
     def _tool_begin(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> Touched | None:
         message = self._message()
         call_id = _call_id(event.tool_call_id)
-        slot = message.call_slot(call_id)
+        slot = self._call_slot(call_id)
         state = self._next_state(slot.call if slot else None, event)
         if state is None:
             return None
         if slot is None:
-            slot = message.add()
-            message.set_call(slot, ToolCall(id=call_id, name="tool"))
-            slot.seam, message.seam = message.seam, ""
-        assert slot.call is not None
+            slot = Slot(message.next_key, ToolCall(id=call_id, name="tool"), seam=message.seam)
+            self._change(seam="")
+        call = slot.call
+        assert call is not None
         changes: Object = {name: value for name in _ABOUT if (value := getattr(event, name, None)) is not None}
         if not isinstance(event, ev.ToolInputStart):
-            changes["input"] = well_formed_json(event.input)
-            changes["original_input"] = _original(slot.call, changes["input"])
+            changes["input"] = event.input
+            changes["original_input"] = _original(call, changes["input"])
         if isinstance(event, ev.ToolInputError):
-            changes["error"] = well_formed(event.error_text)
-        slot.write()
-        extra = {**slot.call.extra, **well_formed_json(event.extra)}
-        name = event.tool_name if event.tool_name.strip() else slot.call.name
-        return self._set_call(slot, replace(slot.call, state=state, name=name, extra=extra, **changes))
+            changes["error"] = event.error_text
+        extra = {**call.extra, **event.extra}
+        name = event.tool_name if event.tool_name.strip() else call.name
+        call = replace(call, state=state, name=name, extra=extra, input_text="", **changes)
+        return self._set_call(replace(slot, text=NO_TEXT), call)
 
     def _tool_delta(self, event: ev.ToolInputDelta) -> Touched | None:
-        slot = self._message().call_slot(_call_id(event.tool_call_id))
+        self._message()
+        slot = self._call_slot(_call_id(event.tool_call_id))
         state = self._next_state(slot.call if slot else None, event)
-        if slot is None or slot.call is None or state is None:
+        if slot is None or state is None:
             return None
-        slot.add(event.input_text_delta)
-        return self._set_call(slot, slot.call)
+        return self._put(replace(slot, text=slot.text.add(event.input_text_delta), is_growing=True))
 
     def _tool_log(self, event: ev.ToolLog) -> Touched | None:
-        slot = self._current.call_slot(_call_id(event.tool_call_id)) if self._current else None
+        slot = self._call_slot(_call_id(event.tool_call_id))
         if slot is None or slot.call is None:
             return self._tool_step(event)
         if self._next_state(slot.call, event) is None:
             return None
-        slot.printed = slot.printed or Printed(slot.call.log)
-        slot.printed.add(event.text)
-        return self._set_call(slot, slot.call)
+        printed = slot.printed or Printed().add(slot.call.log)
+        return self._put(replace(slot, printed=printed.add(event.text), is_growing=True))
 
     def _tool_step(
         self,
@@ -310,8 +316,7 @@ class TranscriptBuilder:
         | ev.ToolLog,
     ) -> Touched | None:
         call_id = _call_id(event.tool_call_id)
-        slot = self._current.call_slot(call_id) if self._current else None
-        return self._step(slot, lambda call: call.id == call_id, event)
+        return self._step(self._call_slot(call_id), lambda call: call.id == call_id, event)
 
     def _approval_response(self, event: ev.ToolApprovalResponse) -> Touched | None:
         def asked(call: ToolCall) -> bool:
@@ -335,22 +340,23 @@ class TranscriptBuilder:
                     if state is None:
                         return None
                     parts = (*message.parts[:place], _stepped(call, event, state), *message.parts[place + 1 :])
-                    self._settled[index] = replace(message, parts=parts)
+                    self._settled = self._settled.put(index, replace(message, parts=parts))
                     return Touched(index)
         self._next_state(None, event)
         return None
 
     def _set_call(self, slot: Slot, call: ToolCall) -> Touched:
-        assert self._current is not None
-        self._current.set_call(slot, call)
-        return Touched(self._here(), slot.key)
+        """The slot holds this call now. One that has ended grows no more."""
+        self._keys[call.id] = slot.key
+        slot = replace(slot, part=call)
+        return self._put(slot.settled() if call.is_final else slot)
 
     def _next_state(self, call: ToolCall | None, event: Any) -> State | None:
         state = TRANSITIONS[call.state if call else None].get(event.type)
         if state is None:
             which = repr(call.id if call else getattr(event, "tool_call_id", getattr(event, "approval_id", "")))
             where = f"is {call.state.value} already" if call else "has not begun"
-            self._diagnostics.append(
+            self._diagnose(
                 ev.Diagnostic(f"{event.type} for the tool call {which:.120}, which {where}.", "The event was ignored.")
             )
             return None
@@ -362,37 +368,50 @@ class TranscriptBuilder:
     def _retract(self, event: ev.ToolRetracted) -> Touched | None:
         """Take a call back that was none, or give it the id that it turned out to have."""
         message = self._message()
-        slot = message.call_slot(_call_id(event.tool_call_id))
+        slot = self._call_slot(_call_id(event.tool_call_id))
         if slot is None or slot.call is None or slot.call.is_final:
             return None
-        if event.successor is not None and message.call_slot(_call_id(event.successor)) is None:
+        if event.successor is not None and self._call_slot(_call_id(event.successor)) is None:
             return self._set_call(slot, replace(slot.call, id=_call_id(event.successor)))
         if event.successor is None and event.text is not None:
-            return self._stand_in(message, slot, event.text)
-        place = message.slots.index(slot)
-        before = message.slots[place - 1] if place else None
-        follows_text = before is not None and before.is_text
+            return self._stand_in(slot, event.text)
+        before = message.slots.up_to(slot.key - 1)
+        follows_text = before is not None and isinstance(before.part, TextPart)
         if event.successor is None and slot.seam and not follows_text:
-            touched = self._stand_in(message, slot, "")
-            slot.continues = True
-            return touched
-        message.cut(place, place + 1)
+            return self._stand_in(slot, "", continues=True)
+        self._change(slots=message.slots.without(slot.key, slot.key + 1))
         if event.successor is None and before is not None and follows_text:
-            before.add(slot.seam)
-            before.continues = True
+            self._put(replace(before, text=before.text.add(slot.seam), is_growing=True, continues=True))
         return Touched(self._here(), slot.key, removed=True)
 
-    def _stand_in(self, message: MessageState, slot: Slot, text: str) -> Touched:
+    def _stand_in(self, slot: Slot, text: str, *, continues: bool = False) -> Touched:
         """The call was none, and its text stands in its place, whatever came since."""
-        message.drop_call(slot)
-        slot.write(slot.seam, text)
-        slot.seam, slot.printed = "", None
-        return Touched(self._here(), slot.key)
+        text = slot.seam + text
+        return self._put(
+            Slot(slot.key, TextPart(""), GrowingText(text), is_growing=True, block=slot.block, continues=continues)
+        )
 
 
-def _error(event: ev.Error) -> ErrorPart:
-    details = None if event.details is None else well_formed(event.details)
-    return ErrorPart(well_formed(event.error_text), details)
+def _empty(event: ev.TextStart | ev.TextDelta | ev.ReasoningStart | ev.ReasoningDelta) -> TextPart | ReasoningPart:
+    kind = ReasoningPart if isinstance(event, ev.ReasoningStart | ev.ReasoningDelta) else TextPart
+    return kind("", event.provider_metadata or None)
+
+
+def _text_slot(slots: Slots, block: str, kind: type[Part]) -> Slot | None:
+    """The slot of a block of text that no tool call came after."""
+    last = slots.last
+    if last is not None and last.block == block and isinstance(last.part, kind):
+        return last
+    for slot in reversed(slots):
+        if isinstance(slot.part, ToolCall):
+            return None
+        if slot.block == block and isinstance(slot.part, kind):
+            return slot
+    return None
+
+
+def _with_metadata(message: MessageState, metadata: Json) -> Object:
+    return _merged(message.metadata, metadata) if isinstance(metadata, dict) else message.metadata
 
 
 def _merged(old: Object, new: Object) -> Object:
@@ -430,23 +449,20 @@ def _stepped(call: ToolCall, event: Any, state: State) -> ToolCall:
                 call, state=state, approval=replace(call.approval, approved=event.approved, reason=event.reason)
             )
         case ev.ToolLog():
-            printed = Printed(call.log)
-            printed.add(event.text)
-            return replace(call, log=well_formed(str(printed)))
+            return replace(call, log=str(Printed().add(call.log).add(event.text)))
         case ev.ToolOutputAvailable():
             changes: Object = {
-                "output": well_formed_json(event.output),
-                "display": well_formed_json(event.display) or None,
-                "seen": None if event.seen is None else well_formed(event.seen),
+                "output": event.output,
+                "display": event.display,
+                "seen": event.seen,
             }
         case ev.ToolOutputError():
-            trace = None if event.traceback is None else well_formed(event.traceback)
-            changes = {"error": well_formed(event.error_text), "traceback": trace}
+            changes = {"error": event.error_text, "traceback": event.traceback}
         case _:
             changes = {}
     for name in ("provider_executed", "dynamic", "provider_metadata", "tool_metadata"):
         if getattr(event, name, None) is not None:
             changes[name] = getattr(event, name)
     if event.extra:
-        changes["extra"] = {**call.extra, **well_formed_json(event.extra)}
+        changes["extra"] = {**call.extra, **event.extra}
     return replace(call, state=state, **changes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from toolcall_nb.events import MISSING, Json
+from toolcall_nb.json_text import for_models
 from toolcall_nb.transcript import State, ToolCall
 
 __all__ = ["LIMIT", "bounded", "output_text", "told", "told_text"]
@@ -22,29 +23,35 @@ def told_text(call: ToolCall) -> str:
     """The result of a call for the next request: its output as `output_text`, or why there is none.
 
     ``call.seen`` stands for an output that was told in part. An error is told within `LIMIT` characters, and so is
-    the preliminary output of a call that was interrupted.
+    the preliminary output of a call that failed or was interrupted.
     """
     match call.state:
         case State.OUTPUT_AVAILABLE:
             return output_text(call.output) if call.seen is None else call.seen
         case State.OUTPUT_ERROR:
-            return bounded(call.error or _FAILED, LIMIT)
+            return bounded(call.error or _FAILED, LIMIT) + _until_then(call)
         case State.OUTPUT_DENIED:
             reason = call.approval.reason if call.approval is not None else None
             return f"{_DENIED}: {bounded(reason, LIMIT)}" if reason else f"{_DENIED}."
         case State.INTERRUPTED:
-            if call.output is MISSING:
-                return _INTERRUPTED
-            return f"{_INTERRUPTED} Until then it gave:\n{bounded(output_text(call.output), LIMIT)}"
+            return _INTERRUPTED + _until_then(call)
         case _:
             return _OPEN
+
+
+def _until_then(call: ToolCall) -> str:
+    """The preliminary output of a call that has no other."""
+    if call.output is MISSING or call.output is None:
+        return ""
+    gap = " " if call.state is State.INTERRUPTED else "\n\n"
+    return f"{gap}Until then it gave:\n{bounded(output_text(call.output), LIMIT)}"
 
 
 def output_text(output: Json) -> str:
     """An output as text: a string as it is, nothing as no text, anything else as JSON without blanks."""
     if isinstance(output, str):
         return output
-    return "" if output is MISSING else json.dumps(output, ensure_ascii=False, separators=(",", ":"))
+    return "" if output is MISSING else json.dumps(for_models(output), ensure_ascii=False, separators=(",", ":"))
 
 
 def told(output: Json, limit: int = LIMIT) -> str | None:

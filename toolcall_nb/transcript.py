@@ -21,9 +21,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolcall_nb.events import MISSING, Json, Missing, Object
+from toolcall_nb.unicode import well_formed_json
 
 if TYPE_CHECKING:
     from toolcall_nb.events import Diagnostic, Event
@@ -119,7 +122,24 @@ TRANSITIONS: Mapping[State | None, Mapping[str, State]] = {
 # Values -----------------------------------------------------------------------------------------------------
 
 
-class Approval(Struct, frozen=True, kw_only=True):
+class _Value(Struct, frozen=True):
+    """The base of all values. Whoever makes one, it is mended so that its text form reads back equal.
+
+    Texts and JSON values are well formed (`toolcall_nb.unicode`); an optional object without fields is None.
+    """
+
+    def __post_init__(self) -> None:
+        for name, is_optional in _MENDED[type(self)]:
+            value = getattr(self, name)
+            if value is None or value is MISSING or (type(value) is str and value.isascii()):
+                continue
+            self._mend(name, None if is_optional and value == {} else well_formed_json(value))
+
+    def _mend(self, name: str, value: Any) -> None:
+        msgspec.structs.force_setattr(self, name, value)
+
+
+class Approval(_Value, frozen=True, kw_only=True):
     """A question to a person and, once ``approved`` is not None, the answer."""
 
     id: str
@@ -129,7 +149,7 @@ class Approval(Struct, frozen=True, kw_only=True):
     signature: str | None = None
 
 
-class ToolCall(Struct, frozen=True, kw_only=True):
+class ToolCall(_Value, frozen=True, kw_only=True):
     """One invocation of a tool.
 
     ``input`` and ``output`` are JSON values, or `MISSING` while there is none. ``input_text`` is the written
@@ -139,6 +159,10 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     ``original_input`` is the input as it was when a person was asked, where it is another now: it was edited.
     ``log`` is what the tool printed, ``display`` the output as a person sees it (a MIME bundle), ``seen`` what the
     model was told of it where that is not the whole, ``traceback`` where in its own code the tool failed.
+
+    A call has an id and a name that are not blank; with an input it is no longer `State.INPUT_STREAMING`, and has no
+    ``input_text``; a failed one has an ``error`` (which may be empty) and a completed one an ``output``. A call that
+    is made otherwise is mended.
     """
 
     id: str
@@ -162,6 +186,21 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     tool_metadata: Object | None = None
     extra: Object = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.id.strip():
+            self._mend("id", "tool-call")
+        if not self.name.strip():
+            self._mend("name", "tool")
+        if self.input is not MISSING:
+            self._mend("input_text", "")
+            if self.state is State.INPUT_STREAMING:
+                self._mend("state", State.INPUT_AVAILABLE)
+        if self.state is State.OUTPUT_ERROR and self.error is None:
+            self._mend("error", "")
+        if self.state is State.OUTPUT_AVAILABLE and self.output is MISSING:
+            self._mend("output", None)
+
     @property
     def is_final(self) -> bool:
         """Whether nothing more can happen to this call."""
@@ -174,21 +213,21 @@ class ToolCall(Struct, frozen=True, kw_only=True):
         return call_code(self.name, {} if self.input is MISSING else self.input)
 
 
-class TextPart(Struct, frozen=True):
+class TextPart(_Value, frozen=True):
     """Text, as Markdown."""
 
     text: str
     provider_metadata: Object | None = None
 
 
-class ReasoningPart(Struct, frozen=True):
+class ReasoningPart(_Value, frozen=True):
     """What the model showed of its reasoning, as Markdown."""
 
     text: str
     provider_metadata: Object | None = None
 
 
-class SourceUrlPart(Struct, frozen=True):
+class SourceUrlPart(_Value, frozen=True):
     """A web page that the answer rests on."""
 
     source_id: str
@@ -197,7 +236,7 @@ class SourceUrlPart(Struct, frozen=True):
     provider_metadata: Object | None = None
 
 
-class SourceDocumentPart(Struct, frozen=True):
+class SourceDocumentPart(_Value, frozen=True):
     """A document that the answer rests on."""
 
     source_id: str
@@ -207,7 +246,7 @@ class SourceDocumentPart(Struct, frozen=True):
     provider_metadata: Object | None = None
 
 
-class FilePart(Struct, frozen=True):
+class FilePart(_Value, frozen=True):
     """A file, by URL (often ``data:``). ``reasoning`` says that it belongs to the reasoning."""
 
     url: str
@@ -216,7 +255,7 @@ class FilePart(Struct, frozen=True):
     reasoning: bool = False
 
 
-class DataPart(Struct, frozen=True):
+class DataPart(_Value, frozen=True):
     """Data of the application under a name."""
 
     name: str
@@ -224,14 +263,14 @@ class DataPart(Struct, frozen=True):
     id: str | None = None
 
 
-class CustomPart(Struct, frozen=True):
+class CustomPart(_Value, frozen=True):
     """Something of one provider; ``kind`` is ``provider.type``."""
 
     kind: str
     provider_metadata: Object | None = None
 
 
-class ErrorPart(Struct, frozen=True):
+class ErrorPart(_Value, frozen=True):
     """Something went wrong outside a tool call; ``details`` is what the peer said of it."""
 
     text: str
@@ -251,11 +290,14 @@ Part: TypeAlias = (
 )
 
 
-class Message(Struct, frozen=True):
+_ORDINARY_ENDS = ("", "stop", "tool-calls")
+
+
+class Message(_Value, frozen=True):
     """What one side said, in order.
 
     ``finish_reason`` is None for an ordinary end (stop, tool-calls). ``aborted`` is None, or the reason (may be
-    empty) of a message that was stopped.
+    empty) of a message that was stopped; such a message has no open call.
     """
 
     role: Role
@@ -264,6 +306,14 @@ class Message(Struct, frozen=True):
     metadata: Object = field(default_factory=dict)
     finish_reason: str | None = None
     aborted: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        parts = tuple(self.parts) if self.aborted is None else tuple(map(_stopped, self.parts))
+        self._mend("parts", parts)
+        self._mend("id", self.id or None)
+        if self.aborted is not None or self.finish_reason in _ORDINARY_ENDS:
+            self._mend("finish_reason", None)
 
     @property
     def text(self) -> str:
@@ -276,6 +326,24 @@ class Message(Struct, frozen=True):
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
 
 
+_MENDED: dict[type[_Value], tuple[tuple[str, bool], ...]] = {
+    cls: tuple(
+        (known.name, known.type == Object | None)
+        for known in msgspec.structs.fields(cls)
+        if known.type in (str, str | None, Json, Json | Missing, Object, Object | None)
+    )
+    for cls in _Value.__subclasses__()
+}
+"""The fields that are texts or JSON values, and whether they are optional objects."""
+
+
+def _stopped(part: Part) -> Part:
+    """The part of a message that was stopped: none of its calls is still open."""
+    if not isinstance(part, ToolCall) or part.is_final:
+        return part
+    return replace(part, state=State.INTERRUPTED)
+
+
 class Transcript(Struct, frozen=True, eq=False):
     """Messages in order. Equal when the messages and the metadata are: diagnostics say how it was read.
 
@@ -285,6 +353,10 @@ class Transcript(Struct, frozen=True, eq=False):
     messages: tuple[Message, ...] = ()
     metadata: Object = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.metadata:
+            msgspec.structs.force_setattr(self, "metadata", well_formed_json(self.metadata))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Transcript):

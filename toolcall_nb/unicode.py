@@ -8,6 +8,7 @@ without its other becomes U+FFFD.
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
@@ -37,21 +38,27 @@ def well_formed_json(value: Any, levels: int = MAX_LEVELS) -> Any:
     """A JSON value that every face can hold: strings well formed, keys too, and at most ``levels`` deep.
 
     What lies deeper becomes its own JSON text: no reader, renderer or writer here meets a depth that it can't take.
+    Keys are strings, as JSON has them, and arrays lists. NaN is always the same object, `math.nan`: so values that
+    hold it are equal, since Python compares what is in a container, or in a Struct, by identity first.
     """
     if isinstance(value, str):
         return well_formed(value)
-    if not isinstance(value, (dict, list)) or not value:
+    if isinstance(value, float):
+        return math.nan if value != value else value
+    if not isinstance(value, (dict, list, tuple)):
         return value
-    if levels == 0:
+    if levels == 0 and value:
         return _json_text(value)
     if isinstance(value, dict):
         return {_key(key): well_formed_json(item, levels - 1) for key, item in value.items()}
     return [well_formed_json(item, levels - 1) for item in value]
 
 
-def _key(key: Any) -> Any:
-    """A name; SDKs write other keys too, which JSON writes as text."""
-    return well_formed(key) if isinstance(key, str) else key
+def _key(key: Any) -> str:
+    """A name; other keys as JSON writes them."""
+    if isinstance(key, str):
+        return well_formed(key)
+    return json.dumps(key) if key is None or isinstance(key, int | float) else well_formed(str(key))
 
 
 def _json_text(value: Any) -> str:

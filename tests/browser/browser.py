@@ -24,7 +24,7 @@ from playwright.sync_api import (
 
 from tests.browser.jupyter import Server
 
-__all__ = ["ARTIFACTS", "VIEWPORT", "Notebook", "find_chromium", "profile_of", "running_browser"]
+__all__ = ["ARTIFACTS", "VIEWPORT", "KeptPage", "Notebook", "find_chromium", "profile_of", "running_browser"]
 
 ARTIFACTS = Path(__file__).resolve().parents[2] / "artifacts"
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -92,13 +92,63 @@ def profile_of(browser: Browser) -> BrowserContext:
     return browser.contexts[0]
 
 
-class Notebook:
-    """A notebook that is open in a page."""
+class KeptPage:
+    """A page in which JupyterLab stays open from test to test; each opens a fresh notebook in it.
 
-    def __init__(self, server: Server, context: BrowserContext, name: str) -> None:
+    What a test does to the page itself (a script that it adds, a route, an address) must be done in a page of its own.
+    """
+
+    def __init__(self, context: BrowserContext) -> None:
+        self._context = context
+        self._page: Page | None = None
+
+    def take(self) -> Page | None:
+        """The page, for one test; None where there is none that can be used."""
+        page, self._page = self._page, None
+        return page
+
+    def give_back(self, page: Page) -> None:
+        """Closes the notebooks in ``page`` and keeps it; a page that cannot be used again is closed."""
+        if not page.is_closed() and self._page is None and page.context is self._context and _is_cleared(page):
+            self._page = page
+        else:
+            page.close()
+
+
+def _is_cleared(page: Page) -> bool:
+    """Closes all documents of JupyterLab; returns whether it is as it was when it was opened."""
+    try:
+        page.set_viewport_size(VIEWPORT)
+        return bool(page.evaluate(_CLEAR))
+    except Error:
+        return False
+
+
+_CLEAR = """async () => {
+    const app = window.jupyterapp;
+    if (app?.shell.mode !== "single-document" || !location.pathname.startsWith("/doc/tree/")) return false;
+    for (const widget of [...app.shell.widgets("main")]) widget.dispose();
+    await new Promise((done) => setTimeout(done));
+    return document.querySelector(".jp-Dialog, .jp-Notebook") === null;
+}"""
+
+
+_OPEN = """async (path) => {
+    await window.jupyterapp.commands.execute("docmanager:open", { path, factory: "Notebook" });
+    while (window.jupyterapp.shell.currentWidget?.context?.path !== path) {
+        await new Promise((done) => setTimeout(done, 20));
+    }
+}"""
+
+
+class Notebook:
+    """A notebook in a page: in ``kept``, in which JupyterLab is open already, or in a new one."""
+
+    def __init__(self, server: Server, context: BrowserContext, name: str, kept: Page | None = None) -> None:
         self.server = server
         self.name = name
-        self.page: Page = context.new_page()
+        self.page: Page = kept or context.new_page()
+        self._is_lab_open = kept is not None
         self.page.set_default_timeout(PATIENCE)
         self.problems: list[str] = []
         self._session: CDPSession | None = None
@@ -109,14 +159,26 @@ class Notebook:
             self.problems.append(str(error))
 
     def open(self, *, kernel: bool = True) -> Notebook:
-        """Load the page (again), and wait for the cells and, if wanted, for an idle kernel."""
+        """Open the notebook (a second time: load the page), and wait for the cells and, if wanted, an idle kernel."""
         self._slow_down(1)
-        self.page.goto(self.server.page(self.name))
+        if self._is_lab_open:
+            self.page.evaluate(_OPEN, self.name)
+            self._is_lab_open = False
+        else:
+            self.page.goto(self.server.page(self.name))
         self.page.locator(".jp-Notebook .jp-Cell").first.wait_for()
         if kernel:
             self.wait_until_idle()
         self._slow_down(SLOWED)
         return self
+
+    def leave(self) -> Page:
+        """The page, which is heard no more."""
+        self._slow_down(1)
+        if self._session is not None:
+            self._session.detach()
+        self.page.remove_listener("pageerror", self._note)
+        return self.page
 
     def _slow_down(self, times: float) -> None:
         if SLOWED != 1:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext
 
-from tests.browser.browser import VIEWPORT, Notebook, profile_of, running_browser
+from tests.browser.browser import VIEWPORT, KeptPage, Notebook, profile_of, running_browser
 from tests.browser.jupyter import Server, running_server
 from tests.browser.script import ASK, NEXT, setup
 
@@ -33,13 +33,20 @@ def chromium() -> Iterator[Browser]:
 _numbers = itertools.count(1)
 
 
-class Lab:
-    """Makes notebooks and opens them in pages."""
+@pytest.fixture(scope="session")
+def kept(chromium: Browser) -> KeptPage:
+    """The page that the tests of a worker share, one after the other."""
+    return KeptPage(profile_of(chromium))
 
-    def __init__(self, server: Server, context: BrowserContext) -> None:
+
+class Lab:
+    """Makes notebooks and opens them: the first in the page that is ``kept``, if any, others in pages of their own."""
+
+    def __init__(self, server: Server, context: BrowserContext, kept: KeptPage | None = None) -> None:
         self.server = server
         self.context = context
         self.opened: list[Notebook] = []
+        self._kept = kept
 
     def write(self, *cells: str) -> str:
         """A notebook with the first cell of `tests.browser.script`, and these."""
@@ -47,9 +54,19 @@ class Lab:
         return self.server.write(name, setup(name), *cells)
 
     def page(self, name: str) -> Notebook:
-        """The notebook in a page of its own."""
-        self.opened.append(Notebook(self.server, self.context, name))
+        """The notebook, not open yet."""
+        page = self._kept.take() if self._kept is not None else None
+        self.opened.append(Notebook(self.server, self.context, name, page))
         return self.opened[-1]
+
+    def close(self) -> None:
+        """Leaves all pages, and keeps one."""
+        for notebook in self.opened:
+            page = notebook.leave()
+            if self._kept is None:
+                page.close()
+            else:
+                self._kept.give_back(page)
 
     def asking(self, options: str = "") -> Notebook:
         """A notebook whose cell 1 begins the scripted turn, open and set up; below it a cell, and a next turn."""
@@ -58,24 +75,22 @@ class Lab:
         return notebook
 
 
-def _used(server: Server, context: BrowserContext) -> Iterator[Lab]:
-    lab = Lab(server, context)
+def _used(lab: Lab) -> Iterator[Lab]:
     yield lab
     problems = [problem for notebook in lab.opened for problem in notebook.problems]
-    for notebook in lab.opened:
-        notebook.page.close()
-    server.shut_down_kernels()
+    lab.close()
+    lab.server.shut_down_kernels()
     assert problems == []
 
 
 @pytest.fixture
-def lab(server: Server, chromium: Browser) -> Iterator[Lab]:
+def lab(server: Server, chromium: Browser, kept: KeptPage) -> Iterator[Lab]:
     """Pages in the browser's own profile."""
-    yield from _used(server, profile_of(chromium))
+    yield from _used(Lab(server, profile_of(chromium), kept))
 
 
 @pytest.fixture
 def lab_apart(server: Server, chromium: Browser) -> Iterator[Lab]:
     """Pages in a context of their own: for who changes what a context gives its pages."""
     with chromium.new_context(viewport=VIEWPORT) as context:
-        yield from _used(server, context)
+        yield from _used(Lab(server, context))

@@ -110,9 +110,9 @@ def masking(data: bytes) -> None:
 def printed_text(data: bytes) -> None:
     """Cuts; and text that has been through it is left as it is."""
     text = text_of(data)
-    whole = str(Printed(text))
+    whole = str(Printed().add(text))
     pieces = Printed()
     for piece in in_pieces(text, data):
-        pieces.add(piece)
+        pieces = pieces.add(piece)
     assert str(pieces) == whole
-    assert str(Printed(whole)) == whole
+    assert str(Printed().add(whole)) == whole

@@ -20,8 +20,10 @@ from toolcall_nb.adapters.reading import (
     read,
     read_async,
 )
+from toolcall_nb.adapters.wires import ENVELOPES
 
 __all__ = [
+    "ENVELOPES",
     "FORMATS",
     "TYPE_NAMES",
     "Adapter",

@@ -39,10 +39,11 @@ class _Call(Struct):
 class Assembler:
     """Collects one message. Each method gives the events that the news amount to; `close` ends what is open.
 
-    One block of text or reasoning is open at a time; one under another ``key``, or of the other kind, ends it. Calls
-    are known by a ``key`` of the provider's choosing (an index, an id), any number beside each other, and their
-    arguments are JSON text that grows, or a value. A call without an id gets ``call_N``, and one with the id of
-    another call gets a new one: no call is lost. ``reason`` and ``metadata`` go into ``finish``.
+    One block of text or reasoning grows at a time; one under another ``key``, or of the other kind, ends it. Only
+    thoughts that were begun with `thought` stay open beside each other until anything else comes. Calls are known by a
+    ``key`` of the provider's choosing (an index, an id), any number beside each other, and their arguments are JSON
+    text that grows, or a value. A call without an id gets ``call_N``, and one with the id of another call gets a new
+    one: no call is lost. ``reason`` and ``metadata`` go into ``finish``.
     """
 
     def __init__(self) -> None:
@@ -51,6 +52,7 @@ class Assembler:
         self._has_begun = False
         self._has_ended = False
         self._block: _Block | None = None
+        self._thoughts: dict[Any, _Block] = {}  # further open blocks of reasoning, by their keys
         self._blocks = 0
         self._calls: dict[Any, _Call] = {}
         self._by_id: dict[str, list[_Call]] = {}  # by the id that was given, and by our own
@@ -78,13 +80,23 @@ class Assembler:
 
     # Text and reasoning
 
-    def text(self, delta: str, key: Any = None) -> list[Event]:
-        """More text."""
-        return self._grow(True, delta, key, None)
+    def text(self, delta: str, key: Any = None, *, opens: bool = False) -> list[Event]:
+        """More text. Empty, it begins a block only with ``opens``: for a provider's metadata that has no text."""
+        return self._grow(True, delta, key, None, opens=opens)
 
     def reasoning(self, delta: str, key: Any = None, metadata: Object | None = None) -> list[Event]:
         """More reasoning. Empty, it begins a block: for what a provider keeps to itself, with its ``metadata``."""
         return self._grow(False, delta, key, metadata)
+
+    def thought(self, delta: str, key: Any) -> list[Event]:
+        """More reasoning of one of several thoughts, each of which may grow or be annotated until something else comes.
+
+        A provider may sign the first thought once the last has come.
+        """
+        if self._block is not None and not self._block.is_text and self._block.key != key:
+            self._thoughts[self._block.key] = self._block
+            self._block = self._thoughts.pop(key, None)
+        return self._grow(False, delta, key, None)
 
     @property
     def is_reasoning(self) -> bool:
@@ -92,17 +104,24 @@ class Assembler:
         return self._block is not None and not self._block.is_text
 
     @property
+    def is_text(self) -> bool:
+        """Whether text is open."""
+        return self._block is not None and self._block.is_text
+
+    @property
     def open_key(self) -> Any:
         """The key of the block that is open; None where none is."""
         return None if self._block is None else self._block.key
 
     def end_block(self, metadata: Object | None = None) -> list[Event]:
-        """The text or the reasoning that is open is complete."""
+        """The text or the reasoning that is open is complete, and so are the thoughts beside it."""
+        thoughts, self._thoughts = self._thoughts, {}
+        ends: list[Event] = [ev.ReasoningEnd(one.id, one.metadata or None) for one in thoughts.values()]
         block, self._block = self._block, None
         if block is None:
-            return []
+            return ends
         known = {**block.metadata, **(metadata or {})} or None
-        return [(ev.TextEnd if block.is_text else ev.ReasoningEnd)(block.id, known), *block.after]
+        return [*ends, (ev.TextEnd if block.is_text else ev.ReasoningEnd)(block.id, known), *block.after]
 
     def annotate(self, metadata: Object) -> list[Event]:
         """Metadata of the block that is open, told at its end; where none is, an empty reasoning holds it."""
@@ -111,6 +130,12 @@ class Assembler:
             return []
         return [*self.reasoning("", object(), metadata), *self.end_block()]
 
+    def annotate_block(self, key: Any, metadata: Object) -> None:
+        """Metadata of the open block with this key, told at its end; of one that is not open, nothing."""
+        block = self._block if self._block is not None and self._block.key == key else self._thoughts.get(key)
+        if block is not None:
+            block.metadata.update(metadata)
+
     def after_block(self, event: Event) -> list[Event]:
         """A source of the text that is open, told once that has ended, which it must not break; or at once."""
         if self._block is None:
@@ -118,12 +143,14 @@ class Assembler:
         self._block.after.append(event)
         return []
 
-    def _grow(self, is_text: bool, delta: str, key: Any, metadata: Object | None) -> list[Event]:
+    def _grow(
+        self, is_text: bool, delta: str, key: Any, metadata: Object | None, *, opens: bool = False
+    ) -> list[Event]:
         found = self.start()
         if self._block is None or (self._block.is_text, self._block.key) != (is_text, key):
-            if not delta and is_text:
+            if not delta and is_text and not opens:
                 return found
-            found += self.end_block()
+            found += self.end_block() if is_text or self._block is not None else []
             self._blocks += 1
             self._block = _Block(is_text, key, f"{'text' if is_text else 'reasoning'}-{self._blocks}")
             found.append((ev.TextStart if is_text else ev.ReasoningStart)(self._block.id, metadata))
@@ -160,6 +187,15 @@ class Assembler:
         if call is not None:
             call.name = name or call.name
             call.about = {**call.about, **{field: value for field, value in about.items() if value is not None}}
+
+    def grow_name(self, key: Any, more: str) -> None:
+        """More of a call's name, which may come in pieces, or whole with each piece: then it adds nothing.
+
+        A name is whole when the arguments begin.
+        """
+        call = self._calls.get(key)
+        if call is not None and more != call.name and not call.written and not call.is_whole:
+            call.name += more
 
     def rewrite_call(self, key: Any) -> list[Event]:
         """The arguments start over; of a call that is complete, or not known, nothing."""

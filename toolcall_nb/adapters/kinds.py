@@ -11,6 +11,7 @@ from typing import Any
 
 from toolcall_nb import type_names
 from toolcall_nb.adapters import pydantic_ai
+from toolcall_nb.adapters.parts import is_sign_of_life
 from toolcall_nb.adapters.plain import class_names
 from toolcall_nb.adapters.reading import format_of_item, format_of_whole
 from toolcall_nb.errors import UsageError
@@ -92,7 +93,7 @@ def _has(cls: type, *methods: str) -> bool:
 
 
 def _holds_items(things: list[Any] | tuple[Any, ...]) -> bool:
-    first = things[:_LOOK_AT]
+    first = [thing for thing in things if not is_sign_of_life(thing)][:_LOOK_AT]
     return bool(first) and all(format_of_item(item) is not None for item in first)
 
 

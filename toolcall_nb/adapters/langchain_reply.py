@@ -183,8 +183,7 @@ class Replies:
             if key is None or self._is_other(key, call_id):
                 key = self._slots[slot] = (*slot, len(self._order.get(turn, ())))
         found = self._begin_call(turn, key, call_id, name)
-        if name and not self.message.name_of(key):
-            self.message.describe_call(key, name)
+        self.message.grow_name(key, name)
         return [*found, *self.message.arguments(key, get(chunk, "args", str) or "")]
 
     def _is_other(self, key: Any, call_id: str | None) -> bool:

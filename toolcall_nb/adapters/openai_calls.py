@@ -51,7 +51,7 @@ class ToolPieces:
     def take(self, given: Any, is_whole: bool = False) -> list[Event]:
         """The events of one entry of ``tool_calls``. ``is_whole``: it is a call, and no piece of one."""
         piece = mapped(given)
-        kind = "custom" if "custom" in piece else "function"
+        kind = _kind(piece)
         inner = mapped(piece.get(kind))
         call_id, name = nonempty(piece, "id"), nonempty(inner, "name")
         written = inner.get("input" if kind == "custom" else "arguments")
@@ -63,9 +63,10 @@ class ToolPieces:
         if call is None:
             call = _Known(object(), call_id, name or "", kind == "custom")
             found = self._begin(call, get(piece, "index", int), about)
-        elif about or (name and name != call.name):
-            call.name += name if name and name != call.name and not call.written else ""
-            self._message.describe_call(call.key, call.name or None, **about)
+        else:
+            self._message.grow_name(call.key, name or "")
+            self._message.describe_call(call.key, **about)
+            call.name = self._message.name_of(call.key)
         return found + self._grow(call, written)
 
     def close(self) -> list[Event]:
@@ -102,6 +103,14 @@ class ToolPieces:
             return None
         is_another = isinstance(written, Mapping) or (isinstance(written, str) and written.lstrip().startswith("{"))
         return None if is_another and call.is_complete() else call
+
+
+def _kind(piece: Mapping[str, Any]) -> str:
+    """Whose fields say something: ``function`` or ``custom``. Some servers send both, one of them empty."""
+    told = {kind: any(mapped(piece.get(kind)).values()) for kind in ("function", "custom")}
+    if told["custom"] and told["function"]:
+        return "custom" if get(piece, "type") == "custom" else "function"
+    return "custom" if told["custom"] or (not told["function"] and get(piece, "type") == "custom") else "function"
 
 
 def _about(piece: Mapping[str, Any]) -> Object:

@@ -127,7 +127,8 @@ def _class_name(thing: Any) -> str:
 def _is_item(item: Any) -> bool:
     if not isinstance(item, Mapping):
         return _class_name(item) in _CHUNKS or type_name(item).startswith(_HELPER)
-    if get(item, "type", str) in _DERIVED | {"chunk"}:
+    kind = get(item, "type", str)
+    if kind in _DERIVED or (kind == "chunk" and "chunk" in item):
         return True
     if "choices" in item:
         choices = get(item, "choices", (list, tuple))

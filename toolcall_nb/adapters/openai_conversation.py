@@ -125,7 +125,12 @@ def _is_whole(thing: Any) -> bool:
     if not isinstance(thing, list | tuple):
         return type(thing).__name__.partition("[")[0] in _MESSAGES
     first = first_of(thing)
-    return bool(first) and all(_is_ours(message) for message in first)
+    return any(_is_ours(message) for message in first) and all(_may_be_ours(message) for message in first)
+
+
+def _may_be_ours(message: Any) -> bool:
+    """Whether it is an item that is known, or of a type that is not known yet."""
+    return _is_ours(message) or (get(message, "type", str) is not None and "role" not in message)
 
 
 def _is_ours(message: Any) -> bool:

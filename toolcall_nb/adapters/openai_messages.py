@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from toolcall_nb.adapters.openai_parts import PROVIDER
 from toolcall_nb.adapters.plain import get
 from toolcall_nb.events import MISSING, Json, Object
+from toolcall_nb.json_text import for_models
 from toolcall_nb.told import told_text
 from toolcall_nb.transcript import FilePart, Message, Part, State, TextPart, ToolCall
 
@@ -88,7 +89,7 @@ def _call(call: ToolCall) -> Object:
 
 def _arguments(given: Json) -> str:
     """The input as JSON text; an object where there is none, since servers read it before they take it."""
-    return "{}" if given is MISSING else json.dumps(given, ensure_ascii=False)
+    return "{}" if given is MISSING else json.dumps(for_models(given), ensure_ascii=False)
 
 
 # A person

@@ -192,7 +192,9 @@ def _is_item(item: Any) -> bool:
     if not isinstance(item, Mapping):
         return type_name(item).startswith(_EVENTS) and type_name(item).endswith("Event")
     kind = get(item, "type", str) or ""
-    return kind.startswith("response.") or (kind == "error" and ("sequence_number" in item or "message" in item))
+    return kind.startswith("response.") or (
+        kind == "error" and ("sequence_number" in item or ("message" in item and len(item) > 2))
+    )
 
 
 def _is_whole(thing: Any) -> bool:

@@ -11,7 +11,19 @@ from toolcall_nb import events as ev
 from toolcall_nb.adapters.plain import get, json_value
 from toolcall_nb.events import Event, Object
 
-__all__ = ["Sources", "custom", "error_event", "file_event", "json_text", "strange_item", "text_of"]
+__all__ = [
+    "Sources",
+    "custom",
+    "error_event",
+    "file_event",
+    "is_sign_of_life",
+    "json_text",
+    "strange_item",
+    "text_of",
+]
+
+_SIGNS_OF_LIFE = frozenset({"keepalive", "keep-alive", "keep_alive", "ping", "heartbeat"})
+_ABOUT_A_SIGN = frozenset({"type", "id", "event_id", "sequence_number", "timestamp", "time", "ts"})
 
 
 def custom(provider: str, kind: str, content: Any) -> Event:
@@ -19,14 +31,16 @@ def custom(provider: str, kind: str, content: Any) -> Event:
     return ev.Custom(f"{provider}.{kind}", {provider: json_value(content)})
 
 
-def file_event(media_type: str | None, data: Any = None, url: str | None = None) -> Event | None:
+def file_event(
+    media_type: str | None, data: Any = None, url: str | None = None, metadata: Object | None = None
+) -> Event | None:
     """A file by its URL, or by its content (base64 text, or bytes) as a ``data:`` URL. None where neither is given."""
     media_type = media_type or "application/octet-stream"
     if isinstance(data, bytes):
         data = base64.b64encode(data).decode("ascii")
     if isinstance(data, str):
-        return ev.File(f"data:{media_type};base64,{data}", media_type)
-    return ev.File(url, media_type) if isinstance(url, str) else None
+        return ev.File(f"data:{media_type};base64,{data}", media_type, metadata)
+    return ev.File(url, media_type, metadata) if isinstance(url, str) else None
 
 
 def error_event(who: str, error: Any) -> Event:
@@ -37,8 +51,13 @@ def error_event(who: str, error: Any) -> Event:
 
 
 def strange_item(title: str, item: Any) -> list[Event]:
-    """The diagnostic of what does not belong to a stream."""
-    return [ev.Diagnostic(f"{_shown(item)} is no item of {title}.", "It was left out.")]
+    """The diagnostic of what does not belong to a stream; of a sign of life, nothing."""
+    return [] if is_sign_of_life(item) else [ev.Diagnostic(f"{_shown(item)} is no item of {title}.", ev.LEFT_OUT)]
+
+
+def is_sign_of_life(item: Any) -> bool:
+    """Whether an item only says that the connection is still there, as servers and proxies of any kind send it."""
+    return get(item, "type", str) in _SIGNS_OF_LIFE and item.keys() <= _ABOUT_A_SIGN
 
 
 def json_text(value: Any) -> str:

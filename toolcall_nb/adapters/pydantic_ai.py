@@ -64,9 +64,9 @@ class PydanticAIAdapter:
     # A request to the model, as events
 
     def _part_start(self, event: Mapping[str, Any]) -> list[Event]:
-        index = _index(event)
-        steps = self._next_request() if self._tools_ran or self._run.has_ended(index) else []
-        return [*steps, *self._run.begin_part(index, fields(event.get("part")))]
+        index, part = _index(event), fields(event.get("part"))
+        is_next = self._tools_ran or (self._run.has_ended(index) and not self._run.is_again(index, part))
+        return [*(self._next_request() if is_next else []), *self._run.begin_part(index, part)]
 
     def _part_delta(self, event: Mapping[str, Any]) -> list[Event]:
         return self._run.grow_part(_index(event), fields(event.get("delta")))

@@ -14,7 +14,7 @@ from toolcall_nb.adapters.parts import custom, file_event, json_text
 from toolcall_nb.adapters.plain import get, json_value, mapping, plain
 from toolcall_nb.events import Event, Object
 
-__all__ = ["citation_sources", "fields", "file_of", "is_own", "metadata_of", "outcome_event", "provider_of", "spoken"]
+__all__ = ["Told", "citation_sources", "fields", "file_of", "is_own", "outcome_event", "provider_of", "spoken"]
 
 
 def fields(thing: Any) -> Mapping[str, Any]:
@@ -34,23 +34,54 @@ def provider_of(part: Mapping[str, Any]) -> str:
     return get(part, "provider_name", str) or "pydantic_ai"
 
 
-def metadata_of(part: Mapping[str, Any]) -> Object | None:
-    """What the provider wants back with this part: its ``id``, its ``signature`` and the provider's own details."""
-    own = {name: part[name] for name in ("id", "signature") if get(part, name, str)}
-    found = {**json_value(mapping(part.get("provider_details"))), **own}
-    return {provider_of(part): found} if found else None
+class Told:
+    """What the provider wants back with a part, collected from the part, its deltas and the whole part at its end.
+
+    Only the first of these needs to name the provider: pydantic-ai leaves out a name that it has said before.
+    """
+
+    def __init__(self) -> None:
+        self._provider: str | None = None
+        self._own: Object = {}
+        self._details: Object = {}
+
+    def add(self, news: Mapping[str, Any]) -> None:
+        """Takes in a part, or a delta of one; its details may be a function that makes the new ones of the old."""
+        self._provider = get(news, "provider_name", str) or self._provider
+        details = news.get("provider_details")
+        self._details |= mapping(details(dict(self._details)) if callable(details) else details)
+        given = {**news, "signature": get(news, "signature", str) or news.get("signature_delta")}
+        self._own |= {name: given[name] for name in _OWN if get(given, name, str)}
+        citations = news.get("citations") or news.get("citations_delta")
+        self._own |= {"cited": json_value(citations)} if citations else {}
+
+    @property
+    def raw(self) -> list[str]:
+        """The model's reasoning itself, of which the text of the part is a summary."""
+        texts = self._details.get("raw_content")
+        return [text for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
+
+    def metadata(self, **more: Any) -> Object | None:
+        """All of it, and ``more``, under the provider's name; None where there is nothing."""
+        details = {name: json_value(value) for name, value in self._details.items() if name != "raw_content"}
+        found = {**details, **self._own, **more}
+        return {self._provider or "pydantic_ai": found} if found or self._provider else None
 
 
-def file_of(content: Any) -> Event | None:
-    """``BinaryContent`` or one of the URL classes as a file; None for what is neither."""
+_OWN = ("id", "signature", "tool_kind")
+"""What pydantic-ai's parts have for the provider besides their details."""
+
+
+def file_of(content: Any, metadata: Object | None = None) -> Event | None:
+    """``BinaryContent`` or one of the URL classes as a file, with its provider's metadata; None for what is neither."""
     known = fields(content)
     kind = get(known, "kind", str) or ""
     if kind == "binary":
         data = known.get("data")  # in JSON it is base64 text in the alphabet for URLs
         encoded = data.replace("-", "+").replace("_", "/") if isinstance(data, str) else data
-        return file_event(get(known, "media_type", str), encoded)
+        return file_event(get(known, "media_type", str), encoded, metadata=metadata)
     if kind.endswith("-url"):
-        return file_event(_media_type(content, known, kind), url=get(known, "url", str))
+        return file_event(_media_type(content, known, kind), url=get(known, "url", str), metadata=metadata)
     return None
 
 
@@ -72,12 +103,14 @@ def citation_sources(citations: Any) -> Iterator[Mapping[str, Any]]:
         yield from (fields(source) for source in (sources if isinstance(sources, list | tuple) else ()))
 
 
-def outcome_event(call_id: str, part: Mapping[str, Any]) -> Event:
+def outcome_event(call_id: str, part: Mapping[str, Any], metadata: Object | None = None) -> Event:
     """How a call ended, of a part that returns it or asks for it anew. The call ran elsewhere where it is a native one.
 
-    A retry answers its call with what was wrong; so does a failure. A denial has no text of its own.
+    A retry answers its call with what was wrong; so does a failure. A denial has no text of its own. ``metadata`` is
+    the call's, where its result adds to that.
     """
     about: Object = {"provider_executed": True} if part.get("part_kind") == "builtin-tool-return" else {}
+    about |= {"provider_metadata": metadata} if metadata else {}
     content = part.get("content")
     outcome = "retried" if part.get("part_kind") == "retry-prompt" else part.get("outcome")
     match outcome:

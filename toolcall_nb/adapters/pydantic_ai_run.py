@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,10 +12,10 @@ from toolcall_nb.adapters.assembling import Assembler, usage_of
 from toolcall_nb.adapters.parts import Sources, custom
 from toolcall_nb.adapters.plain import get, json_value
 from toolcall_nb.adapters.pydantic_ai_parts import (
+    Told,
     citation_sources,
     fields,
     file_of,
-    metadata_of,
     outcome_event,
     provider_of,
 )
@@ -43,10 +44,12 @@ class Run:
         self._request = 0
         self._kinds: dict[Any, str] = {}
         self._ended: set[Any] = set()
-        self._block: Any = None
-        self._metadata: Object = {}  # of the block that is open
+        self._told: defaultdict[Any, Told] = defaultdict(Told)
+        self._open: dict[Any, Any] = {}  # the blocks that are open, and the parts that they show
+        self._raw: dict[Any, int] = {}  # how much of each text of raw reasoning is shown
         self._calls: dict[str, Any] = {}  # their keys by their ids
         self._given: dict[Any, Object] = {}  # arguments that came as objects
+        self._native: Any = None  # the call of the provider's that is complete, but may be told anew
         self._usage: dict[str, int] = {}
 
     def close(self) -> list[Event]:
@@ -90,28 +93,35 @@ class Run:
     def begin_part(self, index: int, part: Mapping[str, Any]) -> list[Event]:
         """A part begins. One that begins again replaces itself."""
         key, kind = (self._request, index), get(part, "part_kind", str) or "part"
+        ends = self._end_native_call(key)
+        return [*ends, *self._begin_part(key, kind, part)]
+
+    def _begin_part(self, key: Any, kind: str, part: Mapping[str, Any]) -> list[Event]:
         is_again = self._kinds.get(key) == kind
         self._kinds[key], self.has_begun = kind, True
+        self._told[key] = Told()
+        self._told[key].add(part)
         match kind:
             case "text" | "speech":
                 return self._grow_text(key, part, get(part, _OF_A_DELTA[kind], str) or "")
             case "thinking":
-                return self._grow_thinking(key, part, get(part, "content", str) or "")
+                return self._grow_thinking(key, get(part, "content", str) or "")
             case "tool-call" | "builtin-tool-call":
                 return self._begin_call(key, part, is_again)
             case "builtin-tool-return":
-                return [*self._end_block(), *self.end_of_call(part)]
-        other = file_of(part.get("content")) or custom(provider_of(part), kind, json_value(part))
-        return [*self._end_block(), *self.message.other(other)]
+                return [*self._end_block(), *self.end_of_call(part, key)]
+        other = file_of(part.get("content"), self._told[key].metadata())
+        return [*self._end_block(), *self.message.other(other or custom(provider_of(part), kind, json_value(part)))]
 
     def grow_part(self, index: int, delta: Mapping[str, Any]) -> list[Event]:
         """A part that has begun grows by a delta of pydantic-ai's."""
         key = (self._request, index)
+        self._told[key].add(delta)
         match delta.get("part_delta_kind"):
             case "text":
                 return self._grow_text(key, delta, get(delta, "content_delta", str) or "")
             case "thinking":
-                return self._grow_thinking(key, delta, get(delta, "content_delta", str) or "")
+                return self._grow_thinking(key, get(delta, "content_delta", str) or "")
             case "tool_call":
                 return self._grow_call(key, delta)
             case "speech" if delta.get("speaker") != "user":
@@ -126,30 +136,57 @@ class Run:
         """
         key = (self._request, index)
         self._ended.add(key)
+        self._told[key].add(part)
         match self._kinds.get(key):
-            case "text" | "speech" | "thinking" if self._block == key:
-                self._learn(part)
+            case "thinking" if self._told[key].raw:
+                return self._grow_thinking(key, "")
+            case "text" | "speech" if key in self._open:
                 return self._end_block()
-            case "tool-call" | "builtin-tool-call":
-                self.message.describe_call(key, get(part, "tool_name", str), provider_metadata=metadata_of(part))
+            case "tool-call" | "builtin-tool-call" as kind:
+                metadata = self._told[key].metadata()
+                self.message.describe_call(key, provider_metadata=metadata)
+                if kind == "builtin-tool-call":
+                    self._native = key
+                    return []
                 return self._end_call(key, part) if _is_whole(part.get("args")) else []
         return []
+
+    def is_again(self, index: int, part: Mapping[str, Any]) -> bool:
+        """Whether the part is a call that this request has at this place: some are told anew when they are whole."""
+        call_id = get(part, "tool_call_id", str)
+        return call_id is not None and self._calls.get(call_id) == (self._request, index)
+
+    def _end_native_call(self, key: Any) -> list[Event]:
+        """The end of a call that the provider runs, which may be told anew until a part other than ``key`` begins."""
+        native = self._native
+        if native is None or native == key:
+            return []
+        self._native = None
+        return self._end_call(native, {}) if native in self._given or _is_whole(self.message.written(native)) else []
 
     # Text and thinking
 
     def _grow_text(self, key: Any, news: Mapping[str, Any], text: str) -> list[Event]:
-        ends = self._end_block() if text and self._block != key else []
-        if text:
-            self._block = key
-        if self._block == key:
-            self._learn(news)
-        return [*ends, *self.message.text(text, key), *self._cited(news)]
+        is_signed = key not in self._ended and self._told[key].metadata() is not None  # Google signs empty text
+        if key in self._open or not (text or is_signed):
+            return [*self.message.text(text, key), *self._cited(news)]
+        ends = self._end_block()
+        self._open[key] = key
+        return [*ends, *self.message.text(text, key, opens=True), *self._cited(news)]
 
-    def _grow_thinking(self, key: Any, news: Mapping[str, Any], text: str) -> list[Event]:
-        ends = self._end_block() if self._block != key else []
-        self._block = key
-        self._learn(news)
-        return [*ends, *self.message.reasoning(text, key)]
+    def _grow_thinking(self, key: Any, text: str) -> list[Event]:
+        """Reasoning grows: its text, and the raw reasoning beside that, each text of which is a block of its own."""
+        found: list[Event] = []
+        for place, raw in enumerate(self._told[key].raw):
+            block = (key, place)
+            shown, self._raw[block] = self._raw.get(block, 0), len(raw)
+            found += self._think(block, key, raw[shown:]) if shown < len(raw) else []
+        return found + (self._think(key, key, text) if text or not self._told[key].raw else [])
+
+    def _think(self, block: Any, key: Any, text: str) -> list[Event]:
+        ends = self._end_block() if self.message.is_text else []
+        self._open[block] = key
+        return [*ends, *self.message.thought(text, block)]
 
     def _cited(self, news: Mapping[str, Any]) -> list[Event]:
         found: list[Event] = []
@@ -163,22 +200,19 @@ class Run:
                 found += self.message.after_block(event)
         return found
 
-    def _learn(self, news: Mapping[str, Any]) -> None:
-        """What the provider wants back with the block that is open: of its start, its deltas and its end."""
-        signature = news.get("signature") or news.get("signature_delta")
-        for provider, details in (metadata_of({**news, "signature": signature}) or {}).items():
-            self._metadata[provider] = {**self._metadata.get(provider, {}), **details}
-
     def _end_block(self) -> list[Event]:
-        known, self._metadata, self._block = self._metadata, {}, None
-        kept = self.message.annotate(known) if known else []
-        return [*kept, *self.message.end_block()]
+        """The ends of the blocks that are open, with what the provider wants back with the parts that they show."""
+        shown, self._open = self._open, {}
+        for block, key in shown.items():
+            more = {"raw_content": True} if block != key else {}
+            self.message.annotate_block(block, self._told[key].metadata(**more) or {})
+        return self.message.end_block()
 
     # Calls
 
     def _begin_call(self, key: Any, part: Mapping[str, Any], is_again: bool = False) -> list[Event]:
         call_id = get(part, "tool_call_id", str)
-        about: Object = {"provider_metadata": metadata_of(part)}
+        about: Object = {"provider_metadata": self._told[key].metadata()}
         if part.get("part_kind") == "builtin-tool-call":
             about["provider_executed"] = True
         found = self._end_block()
@@ -191,9 +225,8 @@ class Run:
         return [*found, *self._more_arguments(key, part.get("args"))]
 
     def _grow_call(self, key: Any, delta: Mapping[str, Any]) -> list[Event]:
-        more = get(delta, "tool_name_delta", str) or ""
-        name = self.message.name_of(key) + more if more else None
-        self.message.describe_call(key, name, provider_metadata=metadata_of(delta))
+        self.message.grow_name(key, get(delta, "tool_name_delta", str) or "")
+        self.message.describe_call(key, provider_metadata=self._told[key].metadata())
         return self._more_arguments(key, delta.get("args_delta"))
 
     def _more_arguments(self, key: Any, args: Any) -> list[Event]:
@@ -221,12 +254,18 @@ class Run:
     def run_call(self, part: Mapping[str, Any]) -> list[Event]:
         """A call is about to run: it is complete, or one that an earlier run began."""
         call_id = get(part, "tool_call_id", str) or "tool-call"
-        begins = [] if self.has_call(call_id) else self._begin_call(("run", call_id), part)
+        begins: list[Event] = []
+        if not self.has_call(call_id):
+            self._told["run", call_id].add(part)
+            begins = self._begin_call(("run", call_id), part)
         self.has_begun = True
         return [*begins, *self._end_call(self._calls.get(call_id, ("run", call_id)), part)]
 
-    def end_of_call(self, part: Mapping[str, Any]) -> list[Event]:
-        """What came of a call. One that never began, in a history that was cut, begins here, without its input."""
+    def end_of_call(self, part: Mapping[str, Any], place: Any = None) -> list[Event]:
+        """What came of a call. One that never began, in a history that was cut, begins here, without its input.
+
+        ``place`` is the part's own key, where it is a part of the response: the result of a call that the provider ran.
+        """
         call_id = get(part, "tool_call_id", str) or "tool-call"
         if not self.has_call(call_id):
             self.has_begun = True
@@ -235,7 +274,21 @@ class Run:
         key = self._calls[call_id]
         own_id = self.message.id_of(key) or call_id
         ends = self._end_call(key, {})
-        return [*ends, *self.message.outcome(own_id, outcome_event(own_id, part))]
+        about = self._result_metadata(key, place)
+        return [*ends, *self.message.outcome(own_id, outcome_event(own_id, part, about))]
+
+    def _result_metadata(self, call: Any, result: Any) -> Object | None:
+        """The metadata of a call whose result is a part of the response; None where there is nothing to add.
+
+        ``result`` is what the provider wants back with the result, ``result_after`` how many parts stand between both.
+        """
+        if result is None:
+            return None
+        details: Object = next(iter((self._told[result].metadata() or {}).values()), {})
+        between = result[1] - call[1] - 1 if result[0] == call[0] else 0
+        more: Object = {"result": details} if details else {}
+        more |= {"result_after": between} if between > 0 else {}
+        return self._told[call].metadata(**more) if more else None
 
 
 def _is_whole(args: Any) -> bool:

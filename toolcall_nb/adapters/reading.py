@@ -22,11 +22,14 @@ from toolcall_nb.adapters import (
     openai_conversation,
     openai_responses,
     pydantic_ai,
+    stage_logs,
     texts,
     ui_chunks,
     ui_messages,
+    wires,
 )
 from toolcall_nb.adapters.base import Adapter, Format
+from toolcall_nb.adapters.parts import is_sign_of_life
 from toolcall_nb.adapters.plain import type_name
 from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Event
@@ -52,6 +55,10 @@ FORMATS: tuple[Format, ...] = (
     langgraph.FORMAT,
     ui_messages.FORMAT,
     ui_chunks.FORMAT,
+    wires.AG_UI,
+    wires.CHAT,
+    wires.ENVELOPES,
+    stage_logs.FORMAT,
     texts.FORMAT,
 )
 """All formats; the first that knows a thing reads it."""
@@ -91,6 +98,8 @@ class AnyAdapter:
 
     def take(self, item: Any) -> list[Event]:
         """The events of one item."""
+        if self._adapter is None and is_sign_of_life(item):
+            return []
         if self._adapter is None:
             found = format_of_item(item)
             if found is None:

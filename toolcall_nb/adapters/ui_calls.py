@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolcall_nb.adapters.plain import get
-from toolcall_nb.events import MISSING, Object
+from toolcall_nb.events import MISSING, Object, split_extra, with_extra
 from toolcall_nb.transcript import FINAL_STATES, Approval, State, ToolCall
 
 __all__ = ["OURS", "call_of", "call_part", "is_call"]
@@ -50,14 +50,14 @@ def call_part(call: ToolCall) -> Object:
     kind: Object = {"type": f"tool-{call.name}"}
     if call.dynamic:
         kind = {"type": "dynamic-tool", "toolName": call.name}
-    found: Object = {**call.extra, **kind, "toolCallId": call.id, **_state(call)}
+    found: Object = {**kind, "toolCallId": call.id, **_state(call)}
     for name, own in _FIELDS.items():
         if getattr(call, own) is not None:
             found[name] = getattr(call, own)
     if call.approval is not None:
         found["approval"] = _approval_part(call.approval)
     ours = _ours(call)
-    return {**found, OURS: ours} if ours else found
+    return with_extra({**found, OURS: ours} if ours else found, call.extra, _KNOWN)
 
 
 def _state(call: ToolCall) -> Object:
@@ -121,7 +121,7 @@ def call_of(part: Mapping[str, Any]) -> ToolCall:
         original_input=ours.get("originalInput", MISSING),
         approval=_approval(part.get("approval")),
         dynamic=True if is_dynamic else get(ours, _DYNAMIC, bool),
-        extra={given: value for given, value in part.items() if given not in _KNOWN},
+        extra=split_extra(part, _KNOWN)[1],
         **about,
     )
 

@@ -135,22 +135,22 @@ class CallRunner:
     def _run_here(self, call: ToolCall) -> Iterator[Event]:
         yield from self._watch.begins(call)
         outcome = self._tools[call.name].run(
-            _arguments(call), lambda progress: self._watch.tells(_progress_event(call, progress))
+            _arguments(call), lambda progress: self._watch.tells(_progress_event(call, progress)), _whole(call)
         )
         self._watch.ended(call, outcome)
         yield from self._watch.missed()
-        yield _outcome_event(call, outcome)
+        yield from _outcome_events(call, outcome)
 
     def _run_together(self, calls: Sequence[ToolCall]) -> Iterator[Event]:
         for call in calls:
             yield from self._watch.begins(call)
-        jobs = {Job(self._tools[call.name], _arguments(call)): call for call in calls}
+        jobs = {Job(self._tools[call.name], _arguments(call), _whole(call)): call for call in calls}
         with closing(run_together(tuple(jobs))) as news:
             for job, what in news:
                 call = jobs[job]
                 if isinstance(what, Outcome):
                     self._watch.ended(call, what)
-                    yield _outcome_event(call, what)
+                    yield from _outcome_events(call, what)
                 else:
                     yield _progress_event(call, what)
 
@@ -159,15 +159,24 @@ def _arguments(call: ToolCall) -> ev.Json:
     return {} if call.input is None else call.input
 
 
+def _whole(call: ToolCall) -> str:
+    """Where the kernel has the very value that the tool returned."""
+    return f"chat.outcomes[{call.id[:80]!r}].value"
+
+
 def _progress_event(call: ToolCall, progress: Log | Preliminary) -> Event:
     if isinstance(progress, Log):
         return ev.ToolLog(call.id, progress.text)
-    return ev.ToolOutputAvailable(call.id, progress.output, preliminary=True)
+    return ev.ToolOutputAvailable(call.id, progress.output, preliminary=True, display=progress.display)
 
 
-def _outcome_event(call: ToolCall, outcome: Outcome) -> Event:
+def _outcome_events(call: ToolCall, outcome: Outcome) -> Iterator[Event]:
+    """The end of the call; before a failure, what the tool has given nevertheless."""
     if outcome.error is None:
-        return ev.ToolOutputAvailable(call.id, outcome.output, display=outcome.display, seen=outcome.seen)
-    if outcome.wrong_input:
-        return ev.ToolInputError(call.id, call.name, call.input, outcome.error)
-    return ev.ToolOutputError(call.id, outcome.error, traceback=outcome.traceback)
+        yield ev.ToolOutputAvailable(call.id, outcome.output, display=outcome.display, seen=outcome.seen)
+    elif outcome.wrong_input:
+        yield ev.ToolInputError(call.id, call.name, call.input, outcome.error)
+    else:
+        if outcome.output is not None:
+            yield ev.ToolOutputAvailable(call.id, outcome.output, preliminary=True, display=outcome.display)
+        yield ev.ToolOutputError(call.id, outcome.error, traceback=outcome.traceback)

@@ -12,8 +12,8 @@ import inspect
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -32,20 +32,19 @@ from toolcall_nb.events import Event
 from toolcall_nb.models import Model, model_name
 from toolcall_nb.models.reply import Reply
 from toolcall_nb.reducer import TranscriptBuilder
-from toolcall_nb.tools import Decision, Grants, Outcome, Registry, Tool, as_tool
+from toolcall_nb.tools import Decision, Grants, Outcome, Registry, ToolSource, as_tools
 from toolcall_nb.transcript import Message, ToolCall, Transcript
 from toolcall_nb.usage import Account, account
 
 __all__ = ["Chat"]
 
-Tools: TypeAlias = Registry | Iterable[Tool | Callable[..., Any] | str]
-
 
 class Chat:
     """A conversation with a model that may call tools.
 
-    ``model`` is whatever `toolcall_nb.models.model` takes. ``tools`` is a registry, or tools, functions and names; None
-    means the session's registry, as it is at each turn. ``approve`` says who is asked before a call runs: nobody
+    ``model`` is whatever `toolcall_nb.models.model` takes. ``tools`` is whatever `toolcall_nb.tools.as_tools` takes:
+    functions, names, a registry, an MCP server, tools of LangChain or pydantic-ai, or a list of these; None means the
+    session's registry, as it is at each turn. ``approve`` says who is asked before a call runs: nobody
     (``auto``), the ``approver`` (``ask``), or nobody because none may run (``never``); ``grants`` holds what was
     allowed for longer than one call. With ``once`` the model is not asked again: the results take the place of its
     reply (seed 004). ``speed`` is for the mock: 1 as usual, None without waits. ``retries`` says how often a request
@@ -57,7 +56,7 @@ class Chat:
         self,
         model: Any = "mock",
         *,
-        tools: Tools | None = None,
+        tools: ToolSource | None = None,
         system: str | None = None,
         max_steps: int = 10,
         dialect: str = "native",
@@ -116,9 +115,8 @@ class Chat:
         return tooling.registry if self._tools is None else self._tools
 
     @tools.setter
-    def tools(self, tools: Tools | None) -> None:
-        named = None if tools is None or isinstance(tools, Registry) else [*map(_tool_of, tools)]
-        self._tools = tools if tools is None or isinstance(tools, Registry) else Registry(named or ())
+    def tools(self, tools: ToolSource | None) -> None:
+        self._tools = tools if tools is None or isinstance(tools, Registry) else Registry(as_tools(tools))
 
     # What was said
 
@@ -340,7 +338,3 @@ class Chat:
             texts = reports(self.dialect, calls, reply.troubles, self.tools)
         for number, text in enumerate(filter(None, texts), 1):
             yield from text_block(f"report-{number}", text)
-
-
-def _tool_of(thing: Tool | Callable[..., Any] | str) -> Tool:
-    return tooling.registry.restrict([thing])[thing] if isinstance(thing, str) else as_tool(thing)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from toolcall_nb.errors import UsageError
 
@@ -51,6 +51,7 @@ class Detector(Protocol):
         """The text is complete; return the rest."""
 
 
+@runtime_checkable
 class ToolDescription(Protocol):
     """What a dialect needs to know of a tool."""
 
@@ -73,10 +74,18 @@ def detector(name: str) -> Detector:
     return made
 
 
-def instructions(name: str, tools: Sequence[ToolDescription]) -> str:
-    """What to tell a model, in its system prompt, so that it calls ``tools`` in the dialect ``name``."""
+def instructions(name: str, tools: Any) -> str:
+    """Returns what to tell a model in its system prompt, so that it calls ``tools`` in the dialect ``name``.
+
+    ``tools`` is whatever a `Chat` takes, or a list of `ToolDescription`. Raises `UsageError` for a dialect that there
+    is not, and for what is no tool.
+    """
     tell: Callable[[Sequence[ToolDescription]], str] = _dialect(name).instructions
-    return tell(tools)
+    if isinstance(tools, list | tuple) and all(isinstance(tool, ToolDescription) for tool in tools):
+        return tell(tools)
+    from toolcall_nb.tools import as_tools
+
+    return tell(as_tools(tools))
 
 
 def write(name: str, message: Message) -> str:

@@ -104,8 +104,9 @@ def create_stream_chunks(markdown: str) -> list[Object]:
 
     One text block, ``text-1``, in words and blanks, line ends around callouts included; for each callout
     ``tool-input-available`` and then an error or an output, if there is one; ``finish`` with lengths in characters.
-    Fields of a callout that the seed does not name are kept on each of its chunks. Any text gives chunks: what is
-    not a valid callout stays text. Blank text gives an empty text block.
+    Fields of a callout that the seed does not name are kept on each of its chunks, under ``extra`` those that have the
+    name of one of the chunk's own. Any text gives chunks: what is not a valid callout stays text. Blank text gives an
+    empty text block.
     """
     text = well_formed(markdown)
     chunks: list[Object] = [{"type": "text-start", "id": "text-1"}]
@@ -138,8 +139,8 @@ def _callout_chunks(closed: Closed, ids: CallIds) -> list[Object] | None:
         return None
     given = {} if callout.input is MISSING or callout.input is None else callout.input
     events: list[Event] = [ev.ToolInputAvailable(callout.id, callout.name, given), *_outcome(callout)]
-    extra = {key: value for key, value in callout.fields.items() if key not in SEED_FIELDS}
-    return [{**extra, **ev.to_dict(event)} for event in events]
+    extra = {key: value for key, value in callout.fields.items() if key not in SEED_FIELDS} | callout.extra
+    return [ev.with_extra(chunk, extra, chunk) for chunk in map(ev.to_dict, events)]
 
 
 def _outcome(callout: ToolCallout) -> list[Event]:

@@ -14,6 +14,7 @@ from toolcall_nb.dialects.json_detector import Detector
 from toolcall_nb.dialects.prompt import describe_tools, path_rule
 from toolcall_nb.dialects.request import input_of, is_unknown, written_parts
 from toolcall_nb.events import MISSING, Json
+from toolcall_nb.json_text import for_models
 from toolcall_nb.told import told_text
 from toolcall_nb.transcript import Message, State, TextPart, ToolCall
 
@@ -59,8 +60,9 @@ def result_text(call: ToolCall, known: Container[str] | None = None, arguments: 
 
     ``known`` are the names of the tools that there are (None: not known), ``arguments`` the input as the tool got it,
     where that is another than the model's. An object with a string ``message`` is that message, and its ``data`` or
-    else its other keys are the data; with ``"success": false`` it is a failure. A string is a message without data;
-    anything else, data without a message. An output that the model was told in part is a message.
+    else its other keys are the data; with ``"success": false`` it is a failure, whose data follow the input. A string
+    is a message without data; anything else, data without a message. An output that the model was told in part is a
+    message.
     """
     given = input_of(call) if arguments is MISSING else arguments
     if call.state is not State.OUTPUT_AVAILABLE:
@@ -69,7 +71,8 @@ def result_text(call: ToolCall, known: Container[str] | None = None, arguments: 
     message, data = _message_and_data(call)
     said = f"\n{message}" if message is not None else ""
     if isinstance(call.output, dict) and call.output.get("success") is False:
-        return f"Tool '{call.name}' failed:{said}\n\nInput: {_indented(given)}"
+        failed = f"Tool '{call.name}' failed:{said}\n\nInput: {_indented(given)}"
+        return failed if data is None else f"{failed}\n\nData: {_indented(data)}"
     return f"Tool '{call.name}' executed successfully:{said}\n\nData: {'None' if data is None else _indented(data)}"
 
 
@@ -85,9 +88,9 @@ def _message_and_data(call: ToolCall) -> tuple[str | None, Json]:
     rest = {key: value for key, value in output.items() if key not in ("success", "message")}
     if not isinstance(message, str):
         failed = output.get("success") is False
-        return (_indented(rest) if failed and rest else None), output
+        return (_indented(rest) if rest else None, None) if failed else (None, output)
     return message, output.get("data", rest or None)
 
 
 def _indented(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
+    return json.dumps(for_models(value), ensure_ascii=False, indent=2)

@@ -21,6 +21,7 @@ from toolcall_nb.dialects.prompt import describe_tools, path_rule
 from toolcall_nb.dialects.request import input_of, is_unknown, written_parts
 from toolcall_nb.dialects.signature_detector import FAILED, INVALID, SIGNATURE, Detector
 from toolcall_nb.events import Diagnostic, Object
+from toolcall_nb.json_text import for_models
 from toolcall_nb.logs import logger
 from toolcall_nb.markdown.block_context import NEWLINE
 from toolcall_nb.markdown.tool_events import UNKNOWN_ERROR
@@ -74,7 +75,7 @@ def write_result(call: ToolCall, known: Container[str] | None = None) -> str:
 
 
 def _object(fields: Object) -> str:
-    return f"###: {json.dumps(fields, ensure_ascii=False, indent=2)}"
+    return f"###: {json.dumps(for_models(fields), ensure_ascii=False, indent=2)}"
 
 
 # What a person is told --------------------------------------------------------------------------------------

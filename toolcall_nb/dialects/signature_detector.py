@@ -35,8 +35,8 @@ _IN_PROGRESS = "🔧 Tool call in progress..."
 
 _PARAMETERS = ("parameters", "params", "arguments")
 _BLANKS = r"[ \t]{0,99}(?:(?:\r\n?|\n)[ \t]{0,99})?"
-_MARK = re.compile(r" {0,3}###:")
-_OPENING = re.compile(_MARK.pattern + _BLANKS + r"(?=\{)")
+_MARK = re.compile(r" {0,3}###")
+_OPENING = re.compile(rf"{_MARK.pattern}:{_BLANKS}(?=\{{)")
 _MAY_OPEN = re.compile(rf" {{0,3}}(?:#{{0,3}}|###:{_BLANKS})")
 _LINE_START = re.compile(LINE_START)
 _BRACE_OR_QUOTE = re.compile(r'["\\{}]')

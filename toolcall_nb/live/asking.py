@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeAlias
 
 from toolcall_nb.events import MISSING, Json
+from toolcall_nb.json_text import from_extended, to_extended
 from toolcall_nb.tools import Decision
 from toolcall_nb.transcript import ToolCall
 from toolcall_nb.unicode import MAX_LEVELS, well_formed, well_formed_json
@@ -137,7 +138,7 @@ def json_text(value: Json) -> str:
 
 
 def _plain_json(value: Json) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    return json.dumps(to_extended(value), indent=2, ensure_ascii=False)
 
 
 class _Escapes(dict[int, str]):
@@ -175,7 +176,8 @@ def _object(text: Any) -> dict[str, Json]:
         raise ValueError("Arguments are a JSON object: { … }.")
     if well_formed_json(value) != value:
         raise ValueError(f"These arguments hold half a character, or are nested deeper than {MAX_LEVELS} levels.")
-    return value
+    restored: dict[str, Json] = from_extended(value)
+    return restored
 
 
 def _no_constant(name: str) -> NoReturn:

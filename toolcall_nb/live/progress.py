@@ -37,6 +37,7 @@ class Progress:
         self._open: dict[str, str] = {}  # names by call id
         self._running: set[str] = set()  # of these, the calls whose input is complete
         self._role: str | None = None
+        self._seam: str | None = None  # the block of text that is only the blank line between text and a call
 
     @property
     def status(self) -> str:
@@ -56,6 +57,10 @@ class Progress:
 
     def apply(self, event: Event) -> list[str]:
         """Take one event in; gives the announcements, mostly none."""
+        if isinstance(event, ev.TextStart):
+            self._seam = event.id if event.seam else None
+        if isinstance(event, ev.TextDelta) and event.id == self._seam:
+            return []
         if isinstance(event, _BOUNDARIES):
             self._words = ""
         match event:

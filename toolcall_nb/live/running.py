@@ -13,7 +13,7 @@ from toolcall_nb import events as ev
 from toolcall_nb.errors import ToolcallError
 from toolcall_nb.logs import logger
 from toolcall_nb.tools import stop_thread
-from toolcall_nb.tools.interrupting import STOP
+from toolcall_nb.tools.interrupting import STOP, stop_signal_heard
 
 if TYPE_CHECKING:
     from toolcall_nb.events import Event
@@ -69,7 +69,7 @@ class Run:
         self._last: Event | None = None
         self._faults = 0
         self._thread: threading.Thread | None = None
-        self._asked = threading.Event()  # in the background: a tool that is waited for is asked to end
+        self._asked = threading.Event()  # to stop
         self._ended = threading.Event()
         self._at_the_end = threading.Lock()
         self._showing = threading.RLock()  # tools that run side by side tell what they print from their own threads
@@ -90,9 +90,12 @@ class Run:
         self._face = face
         self._thread = threading.current_thread()
         try:
-            self._drain()
+            with stop_signal_heard(self._asked.is_set):
+                try:
+                    self._drain()
+                finally:
+                    self._end()
         finally:
-            self._end()
             self._safely(lambda: face.close(self._info(self)))
 
     def play_in_background(self, face: Face) -> None:

@@ -1,8 +1,9 @@
-"""What a tool callout says: header and body together, by the rules of seed 000.
+"""Reads a tool callout, header and body together, by the rules of seed 000.
 
-Header beats body for id and name; the aliases of each field are read in a fixed order. Scalars as id or name
-become strings, as they are written. A ``state`` that is none of the known ones is reported and left out.
-Whatever else the body holds is kept in ``extra``.
+Header beats body for id and name; the aliases of each field are read in a fixed order. Scalars as id, name or error
+become strings, as they are written; an error that is a list or a mapping becomes its JSON text. Nothing is lost: what
+no field takes (a state that is none, a list as a name, an id beside the header's, a name that means nothing) is kept
+in ``extra``, and where its name means something, a diagnostic says so.
 
 Beyond the seed, so that a transcript reads back whole: ``title``, ``approval``, ``inputText`` (the written form of an
 input that never became complete), ``originalInput`` (before a person edited it), ``log``, ``display``, ``seen``,
@@ -12,6 +13,7 @@ input that never became complete), ``originalInput`` (before a person edited it)
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from msgspec import Struct, field
@@ -42,6 +44,13 @@ _TYPED: dict[str, tuple[str, type]] = {
     "providerMetadata": ("provider_metadata", dict),
     "toolMetadata": ("tool_metadata", dict),
 }
+_APPROVAL: dict[str, tuple[str, type]] = {
+    "id": ("id", str),
+    "approved": ("approved", bool),
+    "reason": ("reason", str),
+    "isAutomatic": ("is_automatic", bool),
+    "signature": ("signature", str),
+}
 FIELDS = SEED_FIELDS.union((*_TYPED, "approval", "originalInput", "preliminaryOutput", "extra"))
 """Every name that the body of a tool callout gives a meaning to."""
 
@@ -71,7 +80,7 @@ class CallIds:
 
 
 class ToolCallout(Struct, frozen=True, kw_only=True):
-    """One callout. ``problems`` tells, for a person, what in it was left out and why; ``fields`` is its whole body."""
+    """One callout. ``problems`` tells, for a person, what in it had no place; ``fields`` is its whole body."""
 
     id: str
     name: str = "tool"
@@ -125,87 +134,114 @@ def read_tool_callout(header: Header, body: str, ids: CallIds) -> ToolCallout:
     except BodyError:
         ids.add(None)
         raise
-    problems: list[str] = []
-    call_id = header_id(header) or _scalar(read, _BODY_IDS, problems) or ids.fallback()
+    fields = _Fields(header, read)
+    call_id = fields.text(_HEADER_IDS, header_id(header), _BODY_IDS) or ids.fallback()
     ids.add(call_id)
-    state = _state(read.fields, problems)
-    typed, extra = _typed(read.fields)
+    name = fields.text(_HEADER_NAMES, header_name(header), _BODY_NAMES)
+    state = fields.state()
+    error = fields.error(blank=state is State.OUTPUT_ERROR)
+    typed = {own: value for key, (own, kind) in _TYPED.items() if (value := fields.take(key, kind)) is not MISSING}
     return ToolCallout(
         id=call_id,
-        name=header_name(header) or _scalar(read, _BODY_NAMES, problems) or "tool",
+        name=name or "tool",
         state=state,
-        input=read.fields.get("input", MISSING),
-        output=read.fields.get("output", MISSING),
-        error=_scalar(read, _BODY_ERRORS, problems, blank=state is State.OUTPUT_ERROR),
-        original_input=read.fields.get("originalInput", MISSING),
-        preliminary_output=read.fields.get("preliminaryOutput", MISSING),
-        approval=_approval(call_id, state, read.fields.get("approval")),
-        extra=extra,
-        problems=tuple(problems),
+        input=fields.take("input"),
+        output=fields.take("output"),
+        error=error,
+        original_input=fields.take("originalInput"),
+        preliminary_output=fields.take("preliminaryOutput"),
+        approval=fields.approval(call_id, state),
+        extra=fields.rest(),
+        problems=tuple(fields.problems),
         open=header.open,
         fields=read.fields,
-        **{**typed, "title": header.title or typed.get("title")},
+        **typed,
     )
+
+
+class _Fields:
+    """The fields of a callout, from which its call takes those that it has a place for; `rest` is what is left."""
+
+    def __init__(self, header: Header, body: Body) -> None:
+        self._written = body.written
+        self._left: Object = dict(body.fields)
+        self._assigned = dict(header.assigned)
+        self._title = header.title
+        self.problems: list[str] = []
+        assigned = (_first(header.assigned, _HEADER_NAMES), _first(header.assigned, _HEADER_IDS))
+        self._unread = [*header.positional[assigned.count(None) :]]
+
+    def take(self, key: str, kind: type = object) -> Any:
+        """The value under ``key``, if it is of this kind; else `MISSING`. The header's title beats the body's."""
+        said = self._title if key == "title" else None
+        value = self._left.get(key, MISSING)
+        if value is not MISSING and isinstance(value, kind) and said in (None, value):
+            return self._left.pop(key)
+        return MISSING if said is None else said
+
+    def text(self, assigned: tuple[str, ...], said: str | None, keys: tuple[str, ...]) -> str | None:
+        """What the header has ``said``, or the first of the body's single values under ``keys``, as it is written."""
+        for key in assigned:
+            if self._assigned.get(key) == said:
+                self._assigned.pop(key, None)
+        for key in keys:
+            written = self._written.get(key) if self._left.get(key) is not None else None
+            if written is not None and written.strip() and said in (None, written):
+                said = written
+                del self._left[key]
+        return said
+
+    def error(self, blank: bool) -> str | None:
+        """The first value that says what went wrong; a list or a mapping as JSON. A ``blank`` text may say it too."""
+        for key in _BODY_ERRORS:
+            value = self._left.get(key)
+            is_single = not isinstance(value, dict | list)
+            written = self._written.get(key) if is_single else json.dumps(value, ensure_ascii=False)
+            if value is not None and written is not None and (blank or written.strip()):
+                del self._left[key]
+                return written
+        return None
+
+    def state(self) -> State | None:
+        """The state, if it is one."""
+        value = self._left.get("state")
+        if isinstance(value, str) and value in tuple(State):
+            del self._left["state"]
+            return State(value)
+        if value is not None:
+            self.problems.append(f"the state {value!r:.80} is none of: {', '.join(State)}")
+        return None
+
+    def approval(self, call_id: str, state: State | None) -> Approval | None:
+        """The approval, or the one that the state speaks of. What it does not take of a mapping is left."""
+        value = self.take("approval", dict)
+        if value is MISSING:
+            asked = state in (State.APPROVAL_REQUESTED, State.APPROVAL_RESPONDED)
+            approved = True if state is State.APPROVAL_RESPONDED else None
+            return Approval(id=f"{call_id}-approval", approved=approved) if asked else None
+        known = {key: value[key] for key, (_, kind) in _APPROVAL.items() if isinstance(value.get(key), kind)}
+        if len(known) < len(value):
+            self._left["approval"] = {key: item for key, item in value.items() if key not in known}
+        given = {own: known[key] for key, (own, _) in _APPROVAL.items() if key in known}
+        return Approval(**{"id": f"{call_id}-approval", **given})
+
+    def rest(self) -> Object:
+        """The fields that the call has no place for."""
+        extra = {key: value for key, value in self._left.items() if key != "extra"}
+        nested = self._left.get("extra")
+        if isinstance(nested, dict) and nested and extra.keys().isdisjoint(nested):
+            extra |= nested
+        elif "extra" in self._left:
+            extra["extra"] = nested
+        for key, value in self._left.items():
+            if key in FIELDS and key not in ("state", "extra") and value is not None:
+                self.problems.append(f"the field {key!r} has no place for the value {value!r:.80}")
+        for key, text in self._assigned.items():
+            if extra.setdefault(key, text) != text:
+                self._unread.append(f"{key}={text}")
+        self.problems += [f"the value {value!r} of the header has no meaning" for value in self._unread]
+        return extra
 
 
 def _first(mapping: dict[str, str], keys: tuple[str, ...]) -> str | None:
     return next((mapping[key] for key in mapping if key in keys), None)
-
-
-def _scalar(body: Body, keys: tuple[str, ...], problems: list[str], blank: bool = False) -> str | None:
-    """The first of ``keys`` that has a value, as it is written."""
-    for key in keys:
-        value = body.fields.get(key)
-        written = body.written.get(key)
-        if isinstance(value, (dict, list)):
-            problems.append(f"{key!r} should be a single value")
-        elif value is not None and written is not None and (blank or written.strip()):
-            return written
-    return None
-
-
-def _state(fields: Object, problems: list[str]) -> State | None:
-    value = fields.get("state")
-    if value is None:
-        return None
-    try:
-        return State(value)
-    except ValueError:
-        known = ", ".join(State)
-        problems.append(f"the state {value!r:.80} is none of: {known}")
-        return None
-
-
-def _typed(fields: Object) -> tuple[Object, Object]:
-    """The fields with a meaning and the type for it, and all that are left."""
-    typed: Object = {}
-    extra: Object = {}
-    for key, value in fields.items():
-        name, kind = _TYPED.get(key, ("", object))
-        if name and isinstance(value, kind):
-            typed[name] = value
-        elif key == "extra" and isinstance(value, dict):
-            extra.update(value)
-        elif key not in FIELDS or name:
-            extra[key] = value
-    return typed, extra
-
-
-def _approval(call_id: str, state: State | None, value: Any) -> Approval | None:
-    if not isinstance(value, dict):
-        asked = state in (State.APPROVAL_REQUESTED, State.APPROVAL_RESPONDED)
-        if not asked:
-            return None
-        return Approval(id=f"{call_id}-approval", approved=True if state is State.APPROVAL_RESPONDED else None)
-    given = value.get("id")
-    return Approval(
-        id=given if isinstance(given, str) else f"{call_id}-approval",
-        approved=_typed_or_none(value.get("approved"), bool),
-        reason=_typed_or_none(value.get("reason"), str),
-        is_automatic=_typed_or_none(value.get("isAutomatic"), bool),
-        signature=_typed_or_none(value.get("signature"), str),
-    )
-
-
-def _typed_or_none(value: Any, kind: type) -> Any:
-    return value if isinstance(value, kind) else None

@@ -97,7 +97,7 @@ class ToolEvents:
             yield from self._not_a_call(closed, error)
             return
         for problem in callout.problems:
-            yield ev.Diagnostic(problem, "The field was left out.", closed.line, 1)
+            yield ev.Diagnostic(problem, "The call goes without it; a field is kept as an extra one.", closed.line, 1)
         if callout.id != self._provisional:
             yield ev.ToolRetracted(self._provisional, callout.id)
         yield from _callout_events(callout, updates=callout.id in self._started)
@@ -133,6 +133,8 @@ def _outcome_events(callout: ToolCallout) -> Iterator[Event]:
     if callout.preliminary_output is not MISSING:
         yield ev.ToolOutputAvailable(callout.id, callout.preliminary_output, preliminary=True, **shown)
     if callout.error is not None or callout.state is State.OUTPUT_ERROR:
+        if callout.output is not MISSING:
+            yield ev.ToolOutputAvailable(callout.id, callout.output, preliminary=True, **shown)
         text = UNKNOWN_ERROR if callout.error is None else callout.error
         yield ev.ToolOutputError(callout.id, text, traceback=callout.traceback)
     elif callout.output is not MISSING or callout.state is State.OUTPUT_AVAILABLE:

@@ -4,35 +4,133 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
+from itertools import pairwise
 
-__all__ = ["is_basic", "is_literal", "is_mixed", "is_random"]
+__all__ = ["is_basic", "is_digest", "is_literal", "is_mixed", "is_password", "is_random", "shape_regex"]
+
+_ALPHABETS = {
+    "d": "0-9",
+    "x": "a-fA-F0-9",
+    "u": "A-Z0-9",
+    "l": "A-Za-z",
+    "w": "A-Za-z0-9",
+    "s": "A-Za-z0-9_",
+    "t": r"A-Za-z0-9_\-",  # base64url (RFC 4648)
+    "p": r"A-Za-z0-9_\-.",
+    "e": r"A-Za-z0-9_\-=",
+    "q": r"A-Za-z0-9_\-=.",
+    "b": "A-Za-z0-9+/",  # base64
+    "k": r"A-Za-z0-9+/=_\-",
+    "a": r"A-Za-z0-9_~.\-",  # Azure AD
+    "v": "A-Za-z0-9%",
+    "h": r"A-Za-z0-9_\-@/+",  # the path of a webhook
+}
+_UUID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+_GROUP = re.compile(r"<(?:(?P<uuid>uuid)|(?P<alphabet>[a-z])(?P<least>\d+)(?P<most>\+|-\d+)?)>")
 
 _RUN = re.compile(r"[A-Za-z0-9]{16,}")
-_HEXADECIMAL = re.compile(r"[0-9a-fA-F]+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-"""Also a UUID: the digest or the id of anything."""
-_PLACEHOLDER = re.compile(r"your|example|placeholder|change-?me|redacted|masked|dummy|xxx|\.\.\.|…|\*\*", re.IGNORECASE)
+_CHANGE = re.compile(r"(?<=[a-z])[A-Z]|(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]")
+"""Where a word or a number ends: in ``OAuthClient2`` twice; by chance at four characters of ten."""
+_CHANGES = 0.25
+_LONG = 20
+_DIGEST = re.compile(rf"[0-9a-fA-F]+|{_UUID}")
+_LENGTH_OF_NO_DIGEST = 48
+"""Hexadecimal digits of Jupyter's tokens and ElevenLabs' keys; of no digest and of no id in use."""
+_PLACEHOLDER = re.compile(
+    r"your|example|placeholder|change-?me|redacted|masked|dummy|insert|replace|xxx|\.\.\.|…|\*\*|://", re.IGNORECASE
+)
+_MADE_UP = frozenset(
+    {"test", "fake", "mock", "dummy", "sample", "demo", "foo", "bar", "baz", "my", "not", "the", "here"}
+)
+_OF_MADE_UP = _MADE_UP.union(
+    {
+        "key",
+        "token",
+        "secret",
+        "password",
+        "pass",
+        "api",
+        "auth",
+        "access",
+        "sk",
+        "client",
+        "user",
+        "value",
+        "id",
+        "abc",
+        "a",
+    }
+)
+"""Words of placeholders; what has only these, and one of the first of them, is one."""
+_LETTERS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _OF_SECRETS = re.compile(r"key|token|secret|passw|passphrase|credential|auth", re.IGNORECASE)
+_TYPE = re.compile(
+    r"(?:[A-Z]{1,4}[a-z]{2,})+\d{1,5}(?:[A-Z]{1,4}[a-z]{2,})+"
+    r"|(?:[Uu]?[Ii]nt|float|bytes|string|str|utf|[Bb]ase|sha|md|rsa|aes|ed|oauth|arg|var|col|row|field|line|value)_?\d{1,5}"
+    r"|[a-z]+(?:_[a-z]+)+_?\d{1,3}"
+)
+"""Names that programs have where a value may stand: ``Uint8Array``, ``OAuth2PasswordBearer``, ``bytes32``."""
+_REFERENCES = ("$", "{", "<", "[", "%", "@", "./", "../", "~/", "arn:", "-")
+_PATH = re.compile(r"/[a-z][a-z.\-]*/|[A-Za-z]:[\\/]")
+
+
+def shape_regex(shape: str) -> str:
+    """The regular expression for a shape: literal text with groups in angle brackets.
+
+    ``<w36>`` is exactly 36 letters and digits, ``<w36+>`` at least, ``<w20-40>`` between; ``<uuid>`` is a UUID.
+    The letter names the alphabet. What ends in an exact number is not followed by more of the same alphabet.
+    """
+    pieces, place = [], 0
+    for found in _GROUP.finditer(shape):
+        pieces += [re.escape(shape[place : found.start()]), _group_regex(found, is_last=found.end() == len(shape))]
+        place = found.end()
+    return "".join([*pieces, re.escape(shape[place:])])
+
+
+def _group_regex(group: re.Match[str], *, is_last: bool) -> str:
+    if group["uuid"]:
+        return _UUID + (r"(?![\w\-])" if is_last else "")
+    alphabet, least, most = _ALPHABETS[group["alphabet"]], group["least"], group["most"] or ""
+    if most == "+":
+        return f"[{alphabet}]{{{least},}}+"
+    count = f"[{alphabet}]{{{least}{most.replace('-', ',')}}}"
+    return f"{count}(?![{alphabet}])" if is_last else count
 
 
 def is_mixed(text: str) -> bool:
-    """Letters and digits both, and no placeholder as documentation has them."""
-    return _has_both(text) and not _PLACEHOLDER.search(text)
+    """Whether it has both letters and digits, and is no placeholder of a documentation."""
+    return _has_both(text) and not _is_placeholder(text)
 
 
 def is_random(text: str, *, digests: bool = True) -> bool:
-    """Whether 16 letters and digits stand together in it, both kinds. Without ``digests`` what is hexadecimal is none.
+    """Whether letters, capitals and digits alternate in it as by chance. ``digests``: also in digests and UUIDs.
 
-    Words with hyphens between them, as CSS classes and names of files are, have no such run.
+    Words with hyphens between them, as CSS classes and names of files are, do not, nor does a word with a number.
     """
-    if not digests and _HEXADECIMAL.fullmatch(text):
-        return False
-    return any(map(_has_both, _RUN.findall(text)))
+    if is_digest(text):
+        return digests
+    if any(len(_CHANGE.findall(run)) >= 2 or _is_of_odd_letters(run) for run in _RUN.findall(text)):
+        return True
+    return len(text) >= _LONG and len(_CHANGE.findall(text)) >= _CHANGES * len(text)
+
+
+def is_digest(text: str) -> bool:
+    """Whether it is hexadecimal, as digests and ids are, or a UUID."""
+    return _DIGEST.fullmatch(text) is not None and len(text) != _LENGTH_OF_NO_DIGEST
 
 
 def is_literal(text: str) -> bool:
     """Whether what stands without quotes is a value, and no expression of a program: ``config.password2``."""
+    if text.startswith(_REFERENCES) or _PATH.match(text) or _TYPE.fullmatch(text):
+        return False
     return not _IDENTIFIER.fullmatch(text) or not ("." in text or _OF_SECRETS.search(text))
+
+
+def is_password(text: str) -> bool:
+    """Whether what stands where a command expects a password is one, and no variable, file or placeholder."""
+    is_more_than_a_word = _has_both(text) or re.search(r"[A-Za-z0-9][!#%^&*+=?~:@]", text) is not None
+    return is_more_than_a_word and not text.startswith(_REFERENCES) and not _is_placeholder(text)
 
 
 def is_basic(text: str) -> bool:
@@ -45,5 +143,15 @@ def is_basic(text: str) -> bool:
         return False
 
 
+def _is_placeholder(text: str) -> bool:
+    words = {word.lower() for word in _LETTERS.findall(text)}
+    return bool(_PLACEHOLDER.search(text)) or (words <= _OF_MADE_UP and not words.isdisjoint(_MADE_UP))
+
+
 def _has_both(text: str) -> bool:
     return any(map(str.isdigit, text)) and any(map(str.isalpha, text))
+
+
+def _is_of_odd_letters(run: str) -> bool:
+    """Whether capitals and small letters alternate more often than in words: by chance every second one does."""
+    return run.isalpha() and 3 * sum(one.islower() != other.islower() for one, other in pairwise(run)) > len(run)

@@ -6,12 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct, field
 
-from toolcall_nb.masking.assigned import in_addresses, in_assignments, in_headers
+from toolcall_nb.masking.assigned import in_assignments
+from toolcall_nb.masking.commands import in_commands
 from toolcall_nb.masking.formats import find_keys
+from toolcall_nb.masking.headers import in_addresses, in_cookies, in_headers
 from toolcall_nb.masking.known import SHORTEST, KnownSecret
+from toolcall_nb.masking.manifests import in_manifests
 from toolcall_nb.masking.marks import MARK, MASK
 
 __all__ = ["Masker", "Tally"]
+
+
+_SEARCHES = (find_keys, in_assignments, in_headers, in_cookies, in_addresses, in_commands, in_manifests)
 
 
 class Tally(Struct, frozen=True):
@@ -77,7 +83,7 @@ class Masker:
     def _found(self, text: str) -> Iterator[_Span]:
         for secret in self._known:
             yield from (_Span(*place, secret.mark, secret.value) for place in secret.find(text))
-        for find in (find_keys, in_assignments, in_headers, in_addresses):
+        for find in _SEARCHES:
             yield from (_Span(*place) for place in find(text, self._eager))
 
     def _replaced(self, text: str, spans: Iterable[_Span]) -> str:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from toolcall_nb import events as ev
 from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Event, Json
+from toolcall_nb.json_text import to_extended
 
 __all__ = ["Pace", "as_live", "pieces"]
 
@@ -107,6 +108,6 @@ def _paced(text: str, pace: Pace) -> Iterator[str]:
 
 def _json_text(value: Json) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(to_extended(value), ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):  # then the card shows it whole, when it is there
         return ""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import AsyncGenerator, Generator
 from typing import Any
 
 from toolcall_nb import events as ev
-from toolcall_nb.adapters import events_of
+from toolcall_nb.adapters import ENVELOPES, events_of, format_of_item
 from toolcall_nb.adapters.kinds import Kind, kind_of
 from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Event
@@ -22,14 +23,14 @@ _NAMED = re.compile(rf"([Tt])he model '{_STREAM}'")
 """Of the model that is behind a stream only the stream is known."""
 
 _NOTHING = "The stream gave nothing. Perhaps it was read before: that can be done once, so ask again for a new one."
-_PLAIN_TEXT = "callout"
 
 
 def played(thing: Any, dialect: str | None = None) -> Generator[Event, None, None]:
     """The events of a stream, or of a whole reply.
 
-    ``dialect`` says how calls are written in its text; without it a stream of plain text may have callouts. What the
-    stream raises, and what cannot be read in it, is an `Error` event, after which it is over.
+    ``dialect`` says how calls are written in its text; without it a stream of plain text may have callouts, and the
+    text of provider envelopes calls with a signature. What the stream raises, and what cannot be read in it, is an
+    `Error` event, after which it is over.
     """
     player = Player(dialect)
     try:
@@ -79,18 +80,36 @@ class Player:
         self._reader = Reader()
         self._dialect = dialect
         self._calls: _CallsInText | None = None
+        self._left_out: Counter[str] = Counter()
 
     def take(self, item: Any) -> list[Event]:
         """The events of one item. Raises `UsageError` for what is none."""
         if self._calls is None:
-            self._calls = _CallsInText(self._dialect or (_PLAIN_TEXT if isinstance(item, str) else "native"))
-        return self._calls.of(self._reader.take(item))
+            self._calls = _CallsInText(self._dialect or _dialect_of(item))
+        found = self._reader.take(item)
+        unknown = [one for one in found if isinstance(one, ev.Diagnostic) and one.action == ev.LEFT_OUT]
+        self._left_out.update(one.message for one in unknown)
+        return self._calls.of(found)
 
     def close(self) -> list[Event]:
         """The ends of what is open; of a stream without a single item, that it was one."""
         if self._calls is None:
             return [ev.Start(), ev.Error(_NOTHING), ev.Finish(finish_reason="error")]
-        return [*self._calls.of(self._reader.close()), *self._calls.close()]
+        ends = [*self._calls.of(self._reader.close()), *self._calls.close()]
+        note = self._note()
+        place = next((n for n, event in enumerate(ends) if isinstance(event, ev.Finish | ev.Abort)), len(ends))
+        return [*ends[:place], *note, *ends[place:]]
+
+    def _note(self) -> list[Event]:
+        """What a person is told of items that nothing here knows: how many, and which."""
+        count = sum(self._left_out.values())
+        if not count:
+            return []
+        first, *others = self._left_out
+        what = "One item of the stream was" if count == 1 else f"{count:,} items of the stream were"
+        text = f"{what} left out. {first if not others else f'The first: {first}'}"
+        lines = [f"{message} ({times:,} times)" if times > 1 else message for message, times in self._left_out.items()]
+        return [ev.Error(text, details="\n".join(lines) if others else None)]
 
     def fail(self, error: BaseException) -> list[Event]:
         """The same with an error, which stands in the message and not after it."""
@@ -100,6 +119,13 @@ class Player:
         known = as_model_error(error, _STREAM)
         text = _NAMED.sub(r"\1he stream", str(known))
         return [*ends, ev.Error(text, details=known.details), ev.Finish(finish_reason="error")]
+
+
+def _dialect_of(item: Any) -> str:
+    """How calls are written in the text of a stream with such items, where nobody says so."""
+    if isinstance(item, str):
+        return "callout"
+    return "signature" if format_of_item(item) is ENVELOPES else "native"
 
 
 class _CallsInText:

@@ -17,7 +17,7 @@ from toolcall_nb.notebook.magic import APPROVALS, COMMANDS, DIALECTS, OPTIONS, S
 if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext, IPCompleter, SimpleMatcherResult
 
-__all__ = ["complete", "install", "remove"]
+__all__ = ["Found", "complete", "install", "remove"]
 
 _LINE = re.compile(r"\s*(%%?)toolchat\s+(.*)", re.DOTALL)
 _PRIORITY = 1000.0

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
@@ -25,7 +26,7 @@ RESET = "reset"
 SETTINGS = (
     *("temperature", "max_tokens", "top_p", "top_k", "seed", "stop_sequences", "timeout", "thinking"),
     *("parallel_tool_calls", "tool_choice", "presence_penalty", "frequency_penalty", "logit_bias"),
-    *("extra_body", "extra_headers", "service_tier"),
+    *("extra_body", "extra_headers", "service_tier", "native_tools"),
 )
 """What most providers know. Those of one provider alone bear its name: ``openai_reasoning_effort``."""
 
@@ -83,9 +84,12 @@ class ModelSettings(Struct, frozen=True):
             raise UsageError(f"{name}= holds what looks like a key, which would stay in the notebook. {_NO_KEY}")
         if name in ("base_url", "wire"):
             return replace(self, **{name: _address(name, _plain(written))})
-        _check_setting(name)
         others = {known: value for known, value in self.settings.items() if known != name}
-        return replace(self, settings={**others, name: _value(name, written)} if written else others)
+        if not written:
+            return replace(self, settings=others)
+        value = _value(name, written)
+        _check_setting(name, value)
+        return replace(self, settings={**others, name: value})
 
 
 def _assignments(text: str) -> Iterator[tuple[str, str]]:
@@ -116,11 +120,22 @@ def _address(name: str, value: str) -> str | None:
     return value or None
 
 
-def _check_setting(name: str) -> None:
-    """A setting that nobody knows is one of some provider, unless it is close to one that is known."""
+def _check_setting(name: str, value: Any) -> None:
+    """Refuses a name that is close to a setting, or begins like a provider's and is none of its settings.
+
+    Any other name may be a field that the server at a URL takes. The tools that a provider is to run must be known.
+    """
+    from toolcall_nb.models import providers
+
     close = get_close_matches(name, KEYS, 1, 0.8)
     if name not in SETTINGS and close:
         raise UsageError(f"There is no setting {name!r}. Did you mean {close[0]!r}?")
+    if find_spec("pydantic_ai") is None:
+        return
+    if name == "native_tools":
+        providers.native_tools_of(value)
+    elif providers.is_of_a_provider(name):
+        providers.check_setting(name)
 
 
 def _value(name: str, written: str) -> Any:

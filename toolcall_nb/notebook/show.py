@@ -31,12 +31,14 @@ def show(thing: Any, *, dialect: str | None = None) -> Shown:
     """Display what is held already; whole things at once, streams as they come, until they end or are stopped.
 
     - a transcript, a chat, a message or a call of one, Markdown;
-    - a file: a transcript (``.md``), messages or chunks (``.json``, ``.jsonl``), a provider's raw stream (``.sse``);
+    - a file: a transcript (``.md``), messages, chunks or stages (``.json``, ``.jsonl``), a raw stream (``.sse``);
     - a whole reply, or a list of messages, of any SDK that `toolcall_nb.adapters` knows, also as dictionaries;
     - an address (``http://…``) of a server's thread or stream, a response of httpx, requests or urllib: in any wire;
+    - a log of tool blocks with stages, the events of a wire as mappings;
     - a stream of such an SDK, or what must be entered to get one, also asynchronous; an iterator of events or of text.
 
-    Text may have calls in it: ``dialect`` says how they are written (plain text: callouts). An asynchronous stream is
+    Text may have calls in it: ``dialect`` says how they are written (plain text: callouts; provider envelopes: with a
+    signature). An asynchronous stream is
     played by the loop that runs, also after the end of the cell; ``await show(stream)`` waits for its end. Raises
     `UsageError` for anything else. Nothing is imported for it that is not there already.
     """

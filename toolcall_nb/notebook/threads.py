@@ -20,9 +20,9 @@ from toolcall_nb.notebook import answering, toolbox
 from toolcall_nb.notebook.config import ModelSettings
 from toolcall_nb.notebook.faces import approver_of, make_face
 from toolcall_nb.notebook.place import Place, place_of
-from toolcall_nb.notebook.toolbox import unknown
 from toolcall_nb.secrets import saved_value
 from toolcall_nb.tools import Decision, Grants, Tool, registry, remember
+from toolcall_nb.tools.naming import tool_names, tools_named, unknown_name
 from toolcall_nb.transcript import Message, ToolCall, Transcript
 
 __all__ = ["Settings", "Threads"]
@@ -227,14 +227,14 @@ class Threads:
             return self._chats[name].transcript
         call = self._find_call(name)
         if call is None:
-            raise UsageError(unknown("thread or call", name, [*self.names(), *self.call_ids()]))
+            raise UsageError(unknown_name("thread or call", name, [*self.names(), *self.call_ids()]))
         return Transcript((Message("assistant", (call,)),))
 
     def put_code(self, name: str) -> None:
         """Put a call into a new cell, as Python: the one of this id, in any thread, or the current thread's last."""
         call = self._find_call(name or next(reversed(self.call_ids()), ""))
         if call is None:
-            raise UsageError(unknown("call", name, self.call_ids()) if name else "There is no call yet.")
+            raise UsageError(unknown_name("call", name, self.call_ids()) if name else "There is no call yet.")
         code = saved_value(call)[0].to_code()
         self._shell.set_next_input(code, replace=False)
         if place_of(self._shell) is not Place.LIVE:  # where no new cell appears
@@ -313,7 +313,7 @@ class Threads:
         return models.model(found, dialect=dialect, speed=speed, config=self._asking.config(self.namespace))
 
     def _tools(self, names: str) -> list[Tool]:
-        return [tool for name in names.replace(",", " ").split() for tool in toolbox.named(name, self.namespace)]
+        return [tool for name in names.replace(",", " ").split() for tool in tools_named(name, self.namespace)]
 
     # What is there
 
@@ -330,8 +330,8 @@ class Threads:
         return answering.names(self.namespace)
 
     def tool_names(self) -> list[str]:
-        """The registered tools, the functions that the notebook has defined, and the package's own."""
-        return toolbox.names(self.namespace, getattr(self._shell, "user_ns_hidden", {}))
+        """The names that ``--tools`` takes."""
+        return tool_names(self.namespace)
 
     def summary(self) -> str:
         """What is set, in a few lines."""

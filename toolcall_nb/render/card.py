@@ -5,6 +5,7 @@
         <summary>…</summary>                 m0.p3.s    name, arguments in one line, state in words, time
         <div class="tc-io">… <pre></pre>     m0.p3.i    INPUT, one child for each entry
         <div class="tc-io">… <pre></pre>     m0.p3.l    PRINTED, one child for each group of lines
+        <div class="tc-io">…                 m0.p3.w    DISPLAYED, one view below the other
         <div class="tc-io">… <pre></pre>     m0.p3.o    OUTPUT; a table is m0.p3.t, its own display m0.p3.v
         <details>… <pre></pre></details>     m0.p3.fold-NAME    more of one of these, closed
       </details>
@@ -25,7 +26,7 @@ from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.log import LogLines
 from toolcall_nb.render.nodes import Node, leaf
 from toolcall_nb.render.pictures import NO_HOSTS
-from toolcall_nb.render.sections import FOLD, Section, progress, reason, sections
+from toolcall_nb.render.sections import FOLD, RICH, Section, progress, reason, sections
 from toolcall_nb.render.values import Table
 from toolcall_nb.render.yaml_like import Drawing, Entry, more
 from toolcall_nb.transcript import State, ToolCall
@@ -48,12 +49,15 @@ class Look(NamedTuple):
     hosts: frozenset[str] = NO_HOSTS
 
 
-def is_open(call: ToolCall, opened: Mapping[str, bool]) -> bool:
-    """The user decides; then, of a finished call, the writer; else open while it runs, asks or has failed."""
+def is_open(call: ToolCall, opened: Mapping[str, bool], is_rich: bool = False) -> bool:
+    """The user decides; then, of a finished call, the writer; else open while it runs, asks, has failed, or is rich.
+
+    ``is_rich``: it has a picture, a table, or another view of its own.
+    """
     wish = opened.get(call.id)
     if wish is None and call.is_final:
         wish = call.open
-    return call.state not in _CLOSED if wish is None else wish
+    return call.state not in _CLOSED or is_rich if wish is None else wish
 
 
 def fold_name(name: str, call_id: str) -> str:
@@ -71,8 +75,10 @@ def call_node(
 ) -> Node:
     """The card, whole. ``written`` is the call's ``input_text``; for ``drawing`` and ``log`` see `sections`."""
     summary = leaf(f"{id}.s", _summary(call, written, look))
-    body = section_nodes(id, sections(call, written, drawing, log), call.id, look)
-    details = "<details open>" if is_open(call, look.opened) else "<details>"
+    found = sections(call, written, drawing, log)
+    body = section_nodes(id, found, call.id, look)
+    is_rich = any(section.key in RICH for section in found)
+    details = "<details open>" if is_open(call, look.opened, is_rich) else "<details>"
     children = [
         Node(f"{id}.d", details, "</details>", [summary, *body]),
         *section_nodes(id, reason(call), call.id, look),
@@ -120,7 +126,7 @@ def _section(id: str, section: Section, call_id: str, look: Look) -> Node:
             return leaf(id, element("p", "tc-note", section.label))
         case "e":
             return leaf(id, _error(section))
-        case "v":
+        case "v" | "w":
             return leaf(id, f"{label}{section.html}</div>")
         case "l":
             head = f'{label}<div class="tc-log"{_high(section)}><pre>'

@@ -43,7 +43,7 @@ _REPR = re.compile(r"\s*(?:<[^\n]*>|\w[\w.]*\([^\n]*\))\s*")
 class Shown(NamedTuple):
     """One form of the output: its HTML, what there is to say of it, and the text of the bundle that it was made of.
 
-    ``words`` is what it says where there are only words; empty for a picture.
+    ``words`` is what it says where there are only words; empty for a picture. ``plain`` is the plain text beside it.
     """
 
     html: str
@@ -51,6 +51,7 @@ class Shown(NamedTuple):
     note: str = ""
     source: str = ""
     words: str = ""
+    plain: str = ""
 
 
 def shown(bundle: Mapping[str, Json], output: Json | Missing) -> Shown | None:
@@ -61,7 +62,11 @@ def shown(bundle: Mapping[str, Json], output: Json | Missing) -> Shown | None:
         text = _text(bundle.get(kind))
         found = draw(kind, text, words) if text else None
         if found is not None and found.html:
-            return found._replace(source=text, note=", ".join(note for note in (found.note, left_out) if note))
+            return found._replace(
+                source=text,
+                plain=_text(bundle.get("text/plain")),
+                note=", ".join(note for note in (found.note, left_out) if note),
+            )
         left_out = left_out or (found.note if found is not None else "")
     return Shown("", "", left_out) if left_out else None
 

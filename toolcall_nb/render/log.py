@@ -48,7 +48,7 @@ class LogLines:
 
     def add(self, text: str) -> None:
         """More of it."""
-        whole, end, self._rest = str(Printed(self._rest + text)).rpartition("\n")
+        whole, end, self._rest = str(Printed().add(self._rest + text)).rpartition("\n")
         for line in whole.split("\n") if end else ():
             self._end_line(line)
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from toolcall_nb.displays import DISPLAYED, displayed
 from toolcall_nb.events import MISSING, Json
 from toolcall_nb.render.content import Written, partial_input
 from toolcall_nb.render.display import Shown, says_more, shown
@@ -21,10 +22,12 @@ from toolcall_nb.render.yaml_like import CHARACTERS, ROWS, Drawing, Entry, count
 from toolcall_nb.told import output_text
 from toolcall_nb.transcript import State, ToolCall
 
-__all__ = ["FOLD", "Section", "log_sections", "progress", "reason", "sections"]
+__all__ = ["FOLD", "RICH", "Section", "log_sections", "progress", "reason", "sections"]
 
 FOLD = "fold-"
 """How the key of a section that is folded begins; what follows is its name."""
+RICH = frozenset("vtw")
+"""The keys of sections with pictures, tables and the like."""
 _FOLDED = 200_000
 """How many characters of text are in a fold."""
 _JSON = 100_000
@@ -36,8 +39,9 @@ _LEFT_OUT = re.compile(r"\n… ([\d,]+) characters left out …\n")
 class Section(NamedTuple):
     """A part of a card: entries of one or more lines each, a table, or HTML of which the entries are the words.
 
-    Keys: ``i`` input, ``a`` approval (a label alone), ``l`` log, ``o`` output, ``t`` output as a table, ``v`` output
-    as its own view, ``e`` error, and `FOLD` with a name. ``first`` is the number of the first entry.
+    Keys: ``i`` input, ``a`` approval (a label alone), ``l`` log, ``w`` what was displayed, ``o`` output, ``t`` output
+    as a table, ``v`` output as its own view, ``e`` error, and `FOLD` with a name. ``first`` is the number of the first
+    entry.
     """
 
     key: str
@@ -62,6 +66,7 @@ def sections(
         *_input(call, written, drawing or Drawing()),
         *_approval(call),
         *printed,
+        *_displayed(call),
         *(() if call.output is MISSING else _output(call)),
         *_told(call),
         *_traceback(call),
@@ -140,10 +145,24 @@ def log_sections(log: LogLines, call_id: str) -> list[Section]:
     return found
 
 
+# Displayed ------------------------------------------------------------------------------------------------------
+
+
+def _displayed(call: ToolCall) -> Iterator[Section]:
+    """What the tool displayed while it ran, one below the other."""
+    forms = [shown(bundle, MISSING) or Shown("", "", "cannot be shown") for bundle in displayed(call.display)]
+    if forms:
+        words = [draw_text(form.words or form.plain or f"({form.kind or form.note})") for form in forms]
+        html = "".join(form.html for form in forms)
+        yield Section("w", "Displayed", _and(*dict.fromkeys(form.note for form in forms)), words, html=html)
+
+
 # Output ---------------------------------------------------------------------------------------------------------
 
 
 def _output(call: ToolCall) -> Iterator[Section]:
+    if call.output is None and DISPLAYED in (call.display or {}) and len(call.display or {}) == 1:
+        return
     note = "" if call.state is State.OUTPUT_AVAILABLE else "so far"
     form = shown(call.display, call.output) if call.display else None
     if form is not None and form.html:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from toolcall_nb.json_text import json_text
 from toolcall_nb.server.problems import MEDIA_TYPE, Problem
 
 __all__ = ["json_response", "problem_response"]
@@ -15,7 +16,7 @@ __all__ = ["json_response", "problem_response"]
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """``value`` as JSON."""
-    return Response(msgspec.json.encode(value), status, _kept_nowhere(headers), "application/json")
+    return Response(json_text(value).encode(), status, _kept_nowhere(headers), "application/json")
 
 
 def problem_response(problem: Problem) -> Response:

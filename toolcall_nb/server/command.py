@@ -73,16 +73,20 @@ def serve(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> int:
 def settings_of(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> tuple[Settings, bool]:
     """What the options say, and whether the token is a new one, which nobody knows yet."""
     from toolcall_nb.server.settings import Settings, is_loopback
-    from toolcall_nb.tools import Registry
 
     names = [options.model, *filter(None, map(str.strip, options.models.split(",")))]
-    given = options.token or os.environ.get(TOKEN_VARIABLE)
+    given = os.environ.get(TOKEN_VARIABLE) if options.token is None else options.token
+    if given is not None and not given.strip():
+        source = "--token" if options.token is not None else f"The environment variable {TOKEN_VARIABLE}"
+        raise UsageError(
+            f"{source} is empty. Give a token; without the option and the variable, one is made where it is needed."
+        )
     is_new = given is None and not is_loopback(options.host)
     if options.max_steps < 1:
         raise UsageError(f"--max-steps is at least 1, but is {options.max_steps}.")
     settings = Settings(
         models={name: name for name in names},
-        tools=Registry(tools(options.tools)),
+        tools=tools(options.tools),
         system=options.system,
         dialect=options.dialect,
         approve=options.approve,

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from toolcall_nb.events import Event, to_dict
-from toolcall_nb.wire.base import json_text
+from toolcall_nb.json_text import json_text
 
 __all__ = ["EventLog", "Reader", "weight"]
 

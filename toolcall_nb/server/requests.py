@@ -26,6 +26,7 @@ from msgspec import Struct
 
 from toolcall_nb.adapters import ui_messages
 from toolcall_nb.events import File
+from toolcall_nb.json_text import from_extended, json_text
 from toolcall_nb.server.problems import Problem
 from toolcall_nb.server.settings import Limits
 from toolcall_nb.server.store import THREAD_ID, is_thread_id
@@ -75,7 +76,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 def decoded(body: bytes) -> dict[str, Any]:
     """The body as a JSON object; else a `Problem`."""
     try:
-        value = msgspec.json.decode(body)
+        value = from_extended(msgspec.json.decode(body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Problem(400, f"The body is not JSON: {error}.") from None
     if not isinstance(value, dict):
@@ -104,7 +105,7 @@ def approval_answer(approval: str, body: Mapping[str, Any]) -> Answer:
     if body.get("input") is not None and text is not None:
         raise Problem(422, "'input' and 'text' say the same thing: send one of them.")
     if body.get("input") is not None:
-        text = msgspec.json.encode(_optional(body, "input", dict)).decode()
+        text = json_text(_optional(body, "input", dict))
     return Answer(approval, approved, _optional(body, "reason", str), scope, text)
 
 

@@ -53,7 +53,7 @@ class Server:
             server_header=False,
             timeout_graceful_shutdown=_GRACE,
             http=_bounded(settings.limits),
-            limit_concurrency=settings.limits.readers + settings.limits.runs + 100,
+            limit_concurrency=2 * settings.limits.connections,  # a request that was torn down still counts for a moment
         )
         self._server = _stopping_first(uvicorn.Server)(config, self._threads)
         self._thread: threading.Thread | None = None
@@ -117,7 +117,7 @@ def _stopping_first(base: type[uvicorn.Server]) -> Any:
 def _bounded(limits: Limits) -> type[Any]:
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-    return bounded(AutoHTTPProtocol, limits.body_seconds, limits.closing_seconds)
+    return bounded(AutoHTTPProtocol, limits)
 
 
 def _uvicorn() -> Any:

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from toolcall_nb.chat import Approve
-from toolcall_nb.tools import Registry
+from toolcall_nb.errors import UsageError
+from toolcall_nb.tools import Registry, ToolSource, as_tools
 
 __all__ = ["Limits", "Settings", "is_loopback"]
 
@@ -54,19 +56,25 @@ class Limits(Struct, frozen=True):
     beat_seconds: float = 15.0
     """A stream in which nothing happens says so this often, so that a reader that is gone is noticed."""
 
+    @property
+    def connections(self) -> int:
+        """Connections at the same time: beyond it, those without a whole request are closed; at twice it, 503."""
+        return self.readers + self.runs + 100
+
 
 class Settings(Struct, frozen=True, kw_only=True):
     """A server's. ``models`` are what a request may ask for, by name; the first answers where none is asked for.
 
-    ``tools`` are what a request may choose among. ``store`` is the folder of the threads; None keeps them in memory.
-    ``token`` is demanded of every request for data; ``origins`` are the other origins whose pages may ask;
+    ``tools`` are what a request may choose among: whatever a `Chat` takes, held as a registry. ``store`` is the folder
+    of the threads; None keeps them in memory. ``token`` is demanded of every request for data; an empty one, or one
+    that no header can carry, raises `UsageError`. ``origins`` are the other origins whose pages may ask;
     ``hosts`` the names under which the server may be called, beside those of loopback; empty: any, where a token is
     demanded. ``speed`` is the mock's; None never waits. ``masking``: secrets are masked in stored threads, and
     in those that are asked for as documents.
     """
 
     models: Mapping[str, Any] = field(default_factory=lambda: {"mock": "mock"})
-    tools: Registry = field(default_factory=Registry)
+    tools: ToolSource = field(default_factory=Registry)
     system: str | None = None
     dialect: str = "native"
     approve: Approve = "auto"
@@ -79,6 +87,15 @@ class Settings(Struct, frozen=True, kw_only=True):
     masking: bool = True
     limits: Limits = field(default_factory=Limits)
 
+    def __post_init__(self) -> None:
+        if self.token is not None and not _is_token(self.token):
+            raise UsageError(
+                "The token is empty, or has a blank or a character that is not ASCII in it. Give one of visible ASCII "
+                "characters, or none at all where only this machine reaches the server."
+            )
+        if not isinstance(self.tools, Registry):
+            force_setattr(self, "tools", Registry(as_tools(self.tools)))
+
     def __repr__(self) -> str:  # the token is never written anywhere
         return f"<Settings: {', '.join(self.models)}; tools {', '.join(self.tools) or 'none'}>"
 
@@ -86,6 +103,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     def default_model(self) -> str:
         """Who answers where no model is asked for."""
         return next(iter(self.models))
+
+
+def _is_token(token: str) -> bool:
+    """Whether a header can carry the token: visible ASCII characters, at least one (RFC 9110, section 5.5)."""
+    return bool(token) and all("!" <= character <= "~" for character in token)
 
 
 def is_loopback(host: str) -> bool:

@@ -13,8 +13,8 @@ How the states of a call are told:
 | ``tool-input-start`` | ``start`` with empty parameters; whole ones where the input comes whole |
 | ``tool-input-delta`` | ``streaming`` with the parameters so far, and what is new as ``parametersChunk`` |
 | ``tool-input-available`` | ``running`` with the input as JSON and ``compactParams``; again where it was edited |
-| a preliminary output | ``running`` with ``result`` and ``shortResult`` |
-| ``data-tool-log`` | ``running`` with the last lines as ``shortResult`` |
+| a preliminary output | ``streaming`` with ``result`` and ``shortResult`` |
+| ``data-tool-log`` | ``streaming`` with the last lines as ``shortResult`` |
 | an approval asked for or given | nothing |
 | ``tool-output-available`` | ``end`` with ``success``, ``result``, ``shortResult``, ``images`` |
 | ``tool-output-error`` | ``end`` with ``error``, and ``result`` for the model |

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 
 from toolcall_nb import events as ev
 from toolcall_nb.events import MISSING, Event, Json, Object
+from toolcall_nb.json_text import json_text
 from toolcall_nb.reducer import Touched, TranscriptBuilder
 from toolcall_nb.stages.fields import Stage
-from toolcall_nb.stages.summaries import compact_params, images_of, json_text, parameters_text, short_result
+from toolcall_nb.stages.summaries import compact_params, images_of, parameters_text, short_result
 from toolcall_nb.transcript import Message, State, ToolCall
 
 __all__ = ["ABORTED", "DENIED", "TAKEN_BACK", "TRUNCATED", "UNREADABLE", "StageProjector", "to_stages"]
@@ -162,15 +163,14 @@ class _Logged:
             yield self._update(Stage.STREAMING, **({"parametersChunk": written[len(before) :]} if is_more else {}))
 
     def _so_far(self) -> Iterator[Object]:
-        """A preliminary output, and the last lines that the tool has printed."""
-        stage = Stage.RUNNING if self.is_running else Stage.STREAMING
+        """A preliminary output, and the last lines that the tool has printed: new output, which ``running`` has not."""
         output = self.call.output
-        if output is not MISSING and _result_text(output) != self.result:
+        if output is not MISSING and output is not None and _result_text(output) != self.result:
             self.result = _result_text(output)
-            yield self._update(stage, result=self.result, **_short(self.result))
+            yield self._update(Stage.STREAMING, result=self.result, **_short(self.result))
         if self.call.log != self.log:
             self.log = self.call.log
-            yield self._update(stage, **_short(self.log))
+            yield self._update(Stage.STREAMING, **_short(self.log))
 
     def _update(self, stage: Stage, **fields: Json) -> Object:
         return {"id": self.id, "name": self.call.name, "stage": stage.value, "parameters": self.text, **fields}

@@ -7,13 +7,12 @@ import binascii
 import json
 from collections.abc import Iterator, Mapping
 
-import msgspec
-
+from toolcall_nb.displays import displayed
 from toolcall_nb.events import MISSING, Json, Missing, Object
+from toolcall_nb.json_text import from_extended, json_text
 from toolcall_nb.transcript import ToolCall
-from toolcall_nb.unicode import well_formed_json
 
-__all__ = ["bundle_of", "compact_params", "images_of", "json_text", "json_value", "parameters_text", "short_result"]
+__all__ = ["bundle_of", "compact_params", "images_of", "json_value", "parameters_text", "short_result"]
 
 _SUMMARY = 160
 _VALUE = 80
@@ -25,18 +24,10 @@ _SVG = "image/svg+xml"  # the one image type that a MIME bundle holds as text
 # Values to text and back ------------------------------------------------------------------------------------
 
 
-def json_text(value: Json) -> str:
-    """The value as JSON in its shortest form; a number that JSON has no word for is null, half a character U+FFFD."""
-    try:
-        return msgspec.json.encode(value).decode()
-    except (UnicodeError, RecursionError):
-        return msgspec.json.encode(well_formed_json(value)).decode()
-
-
 def json_value(text: str) -> Json | Missing:
     """The value that a text of JSON stands for; MISSING where it is not JSON."""
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return from_extended(json.loads(text, parse_constant=_refuse))
     except (ValueError, RecursionError):
         return MISSING
 
@@ -91,7 +82,8 @@ def images_of(call: ToolCall) -> list[Object]:
     """The pictures of a call's output: those of its MIME bundle, else those of a list of content blocks."""
     shown = [
         {"data": _base64(kind, data), "mediaType": kind}
-        for kind, data in (call.display or {}).items()
+        for bundle in (call.display or {}, *displayed(call.display))
+        for kind, data in bundle.items()
         if kind.startswith("image/") and isinstance(data, str) and data
     ]
     return shown or list(_content_images(call.output))

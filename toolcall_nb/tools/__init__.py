@@ -12,6 +12,7 @@ and ``bash``, which work in the `workspace`; `toolcall_nb.tools.mcp` brings the 
 
 from __future__ import annotations
 
+from toolcall_nb.tools.accepting import ToolSource, as_tools
 from toolcall_nb.tools.collection import Registry, registry, tool
 from toolcall_nb.tools.definition import Tool, as_tool
 from toolcall_nb.tools.failures import ToolFailed
@@ -37,9 +38,11 @@ __all__ = [
     "Tell",
     "Tool",
     "ToolFailed",
+    "ToolSource",
     "Workspace",
     "WorkspacePath",
     "as_tool",
+    "as_tools",
     "registry",
     "remember",
     "run_together",

@@ -45,9 +45,12 @@ def bash(command: str, timeout: Annotated[float, Meta(gt=0)] = 30, working_dir: 
         screen.show(name, data)
 
     code = run_command(command, folder, timeout, tell)
+    texts = {name: output.text for name, output in outputs.items()}
     if code is None:
-        raise ExecutionFailed(f"Command timed out after {timeout:g} seconds")
-    return _result(code, {name: output.text for name, output in outputs.items()})
+        raise ExecutionFailed(
+            f"Command timed out after {timeout:g} seconds", output=texts if any(texts.values()) else None
+        )
+    return _result(code, texts)
 
 
 def _result(code: int, outputs: Object) -> Object:

@@ -50,7 +50,8 @@ class Deadline:
 class Alarm:
     """Interrupts what the main thread does when the deadline passes, as Ctrl+C would; without one it does nothing.
 
-    A signal does it, so that a sleep or a read returns as well. A real Ctrl+C beside it stays one.
+    A signal does it, so that a sleep or a read returns as well. A real Ctrl+C beside it stays what it was: in a
+    process that ignores it, as one that was started with ``nohup`` does, it is ignored.
     """
 
     def __init__(self, deadline: Deadline) -> None:
@@ -82,7 +83,7 @@ class Alarm:
 
     def _begin(self) -> None:
         self._handler = signal.getsignal(signal.SIGINT)
-        if callable(self._handler):
+        if self._handler is not None:  # None: it is not Python's, and could not be put back
             signal.signal(signal.SIGINT, self._on_signal)
         threading.Thread(target=self._watch, name="toolcall_nb-alarm", daemon=True).start()
 
@@ -104,18 +105,20 @@ class Alarm:
                 if self._over.is_set() or self._has_arrived:
                     return
                 self.fired = True
-                _interrupt_main(by_signal=callable(self._handler))
-                self._has_arrived = not callable(self._handler)
+                _interrupt_main(by_signal=self._handler is not None)
+                self._has_arrived = self._handler is None
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self.fired and not self._has_arrived:  # no locks here: whoever holds one may be what is interrupted
             self._has_arrived = True
             if self._is_inside:
                 raise TimedOut
-        else:
+        elif callable(self._handler):
             self._interrupted = True
-            handler: Callable[[int, FrameType | None], Any] = self._handler
-            handler(number, frame)
+            self._handler(number, frame)
+        elif self._handler is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.raise_signal(signal.SIGINT)
 
     def _end(self) -> None:
         """From here on nothing is sent any more, and what was sent has arrived."""
@@ -128,7 +131,7 @@ class Alarm:
                 while self.fired and not self._has_arrived and time.monotonic() < latest:
                     time.sleep(0.001)
         finally:
-            if callable(self._handler):
+            if self._handler is not None:
                 signal.signal(signal.SIGINT, self._handler)
 
 

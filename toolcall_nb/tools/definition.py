@@ -17,7 +17,7 @@ from toolcall_nb.tools.progress import Tell
 from toolcall_nb.tools.running import Binding, Outcome, run
 from toolcall_nb.tools.schema import describe
 
-__all__ = ["Tool", "as_tool", "mark"]
+__all__ = ["Tool", "as_tool", "is_function", "made_tool", "mark", "origin_of"]
 
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f]{1,128}")
 _TOOL_ATTRIBUTE = "__toolcall__"
@@ -76,27 +76,46 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
             parameters=signature.schema,
             function=function,
             signature=signature,
-            origin=f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function))}",
+            origin=origin_of(function),
             timeout=timeout,
             parallel=parallel,
             limit=limit,
         )
 
-    def run(self, arguments: Json, tell: Tell | None = None) -> Outcome:
+    def run(self, arguments: Json, tell: Tell | None = None, whole: str = "") -> Outcome:
         """Call the function with a JSON object of arguments. Only `KeyboardInterrupt` gets out.
 
-        ``tell`` gets what the tool prints and what it has so far, while it runs; without it the tool prints where
-        everybody does.
+        ``tell`` gets what the tool prints and displays and what it has so far, while it runs; without it the tool
+        prints where everybody does. ``whole`` is where the caller keeps the value, for what the output leaves out.
         """
-        return run(self.function, self.signature, arguments, tell, timeout=self.timeout, limit=self.limit)
+        return run(self.function, self.signature, arguments, tell, timeout=self.timeout, limit=self.limit, whole=whole)
 
 
 def as_tool(thing: Tool | Callable[..., Any]) -> Tool:
     """The tool itself, the tool that ``@tool`` made of a function, or a new one."""
+    made = made_tool(thing)
+    return made if made is not None else Tool.from_function(thing)  # type: ignore[arg-type] # a Tool was made before
+
+
+def made_tool(thing: Any) -> Tool | None:
+    """Returns the tool itself, or the one that ``@tool`` made of a function; None for anything else."""
     if isinstance(thing, Tool):
         return thing
-    made = getattr(thing, _TOOL_ATTRIBUTE, None)
-    return made if isinstance(made, Tool) else Tool.from_function(thing)
+    try:
+        made = vars(thing).get(_TOOL_ATTRIBUTE)
+    except TypeError:  # it has no attributes of its own
+        return None
+    return made if isinstance(made, Tool) else None
+
+
+def is_function(thing: Any) -> bool:
+    """Whether something can be called and is no class."""
+    return callable(thing) and not isinstance(thing, type)
+
+
+def origin_of(function: Any) -> str:
+    """Returns ``module:qualname`` of a function, or of the type of what can be called."""
+    return f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function))}"
 
 
 def mark(function: Callable[..., Any], made: Tool) -> None:

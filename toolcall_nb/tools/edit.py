@@ -17,7 +17,7 @@ from toolcall_nb.tools.workspaces import WorkspacePath, workspace
 __all__ = ["MAX_BYTES", "edit"]
 
 MAX_BYTES = 10_000_000
-"""Files that are larger are not edited."""
+"""Files that are larger, or would become larger, are not edited."""
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -56,6 +56,7 @@ def edit(file_path: WorkspacePath, old_string: str, new_string: str, replace_all
         _check_single(count, path)
     if not count:
         return _success(f"{message}\nold_string was not found in it: nothing was replaced.")
+    _check_growth(path, text, old, new, count)
     _write(path, text, text.content.replace(old, new))
     return _success(message)
 
@@ -69,6 +70,17 @@ def _check_single(count: int, path: Path) -> None:
         raise InvalidInput(f"old_string not found in file: {path}")
     if count > 1:
         raise InvalidInput(f"old_string appears {count} times in file, use replace_all=true or make it unique")
+
+
+def _check_growth(path: Path, text: _Text, old: str, new: str, count: int) -> None:
+    """Raise where the file would become too large, before anything of that size is made."""
+    size = text.state.st_size + count * (_byte_count(new) - _byte_count(old))
+    if size > MAX_BYTES:
+        raise InvalidInput(f"File would become too large: {path} would hold {size:,} bytes, more than {MAX_BYTES:,}")
+
+
+def _byte_count(string: str) -> int:
+    return len(string.encode("utf-8", "surrogatepass"))
 
 
 def _read(path: Path) -> _Text:

@@ -10,14 +10,23 @@ Any tool may raise them. The three texts are those of seed 004.
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = ["ExecutionFailed", "InputOutputFailed", "InvalidInput", "ToolFailed"]
 
 
 class ToolFailed(Exception):
-    """A tool could not do what it was called for; the text says why, for the person and for the model."""
+    """A tool could not do what it was called for; the text says why, for the person and for the model.
+
+    ``output`` is what it has given nevertheless, any value; None for nothing.
+    """
 
     opening = ""
     """What the text begins with."""
+
+    def __init__(self, *texts: object, output: Any = None) -> None:
+        super().__init__(*texts)
+        self.output = output
 
     def __str__(self) -> str:
         return self.opening + super().__str__()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextvars
+import signal
 import sys
 import threading
 from _thread import allocate_lock, start_new_thread
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Any
 
-__all__ = ["STARTING", "STOP", "OwnThread", "check_stop", "stop_thread", "surely"]
+__all__ = ["STARTING", "STOP", "OwnThread", "check_stop", "stop_signal_heard", "stop_thread", "surely"]
 
 STARTING = threading.RLock()
 """Held while a thread starts. CPython lets a thread that is being started pass for the one that starts it, and so
@@ -98,6 +100,29 @@ def surely(act: Callable[[], object]) -> None:
             interrupt = again
     if interrupt is not None:
         raise interrupt
+
+
+@contextmanager
+def stop_signal_heard(is_stopping: Callable[[], bool]) -> Iterator[None]:
+    """Within this, a SIGINT of our own interrupts the main thread even in a process that ignores SIGINT.
+
+    A process that was started with ``nohup``, or in the background of a script, ignores it. A SIGINT that comes while
+    not ``is_stopping`` is ignored there still.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if is_stopping():
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class OwnThread:

@@ -22,6 +22,7 @@ from typing import Any, Protocol, TypeAlias
 from weakref import WeakSet
 
 from toolcall_nb.events import Object
+from toolcall_nb.tools.figures import figure_places
 from toolcall_nb.tools.interrupting import STARTING
 
 __all__ = ["LISTENER", "Bent", "Listener", "bent", "listener", "routed"]
@@ -37,8 +38,17 @@ class Listener(Protocol):
     def write(self, text: str) -> None:
         """Something was printed."""
 
-    def show(self, data: Object) -> None:
-        """Something was displayed: a MIME bundle."""
+    def show(self, data: Object, display_id: str | None = None, *, is_update: bool = False) -> bool:
+        """Something was displayed: a MIME bundle. False for an update of what was not displayed here."""
+
+    def clear(self, *, wait: bool = False) -> None:
+        """What was displayed goes; with ``wait`` when something else is displayed."""
+
+    def open(self, figure: Any) -> None:
+        """A figure was opened."""
+
+    def show_figures(self) -> None:
+        """Show the figures that were opened."""
 
     def hold(self, method: Bent) -> None:
         """Keep this method bent as well, until the end."""
@@ -82,6 +92,7 @@ def _places() -> Iterator[tuple[Any, str, Bend]]:
     if publisher is not None:
         yield publisher, "publish", _publishing
         yield publisher, "clear_output", _clearing
+    yield from figure_places(_opened, _show_figures)
 
 
 def _place_of_write(stream: Any) -> tuple[Any, str, Bend]:
@@ -150,16 +161,33 @@ def _publishing(publish: Callable[..., Any]) -> Callable[..., Any]:
         bars = sys.modules.get("tqdm.notebook")
         if bars is not None:
             here.hold(bent(bars.tqdm_notebook, "display", _drawing))
-        return here.show(data)
+        display_id = (options.get("transient") or {}).get("display_id")
+        if here.show(data, display_id, is_update=bool(options.get("update"))):
+            return None
+        return publish(data, *arguments, **options)
 
     return routed_publish
 
 
 def _clearing(clear: Callable[..., Any]) -> Callable[..., Any]:
-    def routed_clear(*arguments: Any, **options: Any) -> Any:
-        return clear(*arguments, **options) if listener() is None else None
+    def routed_clear(wait: bool = False) -> Any:
+        here = listener()
+        return clear(wait) if here is None else here.clear(wait=wait)
 
     return routed_clear
+
+
+def _opened(figure: Any) -> None:
+    here = listener()
+    if here is not None:
+        here.open(figure)
+
+
+def _show_figures() -> bool:
+    here = listener()
+    if here is not None:
+        here.show_figures()
+    return here is not None
 
 
 def _starting(start: Callable[..., Any]) -> Callable[..., Any]:

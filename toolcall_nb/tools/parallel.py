@@ -25,10 +25,11 @@ AT_ONCE = 16
 
 
 class Job(Struct, frozen=True, eq=False):
-    """One call of a tool; it is itself and equal to no other."""
+    """One call of a tool; it is itself and equal to no other. ``whole`` is as in `Tool.run`."""
 
     tool: Tool
     arguments: Json
+    whole: str = ""
 
 
 News: TypeAlias = tuple[Job, Progress | Outcome]
@@ -79,6 +80,6 @@ def _start(job: Job, news: queue.SimpleQueue[News], stop: threading.Event) -> No
 
 def _outcome(job: Job, tell: Tell) -> Outcome:
     try:
-        return job.tool.run(job.arguments, tell)
+        return job.tool.run(job.arguments, tell, job.whole)
     except KeyboardInterrupt as error:  # the tool's own, or the end of all: then nobody reads this
         return Outcome(error=error_text(error), exception=error)

@@ -6,14 +6,19 @@ import contextvars
 import os
 import re
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from toolcall_nb.events import Object
+from toolcall_nb.displays import with_displayed
+from toolcall_nb.events import Json, Object
 from toolcall_nb.logs import logger
+from toolcall_nb.tools.figures import open_figures
 from toolcall_nb.tools.listening import LISTENER, Bent, Listener, routed
-from toolcall_nb.tools.progress import Log, Progress, Tell
-from toolcall_nb.tools.results import WIDGET, clean_bundle
+from toolcall_nb.tools.progress import Log, Preliminary, Progress, Tell
+from toolcall_nb.tools.results import WIDGET, clean_bundle, forms
+from toolcall_nb.tools.values import cut_text
 
 __all__ = ["INTERVAL", "MOST", "Printout", "listening"]
 
@@ -23,7 +28,16 @@ INTERVAL = 0.04
 MOST = 1_000_000
 """Characters of one tool's log; of what comes after them only the number is told."""
 
+PICTURES = 0.25
+"""Seconds between two states of what is displayed."""
+
+MAX_PLAIN = 20_000
+"""Characters of the plain text that are kept beside a display."""
+
 _log = logger("toolcall_nb.tools")
+
+_OPEN: set[Printout] = set()
+"""Those that are not closed."""
 
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # colours and cursor movements
@@ -72,7 +86,12 @@ class Printout:
         self.around = around
         self.closed = False
         self.process = os.getpid()
-        self.shown: Object | None = None
+        self._displays: list[tuple[str | None, Object]] = []  # with the id that an update names
+        self._is_clearing = False
+        self._figures: list[Any] = []
+        self._opened_before = frozenset(map(id, open_figures()))
+        self._output: Json = None  # the last that was yielded
+        self._told_at, self._is_untold = 0.0, False  # of the displays
         self._held: list[Bent] = []
         self._tell = tell
         self._interval = interval
@@ -85,6 +104,7 @@ class Printout:
         self._length = 0
         self._cleaner = _Cleaner()
         self._failed = False
+        _OPEN.add(self)
 
     def write(self, text: str) -> None:
         """More of it."""
@@ -97,12 +117,71 @@ class Printout:
         else:
             self._wake()
 
-    def show(self, data: Object) -> None:
-        """Something was displayed: its plain text is logged; ``shown`` keeps the last one that is more than text."""
-        self.shown = clean_bundle(data) or self.shown
+    def show(self, data: Object, display_id: str | None = None, *, is_update: bool = False) -> bool:
+        """Something was displayed: it is kept, or where it is only text, logged."""
         text = data.get("text/plain")
-        if isinstance(text, str) and text:
-            self.write(text if _BAR in text and WIDGET in data else text + "\n")
+        text = text if isinstance(text, str) else ""
+        is_bar = _BAR in text and WIDGET in data
+        bundle = None if is_bar else clean_bundle(data)
+        with self._taking:
+            place = next((n for n, (known, _) in enumerate(self._displays) if display_id and known == display_id), None)
+            if is_update and place is None:
+                return False
+            if self._is_clearing:
+                self._displays.clear()
+                self._is_clearing, place = False, None
+            if bundle is not None and text:
+                bundle["text/plain"] = cut_text(text, MAX_PLAIN)
+            if bundle is not None and place is not None:
+                self._displays[place] = (display_id, bundle)
+            elif bundle is not None or display_id:
+                self._displays.append((display_id, bundle or {}))
+        if bundle is not None:
+            self._tell_displays()
+        elif text:
+            self.write(text if is_bar else text + "\n")
+        return True
+
+    def clear(self, *, wait: bool = False) -> None:
+        """What was displayed goes; what was printed stays in the log."""
+        with self._taking:
+            self._is_clearing = wait
+            if not wait:
+                self._displays.clear()
+        if not wait:
+            self._tell_displays()
+
+    def open(self, figure: Any) -> None:
+        """A figure was opened."""
+        self._figures.append(figure)
+
+    def show_figures(self) -> None:
+        """Show the figures that are open and were opened in this context, or by no tool, and close them."""
+        still_open = open_figures()
+        figures = [figure for figure in still_open if figure in self._figures]
+        if not figures:  # one that was there before, and belongs to no other tool
+            figures = [figure for figure in still_open if not any(figure in other._figures for other in _OPEN)]
+        self._figures.clear()
+        for figure in figures:
+            output, display = forms(figure)
+            self.show({**(display or {}), "text/plain": output})
+
+    def show_open_figures(self, but: Any = None) -> None:
+        """Show what the tool has left open, as a notebook does at the end of a cell; ``but`` is its result."""
+        if not self._figures and {self} == _OPEN:  # it imported matplotlib itself, and nobody saw what it opened
+            self._figures = [figure for figure in open_figures() if id(figure) not in self._opened_before]
+        self._figures = [figure for figure in self._figures if figure is not but]
+        if self._figures:
+            self.show_figures()
+
+    def end(self, own: Object | None) -> Object | None:
+        """The display of the call: the result's ``own`` one, and what was displayed."""
+        self._is_untold = False
+        return self._displayed(own)
+
+    def _displayed(self, own: Object | None) -> Object | None:
+        with self._taking:
+            return with_displayed(own, [bundle for _, bundle in self._displays if bundle])
 
     def hold(self, method: Bent) -> None:
         """Keep this method bent as well, until the end."""
@@ -113,6 +192,9 @@ class Printout:
         with self._telling:
             self._flush()
             if not self.closed:
+                if isinstance(progress, Preliminary):
+                    self._output = progress.output
+                    progress = Preliminary(progress.output, self._displayed(None))
                 self._say(progress)
 
     def close(self) -> None:
@@ -123,7 +205,9 @@ class Printout:
             if self.closed:
                 return
             self._flush()
+            self._say_displays()
             self.closed = True
+            _OPEN.discard(self)
             self._say_log(self._cleaner.close())
         for method in self._held:
             method.release()
@@ -144,6 +228,21 @@ class Printout:
             self._flush()
             self._end.wait(self._interval)
 
+    def _tell_displays(self) -> None:
+        """At once, but not more often than a page can draw pictures; what waits is told with what is printed next."""
+        self._is_untold = True
+        if time.monotonic() - self._told_at >= PICTURES:
+            with self._telling:
+                self._flush()
+                self._say_displays()
+        elif self._interval:
+            self._wake()
+
+    def _say_displays(self) -> None:
+        if self._is_untold and not self.closed:
+            self._is_untold, self._told_at = False, time.monotonic()
+            self._say(Preliminary(self._output, self._displayed(None)))
+
     def _flush(self) -> None:
         with self._telling:
             with self._taking:
@@ -152,6 +251,8 @@ class Printout:
                 self._length = 0
             if not self.closed:
                 self._say_log(self._cleaner.feed(text))
+                if time.monotonic() - self._told_at >= PICTURES:
+                    self._say_displays()
 
     def _say_log(self, text: str) -> None:
         if text:
@@ -168,6 +269,10 @@ class Printout:
             self._failed = True
         finally:
             LISTENER.reset(token)
+
+
+def _is_alone(printout: Printout) -> bool:
+    return {printout} == _OPEN
 
 
 class _Cleaner:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import base64
-import io
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from msgspec import Struct
 
+from toolcall_nb.displays import MAX_DISPLAY
 from toolcall_nb.events import Json, Object
-from toolcall_nb.tools.values import json_value, safe_repr, without_addresses
+from toolcall_nb.tools.figures import close_figure, draw_figure, figure_of
+from toolcall_nb.tools.values import MAX_TEXT, cut_text, has_json, json_value, without_addresses
 
 __all__ = ["WIDGET", "Result", "clean_bundle", "forms"]
 
@@ -33,8 +33,23 @@ _METHODS: Mapping[str, str] = {
 }
 """How an object displays itself in a notebook: a method for each MIME type."""
 
-_NOT_KEPT = frozenset({WIDGET, "application/javascript", PLAIN})
-"""What only works with a kernel, what would run as a program, and what is told as the output."""
+_NOT_KEPT = frozenset({"application/javascript", PLAIN})
+"""What would run as a program, and what is told as the output."""
+
+_INTERACTIVE = "application/vnd."
+"""How the kinds begin that only a page with the package's own script can show; a widget's, only with a kernel."""
+
+_WIDGET_SHOWN = (
+    "*A widget cannot be shown in a card. Return its value, or a picture; or make the widget in a cell of its own.*"
+)
+_SCRIPT_SHOWN = (
+    "*This is interactive ({kind}), and a card shows only what is static. Return or display a picture of it instead: "
+    "for plotly, `Image(figure.to_image())`.*"
+)
+_STATIC = ("image/", "text/html", "text/markdown", "text/latex")
+
+MAX_MARKUP = 1_000_000
+"""Characters of HTML, Markdown and the like that are kept; a picture may have `MAX_DISPLAY`."""
 
 _SAYS_NOTHING = re.compile(r"<[\w.<>]+( object)?>")
 """The repr that every object has, as Python or as IPython writes it."""
@@ -51,35 +66,62 @@ class Result(Struct, frozen=True):
     display: Mapping[str, Any] | None = None
 
 
-def forms(value: Any) -> tuple[Json, Object | None]:
-    """The output and the display of what a tool returned; only `KeyboardInterrupt` gets out.
+def forms(value: Any, whole: str = "", max_text: int = MAX_TEXT) -> tuple[Json, Object | None]:
+    """The output and the display of what a tool returned, both bounded; only `KeyboardInterrupt` gets out.
 
     A display is a MIME bundle with base64 text for binary types. It is there for objects that bring one, by their
     ``_repr_*_`` methods or by what the running IPython knows about their type; plain data has none. The output of
-    such an object is its plain text, unless it is data besides.
+    such an object is its plain text, unless it is data besides. ``whole`` and ``max_text`` are as in `json_value`.
     """
     if isinstance(value, Result):
-        return json_value(value.output), clean_bundle(value.display or {})
+        return json_value(value.output, whole, max_text), clean_bundle(value.display or {}, whole)
     if value is None or type(value) in (bool, int, float, str, bytes, list, dict, tuple, set):
-        return json_value(value), None
-    return _rich_forms(value)
-
-
-def clean_bundle(data: Mapping[str, Any]) -> Object | None:
-    """What a card may show of a MIME bundle, without its plain text; None where nothing is left."""
-    kept = {kind: _content(kind, content) for kind, content in data.items() if kind not in _NOT_KEPT}
-    return {kind: content for kind, content in kept.items() if content is not None} or None
-
-
-def _rich_forms(value: Any) -> tuple[Json, Object | None]:
-    output = json_value(value)
-    bundle = _bundle(_pictured(value))
-    if output == safe_repr(value):
-        output = _plain_text(bundle, output)
-        bundle.pop(PLAIN, None)
-    display = clean_bundle(bundle)
-    _put_away(value)
+        return json_value(value, whole, max_text), None
+    figure = figure_of(value)
+    output = json_value(value, whole, max_text)
+    bundle = _bundle(value if figure is None else figure)
+    if not has_json(value):
+        plain = _plain_text(bundle, output)
+        output = output if plain == output else cut_text(plain, max_text, whole)
+        output += _remark(value, output, whole)
+    display = clean_bundle(bundle, whole)
+    close_figure(figure)
     return output, display
+
+
+def clean_bundle(data: Mapping[str, Any], whole: str = "") -> Object | None:
+    """What a card may show of a MIME bundle, without its plain text; None where nothing is left.
+
+    What cannot be shown is told in words: what is interactive, and what is too large. ``whole`` is where all of it is.
+    """
+    kept: Object = {}
+    interactive = [kind for kind in data if kind.startswith(_INTERACTIVE)]
+    if interactive and not _has_static(data):
+        text = _WIDGET_SHOWN if WIDGET in interactive else _SCRIPT_SHOWN.format(kind=interactive[0])
+        return {"text/markdown": text}
+    too_large: list[str] = []
+    for kind, content in data.items():
+        if kind in _NOT_KEPT or kind in interactive:
+            continue
+        content = _content(kind, content)
+        size = len(content) if isinstance(content, str) else 0
+        if size > (MAX_DISPLAY if kind.startswith("image/") else MAX_MARKUP):
+            too_large.append(f"{size:,} characters of {kind}")
+        elif content is not None:
+            kept[kind] = content
+    if "image/png" in kept:  # PIL gives both
+        kept.pop("image/jpeg", None)
+    if too_large and not any(kind.startswith(_STATIC) for kind in kept):
+        there = f"; all of it is in `{whole}`" if whole else ""
+        kept["text/markdown"] = f"*Too large to be kept: {', '.join(too_large)}{there}*"
+    return kept or None
+
+
+def _remark(value: Any, text: str, whole: str) -> str:
+    """Where all of a frame or a series is, of which the text leaves rows out."""
+    shape = getattr(value, "shape", None)
+    rows = shape[0] if isinstance(shape, tuple) and shape else 0
+    return f"\n… all in {whole}" if whole and isinstance(rows, int) and rows > text.count("\n") + 1 else ""
 
 
 def _plain_text(bundle: Object, otherwise: str) -> str:
@@ -90,6 +132,13 @@ def _plain_text(bundle: Object, otherwise: str) -> str:
         sources = (bundle.get(kind) for kind in ("text/markdown", "text/latex"))
         return next((source for source in sources if isinstance(source, str)), otherwise)
     return text
+
+
+def _has_static(data: Mapping[str, Any]) -> bool:
+    """Whether there is a form that needs neither a kernel nor a script."""
+    markup = data.get("text/html")
+    is_markup = isinstance(markup, str) and WIDGET not in data and "<script" not in markup.lower()
+    return is_markup or any(kind.startswith("image/") for kind in data)
 
 
 # Asking an object ---------------------------------------------------------------------------------------------
@@ -115,7 +164,7 @@ def _ways(value: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     for kind, name in _METHODS.items():
         if kind not in formatters:
             yield kind, lambda name=name: _method(value, name)()  # type: ignore[misc] # the default binds it at once
-    yield "image/png", partial(_drawn, value)
+    yield "image/png", partial(draw_figure, value)
 
 
 def _formatters() -> Mapping[str, Any]:
@@ -158,34 +207,3 @@ def _content(kind: str, content: Any) -> Json:
     if isinstance(content, str):
         return content
     return json_value(content) if kind.endswith("json") and content is not None else None
-
-
-# Figures ------------------------------------------------------------------------------------------------------
-
-
-def _pictured(value: Any) -> Any:
-    """The figure that the axes of a plot belong to; anything else is itself."""
-    return value.figure if _is_a(value, "matplotlib.axes", "Axes") else value
-
-
-def _drawn(value: Any) -> bytes | None:
-    """A figure of matplotlib as PNG, which it does not offer by itself."""
-    if not _is_a(value, "matplotlib.figure", "Figure"):
-        return None
-    buffer = io.BytesIO()
-    value.savefig(buffer, format="png", bbox_inches="tight")
-    return buffer.getvalue()
-
-
-def _put_away(value: Any) -> None:
-    """Close a figure in pyplot: what is open at the end of the cell is shown below it, and so once more."""
-    pyplot, figure = sys.modules.get("matplotlib.pyplot"), _pictured(value)
-    if pyplot is not None and _is_a(figure, "matplotlib.figure", "Figure"):
-        with suppress(Exception):
-            pyplot.close(figure)
-
-
-def _is_a(value: Any, module: str, name: str) -> bool:
-    """Whether it is of a type whose package may not be there; nothing is imported for that."""
-    kind = getattr(sys.modules.get(module), name, None)
-    return isinstance(kind, type) and isinstance(value, kind)

@@ -14,16 +14,20 @@ from toolcall_nb.events import Json, Object
 from toolcall_nb.told import LIMIT, told
 from toolcall_nb.tools.deadlines import Alarm, Deadline
 from toolcall_nb.tools.failures import ToolFailed
+from toolcall_nb.tools.figures import figure_of
+from toolcall_nb.tools.parameters import WrongArguments
 from toolcall_nb.tools.printing import Printout, listening
 from toolcall_nb.tools.progress import Preliminary, Tell
 from toolcall_nb.tools.results import forms
-from toolcall_nb.tools.schema import WrongArguments
 from toolcall_nb.tools.tracebacks import own_frames, traceback_text
-from toolcall_nb.tools.values import json_value
+from toolcall_nb.tools.values import MAX_TEXT, cut_text, json_value
 from toolcall_nb.tools.workers import in_worker, is_async
 from toolcall_nb.tools.yields import Step, drain
 
-__all__ = ["Binding", "Outcome", "error_text", "run"]
+__all__ = ["PATIENCE", "Binding", "Outcome", "error_text", "run"]
+
+PATIENCE = 10.0
+"""Seconds that a value is given to become an output and a display."""
 
 
 class Binding(Protocol):
@@ -42,7 +46,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     After a failure ``error`` is its text, ``exception`` what was raised, with the tool's own frames, and
     ``traceback`` their text; ``timed_out`` says that the time was over, ``wrong_input`` that the function was not
-    called.
+    called. ``output`` is then what a `ToolFailed` brings, or None.
     """
 
     value: Any = None
@@ -65,11 +69,13 @@ def run(
     *,
     timeout: float | None = None,
     limit: int = LIMIT,
+    whole: str = "",
 ) -> Outcome:
     """Check the arguments, call the function, wait for it. Only `KeyboardInterrupt` gets out.
 
-    ``tell`` gets what it prints and yields. ``timeout`` is in seconds; ``limit`` is how many characters of the
-    output the model is told. A positional-only argument is told as it was given.
+    ``tell`` gets what it prints, displays and yields. ``timeout`` is in seconds; ``limit`` is how many characters of
+    the output the model is told. A positional-only argument is told as it was given. ``whole`` says where the value is
+    kept, for what is left out of the output.
     """
     try:
         positional, named = signature.bind(arguments)
@@ -83,8 +89,14 @@ def run(
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # SystemExit too: a tool must not end the kernel
-            return replace(_failure(error), arguments=called_with, timed_out=error is deadline.missed)
-        return _success(value, called_with, limit, printout)
+            failure = replace(_failure(error), arguments=called_with, timed_out=error is deadline.missed)
+            if printout is None:
+                return failure
+            printout.show_open_figures()
+            return failure if failure.output is None else replace(failure, display=printout.end(None))
+        if printout is not None:
+            printout.show_open_figures(but=figure_of(value))
+        return _success(value, called_with, limit, printout, whole)
 
 
 def error_text(error: BaseException) -> str:
@@ -94,9 +106,8 @@ def error_text(error: BaseException) -> str:
         message = str(error).strip()
     except Exception:  # an exception's own __str__ may raise
         message = ""
-    if issubclass(type(error), ToolFailed):
-        return message or name
-    return f"{name}: {message}" if message else name
+    text = (message or name) if issubclass(type(error), ToolFailed) else f"{name}: {message}" if message else name
+    return cut_text(text, MAX_TEXT)
 
 
 def _call(body: Callable[[], Any], step: Step, deadline: Deadline) -> Any:
@@ -121,17 +132,31 @@ def _stepper(printout: Printout | None) -> Step:
     return lambda value: printout.tell(Preliminary(json_value(value)))
 
 
-def _success(value: Any, called_with: Json, limit: int, printout: Printout | None) -> Outcome:
-    output, display = forms(value)
-    if value is None and printout is not None:
-        display = printout.shown
+def _success(value: Any, called_with: Json, limit: int, printout: Printout | None, whole: str) -> Outcome:
+    output, display = _forms(value, whole, max(limit, MAX_TEXT))
+    if printout is not None:
+        display = printout.end(display)
     return Outcome(value=value, output=output, display=display, seen=told(output, limit), arguments=called_with)
+
+
+def _forms(value: Any, whole: str, max_text: int) -> tuple[Json, Object | None]:
+    """The output and the display of a value; in words where an object takes too long to give them."""
+    if value is None or type(value) in (bool, int, float, str):
+        return forms(value, whole, max_text)
+    deadline = Deadline(PATIENCE)
+    try:
+        found: tuple[Json, Object | None] = _call(lambda: forms(value, whole, max_text), lambda _: None, deadline)
+        return found
+    except TimeoutError:
+        there = f", it is in {whole}" if whole else ""
+        return f"<{type(value).__name__}: it takes more than {PATIENCE:g} s to show{there}>", None
 
 
 def _failure(error: BaseException) -> Outcome:
     try:
         error.__traceback__ = own_frames(error.__traceback__)
         trace = None if isinstance(error, ToolFailed) else traceback_text(error)
+        output = json_value(error.output) if isinstance(error, ToolFailed) else None
     except Exception:  # an exception that does not even let itself be asked
-        trace = None
-    return Outcome(error=error_text(error), exception=error, traceback=trace)
+        trace = output = None
+    return Outcome(error=error_text(error), exception=error, traceback=trace, output=output)

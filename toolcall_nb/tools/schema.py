@@ -1,103 +1,78 @@
-"""What a function takes, as a JSON Schema (draft 2020-12), and arguments checked and converted by it.
+"""What a function takes, as a JSON Schema (draft 2020-12), and the binding of a call's arguments: `describe`.
 
-The types are msgspec's, for the schema (`msgspec.json.schema_components`) and for the conversion
-(`msgspec.convert`) alike, so that what the schema promises is what the function gets. Added here: paths,
-descriptions from docstrings and from ``Annotated[T, "text"]``, and an error that names each wrong argument.
+Two libraries read the types: pydantic where a parameter has a type, a ``Field`` or a limit of pydantic or
+annotated-types in it, or a type that msgspec does not know; msgspec otherwise, which is always there. One function is
+read by one of them. Schema and conversion come from the same library, so that what the schema promises is what the
+function gets. What none of them honours is refused.
 """
 
 from __future__ import annotations
 
-import copy
-import datetime
 import difflib
 import inspect
-import re
-from collections.abc import Callable, Mapping
-from pathlib import Path, PurePath
-from types import UnionType
-from typing import Annotated, Any, Optional, Union, get_args, get_origin
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Protocol, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
 
 from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Json, Object
-from toolcall_nb.tools.workspaces import WorkspacePath, workspace
+from toolcall_nb.tools.annotations import declarations, fields_of, is_field_info, library_of, required_keys, text_of
+from toolcall_nb.tools.msgspec_types import MsgspecTypes
+from toolcall_nb.tools.parameters import Parameter, Unsupported, WrongArguments, json_type
 
-__all__ = ["Parameter", "Signature", "WrongArguments", "describe"]
+__all__ = ["Signature", "Types", "describe"]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 """The dialect of every schema made here; the ``$schema`` field itself is left out, as providers want it."""
 
 
-_PLACE = re.compile(r"(?P<what>.*) - at (?P<is_key>`key` in )?`\$(?P<place>.*)`", re.DOTALL)
-"""How msgspec says where in a value something is wrong, ``$`` being the value."""
+class Types(Protocol):
+    """The types of parameters, read by one library: schemas in the order of the parameters, and the conversion."""
 
-_FORMATS: Mapping[Any, str] = {datetime.datetime: "date-time", datetime.time: "time"}
+    parameters: tuple[Parameter, ...]
+    schemas: tuple[Object, ...]
+    definitions: Object
 
-
-class WrongArguments(Exception):
-    """The arguments of a call do not fit; ``problems`` is one line for each that is wrong."""
-
-    def __init__(self, tool: str, problems: list[str]) -> None:
-        self.problems = problems
-        lines = "".join(f"\n- {problem}" for problem in problems)
-        super().__init__(f"The arguments of {tool!r} are wrong:{lines}")
-
-
-class Parameter(Struct, frozen=True):
-    """One parameter: its type as annotated, and whether it must be given."""
-
-    name: str
-    type: Any
-    kind: inspect._ParameterKind
-    required: bool
-    default: Any = None
-    description: str | None = None
+    def values(self, arguments: Mapping[str, Json]) -> tuple[Object, list[str]]:
+        """The arguments as the declared types, by name, and one line for each that is wrong."""
 
 
 class Signature(Struct, frozen=True):
     """The parameters of one tool and their schema."""
 
     name: str
-    parameters: tuple[Parameter, ...]
+    types: Types
     schema: Object
 
-    def bind(self, arguments: Json) -> tuple[list[Any], dict[str, Any]]:
-        """Positional and keyword arguments to call with. Raises `WrongArguments`, which names each wrong one.
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters, in the function's order."""
+        return self.types.parameters
 
-        A value of the exact JSON type is preferred; failing that, text that spells it is taken, since models
-        write ``"3"`` for 3.
-        """
+    def bind(self, arguments: Json) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and keyword arguments to call with. Raises `WrongArguments`, which names each wrong one."""
         if not isinstance(arguments, Mapping):
-            raise WrongArguments(self.name, [f"a JSON object is needed, not {_json_type(arguments)}"])
-        values: Object = {}
-        problems = [*self._missing(arguments)]
-        for key, value in arguments.items():
-            parameter = self._taking(key)
-            if parameter is None:
-                problems.append(self._unknown(key))
-                continue
-            try:
-                values[key] = _converted(value, parameter.type)
-            except Exception as error:  # a type's own __post_init__ may raise anything
-                problems.append(_problem(key, str(error)))
+            raise WrongArguments(self.name, [f"a JSON object is needed, not {json_type(arguments)}"])
+        known = {key: value for key, value in arguments.items() if self._takes(key)}
+        values, wrong = self.types.values(known)
+        problems = [*self._missing(arguments), *wrong, *(self._unknown(key) for key in arguments if key not in known)]
         if problems:
             raise WrongArguments(self.name, problems)
         return self._split(values)
 
     def _named(self) -> list[Parameter]:
-        return [p for p in self.parameters if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        return [parameter for parameter in self.parameters if not parameter.is_rest]
 
-    def _taking(self, key: str) -> Parameter | None:
-        rest = (p for p in self.parameters if p.kind is inspect.Parameter.VAR_KEYWORD)
-        return next((p for p in self._named() if p.name == key), None) or next(rest, None)
+    def _takes(self, key: str) -> bool:
+        return any(parameter.is_rest or parameter.told == key for parameter in self.parameters)
 
     def _missing(self, arguments: Mapping[str, Any]) -> list[str]:
-        return [f"{p.name}: is missing" for p in self._named() if p.required and p.name not in arguments]
+        return [f"{p.told}: is missing" for p in self._named() if p.required and p.told not in arguments]
 
     def _unknown(self, key: str) -> str:
-        names = [p.name for p in self._named()]
+        names = [parameter.told for parameter in self._named()]
         close = difflib.get_close_matches(key, names, 1)
         hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(names) or 'none'}"
         return f"{key}: is not a parameter; {hint}"
@@ -114,23 +89,25 @@ class Signature(Struct, frozen=True):
 def describe(function: Callable[..., Any], name: str, descriptions: Mapping[str, str]) -> Signature:
     """The signature of a function; ``descriptions`` says what its docstring tells of each parameter.
 
-    Raises `UsageError` for a parameter that no JSON object can fill.
+    Raises `UsageError` for a parameter that no JSON object can fill, and for a declaration that is not understood.
     """
-    parameters = tuple(
-        _parameter(parameter, name, descriptions) for parameter in _signature(function, name).parameters.values()
-    )
-    schemas, definitions = _schemas(parameters, name)
-    named = [(p, s) for p, s in zip(parameters, schemas, strict=True) if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    rest = [s for p, s in zip(parameters, schemas, strict=True) if p.kind is inspect.Parameter.VAR_KEYWORD]
+    parameters = [
+        made
+        for parameter in _signature(function, name).parameters.values()
+        for made in _parameters(parameter, name, descriptions)
+    ]
+    types = _types(parameters, name)
+    described = list(zip(types.parameters, types.schemas, strict=True))
+    rest = [schema for parameter, schema in described if parameter.is_rest]
     schema: Object = {
         "type": "object",
-        "properties": {p.name: _annotated(s, p) for p, s in named},
-        "required": [p.name for p, _ in named if p.required],
+        "properties": {parameter.told: schema for parameter, schema in described if not parameter.is_rest},
+        "required": [parameter.told for parameter, _ in described if parameter.required],
         "additionalProperties": (rest[0] or True) if rest else False,
     }
-    if definitions:
-        schema["$defs"] = definitions
-    return Signature(name, parameters, schema)
+    if types.definitions:
+        schema["$defs"] = types.definitions
+    return Signature(name, types, schema)
 
 
 def _signature(function: Callable[..., Any], name: str) -> inspect.Signature:
@@ -146,126 +123,84 @@ def _signature(function: Callable[..., Any], name: str) -> inspect.Signature:
         ) from None
 
 
-def _parameter(parameter: inspect.Parameter, tool: str, descriptions: Mapping[str, str]) -> Parameter:
+def _parameters(parameter: inspect.Parameter, tool: str, descriptions: Mapping[str, str]) -> Iterator[Parameter]:
+    """The parameter, or those that ``**options: Unpack[TypedDict]`` stands for."""
     if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
         raise UsageError(
             f"The tool {tool!r} takes *{parameter.name}, but a model names every argument. Use a list instead."
         )
     if parameter.name == "self" and parameter.annotation is inspect.Parameter.empty:
         raise UsageError(f"The tool {tool!r} is a method without its object. Make the tool of obj.{tool} instead.")
+    if getattr(get_origin(parameter.annotation), "_name", None) == "Unpack":
+        (options,) = get_args(parameter.annotation)
+        kind = inspect.Parameter.KEYWORD_ONLY
+        for name, annotation in fields_of(options).items():
+            required = name in required_keys(options)
+            description = _annotation_text(annotation) or descriptions.get(name)
+            yield Parameter(name, name, annotation, kind, required, inspect.Parameter.empty, description)
+        return
     annotation = Any if parameter.annotation in (inspect.Parameter.empty, object) else parameter.annotation
-    annotation = _with_format(annotation)
     has_default = parameter.default is not inspect.Parameter.empty
     default = parameter.default if has_default else None
-    if has_default and default is None:
-        annotation = Optional[annotation]  # noqa: UP045 - a string or a special form knows no `|`
     description = _annotation_text(parameter.annotation) or descriptions.get(parameter.name)
     required = not has_default and parameter.kind is not inspect.Parameter.VAR_KEYWORD
-    return Parameter(parameter.name, annotation, parameter.kind, required, default, description)
-
-
-def _with_format(annotation: Any) -> Any:
-    """Dates with a time say so: msgspec names the format only where a time zone is prescribed."""
-    if annotation in _FORMATS:
-        return Annotated[annotation, msgspec.Meta(extra_json_schema={"format": _FORMATS[annotation]})]
-    if get_origin(annotation) in (Union, UnionType):
-        return Union[tuple(map(_with_format, get_args(annotation)))]  # noqa: UP007 - made of what is only known now
-    return annotation
+    yield Parameter(parameter.name, parameter.name, annotation, parameter.kind, required, default, description)
 
 
 def _annotation_text(annotation: Any) -> str | None:
-    """The description that ``Annotated[T, "text"]`` gives, or msgspec's ``Meta(description=…)``."""
+    """The description in ``Annotated[T, "text"]``, ``Doc("text")`` or msgspec's ``Meta(description=…)``."""
     if get_origin(annotation) is not Annotated:
         return None
-    for extra in get_args(annotation)[1:]:
-        if isinstance(extra, str):
-            return extra
-        if isinstance(extra, msgspec.Meta) and extra.description:
-            return extra.description
-    return None
+    items = get_args(annotation)[1:]
+    texts = [item.description if isinstance(item, msgspec.Meta) else text_of(item) for item in items]
+    return " ".join(filter(None, texts)) or None
 
 
-def _schemas(parameters: tuple[Parameter, ...], tool: str) -> tuple[tuple[Object, ...], Object]:
+def _types(parameters: Sequence[Parameter], tool: str) -> Types:
+    libraries = _libraries(parameters, tool)
     try:
-        schemas, definitions = msgspec.json.schema_components(
-            [p.type for p in parameters], schema_hook=_schema_hook, ref_template="#/$defs/{name}"
-        )
-    except (TypeError, NameError) as error:
-        wrong = next((p for p in parameters if not _has_schema(p.type)), None)
-        which = f"The parameter {wrong.name!r} of the tool" if wrong else "The tool"
+        if "pydantic" not in libraries:
+            try:
+                return MsgspecTypes(parameters)
+            except Unsupported:
+                if "msgspec" in libraries or not _has_pydantic():
+                    raise
+        from toolcall_nb.tools.pydantic_types import PydanticTypes
+
+        return PydanticTypes(parameters)
+    except Unsupported as error:
+        which = f"The parameter {error.parameter!r} of the tool" if error.parameter else "The tool"
         raise UsageError(
-            f"{which} {tool!r} has a type that JSON cannot carry: {str(error).splitlines()[-1]}. "
-            "Use JSON's types, a dataclass, a TypedDict, an Enum or a msgspec Struct."
+            f"{which} {tool!r} has a type that JSON cannot carry: {error.reason.rstrip('.')}. "
+            "Use JSON's types, an Enum, a dataclass, a TypedDict, a pydantic model or a msgspec Struct."
         ) from None
-    return tuple(schemas), definitions
 
 
-def _has_schema(annotation: Any) -> bool:
+def _libraries(parameters: Sequence[Parameter], tool: str) -> dict[str, str]:
+    """The libraries that the parameters need, each with the parameter that needs it first."""
+    found: dict[str, str] = {}
+    for parameter in parameters:
+        default = (parameter.default,) if is_field_info(parameter.default) else ()
+        for declaration in (*declarations(parameter.type), *default):
+            library = library_of(declaration)
+            if library == "unknown":
+                raise UsageError(
+                    f"The parameter {parameter.name!r} of the tool {tool!r} is annotated with {declaration!r:.100}, "
+                    "which nobody enforces here. Use pydantic's Field, msgspec's Meta, or a text that describes it."
+                )
+            if library is not None:
+                found.setdefault(library, parameter.name)
+    if len(found) > 1:
+        raise UsageError(
+            f"The tool {tool!r} mixes types of pydantic ({found['pydantic']}) and of msgspec ({found['msgspec']}), "
+            "and only one of the two can read it. Declare all of its parameters in one way."
+        )
+    return found
+
+
+def _has_pydantic() -> bool:
     try:
-        msgspec.json.schema_components([annotation], schema_hook=_schema_hook)
-    except (TypeError, NameError):
+        import pydantic  # noqa: F401 - whether it can be imported is the question
+    except ImportError:
         return False
     return True
-
-
-def _schema_hook(annotation: Any) -> Object:
-    if isinstance(annotation, type) and issubclass(annotation, WorkspacePath):
-        return {"type": "string", "format": "path", "description": "A path relative to the workspace root."}
-    if isinstance(annotation, type) and issubclass(annotation, PurePath):
-        return {"type": "string", "format": "path"}
-    if annotation is object:
-        return {}
-    raise NotImplementedError  # how msgspec wants to hear that a hook does not know the type
-
-
-def _annotated(schema: Object, parameter: Parameter) -> Object:
-    """The schema of a parameter with its description and, where JSON can say it, its default."""
-    added: Object = {}
-    if parameter.description:
-        added["description"] = parameter.description
-    if not parameter.required:
-        try:
-            added["default"] = msgspec.to_builtins(parameter.default, enc_hook=_path_text)
-        except (TypeError, RecursionError):  # a default that JSON cannot say is simply not said
-            return {**schema, **added}
-    return {**schema, **added}
-
-
-def _path_text(value: Any) -> str:
-    if isinstance(value, PurePath):
-        return str(value)
-    raise NotImplementedError  # as above
-
-
-def _converted(value: Json, annotation: Any) -> Any:
-    value = copy.deepcopy(value)  # a tool that changes its argument must not change the transcript
-    try:
-        return msgspec.convert(value, annotation, dec_hook=_decode)
-    except msgspec.ValidationError as error:
-        try:
-            return msgspec.convert(value, annotation, strict=False, dec_hook=_decode)
-        except msgspec.ValidationError:
-            raise error from None
-
-
-def _problem(name: str, text: str) -> str:
-    """``days[0].high: Expected `int`, got `str```: what is wrong with an argument, and where in it."""
-    found = _PLACE.fullmatch(text)
-    if found is None:
-        return f"{name}: {text}"
-    return f"{name}{found['place']}: {found['what']}" + (" as a key" if found["is_key"] else "")
-
-
-def _decode(annotation: Any, value: Any) -> Any:
-    if annotation is object:
-        return value
-    if isinstance(value, str) and issubclass(annotation, WorkspacePath):
-        return workspace.resolve(value)
-    if isinstance(value, str) and issubclass(annotation, PurePath):
-        return annotation(value) if annotation is not PurePath else Path(value)
-    raise TypeError(f"Expected a path as text, got {_json_type(value)}")
-
-
-def _json_type(value: Json) -> str:
-    names = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "text", list: "an array"}
-    return names.get(type(value), "an object")

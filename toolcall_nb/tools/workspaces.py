@@ -27,7 +27,10 @@ from typing import TYPE_CHECKING, BinaryIO
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.failures import InputOutputFailed, InvalidInput, ToolFailed
 
-__all__ = ["OutsideWorkspace", "Workspace", "WorkspacePath", "workspace"]
+__all__ = ["WORKSPACE_PATH_SCHEMA", "OutsideWorkspace", "Workspace", "WorkspacePath", "workspace"]
+
+WORKSPACE_PATH_SCHEMA = {"type": "string", "format": "path", "description": "A path relative to the workspace root."}
+"""The JSON Schema of a `WorkspacePath`."""
 
 if TYPE_CHECKING:
     WorkspacePath = Path
@@ -35,6 +38,17 @@ else:
 
     class WorkspacePath(type(Path())):
         """A path that a model gives: relative to the workspace's root, and absolute when the tool gets it."""
+
+        @classmethod
+        def __get_pydantic_core_schema__(cls, source, handler):
+            """Lets pydantic resolve the path in the workspace, as `toolcall_nb.tools.msgspec_types` does."""
+            from pydantic_core import core_schema
+
+            return core_schema.no_info_after_validator_function(workspace.resolve, core_schema.str_schema())
+
+        @classmethod
+        def __get_pydantic_json_schema__(cls, schema, handler):
+            return dict(WORKSPACE_PATH_SCHEMA)
 
 
 class OutsideWorkspace(ToolFailed, ValueError):

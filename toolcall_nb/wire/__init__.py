@@ -16,9 +16,9 @@ from collections.abc import Callable, Container, Mapping
 
 from toolcall_nb.errors import UsageError
 from toolcall_nb.wire import ag_ui, chat_sse, provider, ui_stream
-from toolcall_nb.wire.base import Decoder, Encoder
+from toolcall_nb.wire.base import Decoder, Encoder, json_objects
 from toolcall_nb.wire.provider import Envelopes
-from toolcall_nb.wire.recognising import recognised
+from toolcall_nb.wire.recognising import recognised, wire_of
 
 __all__ = [
     "NAMES",
@@ -30,7 +30,9 @@ __all__ = [
     "decoder",
     "encoder",
     "headers",
+    "json_objects",
     "recognised",
+    "wire_of",
 ]
 
 NAMES = (chat_sse.NAME, ui_stream.NAME, ag_ui.NAME, provider.NAME)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
-
-import msgspec
 
 from toolcall_nb import events as ev
 from toolcall_nb.errors import WireError
 from toolcall_nb.events import Event, Json, Object
-from toolcall_nb.unicode import well_formed_json
+from toolcall_nb.json_text import json_text, read_json
 from toolcall_nb.wire.sse import LIMIT, ServerSentEvent, SseDecoder, encode_sse
 
-__all__ = ["DONE", "Decoder", "Encoder", "Frames", "JsonEvents", "JsonText", "broke_off", "json_text", "mapping"]
+__all__ = ["DONE", "Decoder", "Encoder", "Frames", "JsonEvents", "JsonText", "broke_off", "json_objects", "mapping"]
 
 DONE = "[DONE]"
 """The data of the last event of a stream that is complete, where a wire has one."""
@@ -43,6 +39,9 @@ class Decoder(Protocol):
 
     def feed(self, data: bytes) -> list[Event]:
         """The events that these bytes complete."""
+
+    def take(self, found: Object) -> list[Event]:
+        """The events of one object of the stream, for a caller that has read it already."""
 
     def close(self) -> list[Event]:
         """The stream is over, or was cut off: what is still to be said of it."""
@@ -89,6 +88,10 @@ class JsonEvents:
         """The events that these bytes complete."""
         return [event for sent in self._sse.feed(data) for event in self._events(sent)]
 
+    def take(self, found: Object) -> list[Event]:
+        """The events of one object of the stream, for a caller that has read it already."""
+        return [*self._one(found)]
+
     def close(self) -> list[Event]:
         """The end of what is open. An event that lacks only its blank line is taken, unlike in a browser."""
         refusal = self._sse.refusal
@@ -102,7 +105,7 @@ class JsonEvents:
         if not (line.lstrip().startswith("{") and line.rstrip().endswith("}")):
             return False
         try:
-            self._parsed = (line, _loads(line))
+            self._parsed = (line, read_json(line))
         except (ValueError, RecursionError):
             return False
         return True
@@ -122,7 +125,7 @@ class JsonEvents:
             yield self._parsed[1]
             return
         try:
-            yield _loads(data)
+            yield read_json(data)
         except RecursionError:
             yield data
         except ValueError:
@@ -141,21 +144,19 @@ class JsonEvents:
             yield ev.Diagnostic(str(error), "The chunk was left out.")
 
 
+def json_objects(stream: bytes) -> list[Object]:
+    """The objects of a whole stream, of whichever wire. Raises `WireError` for an event that is none."""
+    decoder = JsonEvents(lambda found: iter([ev.Other("object", extra=found)]), lambda _: iter(()))
+    objects: list[Object] = []
+    for event in (*decoder.feed(stream), *decoder.close()):
+        if not isinstance(event, ev.Other):
+            raise WireError(f"event {len(objects) + 1}, is no JSON object")
+        objects.append(event.extra)
+    return objects
+
+
 def _no_object(found: Json) -> Event:
-    return ev.Diagnostic(f"An event of the stream holds no JSON object, but {found!r:.200}.", "It was left out.")
-
-
-def _loads(text: str) -> Json:
-    """JSON as Python and JavaScript write it: half a surrogate pair is allowed; NaN and the infinite become text."""
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError):
-        return json.loads(text, parse_constant=str, parse_float=_number)
-
-
-def _number(written: str) -> float | str:
-    number = float(written)
-    return number if math.isfinite(number) else written
+    return ev.Diagnostic(f"An event of the stream holds no JSON object, but {found!r:.200}.", ev.LEFT_OUT)
 
 
 class JsonText:
@@ -175,22 +176,9 @@ class JsonText:
         """The call with these arguments, no text for none; or the error that they are no JSON."""
         text = str(self)
         try:
-            return ev.ToolInputAvailable(call_id, name, _loads(text) if text.strip() else {})
+            return ev.ToolInputAvailable(call_id, name, read_json(text) if text.strip() else {})
         except (ValueError, RecursionError):
             return ev.ToolInputError(call_id, name, text, "The arguments of a tool call are no valid JSON.")
-
-
-def json_text(value: Json) -> str:
-    """``value`` as JSON on one line. Whatever JSON cannot hold is mended, and nothing raises.
-
-    Half a surrogate pair is written as its escape, which joins with the other half in the reader.
-    """
-    try:
-        return msgspec.json.encode(value).decode()
-    except RecursionError:
-        return json_text(well_formed_json(value))
-    except (UnicodeError, OverflowError, TypeError, ValueError):
-        return json.dumps(value, separators=(",", ":"), default=str)
 
 
 class Frames:

@@ -120,7 +120,7 @@ def _thread(event: Object) -> Object | None:
 
 
 def _left_out(message: str) -> Event:
-    return ev.Diagnostic(message, "It was left out.")
+    return ev.Diagnostic(message, ev.LEFT_OUT)
 
 
 # Writing ----------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ dialect finds them. Types that are not named here are ignored, and so is what co
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -32,6 +33,7 @@ NOT_SAID = (
 
 _REASONS = frozenset({"stop", "length", "content-filter", "tool-calls", "error", "other"})
 _MOST = 2**53
+_WORD = re.compile(r"\S+")
 _USAGE = {
     **{"promptTokens": "inputTokens", "completionTokens": "outputTokens", "totalTokens": "totalTokens"},
     **{"inputTokens": "inputTokens", "outputTokens": "outputTokens"},
@@ -41,9 +43,9 @@ _USAGE = {
 class Envelopes:
     """Envelopes in, events out: `take` each, then `close`.
 
-    A text block is what came between two ``provider-completed``, which also brings what was not streamed of it. A
-    call is told once, whichever envelopes name it. ``finish`` comes from `close`, with the last reason and the sum of
-    the ``usage``: ``inputTokens``, ``outputTokens``, ``totalTokens``.
+    A text block is what came between two ``provider-completed``, which also brings what was not streamed of it; there
+    may be other blanks between its words. A call is told once, whichever envelopes name it. ``finish`` comes from
+    `close`, with the last reason and the sum of the ``usage``: ``inputTokens``, ``outputTokens``, ``totalTokens``.
     """
 
     def __init__(self) -> None:
@@ -110,12 +112,12 @@ class Envelopes:
 
     def _completed(self, data: Mapping[str, Any]) -> Iterator[Event]:
         response = _mapping(data.get("response"))
-        text, streamed = response.get("text"), "".join(self._streamed or ())
-        if isinstance(text, str) and text.startswith(streamed):
-            if len(text) > len(streamed):
-                yield from self._text(text[len(streamed) :])
-        elif isinstance(text, str):
-            message = "the text of provider-completed is not the text that was streamed"
+        text = response.get("text")
+        rest = _beyond("".join(self._streamed or ()), text) if isinstance(text, str) else ""
+        if rest:
+            yield from self._text(rest)
+        elif rest is None:
+            message = f"the text of provider-completed is not the text that was streamed, but {text!r}"
             yield ev.Diagnostic(message, "What was streamed was kept.")
         self._was_completed = True
         yield from self._end_text()
@@ -236,6 +238,21 @@ class EnvelopeEncoder:
         result: Object = {"type": "tool-result", "toolCallId": call_id, "toolName": self._names.get(call_id, "tool")}
         said: Object = {"result": output_text(output) if is_error else output, "isError": is_error}
         return _about("tool-completed", messages=[{"role": "tool", "content": [{**result, **said}]}])
+
+
+def _beyond(streamed: str, text: str) -> str | None:
+    """What ``text`` says beyond what was streamed of it, perhaps with other blanks; None where it is another text."""
+    if text.startswith(streamed):
+        return text[len(streamed) :]
+    missing = len("".join(streamed.split()))
+    if not "".join(text.split()).startswith("".join(streamed.split())):
+        return None
+    for word in _WORD.finditer(text):
+        if missing <= len(word[0]):
+            rest = text[word.start() + missing :]
+            return rest if rest.strip() else ""
+        missing -= len(word[0])
+    return ""
 
 
 def _about(kind: str, **data: Json) -> Object:

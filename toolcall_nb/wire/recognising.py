@@ -10,7 +10,7 @@ from toolcall_nb.wire.ag_ui.terms import EVENT_TYPES
 from toolcall_nb.wire.ag_ui.terms import NAME as AG_UI
 from toolcall_nb.wire.base import JsonEvents
 
-__all__ = ["recognised"]
+__all__ = ["recognised", "wire_of"]
 
 _STREAM = ("text/event-stream", "text/plain", "application/octet-stream", "application/x-ndjson", "")
 """Content types under which streams of events are sent, not all of them rightly."""
@@ -29,7 +29,7 @@ def recognised(content_type: str | None, headers: Mapping[str, str], first_bytes
     found: list[str] = []
 
     def look(event: Object) -> Iterator[Event]:
-        name = _wire_of(event)
+        name = wire_of(event)
         found.extend([name] if name else [])
         return iter(())
 
@@ -40,7 +40,8 @@ def recognised(content_type: str | None, headers: Mapping[str, str], first_bytes
     return found[0] if found else None
 
 
-def _wire_of(event: Object) -> str | None:
+def wire_of(event: Object) -> str | None:
+    """The name of the wire that sends such an event, or None."""
     kind = event.get("type")
     if not isinstance(kind, str):
         return None

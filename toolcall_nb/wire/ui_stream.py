@@ -41,7 +41,7 @@ class UiDecoder(JsonEvents):
         super().__init__(self._chunk, self._ended)
 
     def _chunk(self, chunk: Object) -> Iterator[Event]:
-        if chunk.get(_STAND_IN) is True:
+        if chunk.get("type") == ev.ToolOutputError.type and chunk.get(_STAND_IN) is True:
             return
         event = from_dict(chunk)
         if not isinstance(event, ev.Data | ev.Diagnostic | ev.Status):

@@ -15,10 +15,10 @@ from urllib.parse import quote, urlsplit
 from msgspec import Struct
 
 from toolcall_nb.errors import MissingPackageError, ModelError
+from toolcall_nb.json_text import json_text
 from toolcall_nb.models.http.address import place_of
 from toolcall_nb.models.http.answer import Answer
 from toolcall_nb.unicode import well_formed_json
-from toolcall_nb.wire.base import json_text
 
 if TYPE_CHECKING:
     import httpx

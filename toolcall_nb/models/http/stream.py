@@ -151,7 +151,7 @@ class EventStream:
         elif (item := _loaded(data)) is not None:
             yield from self._reader.take(item)
         elif data.strip():
-            yield ev.Diagnostic(f"An event of the stream holds no JSON, but {data!r:.200}.", "It was left out.")
+            yield ev.Diagnostic(f"An event of the stream holds no JSON, but {data!r:.200}.", ev.LEFT_OUT)
 
     def _none(self) -> ModelError:
         """What is said of a stream that nobody reads."""

@@ -12,8 +12,18 @@ from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.models.config import Config
 from toolcall_nb.models.providers.catalog import NAMES, is_known
 from toolcall_nb.models.providers.model import ProviderModel
+from toolcall_nb.models.providers.settings import check_setting, is_of_a_provider, native_tools_of
 
-__all__ = ["NAMES", "ProviderModel", "is_known", "knows", "provider_model"]
+__all__ = [
+    "NAMES",
+    "ProviderModel",
+    "check_setting",
+    "is_known",
+    "is_of_a_provider",
+    "knows",
+    "native_tools_of",
+    "provider_model",
+]
 
 _MODEL = ("pydantic_ai.models", "Model")
 _PROVIDER = ("pydantic_ai.providers", "Provider")

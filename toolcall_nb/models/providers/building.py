@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.config import Config
-from toolcall_nb.models.providers.catalog import NAMES, canonical
+from toolcall_nb.models.providers.catalog import canonical
+from toolcall_nb.models.providers.errors_as_replies import reveal_errors
+from toolcall_nb.models.providers.settings import NATIVE_TOOLS, check_setting, native_tools_of
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["build", "keys_of", "parameters_of", "settings_of"]
 
 _OLLAMA = "http://localhost:11434/v1"
+_KEY_NAMES = ("api_key", "token")
 _URL_NAMES = ("base_url", "azure_endpoint", "api_base")
 
 
@@ -28,7 +30,9 @@ def build(name: str, config: Config) -> PydanticModel:
     """The model, with its provider's own HTTP client. Raises whatever pydantic-ai raises: `UserError` without a key."""
     from pydantic_ai.models import infer_model
 
-    return infer_model(canonical(name), lambda provider: _provider(provider, config))
+    model = infer_model(canonical(name), lambda provider: _provider(provider, config))
+    reveal_errors(getattr(model.provider, "_own_http_client", None))  # a client that somebody else made is left alone
+    return model
 
 
 def _provider(name: str, config: Config) -> Any:
@@ -43,9 +47,10 @@ def _provider(name: str, config: Config) -> Any:
     takes = inspect.signature(provider_class.__init__).parameters
     given: dict[str, Any] = {}
     if config.api_key is not None:
-        if "api_key" not in takes:
+        key_name = next((one for one in _KEY_NAMES if one in takes), None)
+        if key_name is None:
             raise UsageError(f"The provider {name!r} takes no API key. Sign in the way that its own tools do.")
-        given["api_key"] = config.api_key.reveal()
+        given[key_name] = config.api_key.reveal()
     url_name = next((one for one in _URL_NAMES if one in takes), None)
     if base_url is not None and url_name is not None:
         given[url_name] = base_url
@@ -78,24 +83,17 @@ def settings_of(model: PydanticModel, given: Mapping[str, Any]) -> dict[str, Any
 
     Raises `UsageError` for a setting that there is not.
     """
-    from pydantic_ai.settings import ModelSettings
-
-    known = set(ModelSettings.__annotations__)
     for name in given:
-        if name not in known and name.partition("_")[0] not in _FAMILIES:
-            close = get_close_matches(name, known, 1)
-            hint = f" Did you mean {close[0]!r}?" if close else f" There are: {', '.join(sorted(known))}."
-            raise UsageError(f"There is no setting {name!r:.100}.{hint}")
+        check_setting(name, model)
     ours = {} if "max_retries" in model.unsupported_settings else {"max_retries": 0}
-    return {**ours, **given}
+    return {**ours, **{name: value for name, value in given.items() if name != NATIVE_TOOLS}}
 
 
-_FAMILIES = frozenset(name.partition("-")[0] for name in NAMES)
-"""Settings of one provider begin with its name: ``openai_reasoning_effort``."""
+def parameters_of(tools: Sequence[Tool], settings: Mapping[str, Any]) -> ModelRequestParameters:
+    """The tools as they are described to the provider, each with its schema as it is: none is made strict.
 
-
-def parameters_of(tools: Sequence[Tool]) -> ModelRequestParameters:
-    """The tools as they are described to the provider, each with its schema as it is: none is made strict."""
+    With them go the provider's own tools, which ``settings`` switch on.
+    """
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.tools import ToolDefinition
 
@@ -108,4 +106,4 @@ def parameters_of(tools: Sequence[Tool]) -> ModelRequestParameters:
         )
         for tool in tools
     ]
-    return ModelRequestParameters(function_tools=described)
+    return ModelRequestParameters(function_tools=described, native_tools=native_tools_of(settings.get(NATIVE_TOOLS)))

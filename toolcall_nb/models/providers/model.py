@@ -12,7 +12,7 @@ from toolcall_nb.errors import ModelError
 from toolcall_nb.models.bridge import iterate
 from toolcall_nb.models.config import Config
 from toolcall_nb.models.providers.building import build, keys_of, parameters_of, settings_of
-from toolcall_nb.models.providers.history import STEPS, history_of, steps_of
+from toolcall_nb.models.providers.history import RESPONSES, history_of, responses_of
 from toolcall_nb.models.providers.reading import Reader
 from toolcall_nb.models.trouble import as_model_error
 from toolcall_nb.secrets import HeldSecret
@@ -65,15 +65,18 @@ class ProviderModel:
         raise failure  # not from the other, which may hold what the provider said of the key
 
     def _reply(self, model: PydanticModel, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
-        history, parameters = history_of(messages, model.system), parameters_of(tools)
+        history = history_of(messages, model.system, model.base_url)
         settings = settings_of(model, self._config.settings)
-        steps = steps_of(messages) if self._dialect == "native" else None
-        if steps is not None:
-            yield ev.Start(message_metadata={STEPS: steps})
+        parameters = parameters_of(tools, self._config.settings)
+        responses, place = responses_of(messages) if self._dialect == "native" else ([], 0)
+        if place:
+            yield ev.Start(message_metadata={RESPONSES: [*responses, {"part": place}]})
         reader = Reader()
         with closing(iterate(lambda: _ask(model, history, settings, parameters))) as items:
             for item in items:
                 yield from reader.take(item)
+        if self._dialect == "native" and (place or reader.has_state):
+            yield ev.MessageMetadata({RESPONSES: [*responses, {"part": place, **reader.response}]})
         yield from reader.close()
 
 

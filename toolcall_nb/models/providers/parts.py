@@ -5,27 +5,36 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 from toolcall_nb.events import MISSING, Object
+from toolcall_nb.json_text import for_models
 from toolcall_nb.told import told_text
-from toolcall_nb.transcript import FilePart, Part, ReasoningPart, State, TextPart, ToolCall
+from toolcall_nb.transcript import CustomPart, FilePart, Part, ReasoningPart, State, TextPart, ToolCall
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import (
+        Citation,
+        CompactionPart,
         ModelResponsePart,
+        NativeToolCallPart,
+        NativeToolReturnPart,
         ThinkingPart,
         ToolCallPart,
         ToolReturnPart,
         UserContent,
     )
+    from pydantic_ai.messages import FilePart as MadeFile
     from pydantic_ai.messages import TextPart as SaidPart
 
 __all__ = [
     "call_part",
+    "compaction_part",
     "file_content",
+    "joined_thoughts",
+    "made_file",
     "native_parts",
     "provider_of",
     "result_part",
@@ -50,28 +59,79 @@ def provider_of(part: Part) -> str | None:
 
 
 def said_part(part: TextPart) -> SaidPart:
-    """Text of the model."""
+    """Text of the model, with the citations that its provider wants back."""
     from pydantic_ai.messages import TextPart as SaidPart
 
-    about = _about(part)
-    about.pop("signature", None)
-    return SaidPart(part.text, **about)
+    about, own = _about(part)
+    return SaidPart(part.text, id=_text(own, "id"), citations=_citations(own.pop("cited", None)), **about(own))
 
 
 def thought_part(part: ReasoningPart) -> ThinkingPart:
-    """Reasoning, with its signature."""
+    """Reasoning, with its signature. Raw reasoning is no text of the part: it goes back beside the summary."""
     from pydantic_ai.messages import ThinkingPart
 
-    return ThinkingPart(part.text, **_about(part))
+    about, own = _about(part)
+    text = part.text
+    if own.get("raw_content") is True:
+        text, own["raw_content"] = "", [part.text]
+    return ThinkingPart(text, id=_text(own, "id"), signature=_text(own, "signature"), **about(own))
+
+
+def joined_thoughts(parts: Iterable[ModelResponsePart]) -> list[ModelResponsePart]:
+    """The parts, where the raw reasoning of an item and its first summary are one part again."""
+    from pydantic_ai.messages import ThinkingPart
+
+    found: list[ModelResponsePart] = []
+    for part in parts:
+        last = found[-1] if found else None
+        if isinstance(part, ThinkingPart) and isinstance(last, ThinkingPart) and last.id == part.id and _is_raw(last):
+            part.provider_details = {**(part.provider_details or {}), "raw_content": [*_raw(last), *_raw(part)]}
+            found.pop()
+        found.append(part)
+    return found
+
+
+def _is_raw(thought: ThinkingPart) -> bool:
+    return not thought.content and bool(_raw(thought))
+
+
+def _raw(thought: ThinkingPart) -> list[str]:
+    return (thought.provider_details or {}).get("raw_content") or []
 
 
 def call_part(call: ToolCall) -> ToolCallPart:
     """A call of one of the caller's tools. A name that no provider would take is told as near to it as they take."""
     from pydantic_ai.messages import ToolCallPart
 
-    about = _about(call)
-    about.pop("signature", None)
-    return ToolCallPart(_name(call), _arguments(call), call.id, **about)
+    about, own = _about(call)
+    return ToolCallPart(_name(call), _arguments(call), call.id, **_of_a_call(own), **about(own))
+
+
+def made_file(part: FilePart) -> MadeFile:
+    """A file that the model made."""
+    from pydantic_ai.messages import BinaryContent
+    from pydantic_ai.messages import FilePart as MadeFile
+
+    about, own = _about(part)
+    content = BinaryContent.narrow_type(BinaryContent(_data(part.url), media_type=part.media_type))
+    return MadeFile(content, id=_text(own, "id"), **about(own))
+
+
+def compaction_part(part: CustomPart) -> CompactionPart | None:
+    """A provider's summary of what was said before; None for another part of its own."""
+    from pydantic_ai.messages import CompactionPart
+
+    provider = provider_of(part)
+    if provider is None or not part.kind.endswith(".compaction"):
+        return None
+    own = _own(part, provider)
+    details = own.get("provider_details")
+    return CompactionPart(
+        _text(own, "content"),
+        id=_text(own, "id"),
+        provider_name=provider,
+        provider_details=details if isinstance(details, dict) else None,
+    )
 
 
 def result_part(call: ToolCall) -> ToolReturnPart:
@@ -83,31 +143,83 @@ def result_part(call: ToolCall) -> ToolReturnPart:
     return ToolReturnPart(_name(call), text if text.strip() else _NO_TEXT, call.id, outcome=outcome)
 
 
-def native_parts(call: ToolCall) -> list[ModelResponsePart]:
-    """A call that the provider ran, and its result: only both together, and only back to whoever ran it."""
+def native_parts(call: ToolCall) -> tuple[NativeToolCallPart, int, NativeToolReturnPart] | None:
+    """A call that the provider ran, how many parts stand between it and its result, and the result.
+
+    Only both together go back, and only to whoever ran it: None where one of them is missing.
+    """
     from pydantic_ai.messages import NativeToolCallPart, NativeToolReturnPart
 
-    provider = provider_of(call)
-    if provider is None or call.output is MISSING or call.state is not State.OUTPUT_AVAILABLE:
-        return []
-    about = _about(call)
-    about.pop("signature", None)
-    return [
-        NativeToolCallPart(call.name, _arguments(call), call.id, **about),
-        NativeToolReturnPart(call.name, call.output, call.id, provider_name=provider),
-    ]
+    if provider_of(call) is None or call.output is MISSING or call.state is not State.OUTPUT_AVAILABLE:
+        return None
+    about, own = _about(call)
+    result, after = own.pop("result", None), own.pop("result_after", 0)
+    kind = _of_a_call(own)
+    asked = NativeToolCallPart(call.name, _given(call), call.id, **kind, **about(own))
+    told = dict(result) if isinstance(result, dict) else {}
+    kind["tool_kind"] = _text(told, "tool_kind") or kind["tool_kind"]
+    kind.pop("id")
+    answer = NativeToolReturnPart(call.name, for_models(call.output), call.id, **kind, **about(told))
+    between = after if isinstance(after, int) else 0
+    return NativeToolCallPart.narrow_type(asked), between, NativeToolReturnPart.narrow_type(answer)
 
 
-def _about(part: TextPart | ReasoningPart | ToolCall) -> Object:
-    """The provider's name, and what it said of the part; the reverse of what `toolcall_nb.adapters` keeps."""
+def _about(part: Part) -> tuple[Callable[[Object], Object], Object]:
+    """What the provider said of the part, and a function that makes fields of pydantic-ai's part of the rest of it."""
     provider = provider_of(part)
-    own: Object = dict((part.provider_metadata or {})[provider]) if provider is not None else {}
-    known = {name: own.pop(name) for name in ("id", "signature") if isinstance(own.get(name), str)}
-    return {"provider_name": provider, "provider_details": own or None, **known} if provider is not None else {}
+    if provider is None:
+        return lambda _: {}, {}
+    own = _own(part, provider)
+    return lambda rest: {"provider_name": provider, "provider_details": dict(rest) or None}, own
+
+
+def _own(part: Part, provider: str) -> Object:
+    """What the provider said of the part, under pydantic-ai's names for what other SDKs call otherwise."""
+    metadata: Any = getattr(part, "provider_metadata", None)
+    own: Object = {_NAMES.get(name, name): value for name, value in metadata[provider].items()}
+    if own.pop("redactedData", None) is not None:
+        own |= {"id": "redacted_thinking", "signature": metadata[provider]["redactedData"]}
+    return own
+
+
+_NAMES = {
+    **{"itemId": "id", "encryptedContent": "signature", "reasoningEncryptedContent": "signature"},
+    "thoughtSignature": "thought_signature",
+}
+"""By the names of `toolcall_nb.adapters` and of the AI SDK's providers."""
+
+
+def _text(own: Object, name: str) -> str | None:
+    """The text under this name, which is taken out."""
+    found = own.pop(name, None)
+    return found if isinstance(found, str) else None
+
+
+def _of_a_call(own: Object) -> Object:
+    own.pop("signature", None)
+    return {"id": _text(own, "id"), "tool_kind": _text(own, "tool_kind")}
+
+
+def _citations(given: Any) -> list[Citation] | None:
+    """The citations as pydantic-ai's; None for what is none, such as what somebody wrote into a file."""
+    from pydantic import TypeAdapter, ValidationError
+    from pydantic_ai.messages import Citation
+
+    if not given:
+        return None
+    try:
+        return TypeAdapter(list[Citation]).validate_python(given)
+    except (ValidationError, ValueError):
+        return None
 
 
 def _name(call: ToolCall) -> str:
-    return _NO_NAME.sub("_", call.name)[:_LONGEST_NAME] or "unnamed"
+    return _NO_NAME.sub("_", call.name)[:_LONGEST_NAME]
+
+
+def _given(call: ToolCall) -> str | dict[str, Any] | None:
+    """The input of a call that the provider ran: none where there was none."""
+    return None if call.input is MISSING or call.input in (None, {}) else _arguments(call)
 
 
 def _arguments(call: ToolCall) -> str | dict[str, Any]:
@@ -115,8 +227,8 @@ def _arguments(call: ToolCall) -> str | dict[str, Any]:
     if call.input is MISSING or call.input is None:
         return {}
     if isinstance(call.input, dict | str):
-        return call.input
-    return {"input": call.input}
+        return for_models(call.input)  # type: ignore[no-any-return]  # as is what went in
+    return {"input": for_models(call.input)}
 
 
 # Files ------------------------------------------------------------------------------------------------------

@@ -9,9 +9,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from toolcall_nb import events as ev
+from toolcall_nb.adapters.plain import json_value
 from toolcall_nb.adapters.pydantic_ai import PydanticAIAdapter
 from toolcall_nb.events import Event, Object
 from toolcall_nb.models.prices import cost_of
+from toolcall_nb.models.providers.history import endpoint_of
 from toolcall_nb.usage import counts
 
 __all__ = ["Reader"]
@@ -21,10 +23,13 @@ class Reader:
     """Reads the events of one request of pydantic-ai, and the responses that follow them.
 
     pydantic-ai takes a call for complete when the next part begins; but calls that run beside each other grow by turns.
-    So a call whose arguments are no whole object yet is complete when its response is.
+    So a call whose arguments are no whole object yet is complete when its response is. ``response`` is what the
+    provider wants back with the response as a whole, as `toolcall_nb.models.providers.history` describes it.
     """
 
     def __init__(self) -> None:
+        self.response: Object = {}
+        self._goes_on = False
         self._adapter = PydanticAIAdapter()
         self._open: dict[int, Any] = {}
         self._about: Object = {}
@@ -65,15 +70,40 @@ class Reader:
             "provider": response.provider_name,
             "url": response.provider_url,
         }
+        self._describe(response)
         details = response.provider_details
         refusal = details.get("refusal") if isinstance(details, Mapping) else None
         self._refusal = refusal if isinstance(refusal, str) else ""
         return found
 
+    @property
+    def has_state(self) -> bool:
+        """Whether the response says more of itself than who gave it, and under which id, or goes on after its calls."""
+        return self._goes_on or not self.response.keys() <= {"provider", "id"}
+
+    def _describe(self, response: Any) -> None:
+        kinds = [part.part_kind for part in response.parts]
+        self._goes_on |= "tool-call" in kinds and kinds[-1] != "tool-call"
+        details = response.provider_details if isinstance(response.provider_details, Mapping) else {}
+        state = {name: json_value(details[name]) for name in _STATE if details.get(name) is not None}
+        is_kept = bool(state) or any(getattr(part, "id", None) for part in response.parts)
+        named = {
+            "provider": response.provider_name,
+            "id": response.provider_response_id,
+            "system": response.canonical_system if response.canonical_system != response.provider_name else None,
+            "endpoint": endpoint_of(response.provider_url) if is_kept else None,
+            "details": {**self.response.get("details", {}), **state},
+        }
+        self.response |= {name: value for name, value in named.items() if value}
+
     def _refused(self) -> list[Event]:
         if not self._refusal:
             return []
         return [ev.TextStart("refusal"), ev.TextDelta("refusal", self._refusal), ev.TextEnd("refusal")]
+
+
+_STATE = ("container_id", "conversation_id", "compaction", "input_transformations", "store")
+"""Of a response's details, those that pydantic-ai reads when it is sent back. The rest is times, costs and the like."""
 
 
 def _is_open_call(part: Any) -> bool:

@@ -27,7 +27,8 @@ def result_of(answer: Any) -> Result:
     """
     texts = [_text(block) for block in answer.content]
     if answer.is_error:
-        raise ToolFailed("\n".join(texts).strip() or "The MCP server says that the call failed, and no more.")
+        text = "\n".join(texts).strip() or "The MCP server says that the call failed, and no more."
+        raise ToolFailed(text, output=answer.structured_content)
     media: Object = {}
     for kind, data in filter(None, map(_media, answer.content)):
         media.setdefault(kind, _svg(data) if kind == "image/svg+xml" else data)

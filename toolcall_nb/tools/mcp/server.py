@@ -8,15 +8,16 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
 
-from toolcall_nb.errors import UsageError
+from toolcall_nb.errors import ToolcallError, UsageError
 from toolcall_nb.events import Object
 from toolcall_nb.tools.definition import Tool
 from toolcall_nb.tools.failures import ToolFailed
-from toolcall_nb.tools.mcp.arguments import SchemaArguments
 from toolcall_nb.tools.mcp.connection import Connection, Lost, Tell
 from toolcall_nb.tools.mcp.content import result_of
 from toolcall_nb.tools.mcp.targets import LastWords, Target, clients, identity, label
 from toolcall_nb.tools.results import Result
+from toolcall_nb.tools.schema_arguments import SchemaArguments
+from toolcall_nb.tools.schema_check import SchemaCheck, TooCostly
 
 __all__ = ["McpServer", "ServerFailed", "mcp_tools"]
 
@@ -26,14 +27,21 @@ CONNECTING = 60.0
 PAGES = 100
 """Pages of a list of tools that are read; a server that always has one more would never come to an end."""
 
+_LAST_LINES, _LONGEST_LINE = 5, 300
+"""How much of what a server wrote to its stderr, and of an error's own text, is told when it has failed."""
+
 _CLOSED, _TIMED_OUT, _INVALID = -32000, -32001, -32600
 """``CONNECTION_CLOSED``, ``REQUEST_TIMEOUT`` and ``INVALID_REQUEST`` of the package ``mcp_types``."""
 
 T = TypeVar("T")
 
 
-class ServerFailed(ToolFailed, ConnectionError):
+class ServerFailed(ToolFailed, ToolcallError, ConnectionError):
     """An MCP server cannot be reached, has ended, or did not answer."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in a cell: the message says all, and the frames are ours and those of the client."""
+        return [f"{type(self).__name__}: {self}"]
 
 
 def mcp_tools(
@@ -66,6 +74,7 @@ class McpServer:
         self.name = label(target)
         self._identity = identity(target)
         self._timeout = timeout
+        self._results = _Results(self.name)
         self._link = _Link(target, self.name)
         weakref.finalize(self, self._link.close)
         try:
@@ -95,7 +104,11 @@ class McpServer:
         Raises `ToolFailed` with the server's text, `ServerFailed` where there is none.
         """
 
+        results = self._results  # which the connection keeps: it must not hold the server
+
         async def work(client: Any, tell: Tell) -> Any:
+            client.session.validate_tool_result = results.check
+
             async def progress(done: float, total: float | None, message: str | None) -> None:
                 tell(_progress(done, total, message))
 
@@ -111,6 +124,8 @@ class McpServer:
             if tool.name in described:
                 raise UsageError(f"{self.name} has two tools {tool.name!r:.100}, and a call could mean either.")
             described[tool.name] = tool
+            if tool.output_schema is not None:
+                self._results.schemas[tool.name] = SchemaCheck(tool.output_schema)
         for name in dict.fromkeys(described if only is None else only):
             if name not in described:
                 raise UsageError(f"{self.name} has no tool {name!r:.100}. It has: {', '.join(described) or 'none'}.")
@@ -140,6 +155,28 @@ class _Call:
         return self._server.call(self.__name__, arguments)
 
 
+class _Results:
+    """Checks results by the schemas that the server gave for them.
+
+    It takes the place of the client's own check, which a hostile schema can make run without end.
+    """
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self.schemas: dict[str, SchemaCheck] = {}
+
+    async def check(self, name: str, result: Any) -> None:
+        """Raises `ToolFailed` for a result that its own schema refuses, or whose schema costs too much."""
+        if (schema := self.schemas.get(name)) is None:
+            return
+        try:
+            problems = schema.problems(result.structured_content)
+        except TooCostly:
+            problems = ["the schema takes too long to check it by"]
+        if problems:
+            raise ToolFailed(f"the result of {name} is not as its own schema says: {problems[0]}")
+
+
 class _Link:
     """The connection that a server has now; knows nothing of the server, which can be forgotten while it lives."""
 
@@ -157,13 +194,17 @@ class _Link:
         try:
             return connection.run(work, lambda line: print(line, flush=True))
         except Exception as error:
-            if _is_lost(error):
-                connection.close()
-                raise self._failed("is gone; the next call connects to it again", error) from error
-            if getattr(error, "code", None) == _TIMED_OUT:
-                longer = "Give it longer with mcp_tools(…, timeout=…)."
-                raise ServerFailed(f"{self._name} did not answer in time. {longer}") from error
-            raise ServerFailed(f"{self._name} answers: {_words(error)}") from error
+            failure = self._failure(connection, error)
+        raise failure  # outside of the block: IPython writes out the group of errors that the client's tasks ended with
+
+    def _failure(self, connection: Connection, error: Exception) -> ServerFailed:
+        """What to say of an error of a call; a connection that is lost is closed."""
+        if _is_lost(error):
+            connection.close()
+            return self._failed("is gone; the next call connects to it again", error)
+        if getattr(error, "code", None) == _TIMED_OUT:
+            return ServerFailed(f"{self._name} did not answer in time. Give it longer with mcp_tools(…, timeout=…).")
+        return ServerFailed(f"{self._name} answers: {_words(error)}")
 
     def close(self) -> None:
         """End what there is, and connect no more."""
@@ -183,13 +224,16 @@ class _Link:
         try:
             connection = Connection(self._clients, CONNECTING)
         except Exception as error:
-            raise self._failed("cannot be reached", error) from error
-        if self._is_closed:  # meanwhile, by another thread
-            connection.close()
-        return connection
+            failure = self._failed("cannot be reached", error)
+        else:
+            if self._is_closed:  # meanwhile, by another thread
+                connection.close()
+            return connection
+        raise failure  # outside of the block, as in `run`
 
     def _failed(self, what: str, error: Exception) -> ServerFailed:
-        return ServerFailed("\n".join(filter(None, [f"{self._name} {what} ({_words(error)}).", self._words.text])))
+        last = [line[:_LONGEST_LINE] for line in self._words.text.splitlines()[-_LAST_LINES:]]
+        return ServerFailed("\n".join([f"{self._name} {what} ({_words(error)}).", *last]))
 
 
 async def _listed(client: Any, tell: Tell) -> list[Any]:
@@ -222,4 +266,5 @@ def _words(error: BaseException) -> str:
         return _words(error.exceptions[0])
     if isinstance(error, Lost) and error.reason is not None:
         return _words(error.reason)
-    return str(error) or type(error).__name__
+    first, *_ = str(error).strip().splitlines() or [type(error).__name__]
+    return first[:_LONGEST_LINE]

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from toolcall_nb import events as ev
 from toolcall_nb.events import Event, Json, Object, to_dict
-from toolcall_nb.told import output_text
+from toolcall_nb.json_text import json_text
 from toolcall_nb.wire.ag_ui.terms import CHUNK, ours, rest_of
-from toolcall_nb.wire.base import JsonText, json_text
+from toolcall_nb.wire.base import JsonText
 
 __all__ = ["CallWriter", "Ids", "custom"]
 
@@ -153,9 +153,10 @@ class CallWriter:
             yield custom(event)
             return
         more = rest_of(event, "toolCallId", "output")
-        if not isinstance(event.output, str):
-            more["json"] = True
-        yield from self._result(event.tool_call_id, output_text(event.output), more)
+        content = event.output
+        if not isinstance(content, str):
+            content, more["json"] = json_text(content), True
+        yield from self._result(event.tool_call_id, content, more)
 
     def ended(
         self, event: ev.ToolOutputError | ev.ToolOutputDenied | ev.ToolInterrupted | ev.ToolRetracted
@@ -169,7 +170,7 @@ class CallWriter:
             case ev.ToolOutputDenied():
                 reason = self._reasons.get(event.tool_call_id)
                 text = f"{_DENIED}: {reason}" if reason else f"{_DENIED}."
-                more |= event.extra
+                more |= rest_of(event, "toolCallId")
             case ev.ToolInterrupted():
                 text = _INTERRUPTED
                 more |= rest_of(event, "transient")

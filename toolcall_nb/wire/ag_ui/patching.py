@@ -7,7 +7,7 @@ from typing import Any
 
 from toolcall_nb.errors import WireError
 from toolcall_nb.events import Json
-from toolcall_nb.wire.base import json_text
+from toolcall_nb.json_text import json_text
 
 __all__ = ["MOST_COPIED", "Patched"]
 

@@ -65,7 +65,7 @@ def _message(message: Mapping[str, Any], message_id: str, seen: Seen) -> Iterato
             for call in _list(message.get("toolCalls")):
                 yield from _call(mapping(call), seen)
         case _:
-            yield ev.Diagnostic(f"A snapshot has a message of no known role: {message!r:.200}.", "It was left out.")
+            yield ev.Diagnostic(f"A snapshot has a message of no known role: {message!r:.200}.", ev.LEFT_OUT)
 
 
 def _content(content: Any, message_id: str) -> Iterator[Event]:
@@ -97,7 +97,7 @@ def _call(call: Mapping[str, Any], seen: Seen) -> Iterator[Event]:
     call_id, function = call.get("id"), mapping(call.get("function"))
     name, arguments = function.get("name"), function.get("arguments")
     if not isinstance(call_id, str) or not isinstance(name, str):
-        yield ev.Diagnostic(f"A snapshot has a tool call without id or name: {call!r:.200}.", "It was left out.")
+        yield ev.Diagnostic(f"A snapshot has a tool call without id or name: {call!r:.200}.", ev.LEFT_OUT)
     elif call_id not in seen.calls:
         seen.calls.add(call_id)
         yield JsonText(arguments if isinstance(arguments, str) else "").event(call_id, name)

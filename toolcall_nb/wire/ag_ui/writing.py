@@ -139,7 +139,7 @@ class AgUiEncoder:
             case ev.StartStep():
                 yield from self._start_step(event)
             case ev.FinishStep():
-                yield from self._end_step(event.extra)
+                yield from self._end_step(rest_of(event))
             case ev.Data():
                 yield _data(event)
             case _:
@@ -177,11 +177,11 @@ class AgUiEncoder:
         self._steps += 1
         named = event.extra.get("stepName")
         self._step = named if isinstance(named, str) else f"step-{self._steps}"
-        yield {"type": "STEP_STARTED", "stepName": self._step, **ours(event.extra)}
+        yield {"type": "STEP_STARTED", "stepName": self._step, **ours(rest_of(event))}
 
-    def _end_step(self, extra: Object) -> Iterator[Object]:
+    def _end_step(self, more: Object) -> Iterator[Object]:
         if self._step is not None:
-            yield {"type": "STEP_FINISHED", "stepName": self._step, **ours(extra)}
+            yield {"type": "STEP_FINISHED", "stepName": self._step, **ours(more)}
             self._step = None
 
     def _call(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> Iterator[Object]:
@@ -257,7 +257,7 @@ class AgUiEncoder:
 
 def _data(event: ev.Data) -> Object:
     if (event.name, event.id) == (STATE, STATE) and not event.transient:
-        return {"type": "STATE_SNAPSHOT", "snapshot": event.data, **ours(event.extra)}
+        return {"type": "STATE_SNAPSHOT", "snapshot": event.data, **ours(rest_of(event, "data", "id"))}
     if event.name == CHUNK:
         return custom(event)
     return {"type": "CUSTOM", "name": event.name, "value": event.data, **ours(rest_of(event, "data"))}

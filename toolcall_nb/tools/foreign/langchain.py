@@ -1,0 +1,82 @@
+"""Tools of LangChain: `BaseTool`, `StructuredTool`, what its ``@tool`` makes, and toolkits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from toolcall_nb.errors import UsageError
+from toolcall_nb.events import Object
+from toolcall_nb.tools.definition import Tool, origin_of
+from toolcall_nb.tools.pydantic_types import ModelArguments
+from toolcall_nb.tools.running import Binding
+from toolcall_nb.tools.schema_arguments import SchemaArguments
+
+__all__ = ["KINDS"]
+
+
+def _toolkit(toolkit: Any) -> list[Tool]:
+    return [tool for each in toolkit.get_tools() for tool in _tool(each)]
+
+
+def _tool(tool: Any) -> list[Tool]:
+    injected = _injected(tool)
+    if injected:
+        raise UsageError(
+            f"The LangChain tool {tool.name!r} takes {', '.join(map(repr, injected))}, which LangGraph fills in while "
+            "a graph runs. Give a function that takes only what the model writes."
+        )
+    schema, binding = _arguments(tool)
+    source = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or type(tool)
+    made = Tool(
+        name=tool.name,
+        description=tool.description,
+        parameters={"type": "object", "properties": {}, **schema},
+        function=_function(tool),
+        signature=binding,
+        origin=f"langchain {origin_of(source)}",
+    )
+    return [made]
+
+
+def _function(tool: Any) -> Callable[..., Any]:
+    """Calls the tool through its ``invoke``, so that callbacks, validators and error handlers work as in LangChain."""
+
+    def call(**arguments: Any) -> Any:
+        return tool.invoke(arguments)
+
+    async def call_async(**arguments: Any) -> Any:
+        return await tool.ainvoke(arguments)
+
+    is_async = getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None
+    return call_async if is_async else call
+
+
+def _arguments(tool: Any) -> tuple[Object, Binding]:
+    if tool.args_schema is None and type(tool).__name__ == "Tool":  # a function of one text, whatever its name
+        described = {"type": "object", "properties": tool.args, "required": [*tool.args]}
+        return described, SchemaArguments(tool.name, described, trusted=True)
+    schema = tool.tool_call_schema
+    if isinstance(schema, Mapping):
+        described = dict(schema)
+        return described, SchemaArguments(tool.name, described, trusted=True)
+    if hasattr(schema, "model_json_schema"):
+        described = dict(schema.model_json_schema())
+        described.pop("description", None)
+        return described, ModelArguments(tool.name, schema)
+    described = dict(schema.schema())  # a model of pydantic's first version
+    return described, SchemaArguments(tool.name, described, trusted=True)
+
+
+def _injected(tool: Any) -> list[str]:
+    """The parameters that LangGraph fills in: they are in the tool's own schema, and not in the model's."""
+    whole, told = tool.args_schema, tool.tool_call_schema
+    fields = getattr(whole, "model_fields", {}), getattr(told, "model_fields", {})
+    return sorted({*fields[0], *getattr(tool, "_injected_args_keys", ())} - {*fields[1]})
+
+
+KINDS: Mapping[str, Callable[[Any], list[Tool]]] = {
+    "langchain_core.tools.base.BaseTool": _tool,
+    "langchain_core.tools.base.BaseToolkit": _toolkit,
+}
+"""What is recognised, by the full name of its class."""

@@ -1,0 +1,111 @@
+"""Tools of pydantic-ai: `Tool` and `FunctionToolset`. What needs a run of an agent is refused, with the reason."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from toolcall_nb.errors import UsageError
+from toolcall_nb.events import Json
+from toolcall_nb.tools.definition import Tool, origin_of
+from toolcall_nb.tools.pydantic_types import wrong_arguments
+from toolcall_nb.tools.running import Binding
+from toolcall_nb.tools.schema_arguments import SchemaArguments
+
+__all__ = ["KINDS"]
+
+_NEEDS = {
+    "takes_ctx": "takes the context of an agent's run",
+    "prepare": "is prepared for each step of an agent's run",
+    "args_validator": "has a validator that takes the context of an agent's run",
+    "requires_approval": "asks for approval in an agent's run",
+}
+
+
+def _tool(tool: Any) -> list[Tool]:
+    for attribute, need in _NEEDS.items():
+        if getattr(tool, attribute):
+            instead = "a plain function" if attribute != "requires_approval" else "its function, with approve='ask'"
+            raise UsageError(f"The pydantic-ai tool {tool.name!r} {need}, and here is none. Give {instead}.")
+    schema = {"type": "object", "properties": {}, **tool.function_schema.json_schema}
+    function = tool.function
+    made = Tool(
+        name=tool.name,
+        description=tool.description or "",
+        parameters=schema,
+        function=_with_plain_result(function),
+        signature=_binding(tool, schema),
+        origin=f"pydantic-ai {origin_of(function)}",
+        timeout=tool.timeout,
+    )
+    return [made]
+
+
+def _toolset(toolset: Any) -> list[Tool]:
+    return [made for tool in toolset.tools.values() for made in _tool(tool)]
+
+
+def _unknown(thing: Any) -> list[Tool]:
+    raise UsageError(
+        f"A {type(thing).__name__} of pydantic-ai needs the run of an agent. Give the tools that it holds, or, for an "
+        "MCP server, mcp_tools(…)."
+    )
+
+
+def _with_plain_result(function: Callable[..., Any]) -> Callable[..., Any]:
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def call_async(*args: Any, **kwargs: Any) -> Any:
+            return _plain_result(await function(*args, **kwargs))
+
+        return call_async
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return _plain_result(function(*args, **kwargs))
+
+    return call
+
+
+def _plain_result(value: Any) -> Any:
+    """The value of a `ToolReturn`, with its content for the model where it has any."""
+    if type(value).__module__.partition(".")[0] != "pydantic_ai" or not hasattr(value, "return_value"):
+        return value
+    return value.return_value if not value.content else {"result": value.return_value, "content": value.content}
+
+
+def _binding(tool: Any, schema: dict[str, Any]) -> Binding:
+    try:
+        tool.function_schema.validator.validate_python(None)
+    except ValueError:
+        return _Arguments(tool)
+    return SchemaArguments(tool.name, schema, trusted=True)  # made by Tool.from_schema, whose validator takes anything
+
+
+class _Arguments:
+    """Checks and converts arguments with the validator that pydantic-ai made for a tool."""
+
+    def __init__(self, tool: Any) -> None:
+        self._name, self._schema = tool.name, tool.function_schema
+
+    def bind(self, arguments: Json) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and keyword arguments to call with. Raises `WrongArguments`, which names each wrong one."""
+        with wrong_arguments(self._name, arguments) as text:
+            values = dict(self._schema.validator.validate_json(text))
+        positional = [values.pop(name) for name in self._schema.positional_fields]
+        if self._schema.var_positional_field is not None:
+            positional += values.pop(self._schema.var_positional_field)
+        return positional, values
+
+
+KINDS: Mapping[str, Callable[[Any], list[Tool]]] = {
+    "pydantic_ai.tools.Tool": _tool,
+    "pydantic_ai.toolsets.function.FunctionToolset": _toolset,
+    "pydantic_ai.toolsets.abstract.AbstractToolset": _unknown,
+    "pydantic_ai.tools.ToolDefinition": _unknown,
+    "pydantic_ai.agent.abstract.AbstractAgent": _unknown,
+}
+"""What is recognised, by the full name of its class; the first that fits."""
