@@ -266,6 +266,12 @@ def test_a_transcript_is_replayed_and_what_it_holds_is_not_run_again(said: Said)
             "%toolchat bogus",
             "%toolchat has no command 'bogus'. There are: model, config, tools, approve, thread, new, stop, show",
         ),
+        (
+            "%toolchat --model mock",
+            "--model is an option of a cell, %%toolchat. For all cells that follow: %toolchat model",
+        ),
+        ("%toolchat tools add --max-steps 3", "--max-steps is an option of a cell, %%toolchat. See %toolchat?"),
+        ("%toolchat --speed 0", "--speed is an option of a cell, %%toolchat. See %toolchat?"),
         ("%toolchat model mok", "There is no model 'mok'"),
         ("%toolchat tools ad", "There is no tool or function 'ad'"),
         ("%toolchat save", "%toolchat save needs the name of a file."),

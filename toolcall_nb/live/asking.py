@@ -48,6 +48,11 @@ class Questions:
         self._lock = threading.Lock()
         self._open: dict[str, _Question] = {}
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a call waits for an answer."""
+        return bool(self._open)
+
     def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
         """The answer to a call, once there is one; raises `KeyboardInterrupt` when the run is stopped meanwhile.
 

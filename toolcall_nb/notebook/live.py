@@ -82,6 +82,11 @@ class LiveFace:
         self._document.catch_up()
         return self._html.transcript
 
+    @property
+    def needs_a_free_kernel(self) -> bool:
+        """Whether a person is asked in a card whose buttons do nothing while the kernel runs a cell."""
+        return self._questions.is_open and not self._widget.is_heard_in_cells
+
     def show(self, event: Event) -> None:
         """Take one event in; the page sees it with the next step."""
         if self._document.apply(event):

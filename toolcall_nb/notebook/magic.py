@@ -191,10 +191,11 @@ class ToolchatMagics(Magics):
     # The line magic
 
     def _do(self, options: Namespace) -> None:
-        if not options.command:
+        name, *rest = options.command or [""]
+        _check_line(name, options)
+        if not name:
             print(self.threads.summary())
             return
-        name, *rest = options.command
         do = COMMANDS.get(name)
         if do is None:
             raise UsageError(f"%toolchat has no command {name!r}. There are: {', '.join(COMMANDS)}. See %toolchat?")
@@ -328,6 +329,19 @@ def _check(options: Namespace) -> None:
     _one_of("--dialect", options.dialect, DIALECTS)
     if options.render and options.replay:
         raise UsageError("--render shows a transcript, --replay plays it: choose one.")
+
+
+def _check_line(command: str, options: Namespace) -> None:
+    """Refuse the options that only a cell takes: to leave them out silently would look as if they were set."""
+    taken = ("command", "speed", "background") if command == "replay" else ("command",)
+    unset = (None, False)
+    given = [
+        name for name, value in vars(options).items() if name not in taken and not any(value is no for no in unset)
+    ]
+    if given:
+        name = given[0]
+        hint = f" For all cells that follow: %toolchat {name} …" if name in COMMANDS else ""
+        raise UsageError(f"--{name.replace('_', '-')} is an option of a cell, %%toolchat.{hint} See %toolchat?")
 
 
 def _one_of(option: str, value: str | None, known: tuple[str, ...]) -> None:

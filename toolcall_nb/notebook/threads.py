@@ -137,13 +137,20 @@ class Threads:
             return
         from IPython.display import display
 
+        from toolcall_nb.notebook.live import LiveFace
+
         def note(text: str) -> dict[str, str]:
             return {"text/plain": f"{text} the answer in the thread {name!r}."}
 
         shown: Any = display(note("Waiting for"), raw=True, display_id=True)  # type: ignore[no-untyped-call]
         try:
             while not run.wait(_POLL):
-                pass
+                if isinstance(run.face, LiveFace) and run.face.needs_a_free_kernel:
+                    shown.update(note("Did not wait for"), raw=True)
+                    raise UsageError(
+                        f"The thread {name!r} asks in its card whether a call may run, and this kernel hears no click "
+                        "while it runs a cell. Answer there, and run this cell again."
+                    )
         except KeyboardInterrupt:
             shown.update(note("Did not wait for"), raw=True)
             raise UsageError(
