@@ -37,7 +37,7 @@ def asked() -> Chat:
 @pytest.fixture(params=[False, True], ids=["without the extension", "with it"])
 def formatted(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], dict[str, Any]]]:
     """What a cell shows of its value."""
-    shell = InteractiveShell()
+    shell = InteractiveShell()  # type: ignore[no-untyped-call]  # IPython has no types
     if request.param:
         load_ipython_extension(shell)
     yield lambda value: shell.display_formatter.format(value)[0]
