@@ -10,7 +10,6 @@ import pytest
 
 from tests.kernels import running_kernel
 from toolcall_nb.chat import Chat
-from toolcall_nb.models import MockModel
 from toolcall_nb.render import mime_bundle
 from toolcall_nb.tools import Outcome, Tool, running
 from toolcall_nb.tools.values import json_value
@@ -186,10 +185,11 @@ def test_the_name_in_the_saved_text_gives_the_very_value() -> None:
         """Many."""
         return list(range(100_000))
 
-    chat = Chat(MockModel("call"), tools=[numbers], speed=None)
+    chat = Chat("mock:call", tools=[numbers], speed=None)
     chat.send("numbers")
     (call,) = chat.calls.values()
-    name = call.output[-1].rpartition("all in ")[2]
+    output: Any = call.output
+    name = output[-1].rpartition("all in ")[2]
     assert eval(name, {"chat": chat}) == list(range(100_000))
 
 

@@ -18,7 +18,7 @@ from toolcall_nb.events import MISSING, Event
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.told import told_text
 from toolcall_nb.tools import Registry, Result, Tool, ToolFailed, tool
-from toolcall_nb.tools.builtin import builtin
+from toolcall_nb.tools.bash import bash
 from toolcall_nb.tools.parallel import AT_ONCE
 from toolcall_nb.transcript import Approval, Message, State, ToolCall, Transcript
 
@@ -411,7 +411,7 @@ class Asked(Script):
         return super().stream(messages, tools)
 
 
-_CALLS = {
+_CALLS: dict[str, Callable[[str], list[Event]]] = {
     "native": lambda command: [call("1", "bash", {"command": command, "timeout": 0.5})],
     "callout": lambda command: text(f"> [!tool bash 1]\n> input:\n>   command: {command}\n>   timeout: 0.5\n"),
     "signature": lambda command: written("bash", f'{{"command": "{command}", "timeout": 0.5}}'),
@@ -425,12 +425,12 @@ _CALLS = {
 def test_what_a_failed_command_printed_reaches_the_model_and_the_reader(dialect: str, command: str) -> None:
     words = {"out42", "err51"} if "exit" in command else {"out42"}
     model = Asked(_CALLS[dialect](command), text("Done."))
-    chat = Chat(model, tools=[builtin("bash")], dialect=dialect)
+    chat = Chat(model, tools=[bash], dialect=dialect)
     chat.send("?")
     assert all(word in model.requests[1] for word in words)
     assert all(word in str(next(iter(chat.calls.values())).output) for word in words)
     assert Transcript.from_markdown(chat.transcript.to_markdown()) == chat.transcript
-    once = Chat(Asked(_CALLS[dialect](command)), tools=[builtin("bash")], dialect=dialect, once=True)
+    once = Chat(Asked(_CALLS[dialect](command)), tools=[bash], dialect=dialect, once=True)
     said = once.send("?").text
     assert all(word in said for word in words)
 

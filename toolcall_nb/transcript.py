@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from toolcall_nb.events import MISSING, Json, Missing, Object
 from toolcall_nb.unicode import well_formed_json
@@ -333,7 +332,7 @@ class Message(_Value, frozen=True):
     """What one side said, in order.
 
     ``finish_reason`` is None for an ordinary end (stop, tool-calls). ``aborted`` is None, or the reason (may be
-    empty) of a message that was stopped; such a message has no open call.
+    empty) of a message that was stopped.
     """
 
     role: Role
@@ -345,8 +344,7 @@ class Message(_Value, frozen=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        parts = tuple(self.parts) if self.aborted is None else tuple(map(_stopped, self.parts))
-        self._mend("parts", parts)
+        self._mend("parts", tuple(self.parts))
         self._mend("id", self.id or None)
         if self.aborted is not None or self.finish_reason in _ORDINARY_ENDS:
             self._mend("finish_reason", None)
@@ -377,13 +375,6 @@ _MENDED: dict[type[_Value], tuple[tuple[str, bool], ...]] = {
     for cls in _Value.__subclasses__()
 }
 """The fields that are texts or JSON values, and whether they are optional objects."""
-
-
-def _stopped(part: Part) -> Part:
-    """The part of a message that was stopped: none of its calls is still open."""
-    if not isinstance(part, ToolCall) or part.is_final:
-        return part
-    return replace(part, state=State.INTERRUPTED)
 
 
 class Transcript(Struct, frozen=True, eq=False):
