@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from toolcall_nb.events import MISSING
 from toolcall_nb.render.content import Written, arguments, is_called, seconds, shown_name, state_word
-from toolcall_nb.render.escaping import element, escape
+from toolcall_nb.render.escaping import element, escape, escape_marked
 from toolcall_nb.render.log import LogLines
 from toolcall_nb.render.nodes import Node, leaf
 from toolcall_nb.render.pictures import NO_HOSTS
@@ -174,7 +174,8 @@ def entry_leaves(id: str, entries: Sequence[Entry]) -> list[Node]:
 
 def _entry(entry: Entry) -> str:
     if entry.html is None:
-        entry.html = "".join(element("span", kind, text) if kind else escape(text) for kind, text in entry.tokens)
+        marked = ((kind, escape_marked(text)) for kind, text in entry.tokens)
+        entry.html = "".join(f'<span class="{kind}">{html}</span>' if kind else html for kind, html in marked)
     return entry.html
 
 

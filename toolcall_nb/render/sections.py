@@ -14,7 +14,7 @@ from typing import NamedTuple
 from toolcall_nb.events import MISSING, Json
 from toolcall_nb.render.content import Written, partial_input
 from toolcall_nb.render.display import Shown, says_more, shown
-from toolcall_nb.render.escaping import without_ansi
+from toolcall_nb.render.escaping import line_ends, without_ansi
 from toolcall_nb.render.log import LogLines
 from toolcall_nb.render.values import Table, draw_text, table_of
 from toolcall_nb.render.yaml_like import CHARACTERS, ROWS, Drawing, Entry, counted, draw_value, more
@@ -239,7 +239,7 @@ def _head(text: str) -> str:
 
 
 def _plain(text: str) -> Entry:
-    return Entry([("", without_ansi(text[:_FOLDED]))])
+    return Entry([("", line_ends(without_ansi(text[:_FOLDED])))])
 
 
 def _beyond(length: int, where: str) -> str:

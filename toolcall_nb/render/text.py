@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, assert_never
 
+from toolcall_nb.invisible import written_out
 from toolcall_nb.render.content import (
     EMPTY,
     WHO,
@@ -14,7 +15,7 @@ from toolcall_nb.render.content import (
     shown_name,
     state_word,
 )
-from toolcall_nb.render.escaping import visible
+from toolcall_nb.render.escaping import line_ends, visible
 from toolcall_nb.render.sections import FOLD, Section, reason, sections
 from toolcall_nb.render.values import Table
 from toolcall_nb.render.yaml_like import Entry, Token, draw_value, more
@@ -32,6 +33,7 @@ from toolcall_nb.transcript import (
     ToolCall,
     Transcript,
 )
+from toolcall_nb.unicode import join_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -164,7 +166,7 @@ def _label(section: Section) -> Sequence[Token]:
 
 def _body(tokens: Iterable[Token], mark: str = "") -> Iterator[Sequence[Token]]:
     margin = [("", INDENT * 2), *([("dim", mark)] if mark else [])]
-    for line in _lines((kind, visible(text)) for kind, text in tokens):
+    for line in _lines(tokens):
         yield [*margin, *line] if line or mark else []
 
 
@@ -177,7 +179,7 @@ def _last(lines: list[Sequence[Token]]) -> list[Sequence[Token]]:
 
 
 def _line(text: str) -> str:
-    return " ".join(visible(text).split())
+    return " ".join(written_out(line_ends(join_surrogates(text))).split())
 
 
 def _joined(entries: Iterable[Entry]) -> Iterator[Token]:
