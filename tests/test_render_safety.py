@@ -12,12 +12,12 @@ from hypothesis import given, settings
 
 from tests.fixtures.render.samples import HOSTILE, body, parts_of
 from tests.strategies import transcripts
-from toolcall_nb.render import stylesheet, to_html, to_text
+from toolcall_nb.render import stylesheet, to_html
 from toolcall_nb.render.card import Look
 from toolcall_nb.render.escaping import escape, image_source, link_target, visible, without_ansi
 from toolcall_nb.render.nodes import Node
 from toolcall_nb.render.parts import message_node
-from toolcall_nb.transcript import Message, State, ToolCall, Transcript
+from toolcall_nb.transcript import Message, Transcript
 
 # Escaping -------------------------------------------------------------------------------------------------------
 

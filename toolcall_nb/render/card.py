@@ -157,8 +157,7 @@ def _focus(height: int) -> str:
 
 
 def _leaves(id: str, section: Section) -> list[Node]:
-    """The lines of a log have their ends; other entries are parted by newlines."""
-    if section.key not in ("l", f"{FOLD}log"):
+    if not section.has_ends:
         return entry_leaves(id, section.entries)
     numbered = enumerate(section.entries, section.first)
     return [leaf(f"{id}.{number}", f"<span>{_entry(entry)}</span>") for number, entry in numbered]

@@ -16,6 +16,7 @@ from toolcall_nb.render.content import Written, partial_input
 from toolcall_nb.render.display import Shown, says_more, shown
 from toolcall_nb.render.escaping import line_ends, without_ansi
 from toolcall_nb.render.log import LogLines
+from toolcall_nb.render.review import review
 from toolcall_nb.render.values import Table, draw_text, table_of
 from toolcall_nb.render.yaml_like import CHARACTERS, ROWS, Drawing, Entry, counted, draw_value, more
 from toolcall_nb.told import output_text
@@ -37,7 +38,8 @@ class Section(NamedTuple):
     """A part of a card: entries of one or more lines each, a table, or HTML of which the entries are the words.
 
     Keys: ``i`` input, ``a`` approval (a label alone), ``l`` log, ``o`` output, ``t`` output as a table, ``v`` output
-    as its own view, ``e`` error, and `FOLD` with a name. ``first`` is the number of the first entry.
+    as its own view, ``e`` error, and `FOLD` with a name. ``first`` is the number of the first entry; ``has_ends``: the
+    newlines between the entries are in them.
     """
 
     key: str
@@ -47,6 +49,7 @@ class Section(NamedTuple):
     table: Table | None = None
     html: str = ""
     first: int = 0
+    has_ends: bool = False
 
 
 def sections(
@@ -91,6 +94,11 @@ def _input(call: ToolCall, written: Written, drawing: Drawing) -> Iterator[Secti
         if written.length or call.state is State.INPUT_STREAMING:
             yield Section("i", "Input", progress(call, written), _partial(written, drawing))
         return
+    if call.state is State.APPROVAL_REQUESTED:  # a person is to see all of it
+        seen = review(call.input)
+        note = f"{seen.hidden}: {_where(call, 'input')}" if seen.hidden else "" if seen.entries else "none"
+        yield Section("i", "Input", note, seen.entries, has_ends=True)
+        return
     is_edited = call.original_input is not MISSING
     notes = ["none"] if call.input == {} else []
     entries = [] if call.input == {} else draw_value(call.input)
@@ -131,12 +139,14 @@ def log_sections(log: LogLines, call_id: str) -> list[Section]:
     folded, newest = log.parted()
     if not newest:
         return []
-    found = [Section("l", "Printed", "", [group.entry for group in newest], first=newest[0].number)]
+    found = [Section("l", "Printed", "", [group.entry for group in newest], first=newest[0].number, has_ends=True)]
     if folded:
         lines = sum(group.lines for group in folded)
         note = f"{counted(log.lost, 'lines')} before these: chat.calls[{call_id[:80]!r}].log" if log.lost else ""
         entries = [group.entry for group in folded]
-        found.append(Section(f"{FOLD}log", f"{lines:,} earlier lines", note, entries, first=folded[0].number))
+        found.append(
+            Section(f"{FOLD}log", f"{lines:,} earlier lines", note, entries, first=folded[0].number, has_ends=True)
+        )
     return found
 
 

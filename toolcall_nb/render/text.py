@@ -142,21 +142,20 @@ def _section_lines(section: Section, earlier: Section | None) -> Iterator[Sequen
         case "fold-told":
             yield _label(section)
         case "fold-model":
-            yield from (_label(section), *_body(_joined(section.entries)))
+            yield from (_label(section), *_body(_tokens(section)))
         case "fold-traceback":
-            yield from (_label(section), *_last(list(_body(_joined(section.entries)))))
+            yield from (_label(section), *_last(list(_body(_tokens(section)))))
         case "l":
             yield _label(section)
             if earlier is not None:
                 yield [("", INDENT * 2), ("c", f"… {earlier.label}")]
-            printed = "".join(text for entry in section.entries for _, text in entry.tokens)
-            yield from _body([("dim", printed)], "│ ")
+            yield from _body((("dim", text) for _, text in _tokens(section)), "│ ")
         case "t" if section.table is not None:
             yield from (_label(section), *_body(_table_tokens(section.table)))
         case "e":
-            yield from (_label(section), *_body(("e", text) for _, text in _joined(section.entries)))
+            yield from (_label(section), *_body(("e", text) for _, text in _tokens(section)))
         case key if not key.startswith(FOLD):
-            yield from (_label(section), *_body(_joined(section.entries)))
+            yield from (_label(section), *_body(_tokens(section)))
 
 
 def _label(section: Section) -> Sequence[Token]:
@@ -180,6 +179,12 @@ def _last(lines: list[Sequence[Token]]) -> list[Sequence[Token]]:
 
 def _line(text: str) -> str:
     return " ".join(written_out(line_ends(join_surrogates(text))).split())
+
+
+def _tokens(section: Section) -> Iterator[Token]:
+    return (
+        (token for entry in section.entries for token in entry.tokens) if section.has_ends else _joined(section.entries)
+    )
 
 
 def _joined(entries: Iterable[Entry]) -> Iterator[Token]:
