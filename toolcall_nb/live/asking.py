@@ -77,14 +77,17 @@ class Questions:
         assert question.decision is not None
         return question.decision
 
-    def answer(self, message: dict[str, Any]) -> None:
-        """What a page says. An answer to nothing that is asked, or to what has been answered, is ignored."""
+    def answer(self, message: dict[str, Any], *, by_program: bool = False) -> None:
+        """What a page says, or a program that decides by itself and so has to show nothing to anybody.
+
+        An answer to nothing that is asked, or to what has been answered, is ignored.
+        """
         approval = message.get("approval")
         with self._lock:
             question = self._open.get(approval) if isinstance(approval, str) else None
             if question is None or question.answered.is_set():
                 return
-            question.take(message)
+            question.take(message, by_program)
         if not question.answered.is_set():
             self._tell(question.call.id, question.form())
 
@@ -111,21 +114,21 @@ class _Question:
         form |= {"invisible": True} if self._text != _plain_json(self._input) else {}
         return form | ({"problem": self._problem, "refused": self._refused} if self._problem else {})
 
-    def take(self, message: dict[str, Any]) -> None:
+    def take(self, message: dict[str, Any], by_program: bool) -> None:
         """The answer, or what is wrong with it."""
         scope = message.get("scope")
         try:
             if message.get("approved") is not True:
                 self._decide(Decision(False, _reason(message.get("reason"))))
             elif scope in SCOPES:
-                self._decide(self._approval(message))
+                self._decide(self._approval(message, by_program))
         except ValueError as error:
             self._problem = str(error)
             self._refused += 1
 
-    def _approval(self, message: dict[str, Any]) -> Decision:
+    def _approval(self, message: dict[str, Any], by_program: bool) -> Decision:
         text, scope = message.get("text"), message["scope"]
-        is_unread = self._is_unread(message.get("seen"))
+        is_unread = not by_program and self._is_unread(message.get("seen"))
         if is_unread and message.get("unread") is not True:
             raise ValueError(self._unread(message.get("seen")))
         decision = Decision(True, _UNREAD if is_unread else None, scope=scope)
