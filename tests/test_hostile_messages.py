@@ -42,7 +42,21 @@ NONSENSE: list[Any] = [
     "<script>alert(1)</script>",
 ]
 KINDS = ("sync", "open", "answer", "stop", "pace", "final", "patches", "state", *PROTOTYPE)
-FIELDS = ("seq", "node", "open", "seconds", "approval", "approved", "text", "scope", "reason", "model", "bundle")
+FIELDS = (
+    "seq",
+    "node",
+    "open",
+    "seconds",
+    "approval",
+    "approved",
+    "text",
+    "scope",
+    "reason",
+    "model",
+    "bundle",
+    "seen",
+    "unread",
+)
 
 
 class Page:

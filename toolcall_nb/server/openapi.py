@@ -228,8 +228,8 @@ def _object(fields: Mapping[str, Any], *required: str) -> dict[str, Any]:
 _TOOLS = _object({"tools": {"type": "array", "items": _object(_TOOL, *_TOOL)}, "models": _NAMED}, "tools", "models")
 _HEALTH = _object({"status": {"const": "ok"}, "running": {"type": "integer", "minimum": 0}}, "status", "running")
 _SEEN = (
-    "For a page that shows a person the arguments: how many lines of them were in view. Fewer than the question has are "
-    "refused (422) without 'unread'. A program that answers by itself leaves it out."
+    "For a page that shows a person the arguments: how many lines of them were in view. Fewer than the question has "
+    "are refused (422) without 'unread'. A program that answers by itself leaves it out."
 )
 _QUESTION = _object(
     {

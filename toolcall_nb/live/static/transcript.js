@@ -962,12 +962,11 @@ class Panel {
     this.denial.append(this.reason);
     this.warning = element("div", "tc-ask-warning", this.ask.invisible ? INVISIBLE : "");
     this.root.append(this.warning, this.editor, this.problem, this.denial);
-    this.#buildUnread(`${id}-unread`);
   }
 
-  /** How much was not in view, and what can be done about it. @param {string} id */
-  #buildUnread(id) {
-    this.count = Object.assign(element("div", "tc-ask-count"), { id });
+  /** How much was not in view, and what can be done about it. */
+  #buildUnread() {
+    this.count = Object.assign(element("div", "tc-ask-count"), { id: `${this.problem.id}-unread` });
     this.next = button("Show the next lines", "", () => this.#showNext());
     this.anyway = button("", "", () => this.#approve(true));
     this.unread = element("div", "tc-ask-unread");
@@ -991,6 +990,7 @@ class Panel {
     const row = element("div", "tc-ask-row");
     row.append(this.approve, this.edit, this.deny, this.run, this.refuse, this.cancel, this.allow);
     this.root.append(row);
+    this.#buildUnread();
     for (const each of [this.approve, this.run]) each.setAttribute("aria-describedby", this.count.id);
   }
 
