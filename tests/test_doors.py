@@ -26,6 +26,7 @@ GROUND = {
     "code",
     "errors",
     "events",
+    "invisible",
     "masking",
     "message_state",
     "packing",
