@@ -53,7 +53,12 @@ class Asked:
         self.document = LiveDocument(html, self.messages.append)
         self.questions = Questions(self.document.ask)
         call = ToolCall(id="c", name=name, state=State.APPROVAL_REQUESTED, input=arguments, approval=Approval(id="a"))
-        start = [ev.Start(), ev.TextStart("t"), ev.TextDelta("t", "A line.\n\n" * above), ev.TextEnd("t")]
+        start: list[ev.Event] = [
+            ev.Start(),
+            ev.TextStart("t"),
+            ev.TextDelta("t", "A line.\n\n" * above),
+            ev.TextEnd("t"),
+        ]
         for event in (*start, ev.ToolInputAvailable("c", name, arguments), ev.ToolApprovalRequest("a", "c")):
             self.document.apply(event)
         self.document.flush()
