@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from rich.cells import cell_len
 
 from tests.strategies import json_values, texts
 from tests.terminals import typed
 from toolcall_nb.approval import TerminalApprover, deny_unattended
 from toolcall_nb.events import MISSING
+from toolcall_nb.invisible import has_invisible
 from toolcall_nb.tools import Decision
 from toolcall_nb.transcript import State, ToolCall
 
@@ -85,43 +87,90 @@ def test_other_keys_approve_nothing_and_it_is_asked_again() -> None:
 def test_the_help_tells_every_key() -> None:
     person = Person("?", "y")
     person.decides()
-    assert [line.split()[0] for line in person.said[-1].splitlines()] == ["y", "c", "a", "n", "e", "?"]
+    *keys, last = person.said[-1].splitlines()
+    assert [line.split()[0] for line in keys] == ["y", "c", "a", "n", "e", "?"]
+    assert '"y unread"' in last
 
 
 # What is shown ----------------------------------------------------------------------------------------------
 
 
-def test_the_name_and_the_whole_arguments_are_shown() -> None:
+def shown(person: Person) -> str:
+    """The arguments as they were shown, page after page."""
+    assert person.said[0] == "\nThe model asks to run weather with"
+    return "\n".join(person.said[1:])
+
+
+def test_the_name_and_the_arguments_are_shown() -> None:
     person = Person("y")
-    long = {"text": "x" * 100_000, "days": [*range(1000)]}
-    person.decides(call(long))
-    head, shown = person.said[0].removeprefix("\n").split("\n", 1)
-    assert head == "The model asks to run weather with"
-    assert json.loads(shown) == long
+    person.decides(call({"text": "one\ntwo", "days": [1, 2], "more": {"a": {"b": None}}}))
+    assert shown(person) == "  text: |\n    one\n    two\n  days: [1, 2]\n  more:\n    a:\n      b: null"
+
+
+HIDING = {
+    "blank lines": ({"command": "ls" + "\n" * 60 + "rm -rf ~"}, 0),
+    "a long line": ({"command": "echo " + "x" * 30_000 + "; rm -rf ~"}, 20),
+    "blanks": ({"command": "ls" + " " * 30_000 + "; rm -rf ~"}, 0),
+    "a long comment": ({"command": "# nothing\n" * 500 + "rm -rf ~"}, 20),
+    "many items": ({"commands": ["ls"] * 300 + ["rm -rf ~"]}, 10),
+    "many keys": ({**{f"key{number}": "ls" for number in range(300)}, "last": "rm -rf ~"}, 10),
+    "a deep end": ({"a": json.loads('{"a": ' * 60 + '"rm -rf ~"' + "}" * 60)}, 2),
+    "a long key": ({"k" * 20_000 + "rm -rf ~": 1}, 10),
+    "the middle": ({"command": "ls\n" * 300 + "rm -rf ~\n" + "ls\n" * 300}, 10),
+}
+
+
+@pytest.mark.parametrize(("arguments", "pages"), HIDING.values(), ids=HIDING)
+def test_nothing_is_approved_before_all_of_it_was_shown(arguments: Any, pages: int) -> None:
+    person = Person("y")
+    refused = TerminalApprover(person.ask, person.said.append)(call(arguments))
+    assert refused.approved is (pages == 0)
+    assert ("rm -rf ~" in person.screen) is (pages == 0)
+    assert pages == 0 or re.search(r"[\d,]+ lines not shown yet\. Enter shows more", person.screen)
+    patient = Person()
+    patient.ask = lambda prompt: "" if "not shown yet" in prompt else "y"  # type: ignore[method-assign]
+    assert patient.decides(call(arguments)) == Decision(True)
+    assert "rm -rf ~" in patient.screen.replace("\n  ", "")
+    assert patient.screen.count("\n") >= pages * 8
+
+
+def test_an_approval_without_reading_all_of_it_says_so() -> None:
+    person = Person("y", "yes unread")
+    assert person.decides(call({"items": [*range(1_000)]})) == Decision(
+        True, f"Approved without reading all of it: {person.prompts[0].split(' not')[0]} not shown."
+    )
+    assert Person("always unread").decides(call({"items": [*range(1_000)]})).scope == "always"
+
+
+def test_a_page_fits_the_screen_and_a_wide_character_takes_two_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("LINES", "20")
+    person = Person("n", "")
+    person.decides(call({"text": "漢" * 1_000}))
+    lines = person.said[1].split("\n")
+    assert len(lines) == 15
+    assert max(map(cell_len, lines)) == 40
 
 
 @given(json_values(), texts())
-def test_nothing_that_is_shown_can_move_the_cursor_and_it_is_still_the_same_json(value: Any, name: str) -> None:
+def test_nothing_that_is_shown_can_move_the_cursor_or_cannot_be_seen(value: Any, name: str) -> None:
     hostile = {"a": value, name: "\x1b[2J\x9b1A\r\x07\x7f\u202e\u2066\u2028\U000e0041 🐈"}
-    person = Person("y")
+    person = Person("y unread")
     person.decides(call(hostile, f"tool{name}"))
-    head, shown = person.said[0].removeprefix("\n").split("\n", 1)
-    assert head.isprintable()
-    assert all(line.isprintable() for line in shown.split("\n"))
-    assert json.dumps(json.loads(shown)) == json.dumps(hostile)
+    assert all(not has_invisible(line) for said in person.said for line in said.split("\n"))
 
 
 def test_half_a_character_is_shown_as_such() -> None:
     person = Person("y")
     person.decides(call({"half": "\ud83d"}))
-    assert '"half": "\\ud83d"' in person.said[0]
+    assert "half: <U+D83D>" in person.screen
 
 
 @pytest.mark.parametrize("nothing", [MISSING, None, {}])
 def test_a_call_without_arguments_has_none(nothing: Any) -> None:
     person = Person("y")
     assert person.decides(call(nothing)) == Decision(True)
-    assert person.said[0].endswith("\n  {}")
+    assert shown(person) == "  {}"
 
 
 # Editing ----------------------------------------------------------------------------------------------------
@@ -131,7 +180,7 @@ def test_an_edit_is_shown_and_asked_about_before_it_runs() -> None:
     person = Person("e", '{"city": "Oslo"}', "c")
     assert person.decides() == Decision(True, input={"city": "Oslo"}, scope="chat")
     assert "asks to run weather (edited) with" in person.screen
-    assert '"city": "Oslo"' in person.said[-1]
+    assert "city: Oslo" in person.said[-1]
 
 
 def test_the_line_to_edit_is_there_to_copy() -> None:
@@ -156,8 +205,14 @@ def test_the_order_of_keys_and_the_kind_of_a_number_are_changes(other: str) -> N
     [
         ('{"city": ', "This is not JSON"),
         ("city: Oslo", "This is not JSON"),
-        ('{"a": NaN}', "This is not JSON"),
-        ("[" * 100_000, "This is not JSON"),
+        ('{"a": NaN}', "NaN is not JSON."),
+        ("[" * 100_000, "These arguments are nested too deep"),
+        ('{"a": 1, "a": 2}', "The name 'a' is there twice."),
+        ('{"a": 1e999}', "1e999 is larger than any number here."),
+        ('{"a": "\\ud800"}', "These arguments hold half a character"),
+        ('{"a": ' + "[" * 70 + "]" * 70 + "}", "These arguments hold half a character, or are nested deeper than 64"),
+        ('{"a": ' + "1" * 4_001 + "}", "A number has 4,001 digits"),
+        ('{"a": "' + "x" * 5_000_000 + '"}', "These arguments have 5,000,009 characters"),
         ("[1]", "Arguments are a JSON object"),
         ('"text"', "Arguments are a JSON object"),
         ("null", "Arguments are a JSON object"),
@@ -214,7 +269,7 @@ def test_unless_told_otherwise_it_asks_by_the_input_of_the_moment(monkeypatch: p
 def test_where_nobody_can_be_asked_the_denial_says_what_to_do() -> None:
     decision = deny_unattended(call(name="wea\x1bther"))
     assert decision.approved is False
-    assert "wea\\u001bther" in str(decision.reason)
+    assert "wea<U+001B>ther" in str(decision.reason)
     assert "--approve auto" in str(decision.reason)
     assert "--approve never" in str(decision.reason)
 

@@ -15,6 +15,7 @@ from tests.kernels import Kernel, Messages, running_kernel
 from tests.strategies import json_values
 from toolcall_nb import events as ev
 from toolcall_nb.events import MISSING
+from toolcall_nb.invisible import has_invisible
 from toolcall_nb.live.asking import Form, Questions, json_text
 from toolcall_nb.live.document import LiveDocument
 from toolcall_nb.render import LiveHtml
@@ -28,7 +29,7 @@ from toolcall_nb.transcript import Approval, State, ToolCall
 def test_the_text_is_the_whole_value_and_every_character_of_it_can_be_seen(value: Any) -> None:
     text = json_text(value)
     assert json.dumps(json.loads(text)) == json.dumps(value)
-    assert all(character.isprintable() or character in "\n" or character.isspace() for character in text)
+    assert not has_invisible(text)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,8 @@ class Person:
             self.result.append(error)
 
     def says(self, **message: Any) -> None:
-        self.questions.answer({"type": "answer", "approval": "approval-1", **message})
+        form = self.forms[-1] or {}
+        self.questions.answer({"type": "answer", "approval": "approval-1", "seen": form.get("lines"), **message})
 
     @property
     def text(self) -> str:
@@ -98,12 +100,12 @@ def test_the_text_that_was_shown_is_an_approval_of_the_very_values(arguments: An
     assert person.decision() == Decision(True, scope="chat")
 
 
-@pytest.mark.parametrize(("value", "unseen"), [("plain 漢字", None), ("exe\u202egnp", True), ("a\u200bb", True)])
-def test_a_page_is_told_where_the_card_cannot_show_every_character(value: str, unseen: bool | None) -> None:
+@pytest.mark.parametrize(("value", "invisible"), [("plain 漢字", None), ("exe\u202egnp", True), ("a\u200bb", True)])
+def test_a_page_is_told_where_characters_are_written_out(value: str, invisible: bool | None) -> None:
     person = Person({"name": value})
     form = person.forms[-1]
     assert form is not None
-    assert form.get("unseen") is unseen
+    assert form.get("invisible") is invisible
     person.says(approved=False)
     person.decision()
 
@@ -154,6 +156,7 @@ def test_another_text_is_an_edit_and_runs_exactly(text: str, value: Any) -> None
         ('{"a": ' + "1" * 5000 + "}", "A number has 5,000 digits"),
         (None, "The arguments did not arrive."),
         (17, "The arguments did not arrive."),
+        ('{"a": "' + "x" * 5_000_000 + '"}', "These arguments have 5,000,009 characters"),
     ],
 )
 def test_an_edit_that_is_none_is_refused_with_what_is_wrong_and_the_question_stays(text: Any, problem: str) -> None:
@@ -166,6 +169,74 @@ def test_an_edit_that_is_none_is_refused_with_what_is_wrong_and_the_question_sta
         assert form["refused"] == number
     person.says(approved=True, text=person.text, scope="once")
     assert person.decision() == Decision(True)
+
+
+LONG = {"command": "ls\n" * 200 + "rm -rf ~"}
+
+
+@pytest.mark.parametrize("text", [None, '{"command": "ls"}'], ids=["as asked", "edited"])
+@pytest.mark.parametrize(
+    ("answer", "missing"),
+    [
+        ({"seen": None}, "202 lines"),
+        ({"seen": 0}, "202 lines"),
+        ({"seen": 201}, "1 line"),
+        ({"seen": -7}, "202 lines"),
+        ({"seen": "202"}, "202 lines"),
+        ({"seen": True}, "202 lines"),
+        ({"seen": 202.0}, "202 lines"),
+        ({"seen": 1, "unread": "true"}, "201 lines"),
+        ({"seen": 1, "unread": 1}, "201 lines"),
+    ],
+)
+@pytest.mark.parametrize("scope", ["once", "chat", "always"])
+def test_the_kernel_refuses_an_approval_of_what_was_not_in_view(
+    scope: str, answer: Any, missing: str, text: str | None
+) -> None:
+    person = Person(LONG)
+    person.says(approved=True, text=text or person.text, scope=scope, **answer)
+    form = person.forms[-1]
+    assert form is not None
+    assert form["problem"].startswith(f"Not all of the arguments were in view: {missing}.")
+    assert person.result == []
+    person.says(approved=True, text=text or person.text, scope=scope)
+    decision = person.decision()
+    assert isinstance(decision, Decision)
+    assert (decision.approved, decision.reason, decision.scope) == (True, None, scope)
+
+
+def test_an_approval_without_reading_all_of_it_is_written_down_as_one() -> None:
+    person = Person(LONG)
+    person.says(approved=True, text=person.text, scope="once", seen=3, unread=True)
+    assert person.decision() == Decision(True, "Approved without reading all of it.")
+
+
+def test_what_a_card_cannot_show_at_all_is_never_read() -> None:
+    person = Person({"items": [*range(20_000)], "command": "rm -rf ~"})
+    form = person.forms[-1]
+    assert form is not None
+    assert form["hidden"] == "3 more lines, 15,000 more items"
+    person.says(approved=True, text=person.text, scope="once", seen=10**9)
+    refused = person.forms[-1]
+    assert refused is not None
+    assert form["hidden"] in refused["problem"]
+    person.says(approved=True, text=person.text, scope="once", seen=10**9, unread=True)
+    assert person.decision() == Decision(True, "Approved without reading all of it.")
+
+
+@given(value=json_values())
+def test_the_card_has_as_many_lines_as_the_question_says(value: Any) -> None:
+    html = LiveHtml()
+    arguments = {"a": value}
+    for event in (ev.Start(), ev.ToolInputAvailable("c", "keep", arguments), ev.ToolApprovalRequest("a", "c")):
+        html.apply(event)
+    lines = [patch for patch in html.snapshot() if patch[0] == "insert" and patch[2] == "m0.p0.i"]
+    person = Person(arguments)
+    form = person.forms[-1]
+    assert form is not None
+    assert form["lines"] == len(lines) > 0
+    person.says(approved=False)
+    person.decision()
 
 
 @pytest.mark.parametrize(("reason", "kept"), [("  not now ", "not now"), ("", None), (None, None), (3, None)])
@@ -211,7 +282,7 @@ def test_a_page_is_told_what_is_asked_with_the_next_step_and_in_the_state_until_
     document = LiveDocument(LiveHtml(), steps.append)
     for event in (ev.Start(), ev.ToolInputAvailable("c", "keep", {}), ev.ToolApprovalRequest("a", "c")):
         document.apply(event)
-    form = {"approval": "a", "name": "keep", "text": "{}"}
+    form = {"approval": "a", "name": "keep", "text": "{}", "lines": 0}
     document.ask("nothing", form)
     document.ask("c", form)
     assert steps[-1]["asks"] == document.state()["asks"] == {"m0.p0": form}
@@ -269,6 +340,7 @@ class Page:
         form = asked(message)
         if form is not None:
             answer = {"type": "answer", "approval": form["approval"], "text": form["text"], "scope": "once"}
+            answer |= {"seen": form["lines"]}
             self.kernel.post(message["content"]["comm_id"], answer | self.answer, self.subshell)
 
 

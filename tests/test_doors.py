@@ -27,6 +27,7 @@ GROUND = {
     "errors",
     "events",
     "growing",
+    "invisible",
     "json_text",
     "masking",
     "message_state",

@@ -42,7 +42,21 @@ NONSENSE: list[Any] = [
     "<script>alert(1)</script>",
 ]
 KINDS = ("sync", "open", "answer", "stop", "pace", "final", "patches", "state", *PROTOTYPE)
-FIELDS = ("seq", "node", "open", "seconds", "approval", "approved", "text", "scope", "reason", "model", "bundle")
+FIELDS = (
+    "seq",
+    "node",
+    "open",
+    "seconds",
+    "approval",
+    "approved",
+    "text",
+    "scope",
+    "reason",
+    "model",
+    "bundle",
+    "seen",
+    "unread",
+)
 
 
 class Page:
@@ -96,7 +110,8 @@ def test_nonsense_from_a_page_neither_raises_nor_is_an_answer(page: Page) -> Non
     before = page.html.html
     messages = [{"type": kind, **dict.fromkeys(FIELDS, value)} for kind in KINDS for value in NONSENSE]
     messages += [
-        {"type": "answer", "approval": value, "approved": True, "scope": "once", "text": "{}"} for value in NONSENSE
+        {"type": "answer", "approval": value, "approved": True, "scope": "once", "text": "{}", "seen": 1}
+        for value in NONSENSE
     ]
     messages += [{"type": "open", "node": value, "open": is_open} for value in NONSENSE for is_open in (True, False)]
     messages += [{value: "stop", "type": None} for value in PROTOTYPE]
@@ -116,7 +131,7 @@ def test_no_message_raises(message: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("scope", ["ever", None, ["once"], "__proto__", 1])
 def test_an_approval_that_is_not_to_the_letter_is_none(page: Page, scope: Any) -> None:
-    about = {"type": "answer", "approval": "a", "text": '{"path": "/"}'}
+    about = {"type": "answer", "approval": "a", "text": '{"path": "/"}', "seen": 1}
     assert answered(page, [{**about, "approved": True, "scope": scope}]) == []
     for approved in ("true", 1, [True], None):
         decision = answered(page, [{**about, "approved": approved, "scope": "once"}])
@@ -151,14 +166,14 @@ def test_an_approval_that_is_not_to_the_letter_is_none(page: Page, scope: Any) -
     ids=lambda text: repr(text)[:30],
 )
 def test_edited_arguments_that_a_tool_cannot_be_given_are_asked_again(page: Page, text: Any) -> None:
-    message = {"type": "answer", "approval": "a", "approved": True, "scope": "once", "text": text}
+    message = {"type": "answer", "approval": "a", "approved": True, "scope": "once", "text": text, "seen": 1}
     assert answered(page, [message]) == []
 
 
 @given(text=texts(), name=st.sampled_from([*PROTOTYPE, "a"]))
 def test_names_of_arguments_are_names_and_nothing_else(text: str, name: str) -> None:
     page = Page()
-    message = {"type": "answer", "approval": "a", "approved": True, "scope": "once"}
+    message = {"type": "answer", "approval": "a", "approved": True, "scope": "once", "seen": 1}
     (decision,) = answered(page, [{**message, "text": f'{{"{name}": {{"x": 1}}}}'}])
     page.widget.close()
     assert decision.input == {name: {"x": 1}}

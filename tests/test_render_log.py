@@ -118,7 +118,8 @@ def test_lines_that_are_not_shown_at_all_are_counted_and_found() -> None:
 
 def test_control_characters_are_harmless() -> None:
     html = body(saying(call(log="a\x1b]0;title\x07\x08\x00<b>\n")))
-    assert "<span>a␈␀&lt;b&gt;\n</span>" in html
+    marks = "".join(f'<span class="u">&lt;U+000{code}&gt;</span>' for code in (8, 0))
+    assert f"<span>a{marks}&lt;b&gt;\n</span>" in html
 
 
 # Live -----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
@@ -11,12 +12,12 @@ from hypothesis import given, settings
 
 from tests.fixtures.render.samples import HOSTILE, body, parts_of
 from tests.strategies import transcripts
-from toolcall_nb.render import stylesheet, to_html, to_text
+from toolcall_nb.render import stylesheet, to_html
 from toolcall_nb.render.card import Look
 from toolcall_nb.render.escaping import escape, image_source, link_target, visible, without_ansi
 from toolcall_nb.render.nodes import Node
 from toolcall_nb.render.parts import message_node
-from toolcall_nb.transcript import Message, State, ToolCall, Transcript
+from toolcall_nb.transcript import Message, Transcript
 
 # Escaping -------------------------------------------------------------------------------------------------------
 
@@ -26,8 +27,10 @@ def test_escaping_leaves_nothing_that_means_anything() -> None:
         escape("<a href='x' title=\"y\">&amp;</a>")
         == "&lt;a href=&#39;x&#39; title=&quot;y&quot;&gt;&amp;amp;&lt;/a&gt;"
     )
-    assert escape("a\0b\x1b[31m\r\nc\rd\x7f\x9b\ud800") == "a␀b␛[31m\nc\nd␡\ufffd\ufffd"
-    assert visible("tab\tstays") == "tab\tstays"
+    assert visible("a\0b\x1b[31m\r\nc\rd\x7f\x9b\ud800") == "a␀b␛[31m\nc\nd␡\ufffd\ufffd"
+    written = "a<U+0000>b<U+001B>[31m\nc<U+000D>d<U+007F><U+009B><U+D800>"
+    assert unescape(escape("a\0b\x1b[31m\r\nc\rd\x7f\x9b\ud800")) == written
+    assert visible("tab\tstays") == escape("tab\tstays") == "tab\tstays"
     assert without_ansi("\x1b[2J\x1b[31mx\x1b[m") == "x"
 
 
@@ -215,12 +218,3 @@ def test_content_cannot_leave_its_box() -> None:
     assert "contain:content" in stylesheet()
     assert "overflow:clip" in stylesheet()
     assert not re.search(r"position:(fixed|sticky)", stylesheet())
-
-
-def test_what_turns_a_line_around_or_has_no_width_is_written_out() -> None:
-    call = ToolCall(id="c", name="show\u200b", state=State.INPUT_AVAILABLE, input={"file": "exe\u202egnp.txt"})
-    transcript = Transcript((Message("assistant", (call,)),))
-    for shown in (to_html(transcript), to_text(transcript)):
-        assert not {"\u202e", "\u200b"} & set(shown)
-        assert "U+202E" in shown
-        assert "U+200B" in shown

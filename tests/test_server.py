@@ -471,6 +471,8 @@ def until_asked(client: httpx.Client) -> dict[str, Any]:
         ({"approved": True}, State.OUTPUT_AVAILABLE, "sunny in Rome"),
         ({"approved": True, "input": {"city": "Oslo"}}, State.OUTPUT_AVAILABLE, "sunny in Oslo"),
         ({"approved": True, "text": '{"city": "Bonn"}', "scope": "chat"}, State.OUTPUT_AVAILABLE, "sunny in Bonn"),
+        ({"approved": True, "seen": 1}, State.OUTPUT_AVAILABLE, "sunny in Rome"),
+        ({"approved": True, "seen": 0, "unread": True}, State.OUTPUT_AVAILABLE, "sunny in Rome"),
         ({"approved": False, "reason": "Not today."}, State.OUTPUT_DENIED, None),
     ],
 )
@@ -500,6 +502,12 @@ def test_a_question_is_answered_by_itself(answer: dict[str, Any], state: State, 
         {"approved": True, "text": "{"},
         {"approved": True, "input": {}, "text": "{}"},
         {"approved": False, "reason": 3},
+        {"approved": True, "seen": "1"},
+        {"approved": True, "seen": 1, "unread": "yes"},
+        {"approved": True, "seen": 0},  # a page that has not shown the one line
+        {"approved": True, "seen": 0, "text": '{"city": "Bonn"}'},
+        {"approved": True, "seen": True},
+        {"approved": True, "text": '{"town": "Bonn"}'},
     ],
 )
 def test_an_answer_that_is_none_leaves_the_question_open(body: dict[str, Any]) -> None:

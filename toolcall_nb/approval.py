@@ -1,7 +1,7 @@
 """Asking a person whether a call may run: by keys in a terminal; and the answer where nobody can be asked.
 
-Names and arguments are a model's, and a terminal obeys some characters: whatever is not printable is shown as JSON's
-own escape, so the text on the screen is the whole of the arguments and still JSON.
+Names and arguments are a model's, and a terminal obeys some characters: what cannot be seen is written out. All of the
+arguments is shown, page by page, in the same lines as in a card.
 """
 
 from __future__ import annotations
@@ -9,20 +9,26 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, TypeAlias
 
-from toolcall_nb.events import MISSING, Json, Missing, Object
+from rich.cells import chop_cells
+
+from toolcall_nb.events import MISSING, Json, Missing
+from toolcall_nb.invisible import escaped_in_json, written_out
+from toolcall_nb.render.review import review
+from toolcall_nb.render.text import INDENT, indented
+from toolcall_nb.render.yaml_like import counted
 from toolcall_nb.tools import Decision
+from toolcall_nb.tools.edited_arguments import reader_of_edits
+from toolcall_nb.tools.permission import Scope
 from toolcall_nb.transcript import ToolCall
 
 __all__ = ["TerminalApprover", "deny_unattended"]
-
-Scope: TypeAlias = Literal["once", "chat", "always"]
 
 _SCOPES: dict[str, Scope] = {
     **dict.fromkeys(("y", "yes"), "once"),
@@ -36,7 +42,12 @@ _HELP = """\
   a  yes, and never ask again for this tool in this session
   n  no; you may say why, and the model is told
   e  edit the arguments first
-  ?  this help"""
+  ?  this help
+Where the arguments are longer than the screen, Enter shows more; "y unread" (and c, a) approves without that."""
+_UNREAD = " unread"
+_ROWS_OF_THE_QUESTION = 5
+_FEWEST_ROWS = 8
+_NARROWEST = 20
 _NOBODY = "Nobody answered: there is no input to read an answer from, so the call was denied."
 
 
@@ -44,13 +55,16 @@ def deny_unattended(call: ToolCall) -> Decision:
     """The answer where nobody can be asked: no, with what to do about it."""
     return Decision(
         False,
-        f"Nobody is here to ask whether {_escaped(call.name)[:100]} may run, so it was denied: "
+        f"Nobody is here to ask whether {written_out(call.name[:100])} may run, so it was denied: "
         "--approve auto lets calls run unasked, --approve never switches them off.",
     )
 
 
 class TerminalApprover:
     """Called with a call, it shows the name and the whole arguments, asks, and returns the `Decision`.
+
+    Arguments that are longer than the screen are shown page by page. Until the last page was shown an approval is
+    refused, unless it says so: ``y unread``.
 
     ``ask`` is given a prompt and returns a line, ``say`` is given text to show; without them, the `input` and `print`
     of the moment. Where no answer can be read (the input is at its end, or there is none) the call is denied.
@@ -74,21 +88,36 @@ class TerminalApprover:
     def _decided(self, call: ToolCall) -> Decision:
         asked = {} if call.input is MISSING or call.input is None else call.input
         arguments = asked
-        self._show(call.name, arguments)
+        left = self._show(call.name, arguments)
         while True:
-            key = self._ask(f"Run it? {_KEYS} ").strip().lower()
-            if key in _SCOPES:
-                return Decision(True, input=_if_edited(asked, arguments), scope=_SCOPES[key])
+            answer = self._ask(_prompt(left)).strip().lower()
+            key = answer.removesuffix(_UNREAD)
+            if key in _SCOPES and (not left or key != answer):
+                reason = f"Approved without reading all of it: {_lines(left)} not shown." if left else None
+                return Decision(True, reason, input=_if_edited(asked, arguments), scope=_SCOPES[key])
             if key in ("n", "no"):
                 return Decision(False, self._reason())
             if key in ("e", "edit"):
                 arguments = self._edited(arguments)
-                self._show(call.name, arguments, " (edited)" if _if_edited(asked, arguments) is not MISSING else "")
+                left = self._show(
+                    call.name, arguments, " (edited)" if _if_edited(asked, arguments) is not MISSING else ""
+                )
+            elif not key and left:
+                left = self._show_page(left)
+            elif key in _SCOPES:
+                self._say(f'{_lines(left)} not shown yet. Enter shows more; "{key}{_UNREAD}" approves without that.')
             else:
                 self._say(_HELP if key in ("?", "h", "help") else f"Please answer with one of {_KEYS}; ? says more.")
 
-    def _show(self, name: str, arguments: Json, note: str = "") -> None:
-        self._say(f"\nThe model asks to run {_escaped(name)}{note} with\n{_indented(_json(arguments, 2))}")
+    def _show(self, name: str, arguments: Json, note: str = "") -> list[str]:
+        """Say what is asked, with the first page of the arguments; returns the lines that are not shown yet."""
+        self._say(f"\nThe model asks to run {written_out(name)}{note} with")
+        return self._show_page(_screen_lines(arguments))
+
+    def _show_page(self, lines: list[str]) -> list[str]:
+        rows = max(shutil.get_terminal_size().lines - _ROWS_OF_THE_QUESTION, _FEWEST_ROWS)
+        self._say("\n".join(lines[:rows]))
+        return lines[rows:]
 
     def _reason(self) -> str | None:
         try:
@@ -108,21 +137,17 @@ class TerminalApprover:
         if not text.strip():
             return arguments
         try:
-            value = json.loads(text, parse_constant=_refuse)
-        except (ValueError, RecursionError) as error:
-            self._say(f"This is not JSON ({_escaped(str(error))}), so nothing was changed.")
+            return reader_of_edits()(text)
+        except ValueError as error:
+            self._say(f"{written_out(str(error))} Nothing was changed.")
             return arguments
-        if not isinstance(value, dict):
-            self._say("Arguments are a JSON object, {…}, and this is none, so nothing was changed.")
-            return arguments
-        return value
 
     def _edited_text(self, arguments: Json) -> str:
         line = _json(arguments)
         if self._given_ask is None and sys.stdin.isatty() and sys.stdout.isatty():
             editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
             return _from_editor(editor, _json(arguments, 2)) if editor else self._prefilled(line)
-        self._say(f"Write the arguments anew in one line; an empty one keeps them:\n{_indented(line)}")
+        self._say(f"Write the arguments anew in one line; an empty one keeps them:\n{indented(line)}")
         return self._ask("> ")
 
     def _prefilled(self, line: str) -> str:
@@ -160,26 +185,27 @@ def _if_edited(asked: Json, arguments: Json) -> Json | Missing:
     return MISSING if same else arguments
 
 
-def _refuse(name: str) -> Object:
-    raise ValueError(f"{name} is none of its numbers")
-
-
 # On the screen ----------------------------------------------------------------------------------------------
 
 
+def _prompt(left: list[str]) -> str:
+    if not left:
+        return f"Run it? {_KEYS} "
+    return f"{_lines(left)} not shown yet. Enter shows more, or {_KEYS} "
+
+
+def _lines(left: list[str]) -> str:
+    return counted(len(left), "lines")
+
+
+def _screen_lines(arguments: Json) -> list[str]:
+    """All of the arguments as lines of the screen: long ones are folded at its width."""
+    width = max(shutil.get_terminal_size().columns - len(INDENT), _NARROWEST)
+    entries = review(arguments, lines=sys.maxsize, characters=sys.maxsize).entries
+    text = "".join(text for entry in entries for _, text in entry.tokens) or "{}"
+    lines = text.removesuffix("\n").expandtabs(4).split("\n")
+    return [f"{INDENT}{piece}".rstrip() for line in lines for piece in chop_cells(line, width) or [""]]
+
+
 def _json(value: Json, indent: int | None = None) -> str:
-    return "\n".join(map(_escaped, json.dumps(value, ensure_ascii=False, indent=indent).split("\n")))
-
-
-def _escaped(text: str) -> str:
-    """The text with each character that is not printable as JSON writes it in ASCII: ``\\u001b``."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else _code_units(c) for c in text)
-
-
-def _code_units(character: str) -> str:
-    units = character.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.split("\n"))
+    return escaped_in_json(json.dumps(value, ensure_ascii=False, indent=indent))

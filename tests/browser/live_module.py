@@ -22,6 +22,7 @@ from toolcall_nb.live.footer import info_line
 from toolcall_nb.live.style import page_css
 from toolcall_nb.live.taken import foot_info
 from toolcall_nb.render import LiveHtml
+from toolcall_nb.render.review import review
 
 __all__ = ["IS_GONE", "PANELS", "Module", "faults"]
 
@@ -88,7 +89,8 @@ class Module:
         """Ask about a call of that name, with it in its arguments; what was wrong with an answer stands there too."""
         call = f"asked {text}"
         self.show([ev.ToolInputAvailable(call, text, {text: text}), ev.ToolApprovalRequest(f"q{text}", call)])
-        form = {"approval": f"q{text}", "name": text, "text": json_text({text: text}), "unseen": True}
+        form = {"approval": f"q{text}", "name": text, "text": json_text({text: text}), "invisible": True}
+        form |= {"lines": len(review({text: text}).entries), "hidden": text}
         self.document.ask(call, form)
         self.document.ask(call, {**form, "problem": text, "refused": 1})
         self.show([])

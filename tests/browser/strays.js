@@ -20,7 +20,7 @@
         span: ["hidden"],
     };
     const forbidden = /^(on|id$|name$|src$|href$|xlink|style$|form|action|data-|is$|slot$|part$)/i;
-    const classes = /^(tc|tc-[\w-]+|[ksnc]|language-[\w+#.-]{1,40}|contains-task-list|task-list-item(-checkbox)?|markdown-alert(-\w+)?|mathjax_ignore|tex2jax_ignore)$/;
+    const classes = /^(tc|tc-[\w-]+|[ksncu]|language-[\w+#.-]{1,40}|contains-task-list|task-list-item(-checkbox)?|markdown-alert(-\w+)?|mathjax_ignore|tex2jax_ignore)$/;
     const words = element => `<${element.localName}> ${element.outerHTML.slice(0, 160)}`;
     const say = (what, element) => { if (found.length < 40) found.push(`${what}: ${words(element)}`); };
 

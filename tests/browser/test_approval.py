@@ -67,7 +67,16 @@ def panel(within: Locator) -> Locator:
 
 
 def press(within: Locator, name: str) -> None:
+    panel(within).scroll_into_view_if_needed()
     panel(within).get_by_role("button", name=name, exact=True).click()
+
+
+def read(within: Locator) -> None:
+    """Bring all of the arguments into view."""
+    more = panel(within).get_by_role("button", name="Show the next lines")
+    while more.is_visible():
+        more.click()
+        within.page.wait_for_timeout(50)
 
 
 def printed(notebook: Notebook, number: int, text: str) -> None:
@@ -90,17 +99,41 @@ def test_what_is_approved_is_what_runs_whatever_the_arguments_hold(lab: Lab) -> 
     expect(output.locator(".tc-foot-status")).to_have_text("Waiting for you")
     expect(output.locator("[aria-live=polite]")).to_have_text(re.compile("Tool keep asks for approval$"))
     expect(output.locator(".tc-call details")).to_have_attribute("open", "")
-    expect(panel(output)).to_contain_text("Some characters of these arguments have no look of their own")
+    expect(panel(output)).to_contain_text("Characters of these arguments that cannot be seen are written out")
+    for written in ("<U+202E>", "<U+200B>", "<U+0000>", "<U+2028>"):
+        expect(output.locator(".tc-io pre").first).to_contain_text(written)
     press(output, "Edit")
     text = panel(output).get_by_role("textbox")
     assert "\\u202e gnp.exe \\u200b\\u0000\\u007f\\u2028 😀" in text.input_value()
     assert "1180591620717411303425" in text.input_value()
+    read(output)
     press(output, "Run edited")
     notebook.wait_until_run(2)
     expect(output.locator(".tc-state")).to_have_text("Completed")
     expect(output).to_contain_text("That is all.")
     expect(panel(output)).to_have_count(0)
     printed(notebook, 3, "True True")
+
+
+def test_what_was_not_in_view_in_a_notebook_is_not_approved_in_either_of_two_views(lab: Lab) -> None:
+    long = 'long = Caller("# nothing\\n" * 150 + "rm -rf ~")'
+    notebook = asking(lab, long, ask("--model long --background"), "print(got[-1][-8:])")
+    notebook.run(2)
+    notebook.run(3)
+    output = notebook.output(3)
+    expect(panel(output)).to_contain_text(re.compile(r"\d+ of 153 lines not seen yet\."))
+    notebook.picture(3, "approval-unread")
+    assert_accessible(notebook)
+    approve = panel(output).get_by_role("button", name="Approve", exact=True)
+    expect(approve).to_have_attribute("aria-disabled", "true")
+    approve.click(force=True)
+    expect(output.locator(".tc-state")).to_have_text("Awaiting approval")
+    read(output)
+    press(output, "Approve")
+    expect(output.locator(".tc-state")).to_have_text("Completed")
+    expect(output).to_contain_text("That is all.")
+    notebook.wait_until_idle()
+    printed(notebook, 4, "rm -rf ~")
 
 
 def test_the_panel_is_accessible_in_each_of_its_forms_in_light_and_dark(lab: Lab) -> None:

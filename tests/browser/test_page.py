@@ -312,7 +312,7 @@ ASKED: list[Event] = [
     ev.ToolInputAvailable("c", "keep", {"n": 2**60}),
     ev.ToolApprovalRequest("a", "c"),
 ]
-FORM = {"approval": "a", "name": "keep", "text": '{\n  "n": 1152921504606846976\n}'}
+FORM = {"approval": "a", "name": "keep", "text": '{\n  "n": 1152921504606846976\n}', "lines": 1}
 
 
 def test_a_person_is_asked_in_every_view_and_what_they_write_stays_through_later_patches(page: Page) -> None:
@@ -337,7 +337,7 @@ def test_a_person_is_asked_in_every_view_and_what_they_write_stays_through_later
     panels.first.get_by_role("button", name="Run edited").click()
     panels.first.get_by_role("button", name="Run edited").click()
     (sent,) = run.sent("answer")
-    assert sent == {"type": "answer", "approval": "a", "approved": True, "text": '{"n": 1}', "scope": "once"}
+    assert sent == {"type": "answer", "approval": "a", "approved": True, "text": '{"n": 1}', "scope": "once", "seen": 1}
     run.document.ask("c", {**FORM, "problem": "Nor this.", "refused": 2})
     run.flush()
     expect(panels.first).to_contain_text("Nor this.")

@@ -17,6 +17,7 @@ from toolcall_nb import events as ev
 from toolcall_nb.chat.watch import ToolWatch
 from toolcall_nb.events import MISSING, Event
 from toolcall_nb.tools import Decision, Grants, Job, Log, Outcome, Preliminary, Registry, Started, Tool, run_together
+from toolcall_nb.tools.edited_arguments import asking_about, check_edited
 from toolcall_nb.transcript import Approval, State, ToolCall
 
 __all__ = ["Approve", "CallRunner", "Permission"]
@@ -46,7 +47,8 @@ class Permission:
         automatic = self._automatic(tool)
         approval = f"approval-{call.id}"
         yield ev.ToolApprovalRequest(approval, call.id, is_automatic=automatic is not None or None)
-        decision = automatic or self._answer(replace(call, approval=Approval(id=approval)))
+        with asking_about(tool):
+            decision = automatic or self._answer(replace(call, approval=Approval(id=approval)))
         if decision.approved and decision.input is not MISSING:
             written = json.dumps(decision.input)
             yield ev.ToolInputAvailable(call.id, call.name, json.loads(written))
@@ -64,7 +66,7 @@ class Permission:
         else:
             decision = self._answer(call) if self._ask is not None else Decision(False, NOBODY)
         if decision.approved and decision.input is not MISSING:
-            yield ev.ToolInputAvailable(call.id, call.name, json.loads(json.dumps(decision.input)))
+            yield ev.ToolInputAvailable(call.id, call.name, decision.input)
         yield ev.ToolApprovalResponse(call.approval.id, decision.approved, decision.reason)
 
     def _automatic(self, tool: Tool) -> Decision | None:
@@ -78,11 +80,14 @@ class Permission:
         assert self._ask is not None
         try:
             decision = self._ask(call)
-            if decision.input is not MISSING:
-                json.dumps(decision.input)
         except Exception as error:
             return Decision(False, f"No answer could be had: {type(error).__name__}: {error}")
-        return decision
+        if decision.input is MISSING:
+            return decision
+        try:
+            return replace(decision, input=check_edited(decision.input))
+        except ValueError as error:
+            return Decision(False, f"The edited arguments cannot be used. {error}")
 
 
 class CallRunner:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from toolcall_nb import events as ev
 from toolcall_nb.events import Event
+from toolcall_nb.invisible import written_out
 
 __all__ = ["Progress"]
 
@@ -121,7 +122,7 @@ class Progress:
         return f"Tool {self._name(call)} asks for approval"
 
     def _begun(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> list[str]:
-        call, name = event.tool_call_id, event.tool_name[:_MAX_NAME]
+        call, name = event.tool_call_id, written_out(event.tool_name[:_MAX_NAME])
         said = [] if call in self._open else [f"Tool {name} called"]
         self._open[call] = name
         return said

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from toolcall_nb.events import MISSING
 from toolcall_nb.render.content import Written, arguments, seconds, shown_name, shown_state
-from toolcall_nb.render.escaping import element, escape
+from toolcall_nb.render.escaping import element, escape, escape_marked
 from toolcall_nb.render.log import LogLines
 from toolcall_nb.render.nodes import Node, leaf
 from toolcall_nb.render.pictures import NO_HOSTS
@@ -163,8 +163,7 @@ def _focus(height: int) -> str:
 
 
 def _leaves(id: str, section: Section) -> list[Node]:
-    """The lines of a log have their ends; other entries are parted by newlines."""
-    if section.key not in ("l", f"{FOLD}log"):
+    if not section.has_ends:
         return entry_leaves(id, section.entries)
     numbered = enumerate(section.entries, section.first)
     return [leaf(f"{id}.{number}", f"<span>{_entry(entry)}</span>") for number, entry in numbered]
@@ -180,7 +179,8 @@ def entry_leaves(id: str, entries: Sequence[Entry]) -> list[Node]:
 
 def _entry(entry: Entry) -> str:
     if entry.html is None:
-        entry.html = "".join(element("span", kind, text) if kind else escape(text) for kind, text in entry.tokens)
+        marked = ((kind, escape_marked(text)) for kind, text in entry.tokens)
+        entry.html = "".join(f'<span class="{kind}">{html}</span>' if kind else html for kind, html in marked)
     return entry.html
 
 

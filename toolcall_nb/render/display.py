@@ -14,6 +14,7 @@ from html import unescape
 from typing import NamedTuple
 
 from toolcall_nb.events import Json, Missing
+from toolcall_nb.invisible import written_out_markup
 from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.sanitising import LONGEST, sanitised
 from toolcall_nb.render.yaml_like import counted, more
@@ -138,7 +139,9 @@ def _markdown(kind: str, text: str, _: str) -> Shown:
     from toolcall_nb.markdown.flavor import render_markdown
 
     rest = element("p", "tc-note", more(len(text) - _TEXT, "characters")) if len(text) > _TEXT else ""
-    return Shown(f'<div class="tc-text">{render_markdown(text[:_TEXT])}{rest}</div>', kind, words=text)
+    return Shown(
+        f'<div class="tc-text">{render_markdown(written_out_markup(text[:_TEXT]))}{rest}</div>', kind, words=text
+    )
 
 
 def _latex(kind: str, text: str, words: str) -> Shown:

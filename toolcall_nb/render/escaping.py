@@ -1,41 +1,56 @@
 """Text on its way into HTML or a terminal: the one place where it is made harmless.
 
 Model text, tool names, arguments, results, errors and addresses are hostile. `escape` is the only way for them
-into HTML (Markdown apart, which `toolcall_nb.markdown.flavor` renders with HTML off), `visible` the only way
-into a terminal.
+into HTML (Markdown apart, which `toolcall_nb.markdown.flavor` renders with HTML off). Into plain text and a terminal
+prose goes by `visible`; names, arguments and results go by `toolcall_nb.invisible`, as they do in HTML.
 """
 
 from __future__ import annotations
 
 import re
 
-from toolcall_nb.unicode import well_formed
+from toolcall_nb.invisible import written_out, written_out_markup
+from toolcall_nb.unicode import join_surrogates, well_formed
 
-__all__ = ["element", "escape", "image_source", "link_target", "visible", "visible_html", "without_ansi"]
+__all__ = [
+    "attribute",
+    "element",
+    "escape",
+    "escape_marked",
+    "image_source",
+    "line_ends",
+    "link_target",
+    "visible",
+    "visible_html",
+    "without_ansi",
+]
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
+_WRITTEN_OUT = re.compile(r"&lt;U\+[0-9A-F]{4,6}(?: x[\d,]+)?&gt;")
 _LINK = re.compile(r"(?:https?|mailto):[^\s\x00-\x1f\x7f]+", re.IGNORECASE)
 _IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif|bmp);base64,[A-Za-z0-9+/=\s]+", re.IGNORECASE)
 
 
 def visible(text: str) -> str:
-    """The text with line ends as LF and each control character but tab and LF as its picture (ESC as ␛).
+    """Prose with line ends as LF and each control character but tab and LF as its picture (ESC as ␛).
 
     HTML drops NUL and reads CR as LF, and a terminal obeys ESC, so none of them may pass. Characters that turn the
-    order of a line around, or that have no width, stand as ``<U+202E>``: a file name must read as what it is.
+    order of a line around, or that have no width, stand as ``<U+202E>``. Those that shape emoji and letters stay.
     """
-    return _CONTROL.sub(_picture, _lines(text))
+    text = well_formed(text)
+    return _CONTROL.sub(_picture, text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text)
 
 
 def visible_html(html: str) -> str:
-    """`visible`, of HTML: what stands for a character is text in it, and no tag."""
-    return _CONTROL.sub(lambda match: escape(match[0]), _lines(html))
+    """HTML of a result with all that cannot be seen written out, as text and no tag."""
+    html = well_formed(html)
+    return written_out_markup(html.replace("\r\n", "\n").replace("\r", "\n") if "\r" in html else html, _entities)
 
 
-def _lines(text: str) -> str:
-    text = well_formed(text)
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+def line_ends(text: str) -> str:
+    """The text with LF as the end of each line; a CR that stood alone is left before its LF, to be written out."""
+    return text.replace("\r\n", "\n").replace("\r", "\r\n") if "\r" in text else text
 
 
 def _picture(match: re.Match[str]) -> str:
@@ -51,21 +66,36 @@ def without_ansi(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    """The text as HTML text or as the value of a quoted attribute."""
-    text = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return text.replace('"', "&quot;").replace("'", "&#39;")
+    """A name, argument or result as HTML text or as the value of a quoted attribute that is read or seen."""
+    return _entities(written_out(join_surrogates(text).replace("\r\n", "\n")))
+
+
+def escape_marked(shown: str) -> str:
+    """Text that `written_out` has made, as HTML, with what is written out set off by the class ``u``."""
+    html = _entities(shown)
+    return _WRITTEN_OUT.sub(r'<span class="u">\g<0></span>', html) if "&lt;U+" in html else html
 
 
 def element(tag: str, classes: str, text: str) -> str:
-    """One element with nothing in it but text."""
-    return f'<{tag} class="{classes}">{escape(text)}</{tag}>'
+    """One element with nothing in it but a name, argument or result."""
+    return f'<{tag} class="{classes}">{escape_marked(written_out(join_surrogates(text)))}</{tag}>'
+
+
+def attribute(value: str) -> str:
+    """An address as the value of a quoted attribute: exactly what it was, since a program reads it."""
+    return _entities(visible(value))
+
+
+def _entities(text: str) -> str:
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.replace('"', "&quot;").replace("'", "&#39;")
 
 
 def link_target(url: str) -> str | None:
     """The address, escaped, if a link may lead there: the web and mail, nothing that runs."""
-    return escape(url) if _LINK.fullmatch(url) else None
+    return attribute(url) if _LINK.fullmatch(url) else None
 
 
 def image_source(url: str) -> str | None:
     """The address, escaped, if it is a picture that asks nobody: raster data, never SVG and never a server."""
-    return escape(url) if _IMAGE.fullmatch(url) else None
+    return attribute(url) if _IMAGE.fullmatch(url) else None

@@ -9,7 +9,7 @@ from toolcall_nb.events import Json
 from toolcall_nb.markdown.incremental import markdown_blocks
 from toolcall_nb.render.card import Look, call_node, entry_leaves
 from toolcall_nb.render.content import WHO, Written, ending, file_words
-from toolcall_nb.render.escaping import element, escape, image_source, link_target
+from toolcall_nb.render.escaping import attribute, element, escape, image_source, link_target
 from toolcall_nb.render.nodes import Node, leaf
 from toolcall_nb.render.pictures import allowed_source, with_pictures
 from toolcall_nb.render.yaml_like import draw_value
@@ -195,4 +195,6 @@ def _file(part: FilePart, hosts: frozenset[str]) -> str:
     if words.kind not in _DOWNLOADS:
         return f'<p class="tc-file">{words.label}: {about}</p>'
     name = f"file.{_DOWNLOADS[words.kind]}"
-    return f'<p class="tc-file">{words.label}: <a href="{escape(part.url)}" download="{name}">{name}</a> ({about})</p>'
+    return (
+        f'<p class="tc-file">{words.label}: <a href="{attribute(part.url)}" download="{name}">{name}</a> ({about})</p>'
+    )

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 
 from toolcall_nb.errors import UsageError
-from toolcall_nb.render.escaping import escape
+from toolcall_nb.render.escaping import attribute
 
 __all__ = ["NO_HOSTS", "allowed_hosts", "allowed_source", "with_pictures"]
 
@@ -41,7 +41,7 @@ def allowed_hosts(names: Iterable[str]) -> frozenset[str]:
 def allowed_source(url: str, hosts: frozenset[str]) -> str | None:
     """The address, escaped, if one of the hosts serves it."""
     found = _ADDRESS.fullmatch(url) if hosts else None
-    return escape(url) if found is not None and found[1].lower() in hosts else None
+    return attribute(url) if found is not None and found[1].lower() in hosts else None
 
 
 def with_pictures(html: str, hosts: frozenset[str]) -> str:

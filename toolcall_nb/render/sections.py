@@ -15,8 +15,9 @@ from toolcall_nb.displays import DISPLAYED, displayed
 from toolcall_nb.events import MISSING, Json
 from toolcall_nb.render.content import Written, partial_input
 from toolcall_nb.render.display import Shown, says_more, shown
-from toolcall_nb.render.escaping import without_ansi
+from toolcall_nb.render.escaping import line_ends, without_ansi
 from toolcall_nb.render.log import LogLines
+from toolcall_nb.render.review import review
 from toolcall_nb.render.values import Table, draw_text, table_of
 from toolcall_nb.render.yaml_like import CHARACTERS, ROWS, Drawing, Entry, counted, draw_value, more
 from toolcall_nb.told import output_text
@@ -41,7 +42,7 @@ class Section(NamedTuple):
 
     Keys: ``i`` input, ``a`` approval (a label alone), ``l`` log, ``w`` what was displayed, ``o`` output, ``t`` output
     as a table, ``v`` output as its own view, ``e`` error, and `FOLD` with a name. ``first`` is the number of the first
-    entry.
+    entry; ``has_ends``: the newlines between the entries are in them.
     """
 
     key: str
@@ -51,6 +52,7 @@ class Section(NamedTuple):
     table: Table | None = None
     html: str = ""
     first: int = 0
+    has_ends: bool = False
 
 
 def sections(
@@ -96,6 +98,11 @@ def _input(call: ToolCall, written: Written, drawing: Drawing) -> Iterator[Secti
         if written.length or call.state is State.INPUT_STREAMING:
             yield Section("i", "Input", progress(call, written), _partial(written, drawing))
         return
+    if call.state is State.APPROVAL_REQUESTED:  # a person is to see all of it
+        seen = review(call.input)
+        note = f"{seen.hidden}: {_where(call, 'input')}" if seen.hidden else "" if seen.entries else "none"
+        yield Section("i", "Input", note, seen.entries, has_ends=True)
+        return
     is_edited = call.original_input is not MISSING
     notes = ["none"] if call.input == {} else []
     entries = [] if call.input == {} else draw_value(call.input)
@@ -136,12 +143,14 @@ def log_sections(log: LogLines, call_id: str) -> list[Section]:
     folded, newest = log.parted()
     if not newest:
         return []
-    found = [Section("l", "Printed", "", [group.entry for group in newest], first=newest[0].number)]
+    found = [Section("l", "Printed", "", [group.entry for group in newest], first=newest[0].number, has_ends=True)]
     if folded:
         lines = sum(group.lines for group in folded)
         note = f"{counted(log.lost, 'lines')} before these: chat.calls[{call_id[:80]!r}].log" if log.lost else ""
         entries = [group.entry for group in folded]
-        found.append(Section(f"{FOLD}log", f"{lines:,} earlier lines", note, entries, first=folded[0].number))
+        found.append(
+            Section(f"{FOLD}log", f"{lines:,} earlier lines", note, entries, first=folded[0].number, has_ends=True)
+        )
     return found
 
 
@@ -258,7 +267,7 @@ def _head(text: str) -> str:
 
 
 def _plain(text: str) -> Entry:
-    return Entry([("", without_ansi(text[:_FOLDED]))])
+    return Entry([("", line_ends(without_ansi(text[:_FOLDED])))])
 
 
 def _beyond(length: int, where: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, assert_never
 
+from toolcall_nb.invisible import written_out
 from toolcall_nb.render.content import (
     EMPTY,
     WHO,
@@ -14,7 +15,7 @@ from toolcall_nb.render.content import (
     shown_name,
     shown_state,
 )
-from toolcall_nb.render.escaping import visible
+from toolcall_nb.render.escaping import line_ends, visible
 from toolcall_nb.render.sections import FOLD, Section, reason, sections
 from toolcall_nb.render.values import Table
 from toolcall_nb.render.yaml_like import Entry, Token, draw_value, more
@@ -32,6 +33,7 @@ from toolcall_nb.transcript import (
     ToolCall,
     Transcript,
 )
+from toolcall_nb.unicode import join_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,21 +142,20 @@ def _section_lines(section: Section, earlier: Section | None) -> Iterator[Sequen
         case "fold-told":
             yield _label(section)
         case "fold-model":
-            yield from (_label(section), *_body(_joined(section.entries)))
+            yield from (_label(section), *_body(_tokens(section)))
         case "fold-traceback":
-            yield from (_label(section), *_last(list(_body(_joined(section.entries)))))
+            yield from (_label(section), *_last(list(_body(_tokens(section)))))
         case "l":
             yield _label(section)
             if earlier is not None:
                 yield [("", INDENT * 2), ("c", f"… {earlier.label}")]
-            printed = "".join(text for entry in section.entries for _, text in entry.tokens)
-            yield from _body([("dim", printed)], "│ ")
+            yield from _body((("dim", text) for _, text in _tokens(section)), "│ ")
         case "t" if section.table is not None:
             yield from (_label(section), *_body(_table_tokens(section.table)))
         case "e":
-            yield from (_label(section), *_body(("e", text) for _, text in _joined(section.entries)))
+            yield from (_label(section), *_body(("e", text) for _, text in _tokens(section)))
         case key if not key.startswith(FOLD):
-            yield from (_label(section), *_body(_joined(section.entries)))
+            yield from (_label(section), *_body(_tokens(section)))
 
 
 def _label(section: Section) -> Sequence[Token]:
@@ -164,7 +165,7 @@ def _label(section: Section) -> Sequence[Token]:
 
 def _body(tokens: Iterable[Token], mark: str = "") -> Iterator[Sequence[Token]]:
     margin = [("", INDENT * 2), *([("dim", mark)] if mark else [])]
-    for line in _lines((kind, visible(text)) for kind, text in tokens):
+    for line in _lines(tokens):
         yield [*margin, *line] if line or mark else []
 
 
@@ -177,7 +178,13 @@ def _last(lines: list[Sequence[Token]]) -> list[Sequence[Token]]:
 
 
 def _line(text: str) -> str:
-    return " ".join(visible(text).split())
+    return " ".join(written_out(line_ends(join_surrogates(text))).split())
+
+
+def _tokens(section: Section) -> Iterator[Token]:
+    return (
+        (token for entry in section.entries for token in entry.tokens) if section.has_ends else _joined(section.entries)
+    )
 
 
 def _joined(entries: Iterable[Entry]) -> Iterator[Token]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple, TypeGuard
 
 from toolcall_nb.events import Json
-from toolcall_nb.render.escaping import without_ansi
+from toolcall_nb.render.escaping import line_ends, without_ansi
 from toolcall_nb.render.yaml_like import CHARACTERS, ROWS, Entry, constant, is_block, more
 
 __all__ = ["Table", "draw_text", "one_line", "table_of"]
@@ -14,11 +15,12 @@ _CELL = 200
 _KEY = 200
 _COLUMNS = 16
 _SUMMARY = 160
+_BLANKS = re.compile(r"[ \t\r\n]+")  # spaces of another kind are to be written out
 
 
 def draw_text(text: str, limit: int = CHARACTERS) -> Entry:
     """Text as it stands, without the colour sequences of terminals."""
-    head = ("", without_ansi(text[:limit]))
+    head = ("", line_ends(without_ansi(text[:limit])))
     hidden = len(text) - limit
     return Entry([head, ("c", "\n" + more(hidden, "characters"))] if hidden > 0 else [head])
 
@@ -49,7 +51,7 @@ def _brief(value: Json) -> str:
 
 
 def _flat(text: str) -> str:
-    return " ".join(text.split())
+    return _BLANKS.sub(" ", text).strip(" ")
 
 
 def _cut(text: str, limit: int) -> str:

@@ -10,22 +10,47 @@ import json
 import marshal
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from toolcall_nb.events import Json
-from toolcall_nb.render.escaping import visible
+from toolcall_nb.invisible import written_out
+from toolcall_nb.render.escaping import line_ends
+from toolcall_nb.unicode import join_surrogates
 
-__all__ = ["CHARACTERS", "ROWS", "Drawing", "Entry", "Token", "constant", "counted", "draw_value", "is_block", "more"]
+__all__ = [
+    "BOUNDED",
+    "CHARACTERS",
+    "ROWS",
+    "Bounds",
+    "Drawing",
+    "Entry",
+    "Token",
+    "constant",
+    "counted",
+    "draw_value",
+    "is_block",
+    "more",
+]
 
 CHARACTERS = 20_000
 """About how many characters of one value are drawn."""
 ROWS = 200
 """How many items of one list, keys of one object, or rows of one table are drawn."""
-_DEPTH = 24
-_KEY = 200
 _FLOW_ITEMS = 12
 _FLOW_WIDTH = 60
 _WIDTH = 80
+
+
+class Bounds(NamedTuple):
+    """How much of a value is drawn: characters in all, members of one list or object, levels, and of a key."""
+
+    characters: int
+    rows: int
+    depth: int
+    key: int
+
+
+BOUNDED = Bounds(CHARACTERS, ROWS, depth=24, key=200)
 
 Token: TypeAlias = tuple[str, str]
 """A kind (``k`` key, ``s`` string, ``n`` number and other constants, ``c`` a remark of ours, or ``""``) and text."""
@@ -39,7 +64,7 @@ _NOT_FLOW = re.compile(r"[,\[\]{}]")
 
 
 class Entry:
-    """One or more lines, without a newline at the end.
+    """One or more lines, without a newline at the end, in which all that cannot be seen is written out.
 
     ``height`` is about how many lines there are on a screen; ``html`` is for the face that makes HTML of it to keep.
     """
@@ -47,6 +72,16 @@ class Entry:
     __slots__ = ("height", "html", "tokens")
 
     def __init__(self, tokens: Iterable[Token]) -> None:
+        self._take((kind, written_out(join_surrogates(text))) for kind, text in tokens)
+
+    @classmethod
+    def of_written(cls, tokens: Iterable[Token]) -> Entry:
+        """An entry of what is written out already."""
+        entry = cls.__new__(cls)
+        entry._take(tokens)
+        return entry
+
+    def _take(self, tokens: Iterable[Token]) -> None:
         self.tokens: Sequence[Token] = tuple(tokens)
         self.height = 1 + sum(text.count("\n") + len(text) // _WIDTH for _, text in self.tokens)
         self.html: str | None = None
@@ -55,22 +90,23 @@ class Entry:
 class _Pen:
     """How many characters may still be drawn."""
 
-    __slots__ = ("left",)
+    __slots__ = ("bounds", "left")
 
-    def __init__(self) -> None:
-        self.left = CHARACTERS
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self.left = bounds.characters
 
     def write(self, kind: str, text: str) -> Token:
         self.left -= len(text)
         return kind, text
 
 
-def draw_value(value: Json) -> list[Entry]:
+def draw_value(value: Json, bounds: Bounds = BOUNDED) -> list[Entry]:
     """The value as entries: one for each key or item at the top, and for each one in what these hold; else one.
 
     Keys and strings look as in YAML; where a string could be read as something else it is quoted.
     """
-    pen = _Pen()
+    pen = _Pen(bounds)
     return [Entry(_draw(piece, pen)) for piece in _pieces(value, pen)]
 
 
@@ -82,7 +118,7 @@ class Drawing:
 
     def draw(self, value: Json) -> list[Entry]:
         """What `draw_value` gives, at the cost of what differs from the last time. The value is plain JSON."""
-        pen = _Pen()
+        pen = _Pen(BOUNDED)
         known = iter(self._known)
         drawn: list[tuple[bytes, Entry, int]] = []
         for piece in _pieces(value, pen):
@@ -119,7 +155,7 @@ def _level(value: Json, indent: str, pen: _Pen, *, split: bool = False) -> Itera
     members = value.items() if isinstance(value, dict) else (("", item) for item in value)
     kind: _Kind = "pair" if isinstance(value, dict) else "item"
     for number, (key, item) in enumerate(members):
-        if number == ROWS or pen.left <= 0:
+        if number == pen.bounds.rows or pen.left <= 0:
             yield "more", indent, "keys" if kind == "pair" else "items", len(value) - number
             return
         if split and kind == "pair" and is_block(item):
@@ -149,13 +185,15 @@ def _line(piece: _Piece, depth: int, pen: _Pen) -> Iterator[Token]:
     kind, indent, key, value = piece
     match kind:
         case "pair" | "head":
-            yield pen.write("k", _quoted(key[:_KEY]))
+            yield pen.write("k", _quoted(key[: pen.bounds.key]))
+            if len(key) > pen.bounds.key:
+                yield "c", "…"
             yield _mark(indent, ":", pen)
             if kind == "pair":
                 yield from _after(" ", value, indent, depth, pen)
         case "item":
             yield _mark(indent, "-", pen)
-            if is_block(value) and depth < _DEPTH:
+            if is_block(value) and depth < pen.bounds.depth:
                 yield "", " "
                 yield from _block(value, indent + "  ", depth + 1, pen)
             else:
@@ -179,7 +217,7 @@ def _after(space: str, value: Json, indent: str, depth: int, pen: _Pen) -> Itera
     inner = indent + "  "
     if isinstance(value, str):
         yield from _string(space, value, inner, pen)
-    elif is_block(value) and depth < _DEPTH:
+    elif is_block(value) and depth < pen.bounds.depth:
         yield "", "\n" + inner
         yield from _block(value, inner, depth + 1, pen)
     else:
@@ -234,11 +272,12 @@ def _string(space: str, text: str, indent: str, pen: _Pen) -> Iterator[Token]:
 
 def _lines(text: str, indent: str, pen: _Pen, space: str = "") -> Iterator[Token]:
     """The lines of a text, cut where the pen runs dry. Indentation counts: it is drawn too."""
+    text = line_ends(text)
     limit = max(pen.left, 0)
     shown = text[:limit]
     while indent and shown and len(shown) + shown.count("\n") * len(indent) > limit:
         shown = shown[: min(len(shown) - 1, limit * len(shown) // (len(shown) + shown.count("\n") * len(indent)))]
-    drawn = visible(shown).replace("\n", "\n" + indent)
+    drawn = shown.replace("\n", "\n" + indent)
     pen.left -= len(drawn)
     yield "s", space + drawn
     if len(shown) < len(text):
@@ -257,7 +296,7 @@ def constant(value: Json) -> str:
         return f"{{{counted(len(value), 'keys')}}}" if value else "{}"
     if isinstance(value, list):
         return f"[{counted(len(value), 'items')}]" if value else "[]"
-    if isinstance(value, int) and value.bit_length() > 10_000:  # Python refuses to write these as decimals
+    if isinstance(value, int) and value.bit_length() > 14_000:  # Python refuses to write these as decimals
         return f"(an integer of {value.bit_length():,} bits)"
     return str(value) if isinstance(value, (int, float)) else f"({type(value).__name__})"
 

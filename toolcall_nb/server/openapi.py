@@ -135,6 +135,8 @@ def _approve() -> dict[str, Any]:
         "scope": {"enum": ["once", "chat", "always", None], "description": "How far the permission goes"},
         "input": {"type": ["object", "null"], "description": "Other arguments to run with"},
         "text": {**_MAYBE_STRING, "description": "The same as JSON text, where numbers must stay as they are"},
+        "seen": {"type": ["integer", "null"], "description": _SEEN},
+        "unread": {"type": ["boolean", "null"], "description": "The reader approves without having read all of it"},
     }
     both = {"required": ["input", "text"], "properties": {"input": {"type": "object"}, "text": _STRING}}
     schema = {**_object(fields, "approved"), "not": both}
@@ -225,7 +227,20 @@ def _object(fields: Mapping[str, Any], *required: str) -> dict[str, Any]:
 
 _TOOLS = _object({"tools": {"type": "array", "items": _object(_TOOL, *_TOOL)}, "models": _NAMED}, "tools", "models")
 _HEALTH = _object({"status": {"const": "ok"}, "running": {"type": "integer", "minimum": 0}}, "status", "running")
-_QUESTION = _object({"approval": _STRING, "name": _STRING, "text": _STRING}, "approval", "name", "text")
+_SEEN = (
+    "For a page that shows a person the arguments: how many lines of them were in view. Fewer than the question has "
+    "are refused (422) without 'unread'. A program that answers by itself leaves it out."
+)
+_QUESTION = _object(
+    {
+        "approval": _STRING,
+        "name": _STRING,
+        "text": {"type": "string", "description": "The arguments as JSON, all of them"},
+        "lines": {"type": "integer", "description": "How many lines of the arguments the page shows"},
+        "hidden": {"type": "string", "description": "What of the arguments the page does not show, in words"},
+    },
+    *("approval", "name", "text", "lines"),
+)
 _THREAD = _object(
     {
         "id": _STRING,

@@ -46,13 +46,19 @@ _AG_UI_ROLES = (*_UI_ROLES, "developer", "tool", "reasoning", "activity")
 
 
 class Answer(Struct, frozen=True):
-    """A person's answer to the question ``approval``; ``text`` is the arguments as JSON, None as they were asked."""
+    """The answer to the question ``approval``; ``text`` is the arguments as JSON, None as they were asked.
+
+    ``seen`` is how many lines of the arguments a page has shown, and ``unread`` that its reader approves without all of
+    them. A program that answers by itself shows nothing: without ``seen`` the answer is its own, and is taken as it is.
+    """
 
     approval: str
     approved: bool
     reason: str | None = None
     scope: str = "once"
     text: str | None = None
+    seen: int | None = None
+    unread: bool = False
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -94,7 +100,7 @@ def read_request(body: Mapping[str, Any], limits: Limits) -> Asked:
 
 
 def approval_answer(approval: str, body: Mapping[str, Any]) -> Answer:
-    """An answer that was given by itself: ``approved``, ``reason``, ``scope``, and ``input`` or its ``text``."""
+    """An answer that was given by itself: the fields of `Answer`, and ``input`` or its ``text``."""
     approved = body.get("approved")
     if not isinstance(approved, bool):
         raise Problem(422, f"'approved' is true or false, but this is {_named(approved)}.")
@@ -106,7 +112,8 @@ def approval_answer(approval: str, body: Mapping[str, Any]) -> Answer:
         raise Problem(422, "'input' and 'text' say the same thing: send one of them.")
     if body.get("input") is not None:
         text = json_text(_optional(body, "input", dict))
-    return Answer(approval, approved, _optional(body, "reason", str), scope, text)
+    seen, unread = _optional(body, "seen", int), _optional(body, "unread", bool) is True
+    return Answer(approval, approved, _optional(body, "reason", str), scope, text, seen, unread)
 
 
 # The three shapes -------------------------------------------------------------------------------------------
@@ -299,11 +306,17 @@ def _optional(body: Mapping[str, Any], name: str, kind: type) -> Any:
     return None if body.get(name) is None else _required(body, name, kind)
 
 
-_KINDS: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
+_KINDS: dict[type, str] = {
+    str: "a string",
+    list: "a list",
+    dict: "an object",
+    int: "a whole number",
+    bool: "true or false",
+}
 
 
 def _named(value: Any) -> str:
-    kinds: dict[type, str] = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", **_KINDS}
+    kinds = {**_KINDS, type(None): "null", bool: "a boolean", int: "a number", float: "a number"}
     return kinds.get(type(value), type(value).__name__)
 
 

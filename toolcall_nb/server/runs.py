@@ -139,12 +139,12 @@ class ServedRun:
         """Whether it waits for a person's answer."""
         return bool(self._forms)
 
-    def answer(self, message: dict[str, Any]) -> Form | None:
-        """A person's answer to a question; the form where it could not be taken, with what is wrong."""
+    def answer(self, message: dict[str, Any], *, by_program: bool) -> Form | None:
+        """An answer to a question; the form where it could not be taken, with what is wrong."""
         approval = str(message.get("approval"))
         with self._lock:
             before = self._form(approval) or {}
-            self._questions.answer(message)
+            self._questions.answer(message, by_program=by_program)
             form = self._form(approval)
             if form is not None and form.get("refused") != before.get("refused"):
                 return form

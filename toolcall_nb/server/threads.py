@@ -261,7 +261,8 @@ def _give(run: ServedRun, answer: Answer) -> None:
     """Hand an answer to the question; `Problem` where the question does not take it."""
     message = {"approval": answer.approval, "approved": answer.approved, "reason": answer.reason, "scope": answer.scope}
     text = run.text_of(answer.approval) if answer.text is None else answer.text
-    refused = run.answer({**message, "text": text})
+    message |= {"seen": answer.seen, "unread": answer.unread, "text": text}
+    refused = run.answer(message, by_program=answer.seen is None)
     if refused is not None:
         raise Problem(422, refused["problem"])
 

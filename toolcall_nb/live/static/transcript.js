@@ -13,7 +13,7 @@
  * kernel -> page   patches  {seq, patches, clocks?, asks?, status?, info?, foot?, say?, done?}   the next step
  *                  state    {seq, patches, opened, clocks, asks, status, info, foot, say, done}  everything, for who asked
  *                  final    {model, bundle}  the static output, for a page that it did not reach
- * page -> kernel   sync {seq}, open {node, open}, answer {approval, approved, text, scope | reason}, stop, final,
+ * page -> kernel   sync {seq}, open {node, open}, answer {approval, approved, text, scope, seen, unread? | reason}, stop, final,
  *                  pace {seconds}  no more often than this, please: drawing takes long
  *                  here {seq}  nothing came for a while: what came last, or the end, may have been lost
  *
@@ -30,9 +30,11 @@
  * @typedef {[string]} Remove  id
  * @typedef {Insert | Splice | Remove} Patch
  * @typedef {{elapsed: number, running: boolean}} Clock  seconds; a running one goes on in the page
- * @typedef {{approval: string, name: string, text: string, unseen?: boolean, problem?: string, refused?: number}} Ask
- *            a person is asked about a call; ``text`` is its arguments as JSON, ``unseen`` that the card cannot show
- *            every character of them, ``problem`` what was wrong with the last answer
+ * @typedef {{approval: string, name: string, text: string, lines: number, hidden?: string, invisible?: boolean,
+ *            problem?: string, refused?: number}} Ask
+ *            a person is asked about a call; ``text`` is its arguments as JSON, ``lines`` how many the card shows of them,
+ *            ``hidden`` what it does not show, ``invisible`` that characters of them are written out, ``problem`` what
+ *            was wrong with the last answer
  * @typedef {{seq: number, patches: Patch[], opened?: Record<string, boolean>, clocks?: Record<string, Clock>, now?: number,
  *            asks?: Record<string, Ask>, status?: string, info?: string, foot?: string, say?: string[],
  *            done?: boolean}} Step  ``now`` is the kernel's clock when it told of ``clocks``; ``foot`` is the HTML that takes the
@@ -629,15 +631,29 @@ class View {
     for (const [id, panel] of this.panels) {
       if (asks[id]?.approval === panel.ask.approval && this.elements.get(id)?.contains(panel.root)) continue;
       const isLeft = panel.root.contains(document.activeElement);
-      panel.root.remove();
+      panel.close();
       this.panels.delete(id);
       if (isLeft) this.elements.get(id)?.querySelector("summary")?.focus({ preventScroll: true });
     }
     for (const [id, ask] of Object.entries(asks)) {
       const card = this.elements.get(id);
       const panel = this.panels.get(id) ?? (card && this.#addPanel(id, ask, card));
-      panel?.update(ask, away);
+      panel?.update(ask, away, this.#partsToRead(id));
     }
+  }
+
+  /** What has to be in view before a call is approved: its names and each line of its arguments. @param {string} id of its card */
+  #partsToRead(id) {
+    /** @type {Map<string, Element>} */
+    const parts = new Map();
+    for (const name of this.elements.get(id)?.querySelectorAll("summary > :is(.tc-name, .tc-tool)") ?? []) {
+      parts.set(name.className, name);
+    }
+    for (const line of this.session.doc.nodes.get(`${id}.i`)?.children ?? []) {
+      const element = this.elements.get(line);
+      if (element) parts.set(line, element);
+    }
+    return parts;
   }
 
   /** @param {string} id @param {Ask} ask @param {Element} card */
@@ -879,7 +895,9 @@ class View {
 // Asking a person ---------------------------------------------------------------------------------------------
 
 const SCOPES = { once: "once", chat: "for this chat", always: "always for this tool" };
-const UNSEEN = "Some characters of these arguments have no look of their own, or turn the line around: see Edit.";
+const INVISIBLE = "Characters of these arguments that cannot be seen are written out, as <U+200B>.";
+const ANYWAY = " without reading all of it";
+const IN_VIEW = 0.95; // of an element: the rest is less than a line
 let panelsMade = 0;
 
 /** @param {string} text @param {string} kind @param {() => void} act */
@@ -888,6 +906,50 @@ function button(text, kind, act) {
   made.type = "button";
   made.addEventListener("click", act);
   return made;
+}
+
+/**
+ * What of a question has been in view, in any order and for a frame at least. The browser says so (IntersectionObserver):
+ * it knows of every box that scrolls or clips, of folds, of the window, and of the frame that the page may be in.
+ */
+class Reading {
+  /** @param {() => void} look called when it has changed */
+  constructor(look) {
+    /** @type {Map<string, Element>} */
+    this.parts = new Map();
+    /** @type {WeakMap<Element, string>} */
+    this.ids = new WeakMap();
+    /** @type {Set<string>} */
+    this.seen = new Set();
+    this.hasBegun = false;
+    this.observer = new IntersectionObserver(
+      (entries) => {
+        for (const { target, intersectionRatio } of entries) {
+          if (intersectionRatio >= IN_VIEW) this.seen.add(/** @type {string} */ (this.ids.get(target)));
+        }
+        this.hasBegun = true;
+        look();
+      },
+      { threshold: IN_VIEW },
+    );
+  }
+
+  /** @param {Map<string, Element>} parts by their ids, in order */
+  watch(parts) {
+    for (const [id, part] of this.parts) if (parts.get(id) !== part) this.observer.unobserve(part);
+    for (const [id, part] of parts) {
+      if (this.parts.get(id) === part) continue;
+      this.ids.set(part, id);
+      this.observer.observe(part);
+    }
+    this.parts = parts;
+  }
+
+  /** The first part that was not in view. */
+  get next() {
+    for (const [id, part] of this.parts) if (!this.seen.has(id)) return part;
+    return null;
+  }
 }
 
 /**
@@ -916,6 +978,7 @@ class Panel {
     this.text = element("textarea", "tc-ask-text");
     Object.assign(this.text, { spellcheck: false, autocapitalize: "off", dir: "ltr" });
     this.text.setAttribute("aria-describedby", id);
+    this.reading = new Reading(() => this.#judge());
     this.text.addEventListener("input", () => this.#check());
     this.problem = Object.assign(element("div", "tc-ask-problem"), { id });
     this.editor = element("label", "tc-ask-field", "Arguments, as JSON");
@@ -924,16 +987,27 @@ class Panel {
     Object.assign(this.reason, { type: "text", maxLength: 2000, placeholder: "optional; the model is told" });
     this.denial = element("label", "tc-ask-field", "Reason");
     this.denial.append(this.reason);
-    this.warning = element("div", "tc-ask-warning", this.ask.unseen ? UNSEEN : "");
+    this.warning = element("div", "tc-ask-warning", this.ask.invisible ? INVISIBLE : "");
     this.root.append(this.warning, this.editor, this.problem, this.denial);
   }
 
+  /** How much was not in view, and what can be done about it. */
+  #buildUnread() {
+    this.count = Object.assign(element("div", "tc-ask-count"), { id: `${this.problem.id}-unread` });
+    this.next = button("Show the next lines", "", () => this.#showNext());
+    this.anyway = button("", "", () => this.#approve(true));
+    this.unread = element("div", "tc-ask-unread");
+    this.unread.append(this.count, this.next, this.anyway);
+    this.unread.hidden = true;
+    this.root.append(this.unread);
+  }
+
   #buildRow() {
-    this.approve = button("Approve", "tc-button-go", () => this.#approve(this.ask.text));
+    this.approve = button("Approve", "tc-button-go", () => this.#approve());
     this.edit = button("Edit", "", () => this.#turn("edit", this.text));
     this.deny = button("Deny", "", () => this.#turn("deny", this.reason));
     this.edit.title = "The whole arguments as JSON, to be read or changed";
-    this.run = button("Run edited", "tc-button-go", () => this.#approve(this.text.value));
+    this.run = button("Run edited", "tc-button-go", () => this.#approve());
     this.refuse = button("Deny", "tc-button-no", () => this.#deny());
     this.cancel = button("Cancel", "", () => this.#leave());
     this.scope = element("select", "tc-ask-scope");
@@ -943,18 +1017,61 @@ class Panel {
     const row = element("div", "tc-ask-row");
     row.append(this.approve, this.edit, this.deny, this.run, this.refuse, this.cancel, this.allow);
     this.root.append(row);
+    this.#buildUnread();
+    for (const each of [this.approve, this.run]) each.setAttribute("aria-describedby", this.count.id);
   }
 
   /** @param {"ask" | "edit" | "deny"} mode @param {HTMLElement} [focus] */
   #turn(mode, focus) {
     this.mode = mode;
     for (const part of [this.approve, this.edit, this.deny]) part.hidden = mode !== "ask";
-    for (const part of [this.editor, this.problem, this.run]) part.hidden = mode !== "edit";
+    for (const part of [this.editor, this.run]) part.hidden = mode !== "edit";
     for (const part of [this.denial, this.refuse]) part.hidden = mode !== "deny";
     this.cancel.hidden = mode === "ask";
     this.allow.hidden = mode === "deny";
+    this.#complain("");
     if (mode === "edit") this.#fill();
     focus?.focus();
+    this.#judge();
+  }
+
+  /** Whether all was in view, and what is said and allowed where it was not. */
+  #judge() {
+    const lines = [...this.reading.parts.keys()].filter((id) => CARD.test(id)).length;
+    const missing = Math.max(lines, this.ask.lines) - this.seen;
+    const { hidden } = this.ask;
+    const words = [];
+    if (missing > 0) words.push(`${missing.toLocaleString("en")} of ${this.ask.lines.toLocaleString("en")} lines not seen yet.`);
+    else if (this.reading.next) words.push("The name of the tool not seen yet.");
+    if (hidden) words.push(`Not shown here: ${hidden}. Edit has all of it.`);
+    this.isRead = this.reading.hasBegun && words.length === 0;
+    const isLeft = this.isRead && this.unread.contains(document.activeElement);
+    this.unread.hidden = this.isRead || !this.reading.hasBegun || this.mode === "deny";
+    this.next.hidden = !this.reading.next;
+    setText(this.count, words.join(" "));
+    const go = this.mode === "edit" ? this.run : this.approve;
+    setText(this.anyway, go.textContent + ANYWAY);
+    this.anyway.disabled = this.mode === "edit" && this.run.disabled;
+    for (const each of [this.approve, this.run]) each.setAttribute("aria-disabled", String(!this.isRead));
+    if (isLeft) go.focus({ preventScroll: true });
+  }
+
+  /** How many lines of the arguments were in view. */
+  get seen() {
+    return [...this.reading.seen].filter((id) => CARD.test(id)).length;
+  }
+
+  /** Scrolls to what was not in view, and opens what it is folded in. */
+  #showNext() {
+    const part = this.reading.next;
+    if (!part) return;
+    for (let fold = part.closest("details"); fold; fold = fold.parentElement?.closest("details") ?? null) fold.open = true;
+    const box = part.closest("pre");
+    if (box) {
+      box.scrollTop += part.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientTop;
+      box.scrollIntoView({ block: "nearest" });
+    }
+    part.scrollIntoView({ block: "nearest" });
   }
 
   #fill() {
@@ -978,6 +1095,7 @@ class Panel {
     setText(this.problem, problem);
     this.text.setAttribute("aria-invalid", String(problem !== ""));
     this.run.disabled = problem !== "";
+    this.anyway.disabled = this.mode === "edit" && this.run.disabled;
   }
 
   /** @param {KeyboardEvent} event */
@@ -987,13 +1105,15 @@ class Panel {
     if (event.key === "Escape" && this.mode !== "ask") this.#leave();
     else if (event.key === "Enter" && event.target === this.reason) this.#deny();
     else if (event.key !== "Enter" || event.target !== this.text || !(event.ctrlKey || event.metaKey)) return;
-    else if (!this.run.disabled) this.#approve(this.text.value);
+    else if (!this.run.disabled) this.#approve();
     event.preventDefault();
   }
 
-  /** @param {string} text */
-  #approve(text) {
-    this.#send({ approved: true, text, scope: this.scope.value });
+  /** @param {boolean} [unread] without having read all of it, as the person says */
+  #approve(unread = false) {
+    if (!this.isRead && !unread) return this.#showNext();
+    const text = this.mode === "edit" ? this.text.value : this.ask.text;
+    this.#send({ approved: true, text, scope: this.scope.value, seen: this.seen, ...(unread ? { unread } : {}) });
   }
 
   #deny() {
@@ -1011,8 +1131,9 @@ class Panel {
   /**
    * @param {Ask} ask the same question, perhaps with what was wrong with the last answer
    * @param {boolean} away an answer would not arrive
+   * @param {Map<string, Element>} parts what has to be in view
    */
-  update(ask, away) {
+  update(ask, away, parts) {
     this.root.inert = away;
     if ((ask.refused ?? 0) !== (this.ask.refused ?? 0) && this.isSent) {
       this.isSent = false;
@@ -1020,6 +1141,13 @@ class Panel {
       this.#complain(ask.problem ?? "");
     }
     this.ask = ask;
+    this.reading.watch(parts);
+    this.#judge();
+  }
+
+  close() {
+    this.reading.observer.disconnect();
+    this.root.remove();
   }
 }
 

@@ -76,9 +76,9 @@ class Channel {
   }
 
   /** @param {any} message */
-  #answer({ approval, approved, text, scope, reason }) {
+  #answer({ approval, approved, text, scope, reason, seen, unread }) {
     const path = `/api/threads/${this.thread}/approvals/${encodeURIComponent(approval)}`;
-    return post(path, { approved, text, scope, reason: reason || undefined });
+    return post(path, { approved, text, scope, reason: reason || undefined, seen, unread });
   }
 
   /** Read the thread's steps from the beginning of its turn to the end, over as many connections as it takes. */

@@ -1,0 +1,282 @@
+"""What is approved was in view: the page's module and the kernel's side of a question, in a page with nothing else."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from axe_core_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.browser import ARTIFACTS
+from toolcall_nb import events as ev
+from toolcall_nb.events import Json
+from toolcall_nb.live import MODULE
+from toolcall_nb.live.asking import Questions
+from toolcall_nb.live.document import LiveDocument
+from toolcall_nb.live.style import page_css
+from toolcall_nb.render import LiveHtml
+from toolcall_nb.tools import Decision
+from toolcall_nb.transcript import Approval, State, ToolCall
+
+_OPEN = """async ([source, css, snapshot]) => {
+    window.load ??= (await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })))).default;
+    document.head.replaceChildren(Object.assign(document.createElement("style"), { textContent: css }));
+    window.sent = [];
+    const handlers = {};
+    const model = {
+        get: () => snapshot,
+        on: (name, callback) => { handlers[name] = callback; },
+        send: (message) => window.sent.push(message),
+    };
+    const widget = window.load();
+    widget.initialize({ model });
+    window.receive = (message) => handlers["msg:custom"](message);
+    const host = document.createElement("div");
+    document.body.replaceChildren(host);
+    widget.render({ el: host, model });
+}"""
+END = "rm -rf ~"
+
+
+class Asked:
+    """A question about a call with these arguments, in a page."""
+
+    def __init__(self, page: Page, arguments: Json, *, name: str = "keep", above: int = 0) -> None:
+        self.page = page
+        self.decisions: list[Decision] = []
+        self.messages: list[dict[str, Any]] = []
+        html = LiveHtml()
+        self.document = LiveDocument(html, self.messages.append)
+        self.questions = Questions(self.document.ask)
+        call = ToolCall(id="c", name=name, state=State.APPROVAL_REQUESTED, input=arguments, approval=Approval(id="a"))
+        start: list[ev.Event] = [
+            ev.Start(),
+            ev.TextStart("t"),
+            ev.TextDelta("t", "A line.\n\n" * above),
+            ev.TextEnd("t"),
+        ]
+        for event in (*start, ev.ToolInputAvailable("c", name, arguments), ev.ToolApprovalRequest("a", "c")):
+            self.document.apply(event)
+        self.document.flush()
+        self.thread = threading.Thread(target=self._ask, args=(call,), daemon=True)
+        self.thread.start()
+        while not self.document.state()["asks"]:
+            pass
+        page.evaluate(_OPEN, [MODULE.read_text("utf-8"), page_css(), self.document.state()])
+        expect(self.panel).to_be_visible()
+
+    def _ask(self, call: ToolCall) -> None:
+        self.decisions.append(self.questions.ask(call, lambda: False))
+
+    @property
+    def panel(self) -> Locator:
+        return self.page.get_by_role("group", name=re.compile("May .* run?"))
+
+    def button(self, name: str) -> Locator:
+        return self.panel.get_by_role("button", name=name, exact=True)
+
+    @property
+    def box(self) -> Locator:
+        return self.page.locator(".tc-io pre").first
+
+    def answers(self) -> list[dict[str, Any]]:
+        """What the page has answered, which the kernel is told now."""
+        found: list[dict[str, Any]] = self.page.evaluate("() => window.sent.splice(0).filter(m => m.type === 'answer')")
+        self.messages.clear()
+        for answer in found:
+            self.questions.answer(answer)
+        if found and not self.decisions:
+            self.thread.join(0.5)
+        for message in self.messages:
+            self.page.evaluate("message => window.receive(message)", message)
+        return found
+
+    @property
+    def decision(self) -> Decision | None:
+        self.answers()
+        return self.decisions[0] if self.decisions else None
+
+    def is_open(self) -> bool:
+        return self.button("Approve").get_attribute("aria-disabled") == "false"
+
+    def settle(self) -> None:
+        """Until the browser has said twice what is in view."""
+        self.page.evaluate("() => new Promise(done => setTimeout(done, 150))")
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    with chromium.new_context(viewport={"width": 900, "height": 700}) as context:
+        page = context.new_page()
+        yield page
+
+
+HIDING: dict[str, Json] = {
+    "a long comment": {"command": "# nothing\n" * 200 + END},
+    "the middle": {"command": "ls\n" * 200 + END + "\n" + "ls\n" * 200},
+    "a long line": {"command": "echo " + "x" * 30_000 + "; " + END},
+    "the 201st item": {"commands": [*["ls"] * 200, END]},
+    "the 201st key": {**{f"key{number}": "ls" for number in range(200)}, "last": END},
+    "several texts": {f"text{number}": "word " * 1_000 for number in range(5)} | {"last": END},
+    "nested lists": {"a": [[["ls"] * 50 for _ in range(10)], END]},
+    "marks and wide letters": {"a": "漢" * 10_000 + "Z" + "\u0301" * 1_000 + END},
+    "characters that cannot be seen": {"a": "\u200b\u200c" * 2_000 + END},
+}
+
+
+@pytest.mark.parametrize("arguments", HIDING.values(), ids=HIDING)
+def test_nothing_is_approved_that_was_not_in_view(page: Page, arguments: Json) -> None:
+    asked = Asked(page, arguments)
+    approve = asked.button("Approve")
+    expect(approve).to_have_attribute("aria-disabled", "true")
+    expect(asked.panel).to_contain_text(re.compile(r"[\d,]+ of [\d,]+ lines not seen yet\."))
+    expect(approve).to_have_accessible_description(re.compile("lines not seen yet"))
+    approve.focus()
+    for key in ("Enter", "Space"):
+        page.keyboard.press(key)
+    approve.click(force=True)
+    assert asked.answers() == []
+    page.evaluate("() => document.querySelector('.tc-io pre').scrollTo(0, 1e9)")  # the end alone is not all of it
+    asked.settle()
+    assert not asked.is_open()
+    for _ in range(400):
+        if asked.is_open():
+            break
+        asked.button("Show the next lines").click()
+        page.wait_for_timeout(35)
+    expect(approve).to_have_attribute("aria-disabled", "false")
+    expect(asked.button("Show the next lines")).to_be_hidden()
+    expect(asked.button("Approve without reading all of it")).to_be_hidden()
+    expect(asked.box).to_contain_text(END)
+    approve.click()
+    assert asked.decision == Decision(True)
+
+
+def test_by_keys_alone_all_is_read_and_approved(page: Page) -> None:
+    asked = Asked(page, HIDING["the 201st item"])
+    asked.box.focus()
+    for _ in range(60):
+        page.keyboard.press("PageDown")
+        page.wait_for_timeout(60)
+        if asked.is_open():
+            break
+    assert asked.is_open()
+    page.keyboard.press("Tab")
+    expect(asked.button("Approve")).to_be_focused()
+    page.keyboard.press("Enter")
+    assert asked.decision == Decision(True)
+
+
+def test_the_button_for_the_next_lines_passes_its_focus_on_when_all_was_read(page: Page) -> None:
+    asked = Asked(page, HIDING["the 201st item"])
+    asked.button("Show the next lines").focus()
+    for _ in range(60):
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(40)
+        if asked.is_open():
+            break
+    expect(asked.button("Approve")).to_be_focused()
+    assert asked.answers() == []
+
+
+def test_an_approval_without_reading_all_of_it_is_a_button_of_its_own(page: Page) -> None:
+    asked = Asked(page, HIDING["the middle"])
+    asked.button("Approve without reading all of it").click()
+    assert asked.decision == Decision(True, "Approved without reading all of it.")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"city": "Lyon"}, {}, {"command": "ls" + "\n" * 60 + END}, {"command": "ls" + " " * 9_000 + END}],
+    ids=["short", "none", "blank lines", "blanks"],
+)
+def test_what_is_in_view_at_once_is_approved_at_once(page: Page, arguments: Json) -> None:
+    asked = Asked(page, arguments)
+    asked.button("Approve").click()
+    assert asked.decision == Decision(True)
+
+
+def test_what_is_below_the_window_or_in_a_closed_card_is_not_in_view(page: Page) -> None:
+    asked = Asked(page, {"lines": "\n".join(map(str, range(10)))}, above=60)
+    asked.settle()
+    assert not asked.is_open()
+    page.locator(".tc-call > details").evaluate("card => { card.open = false }")
+    asked.panel.scroll_into_view_if_needed()
+    asked.settle()
+    assert not asked.is_open()
+    expect(asked.panel).to_contain_text("11 of 11 lines not seen yet.")
+    asked.button("Show the next lines").click()
+    expect(page.locator(".tc-call > details")).to_have_attribute("open", "")
+    expect(asked.button("Approve")).to_have_attribute("aria-disabled", "false")
+
+
+def test_an_edit_of_what_was_not_in_view_is_not_run_either(page: Page) -> None:
+    asked = Asked(page, HIDING["a long comment"])
+    asked.button("Edit").click()
+    text = asked.panel.get_by_role("textbox")
+    text.press("End")
+    run = asked.button("Run edited")
+    expect(run).to_have_attribute("aria-disabled", "true")
+    text.press("ControlOrMeta+Enter")
+    run.click(force=True)
+    assert asked.answers() == []
+    text.fill("{")
+    expect(asked.button("Run edited without reading all of it")).to_be_disabled()
+    text.fill('{"command": "ls"}')
+    asked.button("Run edited without reading all of it").click()
+    assert asked.decision == Decision(True, "Approved without reading all of it.", input={"command": "ls"})
+
+
+def test_an_edit_of_what_was_read_runs(page: Page) -> None:
+    asked = Asked(page, {"command": "ls"})
+    asked.button("Edit").click()
+    asked.panel.get_by_role("textbox").fill('{"command": "pwd"}')
+    asked.button("Run edited").click()
+    assert asked.decision == Decision(True, input={"command": "pwd"})
+
+
+def test_what_cannot_be_drawn_is_told_and_only_approved_as_unread(page: Page) -> None:
+    asked = Asked(page, {"items": [*range(20_000)]})
+    expect(asked.panel).to_contain_text("Not shown here: 2 more lines, 15,000 more items. Edit has all of it.")
+    expect(asked.button("Approve")).to_have_attribute("aria-disabled", "true")
+
+
+def test_a_page_that_says_nothing_of_what_was_in_view_is_refused_with_words(page: Page) -> None:
+    asked = Asked(page, HIDING["the 201st key"])
+    asked.questions.answer({"approval": "a", "approved": True, "scope": "always", "text": ""})
+    assert asked.decision is None
+    expect(asked.panel).to_be_visible()
+    problem = asked.document.state()["asks"]["m0.p0" if "m0.p0" in asked.document.state()["asks"] else "m0.p1"]
+    assert "Not all of the arguments were in view: 201 lines." in problem["problem"]
+
+
+def test_a_denial_needs_no_reading(page: Page) -> None:
+    asked = Asked(page, HIDING["the 201st key"])
+    asked.button("Deny").click()
+    asked.panel.get_by_role("textbox").press("Enter")
+    assert asked.decision == Decision(False)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [900, 320])
+def test_the_words_beside_the_buttons_fit_and_are_accessible(page: Page, theme: Any, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 700})
+    page.emulate_media(color_scheme=theme)
+    arguments = {"command": "ls /tmp/a\u200bb" + "\n" * 60 + "x" * 500 + " # nothing\n" * 60 + END}
+    asked = Asked(page, arguments, name="delete_everything_in_the_folder_" * 3)
+    asked.settle()
+    ARTIFACTS.mkdir(exist_ok=True)
+    page.screenshot(path=ARTIFACTS / f"reading-{width}-{theme}.png")
+    assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
+    found: dict[str, Any] = Axe().run(page, ".tc-run")
+    assert [(each["id"], each["help"], each["nodes"][0]["html"][:200]) for each in found["violations"]] == []
+    for _ in range(100):
+        if asked.is_open():
+            break
+        asked.button("Show the next lines").click()
+        page.wait_for_timeout(35)
+    assert asked.is_open()

@@ -1,0 +1,156 @@
+"""Characters that have no shape of their own: which they are, and how they are written out.
+
+`written_out` serves every name, argument and result, in HTML, plain text and the terminal. A character that cannot be
+seen stands as its code point, ``<U+200B>``; a run of the same one as ``<U+200B x40>``. Text that looks like that
+already has its ``<`` written out (``<U+003C>U+200B>``), so two different texts never look the same.
+
+Written out are
+
+- the categories Cc, Cf, Cs, Co, Cn, Zl, Zp and Zs but for space, tab and line feed: what `str.isprintable` refuses.
+  Unassigned code points of the emoji and Han blocks are shown: newer systems know them, and others draw a box.
+- Default_Ignorable_Code_Point (DerivedCoreProperties.txt, Unicode 17.0), reserved code points included
+- letters, marks and symbols that are blank, or that only say how others are drawn
+- a combining mark without a base, and the fifth and later ones of a stack: they are drawn over their neighbours
+
+The exception is an emoji sequence (UTS #51): U+FE0F after one emoji, U+200D between two, and a keycap. These
+characters change how an emoji is drawn that is seen anyway, and a second one in the same place is written out. Tags
+are always written out: a flag made of tags can hold any text. Prose is not shown through this module.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import groupby
+
+__all__ = ["escaped_in_json", "has_invisible", "written_out", "written_out_markup"]
+
+_IGNORABLE = (
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_BLANK = (
+    "\u2800"  # Braille pattern blank
+    "\ufffc"  # object replacement character
+    "\u2d7f"  # Tifinagh consonant joiner
+    "\U0001107f"  # Brahmi number joiner
+    "\U00013440-\U00013446\U00013455"  # Egyptian hieroglyph format marks and a blank modifier
+    "\U00016fe4"  # Khitan small script filler
+    "\U0001d159"  # musical symbol null notehead
+)
+_EMOJI = (  # Emoji=Yes beyond ASCII (emoji-data.txt, Unicode 17.0); of the emoji blocks all
+    "\xa9\xae\u203c\u2049\u2122\u2139\u2194-\u2199\u21a9\u21aa\u231a\u231b\u2328\u23cf\u23e9-\u23f3\u23f8-\u23fa\u24c2"
+    "\u25aa\u25ab\u25b6\u25c0\u25fb-\u25fe\u2600-\u2604\u260e\u2611\u2614\u2615\u2618\u261d\u2620\u2622\u2623\u2626"
+    "\u262a\u262e\u262f\u2638-\u263a\u2640\u2642\u2648-\u2653\u265f\u2660\u2663\u2665\u2666\u2668\u267b\u267e\u267f"
+    "\u2692-\u2697\u2699\u269b\u269c\u26a0\u26a1\u26a7\u26aa\u26ab\u26b0\u26b1\u26bd\u26be\u26c4\u26c5\u26c8\u26ce"
+    "\u26cf\u26d1\u26d3\u26d4\u26e9\u26ea\u26f0-\u26f5\u26f7-\u26fa\u26fd\u2702\u2705\u2708-\u270d\u270f\u2712\u2714"
+    "\u2716\u271d\u2721\u2728\u2733\u2734\u2744\u2747\u274c\u274e\u2753-\u2755\u2757\u2763\u2764\u2795-\u2797\u27a1"
+    "\u27b0\u27bf\u2934\u2935\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+)
+_SCANNED = 0x20000
+"""Beyond are Han characters, and from U+E0000 on tags, variation selectors and private use."""
+_STACK = 4
+"""So many marks stand on one base: Hebrew with its accents and Vietnamese need no more."""
+
+_EMOJI_STYLE, _JOINER, _KEYCAP = "\ufe0f", "\u200d", "\u20e3"
+_IS_IGNORABLE = re.compile(f"[{_IGNORABLE}{_BLANK}]").match
+_IS_EMOJI = re.compile(f"[{_EMOJI}]").match
+_IS_NO_BASE = re.compile(r"[\s!-/:-@\[-`{-~]").match
+_ASCII_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_LOOKS_WRITTEN_OUT = re.compile(r"<(?=U\+[0-9A-F]{4,6}(?: x[\d,]+)?>)")
+
+
+def written_out(text: str) -> str:
+    """The text with all that cannot be seen written out, lone surrogates too: join the halves of a pair before."""
+    if "<U+" in text:
+        text = _LOOKS_WRITTEN_OUT.sub(_named("<"), text)
+    return _replaced(text, _named)
+
+
+def written_out_markup(markup: str, write: Callable[[str], str] = str) -> str:
+    """The same of HTML or Markdown, where spaces of any width are layout; ``write`` makes markup of what is written."""
+    return _replaced(markup, lambda run: run if run[0] in _spaces() else write(_named(run)))
+
+
+def escaped_in_json(text: str) -> str:
+    """JSON text with all that cannot be seen as JSON's own escapes, ``\\u200b``: the same value is read from it."""
+    return _replaced(text, _json_escapes)
+
+
+def has_invisible(text: str) -> bool:
+    """Whether the text holds anything that is written out because it cannot be seen."""
+    return _replaced(text, _named) != text
+
+
+def _replaced(text: str, write: Callable[[str], str]) -> str:
+    """The text with what ``write`` makes of each run of a character that cannot be seen."""
+    if text.isascii() and not _ASCII_CONTROL.search(text):
+        return text
+    return _runs().sub(lambda found: "".join(_written(found, write)), text)
+
+
+def _written(found: re.Match[str], write: Callable[[str], str]) -> Iterator[str]:
+    """The characters of a match, kept where they only change how one is drawn that is seen."""
+    start, end = found.span()
+    text = found.string
+    has_base = start > 0 and not _IS_NO_BASE(text, start - 1)
+    marks = 0
+    kept: list[bool] = []
+    for place in range(start, end):
+        if _is_of_emoji(text, place):
+            has_base = True
+            kept.append(True)
+        elif _is_mark(text[place]):
+            marks += 1
+            kept.append(has_base and marks <= _STACK)
+        else:
+            has_base = False
+            kept.append(False)
+    for (is_kept, _), run in groupby(zip(kept, found[0], strict=True)):
+        characters = "".join(character for _, character in run)
+        yield characters if is_kept else write(characters)
+
+
+def _is_of_emoji(text: str, place: int) -> bool:
+    """Whether the character there belongs to a well-formed emoji sequence, as its style, joiner or keycap."""
+    before = text[place - 1 : place]
+    match text[place]:
+        case "\ufe0f":
+            is_key = before in "0123456789#*" and text[place + 1 : place + 2] == _KEYCAP
+            return bool(before) and (is_key or bool(_IS_EMOJI(before)))
+        case "\u200d":
+            base = text[place - 2 : place - 1] if before == _EMOJI_STYLE else before
+            return bool(_IS_EMOJI(base) and _IS_EMOJI(text, place + 1))
+        case _:
+            return False
+
+
+@cache
+def _runs() -> re.Pattern[str]:
+    """Matches characters that cannot be seen and combining marks, as many as stand together."""
+    flags = "".join("x" if not c.isprintable() or _is_mark(c) else " " for c in map(chr, range(_SCANNED)))
+    for start, end in (ord("\t"), ord("\n") + 1), (0x1F000, 0x1FB00):  # and the emoji blocks
+        flags = flags[:start] + " " * (end - start) + flags[end:]
+    ranges = "".join(f"\\U{run.start():08x}-\\U{run.end() - 1:08x}" for run in re.finditer("x+", flags))
+    return re.compile(f"[{ranges}\\U000e0000-\\U0010ffff{_IGNORABLE}{_BLANK}]+")
+
+
+@cache
+def _spaces() -> frozenset[str]:
+    return frozenset("\xa0\u1680\u202f\u205f\u3000").union(map(chr, range(0x2000, 0x200B)))
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character) in ("Mn", "Me") and not _IS_IGNORABLE(character)
+
+
+def _named(run: str) -> str:
+    code = f"U+{ord(run[0]):04X}"
+    return f"<{code}>" if len(run) == 1 else f"<{code} x{len(run):,}>"
+
+
+def _json_escapes(run: str) -> str:
+    units = run.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
