@@ -21,6 +21,7 @@ from rich.segment import Segment, Segments
 from rich.text import Text
 
 from toolcall_nb import events as ev
+from toolcall_nb.events import Event
 from toolcall_nb.reducer import Touched, TranscriptBuilder
 from toolcall_nb.render.content import WHO, ending
 from toolcall_nb.render.escaping import visible
@@ -29,8 +30,6 @@ from toolcall_nb.transcript import Message, Part, ReasoningPart, State, TextPart
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-    from toolcall_nb.events import Event
 
 __all__ = ["TerminalFace"]
 
