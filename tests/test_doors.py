@@ -218,10 +218,8 @@ def test_a_name_that_others_build_on_is_there(module: str, name: str) -> None:
     assert name in home.__all__
 
 
-DOCUMENTED = [
-    "toolcall_nb",
-    *(f"toolcall_nb.{name}" for name in sorted(CORE - {"masking"} | {"chat", "models", "tools"})),
-]
+ROOMS = CORE - {"masking"} | {"chat", "models", "tools"}
+DOCUMENTED = ["toolcall_nb", *(f"toolcall_nb.{name}" for name in sorted(ROOMS))]
 """The modules that a user reads the help of."""
 
 
