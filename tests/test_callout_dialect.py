@@ -133,8 +133,7 @@ def test_the_card_appears_with_the_header_line() -> None:
     assert found.feed("> [!tool search call_1]") == []
     assert found.feed("\n") == [ev.ToolInputStart("call_1", "search")]
     assert found.feed("> input:\n>   query: ca") == [
-        ev.ToolInputDelta("call_1", "input:\n"),
-        ev.ToolInputDelta("call_1", "  query: ca"),
+        ev.ToolInputDelta("call_1", "query: ca"),
     ]
 
 

@@ -10,11 +10,14 @@ import ast
 import importlib
 import inspect
 import json
+import pydoc
 import subprocess
 import sys
+import typing
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -220,6 +223,42 @@ def test_a_name_that_others_build_on_is_there(module: str, name: str) -> None:
     home = importlib.import_module(module)
     assert callable(getattr(home, name))
     assert name in home.__all__
+
+
+ROOMS = CORE - {"masking"} | {"chat", "models", "tools"}
+DOCUMENTED = ["toolcall_nb", *(f"toolcall_nb.{name}" for name in sorted(ROOMS))]
+"""The modules that a user reads the help of."""
+
+
+def annotated(home: ModuleType) -> Iterator[tuple[str, Any]]:
+    """The functions and classes of ours that a module names as public, and the public methods of these."""
+    for name in home.__all__:
+        thing = getattr(home, name)
+        if not (inspect.isclass(thing) or inspect.isfunction(thing)) or not thing.__module__.startswith(PACKAGE):
+            continue
+        yield name, thing
+        for method, value in vars(thing).items() if inspect.isclass(thing) else ():
+            function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+            if inspect.isfunction(function) and (not method.startswith("_") or method == "__init__"):
+                yield f"{name}.{method}", function
+
+
+@pytest.mark.parametrize("module", DOCUMENTED)
+def test_help_and_the_annotations_of_every_public_name_can_be_read(module: str) -> None:
+    home = importlib.import_module(module)
+    assert pydoc.render_doc(home)
+    for name, thing in annotated(home):
+        assert typing.get_type_hints(thing) is not None, name
+        if "_repr" not in name:
+            pydoc.render_doc(thing)
+        if not (inspect.isclass(thing) and issubclass(thing, Exception)):
+            inspect.signature(thing)
+
+
+def test_the_package_shows_its_public_names_and_nothing_else() -> None:
+    home = importlib.import_module(PACKAGE)
+    assert set(STABLE[PACKAGE]) <= set(dir(home))
+    assert {name for name in dir(home) if not name.startswith("__")} == set(home.__all__) - {"__version__"}
 
 
 def test_a_transcript_has_what_others_build_on() -> None:

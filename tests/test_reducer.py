@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from tests.corpora import corpus
 from tests.strategies import streams
 from toolcall_nb import events as ev
+from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Event, from_dict
 from toolcall_nb.reducer import Touched, TranscriptBuilder
 from toolcall_nb.transcript import (
@@ -104,6 +105,32 @@ def test_what_is_said_to_be_touched_is_what_changed(events: list[Event]) -> None
         if before != after:
             assert touched is not None or len(after) > len(before)
             assert touched is None or before[: touched.message] == after[: touched.message]
+
+
+@settings(max_examples=100)
+@given(streams())
+def test_events_and_their_chunks_as_mappings_amount_to_the_same(events: list[Event]) -> None:
+    transcript = Transcript.from_events(events)
+    assert Transcript.from_events(map(ev.to_dict, events)) == transcript
+    mixed = [ev.to_dict(event) if number % 2 else event for number, event in enumerate(events)]
+    assert Transcript.from_events(mixed) == transcript
+
+
+@pytest.mark.parametrize(
+    ("items", "says"),
+    [
+        ([ev.Start(), "text"], r"item 2 is 'text'"),
+        ([None], r"item 1 is None"),
+        ("text", r"item 1 is 't'"),
+        ([ev.Start(), ev.Finish(), {"kind": "text"}], r"Item 3 is no event: .*'type'.*\{'kind': 'text'\}"),
+        ([{"type": "text-delta", "id": "t"}], r"Item 1 is no event: .*text-delta.*delta"),
+        ({"type": "start"}, r"item 1 is 'type'"),
+        ([Message("user")], r"item 1 is Message"),
+    ],
+)
+def test_what_is_no_event_is_an_error_that_names_it(items: Any, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        Transcript.from_events(items)
 
 
 def test_order_is_kept_when_text_goes_on_after_a_call() -> None:

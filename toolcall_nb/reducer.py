@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
 from toolcall_nb import events as ev
-from toolcall_nb.events import MISSING, Json, Object
+from toolcall_nb.events import MISSING, Diagnostic, Event, Json, Object
 from toolcall_nb.growing import Growing, GrowingText
 from toolcall_nb.message_state import NO_TEXT, MessageState, Slot, Slots
 from toolcall_nb.printed import Printed
@@ -41,9 +41,6 @@ from toolcall_nb.transcript import (
     ToolCall,
     Transcript,
 )
-
-if TYPE_CHECKING:
-    from toolcall_nb.events import Diagnostic, Event
 
 __all__ = ["Touched", "TranscriptBuilder", "known_id"]
 

@@ -19,16 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct, field
 
-from toolcall_nb.events import MISSING, Json, Missing, Object
+from toolcall_nb.errors import UsageError, WireError
+from toolcall_nb.events import MISSING, Diagnostic, Event, Json, Missing, Object, from_dict
 from toolcall_nb.unicode import well_formed_json
-
-if TYPE_CHECKING:
-    from toolcall_nb.events import Diagnostic, Event
 
 __all__ = [
     "FINAL_STATES",
@@ -411,13 +409,17 @@ class Transcript(Struct, frozen=True, eq=False):
         return ToolCalls(call for message in self.messages for call in message.calls)
 
     @classmethod
-    def from_events(cls, events: Iterable[Event]) -> Transcript:
-        """The transcript that a stream of events amounts to, whatever its order: never raises."""
+    def from_events(cls, events: Iterable[Event | Mapping[str, Any]]) -> Transcript:
+        """The transcript that a stream of events amounts to, whatever their order.
+
+        An event may be a mapping: a chunk of the AI SDK's UI message stream. Raises `UsageError` for what is neither,
+        with its place.
+        """
         from toolcall_nb.reducer import TranscriptBuilder
 
         builder = TranscriptBuilder()
-        for event in events:
-            builder.apply(event)
+        for number, item in enumerate(events, 1):
+            builder.apply(item if isinstance(item, Event) else _event(number, item))
         return builder.transcript
 
     def events(self) -> Iterator[Event]:
@@ -447,3 +449,14 @@ class Transcript(Struct, frozen=True, eq=False):
         from toolcall_nb.saved import saved_bundle
 
         return saved_bundle(self, include=include, exclude=exclude)
+
+
+def _event(number: int, item: Any) -> Event:
+    if not isinstance(item, Mapping):
+        raise UsageError(
+            f"A transcript is made of events, or of chunks as mappings, but item {number} is {item!r:.200}."
+        )
+    try:
+        return from_dict(item)
+    except WireError as error:
+        raise UsageError(f"Item {number} is no event: {error}") from None

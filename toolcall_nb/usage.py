@@ -13,15 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from toolcall_nb.events import Json, Object
 from toolcall_nb.told import told_text
-
-if TYPE_CHECKING:
-    from toolcall_nb.transcript import Message, ToolCall
+from toolcall_nb.transcript import Message, ToolCall
 
 __all__ = [
     "FIELDS",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from toolcall_nb.events import Event
+from toolcall_nb.events import Event
 
 __all__ = ["Adapter", "Format", "never"]
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from toolcall_nb.errors import UsageError
-
-if TYPE_CHECKING:
-    from toolcall_nb.events import Diagnostic, Event
-    from toolcall_nb.transcript import Message, ToolCall
+from toolcall_nb.events import Diagnostic, Event
+from toolcall_nb.transcript import Message, ToolCall
 
 __all__ = [
     "DIALECTS",

@@ -1,7 +1,7 @@
 """From segments of a scanned text to events: text blocks, and tool calls that begin as soon as they can be seen.
 
-A call starts at its header line, under the id of the header or a provisional one; its body streams as the call's
-input text; at its end come the events that seed 000 names. Then also the id is certain: where the body gives
+A call starts at its header line, under the id of the header or a provisional one; the ``input`` in its body streams as
+the call's input text; at its end come the events that seed 000 names. Then also the id is certain: where the body gives
 another, the call is renamed; where the body cannot be read, the call is taken back and its source is text.
 
 The same id again in one message is the same call: the callout updates it (design.md, "Callouts").
@@ -15,6 +15,7 @@ from toolcall_nb import events as ev
 from toolcall_nb.events import MISSING, Event, Object
 from toolcall_nb.markdown.callout import Header
 from toolcall_nb.markdown.scanner import Closed, Grew, Opened, Problem, Segment, Text
+from toolcall_nb.markdown.streamed_input import StreamedInput
 from toolcall_nb.markdown.tool_callout import CallIds, ToolCallout, header_id, header_name, read_tool_callout
 from toolcall_nb.markdown.yaml_body import BodyError
 from toolcall_nb.transcript import State
@@ -61,6 +62,7 @@ class ToolEvents:
         self._ids = CallIds()
         self._started: set[str] = set()
         self._provisional = ""
+        self._input = StreamedInput()
         self._updates = False
         self._kept_as_text = False  # the last callout was none: what follows goes on its text
 
@@ -78,7 +80,8 @@ class ToolEvents:
                 self._kept_as_text = False
                 return [*self._blocks.close(), *self._start(segment.header)]
             case Grew():
-                return [] if self._updates else [ev.ToolInputDelta(self._provisional, segment.text)]
+                new = "" if self._updates else self._input.feed(segment.text)
+                return [ev.ToolInputDelta(self._provisional, new)] if new else []
             case Closed():
                 return [*self._end(segment)]
 
@@ -86,6 +89,7 @@ class ToolEvents:
         given = header_id(header)
         self._provisional = given or self._ids.fallback()
         self._updates = given in self._started
+        self._input = StreamedInput()
         if not self._updates:
             name = header_name(header) or "tool"
             yield ev.ToolInputStart(self._provisional, name, title=header.title, open=header.open)
@@ -119,7 +123,7 @@ def _callout_events(callout: ToolCallout, updates: bool) -> Iterator[Event]:
         asked = callout.original_input if callout.is_edited else callout.input
         yield ev.ToolInputAvailable(callout.id, callout.name, {} if asked is MISSING else asked, **_about(callout))
     elif callout.input_text is not None:
-        yield ev.ToolInputStart(callout.id, callout.name, **_about(callout))  # the text of the body was not the input's
+        yield ev.ToolInputStart(callout.id, callout.name, **_about(callout))  # its text is in a field of its own
         yield ev.ToolInputDelta(callout.id, callout.input_text)
     yield from _approval_events(callout)
     yield from _outcome_events(callout)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-if TYPE_CHECKING:
-    from toolcall_nb.events import Event
-    from toolcall_nb.tools import Tool
-    from toolcall_nb.transcript import Message
+from toolcall_nb.events import Event
+from toolcall_nb.tools import Tool
+from toolcall_nb.transcript import Message
 
 __all__ = ["Model", "model_name"]
 

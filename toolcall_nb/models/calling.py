@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolcall_nb import events as ev
 from toolcall_nb.adapters.openai_messages import openai_tool, to_openai
 from toolcall_nb.errors import ModelError, UsageError
+from toolcall_nb.events import Event
 from toolcall_nb.models.bridge import iterate
 from toolcall_nb.models.held import Reader, is_async, items, items_async
+from toolcall_nb.tools import Tool
 from toolcall_nb.tools.values import safe_repr
-
-if TYPE_CHECKING:
-    from toolcall_nb.events import Event
-    from toolcall_nb.tools import Tool
-    from toolcall_nb.transcript import Message
+from toolcall_nb.transcript import Message
 
 __all__ = ["CallableModel", "OneReply"]
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from toolcall_nb.errors import WireError
+from toolcall_nb.events import Event
+from toolcall_nb.tools import Tool
+from toolcall_nb.transcript import Message
 from toolcall_nb.wire import Envelopes
-
-if TYPE_CHECKING:
-    from toolcall_nb.events import Event
-    from toolcall_nb.tools import Tool
-    from toolcall_nb.transcript import Message
 
 __all__ = ["EnvelopeModel"]
 

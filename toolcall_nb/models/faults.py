@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,10 +24,8 @@ from toolcall_nb import events as ev
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.events import Event
 from toolcall_nb.models.base import Model, model_name
-
-if TYPE_CHECKING:
-    from toolcall_nb.tools import Tool
-    from toolcall_nb.transcript import Message
+from toolcall_nb.tools import Tool
+from toolcall_nb.transcript import Message
 
 __all__ = [
     "Fault",

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolcall_nb.adapters.openai_messages import openai_tool, to_openai
 from toolcall_nb.adapters.plain import class_names
 from toolcall_nb.errors import ModelError
+from toolcall_nb.events import Event
 from toolcall_nb.models.held import Reader, items
 from toolcall_nb.models.trouble import as_model_error
 from toolcall_nb.secrets import HeldSecret
-
-if TYPE_CHECKING:
-    from toolcall_nb.events import Event
-    from toolcall_nb.tools import Tool
-    from toolcall_nb.transcript import Message
+from toolcall_nb.tools import Tool
+from toolcall_nb.transcript import Message
 
 __all__ = ["LangChainModel", "is_runnable"]
 

@@ -8,20 +8,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
-from typing import TYPE_CHECKING
 
 from toolcall_nb import dialects
 from toolcall_nb import events as ev
 from toolcall_nb.errors import UsageError
+from toolcall_nb.events import Event
 from toolcall_nb.models.faults import Fault, faulty
 from toolcall_nb.models.pace import THINKING, Pace, as_live
 from toolcall_nb.models.scenarios import SCENARIOS, Call, Plan, Say, Situation, Think
 from toolcall_nb.models.written import with_calls
+from toolcall_nb.tools import Tool
 from toolcall_nb.transcript import Message, State, TextPart, ToolCall
-
-if TYPE_CHECKING:
-    from toolcall_nb.events import Event
-    from toolcall_nb.tools import Tool
 
 __all__ = ["MockModel"]
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from toolcall_nb import events as ev
 from toolcall_nb.as_events import message_events
 from toolcall_nb.errors import ModelError
+from toolcall_nb.events import Event
 from toolcall_nb.models.pace import THINKING, Pace, as_live
+from toolcall_nb.tools import Tool
 from toolcall_nb.transcript import Message, Transcript
-
-if TYPE_CHECKING:
-    from toolcall_nb.events import Event
-    from toolcall_nb.tools import Tool
 
 __all__ = ["ReplayModel", "replay"]
 

@@ -18,17 +18,15 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from random import Random
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from toolcall_nb.events import Json, Object
 from toolcall_nb.models.arguments import arguments_for, subject_values
 from toolcall_nb.models.facts import words
+from toolcall_nb.tools import Tool
 from toolcall_nb.transcript import State, ToolCall
-
-if TYPE_CHECKING:
-    from toolcall_nb.tools import Tool
 
 __all__ = ["SCENARIOS", "Call", "Plan", "Say", "Situation", "Think"]
 

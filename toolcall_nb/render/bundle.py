@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING
 
 from toolcall_nb.render.page import to_html
 from toolcall_nb.render.text import to_text
+from toolcall_nb.transcript import Transcript
 from toolcall_nb.unicode import well_formed
-
-if TYPE_CHECKING:
-    from toolcall_nb.transcript import Transcript
 
 __all__ = ["mime_bundle"]
 

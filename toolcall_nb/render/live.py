@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from toolcall_nb import events as ev
+from toolcall_nb.events import Event
 from toolcall_nb.reducer import Touched, TranscriptBuilder, known_id
 from toolcall_nb.render.activity import Activities
 from toolcall_nb.render.card import Look, fold_name
@@ -28,12 +28,8 @@ from toolcall_nb.render.nodes import Node, Patch, insert
 from toolcall_nb.render.page import fragment
 from toolcall_nb.render.pictures import allowed_hosts
 from toolcall_nb.render.views import CallView, TextView, Turn
-from toolcall_nb.transcript import ToolCall
+from toolcall_nb.transcript import ToolCall, Transcript
 from toolcall_nb.unicode import SURROGATE
-
-if TYPE_CHECKING:
-    from toolcall_nb.events import Event
-    from toolcall_nb.transcript import Transcript
 
 __all__ = ["LiveHtml"]
 

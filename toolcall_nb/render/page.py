@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from re import sub
-from typing import TYPE_CHECKING
 
 from toolcall_nb.render.card import Look
 from toolcall_nb.render.content import EMPTY
@@ -14,9 +13,7 @@ from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.nodes import Node, serialise
 from toolcall_nb.render.parts import message_node
 from toolcall_nb.render.pictures import allowed_hosts
-
-if TYPE_CHECKING:
-    from toolcall_nb.transcript import Transcript
+from toolcall_nb.transcript import Transcript
 
 __all__ = ["ROOT_CLASS", "fragment", "stylesheet", "to_html"]
 

@@ -22,6 +22,7 @@ from rich.segment import Segment, Segments
 from rich.text import Text
 
 from toolcall_nb import events as ev
+from toolcall_nb.events import Event
 from toolcall_nb.reducer import Touched, TranscriptBuilder
 from toolcall_nb.render.activity import Activities
 from toolcall_nb.render.content import WHO, ending
@@ -31,8 +32,6 @@ from toolcall_nb.transcript import Message, Part, ReasoningPart, State, TextPart
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-    from toolcall_nb.events import Event
 
 __all__ = ["TerminalFace"]
 

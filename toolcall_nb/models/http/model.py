@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Container, Generator, Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from toolcall_nb import events as ev
 from toolcall_nb.errors import UsageError
+from toolcall_nb.events import Event
 from toolcall_nb.models.bridge import iterate
 from toolcall_nb.models.calling import OneReply
 from toolcall_nb.models.config import Config
@@ -17,11 +18,8 @@ from toolcall_nb.models.http.address import shown_url
 from toolcall_nb.models.http.bodies import WIRES, answered_calls, body_of
 from toolcall_nb.models.http.exchange import Asked, Exchange
 from toolcall_nb.models.trouble import as_model_error
-
-if TYPE_CHECKING:
-    from toolcall_nb.events import Event
-    from toolcall_nb.tools import Tool
-    from toolcall_nb.transcript import Message, ToolCall
+from toolcall_nb.tools import Tool
+from toolcall_nb.transcript import Message, ToolCall
 
 __all__ = ["THREAD", "HttpModel"]
 
