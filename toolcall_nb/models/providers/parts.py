@@ -85,6 +85,7 @@ def joined_thoughts(parts: Iterable[ModelResponsePart]) -> list[ModelResponsePar
         last = found[-1] if found else None
         if isinstance(part, ThinkingPart) and isinstance(last, ThinkingPart) and last.id == part.id and _is_raw(last):
             part.provider_details = {**(part.provider_details or {}), "raw_content": [*_raw(last), *_raw(part)]}
+            part.signature = part.signature or last.signature
             found.pop()
         found.append(part)
     return found
@@ -149,8 +150,11 @@ def native_parts(call: ToolCall) -> tuple[NativeToolCallPart, int, NativeToolRet
     """
     from pydantic_ai.messages import NativeToolCallPart, NativeToolReturnPart
 
-    if provider_of(call) is None or call.output is MISSING or call.state is not State.OUTPUT_AVAILABLE:
+    provider = provider_of(call)
+    if provider is None or call.output is MISSING or call.state is not State.OUTPUT_AVAILABLE:
         return None
+    if _NAMES.keys() & (call.provider_metadata or {})[provider].keys():
+        return None  # read from another SDK: pydantic-ai has other names for these tools, and other results
     about, own = _about(call)
     result, after = own.pop("result", None), own.pop("result_after", 0)
     kind = _of_a_call(own)
