@@ -205,15 +205,17 @@ def _of_a_call(own: Object) -> Object:
 
 def _citations(given: Any) -> list[Citation] | None:
     """The citations as pydantic-ai's; None for what is none, such as what somebody wrote into a file."""
-    from pydantic import TypeAdapter, ValidationError
-    from pydantic_ai.messages import Citation
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
 
     if not given:
         return None
+    part = {"part_kind": "text", "content": "", "citations": given}
     try:
-        return TypeAdapter(list[Citation]).validate_python(given)
-    except (ValidationError, ValueError):
+        [message] = ModelMessagesTypeAdapter.validate_python([{"kind": "response", "parts": [part]}])
+    except ValueError:
         return None
+    found: list[Citation] | None = getattr(message.parts[0], "citations", None)
+    return found
 
 
 def _name(call: ToolCall) -> str:
