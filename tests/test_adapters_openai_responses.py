@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from tests.adapted import broken, cut_anywhere, read_events, read_items, read_whole
 from tests.documents import in_pieces
 from tests.openai_shapes import CREATED, REASONING, Item, call_item, items_done, message_item, news, whole_response
+from tests.recordings import items_of
+from tests.signed_bodies import SECRETS, SIGNED
 from tests.strategies import json_values, texts
 from toolcall_nb import events as ev
 from toolcall_nb.adapters import format_of_item, format_of_whole
@@ -175,7 +177,17 @@ def test_reasoning_keeps_what_the_next_request_needs() -> None:
         assert parts == (ReasoningPart(text, {"openai": secret}), TextPart("Done."))
     assert read_items(items_done({**REASONING, "summary": []})).messages[0].parts == ()
     raw = {"type": "reasoning", "id": "rs1", "content": [{"type": "reasoning_text", "text": "why"}]}
-    assert read_items(items_done(raw)).messages[0].parts == (ReasoningPart("why", {"openai": {"itemId": "rs1"}}),)
+    told = {"openai": {"itemId": "rs1", "raw_content": True}}
+    assert read_items(items_done(raw)).messages[0].parts == (ReasoningPart("why", told),)
+
+
+def test_of_several_summaries_each_names_its_item_and_the_first_has_what_is_encrypted() -> None:
+    items = items_of(SIGNED["openai several summaries"][1])
+    assert [part.provider_metadata for part in read_items(items).messages[0].parts[:3]] == [
+        {"openai": {"itemId": "rs_1", "encryptedContent": SECRETS[0]}},
+        {"openai": {"itemId": "rs_1"}},
+        {"openai": {"itemId": "rs_1"}},
+    ]
 
 
 def test_sources_follow_the_text_once() -> None:

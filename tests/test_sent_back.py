@@ -6,9 +6,12 @@ import json
 
 import pytest
 
-from tests.provider_replays import one_ssl_context
+from tests.adapted import read_items
+from tests.provider_replays import hello, one_ssl_context
+from tests.recordings import items_of
 from tests.sent_back import Asked, blocks, sent_alone, sent_by_us
 from tests.signed_bodies import ANTHROPIC, CALLED, GOOGLE, OPENAI, SECRETS, SIGNED
+from toolcall_nb.models.providers.history import history_of
 
 __all__ = ["one_ssl_context"]
 
@@ -66,3 +69,21 @@ def test_an_id_goes_only_to_the_address_that_gave_it(name: str) -> None:
     assert [blocks(body) for body in sent_by_us(asked, [reply], moved=True)] == [alone, alone]
     assert "msg_1" not in json.dumps(alone)
     assert "ws_1" not in json.dumps(alone)
+
+
+THOUGHTS = [name for name in SIGNED if name.split()[0] in ("anthropic", "openai") and "search" not in name]
+
+
+@pytest.mark.parametrize("name", [name for name in THOUGHTS if "after" not in name])
+def test_what_was_read_from_another_sdk_is_signed_when_the_chat_goes_on(name: str) -> None:
+    asked, reply = SIGNED[name]
+    read = read_items(items_of(reply)).messages
+    history = history_of([*hello(), *read, *hello("And now?")], asked.name.partition(":")[0])
+    signatures = [getattr(part, "signature", None) for message in history for part in message.parts]
+    assert [secret in signatures for secret in SECRETS] == [secret.encode() in reply for secret in SECRETS]
+
+
+def test_a_tool_that_a_provider_ran_for_another_sdk_is_not_sent_back() -> None:
+    read = read_items(items_of(SIGNED["google code"][1])).messages
+    kinds = [part.part_kind for message in history_of([*hello(), *read], "google") for part in message.parts]
+    assert kinds == ["user-prompt", "text", "user-prompt"]

@@ -84,7 +84,7 @@ class OutputReader:
             return []
         item = self._item(place)
         item.grown.setdefault(which, []).append(delta)
-        grow = self.message.text if which[0] == "text" else self.message.reasoning
+        grow = self.message.text if which[0] == "text" else self.message.thought
         return grow(delta, (item.key, which))
 
     def _whole(self, place: Any, which: tuple[str, Any], text: str) -> list[Event]:
@@ -180,10 +180,15 @@ class OutputReader:
             for number, part in enumerate(get(given, kind, (list, tuple)) or []):
                 found += self._whole(place, (kind, number), said(mapped(part) or part) or "")
         secret = nonempty(given, "encrypted_content")
-        metadata = {"itemId": given.get("id"), **({"encryptedContent": secret} if secret else {})}
         if secret and not self._is_open(place):
             found += self.message.reasoning("", (item.key, ("secret", 0)))
-        return found + self._end_block(place, {PROVIDER: metadata})
+            return found + self._end_block(place, {PROVIDER: {"itemId": given.get("id"), "encryptedContent": secret}})
+        for number, which in enumerate(which for which in item.grown if which[0] != "text"):
+            metadata: Object = {"itemId": given.get("id")}
+            metadata |= {"encryptedContent": secret} if secret and number == 0 else {}
+            metadata |= {"raw_content": True} if which[0] == "content" else {}
+            self.message.annotate_block((item.key, which), {PROVIDER: metadata})
+        return found + self._end_block(place, None)
 
     def _is_open(self, place: Any) -> bool:
         """Whether the block that is open is one of this item."""

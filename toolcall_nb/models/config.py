@@ -45,7 +45,9 @@ class Config:
 
     ``base_url`` and ``api_key`` stand before what the provider's own environment variables say. ``settings`` go with
     each request, by the names of pydantic-ai's ``ModelSettings``: ``temperature``, ``max_tokens``, ``thinking``,
-    ``extra_body`` and more. ``wire`` names what a server at ``base_url`` speaks, where the model is one of no provider.
+    ``extra_body`` and more. ``native_tools`` switches on tools that the provider runs itself, by their names in
+    pydantic-ai: ``["web_search", {"kind": "web_fetch", "max_uses": 3}]``. ``wire`` names what a server at ``base_url``
+    speaks, where the model is one of no provider.
 
     Nothing shows the key: not ``repr``, ``str``, `to_dict`, a copy or a log; it cannot be pickled.
     """

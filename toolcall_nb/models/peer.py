@@ -16,7 +16,7 @@ from toolcall_nb.events import Json
 from toolcall_nb.models.known import PACKAGES
 from toolcall_nb.unicode import well_formed_json
 
-__all__ = ["Said", "causes", "said_by"]
+__all__ = ["Said", "causes", "code_in", "said_by", "sentence_of"]
 
 _DEEPEST = 12
 _HEARD = PACKAGES | {"builtins", "json"}
@@ -73,11 +73,11 @@ def said_by(error: BaseException) -> Said:
     return Said(
         names=frozenset(cls.__name__ for cls in classes if _package(cls) in _HEARD),
         packages=frozenset((*map(_package, classes), _raiser(error))),
-        status=next((status for each in chain if (status := _status(each)) is not None), _code_in(body)),
+        status=next((status for each in chain if (status := _status(each)) is not None), code_in(body)),
         headers=next((headers for each in chain if (headers := _headers(each))), {}),
         body=body,
         words=frozenset(word.lower() for each in (*chain, body) for word in _words(each)),
-        text=_one_line(_title(body) if is_page else _sentence(body) or _own_message(chain)),
+        text=_one_line(_title(body) if is_page else sentence_of(body) or _own_message(chain)),
         url=next((url for each in chain if (url := _url(each))), None),
         page=is_page,
         suggestion=next((str(name) for each in chain if (name := _get(each, "suggested_model_id"))), None),
@@ -124,7 +124,7 @@ def _status(error: BaseException) -> int | None:
     return None
 
 
-def _code_in(body: Json) -> int | None:
+def code_in(body: Json) -> int | None:
     """The status that is told in the body: some answer 200, and then say what went wrong."""
     inner = body.get("error") if isinstance(body, dict) else None
     for each in (inner, body):
@@ -195,19 +195,19 @@ def _words(thing: Any) -> Iterator[str]:
             yield from _words(item)
 
 
-def _sentence(body: Json) -> str:
+def sentence_of(body: Json) -> str:
     """The provider's own words in the body."""
     if isinstance(body, str):
         return body
     if isinstance(body, list):
-        return next((text for item in body if (text := _sentence(item))), "")
+        return next((text for item in body if (text := sentence_of(item))), "")
     if not isinstance(body, dict):
         return ""
-    said = next((text for name in _SENTENCES if (text := _sentence(body.get(name)))), "")
+    said = next((text for name in _SENTENCES if (text := sentence_of(body.get(name)))), "")
     if said and not _VAGUE.fullmatch(said):
         return said
     hidden = body.get("metadata")  # OpenRouter, of the provider behind it
-    return (_sentence(_plain(hidden.get("raw"))) if isinstance(hidden, dict) else "") or said
+    return (sentence_of(_plain(hidden.get("raw"))) if isinstance(hidden, dict) else "") or said
 
 
 def _own_message(chain: list[BaseException]) -> str:

@@ -136,7 +136,8 @@ class ToolchatMagics(Magics):
         As a line magic it says what is set, or does one of these:
 
             %toolchat model [NAME]         what answers from now on
-            %toolchat config [NAME=VALUE]  base_url, key (the name of a variable), temperature …; reset unsets all
+            %toolchat config [NAME=VALUE]  base_url, key (the name of a variable), temperature …; reset unsets all;
+                                           native_tools=["web_search"] has the provider run tools of its own
             %toolchat tools [a,b | all]    what may be called from now on; alone, what there is
             %toolchat approve [MODE]       auto, ask or never from now on; ask forgets what was allowed
             %toolchat thread [NAME]        the conversation to go on with

@@ -14,6 +14,7 @@ from toolcall_nb.as_events import message_events
 from toolcall_nb.errors import ModelError, ToolcallError
 from toolcall_nb.events import Event
 from toolcall_nb.models.http.stream import EventStream
+from toolcall_nb.models.peer import sentence_of
 from toolcall_nb.transcript import Transcript
 from toolcall_nb.wire.sse import LIMIT
 
@@ -189,7 +190,9 @@ class _Whole(_Collected):
 
     def _none(self, value: Any) -> ModelError:
         what = "JSON that is no reply of a model" if value is not None else "what begins as JSON and is none"
-        return ModelError(f"{self._place} answered with {what}. Check the address.", details=self.text[:10_000])
+        said = sentence_of(value)[:500].rstrip(" .") if isinstance(value, dict | list) else ""
+        told = f": {' '.join(said.split())}" if said else ""
+        return ModelError(f"{self._place} answered with {what}{told}. Check the address.", details=self.text[:10_000])
 
 
 class _Text:

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolcall_nb.adapters.plain import get, mapping
+from toolcall_nb.adapters.plain import mapping
+from toolcall_nb.models.peer import code_in
 
 __all__ = ["error_status", "reveal_errors"]
 
@@ -41,12 +41,4 @@ def error_status(body: bytes) -> int | None:
     is_named = bool(told.get("error")) or "error" in (told.get("type"), told.get("object"))
     if not is_named and not (told.get("detail") and not told.keys() & _OF_A_REPLY):
         return None
-    return next(_statuses(mapping(told.get("error")), told), _BAD_REQUEST)
-
-
-def _statuses(*objects: Mapping[str, Any]) -> Iterator[int]:
-    for one in objects:
-        for name in ("code", "status", "status_code", "statusCode"):
-            value = get(one, name, (int, str))
-            if str(value).isdecimal() and 400 <= int(str(value)) <= 599:
-                yield int(str(value))
+    return code_in(dict(told)) or _BAD_REQUEST

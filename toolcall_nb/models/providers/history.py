@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from msgspec.structs import replace
@@ -32,6 +33,7 @@ __all__ = ["RESPONSES", "endpoint_of", "history_of", "responses_of"]
 RESPONSES = "responses"
 """The name, in a message's metadata, of the responses that it is made of, as a list of objects.
 
+It is written from the first response on of which something must be known: of others, the parts say where they begin.
 Each says with which ``part`` it begins, and what its provider wants back with it: ``provider``, ``id``, the ``system``
 whose keys verify what is signed, the ``endpoint`` that keeps its state (a digest of its address), and ``details``.
 """
@@ -167,13 +169,11 @@ def _asked(message: Message) -> list[ModelRequestPart]:
 def _steps(message: Message) -> Iterator[tuple[Sequence[Part], Object]]:
     """The parts of the message, response by response, and what is known of each."""
     responses = [about for about in _responses(message) if about["part"] < len(message.parts)]
-    if not responses:
-        yield from ((step, {}) for step in _guessed_steps(message.parts))
-        return
-    if responses[0]["part"]:
-        responses.insert(0, {"part": 0})
-    for about, stop in zip(responses, [*(one["part"] for one in responses[1:]), len(message.parts)], strict=True):
-        yield message.parts[about["part"] : stop], about
+    first = responses[0]["part"] if responses else len(message.parts)
+    yield from ((step, {}) for step in _guessed_steps(message.parts[:first]) if step)
+    places = [*(one["part"] for one in responses), len(message.parts)]
+    for about, (start, stop) in zip(responses, pairwise(places), strict=True):
+        yield message.parts[start:stop], about
 
 
 def _responses(message: Message) -> list[Object]:

@@ -68,13 +68,11 @@ class ProviderModel:
         settings = settings_of(model, self._config.settings)
         parameters = parameters_of(tools, self._config.settings)
         responses, place = responses_of(messages) if self._dialect == "native" else ([], 0)
-        if place:
-            yield ev.Start(message_metadata={RESPONSES: [*responses, {"part": place}]})
         reader = Reader()
         with closing(iterate(lambda: _ask(model, history, settings, parameters))) as items:
             for item in items:
                 yield from reader.take(item)
-        if self._dialect == "native" and (place or reader.has_state):
+        if self._dialect == "native" and (responses or reader.must_be_told or (place and reader.begins_with_call)):
             yield ev.MessageMetadata({RESPONSES: [*responses, {"part": place, **reader.response}]})
         yield from reader.close()
 

@@ -86,6 +86,7 @@ def joined_thoughts(parts: Iterable[ModelResponsePart]) -> list[ModelResponsePar
         last = found[-1] if found else None
         if isinstance(part, ThinkingPart) and isinstance(last, ThinkingPart) and last.id == part.id and _is_raw(last):
             part.provider_details = {**(part.provider_details or {}), "raw_content": [*_raw(last), *_raw(part)]}
+            part.signature = part.signature or last.signature
             found.pop()
         found.append(part)
     return found
@@ -150,8 +151,11 @@ def native_parts(call: ToolCall) -> tuple[NativeToolCallPart, int, NativeToolRet
     """
     from pydantic_ai.messages import NativeToolCallPart, NativeToolReturnPart
 
-    if provider_of(call) is None or call.output is MISSING or call.state is not State.OUTPUT_AVAILABLE:
+    provider = provider_of(call)
+    if provider is None or call.output is MISSING or call.state is not State.OUTPUT_AVAILABLE:
         return None
+    if _NAMES.keys() & (call.provider_metadata or {})[provider].keys():
+        return None  # read from another SDK: pydantic-ai has other names for these tools, and other results
     about, own = _about(call)
     result, after = own.pop("result", None), own.pop("result_after", 0)
     kind = _of_a_call(own)
@@ -202,15 +206,17 @@ def _of_a_call(own: Object) -> Object:
 
 def _citations(given: Any) -> list[Citation] | None:
     """The citations as pydantic-ai's; None for what is none, such as what somebody wrote into a file."""
-    from pydantic import TypeAdapter, ValidationError
-    from pydantic_ai.messages import Citation
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
 
     if not given:
         return None
+    part = {"part_kind": "text", "content": "", "citations": given}
     try:
-        return TypeAdapter(list[Citation]).validate_python(given)
-    except (ValidationError, ValueError):
+        [message] = ModelMessagesTypeAdapter.validate_python([{"kind": "response", "parts": [part]}])
+    except ValueError:
         return None
+    found: list[Citation] | None = getattr(message.parts[0], "citations", None)
+    return found
 
 
 def _name(call: ToolCall) -> str:

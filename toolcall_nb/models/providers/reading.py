@@ -29,6 +29,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.response: Object = {}
+        self.begins_with_call = False
         self._goes_on = False
         self._adapter = PydanticAIAdapter()
         self._open: dict[int, Any] = {}
@@ -77,12 +78,13 @@ class Reader:
         return found
 
     @property
-    def has_state(self) -> bool:
+    def must_be_told(self) -> bool:
         """Whether the response says more of itself than who gave it, and under which id, or goes on after its calls."""
         return self._goes_on or not self.response.keys() <= {"provider", "id"}
 
     def _describe(self, response: Any) -> None:
         kinds = [part.part_kind for part in response.parts]
+        self.begins_with_call = kinds[:1] == ["tool-call"]
         self._goes_on |= "tool-call" in kinds and kinds[-1] != "tool-call"
         details = response.provider_details if isinstance(response.provider_details, Mapping) else {}
         state = {name: json_value(details[name]) for name in _STATE if details.get(name) is not None}

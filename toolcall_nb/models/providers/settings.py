@@ -113,7 +113,6 @@ def native_tools_of(given: Any) -> list[AbstractNativeTool]:
 
 
 def _native_tool(given: Any) -> AbstractNativeTool:
-    from pydantic import TypeAdapter, ValidationError
     from pydantic_ai.native_tools import NATIVE_TOOL_TYPES, AbstractNativeTool
 
     if isinstance(given, AbstractNativeTool):
@@ -127,8 +126,7 @@ def _native_tool(given: Any) -> AbstractNativeTool:
         if name not in known:
             raise UsageError(f"The tool {kind!r} has no option {name!r:.100} ({NATIVE_TOOLS}). {_hint(name, known)}")
     try:
-        return TypeAdapter(NATIVE_TOOL_TYPES[kind]).validate_python(dict(options))
-    except ValidationError as error:
-        wrong = error.errors()[0]
-        place = ".".join(map(str, wrong["loc"])) or "an option"
-        raise UsageError(f"The tool {kind!r} ({NATIVE_TOOLS}) is refused. {place}: {wrong['msg']}.") from None
+        return NATIVE_TOOL_TYPES[kind](**{name: value for name, value in options.items() if name != "kind"})
+    except (TypeError, ValueError) as error:
+        said = str(error).rpartition("() ")[2]
+        raise UsageError(f"The tool {kind!r} ({NATIVE_TOOLS}) cannot be used so: {said}.") from None
