@@ -258,9 +258,10 @@ class _Run:
             return
         assert isinstance(value, str | list | dict)
         if len(value) < rule if least else len(value) > rule:
-            what = {str: "is too {}", list: "is too {}", dict: "has too {} properties"}[kind]
-            word = {True: ("short", "few"), False: ("long", "many")}[least][kind is dict]
-            yield _wrong(f"{_quoted(value)} {what.format(word)} ({'at least' if least else 'at most'} {_quoted(rule)})")
+            what = "is too short" if least else "is too long"
+            if kind is dict:
+                what = f"has too {'few' if least else 'many'} properties"
+            yield _wrong(f"{_quoted(value)} {what} ({'at least' if least else 'at most'} {_quoted(rule)})")
 
     def _pattern(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
         if isinstance(rule, str) and isinstance(value, str) and not self._matches(rule, value):
