@@ -142,7 +142,7 @@ def test_tools_are_given_as_functions_tools_or_names() -> None:
             "named",
             "test_send_gives_the_message_that_answers",
         ]
-        with pytest.raises(UsageError, match=r"no tool .nmaed.\. Did you mean .named."):
+        with pytest.raises(UsageError, match=r"no tool or function .nmaed.\. Did you mean .named."):
             Chat(tools=["nmaed"])
     finally:
         tooling.registry.remove("named")
