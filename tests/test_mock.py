@@ -15,6 +15,7 @@ from toolcall_nb import events as ev
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.events import Event
 from toolcall_nb.models import MockModel, Model, Pace, as_live, faults, pieces, with_faults
+from toolcall_nb.models.arguments import arguments_for
 from toolcall_nb.models.scenarios import SCENARIOS
 from toolcall_nb.models.written import with_calls
 from toolcall_nb.tools import Registry, Tool
@@ -116,6 +117,16 @@ def test_failing_calls_with_arguments_that_do_not_fit() -> None:
     assert "no_such_argument" in str(TOOLS[-1].run(arguments).error)
     model = MockModel(scenario="failing", speed=None)
     assert [call.name for call in reply(model, "hello", tools=()).calls] == ["no_such_tool"]
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_a_schema_that_asks_for_values_without_end_does_not_stop_the_mock(width: int) -> None:
+    names = ["x", "y"][:width]
+    node = {"type": "object", "required": names, "properties": {name: {"$ref": "#/$defs/node"} for name in names}}
+    arguments = arguments_for(
+        {"type": "object", "required": ["a"], "properties": {"a": node}, "$defs": {"node": node}}, ""
+    )
+    assert arguments["a"]["x"]["x"]
 
 
 def test_long_and_text_make_no_calls() -> None:

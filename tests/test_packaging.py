@@ -35,6 +35,9 @@ IMPORTED_AS = {
 }
 """How a distribution is imported, where that is not its name."""
 
+OF_PYDANTIC = {"pydantic", "pydantic_core"}
+"""They come with pydantic-ai-slim and with mcp, and with whoever writes tools with them."""
+
 OF_IPYTHON = {"ipykernel", "traitlets"}
 """Brought by ipywidgets and IPython, and their own names for what they are built on."""
 
@@ -118,7 +121,12 @@ def test_the_installed_wheel_runs_from_the_shell(wheel: Path, tmp_path: Path) ->
 def test_what_the_package_imports_is_what_it_requires() -> None:
     groups = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
     names = {name_of(requirement) for group in groups for requirement in group}
-    allowed = {IMPORTED_AS.get(name, name.replace("-", "_")) for name in names} | OF_IPYTHON | sys.stdlib_module_names
+    allowed = (
+        {IMPORTED_AS.get(name, name.replace("-", "_")) for name in names}
+        | OF_IPYTHON
+        | OF_PYDANTIC
+        | sys.stdlib_module_names
+    )
     for path in (ROOT / "toolcall_nb").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             match node:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.kernels import running_kernel
 from toolcall_nb.chat import Chat
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools import Tool, registry
@@ -224,3 +225,32 @@ def test_the_command_line_takes_a_module_s_functions_by_module_and_name(notebook
         [*_tools("mine:nothing")]
     with pytest.raises(UsageError, match="is no tool"):
         [*_tools("mine:__doc__")]
+
+
+def test_in_a_kernel_a_name_means_the_built_in_tool_or_what_a_cell_or_a_script_defines(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("def ran(x: int) -> int:\n    return x\n")
+    cells = [
+        "%load_ext toolcall_nb\nfrom toolcall_nb import show\nfrom json import dumps\n%run script.py",
+        "def own(x: int) -> int:\n    return x",
+        "%%toolchat --model mock:text --speed 0 --tools edit,show,own,ran\nHello",
+    ]
+    with running_kernel(tmp_path) as kernel:
+        for cell in cells:
+            assert [message for message in kernel.run(cell) if message["msg_type"] == "error"] == []
+        (answer,) = printed(kernel.run("print([(t.name, t.function.__module__) for t in chat.tools.values()])"))
+        assert answer.strip() == str(
+            [
+                ("edit", "toolcall_nb.tools.edit"),
+                ("show", "toolcall_nb.tools.show"),
+                ("own", "__main__"),
+                ("ran", "__main__"),
+            ]
+        )
+        for name in ("open", "dumps"):
+            (said,) = printed(kernel.run(f"%%toolchat --model mock:text --tools {name}\nHello"))
+            assert f"'{name}' is the function" in said
+            assert len(said.strip().splitlines()) == 1
+
+
+def printed(messages: list[dict[str, Any]]) -> list[str]:
+    return [message["content"]["text"] for message in messages if message["msg_type"] == "stream"]

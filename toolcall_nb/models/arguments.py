@@ -17,6 +17,8 @@ from toolcall_nb.models.facts import Facts, facts_of, words
 __all__ = ["arguments_for", "subject_values"]
 
 _MAX_DEPTH = 8
+_DEEPEST = 4 * _MAX_DEPTH
+_MAX_VALUES = 1_000  # a schema whose objects hold two of the next kind each asks for millions
 
 _SOURCES: Mapping[str, str] = {  # a word of a parameter's name, and the facts that suit it
     **dict.fromkeys(("expression", "formula", "calculation", "sum"), "sums"),
@@ -78,6 +80,7 @@ class _Maker:
             for name in ("numbers", "quoted", "names", "sums", "dates", "urls", "emails", "paths")
         }
         self._subject = subject
+        self._left = _MAX_VALUES
 
     def resolved(self, schema: Json) -> Object:
         """The schema behind a reference, with what stands beside the reference."""
@@ -100,7 +103,10 @@ class _Maker:
         return {name: made[name] for name in properties if name in made}
 
     def value(self, schema: Object, name: str, depth: int) -> Json:
-        """A value for a parameter that must be given."""
+        """A value for a parameter that must be given; None where a schema asks for too many, or for too deep ones."""
+        self._left -= 1
+        if self._left < 0 or depth > _DEEPEST:
+            return None
         if "const" in schema:
             return schema["const"]
         if "enum" in schema:

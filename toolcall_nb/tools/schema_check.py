@@ -57,22 +57,22 @@ class TooCostly(Exception):
     """A schema takes more steps to check a value than it may."""
 
 
-class Problem(NamedTuple):
+class _Problem(NamedTuple):
     """What is wrong: the steps that lead to the place, and the text. ``text`` is None where a key is missing."""
 
     place: tuple[str | int, ...]
     text: str
 
-    def below(self, step: str | int) -> Problem:
+    def below(self, step: str | int) -> _Problem:
         """The problem as seen from the value that holds this one."""
-        return Problem((step, *self.place), self.text)
+        return _Problem((step, *self.place), self.text)
 
     def __str__(self) -> str:
         path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.place)
         return f"{path.removeprefix('.') or 'the arguments'}: {self.text}"
 
 
-Problems = tuple[Problem, ...]
+Problems = tuple[_Problem, ...]
 
 
 class SchemaCheck:
@@ -104,7 +104,7 @@ class _Run:
         """What a schema finds wrong with a value. While a pair is being judged, it finds nothing in itself."""
         self._spend(1)
         if schema is False:
-            return (Problem((), "is not allowed"),)
+            return (_Problem((), "is not allowed"),)
         if not isinstance(schema, dict):
             return ()
         pair = (id(schema), id(value))
@@ -114,7 +114,7 @@ class _Run:
         self._depth += 1
         if self._depth > DEPTH:
             raise TooCostly
-        found: list[Problem] = []
+        found: list[_Problem] = []
         for key, rule in schema.items():
             self._spend(1)
             if (judge := _KEYWORDS.get(key)) is not None:
@@ -136,7 +136,7 @@ class _Run:
 
     # Any value
 
-    def _reference(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
+    def _reference(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         yield from self.judge(self._resolved(rule), value)
 
     def _resolved(self, reference: Any) -> Any:
@@ -168,18 +168,18 @@ class _Run:
                 left += item
         return True
 
-    def _type(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
+    def _type(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         names = rule if isinstance(rule, list) else [rule]
         self._spend(len(names))
         known = [name for name in names if isinstance(name, str) and name in _TYPES]
         if known == names and not any(_TYPES[name](value) for name in known):
             yield _wrong(f"{_quoted(value)} is not of type {', '.join(map(repr, dict.fromkeys(known)))}")
 
-    def _enum(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
+    def _enum(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         if isinstance(rule, list) and not any(self._equal(item, value) for item in rule):
             yield _wrong(f"{_quoted(value)} is not one of {_quoted(rule)}")
 
-    def _const(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
+    def _const(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         if not self._equal(rule, value):
             yield _wrong(f"{_quoted(rule)} was expected")
 
@@ -193,11 +193,11 @@ class _Run:
             return one.keys() == other.keys() and all(self._equal(one[key], other[key]) for key in one)
         return bool(one == other)
 
-    def _all_of(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
+    def _all_of(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         for schema in _list(rule):
             yield from self.judge(schema, value)
 
-    def _any_of(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
+    def _any_of(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         found = []
         for schema in _list(rule):
             problems = self.judge(schema, value)
@@ -205,45 +205,45 @@ class _Run:
                 return
             found.append(problems[0])
         if found:
-            reasons = "; ".join(str(Problem(("it", *problem.place), problem.text)) for problem in found[:3])
+            reasons = "; ".join(str(_Problem(("it", *problem.place), problem.text)) for problem in found[:3])
             yield _wrong(f"{_quoted(value)} is not valid under any of the given schemas ({reasons:.{_QUOTED}})")
 
-    def _one_of(self, rule: Any, value: Json, schema: Any) -> Iterator[Problem]:
+    def _one_of(self, rule: Any, value: Json, schema: Any) -> Iterator[_Problem]:
         if sum(self.fits(item, value) for item in _list(rule)) > 1:
             yield _wrong(f"{_quoted(value)} is valid under more than one of the given schemas")
         else:
             yield from self._any_of(rule, value, schema)
 
-    def _not(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
+    def _not(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         if rule is True or (isinstance(rule, dict) and self.fits(rule, value)):
             yield _wrong(f"{_quoted(value)} should not be valid under {_quoted(rule)}")
 
-    def _if(self, rule: Any, value: Json, schema: Any) -> Iterator[Problem]:
+    def _if(self, rule: Any, value: Json, schema: Any) -> Iterator[_Problem]:
         yield from self.judge(schema.get("then" if self.fits(rule, value) else "else", True), value)
 
     # Numbers
 
-    def _minimum(self, rule: Any, value: Json, schema: Any) -> Iterator[Problem]:
+    def _minimum(self, rule: Any, value: Json, schema: Any) -> Iterator[_Problem]:
         if schema.get("exclusiveMinimum") is True:
             yield from self._exclusive_minimum(rule, value, schema)
         elif _are_numbers(rule, value) and value < rule:
             yield _wrong(f"{_quoted(value)} is less than the minimum of {_quoted(rule)}")
 
-    def _maximum(self, rule: Any, value: Json, schema: Any) -> Iterator[Problem]:
+    def _maximum(self, rule: Any, value: Json, schema: Any) -> Iterator[_Problem]:
         if schema.get("exclusiveMaximum") is True:
             yield from self._exclusive_maximum(rule, value, schema)
         elif _are_numbers(rule, value) and value > rule:
             yield _wrong(f"{_quoted(value)} is greater than the maximum of {_quoted(rule)}")
 
-    def _exclusive_minimum(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
+    def _exclusive_minimum(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         if _are_numbers(rule, value) and value <= rule:
             yield _wrong(f"{_quoted(value)} is less than or equal to the minimum of {_quoted(rule)}")
 
-    def _exclusive_maximum(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
+    def _exclusive_maximum(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         if _are_numbers(rule, value) and value >= rule:
             yield _wrong(f"{_quoted(value)} is greater than or equal to the maximum of {_quoted(rule)}")
 
-    def _multiple_of(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
+    def _multiple_of(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         if not _are_numbers(rule, value) or rule <= 0:
             return
         quotient = value / rule if abs(value) < 1e300 and rule > 1e-300 else 0.0
@@ -253,16 +253,17 @@ class _Run:
 
     # Texts
 
-    def _length(self, rule: Any, value: Json, _: Any, *, least: bool, kind: type) -> Iterator[Problem]:
+    def _length(self, rule: Any, value: Json, _: Any, *, least: bool, kind: type) -> Iterator[_Problem]:
         if not isinstance(value, kind) or not _is_number(rule):
             return
         assert isinstance(value, str | list | dict)
         if len(value) < rule if least else len(value) > rule:
-            what = {str: "is too {}", list: "is too {}", dict: "has too {} properties"}[kind]
-            word = {True: ("short", "few"), False: ("long", "many")}[least][kind is dict]
-            yield _wrong(f"{_quoted(value)} {what.format(word)} ({'at least' if least else 'at most'} {_quoted(rule)})")
+            what = "is too short" if least else "is too long"
+            if kind is dict:
+                what = f"has too {'few' if least else 'many'} properties"
+            yield _wrong(f"{_quoted(value)} {what} ({'at least' if least else 'at most'} {_quoted(rule)})")
 
-    def _pattern(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
+    def _pattern(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         if isinstance(rule, str) and isinstance(value, str) and not self._matches(rule, value):
             yield _wrong(f"{_quoted(value)} does not match {_quoted(rule)}")
 
@@ -277,24 +278,24 @@ class _Run:
 
     # Arrays
 
-    def _items(self, rule: Any, value: Json, schema: Any) -> Iterator[Problem]:
+    def _items(self, rule: Any, value: Json, schema: Any) -> Iterator[_Problem]:
         if isinstance(rule, list):  # as it was before draft 2020-12
             yield from self._prefix_items(rule, value, schema)
             yield from self._rest(schema.get("additionalItems", True), value, len(rule))
         else:
             yield from self._rest(rule, value, len(_list(schema.get("prefixItems"))))
 
-    def _rest(self, rule: Any, value: Json, start: int) -> Iterator[Problem]:
+    def _rest(self, rule: Any, value: Json, start: int) -> Iterator[_Problem]:
         if isinstance(value, list):
             for number in range(start, len(value)):
                 yield from self._below(rule, value[number], number)
 
-    def _prefix_items(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
+    def _prefix_items(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         if isinstance(value, list):
             for number, (schema, item) in enumerate(zip(_list(rule), value, strict=False)):
                 yield from self._below(schema, item, number)
 
-    def _contains(self, rule: Any, value: Json, schema: Any) -> Iterator[Problem]:
+    def _contains(self, rule: Any, value: Json, schema: Any) -> Iterator[_Problem]:
         if not isinstance(value, list):
             return
         number = sum(self.fits(rule, item) for item in value)
@@ -306,7 +307,7 @@ class _Run:
         if _is_number(most) and number > most:
             yield _wrong(f"{_quoted(value)} has too many items matching the given schema (at most {_quoted(most)})")
 
-    def _unique_items(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
+    def _unique_items(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         if rule is not True or not isinstance(value, list):
             return
         self._spend(_size(value))
@@ -316,20 +317,20 @@ class _Run:
 
     # Objects
 
-    def _properties(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
+    def _properties(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         if isinstance(rule, dict) and isinstance(value, dict):
             for name, item in value.items():
                 if name in rule:
                     yield from self._below(rule[name], item, name)
 
-    def _pattern_properties(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
+    def _pattern_properties(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         if isinstance(rule, dict) and isinstance(value, dict):
             for pattern, schema in rule.items():
                 for name, item in value.items():
                     if self._matches(pattern, name):
                         yield from self._below(schema, item, name)
 
-    def _additional_properties(self, rule: Any, value: Json, schema: Any) -> Iterator[Problem]:
+    def _additional_properties(self, rule: Any, value: Json, schema: Any) -> Iterator[_Problem]:
         if not isinstance(value, dict):
             return
         patterns = schema.get("patternProperties")
@@ -343,23 +344,23 @@ class _Run:
             if rule is False and patterns:
                 yield _wrong(f"{_quoted(name)} does not match any of the regexes: {_quoted([*patterns])}")
             elif rule is False:
-                yield Problem((name,), f"is not a parameter; there are: {_some(known)}")
+                yield _Problem((name,), f"is not a parameter; there are: {_some(known)}")
             else:
                 yield from self._below(rule, item, name)
 
-    def _property_names(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
+    def _property_names(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         if isinstance(value, dict):
             for name in value:
                 yield from (_wrong(problem.text) for problem in self.judge(rule, name))
 
-    def _required(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
+    def _required(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         if isinstance(value, dict):
             for name in _list(rule):
                 self._spend(1)
                 if isinstance(name, str) and name not in value:
-                    yield Problem((name,), "is missing")
+                    yield _Problem((name,), "is missing")
 
-    def _dependencies(self, rule: Any, value: Json, _: Any) -> Iterator[Problem]:
+    def _dependencies(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         if not isinstance(rule, dict) or not isinstance(value, dict):
             return
         for name, needed in rule.items():
@@ -369,15 +370,15 @@ class _Run:
             elif name in value:
                 yield from self.judge(needed, value)
 
-    def _below(self, schema: Any, value: Json, step: str | int) -> Iterator[Problem]:
+    def _below(self, schema: Any, value: Json, step: str | int) -> Iterator[_Problem]:
         yield from (problem.below(step) for problem in self.judge(schema, value))
 
 
-def _size_rule(least: bool, kind: type) -> Callable[..., Iterator[Problem]]:
+def _size_rule(least: bool, kind: type) -> Callable[..., Iterator[_Problem]]:
     return lambda run, rule, value, schema: run._length(rule, value, schema, least=least, kind=kind)
 
 
-_KEYWORDS: Mapping[str, Callable[..., Iterator[Problem]]] = {
+_KEYWORDS: Mapping[str, Callable[..., Iterator[_Problem]]] = {
     "$ref": _Run._reference,
     "additionalProperties": _Run._additional_properties,
     "allOf": _Run._all_of,
@@ -459,8 +460,8 @@ def _python_searcher(pattern: str) -> Callable[[str], bool] | None:
 # Values -------------------------------------------------------------------------------------------------------
 
 
-def _wrong(text: str) -> Problem:
-    return Problem((), text)
+def _wrong(text: str) -> _Problem:
+    return _Problem((), text)
 
 
 def _quoted(value: Any, depth: int = 0) -> str:
