@@ -7,7 +7,6 @@ all of it together is `to_text`.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -46,7 +45,7 @@ _STATE_STYLES = {
     State.OUTPUT_DENIED: "dim",
     State.INTERRUPTED: "dim",
 }
-_JSON_BEGINS = re.compile(r"([{\[])[ \t]*\n")
+_JSON_BEGINS = re.compile(r"[{\[]\n")
 _LINE_START = re.compile(r"\n(?=[^\n])")
 
 
@@ -309,30 +308,17 @@ def _markdown(text: str, item: _Item) -> Padding:
 
 
 def _with_json_as_code(text: str) -> str:
-    """The Markdown with JSON that ends a paragraph, over several lines, in a fence: Markdown would join its lines."""
+    """The Markdown with its JSON over several lines in fences: rich would join the lines."""
     if not _JSON_BEGINS.search(text):
         return text
     from toolcall_nb.markdown.flavor import parser
 
     lines = text.split("\n")
     for token in reversed(parser().parse(text)):
-        if token.type == "paragraph_open" and token.level == 0 and token.map:
-            first, end = token.map
-            paragraph = "\n".join(lines[first:end])
-            found = _JSON_BEGINS.search(paragraph)
-            if found is not None and _is_json(paragraph[found.start(1) :]):
-                before = paragraph[: found.start(1)].rstrip()
-                code = paragraph[found.start(1) :].rstrip()
-                lines[first:end] = [*([before, ""] if before else []), "```json", *code.split("\n"), "```"]
+        if token.type == "tc_json" and token.map:
+            label = [token.info, ""] if token.info else []
+            lines[slice(*token.map)] = [*label, "```json", *token.content.splitlines(), "```"]
     return "\n".join(lines)
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _drawn_part(part: Part, activities: Mapping[str, str] | None = None) -> Text:
