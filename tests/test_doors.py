@@ -27,6 +27,7 @@ FOLDER = Path(__file__).resolve().parents[1] / PACKAGE
 GROUND = {
     "as_events",
     "code",
+    "displays",
     "errors",
     "events",
     "growing",
@@ -78,6 +79,7 @@ MAY_SEE: dict[str, set[str]] = {
 INSIDE_FUNCTIONS = {
     *(("transcript", "markdown"), ("transcript", "saved")),  # a transcript gives its Markdown, and what a cell keeps
     ("errors", "secrets"),  # an error in a cell is shown without secrets
+    ("chat", "saved"),  # a chat displays itself as it is saved
     ("dialects", "tools"),  # a dialect describes what a chat takes as tools
 }
 """Seen from inside functions alone."""

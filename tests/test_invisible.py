@@ -191,7 +191,7 @@ def test_prose_keeps_its_emoji_and_its_spaces() -> None:
 
 def test_what_is_said_aloud_and_below_a_run_has_the_name_written_out() -> None:
     progress = Progress()
-    assert progress.apply(ev.ToolInputStart("c", "read\u202e\u3164")) == ["Tool read<U+202E><U+3164> started"]
+    assert progress.apply(ev.ToolInputStart("c", "read\u202e\u3164")) == ["Tool read<U+202E><U+3164> called"]
     assert "<U+202E>" in progress.status
 
 

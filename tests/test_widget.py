@@ -278,7 +278,7 @@ def test_the_blank_line_between_text_and_a_call_says_nothing_of_what_is_done() -
     progress.apply(ev.ToolInputAvailable("c", "weather", {}))
     for event in (ev.Status(""), ev.TextStart("r", seam=True), ev.TextDelta("r", "\n"), ev.TextEnd("r")):
         progress.apply(event)
-    assert progress.status == "Running weather…"
+    assert progress.status == "Calling weather…"
 
 
 def test_while_a_person_is_asked_the_status_says_so_and_an_answer_by_nobody_is_not_announced() -> None:

@@ -283,19 +283,21 @@ def test_a_view_that_is_added_later_shows_the_same_and_needs_nothing_from_the_ke
     assert len(run.sent("sync")) == 1  # every page asks once at its beginning
 
 
-def test_what_the_reader_opened_is_told_and_holds_in_a_new_page(page: Page) -> None:
+def test_what_the_reader_opened_or_closed_is_told_and_holds_in_a_new_page(page: Page) -> None:
     run = Run(page, turn("mock:call"))
+    card = page.locator(".tc-call details").first
+    was_open = card.get_attribute("open") is not None
     page.locator(".tc-call summary").first.click()
     page.wait_for_function("() => window.sent.some(message => message.type === 'open')")
     (told,) = run.sent("open")
     run.document.choose(told["node"], told["open"])
-    assert list(run.document.opened.values()) == [True]
+    assert list(run.document.opened.values()) == [not was_open]
     run.flush()
     run.assert_shown()
     run.open()
-    assert page.locator(".tc-call details").first.get_attribute("open") is not None
+    assert (card.get_attribute("open") is not None) is not was_open
     page.locator(".tc-call summary").first.click()
-    page.wait_for_function("() => window.sent.some(message => message.type === 'open' && !message.open)")
+    page.wait_for_function("was => window.sent.some(({ type, open }) => type === 'open' && open === was)", arg=was_open)
 
 
 def test_only_the_reader_is_taken_for_the_reader(page: Page) -> None:
