@@ -556,14 +556,14 @@ def test_a_finished_run_answers_a_page_that_comes_back(kernel: Kernel) -> None:
     assert final["bundle"] == of_kind(messages, "update_display_data")[0]["data"]
 
 
-def test_a_card_that_is_opened_in_the_last_moment_is_open_in_the_static_form(kernel: Kernel) -> None:
+def test_a_card_that_is_closed_in_the_last_moment_is_closed_in_the_static_form(kernel: Kernel) -> None:
     messages = kernel.run(ASK)
     comm = next(content["comm_id"] for content in of_kind(messages, "comm_msg"))
     patches = [patch for step in customs(messages) for patch in step.get("patches", ())]
     card = next(patch[0] for patch in patches if 'class="tc-call' in str(patch[-1]))
-    assert "<details open>" not in of_kind(messages, "update_display_data")[0]["data"]["text/html"]
-    (update,) = of_kind(kernel.send(comm, {"type": "open", "node": card, "open": True}), "update_display_data")
-    assert "<details open>" in update["data"]["text/html"]
+    assert "<details open>" in of_kind(messages, "update_display_data")[0]["data"]["text/html"]
+    (update,) = of_kind(kernel.send(comm, {"type": "open", "node": card, "open": False}), "update_display_data")
+    assert "<details open>" not in update["data"]["text/html"]
 
 
 def test_a_page_that_reloaded_gets_the_state_as_it_is_when_it_asks(kernel: Kernel) -> None:
