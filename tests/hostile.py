@@ -18,7 +18,7 @@ from tests.corpora import corpus
 from tests.fixtures.render.samples import HOSTILE, PNG
 from tests.hostile_payloads import OWN, PIXEL
 from tests.profile import IS_SEARCH
-from toolcall_nb.events import Diagnostic
+from toolcall_nb.events import MISSING, Diagnostic
 from toolcall_nb.transcript import (
     Approval,
     CustomPart,
@@ -142,11 +142,11 @@ PLACES: Mapping[str, Callable[[str], Transcript]] = {
     "nested argument": lambda text: _call(input={"a": [{"b": [text, {text: text}]}]}),
     "input that is text": lambda text: _call(input=text),
     "input as it was": lambda text: _call(original_input={text: [text]}),
-    "partial input": lambda text: _call(state=State.INPUT_STREAMING, input_text=text),
+    "partial input": lambda text: _call(input=MISSING, state=State.INPUT_STREAMING, input_text=text),
     "partial JSON": lambda text: _call(
-        state=State.INPUT_STREAMING, input_text=json.dumps({"a": text, text: text})[:-2]
+        input=MISSING, state=State.INPUT_STREAMING, input_text=json.dumps({"a": text, text: text})[:-2]
     ),
-    "input that was not whole": lambda text: _call(state=State.OUTPUT_ERROR, input_text=text, error="x"),
+    "input that was not whole": lambda text: _call(input=MISSING, state=State.OUTPUT_ERROR, input_text=text, error="x"),
     "approval's id": lambda text: _call(state=State.APPROVAL_REQUESTED, approval=Approval(id=text)),
     "approval's reason": lambda text: _approval(text, approved=True),
     "approval's signature": lambda text: _approval("x", approved=True, signature=text),

@@ -543,7 +543,7 @@ def test_a_new_id_under_a_known_index_is_another_call() -> None:
 
 
 def test_an_item_of_another_stream_is_a_diagnostic() -> None:
-    assert len(read_items([piece("Hi"), 5, {"type": "ping"}]).diagnostics) == 2
+    assert len(read_items([piece("Hi"), 5, {"type": "poll"}]).diagnostics) == 2
     assert len(read_items([("messages", (piece("Hi"), {})), 5, ("a", "b")]).diagnostics) == 2
 
 

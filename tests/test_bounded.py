@@ -213,5 +213,5 @@ def test_a_chunk_with_half_a_character_for_a_name_is_a_chunk() -> None:
 
 
 def test_what_html_names_by_number_stands_there_as_what_it_is() -> None:
-    assert sanitised("<b>exe&#8238;gnp&#2;</b>").html == "<b>exe&lt;U+202E&gt;gnp\u2402</b>"
+    assert sanitised("<b>exe&#8238;gnp&#2;</b>").html == "<b>exe&lt;U+202E&gt;gnp&lt;U+0002&gt;</b>"
     assert sanitised("a\u202eb\r\nc").html == "a&lt;U+202E&gt;b\nc"
