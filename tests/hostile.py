@@ -230,7 +230,7 @@ def _is_plain(message: Message) -> bool:
 def told(call: ToolCall) -> dict[str, Any]:
     """What the call of a place says, beside what each such call says."""
     said = {name: getattr(call, name) for name in call.__struct_fields__ if getattr(call, name) != _GIVEN.get(name)}
-    return {name: value for name, value in said.items() if value != getattr(_EMPTY, name)}
+    return {name: value for name, value in said.items() if name in _GIVEN or value != getattr(_EMPTY, name)}
 
 
 def _together(calls: Sequence[ToolCall]) -> list[ToolCall]:

@@ -10,6 +10,7 @@ laughs" stays small). Source: YAML 1.2.2, chapter 10.3.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +31,7 @@ _KEYWORDS: dict[str, Any] = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
     **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
-    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
 }
 _INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _NUMBER_BEGINS = frozenset("-+.0123456789")
