@@ -27,6 +27,7 @@ FOLDER = Path(__file__).resolve().parents[1] / PACKAGE
 GROUND = {
     "as_events",
     "code",
+    "dialect_names",
     "displays",
     "errors",
     "events",

@@ -191,7 +191,7 @@ def test_a_file_is_saved_without_and_the_number_is_printed(
     displayed(shell, "%%toolchat --model model --tools use\nGo", monkeypatch)
     capsys.readouterr()
     shell.run_cell("%toolchat save said.md")
-    assert capsys.readouterr().out == "Saved to said.md · 1 secret masked\n"
+    assert capsys.readouterr().out == "Saved the thread 'main' to said.md · 1 secret masked\n"
     assert SECRET not in Path("said.md").read_text("utf-8")
     shell.run_cell("%toolchat code c")
     assert f"use(value='{MARK}')" in capsys.readouterr().out.replace('"', "'")

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
+from toolcall_nb.dialect_names import DIALECTS
 from toolcall_nb.errors import UsageError
 from toolcall_nb.events import Diagnostic, Event
 from toolcall_nb.transcript import Message, ToolCall
@@ -28,9 +29,6 @@ __all__ = [
     "write",
     "write_back",
 ]
-
-DIALECTS = ("callout", "signature", "json")
-"""The names of the dialects. Beside them ``native`` stands for a provider's own tool calling, without any text."""
 
 _MODULES = {"json": "json_call"}
 

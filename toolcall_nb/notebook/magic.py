@@ -14,7 +14,7 @@ from IPython.core.error import UsageError as ShellUsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
-from toolcall_nb.dialects import DIALECTS as TEXT_DIALECTS
+from toolcall_nb.dialect_names import DIALECTS as TEXT_DIALECTS
 from toolcall_nb.errors import ToolcallError, UsageError, cell_traceback
 from toolcall_nb.notebook.hooks import Hooks
 
