@@ -58,13 +58,13 @@ def texts(max_pieces: int = 4) -> st.SearchStrategy[str]:
     return st.lists(st.one_of(st.sampled_from(_NASTY), odd), max_size=max_pieces).map("".join)
 
 
-def json_values() -> st.SearchStrategy[Any]:
-    """JSON values of every kind, also those that are shown in ways of their own."""
+def json_values(*, finite: bool = False) -> st.SearchStrategy[Any]:
+    """JSON values of every kind, also those with displays of their own, and unless ``finite`` NaN and infinities."""
     scalars = st.one_of(
         st.none(),
         st.booleans(),
         st.integers(-(2**53), 2**53),
-        st.floats(),
+        st.floats(allow_nan=not finite, allow_infinity=not finite),
         texts(),
     )
     record = st.dictionaries(st.sampled_from(["day", "high", "a: b"]), scalars, min_size=1, max_size=3)

@@ -42,6 +42,7 @@ def tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     terminal = in_a_terminal("dev.tour('--no-browser', '--ServerApp.port=0', '--IdentityProvider.token=x')")
     try:
         terminal.expect("Use Control-C to stop this server")
+        terminal.expect(["Skipped non-installed server", pexpect.TIMEOUT], timeout=10)  # the last thing that it does
         yield terminal
     finally:
         terminal.close(force=True)

@@ -16,7 +16,7 @@ from tests.documents import cuts, in_pieces
 from tests.strategies import json_values
 from toolcall_nb.dialects.json_object import MAX_DEPTH, JsonObject, read_json
 
-OBJECTS = st.dictionaries(st.text(max_size=5), json_values(), max_size=4)
+OBJECTS = st.dictionaries(st.text(max_size=5), json_values(finite=True), max_size=4)
 MANGLED = st.lists(st.sampled_from([*'{}[]:,"\\ \n-+.0123eEuabtrufalsn\t\0é', '{"a":', "null"]), max_size=30).map(
     "".join
 )

@@ -77,6 +77,7 @@ def test_what_dev_installs_has_hashes_and_nothing_is_built_but_the_project(
         return subprocess.CompletedProcess(command, 1 if "uv" in command and not has_uv else 0)
 
     monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(dev, "run", lambda *command: run(command))
     monkeypatch.setattr(dev, "ENV", tmp_path)
     dev.have_environment("tour")
     pip, uv = "ENV/bin/python -m pip install --quiet", "ENV/bin/python -m uv pip install --quiet"

@@ -16,8 +16,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from rich.cells import chop_cells
-
 from toolcall_nb.events import MISSING, Json, Missing
 from toolcall_nb.invisible import escaped_in_json, written_out
 from toolcall_nb.render.review import review
@@ -204,6 +202,8 @@ def _screen_lines(arguments: Json) -> list[str]:
     entries = review(arguments, lines=sys.maxsize, characters=sys.maxsize).entries
     text = "".join(text for entry in entries for _, text in entry.tokens) or "{}"
     lines = text.removesuffix("\n").expandtabs(4).split("\n")
+    from rich.cells import chop_cells  # %toolchat asks nobody, and rich is not quick to import
+
     return [f"{INDENT}{piece}".rstrip() for line in lines for piece in chop_cells(line, width) or [""]]
 
 

@@ -107,9 +107,16 @@ class KeptPage:
         page, self._page = self._page, None
         return page
 
-    def give_back(self, page: Page) -> None:
-        """Closes the notebooks in ``page`` and keeps it; a page that cannot be used again is closed."""
-        if not page.is_closed() and self._page is None and page.context is self._context and _is_cleared(page):
+    def give_back(self, page: Page, base: str) -> None:
+        """Closes the notebooks in ``page`` and keeps it; a page that cannot be used again, or elsewhere, is closed."""
+        is_here = page.url.startswith(f"{base}/")
+        if (
+            is_here
+            and not page.is_closed()
+            and self._page is None
+            and page.context is self._context
+            and _is_cleared(page)
+        ):
             self._page = page
         else:
             page.close()

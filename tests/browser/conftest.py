@@ -47,6 +47,7 @@ class Lab:
         self.context = context
         self.opened: list[Notebook] = []
         self._kept = kept
+        self._kept_at = server
 
     def write(self, *cells: str) -> str:
         """A notebook with the first cell of `tests.browser.script`, and these."""
@@ -55,18 +56,19 @@ class Lab:
 
     def page(self, name: str) -> Notebook:
         """The notebook, not open yet."""
-        page = self._kept.take() if self._kept is not None else None
+        page = self._kept.take() if self._kept is not None and self.server is self._kept_at else None
         self.opened.append(Notebook(self.server, self.context, name, page))
         return self.opened[-1]
 
     def close(self) -> None:
-        """Leaves all pages, and keeps one."""
+        """Leaves all pages, keeps one that is at the server itself, and ends the kernels."""
         for notebook in self.opened:
             page = notebook.leave()
             if self._kept is None:
                 page.close()
             else:
-                self._kept.give_back(page)
+                self._kept.give_back(page, self._kept_at.base)
+        self._kept_at.shut_down_kernels()
 
     def asking(self, options: str = "") -> Notebook:
         """A notebook whose cell 1 begins the scripted turn, open and set up; below it a cell, and a next turn."""
@@ -79,7 +81,6 @@ def _used(lab: Lab) -> Iterator[Lab]:
     yield lab
     problems = [problem for notebook in lab.opened for problem in notebook.problems]
     lab.close()
-    lab.server.shut_down_kernels()
     assert problems == []
 
 

@@ -66,6 +66,8 @@ def panel(within: Locator) -> Locator:
 
 
 def press(within: Locator, name: str) -> None:
+    """Click a button of the question, once all of it was in view."""
+    panel(within).scroll_into_view_if_needed()
     panel(within).get_by_role("button", name=name, exact=True).click()
 
 

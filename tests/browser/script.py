@@ -27,11 +27,11 @@ def gate(name):
         time.sleep(0.01)
 
 @tool
-def weather(city: str, days: int = 1) -> list:
+def weather(city: str, days: int = 1) -> dict:
     """The forecast for a city."""
     print("Asking the station")
     gate("tool")
-    return [{{"day": day, "high": high}} for day, high in zip(["Mon", "Tue", "Wed"][:days], [24.1, 25.6, 23.9])]
+    return dict(zip(["Mon", "Tue", "Wed"][:days], [24.1, 25.6, 23.9]))  # no table: the card closes at the end
 
 class Scripted:
     name = "scripted"

@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from tests.browser.browser import Notebook
 from tests.browser.conftest import Lab
 from tests.browser.counting import ACTS, RUN, SHOW, assert_whole, counting, numbers, state, until
+from tests.browser.remains import press
 from tests.browser.script import ASK
 
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -137,10 +138,10 @@ def test_a_view_that_is_closed_while_a_person_is_asked_asks_again(lab: Lab) -> N
     for name in ("call", "input", "tool", "answer", "rest", "end"):
         notebook.pass_gate(name)
     notebook.start(1)
-    expect(output.get_by_role("button", name="Approve")).to_have_count(1)
+    expect(output.get_by_role("button", name="Approve", exact=True)).to_have_count(1)
     notebook.page.evaluate(_CLOSE_BY_PAGE, "its own")
     expect(output).not_to_contain_text("closed")
-    output.get_by_role("button", name="Approve").click()
+    press(output, "Approve")
     notebook.wait_until_run(1)
     expect(output.locator(".tc-call .tc-state")).to_have_text("Completed")
 

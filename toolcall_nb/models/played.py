@@ -89,26 +89,30 @@ class Player:
         found = self._reader.take(item)
         unknown = [one for one in found if isinstance(one, ev.Diagnostic) and one.action == ev.LEFT_OUT]
         self._left_out.update(one.message for one in unknown)
-        return self._calls.of(found)
+        return self._noted(self._calls.of(found))
 
     def close(self) -> list[Event]:
         """The ends of what is open; of a stream without a single item, that it was one."""
         if self._calls is None:
             return [ev.Start(), ev.Error(_NOTHING), ev.Finish(finish_reason="error")]
-        ends = [*self._calls.of(self._reader.close()), *self._calls.close()]
-        note = self._note()
-        place = next((n for n, event in enumerate(ends) if isinstance(event, ev.Finish | ev.Abort)), len(ends))
-        return [*ends[:place], *note, *ends[place:]]
+        ends = self._noted([*self._calls.of(self._reader.close()), *self._calls.close()])
+        return [*ends, *self._note()]
+
+    def _noted(self, events: list[Event]) -> list[Event]:
+        """The events with the note before the end of a message, if there is one among them."""
+        place = next((n for n, event in enumerate(events) if isinstance(event, ev.Finish | ev.Abort)), None)
+        return events if place is None else [*events[:place], *self._note(), *events[place:]]
 
     def _note(self) -> list[Event]:
-        """What a person is told of items that nothing here knows: how many, and which."""
+        """What a person is told, once, of items that nothing here knows: how many, and which."""
         count = sum(self._left_out.values())
         if not count:
             return []
-        first, *others = self._left_out
+        left_out, self._left_out = self._left_out, Counter()
+        first, *others = left_out
         what = "One item of the stream was" if count == 1 else f"{count:,} items of the stream were"
         text = f"{what} left out. {first if not others else f'The first: {first}'}"
-        lines = [f"{message} ({times:,} times)" if times > 1 else message for message, times in self._left_out.items()]
+        lines = [f"{message} ({times:,} times)" if times > 1 else message for message, times in left_out.items()]
         return [ev.Error(text, details="\n".join(lines) if others else None)]
 
     def fail(self, error: BaseException) -> list[Event]:

@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
 from toolcall_nb import events as ev
 from toolcall_nb.errors import WireError
 from toolcall_nb.events import Event, Json, Object
 from toolcall_nb.json_text import json_text, read_json
 from toolcall_nb.wire.sse import LIMIT, ServerSentEvent, SseDecoder, encode_sse
 
-__all__ = ["DONE", "Decoder", "Encoder", "Frames", "JsonEvents", "JsonText", "broke_off", "json_objects", "mapping"]
+__all__ = [
+    "DONE",
+    "Decoder",
+    "Encoder",
+    "Frames",
+    "JsonEvents",
+    "JsonText",
+    "broke_off",
+    "cut_off",
+    "json_objects",
+    "mapping",
+]
 
 DONE = "[DONE]"
 """The data of the last event of a stream that is complete, where a wire has one."""
@@ -97,7 +110,7 @@ class JsonEvents:
         refusal = self._sse.refusal
         found = self.feed(b"\n\n") if refusal is None else [ev.Diagnostic(refusal, "What had come was kept.")]
         self._sse.close()
-        return [*found, *self._on_end(self.is_over)]
+        return [*map(cut_off, found), *self._on_end(self.is_over)]
 
     def _is_whole(self, line: str) -> bool:
         if line == DONE:
@@ -157,6 +170,12 @@ def json_objects(stream: bytes) -> list[Object]:
 
 def _no_object(found: Json) -> Event:
     return ev.Diagnostic(f"An event of the stream holds no JSON object, but {found!r:.200}.", ev.LEFT_OUT)
+
+
+def cut_off(event: Event) -> Event:
+    """The last event of a stream: where it holds no JSON, the stream broke off in it."""
+    is_none = isinstance(event, ev.Diagnostic) and event.action == ev.LEFT_OUT
+    return replace(event, action="The stream broke off in it.") if is_none else event
 
 
 class JsonText:

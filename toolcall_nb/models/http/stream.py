@@ -11,7 +11,7 @@ from toolcall_nb import wire
 from toolcall_nb.adapters import AnyAdapter, format_of_item
 from toolcall_nb.errors import ModelError
 from toolcall_nb.events import Event
-from toolcall_nb.wire.base import DONE
+from toolcall_nb.wire.base import DONE, cut_off
 from toolcall_nb.wire.sse import ServerSentEvent, SseDecoder, encode_sse
 
 __all__ = ["EventStream"]
@@ -84,7 +84,7 @@ class EventStream:
     def close(self) -> list[Event]:
         """The stream is over, or lost: what is still to be said of it."""
         sent = self._sse.feed(b"\n\n") if self._sse.refusal is None else []
-        found = [event for each in sent for event in self._sent(each)]
+        found = [cut_off(event) for each in sent for event in self._sent(each)]
         if self._reader is None:
             raise self._none()
         return [*found, *self._reader.close()]
