@@ -50,7 +50,7 @@ def test_a_page_reloaded_three_times_during_a_run_and_just_before_its_end_shows_
     expect(panel(output)).to_be_visible()
     notebook.open(kernel=False)
     press(output, "Approve")
-    expect(output.locator(".tc-state")).to_have_text("Responded")
+    expect(output.locator(".tc-state")).to_have_text("Running")
     go(notebook, "tool", "answer")
     expect(output).to_contain_text("and dry.")
     go(notebook, "rest", "end")
@@ -96,7 +96,7 @@ def test_two_pages_on_a_notebook_answer_open_and_end_as_one_and_each_saves_the_w
     third = Notebook(lab.server, context, first.name).open(kernel=False)
     press(second.output(1), "Approve")
     for page in (first, second, third):
-        expect(page.output(1).locator(".tc-state")).to_have_text("Responded")
+        expect(page.output(1).locator(".tc-state")).to_have_text("Running")
         expect(panel(page.output(1))).to_have_count(0)
     go(first, "tool")
     expect(third.output(1).locator(".tc-state")).to_have_text("Completed")
