@@ -21,6 +21,7 @@ from langchain_core.messages import (
     ToolMessage,
     messages_to_dict,
 )
+from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
@@ -592,9 +593,9 @@ def test_a_state_is_whole_and_a_message_within_is_not_asked_for_more() -> None:
 @pytest.mark.parametrize("names", [["look_up", "look_up"], ["look", "_up"], ["look_up", None]])
 def test_a_name_in_pieces_is_whole_and_one_that_is_said_again_is_not_doubled(names: list[str | None]) -> None:
     pieces = [
-        {"type": "tool_call_chunk", "name": name, "args": args, "id": "c1", "index": 0}
+        tool_call_chunk(name=name, args=args, id="c1", index=0)
         for name, args in zip(names, ["", '{"word": "one"}'], strict=True)
     ]
-    items = [AIMessageChunk("", tool_call_chunks=[piece]) for piece in pieces]
+    items = [AIMessageChunk(content="", tool_call_chunks=[piece]) for piece in pieces]
     [call] = read_items(items).calls.values()
     assert (call.name, call.input) == ("look_up", {"word": "one"})

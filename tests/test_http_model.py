@@ -27,6 +27,7 @@ from toolcall_nb import events as ev
 from toolcall_nb.chat import Decision
 from toolcall_nb.errors import MissingPackageError, ModelError, UsageError
 from toolcall_nb.events import Event
+from toolcall_nb.json_text import json_text
 from toolcall_nb.models.config import Config
 from toolcall_nb.models.http.bodies import body_of
 from toolcall_nb.models.http.exchange import TRIES
@@ -34,7 +35,6 @@ from toolcall_nb.models.http.model import HttpModel
 from toolcall_nb.server.requests import decoded, read_request
 from toolcall_nb.server.settings import Limits
 from toolcall_nb.transcript import ErrorPart, Message, State, TextPart, ToolCall
-from toolcall_nb.wire.base import json_text
 
 QUESTION = "What is the weather in Lisbon?"
 ASKED = (Message("user", (TextPart("Hello"),)),)

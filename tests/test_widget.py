@@ -270,14 +270,16 @@ def test_the_words_of_the_source_stand_until_they_are_taken_back_or_something_en
 
 def test_the_blank_line_between_text_and_a_call_says_nothing_of_what_is_done() -> None:
     progress = Progress()
-    for event in (ev.Start(), ev.TextStart("t"), ev.TextDelta("t", "So:"), ev.Status("🔧 Tool call in progress...")):
-        progress.apply(event)
-    for event in (ev.TextEnd("t"), ev.TextStart("s", seam=True), ev.TextDelta("s", "\n\n"), ev.TextEnd("s")):
-        progress.apply(event)
+
+    def apply(*events: ev.Event) -> None:
+        for event in events:
+            progress.apply(event)
+
+    apply(ev.Start(), ev.TextStart("t"), ev.TextDelta("t", "So:"), ev.Status("🔧 Tool call in progress..."))
+    apply(ev.TextEnd("t"), ev.TextStart("s", seam=True), ev.TextDelta("s", "\n\n"), ev.TextEnd("s"))
     assert progress.status == "🔧 Tool call in progress..."
-    progress.apply(ev.ToolInputAvailable("c", "weather", {}))
-    for event in (ev.Status(""), ev.TextStart("r", seam=True), ev.TextDelta("r", "\n"), ev.TextEnd("r")):
-        progress.apply(event)
+    apply(ev.ToolInputAvailable("c", "weather", {}), ev.Status(""))
+    apply(ev.TextStart("r", seam=True), ev.TextDelta("r", "\n"), ev.TextEnd("r"))
     assert progress.status == "Calling weather…"
 
 

@@ -12,9 +12,9 @@ from tests.wire_talk import CONVERSATION, frames, read, read_in_bytes, through, 
 from toolcall_nb import events as ev
 from toolcall_nb.errors import UsageError, WireError
 from toolcall_nb.events import Event
+from toolcall_nb.json_text import json_text
 from toolcall_nb.transcript import FINAL_STATES, State, TextPart, ToolCall, Transcript
 from toolcall_nb.wire import NAMES, NOT_SAID, content_type, decoder, encoder, headers, recognised
-from toolcall_nb.wire.base import json_text
 from toolcall_nb.wire.sse import LIMIT
 
 every_wire = pytest.mark.parametrize("name", NAMES)

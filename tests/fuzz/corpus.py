@@ -19,9 +19,9 @@ from tests.provider_bodies import NAMES, called, said
 from tests.recordings import pydantic_ai, vercel_ai
 from toolcall_nb import events as ev
 from toolcall_nb.events import CHUNK_TYPES, to_dict
+from toolcall_nb.json_text import json_text
 from toolcall_nb.stages import to_stages
 from toolcall_nb.wire import encoder
-from toolcall_nb.wire.base import json_text
 
 __all__ = [
     "answers",

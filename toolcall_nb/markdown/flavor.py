@@ -122,8 +122,10 @@ def _json(state: StateCore) -> None:
     for at in [n for n, token in enumerate(tokens) if token.type == "paragraph_open" and token.level == 0][::-1]:
         found = _JSON.fullmatch(tokens[at + 1].content)
         if found is not None and _is_json(found[2]):
-            about = {"info": found[1] or "", "content": f"{found[2]}\n", "map": tokens[at].map}
-            tokens[at : at + 3] = [Token("tc_json", "", 0, block=True, **about)]
+            token = Token(
+                "tc_json", "", 0, map=tokens[at].map, content=f"{found[2]}\n", info=found[1] or "", block=True
+            )
+            tokens[at : at + 3] = [token]
 
 
 def _is_json(text: str) -> bool:
