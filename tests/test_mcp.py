@@ -94,9 +94,9 @@ def until(is_so: Callable[[], object]) -> None:
 def is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
+        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text("utf-8")
+    except (ProcessLookupError, FileNotFoundError):
         return False
-    return "State:\tZ" not in Path(f"/proc/{process}/status").read_text("utf-8")
 
 
 # What there is ----------------------------------------------------------------------------------------------

@@ -52,5 +52,11 @@ def test_after_run_all_the_question_of_the_tools_notebook_still_waits_and_can_be
     notebook.page.evaluate("number => window.jupyterapp.shell.currentWidget.content.scrollToItem(number)", number)
     output = notebook.output(number)
     output.locator(".tc-ask").scroll_into_view_if_needed()
-    output.get_by_role("button", name="Approve", exact=True).click()
+    more = output.get_by_role("button", name="Show the next lines")
+    approve = output.get_by_role("button", name="Approve", exact=True)
+    while approve.get_attribute("aria-disabled") == "true":
+        notebook.page.wait_for_timeout(200)
+        if more.is_visible():
+            more.click()
+    approve.click()
     expect(output.locator(".tc-state").first).to_have_text(re.compile("Completed"))

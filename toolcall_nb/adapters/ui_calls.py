@@ -90,7 +90,7 @@ def _approval_part(approval: Approval) -> Object:
 
 def _ours(call: ToolCall) -> Object:
     given: Object = {name: getattr(call, name) for name in _OWN_KINDS}
-    found = {name: value for name, value in given.items() if value is not None and value != ""}
+    found = {name: value for name, value in given.items() if value is not None and (name, value) != ("log", "")}
     if call.dynamic is False:
         found[_DYNAMIC] = False
     if call.original_input is not MISSING:
