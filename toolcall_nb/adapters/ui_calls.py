@@ -138,8 +138,7 @@ def _state_of(part: Mapping[str, Any], ours: Mapping[str, Any]) -> State:
 def _input(part: Mapping[str, Any], state: State) -> Any:
     if state is State.INPUT_STREAMING:
         return MISSING
-    needs_one = state in (State.INPUT_AVAILABLE, State.APPROVAL_REQUESTED, State.APPROVAL_RESPONDED)
-    return part.get("input", None if needs_one else MISSING)
+    return part.get("input", None if state is State.INPUT_AVAILABLE else MISSING)
 
 
 def _approval(given: Any) -> Approval | None:
