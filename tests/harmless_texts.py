@@ -288,7 +288,7 @@ tokenA = tokenB1
 const token1 = token2
 ENV PATH /usr/local/bin1
 ENV NODE_VERSION 20.11.1
-npm config set registry https://registry.example.org
+npm config set registry https://packages.example.org
 git config set user.name abc123
 git config --global user.email a1@b.org
 """

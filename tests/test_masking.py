@@ -214,7 +214,7 @@ def test_nothing_of_recorded_texts_is_masked(name: str) -> None:
         "Cookie: theme=dark; sessionid={}; lang=en",
         "git clone https://oauth2:{}@example.org/repository",
         "git clone https://{}@example.org/repository",
-        "//registry.example.org/:_authToken={}",
+        "//packages.example.org/:_authToken={}",
         "apiVersion: v1\nkind: Secret\nmetadata:\n  name: long-name-1\nstringData:\n  entry: {}\n",
     ],
 )
