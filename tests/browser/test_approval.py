@@ -115,7 +115,7 @@ def test_what_is_approved_is_what_runs_whatever_the_arguments_hold(lab: Lab) -> 
     printed(notebook, 3, "True True")
 
 
-def test_what_was_not_in_view_in_a_notebook_is_not_approved_in_either_of_two_views(lab: Lab) -> None:
+def test_what_was_not_in_view_in_a_notebook_is_not_approved(lab: Lab) -> None:
     long = 'long = Caller("# nothing\\n" * 150 + "rm -rf ~")'
     notebook = asking(lab, long, ask("--model long --background"), "print(got[-1][-8:])")
     notebook.run(2)
