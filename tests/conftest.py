@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,22 @@ settings.register_profile(
 )
 settings.register_profile("search", parent=settings.get_profile("steady"), derandomize=False, max_examples=2000)
 settings.load_profile(PROFILE)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collects the tests without garbage collection.
+
+    A finalizer that runs while ``ast.parse`` builds its tree, and parses something itself, makes CPython up to 3.11.7
+    raise ``SystemError: AST constructor recursion depth mismatch`` (python/cpython#106905). It also saves time, as does
+    ``gc.freeze``: what was imported stays to the end.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
