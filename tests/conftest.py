@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.profile import PROFILE
+from tests.support.profile import PROFILE
 
 # No deadline: a test never asserts a time. Derandomized where a red run must be the change's own fault;
 # HYPOTHESIS_PROFILE=search looks for new counterexamples, and longer.

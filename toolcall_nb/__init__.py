@@ -13,13 +13,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from toolcall_nb import _old_paths
+
 if TYPE_CHECKING:
     from toolcall_nb.chat import Chat
+    from toolcall_nb.core.transcript import Transcript
     from toolcall_nb.dialects.callout import create_stream_chunks
     from toolcall_nb.notebook.show import show
-    from toolcall_nb.secrets import register_secret
+    from toolcall_nb.redaction.registered_secrets import register_secret
     from toolcall_nb.tools import tool
-    from toolcall_nb.transcript import Transcript
 
 __all__ = [
     "Chat",
@@ -37,12 +39,14 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Chat": "toolcall_nb.chat",
-    "Transcript": "toolcall_nb.transcript",
+    "Transcript": "toolcall_nb.core.transcript",
     "create_stream_chunks": "toolcall_nb.dialects.callout",
-    "register_secret": "toolcall_nb.secrets",
+    "register_secret": "toolcall_nb.redaction.registered_secrets",
     "show": "toolcall_nb.notebook.show",
     "tool": "toolcall_nb.tools",
 }
+
+_old_paths.install()
 
 
 def __getattr__(name: str) -> Any:

@@ -18,14 +18,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolcall_nb.core.events import Diagnostic, Event, to_dict
+from toolcall_nb.core.json_text import json_text
+from toolcall_nb.core.transcript import ToolCall, Transcript
 from toolcall_nb.errors import ToolcallError, UsageError
-from toolcall_nb.events import Diagnostic, Event, to_dict
-from toolcall_nb.files import READABLE, WRITABLE, check_writable, read_events, read_transcript, write_file
-from toolcall_nb.json_text import json_text
-from toolcall_nb.masking import Tally
-from toolcall_nb.secrets import saved_text, saved_value
+from toolcall_nb.redaction import Tally
+from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
+from toolcall_nb.runs.files import READABLE, WRITABLE, check_writable, read_events, read_transcript, write_file
 from toolcall_nb.server.command import add_options, serve
-from toolcall_nb.transcript import ToolCall, Transcript
 
 if TYPE_CHECKING:
     from toolcall_nb.tools import Decision, Tool
@@ -239,7 +239,7 @@ def _check_stages(name: str, text: str, broken: Sequence[Diagnostic]) -> int:
 
 
 def _chat(options: argparse.Namespace) -> int:
-    from toolcall_nb.approval import TerminalApprover
+    from toolcall_nb.approvals.terminal import TerminalApprover
     from toolcall_nb.chat import Chat
     from toolcall_nb.render.terminal import TerminalFace
 

@@ -74,7 +74,7 @@ def cell_traceback(error: BaseException) -> list[str]:
     Frames of this package and of IPython are left out, and secrets are masked. IPython asks an error for this by the
     method ``_render_traceback_`` (IPython, `InteractiveShell.showtraceback`).
     """
-    from toolcall_nb.secrets import saved_text
+    from toolcall_nb.redaction.registered_secrets import saved_text
 
     interactive = sys.modules.get("IPython.core.getipython")
     shell = interactive.get_ipython() if interactive is not None else None

@@ -22,11 +22,10 @@ from tests.benchmarks.opening import opening
 from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
 from tests.browser.browser import running_browser
-from toolcall_nb.events import Event
-from toolcall_nb.live import MODULE
-from toolcall_nb.live.document import LiveDocument
-from toolcall_nb.live.style import page_css
+from toolcall_nb.core.events import Event
+from toolcall_nb.frontend import MODULE, page_css
 from toolcall_nb.render import LiveHtml
+from toolcall_nb.runs.document import LiveDocument
 
 __all__ = ["rows"]
 

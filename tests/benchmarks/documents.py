@@ -11,8 +11,8 @@ import random
 import re
 from collections.abc import Callable, Iterator
 
-from toolcall_nb import events as ev
-from toolcall_nb.events import Event
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
 
 __all__ = ["GIANTS", "blocks", "call", "conversation", "deltas", "flushes", "giant", "input_deltas", "mixed"]
 

@@ -10,7 +10,7 @@ from tests.benchmarks.measuring import alternating, exponent, frozen
 from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
 from tests.benchmarks.streaming import stream
-from toolcall_nb.events import Event
+from toolcall_nb.core.events import Event
 from toolcall_nb.render import LiveHtml
 
 __all__ = ["rows"]

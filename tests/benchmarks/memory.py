@@ -20,10 +20,10 @@ from typing import Any
 from tests.benchmarks.documents import blocks
 from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
-from toolcall_nb import events as ev
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.dialects import detector
-from toolcall_nb.events import Event
-from toolcall_nb.reducer import TranscriptBuilder
 from toolcall_nb.render import LiveHtml
 
 __all__ = ["rows"]

@@ -23,8 +23,8 @@ from tests.benchmarks.documents import conversation
 from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
 from tests.browser.jupyter import Server, running_server
+from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.notebook.faces import final_bundle
-from toolcall_nb.transcript import Transcript
 
 __all__ = ["opening", "plain"]
 

@@ -11,9 +11,9 @@ from tests.benchmarks.documents import deltas, flushes, mixed
 from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
 from toolcall_nb.dialects import detector
-from toolcall_nb.live.document import LiveDocument
-from toolcall_nb.live.pacer import Pacer
 from toolcall_nb.render import LiveHtml
+from toolcall_nb.runs.document import LiveDocument
+from toolcall_nb.runs.pacer import Pacer
 
 __all__ = ["Sent", "count", "encoded", "rows"]
 
@@ -58,7 +58,7 @@ class Sent:
 
 
 def _html_bytes(patch: list[Any]) -> int:
-    """Of one patch, as `toolcall_nb.live.patches` tells it."""
+    """Of one patch, as `toolcall_nb.runs.patches` tells it."""
     is_splice = len(patch) > 1 and isinstance(patch[1], int)
     return len((patch[2] if is_splice else patch[-1] if len(patch) > 1 else "").encode())
 

@@ -9,8 +9,8 @@ from tests.benchmarks.documents import mixed
 from tests.benchmarks.measuring import alternating, one_shot
 from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
+from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.render import to_html
-from toolcall_nb.transcript import Transcript
 
 __all__ = ["rows"]
 

@@ -15,7 +15,8 @@ __all__ = ["rows"]
 
 _LOAD = "get_ipython().run_line_magic('load_ext', 'toolcall_nb')"
 _VIEW = (
-    "from toolcall_nb.notebook.live import LiveFace; import toolcall_nb.notebook.widget, toolcall_nb.dialects.callout"
+    "from toolcall_nb.notebook.live_cell import LiveFace;"
+    " import toolcall_nb.notebook.widget, toolcall_nb.dialects.callout"
 )
 
 _TIMED = """

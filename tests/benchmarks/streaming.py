@@ -10,8 +10,8 @@ from tests.benchmarks.measuring import alternating, frozen, one_shot, percentile
 from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
 from toolcall_nb.dialects import detector
-from toolcall_nb.live.document import LiveDocument
 from toolcall_nb.render import LiveHtml
+from toolcall_nb.runs.document import LiveDocument
 
 __all__ = ["rows", "stream"]
 

@@ -12,17 +12,16 @@ from typing import Any
 from playwright.sync_api import Page
 
 from tests.browser.sentinel import Watch, provoke, strays
-from tests.hostile import END
-from toolcall_nb import events as ev
-from toolcall_nb.events import Event
-from toolcall_nb.live import MODULE
-from toolcall_nb.live.asking import json_text
-from toolcall_nb.live.document import LiveDocument
-from toolcall_nb.live.footer import info_line
-from toolcall_nb.live.style import page_css
-from toolcall_nb.live.taken import foot_info
+from tests.support.hostile import END
+from toolcall_nb.approvals.questions import json_text
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.frontend import MODULE, page_css
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.render.review import review
+from toolcall_nb.runs.document import LiveDocument
+from toolcall_nb.runs.footer import info_line
+from toolcall_nb.runs.request_details import foot_info
 
 __all__ = ["IS_GONE", "PANELS", "Module", "faults"]
 

@@ -1,6 +1,7 @@
 """The faces that are only read: an exported file, a served page, nbconvert's HTML, and JupyterLab's.
 
-Each draws `tests.hostile.document` of texts and tells what should not have been; `Face.check` finds who is to blame.
+Each draws `tests.support.hostile.document` of texts and tells what should not have been; `Face.check` finds who is to
+blame.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from playwright.sync_api import BrowserContext, Page
 
 from tests.browser.jupyter import Server
 from tests.browser.sentinel import Watch, outside, provoke, reporting, strays, watched
-from tests.hostile import END, document
+from tests.support.hostile import END, document
 from toolcall_nb.render import to_html
 
 __all__ = [
@@ -195,7 +196,8 @@ def grouped(texts: Sequence[str]) -> list[list[str]]:
 def run(texts: Sequence[str], folder: Path) -> nbformat.NotebookNode:
     """A notebook whose cells show documents of the texts, run by a kernel."""
     (folder / "texts.json").write_text(json.dumps(grouped(texts)), "utf-8")
-    first = "import json\nfrom tests.hostile import document\ngroups = json.load(open('texts.json', encoding='utf-8'))"
+    load = "groups = json.load(open('texts.json', encoding='utf-8'))"
+    first = f"import json\nfrom tests.support.hostile import document\n{load}"
     sources = [first, *(f"document(groups[{number}])" for number in range(len(grouped(texts))))]
     notebook = _notebook([nbformat.v4.new_code_cell(source) for source in sources])
     path = os.pathsep.join(part for part in (str(_REPOSITORY), os.environ.get("PYTHONPATH", "")) if part)

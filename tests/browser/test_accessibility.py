@@ -9,8 +9,8 @@ from axe_core_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
 from tests.fixtures.render.samples import EVERYTHING, LONG
+from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.render import to_html
-from toolcall_nb.transcript import Transcript
 
 ALL = Transcript(EVERYTHING.messages + LONG.messages)
 FOLDS = ("input", "model", "log", "rest", "json", "text", "told", "traceback", "error")

@@ -10,12 +10,12 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Lab
 from tests.browser.test_page import Run, page
-from toolcall_nb import events as ev
-from toolcall_nb.events import Event
-from toolcall_nb.live.style import page_css
-from toolcall_nb.live.taken import FOLD, foot_info
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.frontend import page_css
 from toolcall_nb.notebook.faces import final_bundle
-from toolcall_nb.transcript import Transcript
+from toolcall_nb.runs.request_details import FOLD, foot_info
 
 __all__ = ["page"]
 

@@ -21,8 +21,7 @@ from tests.browser.conftest import Lab
 from tests.browser.counting import ACTS, RUN, assert_whole, counting, numbers, state, until
 from tests.browser.jupyter import running_server
 from tests.browser.line import line_to
-from toolcall_nb.live import MODULE
-from toolcall_nb.live.style import page_css
+from toolcall_nb.frontend import MODULE, page_css
 
 IS_QUICK = "TOOLCALL_NB_ASLEEP" not in os.environ
 ASLEEP = float(os.environ.get("TOOLCALL_NB_ASLEEP", "4"))

@@ -17,12 +17,12 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import Lab
 from tests.browser.live_module import IS_GONE, PANELS, Module, faults
 from tests.browser.sentinel import watched
-from tests.hostile import END, one_of, own_payloads, payloads, share
-from tests.hostile_wires import WAYS, body, in_pieces
-from tests.profile import IS_SEARCH
-from tests.replay_server import ReplayServer, Reply
+from tests.support.hostile import END, one_of, own_payloads, payloads, share
+from tests.support.hostile_wires import WAYS, body, in_pieces
+from tests.support.profile import IS_SEARCH
+from tests.support.replay_server import ReplayServer, Reply
+from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.notebook.faces import final_bundle
-from toolcall_nb.transcript import Transcript
 from toolcall_nb.wire import NAMES as WIRES
 
 GROUP = 20

@@ -12,14 +12,14 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.live_module import IS_GONE, PANELS, faults
 from tests.browser.sentinel import Watch, watched
-from tests.hostile import END, share
-from tests.hostile_wires import answer, body
-from tests.replay_server import ReplayServer, Reply
-from tests.servers import Gated, settings
-from toolcall_nb import events as ev
+from tests.support.hostile import END, share
+from tests.support.hostile_wires import answer, body
+from tests.support.replay_server import ReplayServer, Reply
+from tests.support.servers import Gated, settings
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.text import well_formed
 from toolcall_nb.server.serving import Server
 from toolcall_nb.server.settings import Settings
-from toolcall_nb.unicode import well_formed
 from toolcall_nb.wire import NAMES as WIRES
 
 

@@ -27,9 +27,9 @@ from tests.browser.static_faces import (
     run,
     serving,
 )
-from tests.hostile import own_payloads, payloads, share
-from tests.hostile_variants import variants
-from tests.profile import IS_SEARCH
+from tests.support.hostile import own_payloads, payloads, share
+from tests.support.hostile_variants import variants
+from tests.support.profile import IS_SEARCH
 
 
 def spelled() -> Sequence[str]:

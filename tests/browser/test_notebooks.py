@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Lab
-from tests.stored_outputs import NOTEBOOKS, read
+from tests.support.stored_outputs import NOTEBOOKS, read
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

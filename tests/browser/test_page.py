@@ -11,15 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, Page, expect
 
-from tests.strategies import streams
-from toolcall_nb import events as ev
+from tests.support.strategies import streams
 from toolcall_nb.chat import Chat
-from toolcall_nb.events import Event
-from toolcall_nb.live import MODULE
-from toolcall_nb.live.document import LiveDocument
-from toolcall_nb.live.style import page_css
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.frontend import MODULE, page_css
 from toolcall_nb.models import MockModel, names
 from toolcall_nb.render import LiveHtml, to_html
+from toolcall_nb.runs.document import LiveDocument
 from toolcall_nb.tools import Registry
 
 _OPEN = """async ([source, snapshot]) => {

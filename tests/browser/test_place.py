@@ -9,9 +9,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Lab
 from tests.browser.test_page import Run
-from toolcall_nb import events as ev
-from toolcall_nb.events import Event
-from toolcall_nb.live.style import page_css
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.frontend import page_css
 
 _TOP = """text => {
     const found = [...document.querySelectorAll("p")].find(each => each.textContent === text);

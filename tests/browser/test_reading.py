@@ -12,15 +12,14 @@ from axe_core_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.browser import ARTIFACTS
-from toolcall_nb import events as ev
-from toolcall_nb.events import Json
-from toolcall_nb.live import MODULE
-from toolcall_nb.live.asking import Questions
-from toolcall_nb.live.document import LiveDocument
-from toolcall_nb.live.style import page_css
+from toolcall_nb.approvals.questions import Questions
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Json
+from toolcall_nb.core.transcript import Approval, State, ToolCall
+from toolcall_nb.frontend import MODULE, page_css
 from toolcall_nb.render import LiveHtml
+from toolcall_nb.runs.document import LiveDocument
 from toolcall_nb.tools import Decision
-from toolcall_nb.transcript import Approval, State, ToolCall
 
 _OPEN = """async ([source, css, snapshot]) => {
     window.load ??= (await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })))).default;

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect
 from tests.browser.browser import Notebook
 from tests.browser.conftest import Lab
 from tests.browser.contrast import too_faint
-from tests.released import FOLDER, bundles
+from tests.support.released import FOLDER, bundles
 
 NOTEBOOKS = sorted(path for path in FOLDER.glob("*/*.ipynb") if bundles(path))
 CUT_OFF = sorted(FOLDER.glob("*/cut-off.ipynb"))

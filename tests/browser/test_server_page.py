@@ -12,8 +12,8 @@ from axe_core_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 from playwright.sync_api import Error as PlaywrightError
 
-from tests.servers import Gated, call, serving, settings, words
-from toolcall_nb import events as ev
+from tests.support.servers import Gated, call, serving, settings, words
+from toolcall_nb.core import events as ev
 from toolcall_nb.server.serving import Server
 
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from tests.corpora import corpus
-from tests.fixture_files import read_fixtures
 from tests.fixtures.render.samples import EVERYTHING, HOSTILE, TABLE
-from tests.openai_shapes import chunk, piece, reply, whole_response
-from tests.provider_bodies import NAMES, called, said
-from tests.recordings import pydantic_ai, vercel_ai
-from toolcall_nb import events as ev
-from toolcall_nb.events import CHUNK_TYPES, to_dict
-from toolcall_nb.json_text import json_text
+from tests.support.corpora import corpus
+from tests.support.fixture_files import read_fixtures
+from tests.support.openai_shapes import chunk, piece, reply, whole_response
+from tests.support.provider_bodies import NAMES, called, said
+from tests.support.recordings import pydantic_ai, vercel_ai
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import CHUNK_TYPES, to_dict
+from toolcall_nb.core.json_text import json_text
 from toolcall_nb.stages import to_stages
 from toolcall_nb.wire import encoder
 

@@ -11,18 +11,18 @@ from rich.console import Console
 from tests.fixtures.render.samples import body, parts_of
 from tests.fuzz.inputs import chunks_in, in_pieces, numbers, text_of
 from tests.fuzz.oracles import CONTROL
-from tests.live_law import assert_whole
-from tests.test_live_html import Tree
-from tests.test_render_safety import Reader
+from tests.render.test_live_html import Tree
+from tests.render.test_safety import Reader
+from tests.support.live_law import assert_whole
+from toolcall_nb.core.console_text import Printed
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.text import well_formed
+from toolcall_nb.core.transcript import Message, Transcript
 from toolcall_nb.dialects import detector
-from toolcall_nb.events import Event
-from toolcall_nb.masking import masked
-from toolcall_nb.printed import Printed
+from toolcall_nb.redaction import masked
 from toolcall_nb.render import LiveHtml, TerminalFace, to_html, to_text
-from toolcall_nb.render.page import fragment
-from toolcall_nb.render.sanitising import sanitised
-from toolcall_nb.transcript import Message, Transcript
-from toolcall_nb.unicode import well_formed
+from toolcall_nb.render.html_output.page import fragment
+from toolcall_nb.render.html_output.sanitising import sanitised
 
 __all__ = ["html", "live_html", "masking", "printed_text", "result_html", "terminal_text"]
 

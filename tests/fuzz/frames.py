@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tests.dialect_texts import steps
 from tests.fuzz.inputs import in_pieces, lines_of_json, text_of, ways
 from tests.fuzz.oracles import events_are_those_of, is_json, is_transcript, lives_once, reads_back, same_at_any_cut
-from toolcall_nb import events as ev
+from tests.support.dialect_texts import steps
 from toolcall_nb.adapters import AnyAdapter, events_of, format_of_whole, kind_of
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.text import well_formed_json
+from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import ModelError, UsageError, WireError
-from toolcall_nb.events import Event
-from toolcall_nb.models.http.stream import EventStream
+from toolcall_nb.models.over_http.stream import EventStream
 from toolcall_nb.stages import StageReader, to_stages, validate
-from toolcall_nb.transcript import Transcript
-from toolcall_nb.unicode import well_formed_json
 from toolcall_nb.wire import NAMES, decoder, encoder, recognised
 from toolcall_nb.wire.sse import ServerSentEvent, SseDecoder, encode_sse
 

@@ -12,8 +12,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
+from toolcall_nb.core.events import Event, from_dict
 from toolcall_nb.errors import WireError
-from toolcall_nb.events import Event, from_dict
 
 __all__ = ["chunks_in", "in_pieces", "lines_of_json", "numbers", "text_of", "ways"]
 

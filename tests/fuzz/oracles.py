@@ -8,13 +8,13 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tests.dialect_texts import all_text
-from toolcall_nb import events as ev
+from tests.support.dialect_texts import all_text
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.reducer import TranscriptBuilder
+from toolcall_nb.core.text import well_formed
+from toolcall_nb.core.transcript import FINAL_STATES, ToolCall, Transcript
 from toolcall_nb.errors import WireError
-from toolcall_nb.events import Event
-from toolcall_nb.reducer import TranscriptBuilder
-from toolcall_nb.transcript import FINAL_STATES, ToolCall, Transcript
-from toolcall_nb.unicode import well_formed
 
 __all__ = [
     "CONTROL",

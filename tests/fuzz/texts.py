@@ -6,20 +6,20 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from tests.dialect_texts import all_text, detect, seen, steps
 from tests.fuzz.inputs import in_pieces, text_of, ways
 from tests.fuzz.oracles import calls_cover_the_rest, is_json, is_transcript, lives_once, reads_back, same_at_any_cut
+from tests.support.dialect_texts import all_text, detect, seen, steps
+from toolcall_nb.core.text import well_formed
+from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.dialects import detector
 from toolcall_nb.dialects.callout import create_stream_chunks
 from toolcall_nb.markdown.callout import HeaderGrammar, quote_value
-from toolcall_nb.markdown.flavor import render_markdown
-from toolcall_nb.markdown.incremental import IncrementalMarkdown
 from toolcall_nb.markdown.reading import KINDS
 from toolcall_nb.markdown.scanner import Closed, Text, scan
 from toolcall_nb.markdown.yaml_body import MAX_ALIASED, BodyError, load_body
 from toolcall_nb.markdown.yaml_text import yaml_lines
-from toolcall_nb.transcript import Transcript
-from toolcall_nb.unicode import well_formed
+from toolcall_nb.render.markdown.flavor import render_markdown
+from toolcall_nb.render.markdown.incremental import IncrementalMarkdown
 
 __all__ = [
     "callout_body",

@@ -10,7 +10,6 @@ plain.py        SDK objects as JSON values
 from __future__ import annotations
 
 from toolcall_nb.adapters.base import Adapter, Format
-from toolcall_nb.adapters.kinds import TYPE_NAMES, Kind, items_of, kind_of
 from toolcall_nb.adapters.reading import (
     FORMATS,
     AnyAdapter,
@@ -20,6 +19,7 @@ from toolcall_nb.adapters.reading import (
     read,
     read_async,
 )
+from toolcall_nb.adapters.recognise import TYPE_NAMES, Kind, items_of, kind_of
 from toolcall_nb.adapters.wires import ENVELOPES
 
 __all__ = [

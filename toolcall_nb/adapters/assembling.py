@@ -9,9 +9,9 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolcall_nb import events as ev
-from toolcall_nb.events import MISSING, Event, Json, Object
-from toolcall_nb.unicode import well_formed
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import MISSING, Event, Json, Object
+from toolcall_nb.core.text import well_formed
 
 __all__ = ["NO_JSON", "Assembler", "usage_of"]
 

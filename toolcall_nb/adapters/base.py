@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from toolcall_nb.events import Event
+from toolcall_nb.core.events import Event
 
 __all__ = ["Adapter", "Format", "never"]
 

@@ -7,9 +7,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from toolcall_nb import events as ev
 from toolcall_nb.adapters.plain import get, json_value
-from toolcall_nb.events import Event, Object
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event, Object
 
 __all__ = [
     "Sources",

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from toolcall_nb.unicode import MAX_LEVELS
+from toolcall_nb.core.text import MAX_LEVELS
 
 __all__ = ["class_names", "get", "json_value", "mapping", "plain", "type_name"]
 

@@ -5,34 +5,30 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
 
-from toolcall_nb.adapters import (
-    anthropic,
-    anthropic_messages,
-    bedrock,
-    bedrock_messages,
-    cohere,
-    google,
-    google_contents,
-    google_interactions,
-    langchain,
-    langgraph,
-    mistral,
-    ollama,
-    openai_chat,
-    openai_conversation,
-    openai_responses,
-    pydantic_ai,
-    stage_logs,
-    texts,
-    ui_chunks,
-    ui_messages,
-    wires,
-)
+from toolcall_nb.adapters import stage_logs, texts, wires
+from toolcall_nb.adapters.ai_sdk import chunks as ui_chunks
+from toolcall_nb.adapters.ai_sdk import messages as ui_messages
+from toolcall_nb.adapters.anthropic import messages as anthropic_messages
+from toolcall_nb.adapters.anthropic import stream as anthropic
 from toolcall_nb.adapters.base import Adapter, Format
+from toolcall_nb.adapters.bedrock import converse as bedrock
+from toolcall_nb.adapters.bedrock import messages as bedrock_messages
+from toolcall_nb.adapters.cohere import chat as cohere
+from toolcall_nb.adapters.google import contents as google_contents
+from toolcall_nb.adapters.google import generate_content as google
+from toolcall_nb.adapters.google import interactions as google_interactions
+from toolcall_nb.adapters.langchain import langgraph
+from toolcall_nb.adapters.langchain import stream as langchain
+from toolcall_nb.adapters.mistral import conversations as mistral
+from toolcall_nb.adapters.ollama import chat as ollama
+from toolcall_nb.adapters.openai import chat as openai_chat
+from toolcall_nb.adapters.openai import conversation as openai_conversation
+from toolcall_nb.adapters.openai import responses as openai_responses
 from toolcall_nb.adapters.parts import is_sign_of_life
 from toolcall_nb.adapters.plain import type_name
+from toolcall_nb.adapters.pydantic_ai import stream as pydantic_ai
+from toolcall_nb.core.events import Event
 from toolcall_nb.errors import UsageError
-from toolcall_nb.events import Event
 
 __all__ = ["FORMATS", "AnyAdapter", "events_of", "format_of_item", "format_of_whole", "read", "read_async"]
 

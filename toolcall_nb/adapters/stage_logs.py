@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from toolcall_nb.adapters.base import Format, never
-from toolcall_nb.events import Event
+from toolcall_nb.core.events import Event
 from toolcall_nb.stages import Stage, StageReader, UpdateToolBlockParams
 
 __all__ = ["FORMAT", "StageLogAdapter"]

@@ -8,7 +8,7 @@ from typing import Any
 from toolcall_nb.adapters.assembling import Assembler
 from toolcall_nb.adapters.base import Format, never
 from toolcall_nb.adapters.parts import strange_item
-from toolcall_nb.events import Event
+from toolcall_nb.core.events import Event
 
 __all__ = ["FORMAT", "TextAdapter"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
-from toolcall_nb.adapters.said import said
-from toolcall_nb.events import Event
+from toolcall_nb.adapters.spoken_messages import said
+from toolcall_nb.core.events import Event
 
 __all__ = ["Turns", "first_of"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from toolcall_nb import events as ev
 from toolcall_nb.adapters.base import Format, never
 from toolcall_nb.adapters.parts import strange_item
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
 from toolcall_nb.errors import WireError
-from toolcall_nb.events import Event
 from toolcall_nb.wire import Envelopes, decoder, wire_of
 
 __all__ = ["AG_UI", "CHAT", "ENVELOPES", "WireAdapter"]

@@ -6,12 +6,12 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from typing import Any
 
-from toolcall_nb import events as ev
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
 from toolcall_nb.errors import ModelError
-from toolcall_nb.events import Event
+from toolcall_nb.models.errors.retry_after import in_words
+from toolcall_nb.models.errors.translation import as_model_error
 from toolcall_nb.models.reply import Reply
-from toolcall_nb.models.trouble import as_model_error
-from toolcall_nb.models.waits import in_words
 
 __all__ = ["LONGEST_WAIT", "Asking"]
 

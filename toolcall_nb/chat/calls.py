@@ -13,12 +13,12 @@ from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from toolcall_nb import events as ev
+from toolcall_nb.approvals.edited_arguments import asking_about, check_edited
 from toolcall_nb.chat.watch import ToolWatch
-from toolcall_nb.events import MISSING, Event
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import MISSING, Event
+from toolcall_nb.core.transcript import Approval, State, ToolCall
 from toolcall_nb.tools import Decision, Grants, Job, Log, Outcome, Preliminary, Registry, Started, Tool, run_together
-from toolcall_nb.tools.edited_arguments import asking_about, check_edited
-from toolcall_nb.transcript import Approval, State, ToolCall
 
 __all__ = ["Approve", "CallRunner", "Permission"]
 

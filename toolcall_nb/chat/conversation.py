@@ -18,7 +18,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from toolcall_nb import dialects, models
-from toolcall_nb import events as ev
 from toolcall_nb import tools as tooling
 from toolcall_nb.chat.asking import Asking
 from toolcall_nb.chat.calls import Approve, CallRunner, Permission
@@ -27,14 +26,15 @@ from toolcall_nb.chat.reports import reports, results
 from toolcall_nb.chat.request import request
 from toolcall_nb.chat.turn import Turn
 from toolcall_nb.chat.watch import ToolWatch
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.reducer import TranscriptBuilder
+from toolcall_nb.core.transcript import Message, ToolCall, ToolCalls, Transcript
+from toolcall_nb.core.usage import Account, account
 from toolcall_nb.errors import UsageError
-from toolcall_nb.events import Event
 from toolcall_nb.models import Model, model_name
 from toolcall_nb.models.reply import Reply
-from toolcall_nb.reducer import TranscriptBuilder
 from toolcall_nb.tools import Decision, Grants, Outcome, Registry, ToolSource, as_tools
-from toolcall_nb.transcript import Message, ToolCall, ToolCalls, Transcript
-from toolcall_nb.usage import Account, account
 
 __all__ = ["Chat"]
 
@@ -96,7 +96,7 @@ class Chat:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """As a cell's value: what was said, and below it what is set."""
-        from toolcall_nb.saved import saved_bundle
+        from toolcall_nb.redaction.saved_output import saved_bundle
 
         return saved_bundle(self.transcript, include=include, exclude=exclude, line=self._line())
 

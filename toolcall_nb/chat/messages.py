@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from toolcall_nb import events as ev
-from toolcall_nb.events import Event
-from toolcall_nb.transcript import Message, State, ToolCall
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import Message, State, ToolCall
 
 __all__ = ["said", "settled", "text_block"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from toolcall_nb.transcript import ToolCall
-from toolcall_nb.usage import FIELDS, Request, added_by, requests_of, to_metadata
+from toolcall_nb.core.transcript import ToolCall
+from toolcall_nb.core.usage import FIELDS, Request, added_by, requests_of, to_metadata
 
 __all__ = ["Meter"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from toolcall_nb import dialects
+from toolcall_nb.core.events import MISSING, Diagnostic
+from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.dialects.json_call import result_text
-from toolcall_nb.events import MISSING, Diagnostic
 from toolcall_nb.tools import Outcome, Registry
-from toolcall_nb.transcript import ToolCall
 
 __all__ = ["reports", "results"]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from toolcall_nb import dialects
+from toolcall_nb.core.transcript import Message, TextPart, Transcript
 from toolcall_nb.tools import Registry
-from toolcall_nb.transcript import Message, TextPart, Transcript
 
 __all__ = ["request"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator
 
-from toolcall_nb import events as ev
 from toolcall_nb.chat.meter import Meter
 from toolcall_nb.chat.watch import ToolWatch
-from toolcall_nb.events import Event
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
 from toolcall_nb.models.reply import Reply
 
 __all__ = ["Turn"]

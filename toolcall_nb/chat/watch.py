@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from toolcall_nb import dialects
-from toolcall_nb import events as ev
-from toolcall_nb.events import Event
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.tools import Outcome
-from toolcall_nb.transcript import ToolCall
 
 __all__ = ["ToolWatch"]
 

@@ -12,10 +12,10 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
-from toolcall_nb.dialect_names import DIALECTS
+from toolcall_nb.core.dialect_names import DIALECTS
+from toolcall_nb.core.events import Diagnostic, Event
+from toolcall_nb.core.transcript import Message, ToolCall
 from toolcall_nb.errors import UsageError
-from toolcall_nb.events import Diagnostic, Event
-from toolcall_nb.transcript import Message, ToolCall
 
 __all__ = [
     "DIALECTS",

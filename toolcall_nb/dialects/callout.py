@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from toolcall_nb import events as ev
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import MISSING, Event, Object
+from toolcall_nb.core.result_text import LIMIT, bounded, output_text, told_text
+from toolcall_nb.core.text import well_formed
+from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
 from toolcall_nb.dialects.prompt import describe_tools, path_rule
 from toolcall_nb.dialects.request import input_of, written_parts
-from toolcall_nb.events import MISSING, Event, Object
 from toolcall_nb.markdown.characters import Characters
 from toolcall_nb.markdown.scanner import Closed, Scanner, Segment, Text, scan
 from toolcall_nb.markdown.tool_callout import SEED_FIELDS, CallIds, ToolCallout, read_tool_callout
 from toolcall_nb.markdown.tool_events import UNKNOWN_ERROR, TextBlocks, ToolEvents
 from toolcall_nb.markdown.writing import write_message_body
 from toolcall_nb.markdown.yaml_body import BodyError
-from toolcall_nb.told import LIMIT, bounded, output_text, told_text
-from toolcall_nb.transcript import Message, State, TextPart, ToolCall
-from toolcall_nb.unicode import well_formed
 
 if TYPE_CHECKING:
     from toolcall_nb.dialects import ToolDescription

@@ -10,13 +10,13 @@ import json
 from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
+from toolcall_nb.core.events import MISSING, Json
+from toolcall_nb.core.json_text import for_models
+from toolcall_nb.core.result_text import told_text
+from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
 from toolcall_nb.dialects.json_detector import Detector
 from toolcall_nb.dialects.prompt import describe_tools, path_rule
 from toolcall_nb.dialects.request import input_of, is_unknown, written_parts
-from toolcall_nb.events import MISSING, Json
-from toolcall_nb.json_text import for_models
-from toolcall_nb.told import told_text
-from toolcall_nb.transcript import Message, State, TextPart, ToolCall
 
 if TYPE_CHECKING:
     from toolcall_nb.dialects import ToolDescription

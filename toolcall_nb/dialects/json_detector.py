@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from toolcall_nb import events as ev
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Diagnostic, Event, Object
 from toolcall_nb.dialects.fences import AFTER_LINE, Fence, Lines
 from toolcall_nb.dialects.json_object import JsonObject, Member, read_json
 from toolcall_nb.dialects.live_call import CallIds, Card, Flow
-from toolcall_nb.events import Diagnostic, Event, Object
 from toolcall_nb.markdown.block_context import NEWLINE
 from toolcall_nb.markdown.characters import Characters
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NoReturn
 
-from toolcall_nb.unicode import well_formed
+from toolcall_nb.core.text import well_formed
 
 __all__ = ["MAX_DEPTH", "JsonObject", "Member", "read_json"]
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from toolcall_nb import events as ev
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.text import well_formed
 from toolcall_nb.dialects.json_object import Member
-from toolcall_nb.events import Event
 from toolcall_nb.markdown.block_context import SEAM
 from toolcall_nb.markdown.tool_events import TextBlocks
-from toolcall_nb.unicode import well_formed
 
 __all__ = ["CallIds", "Card", "Flow", "own_id"]
 

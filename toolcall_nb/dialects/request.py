@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from toolcall_nb.events import MISSING, Json
-from toolcall_nb.transcript import Message, State, TextPart, ToolCall
+from toolcall_nb.core.events import MISSING, Json
+from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
 
 __all__ = ["input_of", "is_unknown", "turns", "written_parts"]
 

@@ -17,16 +17,16 @@ import re
 from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
 
+from toolcall_nb.core.events import Diagnostic, Object
+from toolcall_nb.core.json_text import for_models
+from toolcall_nb.core.result_text import told_text
+from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
 from toolcall_nb.dialects.prompt import describe_tools, path_rule
 from toolcall_nb.dialects.request import input_of, is_unknown, written_parts
 from toolcall_nb.dialects.signature_detector import FAILED, INVALID, SIGNATURE, Detector
-from toolcall_nb.events import Diagnostic, Object
-from toolcall_nb.json_text import for_models
-from toolcall_nb.logs import logger
 from toolcall_nb.markdown.block_context import NEWLINE
 from toolcall_nb.markdown.tool_events import UNKNOWN_ERROR
-from toolcall_nb.told import told_text
-from toolcall_nb.transcript import Message, State, TextPart, ToolCall
+from toolcall_nb.redaction.masked_logging import logger
 
 if TYPE_CHECKING:
     from toolcall_nb.dialects import ToolDescription
@@ -65,7 +65,7 @@ def _call(call: ToolCall) -> str:
 
 
 def write_result(call: ToolCall, known: Container[str] | None = None) -> str:
-    """What became of a call, for the model: its output as `toolcall_nb.told` has it, or why there is none."""
+    """Formats the end of a call for the model: its output (`toolcall_nb.core.result_text`), or why there is none."""
     about: Object = {"signature": _RESULT_SIGNATURE, "toolName": call.name}
     if call.state is not State.OUTPUT_AVAILABLE:
         about["error"] = f"Tool {call.name} not available" if is_unknown(call, known) else told_text(call)

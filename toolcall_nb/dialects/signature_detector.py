@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from toolcall_nb import events as ev
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Diagnostic, Event, Object
 from toolcall_nb.dialects.fences import LINE_START, Lines
 from toolcall_nb.dialects.json_object import JsonObject, Member, read_json
 from toolcall_nb.dialects.live_call import CallIds, Card, Flow
-from toolcall_nb.events import Diagnostic, Event, Object
-from toolcall_nb.logs import logger
 from toolcall_nb.markdown.block_context import NEWLINE
 from toolcall_nb.markdown.characters import Characters, Place
+from toolcall_nb.redaction.masked_logging import logger
 
 __all__ = ["FAILED", "INVALID", "SIGNATURE", "Detector"]
 

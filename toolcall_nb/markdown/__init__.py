@@ -13,15 +13,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolcall_nb.markdown.incremental import IncrementalMarkdown
     from toolcall_nb.markdown.plugin import tool_callout_plugin
+    from toolcall_nb.render.markdown.incremental import IncrementalMarkdown
 
 __all__ = ["IncrementalMarkdown", "tool_callout_plugin"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "IncrementalMarkdown":
-        from toolcall_nb.markdown.incremental import IncrementalMarkdown
+        from toolcall_nb.render.markdown.incremental import IncrementalMarkdown
 
         return IncrementalMarkdown
     if name == "tool_callout_plugin":

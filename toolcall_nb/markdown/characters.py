@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from toolcall_nb.events import Diagnostic
-from toolcall_nb.unicode import join_surrogates, well_formed
+from toolcall_nb.core.events import Diagnostic
+from toolcall_nb.core.text import join_surrogates, well_formed
 
 __all__ = ["Characters", "Place"]
 

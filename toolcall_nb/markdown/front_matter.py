@@ -16,7 +16,7 @@ import re
 
 from msgspec import Struct
 
-from toolcall_nb.events import Diagnostic, Object
+from toolcall_nb.core.events import Diagnostic, Object
 from toolcall_nb.markdown.yaml_body import BodyError, load_body
 from toolcall_nb.markdown.yaml_text import yaml_lines
 

@@ -29,16 +29,16 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from toolcall_nb import events as ev
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event, Object
+from toolcall_nb.core.reducer import TranscriptBuilder
+from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import WireError
-from toolcall_nb.events import Event, Object
 from toolcall_nb.markdown.characters import Characters
 from toolcall_nb.markdown.front_matter import split
 from toolcall_nb.markdown.scanner import Closed, Grew, Opened, Segment, Text, scan
 from toolcall_nb.markdown.tool_events import TextBlocks, ToolEvents
 from toolcall_nb.markdown.yaml_body import BodyError, load_body
-from toolcall_nb.reducer import TranscriptBuilder
-from toolcall_nb.transcript import Transcript
 
 __all__ = ["CHUNK_KINDS", "KINDS", "MESSAGE_KINDS", "TEXT_KINDS", "read_transcript"]
 

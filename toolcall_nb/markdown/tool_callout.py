@@ -7,7 +7,7 @@ in ``extra``, and where its name means something, a diagnostic says so.
 
 Beyond the seed, so that a transcript reads back whole: ``title``, ``approval``, ``inputText`` (the written form of an
 input that never became complete), ``originalInput`` (before a person edited it), ``log``, ``display``, ``seen``,
-``traceback`` (see `toolcall_nb.transcript.ToolCall`), ``preliminaryOutput``, ``providerExecuted``, ``dynamic``,
+``traceback`` (see `toolcall_nb.core.transcript.ToolCall`), ``preliminaryOutput``, ``providerExecuted``, ``dynamic``,
 ``providerMetadata``, ``toolMetadata``; and the states of approval, denial and interruption.
 """
 
@@ -18,10 +18,10 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from toolcall_nb.events import MISSING, Json, Missing, Object
+from toolcall_nb.core.events import MISSING, Json, Missing, Object
+from toolcall_nb.core.transcript import Approval, State
 from toolcall_nb.markdown.callout import Header
 from toolcall_nb.markdown.yaml_body import Body, BodyError, load_body
-from toolcall_nb.transcript import Approval, State
 
 __all__ = ["FIELDS", "SEED_FIELDS", "CallIds", "ToolCallout", "header_id", "header_name", "read_tool_callout"]
 

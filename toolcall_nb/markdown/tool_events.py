@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolcall_nb import events as ev
-from toolcall_nb.events import MISSING, Event, Object
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import MISSING, Event, Object
+from toolcall_nb.core.transcript import State
 from toolcall_nb.markdown.callout import Header
 from toolcall_nb.markdown.scanner import Closed, Grew, Opened, Problem, Segment, Text
 from toolcall_nb.markdown.streamed_input import StreamedInput
 from toolcall_nb.markdown.tool_callout import CallIds, ToolCallout, header_id, header_name, read_tool_callout
 from toolcall_nb.markdown.yaml_body import BodyError
-from toolcall_nb.transcript import State
 
 __all__ = ["UNKNOWN_ERROR", "TextBlocks", "ToolEvents"]
 

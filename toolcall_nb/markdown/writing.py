@@ -9,16 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from toolcall_nb import events as ev
-from toolcall_nb.as_events import part_events
-from toolcall_nb.events import MISSING, Object
-from toolcall_nb.markdown.callout import HeaderGrammar, quote_value
-from toolcall_nb.markdown.front_matter import front_matter
-from toolcall_nb.markdown.reading import KINDS
-from toolcall_nb.markdown.scanner import Opened, Problem, Text, scan
-from toolcall_nb.markdown.tool_callout import FIELDS
-from toolcall_nb.markdown.yaml_text import yaml_lines
-from toolcall_nb.transcript import (
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import MISSING, Object
+from toolcall_nb.core.replay import part_events
+from toolcall_nb.core.transcript import (
     Approval,
     ErrorPart,
     Message,
@@ -29,6 +23,12 @@ from toolcall_nb.transcript import (
     ToolCall,
     Transcript,
 )
+from toolcall_nb.markdown.callout import HeaderGrammar, quote_value
+from toolcall_nb.markdown.front_matter import front_matter
+from toolcall_nb.markdown.reading import KINDS
+from toolcall_nb.markdown.scanner import Opened, Problem, Text, scan
+from toolcall_nb.markdown.tool_callout import FIELDS
+from toolcall_nb.markdown.yaml_text import yaml_lines
 
 __all__ = ["write_message_body", "write_transcript"]
 

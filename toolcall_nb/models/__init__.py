@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from toolcall_nb.models import faults
 from toolcall_nb.models.base import Model, model_name
-from toolcall_nb.models.enveloped import EnvelopeModel
+from toolcall_nb.models.by_name import model, names
+from toolcall_nb.models.envelope_model import EnvelopeModel
 from toolcall_nb.models.faults import with_faults
-from toolcall_nb.models.mock import MockModel
-from toolcall_nb.models.naming import model, names
+from toolcall_nb.models.mock.model import MockModel
 from toolcall_nb.models.pace import Pace, as_live, pieces
-from toolcall_nb.models.replaying import ReplayModel, replay
+from toolcall_nb.models.replay import ReplayModel, replay
 
 __all__ = [
     "EnvelopeModel",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from toolcall_nb.events import Event
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import Message
 from toolcall_nb.tools import Tool
-from toolcall_nb.transcript import Message
 
 __all__ = ["Model", "model_name"]
 

@@ -6,21 +6,21 @@ import inspect
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
-from toolcall_nb import events as ev
-from toolcall_nb.adapters.openai_messages import openai_tool, to_openai
+from toolcall_nb.adapters.openai.messages import openai_tool, to_openai
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError, UsageError
-from toolcall_nb.events import Event
 from toolcall_nb.models.bridge import iterate
-from toolcall_nb.models.held import Reader, is_async, items, items_async
+from toolcall_nb.models.sdk_streams import Reader, is_async, items, items_async
 from toolcall_nb.tools import Tool
 from toolcall_nb.tools.values import safe_repr
-from toolcall_nb.transcript import Message
 
 __all__ = ["CallableModel", "OneReply"]
 
 _OTHERS = ("user", "system")
 _GIVE = (
-    "Let it return or yield text, events of toolcall_nb.events, or what an SDK gives: "
+    "Let it return or yield text, events of toolcall_nb.core.events, or what an SDK gives: "
     "a stream, its chunks, a whole reply."
 )
 

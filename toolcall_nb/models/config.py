@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from toolcall_nb.errors import UsageError
-from toolcall_nb.secrets import HeldSecret
+from toolcall_nb.redaction.registered_secrets import HeldSecret
 
 __all__ = ["Config", "Secret"]
 

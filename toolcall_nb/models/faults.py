@@ -20,12 +20,12 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolcall_nb import events as ev
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError, UsageError
-from toolcall_nb.events import Event
 from toolcall_nb.models.base import Model, model_name
 from toolcall_nb.tools import Tool
-from toolcall_nb.transcript import Message
 
 __all__ = [
     "Fault",

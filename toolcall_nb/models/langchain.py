@@ -6,15 +6,15 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
-from toolcall_nb.adapters.openai_messages import openai_tool, to_openai
+from toolcall_nb.adapters.openai.messages import openai_tool, to_openai
 from toolcall_nb.adapters.plain import class_names
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError
-from toolcall_nb.events import Event
-from toolcall_nb.models.held import Reader, items
-from toolcall_nb.models.trouble import as_model_error
-from toolcall_nb.secrets import HeldSecret
+from toolcall_nb.models.errors.translation import as_model_error
+from toolcall_nb.models.sdk_streams import Reader, items
+from toolcall_nb.redaction.registered_secrets import HeldSecret
 from toolcall_nb.tools import Tool
-from toolcall_nb.transcript import Message
 
 __all__ = ["LangChainModel", "is_runnable"]
 

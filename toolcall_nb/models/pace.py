@@ -15,10 +15,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolcall_nb import events as ev
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event, Json
+from toolcall_nb.core.json_text import to_extended
 from toolcall_nb.errors import UsageError
-from toolcall_nb.events import Event, Json
-from toolcall_nb.json_text import to_extended
 
 __all__ = ["Pace", "as_live", "pieces"]
 

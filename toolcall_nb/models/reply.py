@@ -13,9 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolcall_nb import dialects
-from toolcall_nb import events as ev
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import MISSING, Event, Json
 from toolcall_nb.errors import ModelError
-from toolcall_nb.events import MISSING, Event, Json
 
 __all__ = ["Begun", "Reply"]
 
@@ -69,7 +69,7 @@ class Reply:
                 self.failed = True
                 return [event]
         if not isinstance(event, Event):
-            raise ModelError(f"The model sent {event!r:.100}, which is no event of toolcall_nb.events.")
+            raise ModelError(f"The model sent {event!r:.100}, which is no event of toolcall_nb.core.events.")
         return self._own(event)
 
     def close(self) -> list[Event]:

@@ -149,13 +149,13 @@ def _config(text: str) -> Iterator[str]:
 
 
 def _readable() -> tuple[str, ...]:
-    from toolcall_nb.files import READABLE
+    from toolcall_nb.runs.files import READABLE
 
     return READABLE
 
 
 def _writable() -> tuple[str, ...]:
-    from toolcall_nb.files import WRITABLE
+    from toolcall_nb.runs.files import WRITABLE
 
     return WRITABLE
 

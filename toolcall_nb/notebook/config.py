@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolcall_nb.errors import UsageError
-from toolcall_nb.masking import masked
+from toolcall_nb.redaction import masked
 
 if TYPE_CHECKING:
     from toolcall_nb.models.config import Config

@@ -6,26 +6,26 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from toolcall_nb.approval import TerminalApprover, deny_unattended
-from toolcall_nb.live.face import Approver, Face
-from toolcall_nb.live.style import run_css
-from toolcall_nb.live.taken import FOLD, foot_info
-from toolcall_nb.logs import logger
-from toolcall_nb.notebook.place import Place
-from toolcall_nb.picture_hosts import picture_hosts
-from toolcall_nb.reducer import TranscriptBuilder
+from toolcall_nb.approvals.terminal import TerminalApprover, deny_unattended
+from toolcall_nb.core.reducer import TranscriptBuilder
+from toolcall_nb.core.usage import account
+from toolcall_nb.frontend import run_css
+from toolcall_nb.notebook.environment import Place
+from toolcall_nb.redaction.masked_logging import logger
+from toolcall_nb.redaction.picture_hosts import picture_hosts
+from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
 from toolcall_nb.render import mime_bundle
 from toolcall_nb.render.escaping import visible
-from toolcall_nb.secrets import saved_text, saved_value
-from toolcall_nb.usage import account
+from toolcall_nb.runs.face import Approver, Face
+from toolcall_nb.runs.request_details import FOLD, foot_info
 
 log = logger("toolcall_nb.notebook")
 
 if TYPE_CHECKING:
-    from toolcall_nb.events import Event
-    from toolcall_nb.masking import Tally
+    from toolcall_nb.core.events import Event
+    from toolcall_nb.core.transcript import ToolCall, Transcript
+    from toolcall_nb.redaction import Tally
     from toolcall_nb.tools import Decision
-    from toolcall_nb.transcript import ToolCall, Transcript
 
 __all__ = ["StaticFace", "TerminalFace", "approver_of", "final_bundle", "make_face", "saved_line"]
 
@@ -69,7 +69,7 @@ def make_face(
     match place:
         case Place.LIVE:
             try:
-                from toolcall_nb.notebook.live import LiveFace
+                from toolcall_nb.notebook.live_cell import LiveFace
 
                 return LiveFace(info=info, on_stop=on_stop, timings=timings, approver=None if background else approver)
             except Exception:

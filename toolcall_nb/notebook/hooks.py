@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from toolcall_nb.logs import logger
-from toolcall_nb.notebook.place import Place, place_of
-from toolcall_nb.type_names import STREAM_TYPES, WHOLE_TYPES
+from toolcall_nb.core.sdk_types import STREAM_TYPES, WHOLE_TYPES
+from toolcall_nb.notebook.environment import Place, place_of
+from toolcall_nb.redaction.masked_logging import logger
 
 __all__ = ["Hooks"]
 
@@ -152,9 +152,9 @@ def _may_be_said(value: Any) -> bool:
 def _bundle_of(thing: Any) -> dict[str, str] | None:
     try:
         from toolcall_nb.adapters import events_of
-        from toolcall_nb.adapters.kinds import Kind, kind_of
-        from toolcall_nb.saved import saved_bundle
-        from toolcall_nb.transcript import Transcript
+        from toolcall_nb.adapters.recognise import Kind, kind_of
+        from toolcall_nb.core.transcript import Transcript
+        from toolcall_nb.redaction.saved_output import saved_bundle
 
         is_whole = kind_of(thing) is Kind.WHOLE
         return saved_bundle(Transcript.from_events(events_of(thing))) if is_whole else None

@@ -14,15 +14,15 @@ from IPython.core.error import UsageError as ShellUsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
-from toolcall_nb.dialect_names import DIALECTS as TEXT_DIALECTS
+from toolcall_nb.core.dialect_names import DIALECTS as TEXT_DIALECTS
 from toolcall_nb.errors import ToolcallError, UsageError, cell_traceback
 from toolcall_nb.notebook.hooks import Hooks
 
 if TYPE_CHECKING:
     from toolcall_nb.chat import Approve
-    from toolcall_nb.notebook.serving import Serving
-    from toolcall_nb.notebook.threads import Threads
-    from toolcall_nb.transcript import Transcript
+    from toolcall_nb.core.transcript import Transcript
+    from toolcall_nb.notebook.conversations import Threads
+    from toolcall_nb.notebook.serve_command import Serving
 
 __all__ = ["APPROVALS", "COMMANDS", "DIALECTS", "OPTIONS", "SWITCH", "Interrupted", "ToolchatMagics"]
 
@@ -75,14 +75,14 @@ class ToolchatMagics(Magics):
     def threads(self) -> Threads:
         """The chats by name; made when they are first needed."""
         if self._threads is None:
-            from toolcall_nb.notebook.threads import Threads
+            from toolcall_nb.notebook.conversations import Threads
 
             self._threads = Threads(self.shell)
         return self._threads
 
     def close(self) -> None:
         """Stop what runs, take the hooks out, and load no pictures any more; the magics are going away."""
-        from toolcall_nb.picture_hosts import allow_pictures
+        from toolcall_nb.redaction.picture_hosts import allow_pictures
 
         self.hooks.remove()
         allow_pictures([])
@@ -185,7 +185,7 @@ class ToolchatMagics(Magics):
         return fill(text.strip(), self.threads.namespace)
 
     def _transcript(self, text: str) -> Transcript:
-        from toolcall_nb.files import read_markdown
+        from toolcall_nb.runs.files import read_markdown
 
         return read_markdown(text, "the cell's text")
 
@@ -249,8 +249,8 @@ class ToolchatMagics(Magics):
         self.threads.put_code(name)
 
     def _save(self, file: str, _: Namespace) -> None:
-        from toolcall_nb.files import check_writable, write_file
-        from toolcall_nb.secrets import saved_value
+        from toolcall_nb.redaction.registered_secrets import saved_value
+        from toolcall_nb.runs.files import check_writable, write_file
 
         path, name = _path(file, "save"), self.threads.current
         check_writable(path)
@@ -261,30 +261,30 @@ class ToolchatMagics(Magics):
         print(" · ".join(filter(None, (f"Saved the thread {name!r} to {path}", f"{tally}"))))
 
     def _load(self, file: str, _: Namespace) -> None:
-        from toolcall_nb.files import read_transcript
+        from toolcall_nb.runs.files import read_transcript
 
         path = _path(file, "load")
         print(self.threads.load(read_transcript(path), f"{path}"))
 
     def _replay(self, file: str, options: Namespace) -> None:
-        from toolcall_nb.files import read_transcript
+        from toolcall_nb.runs.files import read_transcript
 
         self.threads.replay(read_transcript(_path(file, "replay")), options)
 
     def _images(self, words: str, _: Namespace) -> None:
-        from toolcall_nb.picture_hosts import allow_pictures, picture_hosts
+        from toolcall_nb.redaction.picture_hosts import allow_pictures, picture_hosts
 
         if words:
             allow_pictures([] if words == "off" else words.split())
         print(f"images: {', '.join(sorted(picture_hosts())) or 'none is loaded; a link stands in its place'}")
 
     def _secrets(self, words: str, _: Namespace) -> None:
-        from toolcall_nb.notebook.secrecy import do
+        from toolcall_nb.notebook.secrets_command import do
 
         print(do(words, self.threads.chat().transcript, self.threads.namespace))
 
     def _serve(self, words: str, _: Namespace) -> None:
-        from toolcall_nb.notebook.serving import Serving
+        from toolcall_nb.notebook.serve_command import Serving
 
         self._serving = self._serving or Serving()
         print(self._serving.do(words, self.threads.sample()))
@@ -381,7 +381,7 @@ def _clear_errors() -> Iterator[None]:
     try:
         yield
     except ToolcallError as error:
-        from toolcall_nb.secrets import saved_text
+        from toolcall_nb.redaction.registered_secrets import saved_text
 
         raise ShellUsageError(saved_text(str(error))) from None
     except ShellUsageError:

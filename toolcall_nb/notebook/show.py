@@ -10,17 +10,17 @@ from typing import Any
 
 from toolcall_nb import dialects
 from toolcall_nb.adapters import FORMATS
-from toolcall_nb.adapters.kinds import Kind, kind_of
+from toolcall_nb.adapters.recognise import Kind, kind_of
 from toolcall_nb.chat import Chat
+from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
-from toolcall_nb.files import READABLE, has_known_suffix, read_file, read_markdown
-from toolcall_nb.models.http.address import is_url, shown_url
-from toolcall_nb.models.http.fetched import fetched
-from toolcall_nb.models.http.responses import is_response, must_be_awaited
-from toolcall_nb.models.played import events_of_items, played, played_async
-from toolcall_nb.notebook.shown import Shown, play, play_async
+from toolcall_nb.models.over_http.address import is_url, shown_url
+from toolcall_nb.models.over_http.fetch import fetched
+from toolcall_nb.models.over_http.responses import is_response, must_be_awaited
+from toolcall_nb.models.player import events_of_items, played, played_async
+from toolcall_nb.notebook.stream_cell import Shown, play, play_async
+from toolcall_nb.runs.files import READABLE, has_known_suffix, read_file, read_markdown
 from toolcall_nb.tools.values import safe_repr
-from toolcall_nb.transcript import Message, ToolCall, Transcript
 
 __all__ = ["put", "show"]
 
@@ -116,7 +116,7 @@ def put(transcript: Transcript) -> None:
     from IPython.core.getipython import get_ipython
     from IPython.display import display
 
-    from toolcall_nb.saved import saved_bundle
+    from toolcall_nb.redaction.saved_output import saved_bundle
 
     if get_ipython() is None:
         print(saved_bundle(transcript, include={"text/plain"})["text/plain"])

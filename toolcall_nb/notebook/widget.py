@@ -12,9 +12,8 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
-from toolcall_nb.live import MODULE
-from toolcall_nb.live.inbox import Inbox
-from toolcall_nb.live.style import page_css
+from toolcall_nb.frontend import MODULE, page_css
+from toolcall_nb.runs.inbox import Inbox
 
 __all__ = ["KEPT", "Document", "TranscriptWidget", "close_all"]
 
@@ -26,7 +25,7 @@ _lock = threading.Lock()  # runs in the background end in threads of their own
 
 
 class Document(Protocol):
-    """What the widget needs of `toolcall_nb.live.document.LiveDocument`."""
+    """What the widget needs of `toolcall_nb.runs.document.LiveDocument`."""
 
     def state(self) -> dict[str, Any]:
         """Everything, for a page that has nothing or has missed something."""

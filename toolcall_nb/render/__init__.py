@@ -16,22 +16,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toolcall_nb.render.bundle import mime_bundle
-    from toolcall_nb.render.live import LiveHtml
-    from toolcall_nb.render.nodes import Patch
-    from toolcall_nb.render.page import ROOT_CLASS, stylesheet, to_html
+    from toolcall_nb.render.html_output.live_html import LiveHtml
+    from toolcall_nb.render.html_output.nodes import Patch
+    from toolcall_nb.render.html_output.page import ROOT_CLASS, stylesheet, to_html
     from toolcall_nb.render.terminal import TerminalFace
     from toolcall_nb.render.text import to_text
 
 __all__ = ["ROOT_CLASS", "LiveHtml", "Patch", "TerminalFace", "mime_bundle", "stylesheet", "to_html", "to_text"]
 
 _HOMES = {
-    "LiveHtml": "live",
-    "Patch": "nodes",
-    "ROOT_CLASS": "page",
+    "LiveHtml": "html_output.live_html",
+    "Patch": "html_output.nodes",
+    "ROOT_CLASS": "html_output.page",
     "TerminalFace": "terminal",
     "mime_bundle": "bundle",
-    "stylesheet": "page",
-    "to_html": "page",
+    "stylesheet": "html_output.page",
+    "to_html": "html_output.page",
     "to_text": "text",
 }
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from toolcall_nb.render.page import to_html
+from toolcall_nb.core.text import well_formed
+from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.render.html_output.page import to_html
 from toolcall_nb.render.text import to_text
-from toolcall_nb.transcript import Transcript
-from toolcall_nb.unicode import well_formed
 
 __all__ = ["mime_bundle"]
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import jiter
 
-from toolcall_nb.events import MISSING, Json
+from toolcall_nb.core.events import MISSING, Json
+from toolcall_nb.core.transcript import FilePart, Message, Role, State, ToolCall
 from toolcall_nb.render.values import one_line
 from toolcall_nb.render.yaml_like import CHARACTERS, counted
-from toolcall_nb.transcript import FilePart, Message, Role, State, ToolCall
 
 __all__ = [
     "EMPTY",
@@ -69,7 +69,7 @@ _SHOWN: Mapping[tuple[State, str | None], ShownState] = {
     (State.APPROVAL_RESPONDED, "queued"): _QUEUED,
     (State.APPROVAL_RESPONDED, "running"): _RUNNING,
 }
-"""By the state and what is going on with the call (`toolcall_nb.render.activity`)."""
+"""By the state and what is going on with the call (`toolcall_nb.render.html_output.activity`)."""
 
 _ENDS = {
     "length": "Stopped at the length limit.",

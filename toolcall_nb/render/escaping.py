@@ -1,16 +1,17 @@
 """Text on its way into HTML or a terminal: the one place where it is made harmless.
 
 Model text, tool names, arguments, results, errors and addresses are hostile. `escape` is the only way for them
-into HTML (Markdown apart, which `toolcall_nb.markdown.flavor` renders with HTML off). Into plain text and a terminal
-prose goes by `visible`; names, arguments and results go by `toolcall_nb.invisible`, as they do in HTML.
+into HTML (Markdown apart, which `toolcall_nb.render.markdown.flavor` renders with HTML off). Into plain text and a
+terminal
+prose goes by `visible`; names, arguments and results go by `toolcall_nb.core.invisible_characters`, as they do in HTML.
 """
 
 from __future__ import annotations
 
 import re
 
-from toolcall_nb.invisible import written_out, written_out_markup
-from toolcall_nb.unicode import join_surrogates, well_formed
+from toolcall_nb.core.invisible_characters import written_out, written_out_markup
+from toolcall_nb.core.text import join_surrogates, well_formed
 
 __all__ = [
     "attribute",

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from toolcall_nb.events import Json
+from toolcall_nb.core.events import Json
+from toolcall_nb.core.text import MAX_LEVELS
 from toolcall_nb.render.yaml_like import Bounds, Entry, Token, counted, draw_value, more
-from toolcall_nb.unicode import MAX_LEVELS
 
 __all__ = ["LINE", "Review", "review"]
 

@@ -11,17 +11,17 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from toolcall_nb.displays import DISPLAYED, displayed
-from toolcall_nb.events import MISSING, Json
+from toolcall_nb.core.call_display import DISPLAYED, displayed
+from toolcall_nb.core.events import MISSING, Json
+from toolcall_nb.core.result_text import output_text
+from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.render.content import Written, partial_input
-from toolcall_nb.render.display import Shown, says_more, shown
 from toolcall_nb.render.escaping import line_ends, without_ansi
-from toolcall_nb.render.log import LogLines
+from toolcall_nb.render.html_output.log import LogLines
+from toolcall_nb.render.html_output.result_display import Shown, says_more, shown
 from toolcall_nb.render.review import review
 from toolcall_nb.render.values import Table, draw_text, table_of
 from toolcall_nb.render.yaml_like import CHARACTERS, ROWS, Drawing, Entry, counted, draw_value, more
-from toolcall_nb.told import output_text
-from toolcall_nb.transcript import State, ToolCall
 
 __all__ = ["FOLD", "RICH", "Section", "log_sections", "progress", "reason", "sections"]
 
@@ -287,7 +287,7 @@ def _told(call: ToolCall) -> Iterator[Section]:
 
 
 def _tells(remark: re.Match[str], seen: str, length: int) -> bool:
-    """Whether it is the remark of `toolcall_nb.told`: the same words may stand in the output."""
+    """Whether it is the remark of `toolcall_nb.core.result_text`: the same words may stand in the output."""
     return length - (len(seen) - len(remark[0])) == int(remark[1].replace(",", ""))
 
 

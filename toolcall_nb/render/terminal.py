@@ -20,14 +20,14 @@ from rich.padding import Padding
 from rich.segment import Segment, Segments
 from rich.text import Text
 
-from toolcall_nb import events as ev
-from toolcall_nb.events import Event
-from toolcall_nb.reducer import Touched, TranscriptBuilder
-from toolcall_nb.render.activity import Activities
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.reducer import Touched, TranscriptBuilder
+from toolcall_nb.core.transcript import Message, Part, ReasoningPart, State, TextPart, ToolCall
 from toolcall_nb.render.content import WHO, ending
 from toolcall_nb.render.escaping import visible
+from toolcall_nb.render.html_output.activity import Activities
 from toolcall_nb.render.text import BLANK, INDENT, call_lines, indented, part_text
-from toolcall_nb.transcript import Message, Part, ReasoningPart, State, TextPart, ToolCall
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -285,9 +285,9 @@ class _Item:
 def _certain(text: str) -> int:
     """Where the last block begins that starts behind a blank line and whose first line is whole; else 0.
 
-    Such a block starts there whatever follows (see `toolcall_nb.markdown.incremental`).
+    Such a block starts there whatever follows (see `toolcall_nb.render.markdown.incremental`).
     """
-    from toolcall_nb.markdown.flavor import parser
+    from toolcall_nb.render.markdown.flavor import parser
 
     if not text.endswith("\n"):
         return 0
@@ -311,7 +311,7 @@ def _with_json_as_code(text: str) -> str:
     """The Markdown with its JSON over several lines in fences: rich would join the lines."""
     if not _JSON_BEGINS.search(text):
         return text
-    from toolcall_nb.markdown.flavor import parser
+    from toolcall_nb.render.markdown.flavor import parser
 
     lines = text.split("\n")
     for token in reversed(parser().parse(text)):

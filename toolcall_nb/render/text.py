@@ -5,21 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, assert_never
 
-from toolcall_nb.invisible import written_out
-from toolcall_nb.render.content import (
-    EMPTY,
-    WHO,
-    Written,
-    ending,
-    file_words,
-    shown_name,
-    shown_state,
-)
-from toolcall_nb.render.escaping import line_ends, visible
-from toolcall_nb.render.sections import FOLD, Section, reason, sections
-from toolcall_nb.render.values import Table
-from toolcall_nb.render.yaml_like import Entry, Token, draw_value, more
-from toolcall_nb.transcript import (
+from toolcall_nb.core.invisible_characters import written_out
+from toolcall_nb.core.text import join_surrogates
+from toolcall_nb.core.transcript import (
     CustomPart,
     DataPart,
     ErrorPart,
@@ -33,7 +21,19 @@ from toolcall_nb.transcript import (
     ToolCall,
     Transcript,
 )
-from toolcall_nb.unicode import join_surrogates
+from toolcall_nb.render.content import (
+    EMPTY,
+    WHO,
+    Written,
+    ending,
+    file_words,
+    shown_name,
+    shown_state,
+)
+from toolcall_nb.render.escaping import line_ends, visible
+from toolcall_nb.render.sections import FOLD, Section, reason, sections
+from toolcall_nb.render.values import Table
+from toolcall_nb.render.yaml_like import Entry, Token, draw_value, more
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, TypeGuard
 
-from toolcall_nb.events import Json
+from toolcall_nb.core.events import Json
 from toolcall_nb.render.escaping import line_ends, without_ansi
 from toolcall_nb.render.yaml_like import CHARACTERS, ROWS, Entry, constant, is_block, more
 

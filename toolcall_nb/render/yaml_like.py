@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from toolcall_nb.events import Json
-from toolcall_nb.invisible import written_out
+from toolcall_nb.core.events import Json
+from toolcall_nb.core.invisible_characters import written_out
+from toolcall_nb.core.text import join_surrogates
 from toolcall_nb.render.escaping import line_ends
-from toolcall_nb.unicode import join_surrogates
 
 __all__ = [
     "BOUNDED",

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from toolcall_nb.json_text import json_text
+from toolcall_nb.core.json_text import json_text
 from toolcall_nb.server.problems import MEDIA_TYPE, Problem
 
 __all__ = ["json_response", "problem_response"]

@@ -16,13 +16,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from toolcall_nb.adapters import ui_messages
-from toolcall_nb.logs import logger
-from toolcall_nb.masking import masked_value
+from toolcall_nb.adapters.ai_sdk import messages as ui_messages
+from toolcall_nb.redaction import masked_value
+from toolcall_nb.redaction.masked_logging import logger
+from toolcall_nb.redaction.registered_secrets import known_secrets
 from toolcall_nb.render import to_html
-from toolcall_nb.secrets import known_secrets
 from toolcall_nb.server import openapi, pages
 from toolcall_nb.server.answers import json_response, problem_response
+from toolcall_nb.server.conversations import Threads
 from toolcall_nb.server.guards import Guard
 from toolcall_nb.server.negotiation import preferred
 from toolcall_nb.server.outward import outward_transcript
@@ -33,7 +34,6 @@ from toolcall_nb.server.runs import ServedRun
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import THREAD_ID, is_thread_id
 from toolcall_nb.server.streaming import LIVE, EventStream
-from toolcall_nb.server.threads import Threads
 from toolcall_nb.wire import NAMES
 
 __all__ = ["application"]

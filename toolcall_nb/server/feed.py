@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from toolcall_nb.events import Event
-from toolcall_nb.live.asking import Form
-from toolcall_nb.live.document import LiveDocument
-from toolcall_nb.live.footer import info_line
-from toolcall_nb.live.taken import foot_info
+from toolcall_nb.approvals.questions import Form
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.render import LiveHtml
-from toolcall_nb.transcript import Transcript
+from toolcall_nb.runs.document import LiveDocument
+from toolcall_nb.runs.footer import info_line
+from toolcall_nb.runs.request_details import foot_info
 
 __all__ = ["PageFeed", "Step"]
 

@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from toolcall_nb.logs import logger
+from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.server.answers import problem_response
 from toolcall_nb.server.problems import Problem
 from toolcall_nb.server.settings import Settings, is_loopback

@@ -12,8 +12,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from toolcall_nb.events import Event, to_dict
-from toolcall_nb.json_text import json_text
+from toolcall_nb.core.events import Event, to_dict
+from toolcall_nb.core.json_text import json_text
 
 __all__ = ["EventLog", "Reader", "weight"]
 

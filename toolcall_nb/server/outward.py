@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from toolcall_nb import events as ev
-from toolcall_nb.events import Event
-from toolcall_nb.logs import logger
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import ErrorPart, Message, Part, ToolCall, Transcript
+from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.render.escaping import visible
-from toolcall_nb.transcript import ErrorPart, Message, Part, ToolCall, Transcript
 
 __all__ = ["outward", "outward_transcript"]
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from functools import cache
 from hashlib import sha256
-from importlib.resources import files
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from toolcall_nb.live import MODULE
-from toolcall_nb.live.style import page_css
+from toolcall_nb.frontend import page_css, read_asset
 from toolcall_nb.server.problems import Problem
 
 __all__ = ["POLICY", "asset", "index"]
@@ -32,7 +29,7 @@ POLICY = (
 
 async def index(_: Request) -> Response:
     """The page itself."""
-    return _file(_read("index.html"), "text/html")
+    return _file(read_asset("index.html"), "text/html")
 
 
 async def asset(request: Request) -> Response:
@@ -48,15 +45,10 @@ def _file(text: str, kind: str) -> Response:
     return Response(text, headers={"content-security-policy": POLICY, "cache-control": "no-cache"}, media_type=kind)
 
 
-@cache
-def _read(name: str) -> str:
-    return files("toolcall_nb.server").joinpath("page", name).read_text("utf-8")
-
-
 _JAVASCRIPT = "text/javascript"
 _ASSETS: Mapping[str, tuple[str, Callable[[], str]]] = {
-    "transcript.js": (_JAVASCRIPT, cache(lambda: MODULE.read_text("utf-8"))),
-    "page.js": (_JAVASCRIPT, lambda: _read("page.js")),
-    "page.css": ("text/css", lambda: page_css() + _read("page.css")),
+    "transcript.js": (_JAVASCRIPT, lambda: read_asset("transcript.js")),
+    "page.js": (_JAVASCRIPT, lambda: read_asset("page.js")),
+    "page.css": ("text/css", lambda: page_css() + read_asset("page.css")),
 }
 """The only names that there are."""

@@ -24,13 +24,13 @@ from uuid import uuid4
 import msgspec
 from msgspec import Struct
 
-from toolcall_nb.adapters import ui_messages
-from toolcall_nb.events import File
-from toolcall_nb.json_text import from_extended, json_text
+from toolcall_nb.adapters.ai_sdk import messages as ui_messages
+from toolcall_nb.core.events import File
+from toolcall_nb.core.json_text import from_extended, json_text
+from toolcall_nb.core.transcript import FilePart, Message, State, TextPart, Transcript
 from toolcall_nb.server.problems import Problem
 from toolcall_nb.server.settings import Limits
 from toolcall_nb.server.store import THREAD_ID, is_thread_id
-from toolcall_nb.transcript import FilePart, Message, State, TextPart, Transcript
 from toolcall_nb.wire.ag_ui.snapshot import Seen, snapshot_events
 
 __all__ = ["Answer", "Asked", "approval_answer", "decoded", "read_request"]

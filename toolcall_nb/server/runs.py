@@ -9,17 +9,17 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from toolcall_nb import events as ev
+from toolcall_nb.approvals.questions import Form, Questions
 from toolcall_nb.chat import Chat, Decision
-from toolcall_nb.events import Event
-from toolcall_nb.live.asking import Form, Questions
-from toolcall_nb.live.running import Run
-from toolcall_nb.logs import logger
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import ToolCall, Transcript
+from toolcall_nb.redaction.masked_logging import logger
+from toolcall_nb.runs.run import Run
 from toolcall_nb.server.feed import PageFeed
 from toolcall_nb.server.log import EventLog
 from toolcall_nb.server.outward import outward, outward_transcript
 from toolcall_nb.server.settings import Limits
-from toolcall_nb.transcript import ToolCall, Transcript
 
 __all__ = ["Response", "ServedRun"]
 

@@ -14,7 +14,7 @@ from toolcall_nb.server.settings import Limits, Settings, is_loopback
 if TYPE_CHECKING:
     import uvicorn
 
-    from toolcall_nb.server.threads import Threads
+    from toolcall_nb.server.conversations import Threads
 
 __all__ = ["Server"]
 
@@ -39,7 +39,7 @@ class Server:
             raise UsageError(f"A server on {host!r} is reached by others. Give it a token, or use 127.0.0.1.")
         uvicorn = _uvicorn()
         from toolcall_nb.server.app import application
-        from toolcall_nb.server.threads import Threads
+        from toolcall_nb.server.conversations import Threads
 
         self._threads = Threads(settings)
         self._socket = _bound(host, port)

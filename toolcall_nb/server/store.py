@@ -15,10 +15,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import ToolcallError, UsageError
-from toolcall_nb.logs import logger
 from toolcall_nb.markdown.front_matter import VERSION, newer, version_of
-from toolcall_nb.transcript import Transcript
+from toolcall_nb.redaction.masked_logging import logger
 
 __all__ = ["THREAD_ID", "DamagedThread", "Store", "is_thread_id"]
 

@@ -13,10 +13,10 @@ from contextlib import suppress
 from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
-from toolcall_nb import events as ev
 from toolcall_nb import wire
-from toolcall_nb.events import Event
-from toolcall_nb.logs import logger
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.server.log import Reader
 from toolcall_nb.server.runs import Response, ServedRun
 from toolcall_nb.server.settings import Limits

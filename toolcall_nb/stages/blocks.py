@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from toolcall_nb.core.events import Json, Object
 from toolcall_nb.errors import UsageError, WireError
-from toolcall_nb.events import Json, Object
 from toolcall_nb.stages.fields import DEPRECATED, Stage, refusal, stage_of, well_typed
 
 __all__ = [

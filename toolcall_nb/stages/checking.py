@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from toolcall_nb.events import Json
+from toolcall_nb.core.events import Json
 from toolcall_nb.stages.blocks import UpdateToolBlockParams, to_dict
 from toolcall_nb.stages.fields import DEPRECATED, FIELDS, Stage, stage_of
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from toolcall_nb.events import Json, Object
+from toolcall_nb.core.events import Json, Object
 
 __all__ = ["DEPRECATED", "FIELDS", "Stage", "error_text", "refusal", "stage_of", "well_typed"]
 

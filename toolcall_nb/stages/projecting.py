@@ -1,6 +1,7 @@
 """Events to updates of tool blocks: what each event changed in the transcript, told in the four stages.
 
-The states themselves are `toolcall_nb.reducer`'s. Here every call gets one ``start`` and one ``end``, and nothing after
+The states themselves are `toolcall_nb.core.reducer`'s. Here every call gets one ``start`` and one ``end``, and nothing
+after
 it, whatever the stream does: what a log can't take back is ended, and a second call of one id gets an id of its own.
 """
 
@@ -8,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from toolcall_nb import events as ev
-from toolcall_nb.events import MISSING, Event, Json, Object
-from toolcall_nb.json_text import json_text
-from toolcall_nb.reducer import Touched, TranscriptBuilder
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import MISSING, Event, Json, Object
+from toolcall_nb.core.json_text import json_text
+from toolcall_nb.core.reducer import Touched, TranscriptBuilder
+from toolcall_nb.core.transcript import Message, State, ToolCall
 from toolcall_nb.stages.fields import Stage
 from toolcall_nb.stages.summaries import compact_params, images_of, parameters_text, short_result
-from toolcall_nb.transcript import Message, State, ToolCall
 
 __all__ = ["ABORTED", "DENIED", "TAKEN_BACK", "TRUNCATED", "UNREADABLE", "StageProjector", "to_stages"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from toolcall_nb import events as ev
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import MISSING, Event, Json, Object
+from toolcall_nb.core.json_text import json_text
 from toolcall_nb.errors import WireError
-from toolcall_nb.events import MISSING, Event, Json, Object
-from toolcall_nb.json_text import json_text
 from toolcall_nb.stages.blocks import UpdateToolBlockParams, to_dict
 from toolcall_nb.stages.fields import DEPRECATED, Stage, error_text, refusal, stage_of, well_typed
 from toolcall_nb.stages.projecting import ABORTED, DENIED, TAKEN_BACK, UNREADABLE

@@ -7,10 +7,10 @@ import binascii
 import json
 from collections.abc import Iterator, Mapping
 
-from toolcall_nb.displays import displayed
-from toolcall_nb.events import MISSING, Json, Missing, Object
-from toolcall_nb.json_text import from_extended, json_text
-from toolcall_nb.transcript import ToolCall
+from toolcall_nb.core.call_display import displayed
+from toolcall_nb.core.events import MISSING, Json, Missing, Object
+from toolcall_nb.core.json_text import from_extended, json_text
+from toolcall_nb.core.transcript import ToolCall
 
 __all__ = ["bundle_of", "compact_params", "images_of", "json_value", "parameters_text", "short_result"]
 

@@ -12,18 +12,22 @@ and ``bash``, which work in the `workspace`; `toolcall_nb.tools.mcp` brings the 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from toolcall_nb.tools.accepting import ToolSource, as_tools
 from toolcall_nb.tools.collection import Registry, registry, tool
 from toolcall_nb.tools.definition import Tool, as_tool
 from toolcall_nb.tools.failures import ToolFailed
 from toolcall_nb.tools.interrupting import stop_thread
 from toolcall_nb.tools.parallel import Job, Started, run_together
-from toolcall_nb.tools.permission import Decision, Grants
 from toolcall_nb.tools.progress import Log, Preliminary, Progress, Tell
 from toolcall_nb.tools.results import Result
 from toolcall_nb.tools.running import Outcome
 from toolcall_nb.tools.tracebacks import remember
 from toolcall_nb.tools.workspaces import Workspace, WorkspacePath, workspace
+
+if TYPE_CHECKING:
+    from toolcall_nb.approvals.decisions import Decision, Grants
 
 __all__ = [
     "Decision",
@@ -51,3 +55,12 @@ __all__ = [
     "tool",
     "workspace",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Approvals have a room of their own, which builds on this one."""
+    if name in ("Decision", "Grants"):
+        from toolcall_nb.approvals import decisions
+
+        return getattr(decisions, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from toolcall_nb.events import Object
+from toolcall_nb.core.events import Object
 from toolcall_nb.tools.command import run_command
 from toolcall_nb.tools.failures import ExecutionFailed, InvalidInput
 from toolcall_nb.tools.head_and_tail import HeadAndTail

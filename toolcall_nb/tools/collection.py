@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar, overload
 
+from toolcall_nb.core.result_text import LIMIT
 from toolcall_nb.errors import UsageError
-from toolcall_nb.told import LIMIT
 from toolcall_nb.tools.definition import Tool, as_tool, mark
 
 __all__ = ["Registry", "registry", "tool"]

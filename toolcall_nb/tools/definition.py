@@ -9,9 +9,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from toolcall_nb.core.events import Json, Object
+from toolcall_nb.core.result_text import LIMIT
 from toolcall_nb.errors import UsageError
-from toolcall_nb.events import Json, Object
-from toolcall_nb.told import LIMIT
 from toolcall_nb.tools.docstrings import read_docstring
 from toolcall_nb.tools.progress import Tell
 from toolcall_nb.tools.running import Binding, Outcome, run

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcall_nb.events import Object
+from toolcall_nb.core.events import Object
 from toolcall_nb.tools.failures import InputOutputFailed, InvalidInput
 from toolcall_nb.tools.workspaces import WorkspacePath, workspace
 

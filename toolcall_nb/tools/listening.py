@@ -21,7 +21,7 @@ from types import FunctionType
 from typing import Any, Protocol, TypeAlias
 from weakref import WeakSet
 
-from toolcall_nb.events import Object
+from toolcall_nb.core.events import Object
 from toolcall_nb.tools.figures import figure_places
 from toolcall_nb.tools.interrupting import STARTING
 

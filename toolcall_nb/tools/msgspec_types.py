@@ -13,7 +13,7 @@ from typing import Annotated, Any, Optional, Union, get_args, get_origin
 
 import msgspec
 
-from toolcall_nb.events import Json, Object
+from toolcall_nb.core.events import Json, Object
 from toolcall_nb.tools.annotations import declarations, field_texts, with_texts
 from toolcall_nb.tools.parameters import Parameter, Unsupported, json_type
 from toolcall_nb.tools.workspaces import WORKSPACE_PATH_SCHEMA, WorkspacePath, workspace

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from toolcall_nb.events import Json
+from toolcall_nb.core.events import Json
 from toolcall_nb.tools.definition import Tool
 from toolcall_nb.tools.interrupting import STOP, check_stop, surely
 from toolcall_nb.tools.progress import Progress, Tell

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from toolcall_nb.events import Json
+from toolcall_nb.core.events import Json
 
 __all__ = ["Parameter", "Unsupported", "WrongArguments", "json_type"]
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from toolcall_nb.displays import with_displayed
-from toolcall_nb.events import Json, Object
-from toolcall_nb.logs import logger
+from toolcall_nb.core.call_display import with_displayed
+from toolcall_nb.core.events import Json, Object
+from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.tools.figures import open_figures
 from toolcall_nb.tools.listening import LISTENER, Bent, Listener, routed
 from toolcall_nb.tools.progress import Log, Preliminary, Progress, Tell

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from toolcall_nb.events import Json, Object
+from toolcall_nb.core.events import Json, Object
 
 __all__ = ["Log", "Preliminary", "Progress", "Tell"]
 
@@ -21,7 +21,7 @@ class Log(Struct, frozen=True):
 class Preliminary(Struct, frozen=True):
     """What the tool has so far; each one takes the place of the one before.
 
-    ``display`` is what it has displayed, as `toolcall_nb.displays.with_displayed` makes it.
+    ``display`` is what it has displayed, as `toolcall_nb.core.call_display.with_displayed` makes it.
     """
 
     output: Json

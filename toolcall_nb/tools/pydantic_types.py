@@ -16,8 +16,8 @@ from typing import Annotated, Any, Optional, get_args, get_origin
 import msgspec
 from msgspec.structs import replace
 
+from toolcall_nb.core.events import Json, Object
 from toolcall_nb.errors import MissingPackageError
-from toolcall_nb.events import Json, Object
 from toolcall_nb.tools.annotations import field_texts, is_field_info, with_texts
 from toolcall_nb.tools.parameters import Parameter, Unsupported, WrongArguments, json_type
 

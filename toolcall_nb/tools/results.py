@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from toolcall_nb.displays import MAX_DISPLAY
-from toolcall_nb.events import Json, Object
+from toolcall_nb.core.call_display import MAX_DISPLAY
+from toolcall_nb.core.events import Json, Object
 from toolcall_nb.tools.figures import close_figure, draw_figure, figure_of
 from toolcall_nb.tools.values import MAX_TEXT, cut_text, has_json, json_value, without_addresses
 

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolcall_nb.events import Json, Object
-from toolcall_nb.told import LIMIT, told
+from toolcall_nb.core.events import Json, Object
+from toolcall_nb.core.result_text import LIMIT, told
 from toolcall_nb.tools.deadlines import Alarm, Deadline
 from toolcall_nb.tools.failures import ToolFailed
 from toolcall_nb.tools.figures import figure_of

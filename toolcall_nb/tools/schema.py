@@ -16,8 +16,8 @@ from typing import Annotated, Any, Protocol, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
+from toolcall_nb.core.events import Json, Object
 from toolcall_nb.errors import UsageError
-from toolcall_nb.events import Json, Object
 from toolcall_nb.tools.annotations import declarations, fields_of, is_field_info, library_of, required_keys, text_of
 from toolcall_nb.tools.msgspec_types import MsgspecTypes
 from toolcall_nb.tools.parameters import Parameter, Unsupported, WrongArguments, json_type

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from toolcall_nb.events import Json, Object
+from toolcall_nb.core.events import Json, Object
 from toolcall_nb.tools.parameters import WrongArguments, json_type
 from toolcall_nb.tools.schema_check import SchemaCheck, TooCostly
 

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from toolcall_nb.events import Json
+from toolcall_nb.core.events import Json
 
 __all__ = ["SchemaCheck", "TooCostly"]
 

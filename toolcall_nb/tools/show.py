@@ -8,7 +8,7 @@ from typing import Annotated, BinaryIO
 
 from msgspec import Meta
 
-from toolcall_nb.events import Object
+from toolcall_nb.core.events import Object
 from toolcall_nb.tools.failures import InputOutputFailed, InvalidInput
 from toolcall_nb.tools.workspaces import WorkspacePath, workspace
 

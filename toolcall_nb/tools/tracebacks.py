@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from toolcall_nb.told import bounded
+from toolcall_nb.core.result_text import bounded
 from toolcall_nb.tools.values import without_addresses
 
 __all__ = ["own_frames", "remember", "traceback_text"]

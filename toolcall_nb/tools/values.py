@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from toolcall_nb.events import Json, Object
+from toolcall_nb.core.events import Json, Object
 
 __all__ = ["MAX_TEXT", "cut_text", "has_json", "json_value", "safe_repr", "without_addresses"]
 

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from toolcall_nb import events as ev
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event, Json, Object
+from toolcall_nb.core.json_text import json_text, read_json
 from toolcall_nb.errors import WireError
-from toolcall_nb.events import Event, Json, Object
-from toolcall_nb.json_text import json_text, read_json
 from toolcall_nb.wire.sse import LIMIT, ServerSentEvent, SseDecoder, encode_sse
 
 __all__ = [

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import Any
 
-from toolcall_nb import events as ev
-from toolcall_nb.events import Event, Object
-from toolcall_nb.logs import logger
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event, Object
+from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.wire.base import Frames, JsonEvents, broke_off
 
 __all__ = ["NAME", "NOT_SAID", "TOOLS_USED", "ChatDecoder", "ChatEncoder"]

@@ -15,10 +15,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from toolcall_nb import events as ev
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import MISSING, Event, Json, Missing, Object
+from toolcall_nb.core.result_text import output_text
 from toolcall_nb.errors import WireError
-from toolcall_nb.events import MISSING, Event, Json, Missing, Object
-from toolcall_nb.told import output_text
 from toolcall_nb.wire.base import Frames, JsonEvents, broke_off
 
 __all__ = ["NAME", "NOT_SAID", "EnvelopeDecoder", "EnvelopeEncoder", "Envelopes"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from toolcall_nb.events import CHUNK_TYPES, Event, Object
+from toolcall_nb.core.events import CHUNK_TYPES, Event, Object
 from toolcall_nb.wire import chat_sse, provider, ui_stream
 from toolcall_nb.wire.ag_ui.terms import EVENT_TYPES
 from toolcall_nb.wire.ag_ui.terms import NAME as AG_UI

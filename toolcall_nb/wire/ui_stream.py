@@ -2,7 +2,8 @@
 
 The package's events are this wire's chunks: each is one ``data:`` line, and ``data: [DONE]`` ends the stream. Where
 this package has more to say than the AI SDK, it says it in fields and ``data-*`` chunks that other readers skip (see
-`toolcall_nb.events`), so nothing is lost. A call that was interrupted, or was none, would stay open for ever in the AI
+`toolcall_nb.core.events`), so nothing is lost. A call that was interrupted, or was none, would stay open for ever in
+the AI
 SDK's reader, so there a ``tool-output-error`` marked ``standIn`` says so; this package's reader passes over it. Several
 messages may follow each other in one stream; the AI SDK's reader takes them for one.
 """
@@ -11,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from toolcall_nb import events as ev
-from toolcall_nb.events import Event, Object, from_dict, to_dict
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event, Object, from_dict, to_dict
 from toolcall_nb.wire.base import DONE, Frames, JsonEvents, broke_off
 
 __all__ = ["HEADERS", "NAME", "NOT_SAID", "UiDecoder", "UiEncoder"]

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from toolcall_nb.adapters.plain import mapping
-from toolcall_nb.models.peer import code_in
+from toolcall_nb.models.errors.exception_details import code_in
 
 __all__ = ["error_status", "reveal_errors"]
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from msgspec.structs import replace
 
-from toolcall_nb.events import Object
+from toolcall_nb.core.events import Object
+from toolcall_nb.core.transcript import CustomPart, FilePart, Message, Part, ReasoningPart, TextPart, ToolCall
 from toolcall_nb.models.providers.call_ids import CallIds
 from toolcall_nb.models.providers.parts import (
     call_part,
@@ -23,7 +24,6 @@ from toolcall_nb.models.providers.parts import (
     said_part,
     thought_part,
 )
-from toolcall_nb.transcript import CustomPart, FilePart, Message, Part, ReasoningPart, TextPart, ToolCall
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponsePart, UserContent
@@ -48,7 +48,8 @@ def history_of(
     """The messages of a request to ``provider``, as pydantic-ai names it, at ``base_url``.
 
     Requests and responses alternate; the first that is not the system's is a person's, and the last is no response.
-    Every call has its result, as `toolcall_nb.told` tells it. An assistant's message becomes one response for each
+    Every call has its result, as `toolcall_nb.core.result_text` tells it. An assistant's message becomes one response
+    for each
     request that it took (`RESPONSES`; without them, what comes after the calls begins the next). Calls have ids that
     the provider takes, each its own (`CallIds`). Left out: what has no text and no signature of this provider,
     reasoning that led to nothing, other choices of the same reply, errors, sources, data, and the files of results.

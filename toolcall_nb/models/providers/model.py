@@ -7,18 +7,18 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from toolcall_nb import events as ev
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError
-from toolcall_nb.events import Event
 from toolcall_nb.models.bridge import iterate
 from toolcall_nb.models.config import Config
+from toolcall_nb.models.errors.translation import as_model_error
 from toolcall_nb.models.providers.building import build, keys_of, parameters_of, settings_of
 from toolcall_nb.models.providers.history import RESPONSES, history_of, responses_of
 from toolcall_nb.models.providers.reading import Reader
-from toolcall_nb.models.trouble import as_model_error
-from toolcall_nb.secrets import HeldSecret
+from toolcall_nb.redaction.registered_secrets import HeldSecret
 from toolcall_nb.tools import Tool
-from toolcall_nb.transcript import Message
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
-from toolcall_nb.events import MISSING, Object
-from toolcall_nb.json_text import for_models
-from toolcall_nb.told import told_text
-from toolcall_nb.transcript import CustomPart, FilePart, Part, ReasoningPart, State, TextPart, ToolCall
+from toolcall_nb.core.events import MISSING, Object
+from toolcall_nb.core.json_text import for_models
+from toolcall_nb.core.result_text import told_text
+from toolcall_nb.core.transcript import CustomPart, FilePart, Part, ReasoningPart, State, TextPart, ToolCall
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import (

@@ -8,13 +8,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from toolcall_nb import events as ev
 from toolcall_nb.adapters.plain import json_value
-from toolcall_nb.adapters.pydantic_ai import PydanticAIAdapter
-from toolcall_nb.events import Event, Object
+from toolcall_nb.adapters.pydantic_ai.stream import PydanticAIAdapter
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event, Object
+from toolcall_nb.core.usage import counts
 from toolcall_nb.models.prices import cost_of
 from toolcall_nb.models.providers.history import endpoint_of
-from toolcall_nb.usage import counts
 
 __all__ = ["Reader"]
 

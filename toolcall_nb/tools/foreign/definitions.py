@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from toolcall_nb.core.events import Object
 from toolcall_nb.errors import UsageError
-from toolcall_nb.events import Object
 from toolcall_nb.tools.definition import Tool, is_function, origin_of
 from toolcall_nb.tools.schema_arguments import SchemaArguments
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from toolcall_nb.core.events import Object
 from toolcall_nb.errors import UsageError
-from toolcall_nb.events import Object
 from toolcall_nb.tools.definition import Tool, origin_of
 from toolcall_nb.tools.pydantic_types import ModelArguments
 from toolcall_nb.tools.running import Binding

@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from toolcall_nb.core.events import Json
 from toolcall_nb.errors import UsageError
-from toolcall_nb.events import Json
 from toolcall_nb.tools.definition import Tool, origin_of
 from toolcall_nb.tools.pydantic_types import wrong_arguments
 from toolcall_nb.tools.running import Binding

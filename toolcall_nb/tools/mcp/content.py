@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from toolcall_nb.events import Json, Object
+from toolcall_nb.core.events import Json, Object
 from toolcall_nb.tools.failures import ToolFailed
 from toolcall_nb.tools.results import Result
 

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
 
+from toolcall_nb.core.events import Object
 from toolcall_nb.errors import ToolcallError, UsageError
-from toolcall_nb.events import Object
 from toolcall_nb.tools.definition import Tool
 from toolcall_nb.tools.failures import ToolFailed
 from toolcall_nb.tools.mcp.connection import Connection, Lost, Tell

@@ -16,12 +16,14 @@ An assistant's message is one run; several in one stream are several runs. What 
 | the data part ``state`` | ``STATE_SNAPSHOT`` |
 | other data | ``CUSTOM`` |
 
-All else is a ``CUSTOM`` event named `CHUNK` that holds the chunk of `toolcall_nb.events`, which other readers skip; and
+All else is a ``CUSTOM`` event named `CHUNK` that holds the chunk of `toolcall_nb.core.events`, which other readers
+skip; and
 where an event has more to say than AG-UI has fields for, it is in the event's ``metadata`` under `OURS`. So this
 package's own reader loses nothing, and `NOT_SAID` is what others do not see.
 
 Reading: an id that is not open, a missing field or an unknown member is a diagnostic; an event of a type that is not
-known is kept as `toolcall_nb.events.Other`. The messages that ``RUN_STARTED`` repeats from the request are not told
+known is kept as `toolcall_nb.core.events.Other`. The messages that ``RUN_STARTED`` repeats from the request are not
+told
 again; of a ``MESSAGES_SNAPSHOT`` those are that were not streamed before. Changes of the state are transient data
 ``state-delta``, and the state that they lead to is told at the end of the run.
 """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolcall_nb import events as ev
-from toolcall_nb.events import Event, Json, Object, to_dict
-from toolcall_nb.json_text import json_text
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event, Json, Object, to_dict
+from toolcall_nb.core.json_text import json_text
 from toolcall_nb.wire.ag_ui.terms import CHUNK, ours, rest_of
 from toolcall_nb.wire.base import JsonText
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolcall_nb import events as ev
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event, Object
 from toolcall_nb.errors import WireError
-from toolcall_nb.events import Event, Object
 from toolcall_nb.wire.ag_ui.patching import Patched
 from toolcall_nb.wire.ag_ui.terms import STATE, chunk, text_of
 

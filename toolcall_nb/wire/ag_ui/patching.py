@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolcall_nb.core.events import Json
+from toolcall_nb.core.json_text import json_text
 from toolcall_nb.errors import WireError
-from toolcall_nb.events import Json
-from toolcall_nb.json_text import json_text
 
 __all__ = ["MOST_COPIED", "Patched"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from toolcall_nb import events as ev
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event, Object, from_dict
 from toolcall_nb.errors import WireError
-from toolcall_nb.events import Event, Object, from_dict
 from toolcall_nb.wire.ag_ui.documents import Documents
 from toolcall_nb.wire.ag_ui.snapshot import Seen, snapshot_events
 from toolcall_nb.wire.ag_ui.terms import CHUNK, USAGE, chunk, ours_of, text_of

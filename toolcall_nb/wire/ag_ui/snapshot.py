@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolcall_nb import events as ev
-from toolcall_nb.events import Event
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
 from toolcall_nb.wire.base import JsonText, mapping
 
 __all__ = ["Seen", "snapshot_events"]

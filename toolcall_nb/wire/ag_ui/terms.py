@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from toolcall_nb.core.events import Event, Json, Object, from_dict, to_dict
 from toolcall_nb.errors import WireError
-from toolcall_nb.events import Event, Json, Object, from_dict, to_dict
 from toolcall_nb.wire.base import mapping
 
 __all__ = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolcall_nb import events as ev
-from toolcall_nb.events import Event, Object, to_dict
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event, Object, to_dict
 from toolcall_nb.wire.ag_ui.calls import CallWriter, Ids, custom
 from toolcall_nb.wire.ag_ui.terms import CHUNK, PROTOCOL_VERSION, STATE, USAGE, ours, rest_of
 from toolcall_nb.wire.base import Frames, mapping

@@ -1,0 +1,323 @@
+"""The AI SDK's UI messages and chunks: read, written, and the same after both."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from msgspec.structs import replace
+
+from tests.support.adapted import read_events, read_items, read_whole
+from tests.support.corpora import corpus
+from tests.support.strategies import events, transcripts
+from toolcall_nb.adapters import format_of_item, format_of_whole
+from toolcall_nb.adapters.ai_sdk.messages import from_ui, to_ui
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import to_dict
+from toolcall_nb.core.transcript import (
+    Approval,
+    CustomPart,
+    DataPart,
+    ErrorPart,
+    FilePart,
+    Message,
+    ReasoningPart,
+    SourceDocumentPart,
+    SourceUrlPart,
+    State,
+    TextPart,
+    ToolCall,
+    Transcript,
+)
+
+CALL = ToolCall(id="c1", name="search", state=State.OUTPUT_AVAILABLE, input={"q": "x"}, output=[1])
+APPROVAL = Approval(id="a1")
+
+
+def there_and_back(*messages: Message) -> list[Message]:
+    return [from_ui(message) for message in json.loads(json.dumps(to_ui(messages)))]
+
+
+def of_parts(*parts: Any, role: Any = "assistant") -> Message:
+    return Message(role, tuple(parts), "m1")
+
+
+# Written ------------------------------------------------------------------------------------------------------
+
+
+def test_a_message_is_written_as_a_front_end_keeps_it() -> None:
+    message = Message("user", (TextPart("Hello"), FilePart("https://h/a.png", "image/png")), "m1", {"tone": "dry"})
+    assert to_ui([message]) == [
+        {
+            "id": "m1",
+            "role": "user",
+            "parts": [
+                {"type": "text", "text": "Hello", "state": "done"},
+                {"type": "file", "url": "https://h/a.png", "mediaType": "image/png"},
+            ],
+            "metadata": {"tone": "dry"},
+        }
+    ]
+
+
+def test_a_message_without_an_id_is_known_by_its_number() -> None:
+    assert [message["id"] for message in to_ui([Message("user"), Message("assistant")])] == ["message-1", "message-2"]
+
+
+@pytest.mark.parametrize(
+    ("call", "part"),
+    [
+        (replace(CALL, state=State.INPUT_STREAMING, input=ev.MISSING, output=ev.MISSING, input_text='{"q'),
+         {"state": "input-streaming", "rawInput": '{"q'}),
+        (replace(CALL, state=State.INPUT_AVAILABLE, output=ev.MISSING),
+         {"state": "input-available", "input": {"q": "x"}}),
+        (replace(CALL, state=State.INPUT_AVAILABLE),
+         {"state": "output-available", "input": {"q": "x"}, "output": [1], "preliminary": True}),
+        (replace(CALL, state=State.APPROVAL_REQUESTED, output=ev.MISSING, approval=APPROVAL),
+         {"state": "approval-requested", "input": {"q": "x"}, "approval": {"id": "a1"}}),
+        (replace(CALL, state=State.APPROVAL_RESPONDED, output=ev.MISSING, approval=replace(APPROVAL, approved=True)),
+         {"state": "approval-responded", "input": {"q": "x"}, "approval": {"id": "a1", "approved": True}}),
+        (CALL, {"state": "output-available", "input": {"q": "x"}, "output": [1]}),
+        (replace(CALL, output=None), {"state": "output-available", "input": {"q": "x"}, "output": None}),
+        (replace(CALL, state=State.OUTPUT_ERROR, output=ev.MISSING, error="no"),
+         {"state": "output-error", "input": {"q": "x"}, "errorText": "no"}),
+        (replace(CALL, state=State.OUTPUT_DENIED, output=ev.MISSING,
+                 approval=replace(APPROVAL, approved=False, reason="not now")),
+         {"state": "output-denied", "input": {"q": "x"},
+          "approval": {"id": "a1", "approved": False, "reason": "not now"}}),
+        (replace(CALL, state=State.INTERRUPTED, output=ev.MISSING),
+         {"state": "output-error", "input": {"q": "x"}, "errorText": "The call was interrupted.", "interrupted": True}),
+    ],
+)  # fmt: skip
+def test_each_state_of_a_call_is_written_and_read_back(call: ToolCall, part: dict[str, Any]) -> None:
+    message = of_parts(call)
+    written = to_ui([message])[0]["parts"]
+    assert written == [{"type": "step-start"}, {"type": "tool-search", "toolCallId": "c1", **part}]
+    assert there_and_back(message) == [message]
+    assert read_whole(to_ui([message])).messages == (message,)
+
+
+def test_a_dynamic_tool_has_its_name_beside() -> None:
+    message = of_parts(replace(CALL, dynamic=True))
+    assert to_ui([message])[0]["parts"][1]["type"] == "dynamic-tool"
+    assert to_ui([message])[0]["parts"][1]["toolName"] == "search"
+    assert there_and_back(message) == [message]
+
+
+def test_every_kind_of_part_is_written_and_read_back() -> None:
+    message = of_parts(
+        ReasoningPart("hm", {"anthropic": {"signature": "s"}}),
+        TextPart("hello", {"openai": {"id": "i"}}),
+        SourceUrlPart("s1", "https://h", "Title"),
+        SourceDocumentPart("s2", "text/plain", "A text", "a.txt"),
+        FilePart("data:text/plain;base64,eA==", "text/plain"),
+        FilePart("data:text/plain;base64,eA==", "text/plain", None, True),
+        DataPart("weather", {"t": 1}, "d1"),
+        CustomPart("openai.compaction", {"openai": {"id": "x"}}),
+        ErrorPart("It broke.", "503"),
+    )
+    assert there_and_back(message) == [message]
+    assert read_whole(to_ui([message])).messages == (message,)
+
+
+def test_what_a_call_holds_of_ours_stays_with_it() -> None:
+    full = replace(
+        CALL,
+        original_input={"q": "y"},
+        open=True,
+        log="printed",
+        display={"text/plain": "1"},
+        seen="one",
+        approval=replace(APPROVAL, approved=True),
+        provider_metadata={"google": {"thoughtSignature": "s"}},
+        tool_metadata={"a": 1},
+        provider_executed=True,
+        title="Search",
+        extra={"later": 1},
+    )
+    assert there_and_back(of_parts(full)) == [of_parts(full)]
+
+
+def test_why_a_message_ended_early_is_in_its_metadata() -> None:
+    for name, field in (("finishReason", "finish_reason"), ("aborted", "aborted")):
+        message = replace(Message("assistant", (TextPart("x"),), "m1", {"model": "m"}), **{field: "length"})
+        assert to_ui([message])[0]["metadata"] == {"model": "m", "toolcall": {name: "length"}}
+        assert there_and_back(message) == [message]
+
+
+def test_what_an_application_keeps_under_the_same_names_is_its_own() -> None:
+    message = Message("assistant", (), "m1", {"finishReason": "length", "aborted": True})
+    assert there_and_back(message) == [message]
+
+
+def test_steps_begin_with_the_message_and_after_calls_of_our_own() -> None:
+    server_side = replace(CALL, id="c3", provider_executed=True)
+    message = of_parts(TextPart("a"), CALL, replace(CALL, id="c2"), TextPart("b"), server_side, TextPart("c"))
+    kinds = [part["type"] for part in to_ui([message])[0]["parts"]]
+    assert kinds == [
+        *("step-start", "text", "tool-search", "tool-search"),
+        *("step-start", "text", "tool-search", "text"),
+    ]
+
+
+def with_ids(transcript: Transcript) -> list[Message]:
+    return [replace(message, id=f"message-{number}") for number, message in enumerate(transcript.messages, 1)]
+
+
+@given(transcripts())
+def test_every_transcript_comes_back(transcript: Transcript) -> None:
+    messages = with_ids(transcript)
+    assert there_and_back(*messages) == messages
+
+
+# Read ---------------------------------------------------------------------------------------------------------
+
+
+def test_parts_and_states_that_are_not_known_are_kept() -> None:
+    message = from_ui(
+        {
+            "role": "assistant",
+            "parts": [{"type": "hologram", "depth": 3}, {"type": "tool-x", "toolCallId": "c", "state": "?"}],
+        }
+    )
+    assert message.parts == (
+        CustomPart("ui.hologram", {"ui": {"type": "hologram", "depth": 3}}),
+        ToolCall(id="c", name="x", state=State.INPUT_AVAILABLE, input=None),
+    )
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {},
+        {"role": 1, "parts": 2, "metadata": 3, "id": 4},
+        {"role": "assistant", "parts": [None, 1, [], {}, {"type": None}]},
+        {"role": "assistant", "parts": [{"type": "tool-x", "toolCallId": 1, "approval": [], "output": {}}]},
+        {"role": "user", "parts": [{"type": "text", "text": None}, {"type": "file"}, {"type": "source-url", "url": 1}]},
+        {"role": "user", "parts": [{"type": "data-", "data": 1}, {"type": "data-error", "data": {"text": 1}}]},
+    ],
+)
+def test_a_message_that_is_not_as_it_should_be_is_read_as_far_as_it_goes(message: dict[str, Any]) -> None:
+    good: list[Any] = [{"id": f"m{number}", "role": "user", "parts": []} for number in range(4)]
+    assert len(read_whole([*good, message]).messages) == 5
+
+
+def test_messages_that_come_again_are_read_as_they_came_last() -> None:
+    first = {"id": "m1", "role": "assistant", "parts": [{"type": "text", "text": "Hel"}]}
+    last = {"id": "m1", "role": "assistant", "parts": [{"type": "text", "text": "Hello"}]}
+    assert [message.text for message in read_items([first, last]).messages] == ["Hello"]
+
+
+@given(transcripts())
+def test_events_and_chunks_are_read_as_they_are(transcript: Transcript) -> None:
+    stream = [*transcript.events()]
+    assert (
+        read_items(stream).messages == read_items([to_dict(event) for event in stream]).messages == transcript.messages
+    )
+
+
+def test_a_stream_of_chunks_that_breaks_off_is_ended() -> None:
+    chunks = [{"type": "text-start", "id": "1"}, {"type": "text-delta", "id": "1", "delta": "Hel"}]
+    assert read_events(chunks)[-1] == ev.Finish()
+    assert read_items(chunks).messages == (Message("assistant", (TextPart("Hel"),)),)
+
+
+def test_a_chunk_in_the_middle_that_is_none_is_a_diagnostic() -> None:
+    chunks: list[Any] = [{"type": "text-start", "id": "1"}, {"type": "text-delta"}, 5, {"type": "text-end", "id": "1"}]
+    assert len(read_items(chunks).diagnostics) == 2
+
+
+@given(events())
+def test_every_chunk_is_known_as_one(event: ev.Event) -> None:
+    assert format_of_item(event) is not None
+    known = format_of_item(to_dict(event))
+    assert known is None or known.name == "ui-chunks"
+
+
+# The corpora --------------------------------------------------------------------------------------------------
+
+FOLDER = "ui_message_stream"
+GOES_ON = {966, 2887, 3034, 8290, 8526, 8768, 9072, 9283}
+"""Streams that go on with a message which the front end had, and which the corpus does not have."""
+IN_STEPS_OF_ITS_OWN = {62}
+"""A step that is a call alone, behind a step without one: which calls are of one step is not kept."""
+
+
+def cases() -> list[Any]:
+    found = json.loads((corpus(FOLDER) / "vercel_ai_unit_test_chunks.json").read_text("utf-8"))["cases"]
+    return [case for case in found if "expected" in case]
+
+
+def expected(case: Any) -> list[Any]:
+    """The parts that the AI SDK ends in, without what we do not keep: the ids of reasoning."""
+    state = case["expected"]
+    parts = state["state.message"]["parts"] if "state.message" in state else state["state.message.parts"]
+    return [
+        {name: value for name, value in part.items() if name != "id" or part["type"] != "reasoning"} for part in parts
+    ]
+
+
+def without_steps(parts: list[Any]) -> list[Any]:
+    return [part for part in parts if part["type"] != "step-start"]
+
+
+def test_the_streams_of_the_ai_sdks_own_tests_end_in_its_states() -> None:
+    assert len(cases()) == 36
+    for case in cases():
+        messages = to_ui(read_items(case["chunks"]).messages)
+        parts, wanted = messages[0]["parts"] if messages else [], expected(case)
+        begun = {chunk.get("toolCallId") for chunk in case["chunks"] if chunk["type"].startswith("tool-input")}
+        if case["line"] in GOES_ON:
+            wanted = [part for part in wanted if "toolCallId" not in part or part["toolCallId"] in begun]
+        errors = [part for part in parts if part["type"] == "data-error"]
+        assert len(errors) == sum(chunk["type"] == "error" for chunk in case["chunks"]), "an error is a part here"
+        parts = [part for part in parts if part not in errors]
+        assert without_steps(parts) == without_steps(wanted), case["test"]
+        has_steps = any(chunk["type"] == "start-step" for chunk in case["chunks"]) and parts
+        if has_steps and case["line"] not in GOES_ON | IN_STEPS_OF_ITS_OWN:
+            assert parts == wanted, case["test"]
+
+
+def test_their_ids_roles_and_metadata_are_the_ai_sdks_too() -> None:
+    for case in cases():
+        message = case["expected"].get("state.message")
+        if message is None or case["line"] in GOES_ON or not message["parts"]:
+            continue
+        [ours] = to_ui(read_items(case["chunks"]).messages)
+        assert ours["role"] == message["role"]
+        assert ours.get("metadata") == message.get("metadata"), case["test"]
+        if any(chunk.get("messageId") for chunk in case["chunks"]):
+            assert ours["id"] == message["id"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "vercel_langchain__langgraph-hitl-request-1.json",
+        "vercel_langchain__langgraph-hitl-request-2.json",
+        "vercel_langchain__react-agent-tool-calling.json",
+    ],
+)
+def test_recorded_runs_are_read_without_a_diagnostic(name: str) -> None:
+    chunks = json.loads((corpus(FOLDER) / name).read_text("utf-8"))
+    transcript = read_items(chunks)
+    begun = [chunk["toolCallId"] for chunk in chunks if chunk["type"].startswith("tool-input")]
+    assert [*transcript.calls] == [*dict.fromkeys(begun)]
+    assert not transcript.diagnostics
+
+
+def test_streams_are_no_whole_and_messages_are_no_chunks() -> None:
+    message = to_ui([of_parts(CALL)])[0]
+    assert format_of_whole(message).name == format_of_whole([message]).name == "ui-messages"
+    assert format_of_whole({"type": "start"}) is None
+
+
+def test_objects_in_the_metadata_are_merged_too() -> None:
+    chunks = [
+        {"type": "start", "messageMetadata": {"a": {"x": 1, "y": {"z": 1}}, "b": [1]}},
+        {"type": "message-metadata", "messageMetadata": {"a": {"y": {"w": 2}}, "b": [2]}},
+    ]
+    [message] = read_items(chunks).messages
+    assert message.metadata == {"a": {"x": 1, "y": {"z": 1, "w": 2}}, "b": [2]}

@@ -1,0 +1,211 @@
+"""From a provider's deltas to well-formed events: one message, its blocks, its calls and their ends."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.documents import in_pieces
+from tests.support.strategies import json_values, texts
+from toolcall_nb.adapters.assembling import NO_JSON, Assembler, usage_of
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import ReasoningPart, State, TextPart, ToolCall, Transcript
+
+
+def _read(*events: list[Event]) -> Transcript:
+    return Transcript.from_events([event for some in events for event in some])
+
+
+def _call(transcript: Transcript, call_id: str) -> ToolCall:
+    return transcript.calls[call_id]
+
+
+def test_a_message_begins_once_and_ends_once() -> None:
+    message = Assembler()
+    assert message.start("m1") == [ev.Start(message_id="m1")]
+    assert message.start("m2") == []
+    message.reason, message.metadata = "stop", {"model": "m"}
+    assert message.close() == [ev.Finish(finish_reason="stop", message_metadata={"model": "m"})]
+    assert message.close() == []
+
+
+def test_an_empty_stream_is_an_empty_message() -> None:
+    assert Assembler().close() == [ev.Start(), ev.Finish()]
+
+
+def test_text_of_another_key_is_a_block_of_its_own() -> None:
+    message = Assembler()
+    found = _read(message.text("a", 1), message.text("b", 1), message.text("c", 2), message.close())
+    assert found.messages[0].parts == (TextPart("ab"), TextPart("c"))
+
+
+def test_no_text_begins_no_block_and_ends_none() -> None:
+    message = Assembler()
+    found = [message.text("", 1), message.reasoning("why", 1), message.text("", 1), message.reasoning("!", 1)]
+    assert _read(*found, message.close()).messages[0].parts == (ReasoningPart("why!"),)
+
+
+def test_reasoning_without_words_holds_what_the_provider_keeps_to_itself() -> None:
+    message = Assembler()
+    found = [*message.reasoning("", 1, {"p": {"secret": "x"}}), *message.end_block()]
+    assert _read(found).messages[0].parts == (ReasoningPart("", {"p": {"secret": "x"}}),)
+
+
+def test_metadata_of_a_block_is_told_at_its_end() -> None:
+    message = Assembler()
+    before = (message.is_reasoning, message.open_key)
+    message.reasoning("why", "r")
+    assert (before, message.is_reasoning, message.open_key) == ((False, None), True, "r")
+    assert message.annotate({"p": {"signature": "s"}}) == []
+    assert message.end_block({"q": {"more": 1}}) == [
+        ev.ReasoningEnd("reasoning-1", {"p": {"signature": "s"}, "q": {"more": 1}})
+    ]
+
+
+def test_a_source_does_not_break_the_text_that_it_belongs_to() -> None:
+    message = Assembler()
+    source = ev.SourceUrl("source-1", "https://a.example")
+    found = _read(message.text("a"), message.after_block(source), message.text("b"), message.close())
+    assert [type(part).__name__ for part in found.messages[0].parts] == ["TextPart", "SourceUrlPart"]
+    assert found.messages[0].text == "ab"
+
+
+def test_calls_grow_beside_each_other() -> None:
+    message = Assembler()
+    found = _read(
+        *(message.begin_call(key, f"c{key}", "search") for key in (0, 1)),
+        *(message.arguments(key, piece) for piece in ('{"q":', " 1", "}") for key in (0, 1)),
+        message.close(),
+    )
+    assert [(call.id, call.input) for call in found.messages[0].calls] == [("c0", {"q": 1}), ("c1", {"q": 1})]
+
+
+def test_a_call_without_an_id_gets_one_and_an_id_that_is_taken_another() -> None:
+    message = Assembler()
+    ids: list[Any] = [None, None, "a", "a", "call_1"]
+    for key, call_id in enumerate(ids):
+        message.begin_call(key, call_id, "t")
+    assert [message.id_of(key) for key in range(5)] == ["call_1", "call_2", "a", "a-2", "call_1-2"]
+
+
+def test_results_of_calls_with_one_id_go_to_those_that_wait_in_order() -> None:
+    message = Assembler()
+    first = [*message.begin_call(1, "a", "t"), *message.end_call(1, {}), *message.output("a", 1)]
+    then = [*message.begin_call(2, "a", "t"), *message.end_call(2, {}), *message.output("a", 2)]
+    found = _read(first, then, message.output("a", 3), message.close())
+    assert [(call.id, call.output) for call in found.messages[0].calls] == [("a", 1), ("a-2", 2)]
+    assert not found.diagnostics
+
+
+@pytest.mark.parametrize("written", ["", "  ", "\n"])
+def test_nothing_written_stands_for_no_arguments(written: str) -> None:
+    message = Assembler()
+    message.begin_call(1, "a", "t")
+    message.arguments(1, written)
+    assert message.end_call(1) == [ev.ToolInputAvailable("a", "t", {})]
+
+
+@pytest.mark.parametrize("written", ['{"q": "ca', "{", "nonsense", '{"a": 1}{', "[" * 100_000])
+def test_arguments_that_are_no_json_are_an_error_with_what_was_written(written: str) -> None:
+    message = Assembler()
+    found = _read(message.begin_call(1, "a", "t"), message.arguments(1, written), message.close())
+    call = _call(found, "a")
+    assert (call.state, call.input, call.error) == (State.OUTPUT_ERROR, written, NO_JSON)
+
+
+def test_what_is_not_known_gives_nothing() -> None:
+    message = Assembler()
+    message.begin_call(1, "a", "t")
+    assert message.begin_call(1, "b", "u") == []
+    for found in (
+        *(message.arguments(2, "{}"), message.end_call(2), message.rewrite_call(2), message.rename_call(2, "x")),
+        *(message.output("b", 1), message.failure("b", "no"), message.arguments(1, "")),
+    ):
+        assert found == []
+    assert (message.id_of(2), message.name_of(2), message.written(2), message.knows("b")) == (None, "", "", False)
+
+
+def test_a_call_ends_once() -> None:
+    message = Assembler()
+    message.begin_call(1, "a", "t")
+    assert message.open_call() == message.open_call("t") == "a"
+    assert message.open_call("u") is None
+    assert message.end_call(1, {"x": 1}) == [ev.ToolInputAvailable("a", "t", {"x": 1})]
+    assert message.end_call(1) == message.arguments(1, "more") == message.rewrite_call(1) == []
+    assert message.output("a", 1, provider_executed=True) == [ev.ToolOutputAvailable("a", 1, provider_executed=True)]
+    assert message.failure("a", "no") == message.output("a", 2) == []
+    assert message.open_call() is None
+
+
+def test_an_output_that_is_preliminary_ends_no_call() -> None:
+    message = Assembler()
+    message.begin_call(1, "a", "t")
+    message.outcome("a", ev.ToolOutputAvailable("a", 1, preliminary=True))
+    assert message.failure("a", "no") == [ev.ToolOutputError("a", "no")]
+
+
+def test_a_call_is_described_when_its_arguments_are_complete() -> None:
+    message = Assembler()
+    message.begin_call(1, "a", "sea")
+    message.describe_call(1, "search", provider_executed=True, provider_metadata=None)
+    assert message.end_call(1, {}) == [ev.ToolInputAvailable("a", "search", {}, provider_executed=True)]
+
+
+def test_arguments_can_start_over() -> None:
+    message = Assembler()
+    found = [message.begin_call(1, "a", "t"), message.arguments(1, '{"x": '), message.rewrite_call(1)]
+    transcript = _read(*found, message.arguments(1, '{"y": 1}'), message.close())
+    assert _call(transcript, "a").input == {"y": 1}
+
+
+def test_a_call_can_turn_out_to_have_another_id() -> None:
+    message = Assembler()
+    found = [message.begin_call(1, "a", "t"), message.begin_call(2, "b", "t"), message.rename_call(1, "c")]
+    assert message.rename_call(1, "c") == message.rename_call(1, "a") == []
+    found += [message.rename_call(2, "c"), message.end_calls(), message.output("c", 1), message.close()]
+    assert [(call.id, call.output) for call in _read(*found).messages[0].calls] == [("c", 1), ("c-2", ev.MISSING)]
+
+
+@given(st.data(), json_values(), texts())
+def test_cuts_do_not_matter(data: st.DataObject, value: Any, said: str) -> None:
+    written = json.dumps(value)  # halves of surrogate pairs as escapes
+
+    def read(text_cuts: list[int], argument_cuts: list[int]) -> Transcript:
+        message = Assembler()
+        found = [message.text(piece) for piece in in_pieces(said, text_cuts)]
+        found.append(message.begin_call(1, "a", "t"))
+        found += [message.arguments(1, piece) for piece in in_pieces(written, argument_cuts)]
+        return _read(*found, message.close())
+
+    places = st.lists(st.integers(0, max(len(said), len(written))), max_size=6).map(sorted)
+    cut = read(data.draw(places), data.draw(places))
+    assert cut == read([], [])
+    assert cut.messages[0].text == said
+    assert json.dumps(cut.calls["a"].input) == json.dumps(value)
+
+
+def test_the_halves_of_a_character_that_a_cut_parted_are_joined() -> None:
+    message = Assembler()
+    halves = "😀".encode("utf-16-be")
+    high, low = (half.decode("utf-16-be", "surrogatepass") for half in (halves[:2], halves[2:]))
+    found = [message.text(high), message.text(low), message.begin_call(1, "a", "t")]
+    found += [message.arguments(1, piece) for piece in ('{"x": "', high, low, '"}')]
+    transcript = _read(*found, message.close())
+    assert (transcript.messages[0].text, transcript.calls["a"].input) == ("😀", {"x": "😀"})
+
+
+def test_counts_are_found_at_paths_and_add_up() -> None:
+    names = {"in": "inputTokens", "cache.read": "inputTokens", "out": "outputTokens", "odd": "totalTokens"}
+    reported = {"in": 3, "cache": {"read": 4}, "out": True, "odd": -1}
+    assert usage_of(reported, names) == {"inputTokens": 7}
+
+
+@given(st.dictionaries(st.sampled_from(["in", "a", "b"]), json_values()))
+def test_counts_are_counts_whatever_was_reported(reported: Any) -> None:
+    found = usage_of(reported, {"in": "inputTokens", "a.b": "outputTokens"})
+    assert all(type(count) is int and count >= 0 for count in found.values())

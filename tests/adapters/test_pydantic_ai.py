@@ -1,0 +1,685 @@
+"""What pydantic-ai gives, as events: real agents over models without a network, and messages written by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from pydantic import BaseModel, TypeAdapter
+from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, DeferredToolResults, ModelRetry, ToolDenied
+from pydantic_ai import messages as pm
+from pydantic_ai.direct import model_request_stream, model_request_stream_sync
+from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolCall, FunctionModel
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.run import AgentRunResultEvent
+from pydantic_ai.usage import RequestUsage
+
+from tests.support.adapted import broken, cut_anywhere, read_events, read_items, read_whole
+from toolcall_nb.adapters import Kind, format_of_item, format_of_whole, items_of, kind_of, read, read_async
+from toolcall_nb.adapters.pydantic_ai.stream import PydanticAIAdapter
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.transcript import (
+    CustomPart,
+    FilePart,
+    ReasoningPart,
+    SourceUrlPart,
+    State,
+    TextPart,
+    ToolCall,
+    Transcript,
+)
+
+MESSAGES = pm.ModelMessagesTypeAdapter
+EVENTS: TypeAdapter[Any] = TypeAdapter(list[pm.AgentStreamEvent])
+
+
+def as_json(messages: list[pm.ModelMessage]) -> Any:
+    return json.loads(MESSAGES.dump_json(messages))
+
+
+def call(transcript: Transcript, call_id: str) -> ToolCall:
+    return transcript.calls[call_id]
+
+
+# An agent with tools ------------------------------------------------------------------------------------------
+
+CITIES = {"Lyon": 21, "Oslo": 9}
+
+
+async def _weather_model(messages: list[pm.ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
+    """Thinks, asks for two cities beside each other, then answers."""
+    returns = [part for message in messages for part in message.parts if part.part_kind == "tool-return"]
+    if returns:
+        yield "Lyon is "
+        yield "warmer."
+        return
+    yield {0: DeltaThinkingPart(content="Two cities.", signature="sig")}
+    yield "Let me look."
+    yield {1: DeltaToolCall(name="weather", json_args='{"ci', tool_call_id="c1")}
+    yield {2: DeltaToolCall(name="weather", json_args='{"city": "Atlan', tool_call_id="c2")}
+    yield {1: DeltaToolCall(json_args='ty": "Lyon"}')}
+    yield {2: DeltaToolCall(json_args='tis"}')}
+
+
+def weather_agent() -> Agent[None, str]:
+    agent = Agent(FunctionModel(stream_function=_weather_model), system_prompt="Be brief.")
+
+    @agent.tool_plain
+    def weather(city: str) -> dict[str, int]:
+        """The temperature in a city."""
+        if city not in CITIES:
+            raise ModelRetry(f"No city {city}.")
+        return {"high": CITIES[city]}
+
+    return agent
+
+
+async def events_of_run(agent: Agent[None, Any], prompt: str = "Where is it warmer?", **options: Any) -> list[Any]:
+    async with agent.run_stream_events(prompt, **options) as stream:
+        return [event async for event in stream]
+
+
+@pytest.fixture(scope="module")
+def run_events() -> list[Any]:
+    return asyncio.run(events_of_run(weather_agent()))
+
+
+@pytest.fixture(scope="module")
+def run_messages(run_events: list[Any]) -> list[pm.ModelMessage]:
+    result: list[pm.ModelMessage] = run_events[-1].result.all_messages()
+    return result
+
+
+def the_answer(transcript: Transcript) -> None:
+    """What the run amounts to, however it was read."""
+    message = transcript.messages[-1]
+    thought, text, first, second, answer = message.parts
+    assert thought == ReasoningPart("Two cities.", {"function": {"signature": "sig"}})
+    assert text == TextPart("Let me look.")
+    assert (first.id, first.name, first.input, first.output) == ("c1", "weather", {"city": "Lyon"}, {"high": 21})
+    assert (second.id, second.input, second.state) == ("c2", {"city": "Atlantis"}, State.OUTPUT_ERROR)
+    assert "No city Atlantis." in str(second.error)
+    assert answer == TextPart("Lyon is warmer.")
+    assert not transcript.diagnostics
+
+
+def test_an_agents_events_are_one_message_with_the_results_in_it(run_events: list[Any]) -> None:
+    transcript = read_items(run_events)
+    assert [message.role for message in transcript.messages] == ["assistant"]
+    the_answer(transcript)
+
+
+def test_between_its_requests_a_step_ends_and_another_begins(run_events: list[Any]) -> None:
+    kinds = [event.type for event in read_events(run_events)]
+    assert kinds.count("finish-step") == kinds.count("start-step") == 1
+    assert kinds.index("start-step") > kinds.index("tool-output-available")
+
+
+def test_it_is_told_when_an_agents_tool_starts(run_events: list[Any]) -> None:
+    told = [(event.type, event.tool_call_id) for event in read_events(run_events) if hasattr(event, "tool_call_id")]
+    for call_id, end in (("c1", "tool-output-available"), ("c2", "tool-output-error")):
+        of_call = [kind for kind, known in told if known == call_id and kind != "tool-input-delta"]
+        assert of_call == ["tool-input-start", "tool-input-available", "data-tool-execution", end]
+
+
+def test_every_event_is_known_by_its_type_and_so_is_its_json(run_events: list[Any]) -> None:
+    assert {format_of_item(event).name for event in run_events} == {"pydantic-ai"}
+    as_dicts = json.loads(EVENTS.dump_json([event for event in run_events if event.event_kind != "agent_run_result"]))
+    assert {format_of_item(event).name for event in as_dicts} == {"pydantic-ai"}
+    the_answer(read_items(as_dicts))
+
+
+def test_the_arguments_of_parallel_calls_stream_beside_each_other(run_events: list[Any]) -> None:
+    deltas = [event for event in read_events(run_events) if isinstance(event, ev.ToolInputDelta)]
+    assert [delta.tool_call_id for delta in deltas] == ["c1", "c2", "c1", "c2"]
+
+
+def test_a_run_tells_its_model_and_what_all_its_requests_used(run_events: list[Any]) -> None:
+    usage = run_events[-1].result.usage
+    [message] = read_items(run_events).messages
+    assert message.metadata["model"] == "function::_weather_model"
+    assert message.metadata["usage"] == {
+        "inputTokens": usage.input_tokens,
+        "outputTokens": usage.output_tokens,
+        "totalTokens": usage.input_tokens + usage.output_tokens,
+    }
+
+
+def test_a_result_is_the_whole_conversation(run_events: list[Any]) -> None:
+    result = run_events[-1].result
+    assert kind_of(result) is Kind.WHOLE
+    transcript = read_whole(result)
+    assert [(message.role, message.text) for message in transcript.messages[:2]] == [
+        ("system", "Be brief."),
+        ("user", "Where is it warmer?"),
+    ]
+    the_answer(transcript)
+
+
+def test_a_list_of_messages_and_its_json_are_the_same_conversation(run_messages: list[pm.ModelMessage]) -> None:
+    the_answer(read_whole(run_messages))
+    assert read_whole(as_json(run_messages)) == read_whole(run_messages)
+    assert read_items(iter(run_messages)) == read_whole(run_messages)
+
+
+def test_an_event_stream_handler_reads_the_same() -> None:
+    found: list[ev.Event] = []
+
+    async def handler(_: Any, stream: Any) -> None:
+        found.extend([event async for event in read_async(stream)])
+
+    asyncio.run(weather_agent().run("Where is it warmer?", event_stream_handler=handler))
+    assert [*Transcript.from_events(found).calls] == ["c1", "c2"]
+    assert all(item.is_final for item in Transcript.from_events(found).calls.values())
+
+
+def counting_agent() -> Agent[None, str]:
+    agent = Agent(TestModel(custom_output_text="One two three"))
+
+    @agent.tool_plain
+    def count(to: int) -> list[int]:
+        """Count to a number."""
+        return [*range(to + 1)]
+
+    return agent
+
+
+def the_count(transcript: Transcript) -> None:
+    """What that agent's run amounts to, however it was read."""
+    asked, answer = transcript.messages
+    assert (asked.role, asked.text) == ("user", "Count.")
+    found, text = answer.parts
+    assert (found.name, found.input, found.output, text.text) == ("count", {"to": 0}, [0], "One two three")
+    assert not transcript.diagnostics
+
+
+def test_the_nodes_of_a_run_are_read_too() -> None:
+    async def nodes() -> list[Any]:
+        async with counting_agent().iter("Count.") as run:
+            assert kind_of(run) is Kind.ASYNC_STREAM
+            return [node async for node in run]
+
+    found = asyncio.run(nodes())
+    assert format_of_item(found[0]).name == "pydantic-ai"
+    the_count(read_items(found))
+
+
+def test_a_result_that_streams_is_entered_and_read_as_it_grows() -> None:
+    async def streamed() -> tuple[list[ev.Event], Transcript]:
+        manager = counting_agent().run_stream("Count.")
+        assert kind_of(manager) is Kind.ASYNC_MANAGER
+        async with manager as result:
+            assert kind_of(result) is Kind.ASYNC_STREAM
+            found = [event async for event in read_async(items_of(result))]  # type: ignore[arg-type]
+            assert kind_of(result) is Kind.WHOLE
+            return found, read_whole(result)
+
+    found, whole = asyncio.run(streamed())
+    assert len([event for event in found if isinstance(event, ev.TextDelta)]) > 2, "it grows"
+    the_count(Transcript.from_events(found))
+    the_count(whole)
+
+
+@pytest.fixture
+def event_loop_of_its_own() -> Iterator[None]:
+    """What is asked without ``async`` runs on the thread's loop, which somebody must close."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    loop.close()
+    asyncio.set_event_loop(None)
+
+
+@pytest.mark.usefixtures("event_loop_of_its_own")
+def test_a_result_that_streams_without_async_is_read_too() -> None:
+    with counting_agent().run_stream_sync("Count.") as result:
+        assert kind_of(result) is Kind.STREAM
+        the_count(Transcript.from_events(read(items_of(result))))  # type: ignore[arg-type]
+
+
+# One request --------------------------------------------------------------------------------------------------
+
+
+async def _request(model: Any) -> tuple[list[Any], pm.ModelResponse]:
+    async with model_request_stream(model, [pm.ModelRequest.user_text_prompt("Go.")]) as stream:
+        assert kind_of(stream) is Kind.ASYNC_STREAM
+        return [event async for event in stream], stream.get()
+
+
+def test_a_request_to_a_model_is_read_and_described_by_its_response() -> None:
+    found, response = asyncio.run(_request(TestModel(custom_output_text="Hello there")))
+    adapter = PydanticAIAdapter()
+    events = [event for item in found for event in adapter.take(item)]
+    adapter.describe(response)
+    [message] = Transcript.from_events([*events, *adapter.close()]).messages
+    assert message.text == "Hello there"
+    assert message.metadata["model"] == "test"
+    assert message.metadata["usage"]["outputTokens"] == response.usage.output_tokens
+
+
+@pytest.mark.usefixtures("event_loop_of_its_own")
+def test_a_request_without_async_is_entered_and_read() -> None:
+    stream = model_request_stream_sync(TestModel(), [pm.ModelRequest.user_text_prompt("Go.")])
+    assert kind_of(stream) is Kind.MANAGER
+    with stream as opened:
+        assert Transcript.from_events(read(opened)).messages[0].text == "success (no tool calls)"
+
+
+def start(index: int, part: Any) -> pm.PartStartEvent:
+    return pm.PartStartEvent(index=index, part=part)
+
+
+def test_a_stream_without_ends_of_parts_is_ended() -> None:
+    transcript = read_items(
+        [
+            start(0, pm.ToolCallPart("search", '{"q": ', "c1")),
+            pm.PartDeltaEvent(index=0, delta=pm.ToolCallPartDelta(args_delta='"x"}')),
+        ]
+    )
+    assert call(transcript, "c1").input == {"q": "x"}
+
+
+def test_a_part_that_starts_again_replaces_itself() -> None:
+    transcript = read_items(
+        [start(0, pm.ToolCallPart("search", '{"q": 1', "c1")), start(0, pm.ToolCallPart("search", '{"q": 2}', "c1"))]
+    )
+    assert call(transcript, "c1").input == {"q": 2}
+    assert len(transcript.calls) == 1
+
+
+def test_a_name_and_arguments_that_come_in_pieces_are_joined() -> None:
+    pieces = [
+        start(0, pm.ToolCallPart("sea", None, "c1")),
+        pm.PartDeltaEvent(index=0, delta=pm.ToolCallPartDelta(tool_name_delta="rch", args_delta={"q": 1})),
+        pm.PartDeltaEvent(index=0, delta=pm.ToolCallPartDelta(args_delta={"n": 2})),
+    ]
+    found = call(read_items(pieces), "c1")
+    assert (found.name, found.input) == ("search", {"q": 1, "n": 2})
+
+
+def test_arguments_that_are_no_json_are_a_call_that_failed() -> None:
+    found = call(read_items([start(0, pm.ToolCallPart("search", '{"q": ', "c1"))]), "c1")
+    assert (found.state, found.input) == (State.OUTPUT_ERROR, '{"q": ')
+
+
+def test_a_call_of_a_providers_own_ran_there() -> None:
+    parts = [
+        pm.NativeToolCallPart("web_search", {"q": "x"}, "c1", provider_name="openai"),
+        pm.NativeToolReturnPart("web_search", {"hits": 2}, "c1", provider_name="openai"),
+        pm.TextPart("Found."),
+    ]
+    [message] = read_items([start(index, part) for index, part in enumerate(parts)]).messages
+    found = message.calls[0]
+    assert (found.provider_executed, found.input, found.output) == (True, {"q": "x"}, {"hits": 2})
+
+
+def test_what_a_provider_wants_back_stays_with_its_part() -> None:
+    response = pm.ModelResponse(
+        [
+            pm.ThinkingPart("", id="rs_1", signature="enc", provider_name="openai"),
+            pm.TextPart("Hi", id="msg_1", provider_name="openai", provider_details={"phase": "final"}),
+            pm.ToolCallPart("f", {}, "c1", provider_name="google", provider_details={"thought_signature": "t"}),
+        ]
+    )
+    thought, text, found = read_whole(response).messages[0].parts
+    assert thought == ReasoningPart("", {"openai": {"id": "rs_1", "signature": "enc"}})
+    assert text == TextPart("Hi", {"openai": {"phase": "final", "id": "msg_1"}})
+    assert found.provider_metadata == {"google": {"thought_signature": "t"}}
+
+
+def grown(index: int, delta: Any) -> Any:
+    return pm.PartDeltaEvent(index=index, delta=delta)
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_a_signature_belongs_to_the_provider_that_its_part_names(is_whole: bool) -> None:
+    """The delta names none: pydantic-ai leaves out a name that the part has already."""
+    items = [
+        start(0, pm.ThinkingPart("h", provider_name="anthropic")),
+        grown(0, pm.ThinkingPartDelta(content_delta="m")),
+        grown(0, pm.ThinkingPartDelta(signature_delta="s")),
+        pm.PartEndEvent(index=0, part=pm.ThinkingPart("hm", signature="s", provider_name="anthropic")),
+    ]
+    found = read_items(items if is_whole else items[:-1])
+    assert found.messages[0].parts == (ReasoningPart("hm", {"anthropic": {"signature": "s"}}),)
+
+
+def test_a_thought_may_be_signed_when_later_thoughts_have_come() -> None:
+    first, second = (pm.ThinkingPart(text, id="rs_1", provider_name="openai") for text in ("a", "b"))
+    items = [
+        start(0, first),
+        pm.PartEndEvent(index=0, part=first),
+        start(1, second),
+        grown(0, pm.ThinkingPartDelta(signature_delta="s")),
+        grown(1, pm.ThinkingPartDelta(content_delta="c")),
+        start(2, pm.TextPart("So")),
+    ]
+    assert read_items(items).messages[0].parts == (
+        ReasoningPart("a", {"openai": {"id": "rs_1", "signature": "s"}}),
+        ReasoningPart("bc", {"openai": {"id": "rs_1"}}),
+        TextPart("So"),
+    )
+
+
+def test_raw_reasoning_is_reasoning_as_it_comes() -> None:
+    def more(text: str) -> Any:
+        def told(details: Any) -> dict[str, Any]:
+            return {**(details or {}), "raw_content": [(details or {}).get("raw_content", [""])[0] + text]}
+
+        return grown(0, pm.ThinkingPartDelta(provider_details=told))
+
+    adapter = PydanticAIAdapter()
+    items = [start(0, pm.ThinkingPart("", id="rs_1", provider_name="openai")), more("Let me"), more(" see.")]
+    events = [event for item in items for event in adapter.take(item)]
+    assert [event.delta for event in events if isinstance(event, ev.ReasoningDelta)] == ["Let me", " see."]
+
+
+def test_a_call_that_is_told_anew_when_it_is_whole_is_one_call() -> None:
+    def search(args: Any) -> pm.NativeToolCallPart:
+        return pm.NativeToolCallPart("tool_search", args, "s1", provider_name="anthropic", tool_kind="tool-search")
+
+    found = pm.NativeToolReturnPart("tool_search", {"discovered_tools": []}, "s1", provider_name="anthropic")
+    items = [
+        start(0, search(None)),
+        grown(0, pm.ToolCallPartDelta(args_delta='{"query": "a"}')),
+        pm.PartEndEvent(index=0, part=search('{"query": "a"}')),
+        start(0, search({"queries": ["a"]})),
+        pm.PartEndEvent(index=0, part=search({"queries": ["a"]})),
+        start(1, found),
+    ]
+    [call] = read_items(items).calls.values()
+    assert (call.input, call.output) == ({"queries": ["a"]}, {"discovered_tools": []})
+
+
+def test_files_citations_and_what_has_no_part_of_its_own_are_kept() -> None:
+    response = pm.ModelResponse(
+        [
+            pm.TextPart("See.", citations=[pm.Citation([pm.WebCitationSource("https://h", title="T")])]),
+            pm.FilePart(pm.BinaryContent(b"\xfb\xff\xfe", media_type="image/png")),
+            pm.CompactionPart("Short.", provider_name="anthropic"),
+        ]
+    )
+    text, source, file, other = read_whole(response).messages[0].parts
+    assert (text.text, source) == ("See.", SourceUrlPart("source-1", "https://h", "T"))
+    assert file == FilePart("data:image/png;base64,+//+", "image/png")
+    assert isinstance(other, CustomPart)
+    assert other.kind == "anthropic.compaction"
+    assert read_whole(as_json([response])) == read_whole([response])
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("stop", None),
+        ("tool_call", None),
+        ("length", "length"),
+        ("content_filter", "content-filter"),
+        ("error", "error"),
+        (None, None),
+    ],
+)
+def test_why_a_response_ended(given: Any, found: str | None) -> None:
+    response = pm.ModelResponse([pm.TextPart("x")], finish_reason=given)
+    assert read_whole(response).messages[0].finish_reason == found
+
+
+def test_usage_has_our_names() -> None:
+    usage = RequestUsage(
+        input_tokens=10, cache_read_tokens=4, cache_write_tokens=2, output_tokens=5, output_reasoning_tokens=3
+    )
+    response = pm.ModelResponse([pm.TextPart("x")], usage=usage)
+    expected = {
+        "inputTokens": 10,
+        "outputTokens": 5,
+        "totalTokens": 15,
+        "cachedInputTokens": 4,
+        "cacheWriteTokens": 2,
+        "reasoningTokens": 3,
+    }
+    assert read_whole(response).messages[0].metadata["usage"] == expected
+    assert read_whole(as_json([response])).messages[0].metadata["usage"] == expected
+
+
+# What a person said, what tools gave --------------------------------------------------------------------------
+
+
+def test_what_a_person_said_has_its_texts_and_files() -> None:
+    prompt = pm.UserPromptPart(
+        [
+            "Look:",
+            pm.ImageUrl("https://h/a.png"),
+            pm.BinaryContent(b"x", media_type="text/plain"),
+            pm.UploadedFile("f1", provider_name="openai"),
+        ]
+    )
+    text, image, data, other = read_whole(pm.ModelRequest([prompt])).messages[0].parts
+    assert (text, image) == (TextPart("Look:"), FilePart("https://h/a.png", "image/png"))
+    assert data == FilePart("data:text/plain;base64,eA==", "text/plain")
+    assert other.kind == "pydantic_ai.uploaded-file"
+
+
+def test_instructions_are_told_once() -> None:
+    asked = [pm.ModelRequest.user_text_prompt(text, instructions="Be kind.") for text in ("a", "b")]
+    assert [(m.role, m.text) for m in read_whole(asked).messages] == [
+        ("system", "Be kind."),
+        ("user", "a"),
+        ("user", "b"),
+    ]
+
+
+class Report(BaseModel):
+    title: str
+    pages: list[int]
+
+
+@pytest.mark.parametrize(
+    ("content", "output"),
+    [
+        ("text", "text"),
+        ({"a": [1]}, {"a": [1]}),
+        (Report(title="T", pages=[1]), {"title": "T", "pages": [1]}),
+        ([Report(title="T", pages=[])], [{"title": "T", "pages": []}]),
+        (None, None),
+    ],
+)
+def test_whatever_a_tool_gave_is_json(content: Any, output: Any) -> None:
+    messages = [
+        pm.ModelResponse([pm.ToolCallPart("f", {}, "c1")]),
+        pm.ModelRequest([pm.ToolReturnPart("f", content, "c1")]),
+    ]
+    assert call(read_whole(messages), "c1").output == output
+
+
+def test_an_image_that_a_tool_gave_is_shown_as_one() -> None:
+    image = pm.BinaryContent(b"png", media_type="image/png")
+    parts = [pm.ToolReturnPart("draw", image, "c1")]
+    found = call(read_whole([pm.ModelResponse([pm.ToolCallPart("draw", {}, "c1")]), pm.ModelRequest(parts)]), "c1")
+    assert found.display == {"image/png": "cG5n"}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state"),
+    [
+        ("success", State.OUTPUT_AVAILABLE),
+        ("failed", State.OUTPUT_ERROR),
+        ("retried", State.OUTPUT_ERROR),
+        ("denied", State.OUTPUT_DENIED),
+        ("interrupted", State.INTERRUPTED),
+    ],
+)
+def test_each_outcome_of_a_call_is_a_state(outcome: Any, state: State) -> None:
+    asked = pm.ModelResponse([pm.ToolCallPart("f", {}, "c1")])
+    messages: list[pm.ModelMessage] = [asked, pm.ModelRequest([pm.ToolReturnPart("f", "so", "c1", outcome=outcome)])]
+    assert call(read_whole(messages), "c1").state is state
+    assert read_whole(as_json(messages)) == read_whole(messages)
+
+
+def test_the_return_of_a_call_that_was_cut_from_the_history_is_kept() -> None:
+    transcript = read_whole([pm.ModelRequest([pm.ToolReturnPart("search", 3, "c9")])])
+    assert (call(transcript, "c9").name, call(transcript, "c9").output) == ("search", 3)
+
+
+def test_a_call_that_is_answered_after_the_person_spoke_again_is_still_that_call() -> None:
+    messages = [
+        pm.ModelResponse([pm.ToolCallPart("slow", {}, "c1")]),
+        pm.ModelRequest([pm.UserPromptPart("Still there?"), pm.ToolReturnPart("slow", "yes", "c1")]),
+    ]
+    transcript = read_whole(messages)
+    assert [message.role for message in transcript.messages] == ["assistant", "user"]
+    assert call(transcript, "c1").output == "yes"
+
+
+def test_feedback_about_an_answer_is_the_systems() -> None:
+    async def answer(messages: list[pm.ModelMessage], _: AgentInfo) -> AsyncIterator[str]:
+        yield "good" if len(messages) > 1 else "bad"
+
+    agent = Agent(FunctionModel(stream_function=answer))
+
+    @agent.output_validator
+    def check(text: str) -> str:
+        if text == "bad":
+            raise ModelRetry("Better.")
+        return text
+
+    found = asyncio.run(events_of_run(agent, "Go."))
+    kinds = [event.type for event in read_events(found)]
+    assert kinds.count("start-step") == 1, "an answer that was refused is a step of its own"
+    roles = [message.role for message in read_whole(found[-1].result).messages]
+    assert roles == ["user", "assistant", "system", "assistant"]
+
+
+# A person is asked --------------------------------------------------------------------------------------------
+
+
+def careful_agent() -> Agent[None, Any]:
+    agent: Agent[None, Any] = Agent(TestModel(), output_type=[str, DeferredToolRequests])
+
+    @agent.tool_plain(requires_approval=True)
+    def remove(path: str) -> str:
+        """Remove a file."""
+        return f"removed {path}"
+
+    return agent
+
+
+def test_a_call_that_needs_approval_asks_for_it() -> None:
+    found = asyncio.run(events_of_run(careful_agent(), "Clean up."))
+    [asked] = read_items(found).calls.values()
+    assert asked.state is State.APPROVAL_REQUESTED
+    assert asked.input == {"path": "a"}
+    [whole] = read_whole(found[-1].result).calls.values()
+    assert whole.state is State.APPROVAL_REQUESTED
+
+
+@pytest.mark.parametrize(
+    ("answer", "state"), [(True, State.OUTPUT_AVAILABLE), (ToolDenied("Not now."), State.OUTPUT_DENIED)]
+)
+def test_the_run_that_goes_on_tells_what_came_of_the_call(answer: Any, state: State) -> None:
+    agent = careful_agent()
+    asked = asyncio.run(events_of_run(agent, "Clean up."))[-1].result
+    [request] = asked.output.approvals
+    results = DeferredToolResults(approvals={request.tool_call_id: answer})
+    found = asyncio.run(
+        events_of_run(agent, None, message_history=asked.all_messages(), deferred_tool_results=results)  # type: ignore[arg-type]
+    )
+    [ended] = read_items(found).calls.values()
+    assert (ended.name, ended.input, ended.state) == ("remove", {"path": "a"}, state)
+
+
+def test_a_question_and_its_answer_within_one_stream() -> None:
+    part = pm.ToolCallPart("remove", {"path": "a"}, "c1")
+    asked = [start(0, part), pm.DeferredToolRequestsEvent(DeferredToolRequests(approvals=[part]))]
+    assert call(read_items(asked), "c1").state is State.APPROVAL_REQUESTED
+    answers = pm.DeferredToolResultsEvent(DeferredToolResults(approvals={"c1": ToolDenied("Not now.")}))
+    ended = pm.FunctionToolResultEvent(pm.ToolReturnPart("remove", "Not now.", "c1", outcome="denied"))
+    found = call(read_items([*asked, answers, ended]), "c1")
+    assert (found.state, found.approval.approved, found.approval.reason) == (State.OUTPUT_DENIED, False, "Not now.")
+
+
+def test_a_tool_that_asks_by_itself_is_asked_about_too() -> None:
+    agent: Agent[None, Any] = Agent(TestModel(), output_type=[str, DeferredToolRequests])
+
+    @agent.tool_plain
+    def pay(amount: int) -> str:
+        raise ApprovalRequired
+
+    [asked] = read_items(asyncio.run(events_of_run(agent, "Pay."))).calls.values()
+    assert asked.state is State.APPROVAL_REQUESTED
+
+
+# Whatever comes -----------------------------------------------------------------------------------------------
+
+
+def test_an_output_tools_call_is_a_call() -> None:
+    agent = Agent(TestModel(), output_type=Report)
+    [found] = read_items(asyncio.run(events_of_run(agent, "Write."))).calls.values()
+    assert found.name == "final_result"
+    assert found.input == {"title": "a", "pages": [0]}
+    assert found.is_final
+
+
+def test_a_stream_may_end_anywhere(run_events: list[Any]) -> None:
+    for items in cut_anywhere(run_events):
+        transcript = read_items(items)
+        assert not transcript.diagnostics
+        assert all(item.state is not State.INPUT_STREAMING for item in transcript.calls.values())
+
+
+def test_an_item_of_another_stream_is_a_diagnostic() -> None:
+    transcript = read_items([start(0, pm.TextPart("Hi")), 5, {"type": "pong"}])
+    assert transcript.messages[0].text == "Hi"
+    assert len(transcript.diagnostics) == 2
+
+
+def test_events_that_say_nothing_to_a_reader_are_left_out() -> None:
+    quiet = [start(0, pm.TextPart("Hi")), pm.FinalResultEvent(tool_name=None, tool_call_id=None)]
+    assert not read_items(quiet).diagnostics
+
+
+def test_an_applications_own_event_is_known_as_pydantic_ais() -> None:
+    result = AgentRunResultEvent
+    assert format_of_item(result.__new__(result)).name == "pydantic-ai"
+
+
+PARTS: list[Callable[[], Any]] = [
+    lambda: start(0, pm.ThinkingPart("h", signature="s", provider_name="p")),
+    lambda: pm.PartDeltaEvent(index=0, delta=pm.ThinkingPartDelta(content_delta="m")),
+    lambda: start(1, pm.TextPart("t", citations=[pm.Citation([pm.WebCitationSource("https://h")])])),
+    lambda: pm.PartEndEvent(index=1, part=pm.TextPart("t")),
+    lambda: start(2, pm.ToolCallPart("f", '{"a":', "c1")),
+    lambda: pm.PartDeltaEvent(index=2, delta=pm.ToolCallPartDelta(args_delta="1}")),
+    lambda: pm.PartEndEvent(index=2, part=pm.ToolCallPart("f", '{"a":1}', "c1")),
+    lambda: pm.FunctionToolCallEvent(pm.ToolCallPart("f", '{"a":1}', "c1")),
+    lambda: pm.DeferredToolRequestsEvent(DeferredToolRequests(approvals=[pm.ToolCallPart("f", '{"a":1}', "c1")])),
+    lambda: pm.DeferredToolResultsEvent(DeferredToolResults(approvals={"c1": True})),
+    lambda: pm.FunctionToolResultEvent(pm.ToolReturnPart("f", {"x": 1}, "c1")),
+    lambda: start(0, pm.FilePart(pm.BinaryContent(b"x", media_type="image/png"))),
+]
+AS_JSON: list[Any] = json.loads(EVENTS.dump_json([make() for make in PARTS]))
+HISTORY: list[Any] = as_json(
+    [
+        pm.ModelRequest([pm.SystemPromptPart("s"), pm.UserPromptPart(["u", pm.ImageUrl("https://h/a.png")])]),
+        pm.ModelResponse([pm.TextPart("t"), pm.ToolCallPart("f", {"a": 1}, "c1")], usage=RequestUsage(input_tokens=1)),
+        pm.ModelRequest([pm.ToolReturnPart("f", {"x": 1}, "c1")]),
+        pm.ModelResponse([pm.ThinkingPart("h"), pm.TextPart("t")], finish_reason="stop"),
+    ]
+)
+
+
+@given(broken(AS_JSON))
+def test_events_that_are_not_as_they_should_be_raise_nothing(items: list[Any]) -> None:
+    Transcript.from_events(read_events(items, PydanticAIAdapter()))
+
+
+@given(broken(HISTORY))
+def test_messages_that_are_not_as_they_should_be_raise_nothing(items: list[Any]) -> None:
+    Transcript.from_events(read_events(items, PydanticAIAdapter()))
+
+
+def test_a_response_alone_and_an_empty_one_are_whole() -> None:
+    assert format_of_whole(pm.ModelResponse([])).name == "pydantic-ai"
+    assert read_whole(pm.ModelResponse([])).messages[0].parts == ()

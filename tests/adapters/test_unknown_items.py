@@ -1,0 +1,99 @@
+"""What a stream has that nothing here knows: a person sees that something is missing, and signs of life are no news."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.adapted import read_items, read_whole
+from toolcall_nb.adapters.recognise import Kind, kind_of
+from toolcall_nb.core.transcript import CustomPart, ErrorPart, TextPart, Transcript
+from toolcall_nb.models.player import played
+
+Item = dict[str, Any]
+
+STREAMS: dict[str, list[Item]] = {
+    "openai-responses": [
+        {"type": "response.created", "response": {"id": "r", "model": "m"}},
+        {"type": "response.output_text.delta", "output_index": 0, "delta": "Hi"},
+    ],
+    "openai": [{"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "Hi"}}]}],
+    "anthropic": [
+        {"type": "message_start", "message": {"role": "assistant", "content": []}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}},
+    ],
+    "google": [{"candidates": [{"content": {"role": "model", "parts": [{"text": "Hi"}]}}]}],
+}
+UNKNOWN = {"wholly": "unknown"}
+SIGNS: list[Item] = [
+    {"type": "keepalive"},
+    {"type": "keepalive", "sequence_number": 3},
+    {"type": "ping"},
+    {"type": "heartbeat", "timestamp": 1.5},
+]
+
+
+def shown(items: list[Item]) -> Transcript:
+    return Transcript.from_events(played(iter(items)))
+
+
+def notes(transcript: Transcript) -> list[str]:
+    return [part.text for message in transcript.messages for part in message.parts if isinstance(part, ErrorPart)]
+
+
+@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize(("times", "begins"), [(1, "One item of the stream was left out."), (3, "3 items of the str")])
+def test_an_item_that_nothing_knows_is_told_to_a_person_once_with_its_count(name: str, times: int, begins: str) -> None:
+    transcript = shown([*STREAMS[name], *[UNKNOWN] * times])
+    assert transcript.messages[-1].text == "Hi"
+    [note] = notes(transcript)
+    assert note.startswith(begins)
+    assert "A mapping with 'wholly'" in note
+
+
+def test_items_of_several_kinds_are_listed_below_the_note() -> None:
+    transcript = shown([*STREAMS["openai"], UNKNOWN, {"other": 1}, UNKNOWN])
+    [error] = [part for part in transcript.messages[-1].parts if isinstance(part, ErrorPart)]
+    assert error.details is not None
+    first, second = error.details.splitlines()
+    assert ("'wholly'" in first, "(2 times)" in first, "'other'" in second) == (True, True, True)
+
+
+@pytest.mark.parametrize("sign", SIGNS, ids=str)
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_sign_of_life_says_nothing_wherever_it_comes(name: str, sign: Item) -> None:
+    items = STREAMS[name]
+    readers: list[Callable[[list[Item]], Transcript]] = [read_items, shown]
+    for reader in readers:
+        for place in range(len(items) + 1):
+            transcript = reader([*items[:place], sign, *items[place:]])
+            assert not transcript.diagnostics
+            assert [part for message in transcript.messages for part in message.parts] == [TextPart("Hi")]
+    assert kind_of([sign, *items]) is Kind.STREAM
+
+
+def test_what_has_more_to_say_is_no_sign_of_life() -> None:
+    assert notes(shown([*STREAMS["openai"], {"type": "ping", "text": "Hello?"}]))
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_a_list_of_openais_items_with_one_that_is_not_known_is_read(place: int) -> None:
+    items: list[Item] = [
+        {"role": "user", "content": "Go."},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "1"},
+    ]
+    items.insert(place, {"type": "brand_new", "x": 1})
+    assert kind_of(items) is Kind.WHOLE
+    transcript = read_whole(items)
+    [call] = transcript.calls.values()
+    assert (call.name, call.output) == ("f", "1")
+    custom = [part for message in transcript.messages for part in message.parts if isinstance(part, CustomPart)]
+    assert [(part.kind, (part.provider_metadata or {})["openai"]["x"]) for part in custom] == [("openai.brand_new", 1)]
+
+
+def test_items_of_which_none_is_openais_are_no_list_of_openais() -> None:
+    assert kind_of([{"type": "brand_new"}, {"type": "another"}]) is Kind.NOTHING

@@ -1,0 +1,170 @@
+"""Fuzzing, as much of it as belongs to the suite: seeds, all that was ever found, planted faults, and a bounded run.
+
+``./dev fuzz`` goes on for as long as it is told to.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fuzz.found import FOUND, found_before, keep
+from tests.fuzz.running import is_there, smaller
+from tests.fuzz.targets import TARGETS
+from toolcall_nb.render.html_output.sanitising import sanitised
+from toolcall_nb.wire import NAMES
+
+every_target = pytest.mark.parametrize("name", TARGETS)
+ROOT = Path(__file__).resolve().parents[2]
+FEW = 12
+
+
+# Without atheris --------------------------------------------------------------------------------------------------
+
+
+@every_target
+def test_the_laws_hold_for_the_seeds(name: str) -> None:
+    target = TARGETS[name]
+    seeds = target.seeds()
+    assert len(seeds) > 3
+    for data in seeds if target.runs >= 100 else seeds[:FEW]:
+        target.check(data[: target.longest])
+
+
+@pytest.mark.parametrize("file", sorted(path.name for path in FOUND.glob("*-*")))
+def test_what_was_found_once_is_found_no_more(file: str) -> None:
+    target = file.rpartition("-")[0]
+    TARGETS[target].check(found_before(target)[file])
+
+
+# That a target can fail -------------------------------------------------------------------------------------------
+
+
+def _without_ends(feed: Callable[..., Any]) -> Callable[..., Any]:
+    """A reader that loses the end of each piece."""
+    return lambda reader, piece: feed(reader, piece[:-1])
+
+
+def _raising(real: Callable[..., Any]) -> Callable[..., Any]:
+    def take(adapter: Any, item: Any) -> Any:
+        if "delta" in repr(item):
+            raise KeyError("delta")
+        return real(adapter, item)
+
+    return take
+
+
+def _as_it_is(_: Any) -> Callable[..., Any]:
+    return lambda text: text
+
+
+def _masks_nothing(_: Any) -> Callable[..., Any]:
+    return lambda masker, text: text
+
+
+def _says_yes(_: Any) -> Callable[..., Any]:
+    return lambda *_: True
+
+
+def _says_no(_: Any) -> Callable[..., Any]:
+    return lambda *_: False
+
+
+def _says_nothing(_: Any) -> Callable[..., Any]:
+    return lambda *_: iter(())
+
+
+def _only_required(real: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda event: dict(list(real(event).items())[:1])
+
+
+def _twice(real: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda projector, event: real(projector, event) * 2
+
+
+FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "callout": ("toolcall_nb.dialects.callout.Detector.feed", _without_ends),
+    "signature": ("toolcall_nb.dialects.signature.Detector.feed", _without_ends),
+    "json": ("toolcall_nb.dialects.json_call.Detector.feed", _without_ends),
+    "body": ("toolcall_nb.markdown.yaml_text._is_plain", _says_yes),
+    "header": ("toolcall_nb.markdown.callout.HeaderGrammar.may_start", _says_no),
+    "markdown": ("toolcall_nb.markdown.yaml_text._is_plain", _says_yes),
+    "incremental": ("toolcall_nb.render.markdown.open_text.OpenText._may_restructure", _says_no),
+    "sse": ("toolcall_nb.wire.sse.SseDecoder.feed", _without_ends),
+    **{f"wire-{name}": ("toolcall_nb.wire.base.JsonEvents.feed", _without_ends) for name in NAMES},
+    "server": ("toolcall_nb.wire.sse.SseDecoder.feed", _without_ends),
+    "chunks": ("toolcall_nb.core.events._fields_of", _only_required),
+    "stages": ("toolcall_nb.stages.projecting.StageProjector.feed", _twice),
+    "sdk": ("toolcall_nb.adapters.reading.AnyAdapter.take", _raising),
+    "html": ("toolcall_nb.render.html_output.card.escape", _as_it_is),
+    "live": ("toolcall_nb.render.html_output.views.update", _says_nothing),
+    "result": ("toolcall_nb.render.html_output.sanitising._attribute", lambda _: lambda tag, name, value: value),
+    "terminal": ("toolcall_nb.render.text.visible", _as_it_is),
+    "masking": ("toolcall_nb.redaction.Masker.text", _masks_nothing),
+    "printed": ("toolcall_nb.core.console_text._shown", _as_it_is),
+}
+"""For each target a function of the package, and what it is replaced by."""
+
+
+@every_target
+def test_a_fault_that_is_planted_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, fault = FAULTS[name]
+    owner, _, attribute = place.rpartition(".")
+    module, _, cls = owner.rpartition(".")
+    holder = getattr(sys.modules[module], cls) if cls[:1].isupper() else sys.modules[owner]
+    target = TARGETS[name]
+    seeds = [data[: target.longest] for data in target.seeds()]
+    assert not any(fails(target.check, data) for data in seeds[:FEW])
+    monkeypatch.setattr(holder, attribute, fault(getattr(holder, attribute)))
+    sanitised.cache_clear()
+    try:
+        assert any(fails(target.check, data) for data in seeds)
+    finally:
+        sanitised.cache_clear()
+
+
+def fails(check: Callable[[bytes], None], data: bytes) -> bool:
+    try:
+        check(data)
+    except Exception:
+        return True
+    return False
+
+
+def test_what_is_found_is_made_small_and_kept_once(tmp_path: Path) -> None:
+    def check(data: bytes) -> None:
+        assert b"bad" not in data
+
+    found = smaller(check, b"some text before, bad, and behind" * 3)
+    assert found is not None
+    assert found.data == b"bad"
+    assert "AssertionError" in found.trouble
+    assert smaller(check, b"good") is None
+    assert [keep("sse", data, tmp_path) for data in (b"a", b"b", b"a")] == ["sse-1", "sse-2", "sse-1"]
+    assert found_before("sse", tmp_path) == {"sse-1": b"a", "sse-2": b"b"}
+
+
+# With atheris -----------------------------------------------------------------------------------------------------
+
+needs_atheris = pytest.mark.skipif(not is_there(), reason="no atheris, which has wheels for Linux on x86-64 only")
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.fuzz", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=900)
+
+
+@needs_atheris
+def test_a_bounded_run_of_every_target_finds_nothing(tmp_path: Path) -> None:
+    done = run("--runs", "0", "--found", str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.partition(":")[0] for line in lines] == list(TARGETS)
+    for line, target in zip(lines, TARGETS.values(), strict=True):
+        assert int(line.split()[1].replace(",", "")) >= target.runs
+        assert line.endswith("nothing found")

@@ -1,0 +1,57 @@
+"""A local server of somebody else's making: llama.cpp's, with a model that is made on the spot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support import tiny_model
+from toolcall_nb.chat import Chat
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.transcript import State
+from toolcall_nb.models import model
+from toolcall_nb.models.config import Config
+from toolcall_nb.tools import Registry
+
+
+def weather(city: str) -> dict[str, str]:
+    """The weather in a city."""
+    return {"city": city, "sky": "clear"}
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with tiny_model.serving(tmp_path_factory.mktemp("model")) as address:
+        yield address
+
+
+def chat(address: str, name: str) -> Chat:
+    config = Config(base_url=address, api_key="none needed", settings={"temperature": 0})
+    return Chat(model(f"{name}:tiny", config=config), tools=Registry([weather]))
+
+
+LOCAL = ("openai-chat", "openai", "ollama")
+"""The providers, as models are named, whose protocols the server speaks."""
+
+
+@pytest.mark.parametrize("name", LOCAL)
+def test_a_whole_tool_loop(address: str, name: str) -> None:
+    talk = chat(address, name)
+    events = list(talk.stream("What is the weather in Paris?"))
+    assert any(isinstance(event, ev.ToolInputDelta) for event in events)
+    (call,) = talk.calls.values()
+    assert (call.name, call.input, call.state) == ("weather", {"city": "Paris"}, State.OUTPUT_AVAILABLE)
+    assert call.output == {"city": "Paris", "sky": "clear"}
+    answer = talk.transcript.messages[-1]
+    assert answer.text == tiny_model.ANSWER
+    assert answer.metadata["usage"]["inputTokens"] > answer.metadata["usage"]["outputTokens"] > 0
+
+
+def test_a_second_turn_sends_what_came_before(address: str) -> None:
+    talk = chat(address, "openai-chat")
+    talk.send("What is the weather in Paris?")
+    first = talk.usage["inputTokens"]
+    talk.send("And now?")
+    assert len(talk.calls) == 2
+    assert talk.usage["inputTokens"] > 2 * first

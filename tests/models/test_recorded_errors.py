@@ -1,0 +1,47 @@
+"""Errors that providers were recorded to answer: each is one clear sentence, with their own words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.asking_providers import ask_httpx, ask_openai, ask_pydantic_ai, assert_says, trouble_of
+from tests.support.corpora import corpus
+from tests.support.provider_troubles import Trouble
+from tests.support.replay_server import ReplayServer, Reply
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the SDKs, about each other
+
+RECORDED = sorted(corpus("provider_errors").glob("*.json"))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ReplayServer]:
+    with ReplayServer(Reply("")) as server:
+        yield server
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem[:80])
+@pytest.mark.parametrize("ask", [ask_openai, ask_httpx, ask_pydantic_ai], ids=lambda ask: ask.__name__)
+def test_recorded_errors_are_told_with_the_provider_s_own_words(
+    path: Any, ask: Callable[[str], Any], server: ReplayServer
+) -> None:
+    record = json.loads(path.read_text("utf-8"))
+    body, status = record["body"], record["status"]
+    error = trouble_of(Trouble("", status, body, "", ()), server, ask, "openai:m-1")
+    assert_says(error, "OpenAI", f"({status})")
+    meanings = {
+        400: ("did not accept the request", "does not have the model"),
+        401: ("did not accept the API key",),
+        404: ("does not have the model",),
+        429: ("limits how much may be asked",),
+    }
+    assert any(meaning in str(error) for meaning in meanings[status])
+    inner = body.get("error", body)
+    said = inner.get("metadata", {}).get("raw") or inner.get("message") or inner.get("detail")
+    assert " ".join(said.split())[:300].rstrip(" .") in str(error)
+    assert json.dumps(said)[1:-1] in str(error.details)
+    assert error.may_retry == (status == 429)

@@ -1,0 +1,89 @@
+"""What a provider must get back goes back: block by block what pydantic-ai alone would send."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.adapted import read_items
+from tests.support.provider_replays import hello, one_ssl_context
+from tests.support.recordings import items_of
+from tests.support.sent_back import Asked, blocks, sent_alone, sent_by_us
+from tests.support.signed_bodies import ANTHROPIC, CALLED, GOOGLE, OPENAI, SECRETS, SIGNED
+from toolcall_nb.models.providers.history import history_of
+
+__all__ = ["one_ssl_context"]
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Handling of this:UserWarning"),  # pydantic-ai, of events that it does not know
+]
+
+OTHERS = {
+    "anthropic": ANTHROPIC,
+    "openai": OPENAI,
+    "openai-chat": Asked("openai-chat:gpt-4o", "/v1"),
+    "google": GOOGLE,
+    "groq": Asked("groq:openai/gpt-oss-120b"),
+    "mistral": Asked("mistral:mistral-large-latest"),
+    "openrouter": Asked("openrouter:minimax/minimax-m2", "/v1"),
+}
+
+
+NO_WORDS = "google only an empty text"
+"""A reply without a word for others, which pydantic-ai alone would send empty."""
+
+
+@pytest.mark.parametrize("name", SIGNED)
+def test_what_a_provider_signed_goes_back_as_it_came(name: str) -> None:
+    asked, reply = SIGNED[name]
+    alone = blocks(sent_alone(asked, [reply]))
+    assert [blocks(body) for body in sent_by_us(asked, [reply])] == [alone, alone]
+    for secret in SECRETS:
+        assert (secret in json.dumps(alone)) == (secret.encode() in reply)
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_each_step_of_a_turn_goes_back_as_it_came(name: str) -> None:
+    asked, replies = CALLED[name]
+    alone = blocks(sent_alone(asked, replies))
+    assert [blocks(body) for body in sent_by_us(asked, replies)] == [alone, alone]
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("name", SIGNED)
+def test_no_other_provider_is_sent_a_signature(name: str, other: str) -> None:
+    asked, reply = SIGNED[name]
+    if asked.name.partition(":")[0] == other:
+        pytest.skip("the same provider")
+    bodies = sent_by_us(asked, [reply], OTHERS[other])
+    assert not [secret for secret in SECRETS if secret in json.dumps(bodies)]
+    if name != NO_WORDS and other != "mistral":  # which is sent other ids of calls: its own have nine characters
+        assert [blocks(body) for body in bodies] == [blocks(sent_alone(asked, [reply], OTHERS[other]))] * 2
+
+
+@pytest.mark.parametrize("name", [name for name, (asked, _) in SIGNED.items() if asked is OPENAI])
+def test_an_id_goes_only_to_the_address_that_gave_it(name: str) -> None:
+    asked, reply = SIGNED[name]
+    alone = blocks(sent_alone(asked, [reply], moved=True))
+    assert [blocks(body) for body in sent_by_us(asked, [reply], moved=True)] == [alone, alone]
+    assert "msg_1" not in json.dumps(alone)
+    assert "ws_1" not in json.dumps(alone)
+
+
+THOUGHTS = [name for name in SIGNED if name.split()[0] in ("anthropic", "openai") and "search" not in name]
+
+
+@pytest.mark.parametrize("name", [name for name in THOUGHTS if "after" not in name])
+def test_what_was_read_from_another_sdk_is_signed_when_the_chat_goes_on(name: str) -> None:
+    asked, reply = SIGNED[name]
+    read = read_items(items_of(reply)).messages
+    history = history_of([*hello(), *read, *hello("And now?")], asked.name.partition(":")[0])
+    signatures = [getattr(part, "signature", None) for message in history for part in message.parts]
+    assert [secret in signatures for secret in SECRETS] == [secret.encode() in reply for secret in SECRETS]
+
+
+def test_a_tool_that_a_provider_ran_for_another_sdk_is_not_sent_back() -> None:
+    read = read_items(items_of(SIGNED["google code"][1])).messages
+    kinds = [part.part_kind for message in history_of([*hello(), *read], "google") for part in message.parts]
+    assert kinds == ["user-prompt", "text", "user-prompt"]

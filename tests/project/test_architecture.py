@@ -1,0 +1,258 @@
+"""The doors between the rooms of CONTRIBUTING.md, what an import costs, and the names that others build on.
+
+Every import statement of the package is read, also those inside functions and under TYPE_CHECKING: a room that
+only needs a type of another still knows of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import json
+import pydoc
+import subprocess
+import sys
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+PACKAGE = "toolcall_nb"
+FOLDER = Path(__file__).resolve().parents[2] / PACKAGE
+
+CORE = {"core", "adapters", "dialects", "markdown", "render", "stages", "wire"}
+"""Pure rooms: text and events in, values and text out."""
+LOOP = CORE | {"redaction", "tools", "approvals", "models", "chat"}
+
+MAY_SEE: dict[str, set[str]] = {
+    "errors": set(),
+    "events": {"core"},
+    "_old_paths": set(),
+    "core": set(),
+    "markdown": {"core"},
+    "stages": {"core"},
+    "redaction": {"core", "render"},
+    "wire": {"core", "redaction"},
+    "dialects": {"core", "markdown", "redaction"},
+    "adapters": {"core", "stages", "wire"},
+    "render": {"core", "markdown"},
+    "tools": CORE | {"redaction"},
+    "approvals": CORE | {"redaction", "tools"},
+    "models": CORE | {"redaction", "tools"},
+    "chat": LOOP,
+    "runs": LOOP - {"chat"},
+    "frontend": {"render"},
+    "cli": LOOP | {"runs", "server"},
+    "notebook": LOOP | {"frontend", "runs", "server"},
+    "server": LOOP | {"frontend", "runs"},
+    "__init__": LOOP | {"_old_paths", "notebook"},
+    "__main__": {"cli"},
+}
+"""What each room may import of ours, apart from itself and `errors`."""
+
+INSIDE_FUNCTIONS = {
+    *(("core", "markdown"), ("core", "redaction")),  # a transcript gives its Markdown, and what a cell keeps
+    ("errors", "redaction"),  # an error in a cell is shown without secrets
+    ("markdown", "render"),  # a name that others build on: toolcall_nb.markdown.IncrementalMarkdown
+    ("tools", "approvals"),  # the same: toolcall_nb.tools.Decision
+    ("dialects", "tools"),  # a dialect describes what a chat takes as tools
+}
+"""Seen from inside functions alone, or for the sake of types."""
+
+NOT_IN_THE_CORE = {
+    *("time", "datetime", "sched"),  # a clock
+    *("threading", "asyncio", "concurrent", "multiprocessing", "queue", "signal", "subprocess"),
+    *("socket", "select", "selectors", "ssl", "http", "urllib.request", "httpx", "requests", "starlette", "uvicorn"),
+    *("random", "secrets", "uuid", "tempfile"),
+    *("IPython", "anywidget", "ipykernel", "ipywidgets", "traitlets", "jupyter_client", "comm"),
+}
+
+OPTIONAL = {
+    *("anthropic", "genai_prices", "google", "groq", "httpx", "langchain_core", "langgraph", "mcp", "mistralai"),
+    *("openai", "pydantic", "pydantic_ai", "starlette", "uvicorn"),
+}
+LATE = {
+    "IPython",
+    "anywidget",
+    "ipywidgets",
+    "latex2mathml",
+    "markdown_it",
+    "nh3",
+    "pygments",
+    "rich",
+    "yaml",
+}
+"""Needed, but not before something is shown or read."""
+
+STABLE = {
+    "toolcall_nb": (
+        *("Chat", "Transcript", "create_stream_chunks", "load_ipython_extension", "register_secret", "show", "tool"),
+        "unload_ipython_extension",
+    ),
+    "toolcall_nb.core.events": ("from_dict", "to_dict"),
+    "toolcall_nb.dialects": ("detector", "instructions"),
+    "toolcall_nb.markdown": ("IncrementalMarkdown", "tool_callout_plugin"),
+    "toolcall_nb.models": ("model",),
+    "toolcall_nb.render": ("LiveHtml", "to_html", "to_text"),
+    "toolcall_nb.stages": ("from_stages", "to_stages", "upgrade", "validate"),
+    "toolcall_nb.wire": ("decoder", "encoder"),
+}
+"""The names that others build on, of the rooms that are there."""
+
+
+class Import(NamedTuple):
+    """One import statement's target, and whether it stands inside a function or under ``TYPE_CHECKING``."""
+
+    target: str
+    line: int
+    in_function: bool
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(FOLDER.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def room(path: Path) -> str:
+    return path.relative_to(FOLDER).with_suffix("").parts[0]
+
+
+def imports(node: ast.AST, in_function: bool = False) -> Iterator[Import]:
+    """Every import below ``node``, with the names of ``from x import y`` as ``x.y``, since y may be a module."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            yield from (Import(alias.name, child.lineno, in_function) for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            assert not child.level, "imports are absolute"
+            yield from (Import(f"{child.module}.{alias.name}", child.lineno, in_function) for alias in child.names)
+        else:
+            function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            function = function or (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING")
+            yield from imports(child, in_function or function)
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"), str(path))
+
+
+def stands_for(target: str, name: str) -> bool:
+    return target == name or target.startswith(f"{name}.")
+
+
+MODULES = sorted(FOLDER.rglob("*.py"))
+every_module = pytest.mark.parametrize("path", MODULES, ids=module_name)
+every_public_module = pytest.mark.parametrize(
+    "name", [name for name in map(module_name, MODULES) if not name.rpartition(".")[2].startswith("_")]
+)
+
+
+@every_module
+def test_a_module_imports_only_through_its_doors(path: Path) -> None:
+    here = room(path)
+    for target, line, in_function in imports(parsed(path)):
+        if not stands_for(target, PACKAGE):
+            continue
+        there = target.removeprefix(f"{PACKAGE}.").split(".")[0]
+        is_listed = in_function and (here, there) in INSIDE_FUNCTIONS
+        assert there in (here, "errors") or there in MAY_SEE[here] or is_listed, f"{path.name}:{line} imports {target}"
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if room(path) in CORE], ids=module_name)
+def test_the_core_has_no_clock_thread_socket_randomness_or_notebook(path: Path) -> None:
+    for target, line, _ in imports(parsed(path)):
+        banned = [name for name in NOT_IN_THE_CORE if stands_for(target, name)]
+        assert not banned, f"{path.name}:{line} imports {target}"
+
+
+def loaded_by(code: str) -> set[str]:
+    """The top-level packages that ``code`` has loaded by its end, in an interpreter of its own."""
+    script = f"import sys\n{code}\nimport json\nprint(json.dumps([name.split('.')[0] for name in sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_importing_the_package_loads_nothing_optional_and_nothing_heavy() -> None:
+    assert not loaded_by("import toolcall_nb") & (OPTIONAL | LATE)
+
+
+def test_loading_the_extension_loads_nothing_optional() -> None:
+    shell = "from IPython.core.interactiveshell import InteractiveShell"
+    load = f"{shell}\nInteractiveShell().run_line_magic('load_ext', 'toolcall_nb')"
+    assert not loaded_by(load) & OPTIONAL
+
+
+@every_public_module
+def test_a_public_module_says_what_is_public_in_it(name: str) -> None:
+    module = importlib.import_module(name)
+    listed = getattr(module, "__all__", [])
+    public = set(listed)
+    assert {name for name in public if not hasattr(module, name)} == set()
+    assert len(public) == len(listed)
+    tree = ast.parse(inspect.getsource(module))
+    defined = {
+        node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
+    assert {name for name in defined if not name.startswith("_")} <= public
+
+
+@pytest.mark.parametrize(("module", "name"), [(module, name) for module, names in STABLE.items() for name in names])
+def test_a_name_that_others_build_on_is_there(module: str, name: str) -> None:
+    home = importlib.import_module(module)
+    assert callable(getattr(home, name))
+    assert name in home.__all__
+
+
+ROOMS = CORE - {"core"} | {"chat", "models", "tools"}
+DOCUMENTED = ["toolcall_nb", *(f"toolcall_nb.{name}" for name in sorted(ROOMS))]
+"""The modules that a user reads the help of."""
+
+
+def annotated(home: ModuleType) -> Iterator[tuple[str, Any]]:
+    """The functions and classes of ours that a module names as public, and the public methods of these."""
+    for name in home.__all__:
+        thing = getattr(home, name)
+        if not (inspect.isclass(thing) or inspect.isfunction(thing)) or not thing.__module__.startswith(PACKAGE):
+            continue
+        yield name, thing
+        for method, value in vars(thing).items() if inspect.isclass(thing) else ():
+            function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+            if inspect.isfunction(function) and (not method.startswith("_") or method == "__init__"):
+                yield f"{name}.{method}", function
+
+
+@pytest.mark.parametrize("module", DOCUMENTED)
+def test_help_and_the_annotations_of_every_public_name_can_be_read(module: str) -> None:
+    home = importlib.import_module(module)
+    assert pydoc.render_doc(home)
+    for name, thing in annotated(home):
+        assert typing.get_type_hints(thing) is not None, name
+        if "_repr" not in name:
+            pydoc.render_doc(thing)
+        if not (inspect.isclass(thing) and issubclass(thing, Exception)):
+            inspect.signature(thing)
+
+
+def test_the_package_shows_its_public_names_and_nothing_else() -> None:
+    home = importlib.import_module(PACKAGE)
+    assert set(STABLE[PACKAGE]) <= set(dir(home))
+    assert {name for name in dir(home) if not name.startswith("__")} == set(home.__all__) - {"__version__"}
+
+
+def test_a_transcript_has_what_others_build_on() -> None:
+    from toolcall_nb.core.transcript import Transcript
+
+    names = ["messages", "calls", "from_markdown", "to_markdown", "from_events", "events", "diagnostics", "__eq__"]
+    assert [name for name in [*names, "_repr_mimebundle_"] if not hasattr(Transcript, name)] == []
+
+
+def test_a_detector_has_what_others_build_on() -> None:
+    from toolcall_nb.dialects import detector
+
+    callouts = detector("callout")
+    assert callouts.feed("")[:0] == [] == callouts.close()[:0]
+    assert isinstance(callouts.held, int | str)

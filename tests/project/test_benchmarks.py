@@ -1,0 +1,134 @@
+"""The benchmark runs, says what it has measured, and draws it. Its times are nobody's business here."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.benchmarks import __main__ as benchmark
+from tests.benchmarks.documents import GIANTS, conversation, deltas, flushes, giant, mixed
+from tests.benchmarks.measuring import exponent, percentile
+from tests.benchmarks.opening import plain
+from tests.benchmarks.plot import plot
+from tests.benchmarks.report import Cost, Report, Row, table
+from toolcall_nb.core.transcript import Transcript
+
+ROOT = Path(__file__).resolve().parents[2]
+
+REACH = [
+    "text to events to HTML, 1 kB, 8 deltas a flush",
+    "text to events to HTML, 2 kB, 8 deltas a flush",
+    "text to events to HTML, 1 kB, 25 deltas a flush",
+    "text to events to HTML, 1 kB, 1 delta a flush",
+    "p99 of one delta with flush",
+    "growth, mixed document",
+    *(f"growth, one {kind}" for kind in GIANTS),
+    "HTML sent / H, 8 deltas a flush",
+    "encoded patches / H, 8 deltas a flush",
+    "messages a second",
+    "messages for deltas that change nothing",
+    "detector alone, callout",
+    "reading a saved transcript",
+    "memory after a stream",
+]
+"""How the rows begin that need no browser and no kernel."""
+
+
+def test_the_quick_benchmark_writes_every_row_and_the_picture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    subjects = ("streaming", "growth", "payload", "detecting", "reading", "memory")
+    only = [word for subject in subjects for word in ("--only", subject)]
+    benchmark.main(["--quick", *only, "--write", str(tmp_path)])
+    content = json.loads((tmp_path / "benchmark.json").read_text("utf-8"))
+    names = [row["name"] for row in content["rows"]]
+    assert [start for start in REACH if not any(name.startswith(start) for name in names)] == []
+    assert all(isinstance(row["value"], float | int) for row in content["rows"])
+    printed = capsys.readouterr().out
+    assert [name for name in names if name not in printed] == []
+    ElementTree.parse(tmp_path / "benchmark.svg")
+
+
+def test_the_stored_benchmark_is_a_whole_run_and_names_no_place() -> None:
+    text = (ROOT / "docs" / "benchmark.json").read_text("utf-8")
+    content = json.loads(text)
+    assert not content["quick"]
+    assert {"date", "machine", "versions", "rows", "costs", "left_out"} <= content.keys()
+    assert {"cpu", "cores", "python"} <= content["machine"].keys()
+    assert not re.search(r"/(home|root|tmp|work|Users)\b|\\\\|://", text)
+    wanted = ("tool calls in one message", "opening a saved notebook", "%load_ext", "memory after", "growth", "a flush")
+    names = " ".join(row["name"] for row in content["rows"])
+    assert all(word in names for word in wanted)
+    assert plot(content) == (ROOT / "docs" / "benchmark.svg").read_text("utf-8")
+
+
+def test_the_documents_are_the_same_each_time_and_as_long_as_they_should_be() -> None:
+    for size in (1_000, 20_000):
+        assert mixed(size) == mixed(size)
+        assert size <= len(mixed(size)) <= size + 2_500
+    assert mixed(2_000) in mixed(5_000)
+    assert all(5_000 <= len(giant(kind, 5_000)) <= 5_300 for kind in GIANTS)
+
+
+@pytest.mark.parametrize("text", [mixed(3_000), giant("paragraph", 1_000), "  \n\n", "", "a\n"])
+def test_deltas_are_the_whole_text_in_pieces_like_tokens(text: str) -> None:
+    assert "".join(deltas(text)) == text
+    assert "".join(flushes(text, 8)) == text
+    if len(text) > 1_000:
+        assert 3.5 <= len(text) / len(deltas(text)) <= 5
+
+
+def test_a_conversation_has_the_calls_that_it_is_asked_for() -> None:
+    transcript = Transcript.from_events(conversation(25, 10))
+    assert len(transcript.calls) == 25
+    assert [len(list(message.parts)) for message in transcript.messages] == [20, 20, 10]
+    assert transcript.diagnostics == ()
+
+
+def test_exponents_and_percentiles_are_what_they_are_called() -> None:
+    assert exponent({size: 3.0 * size for size in (10, 100, 1_000)}) == pytest.approx(1)
+    assert exponent({size: 0.1 * size**2 for size in (10, 100, 1_000)}) == pytest.approx(2)
+    assert percentile(list(range(1, 101)), 99) == 99
+    assert percentile([5.0], 99) == 5.0
+
+
+def test_html_without_us_has_the_same_elements_and_the_same_text() -> None:
+    html = '<style>.x > b {}</style><details class="x" open><summary title="a > b">A &amp; B</summary><br>c</details>'
+    assert plain(html) == "<details open><summary>A &amp; B</summary><br>c</details>"
+
+
+@pytest.mark.parametrize(
+    ("value", "must", "aim", "verdict"),
+    [
+        (2, 8, 4, "aim"),
+        (4, 8, 4, "aim"),
+        (8, 8, 4, "must"),
+        (8.1, 8, 4, "NOT MET"),
+        (0, 0, 0, "aim"),
+        (None, 8, 4, "not measured"),
+        (9, None, None, ""),
+    ],
+)
+def test_a_row_says_how_it_stands(value: float | None, must: float | None, aim: float | None, verdict: str) -> None:
+    assert Row("a", value, "S", must, aim).verdict == verdict
+
+
+def test_the_report_has_the_others_beside_us_and_the_picture_names_them() -> None:
+    ours = Cost("toolcall_nb", "toolcall-nb 1", "all", {1_000: 1e-4, 10_000: 1e-4}, {1_000: 30.0, 10_000: 30.0}, 1.0)
+    other = Cost("A <peer>", "peer 2", "all again", {1_000: 1e-3, 10_000: 1e-2}, growth=2.0)
+    report = Report([Row("a row", 1.5, "S", 2, 1)], [ours, other], ["a third: it is not here"], True)
+    text = table(report)
+    for words in ("a row", "1.5 S", "A <peer> (peer 2); growth 2.00", "left out: a third: it is not here"):
+        assert words in text
+    content: dict[str, Any] = json.loads(json.dumps(report.to_dict()))
+    picture = plot(content)
+    ElementTree.fromstring(picture)
+    assert "A &lt;peer&gt;" in picture
+    assert picture.count("<polyline") == 3
+    assert "prefers-color-scheme:dark" in picture
+    assert "<script" not in picture

@@ -1,0 +1,404 @@
+"""The command line, run as people run it."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.replay_server import ReplayServer, Reply
+from tests.support.terminals import typed
+from toolcall_nb.cli import main
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import to_dict
+from toolcall_nb.core.transcript import State, Transcript
+from toolcall_nb.stages import from_stages, validate
+
+TEXT = """\
+Let me see.
+
+> [!tool search call_1]
+> input:
+>   query: cats
+> output:
+>   - All About Cats
+
+Here they are: 🐈
+"""
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "talk.md"
+    path.write_text(TEXT, encoding="utf-8")
+    return path
+
+
+def stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="ascii"))
+
+
+def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "toolcall_nb", *arguments]
+    return subprocess.run(command, capture_output=True, check=False, timeout=60, **options)  # type: ignore[call-overload, no-any-return] # options are subprocess.run's own
+
+
+# render -----------------------------------------------------------------------------------------------------
+
+
+def test_render_makes_a_page(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "talk.html"
+    assert main(["render", str(file), "-o", str(out)]) == 0
+    assert main(["render", str(file)]) == 0
+    page = out.read_text(encoding="utf-8")
+    assert page == capsys.readouterr().out
+    assert page.lower().startswith("<!doctype html>")
+    assert "All About Cats" in page
+    assert "🐈" in page
+
+
+# events -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cut", [None, "1", "7", "100000"])
+def test_events_are_one_json_object_a_line(file: Path, cut: str | None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["events", str(file), *(["--cut", cut] if cut else [])]) == 0
+    events = [ev.from_dict(json.loads(line)) for line in capsys.readouterr().out.splitlines()]
+    transcript = Transcript.from_events(events)
+    assert transcript.calls["call_1"].state is State.OUTPUT_AVAILABLE
+    assert transcript.calls["call_1"].output == ["All About Cats"]
+    assert transcript.messages[0].text == "Let me see.\n\nHere they are: 🐈\n"
+
+
+def test_numbers_that_json_has_no_word_for_are_extended_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stdin(monkeypatch, b"> [!tool f 1]\n> input:\n>   a: .nan\n>   b: 1180591620717411303424\n")
+    assert main(["events", "-"]) == 0
+    lines = [json.loads(line, parse_constant=pytest.fail) for line in capsys.readouterr().out.splitlines()]
+    assert {"a": {"$numberDouble": "NaN"}, "b": 2**70} in [line.get("input") for line in lines]
+
+
+def test_nothing_has_no_events(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    stdin(monkeypatch, b"")
+    assert main(["events", "-"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_events_as_stages_are_the_updates_of_tool_blocks(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["events", str(file), "--format", "stages", "--cut", "5"]) == 0
+    log = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {update["id"] for update in log} == {"call_1"}
+    assert list(dict.fromkeys(update["stage"] for update in log)) == ["start", "streaming", "running", "end"]
+    assert log[-1]["result"] == '["All About Cats"]'
+    assert validate(log) == []
+
+
+def test_a_whole_transcript_is_told_in_stages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ends: list[ev.Event] = [
+        ev.ToolOutputAvailable("0", {"n": 1}),
+        ev.ToolOutputError("1", "KeyError: 'x'", traceback="Cell In[1] …"),
+        ev.ToolApprovalRequest("a", "2"),
+        ev.ToolApprovalResponse("a", False, "too dear"),
+        ev.ToolOutputDenied("2"),
+        ev.ToolInterrupted("3"),
+    ]
+    started: list[ev.Event] = [ev.ToolInputAvailable(str(number), "f", {"n": number}) for number in range(4)]
+    said: list[ev.Event] = [ev.Start(role="user"), ev.TextDelta("t", "Do it."), ev.Finish(), ev.Start()]
+    transcript = Transcript.from_events([*said, *started, *ends, ev.Finish()])
+    file = tmp_path / "talk.md"
+    file.write_text(transcript.to_markdown(), encoding="utf-8")
+    assert main(["events", str(file), "--format", "stages"]) == 0
+    log = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    back = Transcript.from_events(from_stages(log)).calls
+    assert [(call.state, call.error, call.output) for call in back.values()] == [
+        (call.state, call.error, call.output) for call in transcript.calls.values()
+    ]
+
+
+# check ------------------------------------------------------------------------------------------------------
+
+
+def test_check_of_a_good_file_says_nothing(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(file)]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_check_tells_what_is_wrong_where_and_what_was_done(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stdin(monkeypatch, b"Hi\n\n> [!tool f 1]\n> state: weird\n\nna\xefve\n\n> [!tool g]\n> {\n")
+    assert main(["check", "-"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("-:3:1: the state 'weird' ")
+    assert lines[1] == "-:6:3: the byte 0xef is not UTF-8 — Such bytes were replaced by U+FFFD."
+    assert lines[2].startswith("-:")
+    assert all(" — " in line for line in lines)
+
+
+def test_what_events_says_in_stages_passes_the_check(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["events", str(file), "--format", "stages"])
+    stdin(monkeypatch, capsys.readouterr().out.encode())
+    assert main(["check", "--stages", "-"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_the_check_of_a_stage_log_tells_each_broken_rule_with_its_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start = b'{"id": "c", "name": "f", "parameters": "", "stage": "start"}\r\n'
+    stdin(monkeypatch, start + b"\n" + start + b"{oops\n\xff\n" + b"[" * 100_000 + b"\n7")
+    assert main(["check", "--stages", "-"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "-:3: 'c' has started before — An execution has exactly one start."
+    assert lines[1] == "-:3: 'c' never ends — An execution has exactly one end."
+    assert lines[2].startswith("-:4: this is not JSON (")
+    assert lines[3].startswith("-:5:1: the byte 0xff is not UTF-8")
+    assert lines[4].startswith("-:5: this is not JSON (")
+    assert lines[5].startswith("-:6: this is not JSON (")
+    assert lines[6] == "-:7: an update is an object, but this is 7 — An update is an object."
+    assert len(lines) == 7
+
+
+def test_other_commands_go_on_with_broken_bytes_and_say_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stdin(monkeypatch, "\N{BYTE ORDER MARK}a".encode() + b"\xff")
+    assert main(["events", "-"]) == 0
+    out, err = capsys.readouterr()
+    assert err.startswith("-:1:2: the byte 0xff is not UTF-8")
+    assert "a\ufffd" in "".join(json.loads(line).get("delta", "") for line in out.splitlines())
+
+
+# chat -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tools_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "cli_tools.py").write_text(
+        "from toolcall_nb.tools import tool\n\n"
+        "@tool\ndef weather(city: str) -> str:\n    return f'sunny in {city}'\n\n"
+        "def double(n: int) -> int:\n    return 2 * n\n",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    return "cli_tools"
+
+
+@pytest.mark.parametrize("dialect", ["native", "callout"])
+def test_chat_runs_the_tools_and_shows_the_answer(tools_module: str, dialect: str) -> None:
+    done = run(
+        *["chat", "What is the weather in Oslo?", "--tools", tools_module, "--dialect", dialect],
+        *["--speed", "0", "--system", "Be brief."],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    shown = done.stdout.decode()
+    assert done.returncode == 0, done.stderr.decode()
+    for text in ("Be brief.", "What is the weather in Oslo?", "weather", "Completed", "sunny in Oslo"):
+        assert text in shown
+
+
+def test_chat_takes_single_functions_and_a_prompt_from_standard_input(tools_module: str) -> None:
+    done = run(
+        *["chat", "-", "--tools", f"{tools_module}:double", "--speed", "0"],
+        input=b"double 21",
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert "42" in done.stdout.decode()
+
+
+def test_chat_has_the_tools_that_come_with_the_package(tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("remember the milk\n", encoding="utf-8")
+    done = run(
+        *["chat", "show note.txt", "--tools", "show", "--speed", "0"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert "remember the milk" in done.stdout.decode()
+
+
+def test_chat_shows_what_a_tool_prints_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "slow_tools.py").write_text(
+        "from toolcall_nb.tools import tool\n\n"
+        "@tool\ndef count(n: int) -> str:\n    print('one of', n)\n    return open('/dev/tty').readline()\n",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    command = ["-m", "toolcall_nb", "chat", "count 3", "--tools", "slow_tools", "--speed", "0"]
+    code, shown = typed(command, [("one of 3", "went on\n")])  # it is typed only when that is on the screen
+    assert code == 0, shown
+    assert "count gave went on" in shown
+
+
+def test_chat_once_gives_the_result_of_the_tool_as_the_answer(tools_module: str) -> None:
+    done = run(
+        *["chat", "double 21", "--tools", f"{tools_module}:double", "--dialect", "json", "--once", "--speed", "0"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert "Tool 'double' executed successfully:" in done.stdout.decode()
+
+
+ASKED = "[y/c/a/n/e/?] "
+
+
+@pytest.mark.parametrize(
+    ("keys", "shows"),
+    [
+        ([(ASKED, "y\n")], ["sunny in Oslo", "Completed"]),
+        ([(ASKED, "n\n"), ("(may stay empty) ", "too far\n")], ["Denied", "too far"]),
+        ([(ASKED, "e\n"), ('"Oslo"}', '\x7f\x7f\x7fa"}\n'), (ASKED, "y\n")], ["sunny in Osla", "(edited)"]),
+    ],
+    ids=["approve", "deny", "edit"],
+)
+def test_chat_asks_before_a_call_runs(tools_module: str, keys: list[tuple[str, str]], shows: list[str]) -> None:
+    command = ["-m", "toolcall_nb", "chat", "What is the weather in Oslo?", "--tools", tools_module]
+    code, shown = typed([*command, "--approve", "ask", "--speed", "0"], keys)
+    assert code == 0, shown
+    assert "The model asks to run weather with" in shown
+    assert [text for text in shows if text not in shown] == []
+
+
+def test_ctrl_c_at_the_question_stops_the_answer(tools_module: str) -> None:
+    command = ["-m", "toolcall_nb", "chat", "What is the weather in Oslo?", "--tools", tools_module]
+    code, shown = typed([*command, "--approve", "ask", "--speed", "0"], [(ASKED, "\x03")])
+    assert code == 130, shown
+    assert "Interrupted" in shown
+    assert "sunny" not in shown
+
+
+@pytest.mark.parametrize(("retries", "code", "says"), [("1", 0, "At last."), ("0", 1, "503")])
+def test_chat_tries_again_as_often_as_it_is_told(retries: str, code: int, says: str) -> None:
+    busy = Reply("busy", 503, "text/plain", {"Retry-After": "0"})
+    said = json.dumps(to_dict(ev.TextDelta("t", "At last.")))
+    with ReplayServer(busy, Reply(f"data: {said}\n\ndata: [DONE]\n\n")) as server:
+        done = run("chat", "hi", "--model", f"{server.url}/api/chat", "--retries", retries)
+        assert len(server.requests) == 1 + int(retries)
+    assert done.returncode == code
+    assert says in done.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("approve", "says"), [("ask", "there is no input to read an answer from"), ("never", "switched off")]
+)
+def test_where_nobody_answers_or_none_may_run_the_call_is_denied(tools_module: str, approve: str, says: str) -> None:
+    done = run(
+        *["chat", "-", "--tools", tools_module, "--approve", approve, "--speed", "0"],
+        input=b"What is the weather in Oslo?",
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert says in done.stdout.decode()
+    assert "sunny" not in done.stdout.decode()
+
+
+# Mistakes ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["check", "no/such/file.md"], "toolcall-nb: no/such/file.md: No such file or directory"),
+        (
+            ["render", "-", "-o", "no/such/folder/x.html"],
+            "toolcall-nb: no/such/folder/x.html cannot be written: No such file or directory",
+        ),
+        (["chat", "hi", "--model", "mack"], "toolcall-nb: There is no model 'mack'. Did you mean 'mock'?"),
+        (["chat", "hi", "--dialect", "x"], "toolcall-nb: There is no dialect 'x'."),
+        (["chat", "hi", "--speed", "-1"], "toolcall-nb: A speed is a number above 0"),
+        (["chat", "hi", "--tools", "no_such_module"], "toolcall-nb: The module 'no_such_module' cannot be imported"),
+        (["chat", "hi", "--tools", "json:nope"], "toolcall-nb: The module 'json' has no 'nope'."),
+        (["chat", "hi", "--tools", "json"], "toolcall-nb: The module 'json' has no function with @tool."),
+    ],
+)
+def test_a_mistake_is_one_line_on_standard_error(
+    arguments: list[str], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stdin(monkeypatch, b"text")
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(says)
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nope"],
+        ["events", "-", "--cut", "0"],
+        ["chat", "x", "--max-steps", "no"],
+        ["chat", "x", "--retries", "-1"],
+        ["chat", "x", "--approve", "?"],
+        ["events", "-", "--format", "x"],
+    ],
+)
+def test_a_command_that_is_none_shows_the_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.startswith("usage: toolcall-nb")
+
+
+def test_help_is_no_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(command in shown for command in ("render", "events", "check", "chat"))
+
+
+# The world around -------------------------------------------------------------------------------------------
+
+
+def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
+    long = tmp_path / "long.md"
+    long.write_text("word " * 50_000, encoding="utf-8")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "toolcall_nb", "events", str(long), "--cut", "2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(60) == 0
+
+
+def test_output_is_utf_8_whatever_the_locale_says(file: Path) -> None:
+    plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
+    assert "🐈" in run("render", str(file), env=plain, cwd=ROOT).stdout.decode("utf-8")
+
+
+def test_ctrl_c_stops_the_answer_and_gives_130() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "toolcall_nb", "chat", "hello", "--model", "mock:long", "--speed", "0.5"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout is not None
+    shown = b""
+    while b"A longer answer" not in shown:
+        shown += process.stdout.readline()
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    rest, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err == b""
+    assert b"nterrupted" in rest or b"topped" in rest

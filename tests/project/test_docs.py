@@ -1,0 +1,123 @@
+"""What README and CONTRIBUTING say is so."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.models.test_local_model import LOCAL
+from tests.models.test_providers import LOOPS
+from tests.support.provider_replays import REPLAYED
+from toolcall_nb import Transcript, wire
+from toolcall_nb.core.transcript import FINAL_STATES, State
+from toolcall_nb.models.providers import NAMES
+from toolcall_nb.render.content import STATE_WORDS
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+SECURITY = (ROOT / "SECURITY.md").read_text("utf-8")
+PAGES = {
+    "README.md": README,
+    "SECURITY.md": SECURITY,
+    "CONTRIBUTING.md": CONTRIBUTING,
+    "CHANGELOG.md": (ROOT / "CHANGELOG.md").read_text("utf-8"),
+}
+
+
+def test_the_table_of_states_is_that_of_the_code() -> None:
+    rows = re.findall(r"^\| `([\w-]+)` \| ([\w ]+?) \| (.*?) ?\|$", README, re.MULTILINE)
+    assert [(state, word) for state, word, _ in rows] == [(state.value, STATE_WORDS[state]) for state in State]
+    assert {State(state) for state, _, then in rows if not then} == FINAL_STATES
+
+
+def test_the_transcript_in_the_readme_is_one() -> None:
+    text = re.findall(r"^```markdown\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)[0]
+    transcript = Transcript.from_markdown(text)
+    assert transcript.diagnostics == ()
+    output: Any = transcript.calls["call_123"].output
+    assert output["results"][0]["title"] == "All About Cats"
+    assert Transcript.from_markdown(transcript.to_markdown()) == transcript
+
+
+def test_the_table_of_providers_says_what_the_tests_do() -> None:
+    rows = re.findall(
+        r"^\| `([\w-]+):` \| [^|]+ \| (yes)? ?\| (replayed)? ?\| (llama.cpp's)? ?\|$", README, re.MULTILINE
+    )
+    names = [name for name, *_ in rows]
+    assert {name for name, recorded, _, _ in rows if recorded} == REPLAYED
+    assert {name for name, _, loop, _ in rows if loop} == {name.partition(":")[0] for _, name, _ in LOOPS}
+    assert {name for name, _, _, local in rows if local} == set(LOCAL)
+    named = re.findall(r"`([\w-]+):`", README)
+    assert set(named) <= set(NAMES)
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_command_that_is_named_is_there(page: str) -> None:
+    usage = subprocess.run([sys.executable, str(ROOT / "dev")], capture_output=True, text=True, check=False).stderr
+    commands = set(re.findall(r"^\./dev (\w+)", usage, re.MULTILINE))
+    assert commands >= {"tour", "test", "lint", "types"}
+    assert set(re.findall(r"\./dev (\w+)", PAGES[page])) <= commands
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_file_that_is_linked_is_there(page: str) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", PAGES[page])
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_table_of_wires_is_that_of_the_code() -> None:
+    rows = re.findall(r"^\| `([\w-]+)` \| [^|]+ \| [^|]+ \| ([^|]+) \|$", README, re.MULTILINE)
+    assert [row for row in rows if row[0] in wire.NAMES] == [(name, wire.NOT_SAID[name]) for name in wire.NAMES]
+
+
+def test_the_measured_figures_are_a_whole_run_that_meets_all_that_they_must() -> None:
+    told = json.loads((ROOT / "docs" / "benchmark.json").read_text("utf-8"))
+    machine = told["machine"]
+    here = f"on {told['date']} on an {machine['cpu']} with {machine['cores']} cores, Python {machine['python']}"
+    assert here in " ".join(README.split())
+    assert not told["quick"]
+    assert {row["verdict"] for row in told["rows"]} <= {"must", "aim", ""}
+
+
+def test_the_commands_that_serve_do(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    (block,) = (block for block in blocks if " serve " in block)
+    serve, curl = block.splitlines()
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    (tmp_path / "my_tools.py").write_text(
+        'def weather(city: str) -> str:\n    """The weather."""\n    return "sunny"\n'
+    )
+    command = [sys.executable, "-m", "toolcall_nb", *serve.split()[1:], "--port", "0", "--speed", "0"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "no_proxy": "127.0.0.1"}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            address = server.stdout.readline().split()[-1]
+            asked = shlex.split(curl.replace("http://127.0.0.1:8000", address))
+            said = subprocess.run(asked, env=environment, capture_output=True, text=True, check=True, timeout=60).stdout
+        finally:
+            server.terminate()
+    assert '{"type":"tool_usage","tools":["weather"]}' in said
+    assert '"type":"end"' in said
+    assert [path.suffix for path in (tmp_path / "threads").iterdir()] == [".md"]
+
+
+def test_each_file_that_the_page_on_security_names_as_a_test_is_there() -> None:
+    named = set(re.findall(r"`((?:tests/[\w/]*)?test_\w+\.py|tests/[\w/]+)`", SECURITY))
+    assert len(named) > 10
+    missing = [
+        name for name in named if not any((ROOT / folder / name).exists() for folder in ("", "tests", "tests/browser"))
+    ]
+    assert missing == []

@@ -1,0 +1,116 @@
+"""The notebooks run, show what is stored in them, and can be read without a kernel."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+from nbformat import NotebookNode
+
+from tests.support.stored_outputs import NOTEBOOKS, executed, read
+from toolcall_nb import Transcript
+from toolcall_nb.core.events import MISSING
+from toolcall_nb.dialects import DIALECTS
+
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def outputs(notebook: NotebookNode) -> Iterator[NotebookNode]:
+    for cell in notebook.cells:
+        yield from cell.get("outputs", ())
+
+
+def bundles(notebook: NotebookNode) -> list[dict[str, str]]:
+    """The outputs that are transcripts."""
+    found = [output.get("data", {}) for output in outputs(notebook)]
+    return [data for data in found if {"text/html", "text/markdown", "text/plain"} <= set(data)]
+
+
+def run(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a Python module without this run's pytest options."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    module = [sys.executable, "-m", *command]
+    return subprocess.run(module, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_there_is_a_tour() -> None:
+    assert "tour" in [path.stem for path in NOTEBOOKS]
+
+
+@every_notebook
+def test_a_run_gives_the_stored_outputs_to_the_letter(path: Path) -> None:
+    assert json.loads(json.dumps(executed(path))) == json.loads(json.dumps(read(path)))
+
+
+@every_notebook
+def test_a_notebook_runs_under_nbval(path: Path) -> None:
+    alone = ("-c", os.devnull, "--rootdir", str(path.parent), "-p", "no:cacheprovider")
+    done = run("pytest", *alone, "--nbval", "--nbval-current-env", str(path), cwd=path.parent)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\d+ passed", done.stdout)
+
+
+@every_notebook
+def test_a_stored_notebook_needs_no_kernel_and_no_widget(path: Path) -> None:
+    notebook = read(path)
+    kinds = {kind for output in outputs(notebook) for kind in output.get("data", {})}
+    assert not [kind for kind in kinds if "widget" in kind]
+    assert "widgets" not in notebook.metadata
+    assert not [output for output in outputs(notebook) if output.output_type == "error"]
+
+
+@every_notebook
+def test_a_stored_notebook_holds_nothing_of_one_run(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert not re.search(r"0x[0-9a-f]{6,}", text), "a memory address"
+    assert str(Path.home()) not in text
+    assert str(path.parent) not in text
+    assert "execution" not in {key for cell in read(path).cells for key in cell.metadata}
+
+
+@every_notebook
+def test_each_stored_transcript_reads_back(path: Path) -> None:
+    for bundle in bundles(read(path)):
+        transcript = Transcript.from_markdown(bundle["text/markdown"])
+        assert transcript.diagnostics == ()
+        for call in transcript.calls.values():
+            assert call.name in bundle["text/html"]
+            assert call.name in bundle["text/plain"]
+
+
+def test_the_tour_shows_calls_that_succeed_run_together_and_fail() -> None:
+    tour = next(path for path in NOTEBOOKS if path.stem == "tour")
+    transcripts = [Transcript.from_markdown(bundle["text/markdown"]) for bundle in bundles(read(tour))]
+    states = [call.state.value for transcript in transcripts for call in transcript.calls.values()]
+    assert {"output-available", "output-error"} <= set(states)
+    assert max(len(message.calls) for transcript in transcripts for message in transcript.messages) >= 2
+
+
+def test_the_notebook_of_tools_shows_all_that_a_call_may_hold() -> None:
+    notebook = read(next(path for path in NOTEBOOKS if path.stem == "tools"))
+    transcripts = [Transcript.from_markdown(bundle["text/markdown"]) for bundle in bundles(notebook)]
+    calls = [call for transcript in transcripts for call in transcript.calls.values()]
+    assert {call.state.value for call in calls} == {"output-available", "output-error", "output-denied"}
+    for field in ("log", "display", "traceback", "approval"):
+        assert any(getattr(call, field) for call in calls), field
+    assert any(call.original_input is not MISSING for call in calls)
+    cells = "".join(cell.source for cell in notebook.cells)
+    assert [dialect for dialect in DIALECTS if f"--dialect {dialect}" not in cells] == []
+
+
+@every_notebook
+def test_nbconvert_shows_the_transcripts(path: Path, tmp_path: Path) -> None:
+    done = run("nbconvert", "--to", "html", "--output-dir", str(tmp_path), str(path), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = BeautifulSoup((tmp_path / f"{path.stem}.html").read_text("utf-8"), "html.parser")
+    shown = page.get_text()
+    for bundle in bundles(read(path)):
+        assert BeautifulSoup(bundle["text/html"], "html.parser").get_text() in shown
+    assert len(page.select("details")) == sum(bundle["text/html"].count("<details") for bundle in bundles(read(path)))

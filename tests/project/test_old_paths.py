@@ -1,0 +1,45 @@
+"""Module paths and public names of version 0.1 still work."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+NAMES: dict[str, list[str]] = json.loads(
+    (Path(__file__).parents[1] / "fixtures" / "public_names_0_1.json").read_text("utf-8")
+)
+"""Every module of version 0.1 without the package's name, with the names in it that users could build on."""
+
+
+@pytest.mark.parametrize("module", NAMES)
+@pytest.mark.filterwarnings("ignore:toolcall_nb:DeprecationWarning")
+def test_a_module_of_version_0_1_is_importable_with_its_public_names(module: str) -> None:
+    home = importlib.import_module(f"toolcall_nb.{module}".rstrip("."))
+    assert [name for name in NAMES[module] if not hasattr(home, name)] == []
+
+
+def test_an_old_path_leads_to_the_same_object_and_warns() -> None:
+    import toolcall_nb.transcript as old  # type: ignore[import-not-found]
+
+    from toolcall_nb.core.transcript import Transcript
+
+    with pytest.warns(DeprecationWarning, match=r"^toolcall_nb\.transcript\.Transcript is now toolcall_nb\.core\."):
+        assert old.Transcript is Transcript
+
+
+def test_an_old_path_has_no_names_that_were_never_there() -> None:
+    import toolcall_nb.live as old  # type: ignore[import-not-found]
+
+    with pytest.raises(AttributeError, match=r"module 'toolcall_nb\.live' has no attribute 'nothing'"):
+        _ = old.nothing
+
+
+@pytest.mark.parametrize("statement", ["import toolcall_nb.live.nothing", "import toolcall_nb.nothing"])
+def test_a_path_that_never_was_is_an_ordinary_import_error(statement: str) -> None:
+    done = subprocess.run([sys.executable, "-c", statement], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].startswith("ModuleNotFoundError: No module named 'toolcall_nb")

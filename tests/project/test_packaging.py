@@ -1,0 +1,224 @@
+"""What is shipped is whole, what is locked is locked, and Binder's own files are enough for the tour."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbconvert.preprocessors import CoalesceStreamsPreprocessor
+
+import toolcall_nb
+from tests.support.stored_outputs import NOTEBOOKS, read
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
+
+IMPORTED_AS = {
+    "ipython": "IPython",
+    "latex2mathml": "latex2mathml",
+    "markdown-it-py": "markdown_it",
+    "pydantic-ai-slim": "pydantic_ai",
+    "pyyaml": "yaml",
+}
+"""How a distribution is imported, where that is not its name."""
+
+OF_PYDANTIC = {"pydantic", "pydantic_core"}
+"""They come with pydantic-ai-slim and with mcp, and with whoever writes tools with them."""
+
+OF_IPYTHON = {"ipykernel", "traitlets"}
+"""Brought by ipywidgets and IPython, and their own names for what they are built on."""
+
+
+def name_of(requirement: str) -> str:
+    return re.match(r"[\w.-]+", requirement)[0].lower()  # type: ignore[index]  # every requirement begins so
+
+
+def run(*command: str, cwd: Path, programs: Path | None = None, library: Path | None = None, stdin: str = "") -> str:
+    """What a command prints; it must succeed. Programs are looked for in ``programs`` first, modules in ``library``."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "PYTHONPATH"))}
+    if programs:
+        environment["PATH"] = os.pathsep.join([str(programs), os.environ["PATH"]])
+    if library:
+        environment["PYTHONPATH"] = str(library)
+    done = subprocess.run(command, cwd=cwd, env=environment, input=stdin, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def files_below(folder: Path) -> set[str]:
+    return {
+        str(path.relative_to(folder.parent))
+        for path in folder.rglob("*")
+        if path.is_file()
+        and not any(part == "__pycache__" or part.startswith(".") for part in path.relative_to(folder).parts)
+    }
+
+
+# What is shipped ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist and the wheel."""
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "hatchling", "build", "-d", str(folder), cwd=ROOT)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    return next(built.glob("*.whl"))
+
+
+def test_the_wheel_holds_the_whole_package_and_nothing_else(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {name for name in names if ".dist-info/" not in name} == files_below(ROOT / "toolcall_nb")
+    assert "toolcall_nb/py.typed" in names
+
+
+def test_the_wheel_says_what_the_project_is(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    info = next(name for name in archive.namelist() if name.endswith("/METADATA"))
+    metadata = Parser().parsestr(archive.read(info).decode())
+    assert (metadata["Name"], metadata["License-Expression"]) == ("toolcall-nb", "MIT")
+    assert set(metadata.get_all("Provides-Extra", [])) == {"models", "server", "mcp", "all"}
+    assert metadata["Requires-Python"] == ">=3.11"
+
+
+def test_the_sdist_can_build_the_wheel_and_run_the_tests(built: Path) -> None:
+    with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = {"pyproject.toml", "README.md", "LICENSE", "dev", "tests/conftest.py", "notebooks/tour.ipynb"}
+    assert wanted | files_below(ROOT / "toolcall_nb") | {"requirements/dev.txt", "binder/postBuild"} <= names
+
+
+def test_the_installed_wheel_runs_from_the_shell(wheel: Path, tmp_path: Path) -> None:
+    place = tmp_path / "installed"
+    install = ("install", "--quiet", "--no-deps", "--no-index", "--target", str(place), str(wheel))
+    run(sys.executable, "-m", "pip", *install, cwd=tmp_path)
+    where = run(sys.executable, "-c", "import toolcall_nb; print(toolcall_nb.__file__)", cwd=tmp_path, library=place)
+    assert Path(where.strip()).is_relative_to(place)
+    call = "> [!tool search call_1]\n> input:\n>   query: cats\n"
+    events = run(str(place / "bin" / "toolcall-nb"), "events", "-", cwd=tmp_path, library=place, stdin=call)
+    assert {"type": "tool-input-available", "toolCallId": "call_1"}.items() <= json.loads(
+        events.splitlines()[-1]
+    ).items()
+
+
+def test_what_the_package_imports_is_what_it_requires() -> None:
+    groups = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
+    names = {name_of(requirement) for group in groups for requirement in group}
+    allowed = (
+        {IMPORTED_AS.get(name, name.replace("-", "_")) for name in names}
+        | OF_IPYTHON
+        | OF_PYDANTIC
+        | sys.stdlib_module_names
+    )
+    for path in (ROOT / "toolcall_nb").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.Import(names=aliases):
+                    targets = [alias.name for alias in aliases]
+                case ast.ImportFrom(module=str(module)):
+                    targets = [module]
+                case _:
+                    continue
+            assert {target.partition(".")[0] for target in targets} <= allowed, f"{path.name}:{node.lineno}"
+
+
+def test_the_version_is_one() -> None:
+    assert toolcall_nb.__version__ == PROJECT["version"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extra", ["", *(name for name in PROJECT["optional-dependencies"] if name != "all")])
+def test_the_lowest_versions_that_are_declared_will_do(wheel: Path, tmp_path: Path, extra: str) -> None:
+    uv, python = (sys.executable, "-m", "uv"), str(tmp_path / "environment" / "bin" / "python")
+    run(*uv, "venv", "--quiet", "--python", sys.executable, "environment", cwd=tmp_path)
+    wanted = f"toolcall-nb{f'[{extra}]' if extra else ''} @ {wheel.as_uri()}"
+    run(*uv, "pip", "install", "--quiet", "--python", python, "--resolution", "lowest-direct", wanted, cwd=tmp_path)
+    script = str(Path(__file__).parents[1] / "support" / "lowest_versions.py")
+    assert run(python, script, *filter(None, [extra]), cwd=tmp_path).splitlines()[-1] == "well"
+
+
+# What is locked -----------------------------------------------------------------------------------------------
+
+
+def pins(lock: Path) -> dict[str, list[str]]:
+    """The versions that a lock names; a package may have one for an older Python and one for a newer."""
+    found: dict[str, list[str]] = {}
+    for name, version in re.findall(r"^([\w.-]+)==(\S+)", lock.read_text("utf-8"), re.MULTILINE):
+        found.setdefault(name, []).append(version)
+    return found
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
+def test_a_lock_has_a_hash_for_each_version_and_names_no_place(lock: Path) -> None:
+    text = lock.read_text("utf-8")
+    requirements = re.split(r"\n(?! )", text.strip())
+    assert all("--hash=sha256:" in requirement for requirement in requirements)
+    assert not re.search(r"://|--(extra-)?index|--find-links|file:", text)
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
+def test_a_lock_covers_what_the_project_requires(lock: Path) -> None:
+    wanted = {name_of(requirement) for requirement in PROJECT["dependencies"]}
+    assert wanted | {"jupyterlab", "ipykernel", "hatchling", "editables"} <= set(pins(lock))
+
+
+def test_the_tour_runs_on_the_versions_that_are_tested() -> None:
+    tour, dev = (pins(ROOT / "requirements" / f"{name}.txt") for name in ("tour", "dev"))
+    assert tour.items() <= dev.items()
+
+
+# Binder -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def binder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A copy of the repository, and the folder of programs of a clean environment made from binder/ alone."""
+    copy = tmp_path_factory.mktemp("binder") / "repository"
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "__pycache__", "artifacts", "build", "dist"))
+    environment = copy.parent / "environment"
+    run(sys.executable, "-m", "venv", str(environment), cwd=copy)
+    programs = environment / "bin"
+    run("pip", "install", "--quiet", "--no-compile", "-r", "binder/requirements.txt", cwd=copy, programs=programs)
+    run("./binder/postBuild", cwd=copy, programs=programs)
+    return copy, programs
+
+
+def test_binder_is_given_a_python_that_will_do() -> None:
+    version = (ROOT / "binder" / "runtime.txt").read_text().strip()
+    assert re.fullmatch(r"python-3\.1[1-9]", version)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [path.name for path in NOTEBOOKS])
+def test_a_notebook_runs_in_an_environment_made_from_binders_files(binder: tuple[Path, Path], name: str) -> None:
+    copy, programs = binder
+    run("jupyter", "execute", "--inplace", f"notebooks/{name}", cwd=copy, programs=programs)
+    together: Any = CoalesceStreamsPreprocessor  # when the kernel sends what is printed is a matter of time
+    stored, there = (together(enabled=True).preprocess(read(root / "notebooks" / name), {})[0] for root in (ROOT, copy))
+    assert [cell.get("outputs") for cell in there.cells] == [cell.get("outputs") for cell in stored.cells]
+
+
+@pytest.mark.slow
+def test_binders_environment_has_jupyterlab_and_the_widgets_side_of_the_page(binder: tuple[Path, Path]) -> None:
+    copy, programs = binder
+    assert run("jupyter", "lab", "--version", cwd=copy, programs=programs).startswith("4.")
+    extensions = programs.parent / "share" / "jupyter" / "labextensions"
+    assert (extensions / "@jupyter-widgets" / "jupyterlab-manager").is_dir()
+    assert (extensions / "anywidget").is_dir()

@@ -1,0 +1,55 @@
+"""What `./dev shake` does to the processes of the tests."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from tests.support.shaking import paused, stoppable
+
+_WAITS = "import sys; print('here', flush=True); sys.stdin.read()"
+
+
+@pytest.fixture
+def child() -> Iterator[psutil.Process]:
+    """A program that waits, called like a kernel."""
+    command = [sys.executable, "-c", _WAITS, "ipykernel"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
+        assert started.stdout is not None
+        started.stdout.readline()
+        yield psutil.Process(started.pid)
+        started.kill()
+
+
+def becomes(process: psutil.Process, is_stopped: bool) -> bool:
+    """Whether it comes to that: a signal is heard a little later."""
+    give_up = time.monotonic() + 10
+    while time.monotonic() < give_up:
+        if (process.status() == psutil.STATUS_STOPPED) is is_stopped:
+            return True
+        time.sleep(0.001)
+    return False
+
+
+def test_a_process_is_stopped_and_goes_on_also_where_it_ends_meanwhile(child: psutil.Process) -> None:
+    with paused(child):
+        assert becomes(child, is_stopped=True)
+    assert becomes(child, is_stopped=False)
+    with pytest.raises(ZeroDivisionError), paused(child):
+        raise ZeroDivisionError
+    assert becomes(child, is_stopped=False)
+    with paused(child):
+        child.kill()
+        child.wait()
+    with paused(child):
+        pass
+
+
+def test_what_may_be_stopped_is_found_by_kind(child: psutil.Process) -> None:
+    kinds = [kind for kind in stoppable(psutil.Process()) if child in kind]
+    assert [all("ipykernel" in " ".join(each.cmdline()) for each in kind) for kind in kinds] == [True]

@@ -1,0 +1,220 @@
+"""What the person sees is not cut, only folded: the rest of a text, what the model wrote and was told, tracebacks."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+
+from tests.fixtures.render.samples import LONG, body, call, saying
+from tests.render.test_live_html import Tree, after
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.result_text import bounded, output_text
+from toolcall_nb.core.transcript import Approval, State
+from toolcall_nb.render.html_output.live_html import LiveHtml
+from toolcall_nb.render.html_output.page import fragment, to_html
+from toolcall_nb.render.text import to_text
+
+LINES = "".join(f"line {number}\n" for number in range(1, 1_001))
+
+
+def folds(html: str) -> dict[str, str]:
+    """What the folds are called, and what is in them, without tags."""
+    found = re.findall(r'<details class="tc-more"(?: open)?><summary>(.*?)</summary>(.*?)</details>', html, re.DOTALL)
+    return {re.sub(r"<.*?>", "", name): re.sub(r"<.*?>", "", inside) for name, inside in found}
+
+
+# Text -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_rest_of_a_long_text_is_folded_and_counted() -> None:
+    html = body(saying(call(output=LINES)))
+    assert folds(html) == {"800 more lines": LINES.partition("line 200\n")[2].rstrip("\n")}
+    assert html.index("line 200</span>") < html.index("800 more lines")
+
+
+def test_a_text_of_one_line_is_counted_in_characters() -> None:
+    assert folds(body(saying(call(output="x" * 25_000)))) == {"5,000 more characters": "x" * 5_000}
+
+
+@pytest.mark.parametrize("output", ["a\n" * 200, "x" * 20_000, "\n" * 500, "a\n" * 199 + "b", ""])
+def test_a_text_that_fits_has_no_fold(output: str) -> None:
+    assert folds(body(saying(call(output=output)))) == {}
+
+
+def test_what_is_shown_at_once_ends_with_a_whole_line() -> None:
+    output = "\n".join("x" * 999 for _ in range(30))
+    shown = re.sub(r"<.*?>", "", body(saying(call(output=output)))).partition("Output")[2]
+    assert shown.startswith("\n".join("x" * 999 for _ in range(20)) + "10 more lines" + "x" * 999 + "\n")
+
+
+def test_what_is_beyond_the_fold_is_counted_and_found() -> None:
+    html = body(saying(call(output="x" * 300_000)))
+    assert list(folds(html)) == [
+        "280,000 more characters … 80,000 more characters: chat.calls[&#39;call_1&#39;].output"
+    ]
+
+
+def test_a_long_error_is_folded_outside_of_what_can_be_closed() -> None:
+    html = body(saying(call(State.OUTPUT_ERROR, error=LINES)))
+    assert html.index("</details>") < html.index("line 200<") < html.index("800 more lines")
+
+
+@pytest.mark.parametrize(
+    "text", ["\n" + "x" * 30_000, "\n" * 300 + "x", "\n" * 30_000 + "x", " \n" * 300, "\r\n" * 300]
+)
+def test_blank_lines_at_the_beginning_harm_nothing(text: str) -> None:
+    html = body(saying(call(State.OUTPUT_ERROR, error=text, output=text)))
+    assert 'class="tc-err"' in html
+    assert html.count("x" * 10_000) == (4 if len(text.strip()) > 20_000 else 0)
+
+
+# Values ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "end"),
+    [
+        ([[number] for number in range(201)], "\n    200\n  ]\n]"),
+        ([{"row": number} for number in range(201)], "&quot;row&quot;: 200\n  }\n]"),
+        ([{"row": "x" * 201}], "x&quot;\n  }\n]"),
+        ({str(number): number for number in range(201)}, "&quot;200&quot;: 200\n}"),
+        ({"text": "x\n" * 20_000}, "x\\n&quot;\n}"),
+    ],
+    ids=["list", "table", "cell", "object", "text"],
+)
+def test_a_value_of_which_something_is_not_drawn_can_be_opened_whole(value: Any, end: str) -> None:
+    [(name, inside)] = folds(body(saying(call(input={}, output=value)))).items()
+    assert name == "All of it, as JSON"
+    assert inside.endswith(end)
+
+
+def test_so_can_an_input() -> None:
+    assert list(folds(body(saying(call(input={"text": "x\n" * 20_000}))))) == ["All of it, as JSON"]
+
+
+@pytest.mark.parametrize("value", [{}, [], [1, 2], {"a": [{"b": 1}]}, [{"a": "x" * 200}] * 90, None, 12.5])
+def test_a_value_that_is_drawn_whole_has_no_fold(value: Any) -> None:
+    assert folds(body(saying(call(input={}, output=value)))) == {}
+
+
+def test_a_huge_value_says_where_it_is() -> None:
+    html = body(saying(call(output={"text": "x" * 500_000})))
+    name = "All of it, as JSON the first 100,000 characters; all: chat.calls[&#39;call_1&#39;].output"
+    assert list(folds(html)) == [name]
+    assert len(html) < 200_000
+
+
+def test_a_value_that_json_cannot_hold_has_no_fold_and_harms_nothing() -> None:
+    deep: Any = 1
+    for _ in range(5_000):
+        deep = [deep]
+    assert len(body(saying(call(output={"deep": deep, "many": list(range(1_000))})))) < 300_000
+    assert folds(body(saying(call(output=[b"bytes", *([1],) * 300])))) == {}
+
+
+# What the model wrote, and what it was told ---------------------------------------------------------------------
+
+
+def test_an_edited_input_says_so_and_keeps_what_the_model_wrote() -> None:
+    html = body(saying(call(input={"seats": 2}, original_input={"seats": 20})))
+    assert '<span class="tc-mark">edited</span> <span class="tc-state">' in html
+    assert "<b>Input</b> <span>edited by you</span>" in html
+    assert folds(html) == {"As the model wrote it": "seats: 20"}
+
+
+def test_an_edited_input_may_be_empty() -> None:
+    assert "<span>none, edited by you</span>" in body(saying(call(input={}, original_input={"seats": 20})))
+
+
+@pytest.mark.parametrize(
+    ("reason", "line"),
+    [
+        ("Allowed for this chat.", "Allowed for this chat."),
+        ("Always allowed for this tool.", "Always allowed for this tool."),
+        ("Approved for this chat", "Approved for this chat"),
+        ("looks\nright", "Approved: looks right"),
+    ],
+)
+def test_an_approval_tells_its_reason(reason: str, line: str) -> None:
+    approval = Approval(id="a", approved=True, reason=reason)
+    assert f'<p class="tc-note">{line}</p>' in body(saying(call(approval=approval)))
+
+
+@pytest.mark.parametrize("approval", [None, Approval(id="a"), Approval(id="a", approved=True)])
+def test_an_approval_without_a_reason_says_nothing_more(approval: Approval | None) -> None:
+    assert "tc-note" not in body(saying(call(approval=approval)))
+
+
+@pytest.mark.parametrize(
+    "output", ["x" * 500, {"text": "x" * 1_500}, ["é"] * 60, "… 7 characters left out …\n" * 20], ids=range(4)
+)
+def test_what_the_model_was_told_is_folded_with_its_size(output: Any) -> None:
+    text = output_text(output)
+    seen = bounded(text, 100)
+    [(name, inside)] = folds(body(saying(call(output=output, seen=seen)))).items()
+    assert name == f"Told to the model {len(seen):,} characters, {len(text) - 100:,} left out"
+    assert unescape(inside) == seen
+
+
+def test_a_text_that_was_told_in_another_way_has_its_size_alone() -> None:
+    assert list(folds(body(saying(call(output="x" * 50, seen="a summary"))))) == ["Told to the model 9 characters"]
+
+
+def test_where_the_model_saw_all_nothing_is_said() -> None:
+    assert "Told" not in body(saying(call(output="x")))
+
+
+# Tracebacks -----------------------------------------------------------------------------------------------------
+
+
+def test_a_traceback_is_folded_in_the_card_and_the_error_in_sight() -> None:
+    html = body(saying(call(State.OUTPUT_ERROR, error="no", traceback="File a\n  <b>\n")))
+    assert folds(html) == {"Traceback": "File a\n  &lt;b&gt;"}
+    assert html.index("Traceback") < html.rindex("</details>") < html.index('class="tc-err"')
+
+
+def test_of_a_huge_traceback_the_end_is_shown() -> None:
+    html = body(saying(call(State.OUTPUT_ERROR, error="no", traceback="x" * 300_000 + "the end")))
+    [(name, inside)] = folds(html).items()
+    assert name == "Traceback 100,007 characters before these: chat.calls[&#39;call_1&#39;].traceback"
+    assert inside.endswith("the end")
+
+
+def test_in_plain_text_a_traceback_ends_with_its_last_lines() -> None:
+    text = to_text(saying(call(State.OUTPUT_ERROR, error="no", traceback=LINES)))
+    assert "    Traceback\n      … 960 earlier lines\n      line 961\n" in text
+    assert text.endswith("line 1000\n    Error\n      no")
+
+
+# Opening and closing --------------------------------------------------------------------------------------------
+
+
+def test_a_fold_in_a_card_is_closed_until_it_is_opened_by_its_own_name() -> None:
+    assert '<details class="tc-more" open>' not in to_html(LONG, opened=dict.fromkeys(LONG.calls, True))
+    for name in ("log of log", "rest of text", "json of list", "error of list"):
+        assert to_html(LONG, opened={name: True}).count('<details class="tc-more" open>') == 1
+
+
+def test_a_fold_and_what_is_in_it_have_a_name_of_their_own() -> None:
+    live = after(*LONG.events())
+    assert live.call_of("m0.p0") == live.call_of("m0.p0.d") == live.call_of("m0.p0.l.4") == "log"
+    assert live.call_of("m0.p0.fold-log") == live.call_of("m0.p0.fold-log.0") == "log of log"
+    assert live.call_of("m0.p1.fold-rest") == "rest of text"
+
+
+def test_opening_a_fold_changes_the_fold_and_not_the_card() -> None:
+    live, tree = LiveHtml(), Tree()
+    for event in (ev.ToolInputAvailable("c", "f", {}), ev.ToolOutputAvailable("c", LINES)):
+        tree.take(live.apply(event))
+    patches = live.set_open("rest of c", True)
+    tree.take(patches)
+    assert [patch[:2] for patch in patches] == [["splice", "m0.p0.fold-rest"]]
+    assert live.html == to_html(live.transcript, opened={"rest of c": True}) == fragment(tree.roots())
+
+
+def test_names_are_told_apart_by_their_call() -> None:
+    live = after(ev.ToolInputAvailable("c", "f", {}), ev.ToolOutputAvailable("c", LINES), *LONG.events())
+    assert live.set_open("rest of d", True) == []

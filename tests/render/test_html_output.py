@@ -1,0 +1,280 @@
+"""Static HTML: complete without scripts, readable without styles, the same each time."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Any, ClassVar
+
+import pytest
+
+from tests.fixtures.render.samples import EVERYTHING, body, call, golden, saying
+from toolcall_nb.core.events import MISSING
+from toolcall_nb.core.transcript import Approval, FilePart, ReasoningPart, State, TextPart, ToolCall, Transcript
+from toolcall_nb.render import mime_bundle, to_html
+from toolcall_nb.render.content import STATE_WORDS, Written, partial_input, seconds, shown_state
+from toolcall_nb.render.html_output.card import is_open
+
+# The whole ------------------------------------------------------------------------------------------------------
+
+
+def test_a_fragment_is_a_style_and_one_element_that_typesetters_leave_alone() -> None:
+    html = to_html(saying(TextPart("costs $5 and $6")))
+    assert re.fullmatch(r'<style>[^<]*</style><div class="tc mathjax_ignore tex2jax_ignore">.*</div>', html, re.DOTALL)
+
+
+def test_a_page_is_a_document_that_loads_nothing() -> None:
+    html = to_html(Transcript(EVERYTHING.messages, {"title": "Trip <1>"}), page=True)
+    assert html.startswith('<!doctype html>\n<html lang="en">')
+    assert "<title>Trip &lt;1&gt;</title>" in html
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in html
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    assert f'<meta http-equiv="Content-Security-Policy" content="{policy}">' in html
+
+
+def test_an_empty_transcript_says_so() -> None:
+    assert "No messages yet." in body(Transcript())
+
+
+def test_the_same_run_gives_the_same_html_each_time() -> None:
+    assert to_html(EVERYTHING) == to_html(EVERYTHING)
+    assert not re.search(r"0x[0-9a-f]{6}|\bid=", body(EVERYTHING))
+
+
+@pytest.mark.parametrize(
+    ("about", "words"),
+    [
+        ({"finish_reason": "length"}, "Stopped at the length limit."),
+        ({"finish_reason": "content-filter"}, "Stopped by the content filter."),
+        ({"finish_reason": "<odd>"}, "Ended: &lt;odd&gt;"),
+        ({"aborted": ""}, "Stopped."),
+        ({"aborted": "by the user"}, "Stopped: by the user"),
+    ],
+)
+def test_an_end_out_of_the_ordinary_is_said_in_words(about: dict[str, str], words: str) -> None:
+    assert f'<p class="tc-note">{words}</p>' in body(saying(TextPart("x"), **about))
+
+
+def test_a_bundle_has_three_forms_and_honours_include_and_exclude(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Transcript, "to_markdown", lambda _: "markdown")
+    assert list(mime_bundle(EVERYTHING)) == ["text/html", "text/markdown", "text/plain"]
+    assert mime_bundle(EVERYTHING, include={"text/markdown"}) == {"text/markdown": "markdown"}
+    assert list(mime_bundle(EVERYTHING, exclude={"text/html", "text/markdown"})) == ["text/plain"]
+
+
+# The card -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", State)
+def test_every_state_is_a_word_in_the_summary(state: State) -> None:
+    word = "Called" if state in (State.INPUT_STREAMING, State.INPUT_AVAILABLE) else STATE_WORDS[state]
+    assert f'<span class="tc-state">{word}</span>' in body(saying(call(state)))
+
+
+def test_the_words_are_those_of_the_design() -> None:
+    words = "Pending, Queued, Awaiting approval, Responded, Completed, Error, Denied, Interrupted"
+    assert ", ".join(STATE_WORDS[state] for state in State) == words
+
+
+@pytest.mark.parametrize(
+    ("state", "activity", "word"),
+    [
+        (State.INPUT_STREAMING, "writing", "Pending"),
+        (State.INPUT_STREAMING, None, "Called"),
+        (State.INPUT_AVAILABLE, "writing", "Called"),  # complete, and nobody tells whether it runs
+        (State.INPUT_AVAILABLE, "queued", "Queued"),
+        (State.INPUT_AVAILABLE, "running", "Running"),
+        (State.INPUT_AVAILABLE, None, "Called"),
+        (State.APPROVAL_REQUESTED, "queued", "Awaiting approval"),
+        (State.APPROVAL_RESPONDED, "queued", "Queued"),  # another call is asked about, or runs
+        (State.APPROVAL_RESPONDED, "running", "Running"),
+        (State.APPROVAL_RESPONDED, None, "Responded"),
+        (State.OUTPUT_AVAILABLE, "running", "Completed"),
+    ],
+)
+def test_a_call_is_queued_until_its_tool_starts_and_called_where_nobody_tells(
+    state: State, activity: str | None, word: str
+) -> None:
+    assert shown_state(call(state), activity).word == word
+
+
+@pytest.mark.parametrize("state", State)
+def test_a_card_is_open_while_it_runs_asks_or_has_failed(state: State) -> None:
+    is_closed = state in (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
+    assert ("<details open>" in body(saying(call(state)))) is not is_closed
+
+
+@pytest.mark.parametrize("wish", [True, False])
+@pytest.mark.parametrize("state", State)
+def test_the_writer_decides_on_a_finished_card_and_the_user_on_any(state: State, wish: bool) -> None:
+    assert is_open(call(state, open=wish), {}) is (wish if call(state).is_final else True)
+    assert is_open(call(state, open=not wish), {"call_1": wish}) is wish
+    assert is_open(call(state, open=wish), {"call_2": not wish}) is is_open(call(state, open=wish), {})
+
+
+def test_a_fold_of_reasoning_is_closed_until_the_user_opens_it() -> None:
+    assert '<details class="tc-fold"><summary>Reasoning' in body(saying(ReasoningPart("hm")))
+    assert '<details class="tc-fold" open><summary>Reasoning' in body(
+        saying(ReasoningPart("hm")), opened={"fold 0.0": True}
+    )
+
+
+def test_a_closed_card_tells_name_arguments_and_state() -> None:
+    assert (
+        '<summary><b class="tc-name">forecast</b> <span class="tc-args">city: Lyon</span> '
+        '<span class="tc-state">Completed</span> <span class="tc-time"></span></summary>'
+    ) in body(saying(call()))
+
+
+def test_a_title_does_not_hide_which_tool_it_is() -> None:
+    html = body(saying(call(title="Weather report")))
+    assert '<b class="tc-name">Weather report</b> <span class="tc-tool">forecast</span>' in html
+
+
+def test_time_is_shown_only_where_it_is_given() -> None:
+    assert '<span class="tc-time">0.41 s</span>' in body(saying(call()), timings={"call_1": 0.41})
+    assert '<span class="tc-time"></span>' in body(saying(call()), timings={"call_2": 0.41})
+
+
+@pytest.mark.parametrize(
+    ("took", "text"),
+    [(0, "0.00 s"), (0.413, "0.41 s"), (9.999, "10 s"), (59.4, "59 s"), (59.6, "1 min 00 s"), (125, "2 min 05 s")],
+)
+def test_times_are_short(took: float, text: str) -> None:
+    assert seconds(took) == text
+
+
+def test_what_may_have_to_be_scrolled_can_be_reached_by_keyboard() -> None:
+    assert 'tabindex="0"' not in body(saying(call(output="one\ntwo"), call(output=[{"a": 1}])))
+    for output in ("line\n" * 30, "x" * 3000, [{"a": 1}] * 30, {str(n): n for n in range(30)}):
+        assert re.search(r'<(pre|div class="tc-wide") tabindex="0">', body(saying(call(output=output))))
+
+
+def test_an_error_is_outside_of_what_can_be_closed() -> None:
+    html = body(saying(call(State.OUTPUT_ERROR, error="TimeoutError: \x1b[31mno\x1b[0m answer")))
+    assert html.index("TimeoutError: no answer") > html.index("</details>")
+
+
+def test_a_denial_tells_its_reason() -> None:
+    html = body(saying(call(State.OUTPUT_DENIED, approval=Approval(id="a", approved=False, reason="Too dear."))))
+    assert html.index("Too dear.") > html.index("</details>")
+
+
+def test_an_error_without_text_says_that() -> None:
+    assert "The tool gave no error text." in body(saying(call(State.OUTPUT_ERROR, error=" ")))
+
+
+def test_an_input_that_streams_is_counted_and_shown_as_far_as_it_goes() -> None:
+    html = body(saying(ToolCall(id="x", name="f", input_text='{"city": "Ly')))
+    assert "12 characters so far" in html
+    assert '<span class="k">city</span>: <span class="s">Ly</span>' in html
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("", MISSING),
+        (" \n", MISSING),
+        ("{", MISSING),
+        ('{"a": tr', MISSING),
+        ('{"a": "b\\u00', {"a": "b"}),
+        ('{"a": [1, {"b": "c', {"a": [1, {"b": "c"}]}),
+        ("[1, 2", [1, 2]),
+        ('{"a": }', '{"a": }'),
+        ("city: Lyon", "city: Lyon"),
+        ("[" * 500, "[" * 500),
+    ],
+    ids=range(10),
+)
+def test_a_partial_input_is_what_can_be_said_of_it_so_far(text: str, value: Any) -> None:
+    assert partial_input(Written().plus(text)) == value
+
+
+def test_an_input_that_never_became_whole_says_so() -> None:
+    html = body(saying(ToolCall(id="x", name="f", state=State.INTERRUPTED, input_text='{"city": "Ly')))
+    assert "12 characters, not complete" in html
+    assert '<span class="tc-args">city: Ly</span>' in html
+
+
+# Other parts ----------------------------------------------------------------------------------------------------
+
+
+def test_pictures_in_the_text_of_a_file_are_shown_and_those_elsewhere_only_linked() -> None:
+    assert '<img src="data:image/png;base64,AAAA" alt="File, image/png">' in body(
+        saying(FilePart("data:image/png;base64,AAAA", "image/png"))
+    )
+    html = body(saying(FilePart("https://example.org/p.png", "image/png")))
+    assert "<img" not in html
+    assert '<a href="https://example.org/p.png" target="_blank" rel="noopener noreferrer nofollow">' in html
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["data:image/svg+xml;base64,AAAA", "data:text/html,<script>", "javascript:alert(1)", "", "//h/x", "file:///etc"],
+)
+def test_a_file_that_could_run_or_ask_is_only_named(url: str) -> None:
+    html = body(saying(FilePart(url, "x/y")))
+    assert "<a " not in html
+    assert "<img" not in html
+    assert "File: " in html
+
+
+def test_data_can_be_downloaded() -> None:
+    assert '<a href="data:text/csv,a" download="file.csv">file.csv</a> (text/csv, 1 character)' in body(
+        saying(FilePart("data:text/csv,a", "text/csv"))
+    )
+
+
+def test_blank_text_is_no_node() -> None:
+    assert '<div class="tc-said"></div>' in body(saying(TextPart("\n \n"), ReasoningPart("")))
+
+
+# Without styles -------------------------------------------------------------------------------------------------
+
+
+class Stripped(HTMLParser):
+    """What is left in an untrusted notebook, as text: no style, math or svg, of a picture what ``alt`` says."""
+
+    BLOCKS: ClassVar = {"p", "div", "pre", "summary", "li", "tr", "h1", "h2", "h3", "details", "caption"}
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.text = ""
+        self.depth = 0
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.depth += tag in ("style", "math", "svg")
+        if tag in self.BLOCKS:
+            self.text += "\n"
+        self.text += {"td": " | ", "th": " | "}.get(tag, "")
+        self.text += next((f"[{value}]" for name, value in attrs if tag == "img" and name == "alt"), "")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.depth -= tag in ("style", "math", "svg")
+        if tag in self.BLOCKS:
+            self.text += "\n"
+
+    def handle_data(self, data: str) -> None:
+        self.text += "" if self.depth else data
+
+
+def test_without_styles_and_scripts_the_words_stand_in_their_order() -> None:
+    text = re.sub(r"\n{2,}", "\n", Stripped(to_html(EVERYTHING)).text).strip() + "\n"
+    golden("stripped.txt", text)
+
+
+def test_every_word_of_meaning_survives_the_stripping() -> None:
+    text = Stripped(to_html(EVERYTHING)).text
+    for word in (
+        "You",
+        "AI",
+        "System",
+        *(STATE_WORDS[state] for state in State if state not in (State.INPUT_STREAMING, State.INPUT_AVAILABLE)),
+        "Called",
+        "TimeoutError: no answer",
+        "[x] Lyon",
+        "t > 20",
+        "Warning",
+    ):
+        assert word in text

@@ -1,0 +1,433 @@
+"""Markdown as it streams equals Markdown at once: after every piece, at every cut, whatever comes later."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it.utils import read_fixture_file
+
+from tests.support.corpora import corpus
+from toolcall_nb.markdown import IncrementalMarkdown
+from toolcall_nb.render.markdown.flavor import parser, render_markdown
+
+FIXTURES = read_fixture_file(Path(__file__).parents[1] / "fixtures" / "flavor.md")
+
+# What makes the text before it mean something else, or might. One line each, `\n` and the like as in Python.
+TRICKY = r"""
+A setext underline makes a heading of a paragraph             | a\nb\n-\n\nc\n=\n
+A first line that still grows joins the list before it        | 1. a\n\n2. b\n\n* c\n\n*d*
+A heading, a rule, a list: all start with one character       | a\n\n-\n\n--\n\n---\n\n- -\n\n#\n\n#b\n\n# c
+A list item turns the whole list loose                        | - a\n- b\n- c\n\n- d\n\nend\n
+A list that is loose only until a marker is whole              | 1. a\n   1. b\n\n   1. c\n2. d
+An item's second paragraph, and a line that is lazy           | - a\n\n  b\nc\n\n  d\n\ne
+Lists in lists, with a tab and with too little indent         | - a\n\t- b\n   - c\n - d\n\n      e\n
+An empty item                                                 | -\n\n  a\n\n-\n  b\n
+Another marker starts another list                            | - a\n\n+ b\n\n1. c\n\n1) d\n\n2) e\n
+A number that is no marker                                    | 10\n\n10.\n\n10. a\n\n2024 b\n2024. c
+Indented code goes on behind blank lines                      | a\n\n    b\n\n\n    c\n  \n    \n\td\ne\n
+A fence holds blank lines, and almost closes                  | ```\na\n\n``\n\n````x\n    ```\n ``` \n\nb\n
+A fence whose last line is blank so far                       | ~~~\na\n   \n \t\n  b\n  ~~~~  \nc
+A fence that is a table's head                                | ```a\|b\n--\|--\nc\|d\n\n```e\|f\n--\|--
+A fence, indented, and one in a list and a quote              |   ```py\n    a\n  b\n  ```\n\n- ```\n  c\n\n\n  d\n\n> ```\n> e\n\nf
+A table is undone by one more character                       | a\|b\n-\|-x\n\nc\|d\n-\|-\n1\n\|2\n\n3\n
+A table ends at another block and at a blank line             | \|a\|b\|\n\|-\|-\|\n\|c\n> d\n\n\|e\|\n\|-\|\n\|f\|\n\ng
+A quote goes on lazily, and ends at a blank line              | > a\nb\n> c\n\n> d\n>\ne\n
+A quote turns into an alert only by its whole first line      | > [!NOTE\n\n> [!NOTE]\n\n> [!NOTE]x\n\n> [!tip]\n> b
+A tool callout is a quote here                                | > [!tool name=a]\n> b: c\n\nd
+Emphasis, code and strikes that close late, or reopen         | *a **b `c*d` e** f*\n\n**g\n\n_h_i _j_\n\n~~k~~ ~~l
+Delimiters decide by the character behind them                | a*b* c**d**e\n\n**f:**g **h:** i\n\n*"j"*k
+A link that is none so far                                    | [a](b "c" )\n\n![d](e 'f\n\n[g](<h>\n\n[i\n]\n
+Definitions that come after what asks for them                | [a] and [b][a] ![c][a]\n\n- [a]\n\n> [a][]\n\nx\n\n[a]: /u "t"\n\n[a]
+A definition that grows into none, and one that is the second | [a]\n\ny\n\n[a]: /u v\n\n[a]: /w\n\n[a]: /z\n
+A definition's title over lines, and one that breaks off      | [a]\n\n[a]: /u\n'b\nc'\n\nd\n\n[e]: /v\n'f\ng\n\n[e]
+A title that swallows a heading                               | [a]: /u "\nb\n===\nc" \n\n[a]
+A label over lines                                            | [a\nb]: /u\n\n[a b]\n\n[c\n\n]: /v
+A definition in a list and in a quote                         | [a] [b]\n\n- x\n\n  [a]: /u\n\n> [b]: /v\n
+Labels match in any case and over blanks                      | [ A  b ]\n\nx\n\n[a B]: /u\n
+A link inside a link becomes possible                         | [x [a] y](z) [[a]][b]\n\nq\n\n[a]: /u\n\n[b]: /v
+A definition in a table and in code is none                   | [a]\n\n    [a]: /u\n\n```\n[a]: /v\n```\n\n\|[a]: /w\|\n\|-\|\n
+Carriage returns, alone and with a line feed, cut between     | a\r\nb\r\rc\r\n\r\n- d\r\n\r\n  e\r\n```\r\nf\r\n```\r
+Blanks at line ends                                           | a \nb  \nc   \n\n  d\n \t \ne\\\nf\\
+Entities and links in angle brackets                          | &amp &amp; &#x41 &#x41; <http://a <http://a.b>c <d@e.f>
+A formula of lines that would be other blocks                 | a\n$$\n- b\n= c\n# d\n$$\ne\n\n$$\nf\n\n$$\n
+A formula closes on a paragraph's line                        | $$\na\nb $$\n\n\\[\nc = d\ne \\]\n\n\\[\nf\n
+An escape behind which a word follows, and a formula closes    | a \\(b c `d` e\\) f \\[g h *i* = j\\] k
+Formulas in a line                                            | $a$b $c$ $5 and $6 \\(d\\) \\[e\\] \\[f=g\\] $h\ni$ $$j$$ $$k
+A formula does not reach into a fence                         | $$\na\n```\n$$\n```\nb $$
+Backslashes                                                   | \\ \\\\ \\* a\\\n\n\\$b$ \\\\(c\\) \\
+Surrogate halves, together and alone                          | a\ud83d\ude00b \ud83d c\ude00\ud83d\n\n\ud83d\ude00
+NUL and other controls                                        | a\0b\n\n- \0\n\n\x0b\x0c\x85\u2028c\xa0\n\n\xa0d\n
+Only blanks                                                   |  \n\t\n\n \n
+Blank lines, many of them                                     | a\n\n\n\n   \n\n\n    b\n\n\n\n- c\n\n\n\n\n    d
+Task lists                                                    | - [\n- [ ]\n- [ ] a\n- [x] b\n- [x]c\n\n  - [X] d [e]\n
+A word behind a tab, before what has to be parsed             | b \t't'$x$ c \td*e* f \x0bg`h`
+A word behind a blank, where something is still open           | *a b `c d` e* f [g h `i`](j) <k l&m n_o* p_ q\\[r `s`\\]
+A literal delimiter that nothing closes, and one that may      | 2 * 3 `a` b_c `d` *e `f` g* & h `i` &am `j`; < k `l` <m `n`>
+A new block behind each kind, by its first character           | a\n\nb\n\n# c\n\nd\n\n---\n\ne\n\n```\nf\n```\n\ng\n\n> h\n\ni\n\n- j\n\nk\n\n2. l
+A list behind a list, by its first character                   | - a\n\n- b\n\n* c\n\n*d*\n\n1. e\n\n2 f\n\n3. g\n\n- - -\n\n--
+An item by its marker and a letter, tight and loose            | - a\n- b\n-c\n- *d*\n- * *\n\n- e\n- f\n  - g\n- h\n1. i
+A row by its pipe, and cells that grow, escape, are too many   | \|a\|b\|\n\|-\|-\|\n\|c d\|e `f`\|\n\|g\\\|h\|i\|j i\n\|k\n\|\|l *m*\|x\|m
+A paragraph that a definition settles, with blanks at its end  | [a] b \n\n[c]: /u\n\n[a]: /v\n
+Nested deep                                                   | > - > - > 1. > a\n> - > - b\n\nc
+"""  # noqa: E501
+
+# fmt: off
+ATOMS = [
+    "a", "b ", "foo", "2", "10", "\u00e9", "1. ", "1) ", "- ", "* ", "+ ", "> ", "# ", "#", "\n", "\n", "\n\n",
+    "\n\n", "  ", "    ", "\t", "```", "```python\n", " ```\n", "~~~", "---", "===", "-", "=", "[a]", "[b][a]",
+    "[a]: /u", "[b]: <x> 'ti", "'t'", "](u)", "![", "[", "]", ":", "(", ")", "\"", "'", "*", "**", "_", "`", "~~",
+    "!", "\\", "$", "$$", "\\(", "\\)", "\\[", "\\]", "$x$", "&amp;", "<", "<http://x>", ">", "> [!tip]\n",
+    "[!NOTE]", "- [ ] ", "[x] ", "\n  - ", "\n   b", "\n> c", "\r", "\r\n", "\0", "\ufffd", "\ufffd", "_1", "x^2",
+    "|", "a|b\n--|--\n", "\n|c|\n",
+]
+# Lists and tables grow by lines; from a few kinds at a time, so that some get long.
+LINES = [
+    "- a", "- b *c*", "- [ ] d", "- [x] e", "-", "- ", "* f", "+ g", "1. h", "2. i", "1) j", "  k", "   l", "    m",
+    "  - n", "   1. o", "      - p", "", "", "", "  ", "q", "> r", "  > s", "```", "  ```", "- ```", "# t", "- # u",
+    "  # v", "---", "- ---", "===", "|a|b|", "|-|-|", "|c|", "|d|e|f|", "g|h", "| |", "a|b", "-|-", "--|--|--",
+    "[a]", "- [a]: /u", "[a]: /u", "- [b]", "  [b]: /v 'x", "x'", "$$", "- $$", "  $$", "y $$", "\\[", "z=1 \\]",
+    "> [!NOTE]", "- > w", "text *em", "text** on `co", "de` (paren) \"q\"", "**B**: bold", "10 apples", "- a  ",
+    "<b>", "- \ta", "\tq", "1. a\n\n   b", "- a\n\n- b", "| x | [a] |", "|`a\\|b`|**c**|", "0. z", "- [l](u)",
+]
+# fmt: on
+DOCUMENTS = st.lists(st.sampled_from(ATOMS), min_size=1, max_size=24).map("".join)
+BY_LINES = st.lists(st.sampled_from(LINES), min_size=1, max_size=8).flatmap(
+    lambda few: st.lists(st.sampled_from(few), min_size=2, max_size=14).map("\n".join)
+)
+
+
+def whole(text: str) -> str:
+    return render_markdown(text)
+
+
+def check(pieces: Iterable[str], every: int = 1) -> None:
+    """Feeds the pieces. After each (or every so many) the HTML is that of the text so far; what differs was told."""
+    stream = IncrementalMarkdown()
+    text = ""
+    before: list[str] = []
+    for number, piece in enumerate(pieces):
+        changed = stream.feed(piece)
+        text += piece
+        after = list(stream.blocks)
+        assert changed == tuple(at for at, block in enumerate(after) if at >= len(before) or before[at] != block), (
+            f"after {text!r}"
+        )
+        assert {at: stream.before(at) for at in changed} == {
+            at: before[at] if at < len(before) else None for at in changed
+        }
+        before = after
+        if number % every == 0:
+            assert stream.html == whole(text), f"after {text!r}"
+    stream.close()
+    assert stream.html == whole(text)
+
+
+def cut(text: str, at: Iterable[int]) -> Iterator[str]:
+    places = [0, *sorted({place for place in at if 0 < place < len(text)}), len(text)]
+    return (text[start:end] for start, end in pairwise(places))
+
+
+def tricky() -> list[Any]:
+    cases = [line.split(" | ", 1) for line in TRICKY.strip().splitlines()]
+    texts = [text.replace("\\|", "|").encode("ascii").decode("unicode_escape") for _, text in cases]
+    return [pytest.param(text, id=title.strip()) for (title, _), text in zip(cases, texts, strict=True)]
+
+
+@pytest.mark.parametrize("text", tricky())
+def test_every_prefix_of(text: str) -> None:
+    check(text)
+
+
+@pytest.mark.parametrize("text", tricky())
+def test_every_prefix_where_each_block_is_packed_as_soon_as_it_can_be(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolcall_nb.render.markdown.packed_texts._TOGETHER", 1)
+    check(text)
+
+
+@pytest.mark.parametrize("text", tricky())
+def test_at_other_cuts(text: str) -> None:
+    for size in (2, 3, 5, 7, len(text) + 1):
+        for offset in range(min(size, 3)):
+            check(cut(text, range(offset, len(text), size)))
+
+
+@pytest.mark.parametrize(("line", "title", "text", "expected"), FIXTURES, ids=[case[1] for case in FIXTURES])
+def test_every_prefix_of_the_fixture(line: int, title: str, text: str, expected: str) -> None:
+    check(text)
+
+
+@settings(max_examples=800)
+@given(DOCUMENTS)
+def test_every_prefix_of_any_document(text: str) -> None:
+    check(text)
+
+
+@settings(max_examples=400)
+@given(BY_LINES)
+def test_every_prefix_of_any_lists_and_tables(text: str) -> None:
+    check(text)
+
+
+@settings(max_examples=400)
+@given(BY_LINES, DOCUMENTS, st.lists(st.integers(1, 400), max_size=12))
+def test_any_cut_of_any_document(first: str, second: str, at: list[int]) -> None:
+    text = f"{first}\n\n{second}\n\n{first}"
+    check(cut(text, at))
+
+
+@settings(max_examples=100)
+@given(st.text(max_size=60))
+def test_every_prefix_of_any_text(text: str) -> None:
+    check(text)
+
+
+@pytest.mark.parametrize("name", ["commonmark_spec.json", "gfm_spec.json"])
+def test_every_prefix_of_the_examples_of_the_specifications(name: str) -> None:
+    path = corpus("markdown_specs") / name
+    if not path.exists():
+        pytest.fail(f"the corpus has no {name}")
+    for number, example in enumerate(json.loads(path.read_text())):
+        text = example["markdown"]
+        if len(text) <= 160 and number % 2 == 0:
+            check(text)
+        elif len(text) <= 1000:
+            check(cut(text, random.Random(number).sample(range(1001), 12)))
+
+
+@pytest.mark.parametrize(("name", "key"), [("remend_cases", "input"), ("streaming_markdown_inputs", "markdown")])
+def test_every_prefix_of_markdown_that_breaks_off(name: str, key: str) -> None:
+    for case in json.loads((corpus("markdown_incomplete") / f"{name}.json").read_text()):
+        if len(case[key]) <= 120:
+            check(case[key])
+
+
+def test_what_models_wrote_at_the_cuts_it_came_in() -> None:
+    for line in (corpus("llm_text_deltas") / "deltas.jsonl").read_text().splitlines():
+        deltas = [text for kind, text in json.loads(line)["deltas"] if kind == "text"]
+        check(deltas, every=len(deltas) // 8 + 1)
+
+
+# Work, counted in the characters that the parser is given --------------------------------------------------------
+
+
+class Work:
+    """Counts the characters that the shared parser reads, and how often it is called."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.characters = 0
+        self.calls = 0
+        for part in (parser().block, parser().inline):
+            monkeypatch.setattr(part, "parse", self.counting(part.parse))
+
+    def counting(self, parse: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(source: str, *rest: Any) -> Any:
+            self.characters += len(source)
+            self.calls += 1
+            return parse(source, *rest)
+
+        return counted
+
+
+WORDS = ("the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "while", "the", "model", "streams")
+
+
+def document(size: int) -> str:
+    """A mixed document as models write them: prose, headings, lists, code, tables, quotes."""
+    dice = random.Random(size)
+
+    def prose(words: int) -> str:
+        text = [dice.choice(WORDS) for _ in range(words)]
+        text[words // 2] = dice.choice(["**{}**", "`{}`", "[{}](https://example.org/a)", "${}_1$", "*{}*"]).format("so")
+        return " ".join(text).capitalize() + "."
+
+    makers: list[Callable[[], str]] = [
+        lambda: prose(60),
+        lambda: prose(30) + "\n" + prose(20),
+        lambda: "## " + prose(4),
+        lambda: "\n".join(f"- **{dice.choice(WORDS)}**: {prose(12)}" for _ in range(6)),
+        lambda: "\n".join(f"{number}. {prose(10)}\n   - {prose(6)}" for number in range(1, 5)),
+        lambda: "```python\n" + "\n".join(f"    x{n} = f({n})  # {prose(3)}" for n in range(12)) + "\n```",
+        lambda: "| a | b |\n|---|---|\n" + "\n".join(f"| {prose(3)} | {prose(4)} |" for _ in range(6)),
+        lambda: "\n".join(f"> {prose(9)}" for _ in range(4)),
+    ]
+    blocks: list[str] = []
+    while sum(map(len, blocks)) < size:
+        blocks.append(dice.choice(makers)())
+    return "\n\n".join(blocks)
+
+
+def tokens(text: str, at_once: int) -> list[str]:
+    parts = re.findall(r" ?\w{1,5}|\s+|.", text)
+    return ["".join(parts[at : at + at_once]) for at in range(0, len(parts), at_once)]
+
+
+def streamed(text: str, at_once: int) -> IncrementalMarkdown:
+    stream = IncrementalMarkdown()
+    for piece in tokens(text, at_once):
+        stream.feed(piece)
+    return stream
+
+
+@pytest.mark.parametrize(("at_once", "times"), [(1, 8), (8, 4), (25, 3)])
+def test_a_streamed_document_is_read_a_few_times_and_not_once_for_each_token(
+    monkeypatch: pytest.MonkeyPatch, at_once: int, times: int
+) -> None:
+    text = document(100_000)
+    expected = whole(text)
+    work = Work(monkeypatch)
+    assert whole(text) == expected
+    once, work.characters = work.characters, 0
+    assert streamed(text, at_once).html == expected
+    assert work.characters <= times * once
+
+
+def test_what_came_before_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work(monkeypatch)
+    stream = streamed(document(40_000) + "\n\n", 8)
+    work.characters = 0
+    later, fresh = tokens("# More\n\n" + document(5_000), 4), IncrementalMarkdown()
+    for piece in later:
+        stream.feed(piece)
+    behind, work.characters = work.characters, 0
+    for piece in later:
+        fresh.feed(piece)
+    # The last block before is read again until the first line of the next is whole.
+    assert behind <= work.characters + 20_000
+
+
+@pytest.mark.parametrize(
+    ("start", "piece"),
+    [
+        ("", "- Some **words** of an item\n"),
+        ("", "1. Some\n\n   words `and`\n2. more\n"),
+        ("|a|b|\n|-|-|\n", "| some | *words* |\n"),
+        ("```python\n", "x = [1, 2]  # *some*\n"),
+        ("", "some words and, then, more words "),
+        ("", "some **words** and `code` in [it](http://a.b), 2 * 3 of snake_case & more, "),
+    ],
+    ids=["list", "loose list", "table", "fence", "paragraph", "paragraph with markup"],
+)
+def test_one_block_that_is_four_times_as_long_is_four_times_the_work(
+    monkeypatch: pytest.MonkeyPatch, start: str, piece: str
+) -> None:
+    work = Work(monkeypatch)
+    streamed(start + piece * 100, 1)
+    short, work.characters = work.characters, 0
+    stream = streamed(start + piece * 400, 1)
+    assert work.characters <= 4.2 * short
+    assert stream.html == whole(start + piece * 400)
+
+
+def test_prose_code_and_blank_lines_are_taken_up_without_a_parse(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work(monkeypatch)
+    for start, piece in [
+        ("A paragraph", " of plain words, and more"),
+        ("1. a\n   - **b**: and so", " on with it"),
+        ("> [!NOTE]\n> Words", " and words"),
+        ("## A heading", " that goes on"),
+        ("```python\nx = 1", "\n*y* = [2]  # `z`\n"),
+        ("Words\n\n", "\n\n"),
+    ]:
+        stream = IncrementalMarkdown()
+        stream.feed(start)
+        work.calls = 0
+        for _ in range(100):
+            stream.feed(piece)
+        assert work.calls == 0
+        assert stream.html == whole(start + piece * 100)
+
+
+def test_an_item_a_row_and_a_block_are_parsed_without_what_stands_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work(monkeypatch)
+    for start, piece in [
+        ("- " + "long " * 40, "\n- b"),
+        ("1. a\n\n   b\n\n2. " + "long " * 40 + "\n", "\n3. b"),
+        ("| a | b |\n|---|---|\n| " + "long " * 40 + "|", "\n| b"),
+        ("long " * 40, "\n\nb"),
+        ("- a\n- " + "long " * 40, "\n\nb"),
+        ("> " + "long " * 40, "\n\n# b"),
+    ]:
+        stream = IncrementalMarkdown()
+        stream.feed(start)
+        work.characters = 0
+        stream.feed(piece)
+        assert work.characters < 100, start
+        assert stream.html == whole(start + piece)
+
+
+def test_a_settled_block_is_parsed_again_only_if_it_asked_for_what_is_defined(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work(monkeypatch)
+    stream = streamed("[a] one\n\n" + document(10_000) + "\n\n[b] two\n\nend\n\n", 50)
+    work.characters = 0
+    changed = stream.feed("[a]: /u\n\nmore\n")
+    assert changed == (0, len(stream.blocks) - 1)
+    assert stream.blocks[0] == '<p><a href="/u">a</a> one</p>\n'
+    assert work.characters < 100
+
+
+# The rest --------------------------------------------------------------------------------------------------------
+
+
+def test_settled_blocks_stay_the_same_objects() -> None:
+    stream = IncrementalMarkdown()
+    stream.feed("# a\n\nb\n\nc\n\n")
+    first, second = stream.blocks[0], stream.blocks[1]
+    stream.feed("d\n\n- e\n")
+    assert stream.blocks[0] is first
+    assert stream.blocks[1] is second
+
+
+def test_blocks_may_get_fewer() -> None:
+    stream = IncrementalMarkdown()
+    assert stream.feed("- a\n\nb") == (0, 1)
+    assert stream.feed("\n\n2") == (2,)
+    stream = IncrementalMarkdown()
+    assert stream.feed("1. a\n\n2") == (0, 1)
+    assert stream.feed(". b") == (0,)
+    assert len(stream.blocks) == 1
+
+
+def test_what_shows_nothing_new_changes_nothing() -> None:
+    stream = IncrementalMarkdown()
+    assert stream.feed("") == ()
+    assert stream.feed("\n \n") == ()
+    assert stream.feed("a") == (0,)
+    assert stream.feed(" ") == ()
+    assert stream.feed("\n\n") == ()
+    assert stream.feed("[b]: /u") == ()
+
+
+def test_what_lies_far_back_is_packed_and_a_late_definition_still_reaches_it() -> None:
+    stream = IncrementalMarkdown()
+    text = "".join(f"[a] {number}\n\n" for number in range(1000))
+    for piece in (text[start : start + 100] for start in range(0, len(text), 100)):
+        stream.feed(piece)
+    assert stream.feed("[a]: /u\n") == tuple(range(1000))
+    assert stream.before(3) == "<p>[a] 3</p>\n"
+    assert stream.blocks[3] == '<p><a href="/u">a</a> 3</p>\n'
+    assert stream.html == whole(text + "[a]: /u\n")
+
+
+def test_where_the_parser_gives_up_the_text_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def give_up(*_: object) -> None:
+        raise RecursionError
+
+    stream = IncrementalMarkdown()
+    stream.feed("# a\n\nb\n*c")
+    with monkeypatch.context() as patch:
+        patch.setattr(parser().inline, "parse", give_up)
+        stream.feed("* <d>")
+        assert stream.html == '<h1>a</h1>\n<pre class="tc-code"><code>b\n*c* &lt;d&gt;</code></pre>\n'
+    stream.feed(" e")
+    assert stream.html == whole("# a\n\nb\n*c* <d> e")

@@ -1,0 +1,346 @@
+"""The live view: at every step what the whole transcript gives, by patches that say no more than what changed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.documents import cuts, documents, in_pieces
+from tests.support.live_law import assert_whole
+from tests.support.strategies import streams
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import Part, State, Transcript
+from toolcall_nb.dialects import detector
+from toolcall_nb.render.html_output.card import Look
+from toolcall_nb.render.html_output.live_html import LiveHtml
+from toolcall_nb.render.html_output.nodes import Node, Patch, splice
+from toolcall_nb.render.html_output.page import fragment, to_html
+from toolcall_nb.render.html_output.parts import part_node
+
+
+class Tree:
+    """What a front end does with patches, on strings: the HTML of each node by its id, and who is in whom."""
+
+    def __init__(self) -> None:
+        self.html: dict[str, str] = {}
+        self.children: dict[str, list[str]] = {"": []}
+
+    def take(self, patches: Iterable[Patch]) -> None:
+        for patch in json.loads(json.dumps(patches)):
+            getattr(self, patch[0])(*patch[1:])
+
+    def insert(self, id: str, parent: str, before: str | None, html: str) -> None:
+        assert id not in self.html
+        siblings = self.children[parent]
+        siblings.insert(len(siblings) if before is None else siblings.index(before), id)
+        self.html[id], self.children[id] = html, []
+
+    def splice(self, id: str, start: int, deleted: int, text: str) -> None:
+        units = self.html[id].encode("utf-16-le")
+        assert 0 <= start <= start + deleted <= len(units) // 2
+        spliced = units[: 2 * start] + text.encode("utf-16-le") + units[2 * (start + deleted) :]
+        self.html[id] = spliced.decode("utf-16-le")
+
+    def remove(self, id: str) -> None:
+        next(siblings for siblings in self.children.values() if id in siblings).remove(id)
+        for gone in [id, *self.below(id)]:
+            del self.html[gone], self.children[gone]
+
+    def below(self, id: str) -> list[str]:
+        return [deeper for child in self.children[id] for deeper in (child, *self.below(child))]
+
+    def roots(self) -> list[Node]:
+        return [self.node(id) for id in self.children[""]]
+
+    def node(self, id: str) -> Node:
+        """Children live in the innermost last element: before the end tags that end the node's own HTML."""
+        head, tail = parted(self.html[id]) if self.children[id] else (self.html[id], "")
+        return Node(id, head, tail, [self.node(child) for child in self.children[id]])
+
+
+def parted(html: str) -> tuple[str, str]:
+    at = len(html)
+    while html[:at].endswith(">") and (start := html.rfind("<", 0, at)) >= 0 and html.startswith("</", start):
+        at = start
+    return html[:at], html[at:]
+
+
+@given(streams())
+@settings(max_examples=400)
+def test_at_every_step_the_live_html_is_that_of_the_whole_and_the_patches_amount_to_it(events: list[Event]) -> None:
+    live, tree = LiveHtml(), Tree()
+    for event in events:
+        tree.take(live.apply(event))
+        assert live.html == fragment(tree.roots())
+        assert_whole(live)
+    assert live.transcript == Transcript.from_events(events)
+    tree.take(live.close())
+    assert live.html == to_html(live.transcript) == fragment(tree.roots())
+
+
+@given(streams())
+@settings(max_examples=60)
+def test_a_snapshot_rebuilds_the_whole_from_nothing(events: list[Event]) -> None:
+    live, tree = LiveHtml(), Tree()
+    for event in events:
+        live.apply(event)
+    tree.take(live.snapshot())
+    assert fragment(tree.roots()) == live.html
+
+
+@given(streams())
+@settings(max_examples=60)
+def test_what_the_user_opened_is_in_the_law(events: list[Event]) -> None:
+    opened = {"c1": True, "c2": False, "fold 0.0": True, "fold 0.1": True}
+    live, tree = LiveHtml(opened), Tree()
+    for event in events:
+        tree.take(live.apply(event))
+        assert live.html == fragment(tree.roots())
+        assert_whole(live, opened)
+
+
+@given(streams())
+@settings(max_examples=60)
+def test_opening_and_closing_at_any_time_is_in_the_law(events: list[Event]) -> None:
+    live, tree, opened = LiveHtml(), Tree(), {}
+    for number, event in enumerate(events):
+        tree.take(live.apply(event))
+        keys = sorted({key for id in tree.html if (key := live.call_of(id)) is not None})
+        if keys:
+            key = keys[number % len(keys)]
+            opened[key] = number % 3 > 0
+            tree.take(live.set_open(key, opened[key]))
+        assert live.html == fragment(tree.roots())
+        assert_whole(live, opened)
+
+
+@given(streams())
+@settings(max_examples=60)
+def test_no_patch_changes_nothing(events: list[Event]) -> None:
+    live = LiveHtml()
+    for event in events:
+        before = live.html
+        patches = live.apply(event)
+        assert bool(patches) == (live.html != before) or {patch[0] for patch in patches} == {"insert", "remove"}
+        assert not [patch for patch in patches if patch[0] == "splice" and not patch[3] and not patch[4]]
+
+
+@given(documents().flatmap(lambda text: st.tuples(st.just(text), cuts(text))))
+@settings(max_examples=150)
+def test_callouts_that_stream_in_any_pieces_are_in_the_law(document: tuple[str, list[int]]) -> None:
+    live, tree, callouts = LiveHtml(), Tree(), detector("callout")
+    for piece in in_pieces(*document):
+        for event in callouts.feed(piece):
+            tree.take(live.apply(event))
+            assert live.html == fragment(tree.roots())
+            assert_whole(live)
+    for event in callouts.close():
+        tree.take(live.apply(event))
+    assert live.html == fragment(tree.roots())
+    assert_whole(live)
+
+
+# What the patches look like -----------------------------------------------------------------------------------
+
+
+def after(*events: Event) -> LiveHtml:
+    live = LiveHtml()
+    for event in events:
+        live.apply(event)
+    return live
+
+
+def texts(patches: Sequence[Patch]) -> list[Any]:
+    return [patch[-1] for patch in patches]
+
+
+def test_a_word_more_is_one_splice_that_holds_just_the_word() -> None:
+    live = after(ev.TextDelta("t", "# One\n\nSome words"))
+    assert live.apply(ev.TextDelta("t", " more")) == [["splice", "m0.p0.b1", len("<p>Some words"), 0, " more"]]
+
+
+def test_offsets_count_utf_16_units_as_javascript_does() -> None:
+    live = after(ev.TextDelta("t", "😀é"))
+    assert live.apply(ev.TextDelta("t", "x")) == [["splice", "m0.p0.b0", len("<p>") + 3, 0, "x"]]
+
+
+def test_a_new_block_leaves_those_before_it_alone() -> None:
+    live = after(ev.TextDelta("t", "One\n\nTwo\n\n"))
+    assert live.apply(ev.TextDelta("t", "Three")) == [["insert", "m0.p0.b2", "m0.p0", None, "<p>Three</p>"]]
+
+
+def test_a_delta_that_shows_nothing_makes_no_patch() -> None:
+    live = after(ev.TextDelta("t", "One"))
+    assert live.apply(ev.TextDelta("t", "\n")) == []
+    assert live.apply(ev.TextEnd("t")) == []
+    assert live.apply(ev.StartStep()) == []
+
+
+def test_blank_text_between_two_calls_does_not_part_them() -> None:
+    live = after(ev.ToolInputAvailable("a", "f", {}), ev.TextDelta("t", "\n\n"), ev.ToolInputAvailable("b", "f", {}))
+    assert [patch[1] for patch in live.snapshot() if patch[2] == "m0"] == ["m0.p0", "m0.p2"]
+
+
+def test_a_call_that_was_none_leaves_with_one_patch() -> None:
+    live = after(ev.TextDelta("t", "One"), ev.TextEnd("t"), ev.ToolInputStart("c", "f"))
+    assert live.apply(ev.ToolRetracted("c")) == [["remove", "m0.p1"]]
+
+
+def test_arguments_grow_by_what_was_written() -> None:
+    live = after(ev.ToolInputStart("c", "f"), ev.ToolInputDelta("c", '{"city": "Ly'))
+    patches = live.apply(ev.ToolInputDelta("c", "on"))
+    assert [patch[:2] for patch in patches] == [["splice", "m0.p0.i"], ["splice", "m0.p0.i.0"]]
+    assert texts(patches) == ["4", "on"]
+
+
+def test_an_argument_more_leaves_those_before_it_alone() -> None:
+    live = after(ev.ToolInputStart("c", "f"), ev.ToolInputDelta("c", '{"city": "Lyon"'))
+    kinds = [patch[:2] for patch in live.apply(ev.ToolInputDelta("c", ', "days": 7'))]
+    assert kinds == [["splice", "m0.p0.i"], ["insert", "m0.p0.i.1"]]
+
+
+def test_a_call_that_completes_changes_its_card_and_nothing_else() -> None:
+    live = after(
+        ev.TextDelta("t", "One"), ev.ToolInputAvailable("a", "f", {"x": 1}), ev.ToolInputAvailable("b", "g", {"x": 2})
+    )
+    assert {patch[1].split(".")[1] for patch in live.apply(ev.ToolOutputAvailable("b", "done"))} == {"p2"}
+    assert {patch[1].split(".")[1] for patch in live.apply(ev.ToolOutputAvailable("a", "done"))} == {"p1"}
+
+
+def test_a_call_of_an_earlier_message_can_still_be_answered() -> None:
+    live = after(
+        ev.ToolInputAvailable("a", "f", {}),
+        ev.ToolApprovalRequest("q", "a"),
+        ev.Finish(),
+        ev.Start(),
+        ev.TextDelta("t", "x"),
+    )
+    patches = live.apply(ev.ToolApprovalResponse("q", True))
+    assert {patch[1].split(".")[0] for patch in patches} == {"m0"}
+
+
+def test_nodes_know_their_call() -> None:
+    live = after(ev.TextDelta("t", "x"), ev.ToolInputAvailable("call_1", "f", {}), ev.ReasoningDelta("r", "hm"))
+    assert live.call_of("m0.p1") == live.call_of("m0.p1.d") == live.call_of("m0.p1.i.0") == "call_1"
+    assert live.call_of("m0.p2") == "fold 0.2"
+    assert [live.call_of(id) for id in ("m0", "m0.p0", "m0.p0.b0", "m7.p0", "m0.p9", "")] == [None] * 6
+
+
+def test_halves_of_a_character_come_together_again() -> None:
+    live = LiveHtml()
+    for event in (
+        ev.TextDelta("t", "a\ud83d"),
+        ev.TextDelta("t", "\ude00 b"),
+        ev.TextDelta("t", "\ude00"),
+        ev.TextEnd("t"),
+        ev.ToolInputStart("c", "f"),
+        ev.ToolInputDelta("c", '{"x": "\ud83d'),
+        ev.ToolInputDelta("c", '\ude00"}'),
+        ev.Finish(),
+    ):
+        live.apply(event)
+        assert_whole(live)
+    assert live.html.count("😀") == 2
+
+
+def test_a_splice_finds_the_shortest_change() -> None:
+    assert splice("x", "<p>abc</p>", "<p>abd</p>") == ["splice", "x", 5, 1, "d"]
+    assert splice("x", "aaa", "aaaa") == ["splice", "x", 3, 0, "a"]
+    assert splice("x", "", "a") == ["splice", "x", 0, 0, "a"]
+
+
+# What goes on with calls ----------------------------------------------------------------------------------------
+
+
+def states(live: LiveHtml) -> list[str]:
+    return re.findall(r'<span class="tc-state">(.*?)</span>', live.html)
+
+
+def test_a_call_that_waits_its_turn_is_queued_and_runs_when_its_tool_starts() -> None:
+    live = after(*(event for call in "ab" for event in queued(call)))
+    assert states(live) == ["Queued", "Queued"]
+    live.apply(ev.ToolExecution("a", "running"))
+    assert states(live) == ["Running", "Queued"]
+    assert live.transcript.calls["a"].state is State.INPUT_AVAILABLE
+    live.apply(ev.ToolOutputAvailable("a", 1))
+    live.apply(ev.ToolApprovalRequest("x", "b"))
+    assert states(live) == ["Completed", "Awaiting approval"]
+    live.apply(ev.ToolApprovalResponse("x", True))
+    assert states(live) == ["Completed", "Queued"]
+    live.apply(ev.ToolExecution("b", "running"))
+    assert states(live) == ["Completed", "Running"]
+
+
+def queued(call: str) -> list[Event]:
+    return [ev.ToolExecution(call, "queued"), ev.ToolInputAvailable(call, "f", {})]
+
+
+@pytest.mark.parametrize("end", [[ev.Finish()], [ev.Start(), ev.Finish()], [ev.Start(role="user")]])
+def test_calls_of_a_reply_that_is_over_were_called(end: list[Event]) -> None:
+    live = after(*queued("a"), *queued("b"), ev.ToolExecution("a", "running"), ev.ToolInputStart("c", "f"), *end)
+    assert states(live) == ["Called", "Called", "Called"]
+    assert live.html == to_html(live.transcript)
+
+
+def test_a_call_of_an_earlier_message_may_start_later() -> None:
+    live = after(ev.ToolInputAvailable("a", "f", {}), ev.Finish(), ev.Start(), ev.ToolExecution("a", "running"))
+    assert states(live) == ["Running"]
+    live.apply(ev.ToolOutputAvailable("a", 1))
+    assert states(live) == ["Completed"]
+
+
+def test_what_is_told_of_a_call_that_has_ended_changes_nothing() -> None:
+    live = after(ev.ToolInputAvailable("a", "f", {}), ev.ToolOutputAvailable("a", 1))
+    assert live.apply(ev.ToolExecution("a", "running")) == []
+
+
+def test_a_call_with_another_id_goes_on_as_before() -> None:
+    live = after(ev.ToolInputStart("a", "f"), ev.ToolRetracted("a", successor="b"))
+    assert states(live) == ["Pending"]
+
+
+# Cost -----------------------------------------------------------------------------------------------------------
+
+
+def drawn(monkeypatch: pytest.MonkeyPatch, live: LiveHtml, event: Event) -> int:
+    """How many parts are drawn for one event."""
+    calls: list[str] = []
+
+    def counting(id: str, fold: str, part: Part, look: Look) -> Node | None:
+        calls.append(id)
+        return part_node(id, fold, part, look)
+
+    monkeypatch.setattr("toolcall_nb.render.html_output.views.part_node", counting)
+    live.apply(event)
+    return len(calls)
+
+
+def test_a_delta_draws_no_other_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    live = after(*(ev.SourceUrl(str(number), "https://example.org") for number in range(50)), ev.TextDelta("t", "One"))
+    assert drawn(monkeypatch, live, ev.TextDelta("t", " more")) == 0
+    assert drawn(monkeypatch, live, ev.SourceUrl("s", "https://example.org")) == 1
+
+
+def test_a_long_input_is_drawn_in_part_and_counted_whole() -> None:
+    live = after(ev.ToolInputStart("c", "f"), ev.ToolInputDelta("c", '{"text": "' + "x" * 30_000))
+    patches = live.apply(ev.ToolInputDelta("c", "y"))
+    assert [patch[:2] for patch in patches] == [["splice", "m0.p0.i"]]
+    assert "30,011 characters so far, the first 20,000 shown" in live.html
+    assert_whole(live)
+    assert len(live.html) < 40_000
+
+
+def test_a_call_that_was_none_becomes_text_in_its_place() -> None:
+    live = LiveHtml()
+    for event in (ev.ToolInputStart("c", "f"), ev.TextDelta("t", "after"), ev.ToolRetracted("c", text="a *b*")):
+        live.apply(event)
+        assert_whole(live)
+    assert "<em>b</em>" in live.html
+    assert '<div class="tc-call' not in live.html

@@ -1,0 +1,220 @@
+"""Whatever the text, only these tags and attributes appear, and the style reaches nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+
+from tests.fixtures.render.samples import HOSTILE, body, parts_of
+from tests.support.strategies import transcripts
+from toolcall_nb.core.transcript import Message, Transcript
+from toolcall_nb.render import stylesheet, to_html
+from toolcall_nb.render.escaping import escape, image_source, link_target, visible, without_ansi
+from toolcall_nb.render.html_output.card import Look
+from toolcall_nb.render.html_output.nodes import Node
+from toolcall_nb.render.html_output.parts import message_node
+
+# Escaping -------------------------------------------------------------------------------------------------------
+
+
+def test_escaping_leaves_nothing_that_means_anything() -> None:
+    assert (
+        escape("<a href='x' title=\"y\">&amp;</a>")
+        == "&lt;a href=&#39;x&#39; title=&quot;y&quot;&gt;&amp;amp;&lt;/a&gt;"
+    )
+    assert visible("a\0b\x1b[31m\r\nc\rd\x7f\x9b\ud800") == "a␀b␛[31m\nc\nd␡\ufffd\ufffd"
+    written = "a<U+0000>b<U+001B>[31m\nc<U+000D>d<U+007F><U+009B><U+D800>"
+    assert unescape(escape("a\0b\x1b[31m\r\nc\rd\x7f\x9b\ud800")) == written
+    assert visible("tab\tstays") == escape("tab\tstays") == "tab\tstays"
+    assert without_ansi("\x1b[2J\x1b[31mx\x1b[m") == "x"
+
+
+@pytest.mark.parametrize("url", ["https://example.org/?a=1&b=2", "HTTP://h", "mailto:a@b.c"])
+def test_web_and_mail_addresses_are_links(url: str) -> None:
+    assert link_target(url) == escape(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["javascript:alert(1)", " https://x", "https://a b", "data:text/html,x", "https://a\n", "/x", "vbscript:x", ""],
+)
+def test_other_addresses_are_none(url: str) -> None:
+    assert link_target(url) is None
+
+
+@pytest.mark.parametrize(
+    "url", ["data:image/svg+xml;base64,AAAA", 'data:image/png;base64,"x', "https://h/p.png", "data:image/png,x"]
+)
+def test_pictures_are_raster_data_only(url: str) -> None:
+    assert image_source(url) is None
+
+
+# What may appear at all -----------------------------------------------------------------------------------------
+
+_PLAIN = (
+    "b blockquote br caption code div em h1 h2 h3 h4 h5 h6 hr li p pre s span strong summary table tbody thead tr ul "
+    "i sub sup u small mark kbd dl dt dd"
+)
+_OF_RESULTS = "abbr cite col colgroup del dfn figcaption figure ins q samp tfoot tt var wbr"
+_MATH = (
+    "mfrac mi mn mo mover mroot mrow ms mspace msqrt mstyle msub msubsup msup mtable mtd mtext mtr munder munderover"
+)
+ALLOWED: dict[str, set[str]] = {
+    **{tag: {"class"} for tag in _PLAIN.split()},
+    **{tag: set() for tag in (*_MATH.split(), *_OF_RESULTS.split())},
+    "math": {"display", "xmlns"},
+    "pre": {"class", "tabindex"},
+    "div": {"class", "tabindex"},
+    "ol": {"class", "start"},
+    "span": {"class", "hidden"},
+    "th": {"style", "colspan", "rowspan", "scope"},
+    "td": {"style", "colspan", "rowspan"},
+    "details": {"class", "open"},
+    "a": {"href", "target", "rel", "download", "class", "title"},
+    "img": {"src", "alt", "title"},
+    "input": {"type", "disabled", "checked", "aria-label"},
+}
+DATA = re.compile(r"data:(text/(csv|plain|markdown)|application/(json|pdf|zip)|image/(png|jpeg|gif|webp))[;,]")
+VOID = {"br", "col", "hr", "img", "input", "wbr"}
+
+
+class Reader(HTMLParser):
+    """Reads HTML as a browser would read it; what is not allowed, or not closed, fails."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.stack: list[str] = []
+        self.text: list[str] = []
+        self.roots = 0
+        self.feed(html)
+        self.close()
+        assert self.stack == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.roots += not self.stack
+        assert tag in ALLOWED, f"<{tag}>"
+        for name, value in attrs:
+            assert name in ALLOWED[tag] or tag in _MATH, f"<{tag} {name}={value}>"
+            self.check(name, value or "")
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack.pop() == tag
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(data)
+
+    def handle_decl(self, decl: str) -> None:
+        raise AssertionError(decl)
+
+    def handle_pi(self, data: str) -> None:
+        raise AssertionError(data)
+
+    def handle_data(self, data: str) -> None:
+        assert self.stack or not data, f"text outside of any element: {data!r}"
+        self.text.append(data)
+
+    @staticmethod
+    def check(name: str, value: str) -> None:
+        if name == "href":
+            scheme = re.match(r"\s*([\w+.-]+):", value)
+            assert not scheme or scheme[1].lower() in {"http", "https", "mailto", "tel", "data"}, value
+            assert not value.startswith("data:") or DATA.match(value), value
+        elif name == "src":
+            assert re.match(r"data:image/(png|jpeg|gif|webp|avif|bmp|svg\+xml);base64,", value, re.IGNORECASE), value
+        elif name == "style":
+            assert re.fullmatch(r"text-align:\w+", value), value
+        else:
+            assert not name.startswith("on")
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_is_shown_and_never_becomes_a_tag_or_an_attribute(text: str) -> None:
+    transcript = Transcript(
+        (
+            Message("user", tuple(parts_of(text)), text, {text: text}, finish_reason=text),
+            Message("assistant", tuple(parts_of(text + text)), aborted=text),
+        ),
+        {"title": text},
+    )
+    Reader(body(transcript))
+    assert "<script" not in to_html(transcript, page=True)
+
+
+@given(transcripts())
+@settings(max_examples=200)
+def test_whatever_comes_only_these_tags_and_attributes_appear(transcript: Transcript) -> None:
+    Reader(body(transcript))
+
+
+def nodes_of(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children:
+        yield from nodes_of(child)
+
+
+@given(transcripts())
+@settings(max_examples=100)
+def test_each_node_is_one_element_and_its_children_live_in_its_innermost_last_one(transcript: Transcript) -> None:
+    for number, message in enumerate(transcript.messages):
+        for node in nodes_of(message_node(number, message, Look())):
+            assert Reader(node.html).roots == 1, node.html
+            if node.children:
+                assert re.fullmatch(r"(</\w+>)+", node.tail)
+                assert node.head.endswith(">")
+                assert not re.search(r"</\w+>$", node.head) or Reader(node.head + "<p></p>" + node.tail)
+                opened = re.findall(r"<(\w+)[^>]*>", node.head)[-1]
+                assert node.tail.startswith(f"</{opened}>")
+
+
+# The style sheet ------------------------------------------------------------------------------------------------
+
+
+def rules(css: str) -> Iterator[tuple[str, str]]:
+    """The rules at the top: selector and body."""
+    depth, start, opened = 0, 0, 0
+    for at, character in enumerate(css):
+        if character == "{":
+            depth += 1
+            opened = at if depth == 1 else opened
+        elif character == "}":
+            depth -= 1
+            if depth == 0:
+                yield css[start:opened].strip(), css[opened + 1 : at]
+                start = at + 1
+    assert depth == 0
+
+
+def selectors(css: str) -> Iterator[str]:
+    for selector, inside in rules(css):
+        if selector.startswith("@media"):
+            yield from selectors(inside)
+        elif not selector.startswith("@keyframes tc-"):
+            yield from selector.split(",")
+
+
+def test_the_style_touches_nothing_outside_of_its_own_element() -> None:
+    found = list(selectors(stylesheet()))
+    assert len(found) > 5
+    assert [selector for selector in found if not re.search(r"\.tc(?![\w-])", selector)] == []
+
+
+def test_the_style_is_small_loads_nothing_and_cannot_end_its_element() -> None:
+    css = stylesheet()
+    assert len(css.encode()) < 12_000
+    assert not re.search(r"url\(|@import|@font-face|<|/\*|\n|!important", css)
+
+
+def test_content_cannot_leave_its_box() -> None:
+    assert "contain:content" in stylesheet()
+    assert "overflow:clip" in stylesheet()
+    assert not re.search(r"position:(fixed|sticky)", stylesheet())

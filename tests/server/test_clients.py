@@ -1,0 +1,120 @@
+"""The published clients of the wires - the AI SDK's chat and AG-UI's agent, in Node - against a server that runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from typing import Any
+
+import pytest
+
+from tests.support.node_peers import live
+from tests.support.servers import PATIENCE, Gated, call, serving, words
+
+
+def asking(*answers: str) -> Gated:
+    return Gated(call("c", "weather", city="Rome"), *map(words, answers))
+
+
+def ran(scenario: str, model: Any = "mock", **options: Any) -> tuple[dict[str, Any], str]:
+    """What the client has in the end, and what the server has of the thread, as Markdown."""
+    with serving(model, **options) as client, live(scenario, str(client.base_url).rstrip("/")) as node:
+        found = ended(node)
+        return found, client.get("/api/threads/t").text
+
+
+def ended(node: subprocess.Popen[str]) -> dict[str, Any]:
+    said, errors = node.communicate(timeout=PATIENCE)
+    assert node.returncode == 0, errors
+    found: dict[str, Any] = json.loads(said.splitlines()[-1])
+    return found
+
+
+def texts(message: dict[str, Any]) -> str:
+    return "\n\n".join(part["text"] for part in message["parts"] if part["type"] == "text")
+
+
+def the_tool(message: dict[str, Any]) -> dict[str, Any]:
+    (part,) = (part for part in message["parts"] if part["type"].startswith("tool-"))
+    return dict(part)
+
+
+# The AI SDK's chat ------------------------------------------------------------------------------------------
+
+
+def test_the_ai_sdks_chat_has_turns_and_asks_anew() -> None:
+    model = Gated(call("c", "weather", city="Lisbon"), words("Sunny."), words("Cold."), words("Cold, I say."))
+    found, stored = ran("ai-turns", model)
+    assert (found["status"], found["error"], found["two"]) == ("ready", None, 4)
+    first, second = [message for message in found["messages"] if message["role"] == "assistant"]
+    assert (the_tool(first)["state"], the_tool(first)["output"]) == ("output-available", "sunny in Lisbon")
+    assert (texts(first), texts(second)) == ("Sunny.", "Cold, I say.")
+    assert "Cold, I say." in stored
+    assert "Cold." not in stored
+
+
+def test_the_ai_sdks_chat_asks_its_user_and_the_answer_goes_on_in_the_same_message() -> None:
+    found, _ = ran("ai-approved", asking("It is sunny."), approve="ask")
+    assert found["asked"]["input"] == {"city": "Rome"}
+    assert (found["status"], found["error"], len(found["messages"])) == ("ready", None, 2)
+    answer = found["messages"][-1]
+    assert (the_tool(answer)["state"], the_tool(answer)["output"]) == ("output-available", "sunny in Rome")
+    assert texts(answer) == "It is sunny."
+
+
+def test_the_ai_sdks_chat_says_no_with_a_reason() -> None:
+    found, stored = ran("ai-denied", asking("Then not."), approve="ask")
+    assert (found["status"], found["error"], len(found["messages"])) == ("ready", None, 2)
+    assert the_tool(found["messages"][-1])["state"] == "output-denied"
+    assert texts(found["messages"][-1]) == "Then not."
+    assert "Not today." in stored
+
+
+def test_the_ai_sdks_chat_comes_back_to_an_answer_in_mid_stream() -> None:
+    gate = threading.Event()
+    model = Gated([*words("Before it left."), gate, *words("After it came back.", "u")])
+    with serving(model) as client, live("ai-resumed", str(client.base_url).rstrip("/")) as node:
+        assert node.stdout is not None
+        assert json.loads(node.stdout.readline()) == {"told": "resumed"}
+        gate.set()
+        found = ended(node)
+    assert (found["status"], found["error"]) == ("ready", None)
+    assert [message["role"] for message in found["messages"]] == ["user", "assistant"]
+    assert texts(found["messages"][-1]) == "Before it left.\n\nAfter it came back."
+    assert found["again"] == {"status": "ready", "error": None, "messages": found["messages"]}
+
+
+def test_the_ai_sdks_chat_tells_its_user_why_the_server_refused() -> None:
+    with serving(limits={"message": 1_000}) as client, live("ai-refused", str(client.base_url).rstrip("/")) as node:
+        found = ended(node)
+    assert found["status"] == "error"
+    assert "longer than 1,000 characters" in found["error"]  # the body of the answer, as it is
+
+
+# AG-UI's agent ----------------------------------------------------------------------------------------------
+
+
+def test_ag_uis_agent_has_turns() -> None:
+    found, _ = ran("ag-ui-turns", Gated(call("c", "weather", city="Lisbon"), words("Sunny."), words("Cold.")))
+    assert (found["failure"], found["errors"], found["interrupts"]) == (None, [], [])
+    said = [(message["role"], message.get("content")) for message in found["messages"] if message.get("content")]
+    assert said == [
+        ("user", "What is the weather in Lisbon?"),
+        ("tool", "sunny in Lisbon"),
+        ("assistant", "Sunny."),
+        ("user", "And in Oslo?"),
+        ("assistant", "Cold."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "answer", "result"),
+    [("ag-ui-approved", "It is sunny.", "sunny in Rome"), ("ag-ui-cancelled", "Then not.", None)],
+)
+def test_ag_uis_agent_is_interrupted_by_a_question_and_resumes(scenario: str, answer: str, result: str | None) -> None:
+    found, _ = ran(scenario, asking(answer), approve="ask")
+    assert (found["failure"], found["errors"], found["interrupts"]) == (None, [], [])
+    contents = [message.get("content") for message in found["messages"]]
+    assert contents[-1] == answer
+    assert result is None or result in contents

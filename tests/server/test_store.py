@@ -1,0 +1,261 @@
+"""Threads on disk: whole old or whole new files, whatever ends the server; damaged ones are told and left alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.servers import PATIENCE, ask, serving
+from tests.support.strategies import transcripts
+from toolcall_nb.chat import Chat
+from toolcall_nb.core.transcript import Message, TextPart, Transcript
+from toolcall_nb.errors import UsageError
+from toolcall_nb.server.runs import ServedRun
+from toolcall_nb.server.settings import Limits
+from toolcall_nb.server.store import DamagedThread, Store, is_thread_id
+
+PART = ".toolcall_nb.part"
+
+_WRITER = """
+import sys
+from toolcall_nb.server.store import Store
+from toolcall_nb.transcript import Message, TextPart, Transcript
+store, number = Store(sys.argv[1]), 0
+print("ready", flush=True)
+while True:
+    number += 1
+    text = f"turn {number} " + "x" * 200_000 + f" end {number}"
+    store.save("t", Transcript((Message("user", (TextPart(text),)),)))
+"""
+
+
+def said(text: str) -> Transcript:
+    return Transcript((Message("user", (TextPart(text),)),))
+
+
+@given(transcript=transcripts())
+def test_what_was_stored_is_loaded(transcript: Transcript, tmp_path_factory: pytest.TempPathFactory) -> None:
+    store = Store(tmp_path_factory.mktemp("store"))
+    store.save("t", transcript)
+    assert store.load("t") == transcript
+
+
+def test_what_was_never_stored_is_not_there(tmp_path: Path) -> None:
+    assert Store(tmp_path).load("t") is None
+
+
+@given(st.text())
+def test_only_a_name_is_a_threads_id(name: str) -> None:
+    if is_thread_id(name):
+        assert name.isascii()
+        assert name.replace("-", "").replace("_", "").isalnum()
+        assert Path(name).name == name
+
+
+def test_a_path_is_never_a_name(tmp_path: Path) -> None:
+    for name in ("../t", "/etc/passwd", "", ".", "t\n", "a/b"):
+        with pytest.raises(ValueError, match="no thread's id"):
+            Store(tmp_path).load(name)
+
+
+def test_a_kill_in_the_middle_of_a_write_leaves_a_whole_file(tmp_path: Path) -> None:
+    seen = set()
+    for wait in range(8):
+        writer = subprocess.Popen([sys.executable, "-c", _WRITER, str(tmp_path)], stdout=subprocess.PIPE)
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"ready\n"
+        while not (tmp_path / "t.md").exists():
+            time.sleep(0.001)
+        time.sleep(wait * 0.0037)
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.wait()
+        writer.stdout.close()
+        transcript = Store(tmp_path).load("t")
+        assert transcript is not None
+        first, *_, last = transcript.messages[0].text.split(" ")[1:]
+        assert first == last
+        seen.add(first)
+        assert [path.name for path in tmp_path.iterdir()] == ["t.md"]
+    assert seen
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "front matter"),
+        (b"\xff\xfe", "not UTF-8"),
+        (b"# Notes\n", "front matter"),
+        (b"---\ntoolcall_nb: 1\nthread: T\n---\n\nHello\n", "front matter"),
+        (b"---\ntoolcall_nb: 2\nthread: t\n---\n\nHello\n", "version 2 of the format"),
+        (b"---\ntoolcall_nb: 1\nthread: t\n---\n\n> [!tool x]\n> a: b: c\n", "line"),
+    ],
+)
+def test_a_damaged_thread_is_told_and_never_overwritten(content: bytes, why: str, tmp_path: Path) -> None:
+    (tmp_path / "t.md").write_bytes(content)
+    with pytest.raises(DamagedThread, match=why):
+        Store(tmp_path).load("t")
+    with serving(store=str(tmp_path)) as client:
+        for response in (ask(client), client.get("/api/threads/t"), client.get("/api/threads/t/stream?wire=live")):
+            assert response.status_code == 409
+            assert "left as it is" in response.json()["detail"]
+    assert (tmp_path / "t.md").read_bytes() == content
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes, FIFOs or sockets in folders")
+@pytest.mark.parametrize("kind", ["folder", "fifo", "socket", "link to a file", "link to nothing", "link to a device"])
+def test_a_name_that_is_taken_by_something_else_than_a_file_is_told_and_left_alone(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "store" / "t.md"
+    path.parent.mkdir()
+    other = tmp_path / "other.md"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as server, chdir(path.parent):  # a socket's path may be 107 bytes long
+            server.bind("t.md")
+    else:
+        other.write_text("mine") if kind == "link to a file" else None
+        path.symlink_to("/dev/zero" if kind == "link to a device" else other)
+    was = path.lstat()
+    with serving(store=str(path.parent)) as client:
+        for response in (ask(client), client.get("/api/threads/t"), client.get("/api/threads/t/stream?wire=live")):
+            assert response.status_code == 409
+            assert "left as it is" in response.json()["detail"]
+        assert ask(client, thread="another").status_code == 200
+    with pytest.raises(DamagedThread):
+        Store(path.parent).save("t", said("Hello"))
+    assert (path.lstat().st_ino, path.lstat().st_mode) == (was.st_ino, was.st_mode)
+    assert sorted(each.name for each in path.parent.iterdir()) == ["another.md", "t.md"]
+    assert not other.exists() or other.read_text() == "mine"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_what_is_stored_is_for_its_owner_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with serving(store=str(tmp_path / "a" / "store")) as client:
+            ask(client)
+            ask(client, "And then?")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a" / "store").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "a" / "store" / "t.md").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_a_file_that_others_could_read_is_theirs_no_more_once_it_is_written(tmp_path: Path) -> None:
+    Store(tmp_path).save("t", said("Hello"))
+    (tmp_path / "t.md").chmod(0o644)
+    Store(tmp_path).save("t", said("Hello again"))
+    assert (tmp_path / "t.md").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_a_store_that_others_may_write_into_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tmp_path.chmod(0o777)
+    Store(tmp_path)
+    assert "chmod 700" in caplog.text
+    assert tmp_path.stat().st_mode & 0o777 == 0o777
+
+
+def test_a_link_in_the_place_of_a_file_that_is_being_written_is_not_followed(tmp_path: Path) -> None:
+    store, mine = Store(tmp_path / "store"), tmp_path / "mine.txt"
+    mine.write_text("mine")
+    for name in (".t.part", f".t.{PART}", "t.part"):
+        (tmp_path / "store" / name).symlink_to(mine)
+    store.save("t", said("Hello"))
+    assert store.load("t") == said("Hello")
+    assert mine.read_text() == "mine"
+    assert not (tmp_path / "store" / "t.md").is_symlink()
+
+
+def test_what_a_killed_server_left_is_removed_and_nothing_else_is(tmp_path: Path) -> None:
+    (tmp_path / f".t.abc{PART}").write_text("half")
+    (tmp_path / f".folder{PART}").mkdir()
+    (tmp_path / ".download.part").write_text("of the user")
+    Store(tmp_path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".download.part", f".folder{PART}"]
+
+
+def test_a_store_that_is_a_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("a file")
+    with pytest.raises(UsageError, match="is not a folder"):
+        Store(tmp_path / "store")
+
+
+def test_what_a_newer_server_has_stored_meanwhile_is_not_written_over(tmp_path: Path) -> None:
+    newer = "---\ntoolcall_nb: 2\nthread: t\n---\n\n> [!chart]\n> of: what this one does not know\n"
+    with serving(store=str(tmp_path)) as client:
+        ask(client, "Hello")
+        (tmp_path / "t.md").write_text(newer)
+        assert "version 2 of the format" in ask(client, "And now?").text
+        assert "And now?" in client.get("/api/threads/t").text
+    assert (tmp_path / "t.md").read_text() == newer
+    assert [path.name for path in tmp_path.iterdir()] == ["t.md"]
+
+
+def test_a_thread_that_a_person_has_edited_goes_on(tmp_path: Path) -> None:
+    with serving(store=str(tmp_path)) as client:
+        ask(client, "Hello")
+    file = tmp_path / "t.md"
+    file.write_text(file.read_text().replace("Hello", "Good day"))
+    with serving(store=str(tmp_path)) as client:
+        assert "Good day" in client.get("/api/threads/t").text
+        assert ask(client, "And?").status_code == 200
+    assert "Good day" in file.read_text()
+
+
+def test_a_link_in_the_store_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("---\ntoolcall_nb: 1\nthread: t\n---\n\nsecret\n")
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "t.md").symlink_to(tmp_path / "secret")
+    with pytest.raises(DamagedThread):
+        Store(tmp_path / "store").load("t")
+
+
+def test_what_cannot_be_stored_is_told_in_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with serving(store=str(tmp_path)) as client:
+        monkeypatch.setattr(os, "replace", full)
+        text = ask(client).text
+        assert '"error"' in text
+        assert "No space left on device" in text
+        assert "Hello" in client.get("/api/threads/t").text
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_new_one_takes_the_place_of_an_old_one(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.save("t", said("old"))
+    store.save("t", said("new"))
+    assert store.load("t") == said("new")
+
+
+def test_who_waits_for_the_end_of_a_turn_finds_it_stored(tmp_path: Path) -> None:
+    may_save, is_saving = threading.Event(), threading.Event()
+
+    def save(_: Transcript) -> None:
+        is_saving.set()
+        assert may_save.wait(PATIENCE)
+
+    chat = Chat("mock", speed=None)
+    run = ServedRun(chat, lambda live: chat.stream("Hello", live), limits=Limits(), clock=lambda: 0.0, save=save)
+    run.start()
+    assert is_saving.wait(PATIENCE)
+    assert not run.wait(0)
+    may_save.set()
+    assert run.wait(PATIENCE)

@@ -1,0 +1,97 @@
+"""Places at which a model or a tool waits until a test lets it go on, one step at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
+from typing import Any, TypeVar
+
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import Message
+from toolcall_nb.tools import Tool
+
+__all__ = ["OVER", "PATIENCE", "GatedModel", "Gates", "only", "until"]
+
+_Rule = TypeVar("_Rule", bound=Callable[..., None])
+
+PATIENCE = 30.0
+"""Seconds until something that must happen is given up. No test asserts how soon it happens."""
+
+OVER = object()
+"""The reply is over."""
+
+
+def until(happens: Callable[[], bool], what: Callable[[], str]) -> None:
+    """Wait until it happens; fails with ``what`` if it never does."""
+    latest = time.monotonic() + PATIENCE
+    while not happens():
+        assert time.monotonic() < latest, what()
+        time.sleep(0.0005)
+
+
+def only(when: Callable[[Any], object]) -> Callable[[_Rule], _Rule]:
+    """A rule that does nothing unless it can. Not a precondition: where threads stand must not change what is drawn."""
+
+    def decorate(rule: _Rule) -> _Rule:
+        @wraps(rule)
+        def guarded(self: Any, **drawn: Any) -> None:
+            if when(self):
+                rule(self, **drawn)
+
+        return guarded  # type: ignore[return-value]  # the same parameters, by name
+
+    return decorate
+
+
+class Gates:
+    """Who waits, by a name; each gets what it is given."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[str, list[Any]] = {}
+
+    def wait(self, name: str) -> Any:
+        """Until something is given; in steps, so that an interrupt gets through."""
+        given: list[Any] = []
+        with self._lock:
+            assert name not in self._waiting, f"{name} waits twice"
+            self._waiting[name] = given
+        try:
+            while not given:
+                time.sleep(0.0005)
+        finally:
+            with self._lock:
+                del self._waiting[name]
+        return given[0]
+
+    def give(self, name: str, thing: Any) -> None:
+        """To who waits under this name; returns when it was taken."""
+        with self._lock:
+            given = self._waiting[name]
+            given.append(thing)
+        until(lambda: self._waiting.get(name) is not given, lambda: f"{name} does not go on")
+
+    @property
+    def waiting(self) -> list[str]:
+        """The names of all that wait, and have got nothing yet."""
+        with self._lock:
+            return sorted(name for name, given in self._waiting.items() if not given)
+
+
+class GatedModel:
+    """Says what it is given: events; an exception is raised; `OVER` ends the reply. ``asked`` are its requests."""
+
+    name = "gated"
+
+    def __init__(self, gates: Gates) -> None:
+        self.asked: list[tuple[Message, ...]] = []
+        self._gates = gates
+
+    def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
+        self.asked.append(tuple(messages))
+        while (thing := self._gates.wait("model")) is not OVER:
+            if isinstance(thing, BaseException):
+                raise thing
+            yield thing

@@ -1,0 +1,121 @@
+"""A kernel for tests, spoken to as a page does: messages in, messages out."""
+
+from __future__ import annotations
+
+import os
+import queue
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.manager import KernelManager
+
+__all__ = ["Kernel", "Messages", "running_kernel"]
+
+Messages: TypeAlias = list[dict[str, Any]]
+React: TypeAlias = Callable[[dict[str, Any]], None]
+
+_REPOSITORY = Path(__file__).resolve().parents[2]
+_WITHIN = 60
+_UNTIL_DONE = """import threading
+for thread in threading.enumerate():
+    if thread.name in ("toolcall_nb-inbox", "toolcall_nb-stop"):
+        thread.join()"""
+
+
+class Kernel:
+    """Runs cells and keeps what they published."""
+
+    def __init__(self, manager: KernelManager, client: BlockingKernelClient) -> None:
+        self._manager = manager
+        self._client = client
+
+    def run(
+        self, code: str, *, attended: bool = True, typed: Sequence[str] = (), react: React | None = None
+    ) -> Messages:
+        """What the cell published, until the kernel was idle. ``attended``: a person could be asked.
+
+        ``typed`` are the lines that this person types, one each time that the kernel asks for one; ``react`` is
+        called with each message as it comes, in mid-cell.
+        """
+        sent = self._client.execute(code, allow_stdin=attended)
+        return [*self._until_idle(sent, list(typed), react), self._reply(sent)]
+
+    def complete(self, code: str) -> dict[str, Any]:
+        """What the kernel offers at the end of the code."""
+        sent = self._client.complete(code)
+        self._until_idle(sent, [], None)
+        reply: dict[str, Any] = self._reply(sent)["content"]
+        return reply
+
+    def send(self, comm: str, content: dict[str, Any]) -> Messages:
+        """A custom message of a widget's page; gives what it made the kernel publish, once that is done with it."""
+        heard = self._until_idle(self.post(comm, content), [], None)
+        return [*heard, *self.run(_UNTIL_DONE)]
+
+    def post(self, comm: str, content: dict[str, Any], subshell: str | None = None) -> str:
+        """The same without waiting for anything; gives the message's id."""
+        data = {"method": "custom", "content": content}
+        message = self._client.session.msg("comm_msg", {"comm_id": comm, "data": data})
+        if subshell is not None:
+            message["header"]["subshell_id"] = subshell
+        self._client.shell_channel.send(message)
+        sent: str = message["header"]["msg_id"]
+        return sent
+
+    def make_subshell(self) -> str:
+        """A shell of its own for messages that come while a cell runs, as JupyterLab makes one."""
+        self._client.control_channel.send(self._client.session.msg("create_subshell_request"))
+        made: str = self._client.get_control_msg(timeout=_WITHIN)["content"]["subshell_id"]
+        return made
+
+    def interrupt(self) -> None:
+        """As the page's own button does."""
+        self._manager.interrupt_kernel()
+
+    def _reply(self, sent: str) -> dict[str, Any]:
+        """The reply to a request; it may arrive after the kernel has said on its other channel that it is idle."""
+        while True:
+            message: dict[str, Any] = self._client.get_shell_msg(timeout=_WITHIN)
+            if message["parent_header"].get("msg_id") == sent:
+                return message
+
+    def _until_idle(self, sent: str, typed: list[str], react: React | None) -> Messages:
+        found: Messages = []
+        give_up = time.monotonic() + _WITHIN
+        while time.monotonic() < give_up:
+            with suppress(queue.Empty):
+                message = self._client.get_iopub_msg(timeout=0.1)
+                if _ends(message, sent):
+                    return found
+                found.append(message)
+                if react is not None:
+                    react(message)
+            if typed and self._client.stdin_channel.msg_ready():
+                found.append(self._client.get_stdin_msg(timeout=_WITHIN))
+                self._client.input(typed.pop(0))
+        raise TimeoutError(f"the kernel was not idle within {_WITHIN} s; the last it said: {found[-3:]}")
+
+
+def _ends(message: dict[str, Any], sent: str) -> bool:
+    is_idle = message["msg_type"] == "status" and message["content"]["execution_state"] == "idle"
+    return bool(is_idle and message["parent_header"].get("msg_id") == sent)
+
+
+@contextmanager
+def running_kernel(home: Path) -> Iterator[Kernel]:
+    """An IPython kernel with the repository on its path and settings of its own."""
+    path = os.pathsep.join(part for part in (str(_REPOSITORY), os.environ.get("PYTHONPATH", "")) if part)
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel(env={**os.environ, "PYTHONPATH": path, "IPYTHONDIR": str(home)}, cwd=str(home))
+    client = manager.blocking_client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=_WITHIN)
+        yield Kernel(manager, client)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)

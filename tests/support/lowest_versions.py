@@ -1,0 +1,159 @@
+"""What must work with the lowest versions that are declared, run in an environment that has these and nothing else.
+
+    python lowest_versions.py [models | server | mcp]
+
+Without an argument it runs what needs no extra. It prints ``well`` at its end; what does not work raises.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parents[1]
+
+RICH = r"""> [!user]
+> Show me.
+
+A formula $x^2$, a table and code:
+
+| a | b |
+| - | - |
+| 1 | 2 |
+
+```python
+def f(): return 1
+```
+
+<img src="https://h.example/p.png" alt="A <map>">
+
+> [!tool look call_1]
+> input:
+>   at: [1, 2]
+> output: ok
+"""
+
+
+def chat() -> None:
+    """The extension in IPython: a cell that calls a tool, its static form, the live view, completion, a schema."""
+    from IPython.core.completer import provisionalcompleter
+    from IPython.core.interactiveshell import InteractiveShell
+
+    make: Any = InteractiveShell
+    shell = make.instance()
+    run(shell, "%load_ext toolcall_nb")
+    run(shell, "from toolcall_nb import tool\n@tool\ndef add(a: int, b: int) -> int:\n    'Adds.'\n    return a + b")
+    run(shell, "%%toolchat --speed 0\nWhat is 2 + 3?")
+    (call,) = shell.user_ns["chat"].calls.values()
+    assert (call.name, call.output) == ("add", call.input["a"] + call.input["b"]), call
+    with provisionalcompleter():
+        assert [found.text for found in shell.Completer.completions("%%toolchat --ap", 15)] == ["--approve"]
+    rendered()
+    live()
+    schema()
+
+
+def run(shell: Any, cell: str) -> None:
+    shell.run_cell(cell).raise_error()
+
+
+def rendered() -> None:
+    from toolcall_nb import Transcript
+    from toolcall_nb.redaction.saved_output import saved_bundle
+    from toolcall_nb.render.html_output.sanitising import sanitised
+
+    bundle = saved_bundle(Transcript.from_markdown(RICH))
+    assert Transcript.from_markdown(bundle["text/markdown"]) == Transcript.from_markdown(RICH)
+    assert [
+        piece for piece in ("<msup>", "<table>", "<span class=", "<details") if piece not in bundle["text/html"]
+    ] == []
+    assert "<map>" not in sanitised('<img src="https://h.example/p.png" alt="A <map>">').html
+
+
+def live() -> None:
+    from toolcall_nb import Transcript
+    from toolcall_nb.notebook.environment import Place
+    from toolcall_nb.notebook.faces import make_face
+    from toolcall_nb.notebook.live_cell import LiveFace
+
+    transcript = Transcript.from_markdown(RICH)
+    face = make_face(Place.LIVE, info="x", on_stop=lambda: None, timings={})
+    assert isinstance(face, LiveFace)
+    for event in transcript.events():
+        face.show(event)
+    face.close("x")
+    assert face.transcript == transcript
+
+
+def schema() -> None:
+    from toolcall_nb.tools import as_tool
+
+    def several(ids: set[int], by_name: dict[str, float] | None = None) -> None:
+        """Takes several."""
+
+    assert as_tool(several).parameters["properties"]["ids"]["uniqueItems"] is True
+
+
+def models() -> None:
+    """A turn with a tool call on each provider's wire, through the provider's own package."""
+    sys.path.append(str(HERE.parent))
+    from tests.support.provider_bodies import NAMES, called, said
+    from tests.support.replay_server import ReplayServer, Reply
+    from toolcall_nb import Chat
+    from toolcall_nb.models import model
+    from toolcall_nb.models.config import Config
+
+    def weather(city: str) -> str:
+        """The weather."""
+        return f"Sunny in {city}"
+
+    others = [("openai_chat", "groq:llama", ""), ("openai_chat", "mistral:large", "")]
+    for wire, name, suffix in [*((wire, *named) for wire, named in NAMES.items()), *others]:
+        replies = Reply(called(wire, "call_a", "weather", {"city": "Oslo"})), Reply(said(wire, "It is sunny."))
+        with ReplayServer(*replies) as server:
+            asked = Chat(model(name, config=Config(base_url=server.url + suffix, api_key="k")), tools=[weather])
+            answer = asked.send("How is Oslo?")
+        assert answer.text == "It is sunny.", (name, answer)
+        assert [call.output for call in answer.calls] == ["Sunny in Oslo"], (name, answer)
+        assert asked.usage, name
+
+
+def server() -> None:
+    """A request to the server, as a stream of server-sent events, and its page."""
+    from toolcall_nb.server.serving import Server
+    from toolcall_nb.server.settings import Settings
+
+    served = Server(Settings(), port=0)
+    served.start()
+    try:
+        assert b"<!doctype html>" in urllib.request.urlopen(served.address).read().lower()
+        said = {"id": "t", "messages": [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "Hello"}]}]}
+        asked = urllib.request.Request(
+            f"{served.address}/api/chat", json.dumps(said).encode(), {"content-type": "application/json"}
+        )
+        stream = urllib.request.urlopen(asked).read().decode()
+    finally:
+        served.stop()
+    assert '"type":"text-delta"' in stream
+    assert stream.rstrip().endswith("data: [DONE]")
+
+
+def mcp() -> None:
+    """A tool of an MCP server, called by the mock."""
+    from toolcall_nb import Chat
+    from toolcall_nb.tools.mcp import mcp_tools
+
+    with mcp_tools([sys.executable, str(HERE / "mcp_server.py")]) as there:
+        asked = Chat("mock", tools=[tool for tool in there.tools if tool.name == "add"], speed=None)
+        answer = asked.send("What is 2 + 3?")
+    (call,) = answer.calls
+    assert (call.name, call.error) == ("add", None), call
+
+
+if __name__ == "__main__":
+    checks = {"models": models, "server": server, "mcp": mcp}
+    checks[sys.argv[1]]() if sys.argv[1:] else chat()
+    print("well")

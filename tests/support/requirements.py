@@ -1,0 +1,62 @@
+"""What the project requires, direct and further, as the metadata of what is installed tells it. No network."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+__all__ = ["ROOT", "closure", "group", "pins", "runtime"]
+
+ROOT = Path(__file__).resolve().parents[2]
+_SETTINGS: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+def runtime(*extras: str) -> list[Requirement]:
+    """What a user installs: without extras, or with these."""
+    project = _SETTINGS["project"]
+    lines = [*project["dependencies"], *(line for extra in extras for line in project["optional-dependencies"][extra])]
+    return [Requirement(line) for line in lines]
+
+
+def group(name: str) -> list[Requirement]:
+    """What a group of the development dependencies names, and what the groups in it name."""
+    found: list[Requirement] = []
+    for each in _SETTINGS["dependency-groups"][name]:
+        found += [Requirement(each)] if isinstance(each, str) else group(each["include-group"])
+    return found
+
+
+def pins(lock: Path) -> Iterator[Requirement]:
+    """What a lock names, each with one version; also what is for another Python or another system."""
+    for line in re.findall(r"^(\S.*?)(?: \\)?$", lock.read_text("utf-8"), re.MULTILINE):
+        yield Requirement(line)
+
+
+def closure(requirements: Iterable[Requirement]) -> dict[str, Distribution]:
+    """The distributions that these need on this machine, themselves among them, by name.
+
+    Raises `PackageNotFoundError` for one that is not installed, naming who needs it.
+    """
+    found: dict[str, Distribution] = {}
+    seen: set[tuple[str, str]] = set()
+    waiting = [(requirement, "", "the project") for requirement in requirements]
+    while waiting:
+        requirement, extra, wanted_by = waiting.pop()
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        name = canonicalize_name(requirement.name)
+        try:
+            found[name] = distribution(name)
+        except PackageNotFoundError:
+            raise PackageNotFoundError(f"{name}, which {wanted_by} needs") from None
+        for asked in {"", *requirement.extras} - {known for each, known in seen if each == name}:
+            seen.add((name, asked))
+            waiting += [(Requirement(line), asked, name) for line in found[name].requires or ()]
+    return found

@@ -1,0 +1,108 @@
+"""Servers for tests: on a free port of this machine, ended with the block; models that wait until they may go on."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.server.serving import Server
+from toolcall_nb.server.settings import Limits, Settings
+from toolcall_nb.tools import Registry
+
+__all__ = ["PATIENCE", "Gated", "ask", "call", "client_of", "data_of", "said_by", "serving", "settings", "words"]
+
+PATIENCE = 30.0
+"""Seconds until something that must happen is given up. No test asserts how soon it happens."""
+
+
+class Gated:
+    """A model that says what it is given, reply by reply, and waits at each `threading.Event` among it.
+
+    ``closed`` is set when a reply is not read to its end; ``asked`` holds the messages of each request.
+    """
+
+    name = "gated"
+
+    def __init__(self, *replies: Sequence[Event | threading.Event]) -> None:
+        self._replies = iter(replies)
+        self.closed = threading.Event()
+        self.asked: list[Sequence[Any]] = []
+
+    def stream(self, messages: Sequence[Any], tools: Sequence[Any]) -> Iterator[Event]:
+        self.asked.append(messages)
+        is_over = False
+        try:
+            for step in next(self._replies, words("nothing more")):
+                if isinstance(step, threading.Event):
+                    while not step.wait(0.01):  # in steps, so that an interrupt gets through
+                        pass
+                else:
+                    yield step
+            is_over = True
+        finally:
+            if not is_over:
+                self.closed.set()
+
+
+def words(text: str, block: str = "t") -> list[Event]:
+    """A text, one word a piece."""
+    pieces = [piece + " " for piece in text.split(" ")]
+    pieces[-1] = pieces[-1][:-1]
+    return [ev.TextStart(block), *(ev.TextDelta(block, piece) for piece in pieces), ev.TextEnd(block)]
+
+
+def call(call_id: str, name: str, **arguments: Any) -> list[Event]:
+    """One tool call."""
+    return [ev.ToolInputAvailable(call_id, name, arguments)]
+
+
+def weather(city: str) -> str:
+    """The weather."""
+    return f"sunny in {city}"
+
+
+def settings(model: Any = "mock", *, tools: Sequence[Any] = (weather,), **options: Any) -> Settings:
+    """A server's settings, with a model that never waits unless it is told to."""
+    limits = Limits(**options.pop("limits", {}))
+    return Settings(models={"m": model}, tools=Registry(tools), speed=None, limits=limits, **options)
+
+
+@contextmanager
+def serving(model: Any = "mock", **options: Any) -> Iterator[httpx.Client]:
+    """A client of a real server, which ends with the block."""
+    server = Server(settings(model, **options), port=0)
+    server.start()
+    try:
+        with client_of(server.address) as client:
+            yield client
+    finally:
+        server.stop()
+
+
+def client_of(address: str) -> httpx.Client:
+    """A client that gives up late."""
+    return httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False)
+
+
+def ask(client: httpx.Client, message: str = "Hello", thread: str | None = "t", **more: Any) -> httpx.Response:
+    """One turn by the chat contract, read to its end."""
+    return client.post("/api/chat", json={"message": message, "conversationId": thread, **more})
+
+
+def data_of(text: str) -> list[Any]:
+    """The data of each server-sent event."""
+    lines = [line.removeprefix("data: ") for line in text.split("\n") if line.startswith("data: ")]
+    return [line if line == "[DONE]" else json.loads(line) for line in lines]
+
+
+def said_by(text: str) -> str:
+    """The text of a response in any of the wires."""
+    keys = {"chunk": "content", "text-delta": "delta", "TEXT_MESSAGE_CONTENT": "delta"}
+    return "".join(each[keys[each["type"]]] for each in data_of(text) if each != "[DONE]" and each["type"] in keys)

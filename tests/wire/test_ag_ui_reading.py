@@ -1,0 +1,325 @@
+"""Runs of other people's agents, read from AG-UI: whole ones, shorthands, snapshots, patches, and what is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.strategies import json_values
+from tests.support.wire_talk import read
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import DataPart, ErrorPart, FilePart, ReasoningPart, State, TextPart, Transcript
+from toolcall_nb.wire.ag_ui import CHUNK, OURS
+
+
+def sent(*events: Mapping[str, Any]) -> bytes:
+    return "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
+
+
+STARTED = {"type": "RUN_STARTED", "threadId": "th", "runId": "r"}
+FINISHED = {"type": "RUN_FINISHED", "threadId": "th", "runId": "r"}
+
+
+def told(*events: Mapping[str, Any]) -> list[Event]:
+    """The events of a run of somebody else's, without its beginning and end."""
+    found = read("ag-ui", sent(STARTED, *events, FINISHED))
+    assert (type(found[0]), type(found[-1])) == (ev.Start, ev.Finish)
+    return found[1:-1]
+
+
+def diagnosed(events: list[Event]) -> list[str]:
+    return [event.message for event in events if isinstance(event, ev.Diagnostic)]
+
+
+def test_a_run_of_somebody_elses_is_a_message() -> None:
+    found = read(
+        "ag-ui",
+        sent(
+            STARTED,
+            {"type": "STEP_STARTED", "stepName": "model"},
+            {"type": "REASONING_START", "messageId": "r"},
+            {"type": "REASONING_MESSAGE_START", "messageId": "r", "role": "reasoning"},
+            {"type": "REASONING_MESSAGE_CONTENT", "messageId": "r", "delta": "Hm"},
+            {"type": "REASONING_MESSAGE_END", "messageId": "r"},
+            {"type": "REASONING_END", "messageId": "r"},
+            {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"},
+            {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "Hel"},
+            {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "lo"},
+            {"type": "TEXT_MESSAGE_END", "messageId": "m"},
+            {"type": "TOOL_CALL_START", "toolCallId": "c", "toolCallName": "f", "parentMessageId": "m"},
+            {"type": "TOOL_CALL_ARGS", "toolCallId": "c", "delta": '{"a":'},
+            {"type": "TOOL_CALL_ARGS", "toolCallId": "c", "delta": "1}"},
+            {"type": "TOOL_CALL_END", "toolCallId": "c"},
+            {"type": "TOOL_CALL_RESULT", "messageId": "t", "toolCallId": "c", "content": "21"},
+            {"type": "STEP_FINISHED", "stepName": "model"},
+            {**FINISHED, "result": {"x": 1}, "usage": [{"model": "m1", "inputTokens": 2}, {"inputTokens": 3}]},
+        ),
+    )
+    (message,) = Transcript.from_events(found).messages
+    reasoning, text, call, result = message.parts
+    assert (reasoning, text) == (ReasoningPart("Hm"), TextPart("Hello"))
+    assert (call.name, call.input, call.output, call.state) == ("f", {"a": 1}, "21", State.OUTPUT_AVAILABLE)
+    assert result == DataPart("result", {"x": 1})
+    assert message.metadata == {"threadId": "th", "runId": "r", "model": "m1", "usage": {"inputTokens": 5}}
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        (
+            [
+                {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "role": "assistant", "delta": "a"},
+                {"type": "RAW", "event": {}},
+                {"type": "TEXT_MESSAGE_CHUNK", "delta": "b"},
+                {"type": "TOOL_CALL_CHUNK", "toolCallId": "c", "toolCallName": "f", "delta": '{"a"'},
+                {"type": "TOOL_CALL_CHUNK", "delta": ":1}"},
+                {"type": "TOOL_CALL_CHUNK", "toolCallId": "d", "toolCallName": "g"},
+                {"type": "REASONING_MESSAGE_CHUNK", "messageId": "r", "delta": "hm"},
+            ],
+            [TextPart("ab"), ("f", {"a": 1}), ("g", {}), ReasoningPart("hm")],
+        ),
+        (
+            [
+                {"type": "THINKING_START", "title": "Thinking"},
+                {"type": "THINKING_TEXT_MESSAGE_START"},
+                {"type": "THINKING_TEXT_MESSAGE_CONTENT", "delta": "hm"},
+                {"type": "THINKING_TEXT_MESSAGE_END"},
+                {"type": "THINKING_END"},
+            ],
+            [ReasoningPart("hm")],
+        ),
+    ],
+    ids=["chunks", "before 1.0"],
+)
+def test_shorthands_and_older_events_are_read(events: list[dict[str, Any]], expected: list[Any]) -> None:
+    found = told(*events)
+    assert diagnosed(found) == []
+    (message,) = Transcript.from_events(found).messages
+    assert [part if hasattr(part, "text") else (part.name, part.input) for part in message.parts] == expected
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": "nobody", "delta": "x"},
+        {"type": "TEXT_MESSAGE_START"},
+        {"type": "TEXT_MESSAGE_CHUNK", "delta": "x"},
+        {"type": "TOOL_CALL_ARGS", "toolCallId": "nobody", "delta": "x"},
+        {"type": "TOOL_CALL_END", "toolCallId": 3},
+        {"type": "TOOL_CALL_CHUNK", "delta": "x"},
+        {"type": "TOOL_CALL_START", "toolCallId": "c"},
+        {"type": "REASONING_MESSAGE_END", "messageId": "nobody"},
+        {"type": "THINKING_TEXT_MESSAGE_CONTENT", "delta": "x"},
+        {"type": "STATE_DELTA", "delta": [{"op": "remove", "path": "/nowhere"}]},
+        {"type": "ACTIVITY_DELTA", "messageId": "nobody", "activityType": "plan", "patch": []},
+        {"type": "CUSTOM"},
+        {"type": "CUSTOM", "name": CHUNK, "value": {"type": "text-delta"}},
+        {"type": "TOOL_CALL_RESULT", "toolCallId": "c", "content": "x", "metadata": {OURS: {"type": 3}}},
+        {"type": "MESSAGES_SNAPSHOT", "messages": [{"id": "x", "role": "wizard"}]},
+        {"type": 3},
+        {},
+    ],
+    ids=str,
+)
+def test_what_is_out_of_order_or_malformed_is_a_diagnostic_and_the_rest_is_read(event: dict[str, Any]) -> None:
+    found = told(event, {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "delta": "still read"})
+    assert len(diagnosed(found)) == 1
+    assert [e.delta for e in found if isinstance(e, ev.TextDelta)] == ["still read"]
+
+
+def test_an_event_of_a_type_that_is_not_known_is_kept() -> None:
+    (found,) = told({"type": "SUBAGENT_STARTED", "subagentRunId": "s", "name": "x"})
+    assert found == ev.Other("SUBAGENT_STARTED", extra={"subagentRunId": "s", "name": "x"})
+
+
+def test_arguments_that_are_no_json_are_an_input_error() -> None:
+    start = {"type": "TOOL_CALL_START", "toolCallId": "c", "toolCallName": "f", "subagentRunId": "s"}
+    args = {"type": "TOOL_CALL_ARGS", "toolCallId": "c", "delta": "{nope"}
+    calls = Transcript.from_events(told(start, args, {"type": "TOOL_CALL_END", "toolCallId": "c"})).calls
+    assert (calls["c"].state, calls["c"].input, calls["c"].extra) == (
+        State.OUTPUT_ERROR,
+        "{nope",
+        {"subagentRunId": "s"},
+    )
+
+
+def test_a_result_without_a_call_is_a_diagnostic_of_the_transcript() -> None:
+    found = told({"type": "TOOL_CALL_RESULT", "messageId": "t", "toolCallId": "nobody", "content": "x"})
+    assert len(Transcript.from_events(found).diagnostics) == 1
+
+
+def test_the_outcomes_of_a_run() -> None:
+    call = (
+        {"type": "TOOL_CALL_START", "toolCallId": "c", "toolCallName": "f"},
+        {"type": "TOOL_CALL_END", "toolCallId": "c"},
+    )
+    cancelled = read("ag-ui", sent(STARTED, *call, {**FINISHED, "outcome": {"type": "cancelled"}}))
+    assert Transcript.from_events(cancelled).calls["c"].state is State.INTERRUPTED
+    interrupts = [
+        {"id": "a", "reason": "tool_call", "toolCallId": "c"},
+        {"id": "b", "reason": "input", "message": "Who?"},
+    ]
+    outcome = {"type": "interrupt", "interrupts": interrupts}
+    (message,) = Transcript.from_events(read("ag-ui", sent(STARTED, *call, {**FINISHED, "outcome": outcome}))).messages
+    assert message.calls[0].state is State.APPROVAL_REQUESTED
+    assert message.calls[0].approval.id == "a"
+    assert message.parts[1] == DataPart("interrupt", interrupts[1], id="b")
+
+
+@pytest.mark.parametrize("code", [None, "rate_limited"])
+def test_a_run_error_is_an_error_and_its_code_a_detail(code: str | None) -> None:
+    found = read("ag-ui", sent(STARTED, {"type": "RUN_ERROR", "message": "No", **({"code": code} if code else {})}))
+    (message,) = Transcript.from_events(found).messages
+    assert message.parts == (ErrorPart("No", code),)
+    assert message.finish_reason == "error"
+
+
+def test_a_run_that_is_cut_off_says_so() -> None:
+    found = read("ag-ui", sent(STARTED, {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "delta": "Hel"}))
+    text, error = Transcript.from_events(found).messages[0].parts
+    assert text == TextPart("Hel")
+    assert "connection ended" in error.text
+
+
+def test_a_second_run_in_the_stream_is_a_second_message() -> None:
+    chunk = {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "delta": "a"}
+    found = read("ag-ui", sent(STARTED, chunk, FINISHED, STARTED, chunk, FINISHED))
+    assert [message.text for message in Transcript.from_events(found).messages] == ["a", "a"]
+
+
+def test_messages_of_other_roles_are_messages_of_their_own() -> None:
+    def said(role: str, text: str) -> dict[str, Any]:
+        return {"type": "TEXT_MESSAGE_CHUNK", "messageId": f"m{text}", "role": role, "delta": text}
+
+    found = told(said("developer", "1"), said("user", "2"), said("assistant", "3"), said("assistant", "4"))
+    messages = Transcript.from_events(found).messages
+    assert [(message.role, message.text) for message in messages] == [
+        *(("system", "1"), ("user", "2"), ("assistant", "3\n\n4")),
+    ]
+
+
+def test_a_snapshot_brings_the_messages_that_were_not_streamed_or_sent() -> None:
+    function = {"name": "f", "arguments": '{"a": 1}'}
+    snapshot = [
+        {"id": "u0", "role": "user", "content": "sent with the request"},
+        {
+            "id": "u1",
+            "role": "user",
+            "content": [{"type": "text", "text": "Look"}, {"type": "image", "source": source()}],
+        },
+        {"id": "m0", "role": "assistant", "content": "streamed"},
+        {"id": "m1", "role": "assistant", "toolCalls": [{"id": "c", "type": "function", "function": function}]},
+        {"id": "t1", "role": "tool", "toolCallId": "c", "content": "no", "error": "It broke"},
+        {"id": "r1", "role": "reasoning", "content": "hm"},
+        {"id": "p1", "role": "activity", "activityType": "plan", "content": {"steps": []}},
+        {"id": "m2", "role": "assistant", "content": "Done."},
+    ]
+    started = {**STARTED, "input": {"messages": snapshot[:1]}}
+    streamed = {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m0", "delta": "streamed"}
+    taken = {"type": "MESSAGES_SNAPSHOT", "messages": snapshot}
+    found = read("ag-ui", sent(started, streamed, taken, taken, FINISHED))
+    first, question, answer = Transcript.from_events(found).messages
+    assert (first.text, question.role, question.id) == ("streamed", "user", "u1")
+    assert question.parts == (TextPart("Look"), FilePart("data:image/png;base64,AAAA", "image/png"))
+    call, reasoning, plan, done = answer.parts
+    assert (call.input, call.error) == ({"a": 1}, "It broke")
+    assert (reasoning, plan, done) == (ReasoningPart("hm"), DataPart("plan", {"steps": []}, id="p1"), TextPart("Done."))
+
+
+def source() -> dict[str, str]:
+    return {"type": "data", "value": "AAAA", "mimeType": "image/png"}
+
+
+# State and activities -----------------------------------------------------------------------------------------
+
+
+def patched(start: Any, *operations: dict[str, Any]) -> tuple[Any, list[str]]:
+    """The state at the end of the run, and what was wrong."""
+    delta = {"type": "STATE_DELTA", "delta": [*operations]}
+    found = told({"type": "STATE_SNAPSHOT", "snapshot": start}, delta)
+    states = [event.data for event in found if isinstance(event, ev.Data) and event.name == "state"]
+    return states[-1], diagnosed(found)
+
+
+@pytest.mark.parametrize(
+    ("start", "operation", "expected"),
+    [
+        ({}, {"op": "add", "path": "/a", "value": 1}, {"a": 1}),
+        ({"a": [1, 2]}, {"op": "add", "path": "/a/1", "value": 9}, {"a": [1, 9, 2]}),
+        ({"a": [1]}, {"op": "add", "path": "/a/-", "value": 2}, {"a": [1, 2]}),
+        ({"a": 1}, {"op": "replace", "path": "/a", "value": None}, {"a": None}),
+        ({"a": 1}, {"op": "replace", "path": "", "value": [2]}, [2]),
+        ({"a": 1, "b": 2}, {"op": "remove", "path": "/a"}, {"b": 2}),
+        ({"a": [1, 2, 3]}, {"op": "remove", "path": "/a/1"}, {"a": [1, 3]}),
+        ({"a": {"x": 1}, "b": {}}, {"op": "move", "from": "/a/x", "path": "/b/y"}, {"a": {}, "b": {"y": 1}}),
+        ({"a": [1]}, {"op": "copy", "from": "/a", "path": "/b"}, {"a": [1], "b": [1]}),
+        ({"a": 1}, {"op": "test", "path": "/a", "value": 1}, {"a": 1}),
+        ({"a/b": 1, "~": 2}, {"op": "replace", "path": "/a~1b", "value": 3}, {"a/b": 3, "~": 2}),
+        ({"a/b": 1, "~": 2}, {"op": "remove", "path": "/~0"}, {"a/b": 1}),
+    ],
+    ids=str,
+)
+def test_changes_of_the_state_are_json_patches(start: Any, operation: dict[str, Any], expected: Any) -> None:
+    assert patched(start, operation) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "add", "path": "/x/y", "value": 1},
+        {"op": "add", "path": "/a/7", "value": 1},
+        {"op": "add", "path": "a", "value": 1},
+        {"op": "add", "path": "/b"},
+        {"op": "replace", "path": "/b", "value": 1},
+        {"op": "replace", "path": "/a/-", "value": 1},
+        {"op": "remove", "path": "/b"},
+        {"op": "remove", "path": "/a/1"},
+        {"op": "remove", "path": "/a/01"},
+        {"op": "test", "path": "/a", "value": [True]},
+        {"op": "move", "from": "/a", "path": "/a/0"},
+        {"op": "odd", "path": "/a"},
+        {"path": "/a"},
+        {},
+    ],
+    ids=str,
+)
+def test_a_patch_that_fails_changes_nothing(operation: dict[str, Any]) -> None:
+    state, wrong = patched({"a": [1]}, {"op": "add", "path": "/new", "value": 1}, operation)
+    assert state == {"a": [1]}
+    assert len(wrong) == 1
+
+
+def test_copies_that_double_the_state_again_and_again_are_refused() -> None:
+    copies = [{"op": "copy", "from": "", "path": f"/{number}"} for number in range(60)]
+    state, (wrong,) = patched({"a": "x" * 100}, *copies)
+    assert state == {"a": "x" * 100}
+    assert "copies too much" in wrong
+
+
+@given(json_values(), st.data())
+def test_any_place_can_be_replaced_and_the_rest_stays(document: Any, data: st.DataObject) -> None:
+    path, value = "", document
+    while isinstance(value, dict | list) and value and data.draw(st.booleans()):
+        key = data.draw(st.sampled_from(range(len(value)) if isinstance(value, list) else sorted(value)))
+        path, value = f"{path}/{str(key).replace('~', '~0').replace('/', '~1')}", value[key]
+    assert patched(document, {"op": "replace", "path": path, "value": value}) == (document, [])
+    if path:
+        state, wrong = patched(document, {"op": "remove", "path": path}, {"op": "add", "path": path, "value": value})
+        assert (json.dumps(state, sort_keys=True), wrong) == (json.dumps(document, sort_keys=True), [])
+
+
+def test_an_activity_is_a_data_part_that_its_patches_change() -> None:
+    about = {"messageId": "p", "activityType": "plan"}
+    found = told(
+        {"type": "ACTIVITY_SNAPSHOT", **about, "content": {"steps": ["a"]}},
+        {"type": "ACTIVITY_DELTA", **about, "patch": [{"op": "add", "path": "/steps/-", "value": "b"}]},
+        {"type": "ACTIVITY_SNAPSHOT", **about, "content": {}, "replace": False},
+    )
+    (message,) = Transcript.from_events(found).messages
+    assert message.parts == (DataPart("plan", {"steps": ["a", "b"]}, id="p"),)

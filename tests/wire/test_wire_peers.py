@@ -1,0 +1,344 @@
+"""What this package writes is read by the published readers of the wires: their own code, in Node and in a browser."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.browser.browser import running_browser
+from tests.support.corpora import corpus
+from tests.support.node_peers import Case, answers
+from tests.support.strategies import streams, transcripts
+from tests.support.wire_talk import CONVERSATION, frames, read, written
+from toolcall_nb.adapters.ai_sdk.messages import to_ui
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event, from_dict
+from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
+from toolcall_nb.dialects import detector
+from toolcall_nb.wire import content_type
+
+CALLOUT = "Let me see.\n\n> [!tool forecast c1]\n> input:\n>   city: Lyon\n> output: 21\n\nIt is warm.\n"
+SIGNATURE = 'I will.\n###: {"signature": "CLIENT_TOOL_CALL", "toolName": "f", "parameters": {"a": 1}}'
+JSON_CALL = 'Now.\n```json\n{"tool": "f", "params": {"a": 1}}\n```\nDone, or not: {"tool": 3}'
+
+
+def of_dialect(name: str, text: str) -> list[Event]:
+    """What a dialect makes of a text that comes character by character."""
+    found = detector(name)
+    return [ev.Start(message_id="m"), *itertools.chain(*map(found.feed, text)), *found.close(), ev.Finish()]
+
+
+def stopped() -> list[Event]:
+    begun: list[Event] = [ev.Start(), ev.ToolInputStart("c", "f"), ev.ToolInputDelta("c", '{"a": [1')]
+    return [*begun, ev.ToolInputAvailable("d", "g", {"b": None}), ev.Abort(reason="enough")]
+
+
+def asked() -> list[Event]:
+    return [ev.Start(), ev.ToolInputAvailable("c", "f", {"a": 1}), ev.ToolApprovalRequest("a", "c"), ev.Finish()]
+
+
+def failed() -> list[Event]:
+    text: list[Event] = [ev.Start(), ev.TextStart("t"), ev.TextDelta("t", "Hel"), ev.TextEnd("t")]
+    return [*text, ev.Error("It broke"), ev.Finish(finish_reason="error")]
+
+
+STREAMS: dict[str, list[Event]] = {
+    "conversation": [*CONVERSATION[5:]],
+    "stopped": stopped(),
+    "asked": asked(),
+    "error": failed(),
+    "callout": of_dialect("callout", CALLOUT),
+    "signature": of_dialect("signature", SIGNATURE),
+    "json": of_dialect("json", JSON_CALL),
+}
+
+
+def generated(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
+    """The first examples of a strategy, the same each time: one process of Node reads them all."""
+    found: list[Any] = []
+
+    @settings(max_examples=count)
+    @given(strategy)
+    def collect(example: Any) -> None:
+        found.append(example)
+
+    collect()
+    return found
+
+
+def in_thirds(body: bytes) -> tuple[int, int]:
+    return len(body) // 3, 2 * len(body) // 3 + 1
+
+
+# The AI SDK ---------------------------------------------------------------------------------------------------
+
+
+def by_ai(streams_: list[list[Event]]) -> list[Any]:
+    bodies = [written("ui", events) for events in streams_]
+    return answers([Case("ai", body, in_thirds(body)) for body in bodies])
+
+
+def test_the_ai_sdk_takes_every_chunk_that_is_written() -> None:
+    """Of any stream, in any order: its schema refuses nothing but the reasons for an end that it does not know."""
+    given_ = [without_odd_ends(events) for events in generated(streams(), 100)]
+    for events, answer in zip(given_, by_ai(given_), strict=True):
+        chunks = [frame for frame in frames(written("ui", events)) if frame != "[DONE]"]
+        assert answer["chunks"] == len(chunks), answer["errors"]
+
+
+def without_odd_ends(events: list[Event]) -> list[Event]:
+    """Without what no SDK of theirs would send: kinds of no provider, and chunks of types that there are not."""
+    return [
+        event
+        for event in events
+        if not (isinstance(event, ev.Finish) and event.finish_reason == "<odd>")
+        and not isinstance(event, ev.Other | ev.Custom)
+        and not ("provider_metadata" in event.__struct_fields__ and event.provider_metadata)
+    ]
+
+
+def test_the_ai_sdk_ends_in_the_same_message_as_the_transcript() -> None:
+    check_states([*STREAMS.values()])
+
+
+def test_so_it_does_for_generated_messages() -> None:
+    messages = [
+        message
+        for transcript in generated(transcripts(), 100)
+        for message in transcript.messages
+        if message.role == "assistant" and is_of_theirs(message)
+    ]
+    assert len(messages) > 30
+    check_states([[*Transcript((message,)).events()] for message in messages])
+
+
+def is_of_theirs(message: Message) -> bool:
+    """Only metadata of their form, and calls that began in one of their ways."""
+    return (
+        "provider_metadata={" not in repr(message)
+        and message.finish_reason != "<odd>"
+        and "custom" not in repr(message).lower()
+    )
+
+
+def check_states(batch: list[list[Event]]) -> None:
+    for events, answer in zip(batch, by_ai(batch), strict=True):
+        transcript = Transcript.from_events(events)
+        (message,) = transcript.messages
+        (ours,) = to_ui([message])
+        theirs = (answer["message"] or {"parts": []})["parts"]
+        assert comparable(theirs) == comparable(ours["parts"]), events
+        errors = [event.error_text for event in events if isinstance(event, ev.Error)]
+        assert answer["errors"] == errors
+
+
+_COMPARED = ("type", "text", "toolName", "toolCallId", "state", "input", "output", "errorText", "preliminary", "data")
+
+
+def comparable(parts: list[Any]) -> list[Any]:
+    """What both tell of the parts: no steps, errors or blank lines, nor an input that is half written."""
+    return [
+        {key: part[key] for key in _COMPARED if part.get(key) is not None and not is_half(part, key)}
+        for part in parts
+        if part["type"] not in ("step-start", "data-error") and (part["type"] != "text" or part["text"].strip())
+    ]
+
+
+def is_half(part: Any, key: str) -> bool:
+    return key == "input" and part.get("state") in ("input-streaming", "output-error")
+
+
+def cases_of_the_sdk() -> list[Any]:
+    """The chunk lists of the AI SDK's unit tests that are as its schema says."""
+    text = (corpus("ui_message_stream") / "vercel_ai_unit_test_chunks.json").read_text("utf-8")
+    return [case for case in json.loads(text)["cases"] if all(map(is_chunk, case["chunks"]))]
+
+
+def is_chunk(chunk: Any) -> bool:
+    try:
+        from_dict(chunk)
+    except ValueError:
+        return False
+    return True
+
+
+def body_of(chunks: list[Any]) -> bytes:
+    return ("".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n").encode()
+
+
+def test_this_package_ends_in_the_states_that_the_ai_sdks_own_tests_expect() -> None:
+    exact = 0
+    for case in cases_of_the_sdk():
+        expected = case.get("expected", {})
+        parts = expected.get("state.message.parts", expected.get("state.message", {}).get("parts"))
+        if parts is None:
+            continue
+        transcript = Transcript.from_events(read("ui", body_of(case["chunks"])))
+        ours = comparable([part for message in to_ui(transcript.messages) for part in message["parts"]])
+        theirs = comparable(parts)
+        assert ours == theirs[len(theirs) - len(ours) :], case["test"]  # some go on with a message that has parts
+        exact += ours == theirs
+    assert exact >= 30
+
+
+OTHERWISE = {
+    "should call onFinish when reader is cancelled (simulating browser close/navigation)": "a text that has not ended",
+    "should preserve tool parts when tool call ids repeat across steps": "an id names one call of a message",
+    "tool input error with dynamic flag mismatch": "a call is dynamic where any of its chunks says so",
+}
+"""Of the AI SDK's tests those whose states differ, and why."""
+
+
+def test_the_ai_sdks_code_and_this_package_read_its_tests_alike() -> None:
+    cases = cases_of_the_sdk()
+    compared, otherwise = 0, set()
+    for case, answer in zip(cases, answers([Case("ai", body_of(case["chunks"])) for case in cases]), strict=True):
+        messages = Transcript.from_events(read("ui", body_of(case["chunks"]))).messages
+        if answer["errors"] or answer["message"] is None or len(messages) != 1:
+            continue  # their reader has no message of it, or takes what follows an end for the same one
+        compared += 1
+        if comparable(answer["message"]["parts"]) != comparable(to_ui(messages)[0]["parts"]):
+            otherwise.add(case["test"][-1])
+    assert compared > 60
+    assert otherwise <= set(OTHERWISE)
+
+
+# AG-UI --------------------------------------------------------------------------------------------------------
+
+
+def by_ag_ui(streams_: list[list[Event]]) -> list[Any]:
+    bodies = [written("ag-ui", events, thread_id="thread", run_id="run") for events in streams_]
+    return answers([Case("ag-ui", body, in_thirds(body)) for body in bodies])
+
+
+def test_the_verifier_of_ag_ui_accepts_every_stream_in_any_order() -> None:
+    given_ = [*STREAMS.values(), [*CONVERSATION], [*CONVERSATION, *CONVERSATION], [], *generated(streams(), 150)]
+    for events, answer in zip(given_, by_ag_ui(given_), strict=True):
+        assert answer["failure"] is None, events
+        assert answer["types"][0] == "RUN_STARTED"
+        assert answer["types"][-1] in ("RUN_FINISHED", "RUN_ERROR")
+
+
+def test_ag_uis_client_ends_in_the_same_texts_calls_and_results() -> None:
+    given_ = [*STREAMS.values(), *([*t.events()] for t in generated(transcripts(), 100))]
+    for events, answer in zip(given_, by_ag_ui(given_), strict=True):
+        transcript = Transcript.from_events(events)
+        said = [message for message in answer["messages"] if message["role"] in ("assistant", "user", "system")]
+        texts = [m["content"] for m in said if m.get("content")]
+        assert texts == [
+            part.text for m in transcript.messages for part in m.parts if isinstance(part, TextPart) and part.text
+        ]
+        calls = [call for message in said for call in message.get("toolCalls", [])]
+        ours = [call for message in transcript.messages for call in message.calls]
+        assert [call["function"]["name"] for call in calls] == [call.name for call in ours]
+        results = {m["toolCallId"]: m["content"] for m in answer["messages"] if m["role"] == "tool"}
+        for theirs, call in zip(calls, ours, strict=True):
+            same_call(theirs, results.get(theirs["id"]), call)
+
+
+def same_call(theirs: Any, result: str | None, call: ToolCall) -> None:
+    if call.input is not ev.MISSING and call.original_input is ev.MISSING and call.error is None:
+        assert json.loads(theirs["function"]["arguments"]) == call.input
+    assert (result is not None) == call.is_final or call.state is State.INTERRUPTED  # by a stop, which names no call
+    if call.state is State.OUTPUT_ERROR:
+        assert result == call.error
+    elif call.state is State.OUTPUT_AVAILABLE and isinstance(call.output, str):
+        assert result == call.output
+
+
+def test_ag_uis_client_is_told_how_the_run_ended() -> None:
+    ended = {name: answer for name, answer in zip(STREAMS, by_ag_ui([*STREAMS.values()]), strict=True)}
+    assert ended["conversation"]["finished"] == [{"outcome": "success", "pendingToolCallIds": []}]
+    assert ended["stopped"]["finished"] == [{"outcome": "cancelled"}]
+    assert ended["error"]["errors"] == ["It broke"]
+    (asked_,) = ended["asked"]["finished"]
+    assert [(each["id"], each["toolCallId"]) for each in asked_["interrupts"]] == [("a", "c")]
+
+
+def test_ag_uis_client_has_the_state() -> None:
+    (answer,) = by_ag_ui([[ev.Start(), ev.Data("state", {"plan": [1]}, id="state"), ev.Finish()]])
+    assert answer["state"] == {"plan": [1]}
+
+
+# The chat contract --------------------------------------------------------------------------------------------
+
+
+def test_eventsource_parser_reads_the_contract() -> None:
+    body = written("chat", CONVERSATION, thread_id="thread", numbered=True)
+    (answer,) = answers([Case("eventsource", body, range(1, len(body)))])
+    assert [json.loads(event["data"]) for event in answer["events"]] == frames(body)
+    assert [event["id"] for event in answer["events"]] == [str(n) for n in range(1, len(frames(body)) + 1)]
+
+
+class _Piecewise(BaseHTTPRequestHandler):
+    """Answers a POST with the contract, in pieces that end within characters; anything else with an empty page."""
+
+    protocol_version = "HTTP/1.1"
+    body = written("chat", CONVERSATION, thread_id="thread")
+
+    def do_GET(self) -> None:
+        self._begin("text/html")
+        self.wfile.write(b"0\r\n\r\n")
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self._begin(content_type("chat"))
+        for place in range(0, len(self.body), 7):
+            piece = self.body[place : place + 7]
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            self.wfile.flush()
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _begin(self, kind: str) -> None:
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing is printed."""
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Piecewise)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+FETCH = """async () => {
+    const response = await fetch('/api/chat', { method: 'POST', body: '{}' });
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let [buffer, events] = ['', []];
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+        const blocks = (buffer + next.value).split('\\n\\n');
+        buffer = blocks.pop();
+        for (const block of blocks) events.push(JSON.parse(block.slice('data: '.length)));
+    }
+    return { events, rest: buffer };
+}"""
+
+
+def test_a_browsers_fetch_reads_the_contract_as_the_documents_front_end_does(address: str) -> None:
+    def fetched() -> Any:
+        with running_browser() as browser:
+            page = browser.new_page()
+            page.goto(address)
+            return page.evaluate(FETCH)
+
+    with ThreadPoolExecutor(1) as thread:  # in this one another test's browser may be open
+        found = thread.submit(fetched).result()
+    assert found == {"events": frames(_Piecewise.body), "rest": ""}

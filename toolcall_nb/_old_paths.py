@@ -1,0 +1,207 @@
+"""Keeps the module paths of version 0.1 importable: each old path leads to the module that holds its names now.
+
+`install` adds a finder behind Python's own. It is asked only for modules that are not there, and gives those in the
+table below a stand-in that looks names up in their new module and warns with `DeprecationWarning`. A name that was
+renamed stands in ``_RENAMED``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+from warnings import warn
+
+__all__ = ["install"]
+
+_PACKAGE = "toolcall_nb"
+_MOVED = """
+adapters.anthropic_blocks adapters.anthropic.blocks
+adapters.anthropic_messages adapters.anthropic.messages
+adapters.bedrock_messages adapters.bedrock.messages
+adapters.google_arguments adapters.google.arguments
+adapters.google_contents adapters.google.contents
+adapters.google_interactions adapters.google.interactions
+adapters.google_parts adapters.google.parts
+adapters.kinds adapters.recognise
+adapters.langchain_conversation adapters.langchain.conversation
+adapters.langchain_messages adapters.langchain.messages
+adapters.langchain_reply adapters.langchain.replies
+adapters.langgraph adapters.langchain.langgraph
+adapters.langgraph_protocol adapters.langchain.langgraph_protocol
+adapters.openai_calls adapters.openai.tool_calls
+adapters.openai_chat adapters.openai.chat
+adapters.openai_choice adapters.openai.choice
+adapters.openai_conversation adapters.openai.conversation
+adapters.openai_items adapters.openai.items
+adapters.openai_messages adapters.openai.messages
+adapters.openai_output adapters.openai.output
+adapters.openai_parts adapters.openai.parts
+adapters.openai_responses adapters.openai.responses
+adapters.pydantic_ai_parts adapters.pydantic_ai.parts
+adapters.pydantic_ai_run adapters.pydantic_ai.run
+adapters.said adapters.spoken_messages
+adapters.ui_calls adapters.ai_sdk.calls
+adapters.ui_chunks adapters.ai_sdk.chunks
+adapters.ui_messages adapters.ai_sdk.messages
+approval approvals.terminal
+as_events core.replay
+code core.call_code
+dialect_names core.dialect_names
+displays core.call_display
+files runs.files
+growing core.growing
+invisible core.invisible_characters
+json_text core.json_text
+live runs
+live.asking approvals.questions
+live.clocks runs.clocks
+live.document runs.document
+live.face runs.face
+live.footer runs.footer
+live.inbox runs.inbox
+live.pacer runs.pacer
+live.patches runs.patches
+live.progress runs.progress
+live.running runs.run
+live.style frontend
+live.taken runs.request_details
+logs redaction.masked_logging
+markdown.blocks render.markdown.blocks
+markdown.definitions render.markdown.definitions
+markdown.flavor render.markdown.flavor
+markdown.highlight render.markdown.highlight
+markdown.incremental render.markdown.incremental
+markdown.math render.markdown.math
+markdown.open_leaf render.markdown.open_leaf
+markdown.open_series render.markdown.open_series
+markdown.open_text render.markdown.open_text
+markdown.packed render.markdown.packed_texts
+masking redaction
+masking.assigned redaction.assignments
+masking.commands redaction.commands
+masking.formats redaction.key_formats
+masking.headers redaction.headers
+masking.known redaction.secret_forms
+masking.manifests redaction.manifests
+masking.marks redaction.marks
+masking.names redaction.secret_names
+masking.providers redaction.provider_keys
+masking.shapes redaction.value_shapes
+masking.texts redaction.masker
+masking.values redaction.masked_values
+message_state core.message_state
+models.arguments models.mock.arguments
+models.enveloped models.envelope_model
+models.facts models.mock.prompt_facts
+models.held models.sdk_streams
+models.http models.over_http
+models.http.address models.over_http.address
+models.http.answer models.over_http.answer
+models.http.bodies models.over_http.bodies
+models.http.exchange models.over_http.exchange
+models.http.fetched models.over_http.fetch
+models.http.model models.over_http.model
+models.http.responses models.over_http.responses
+models.http.stream models.over_http.stream
+models.kinds models.errors.error_kinds
+models.known models.errors.provider_help
+models.naming models.by_name
+models.not_models models.refusals
+models.peer models.errors.exception_details
+models.played models.player
+models.replaying models.replay
+models.scenarios models.mock.scenarios
+models.trouble models.errors.translation
+models.waits models.errors.retry_after
+models.written models.text_calls
+notebook.answering notebook.named_models
+notebook.live notebook.live_cell
+notebook.place notebook.environment
+notebook.secrecy notebook.secrets_command
+notebook.serving notebook.serve_command
+notebook.shown notebook.stream_cell
+notebook.threads notebook.conversations
+packing core.packing
+picture_hosts redaction.picture_hosts
+printed core.console_text
+reducer core.reducer
+render.activity render.html_output.activity
+render.calls render.html_output.calls_table
+render.card render.html_output.card
+render.display render.html_output.result_display
+render.live render.html_output.live_html
+render.log render.html_output.log
+render.nodes render.html_output.nodes
+render.page render.html_output.page
+render.parts render.html_output.parts
+render.pictures render.html_output.pictures
+render.sanitising render.html_output.sanitising
+render.views render.html_output.views
+saved redaction.saved_output
+secrets redaction.registered_secrets
+server.threads server.conversations
+told core.result_text
+tools.edited_arguments approvals.edited_arguments
+tools.permission approvals.decisions
+transcript core.transcript
+type_names core.sdk_types
+unicode core.text
+usage core.usage
+"""
+"""Old module, new module; both without the package's name."""
+
+_RENAMED = {"live.MODULE": "frontend.MODULE"}
+"""Old module and name: new module and name; both without the package's name."""
+
+
+@cache
+def _moved() -> dict[str, str]:
+    return dict(line.split() for line in _MOVED.split("\n") if line)
+
+
+class _OldModule(ModuleType):
+    """Stands in for a module that moved."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__all__":
+            raise AttributeError(name)
+        old = self.__name__.removeprefix(f"{_PACKAGE}.")
+        home, _, new_name = _RENAMED.get(f"{old}.{name}", f"{_moved()[old]}.{name}").rpartition(".")
+        try:
+            value = getattr(import_module(f"{_PACKAGE}.{home}"), new_name)
+        except AttributeError:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}") from None
+        if name != "__all__":
+            new = f"{_PACKAGE}.{home}.{new_name}"
+            warn(f"{self.__name__}.{name} is now {new}", DeprecationWarning, stacklevel=2)
+        return value
+
+
+class _OldPaths(MetaPathFinder, Loader):
+    """Finds the stand-ins."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
+        """The stand-in's spec, where the module has moved."""
+        package, _, old = fullname.partition(".")
+        if package != _PACKAGE or old not in _moved():
+            return None
+        return ModuleSpec(fullname, self, is_package=any(name.startswith(f"{old}.") for name in _moved()))
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """A stand-in that holds nothing yet."""
+        return _OldModule(spec.name, f"The former path of `{_PACKAGE}.{_moved()[spec.name.partition('.')[2]]}`.")
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing: names are looked up when they are asked for."""
+
+
+def install() -> None:
+    """Makes old paths importable. A second call changes nothing."""
+    if not any(isinstance(finder, _OldPaths) for finder in sys.meta_path):
+        sys.meta_path.append(_OldPaths())

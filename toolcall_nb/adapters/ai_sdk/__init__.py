@@ -1,0 +1,1 @@
+"""The AI SDK's own forms: UI message chunks and UI messages."""

@@ -1,0 +1,307 @@
+"""LangGraph: what ``stream`` gives in each of its modes, ``astream_events``, the typed events of ``stream_events``.
+
+Source: langgraph 1.2 (pregel/main.py, types.py) and langchain_core 1.7 (tracers/event_stream.py, runnables/schema.py).
+``astream_events`` is where seed 003 takes the names of the tools from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
+
+from toolcall_nb.adapters.base import Format
+from toolcall_nb.adapters.langchain.conversation import Conversation
+from toolcall_nb.adapters.langchain.langgraph_protocol import Protocol
+from toolcall_nb.adapters.langchain.messages import is_chunk, message_of, messages_in, role_of
+from toolcall_nb.adapters.parts import strange_item
+from toolcall_nb.adapters.plain import get, json_value, mapping, type_name
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+
+__all__ = ["FORMAT", "LangGraphAdapter"]
+
+_TITLE = "LangGraph (stream in any mode, astream_events, stream_events, states)"
+_MODES = frozenset({"values", "updates", "messages", "custom", "tools", "tasks", "checkpoints", "debug"})
+_INTERRUPT = "__interrupt__"
+_SNAPSHOT = "langgraph.types.StateSnapshot"
+_LOOK_AT = 4
+
+
+class LangGraphAdapter:
+    """Reads the items of a graph's stream, whichever modes and subgraphs are mixed in it.
+
+    Of `astream_events`, what the models and the tools did is told, and the messages that a node made without a model;
+    what they were given is not. A state is a conversation, and is told from its first message.
+    """
+
+    def __init__(self) -> None:
+        self._conversation = Conversation()
+        self._protocol = Protocol(self._conversation)
+        self._runs: dict[str, str] = {}  # the replies of the models' runs
+        self._position = 0
+
+    def take(self, item: Any) -> list[Event]:
+        """The events of one item."""
+        mode, data = _mode_of(item)
+        if mode == "event":
+            return self._event(data)
+        if mode == "protocol":
+            params = mapping(data.get("params"))
+            return self._of_mode(str(data.get("method")), params.get("data"), params.get("namespace"))
+        return strange_item(_TITLE, item) if mode is None else self._of_mode(mode, data)
+
+    def close(self) -> list[Event]:
+        """The ends of what is open."""
+        return self._conversation.close()
+
+    # stream_mode
+
+    def _of_mode(self, mode: str, data: Any, namespace: Any = None) -> list[Event]:
+        match mode:
+            case "messages":
+                first, about = data if isinstance(data, tuple | list) and len(data) == 2 else (data, {})
+                message = message_of(first)
+                if message is None:
+                    return self._protocol.take(mapping(first), mapping(about), namespace)
+                return self._conversation.take(message)
+            case "values":
+                return [*self._state(data), *self._interrupts(mapping(data).get(_INTERRUPT))]
+            case "updates":
+                return self._updates(mapping(data))
+            case "tools":
+                return self._protocol.tool(mapping(data))
+            case "custom":
+                return self._conversation.replies.message.other(ev.Data("custom", json_value(data)))
+        return []
+
+    def _state(self, state: Any) -> list[Event]:
+        found: list[Event] = []
+        messages = messages_in(state)
+        for position, item in enumerate(messages):
+            message = message_of(item) or {}
+            has_name = message.get("id") is not None or role_of(message) == "tool"
+            if not is_chunk(message) and (has_name or position >= self._position):
+                found += self._conversation.take(message)
+        self._position = max(self._position, len(messages))
+        return found
+
+    def _updates(self, updates: Mapping[str, Any]) -> list[Event]:
+        found: list[Event] = []
+        for node, update in updates.items():
+            if node == _INTERRUPT:
+                found += self._interrupts(update)
+                continue
+            found += self._update([message_of(item) or {} for item in messages_in(update)])
+        return found
+
+    def _update(self, messages: list[Mapping[str, Any]]) -> list[Event]:
+        """What a node added. A subgraph adds all that it holds: what stands before a reply that was told was said."""
+        told = [place for place, message in enumerate(messages) if self._conversation.has_told(message)]
+        found: list[Event] = []
+        for place, message in enumerate(messages):
+            if told and place < told[-1] and role_of(message) in ("user", "system"):
+                self._conversation.mark_told(message)
+            found += self._conversation.take(message)
+        return found
+
+    def _interrupts(self, interrupts: Any) -> list[Event]:
+        """The graph waits for a person: about calls, as LangChain's middleware asks, or about anything."""
+        found: list[Event] = []
+        replies = self._conversation.replies
+        for interrupt in interrupts if isinstance(interrupts, list | tuple) else ():
+            value = json_value(getattr(interrupt, "value", mapping(interrupt).get("value")))
+            actions = get(value, "action_requests", list) or []
+            asked = [replies.waiting_for(mapping(action)) for action in actions]
+            calls = [call_id for call_id in asked if call_id is not None]
+            found += [ev.ToolApprovalRequest(call_id, call_id) for call_id in calls]
+            if not calls:
+                found += replies.message.other(ev.Data("interrupt", value))
+        return found
+
+    # astream_events
+
+    def _event(self, event: Mapping[str, Any]) -> list[Event]:
+        reader = self._READERS.get(str(event.get("event")))
+        run = get(event, "run_id", str) or ""
+        return reader(self, run, mapping(event.get("data")), event) if reader is not None else []
+
+    def _model_start(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
+        """What a model is given was told already, or is of an earlier turn."""
+        given = mapping(data.get("input")).get("messages")
+        for item in given[0] if isinstance(given, list) and given and isinstance(given[0], list) else ():
+            message = message_of(item) or {}
+            if role_of(message) in ("assistant", "tool"):
+                self._conversation.mark_past(message)
+        return []
+
+    def _model_stream(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
+        chunk = data.get("chunk")
+        message = message_of(chunk)
+        if message is None:  # a model that completes text
+            text = chunk if isinstance(chunk, str) else getattr(chunk, "text", None)
+            message = {"type": "AIMessageChunk", "content": text if isinstance(text, str) else ""}
+        reply = self._runs.setdefault(run, get(message, "id", str) or run)
+        return self._conversation.take({**message, "id": reply})
+
+    def _model_end(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
+        output = data.get("output")
+        generations = mapping(output).get("generations")
+        if isinstance(generations, list) and generations and isinstance(generations[0], list) and generations[0]:
+            generation = generations[0][0]
+            output = getattr(generation, "message", None) or mapping(generation).get("message")
+        message = message_of(output)
+        if message is None:
+            return []
+        reply = self._runs.pop(run, None)
+        found = self._conversation.take({**message, "type": "ai", "id": reply or message.get("id")})
+        self._conversation.mark_told(message)
+        return found
+
+    def _tool_start(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
+        name = get(event, "name", str) or get(data, "name", str) or ""
+        replies = self._conversation.replies
+        found = replies.started(run, name, json_value(data.get("input")))
+        return [*found, ev.ToolExecution(replies.run_of(run) or run, "running")]
+
+    def _tool_end(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
+        replies, output = self._conversation.replies, data.get("output")
+        call_id = replies.run_of(run)
+        answers = [message for message in _answers(output) if role_of(message) == "tool"]
+        if answers or call_id is None:
+            return [found for message in answers for found in self._conversation.answer(message, call_id)]
+        if output is None and call_id != run:
+            return []  # the first version of the events says so of a failure too; the tool's message follows
+        return replies.outcome(call_id, ev.ToolOutputAvailable(call_id, json_value(output)), {})
+
+    def _tool_error(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
+        replies, error = self._conversation.replies, data.get("error")
+        named = get(data, "tool_call_id", str)
+        call_id = named if named is not None and replies.has_call(named) else replies.run_of(run)
+        if call_id is None:
+            return []
+        replies.release(replies.run_of(run) or call_id)
+        text = f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else str(json_value(error))
+        return replies.outcome(call_id, ev.ToolOutputError(call_id, text), {})
+
+    def _chain_stream(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
+        """Messages that a node made by itself; one without an id is told when the graph has given it one."""
+        chunk = data.get("chunk")
+        if not isinstance(chunk, Mapping):
+            return []
+        updates = [chunk] if "messages" in chunk else [*chunk.values()]
+        found = [message_of(item) or {} for update in updates for item in messages_in(update)]
+        return self._made([message for message in found if message.get("id") is not None])
+
+    def _chain_end(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
+        if event.get("parent_ids"):
+            return []
+        found = [message_of(item) or {} for item in messages_in(data.get("output"))]
+        people = [place for place, message in enumerate(found) if role_of(message) == "user"]
+        return self._made(found[people[-1] + 1 :] if people else [])
+
+    def _made(self, messages: list[Mapping[str, Any]]) -> list[Event]:
+        found: list[Event] = []
+        for message in messages:
+            is_ours = role_of(message) in ("assistant", "tool") and not is_chunk(message)
+            if is_ours and not self._conversation.has_told(message):
+                found += self._conversation.take(message)
+        return found
+
+    def _custom(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
+        name = get(event, "name", str) or "custom"
+        return self._conversation.replies.message.other(ev.Data(name, json_value(event.get("data"))))
+
+    _READERS: ClassVar[Mapping[str, Callable[..., list[Event]]]] = {
+        "on_chat_model_start": _model_start,
+        "on_chat_model_stream": _model_stream,
+        "on_chat_model_end": _model_end,
+        "on_llm_stream": _model_stream,
+        "on_tool_start": _tool_start,
+        "on_tool_end": _tool_end,
+        "on_tool_error": _tool_error,
+        "on_chain_stream": _chain_stream,
+        "on_chain_end": _chain_end,
+        "on_custom_event": _custom,
+    }
+
+
+def _answers(output: Any) -> Iterator[Mapping[str, Any]]:
+    """The messages in what a tool gave: one, a ``Command`` that updates the state with some, or a list of these."""
+    for item in output if isinstance(output, list) else [output]:
+        update = getattr(item, "update", None) if type_name(item) == "langgraph.types.Command" else item
+        yield from (message for found in messages_in(update) if (message := message_of(found)) is not None)
+
+
+# What it reads ------------------------------------------------------------------------------------------------
+
+
+def _mode_of(item: Any) -> tuple[str | None, Any]:
+    """The mode that an item is of, and its data; ``event`` and ``protocol`` for the two kinds of events."""
+    if type(item) is dict:
+        return _mode_of_dict(item)
+    if type(item) is tuple and len(item) in (2, 3):
+        first, last = item[0], item[-1]
+        if type(first) is tuple and all(isinstance(name, str) for name in first[:_LOOK_AT]):  # of a subgraph
+            return _mode_of(item[1:] if len(item) == 3 else last)
+        if len(item) == 2 and isinstance(first, str) and first in _MODES:
+            return (first, last) if _fits(first, last) else (None, None)
+        if len(item) == 2 and type(last) is dict and type(first) is not tuple and message_of(first) is not None:
+            return "messages", item
+    return (None, None)
+
+
+def _fits(mode: str, data: Any) -> bool:
+    if mode == "messages":
+        return type(data) is tuple and len(data) == 2
+    return mode == "custom" or isinstance(data, dict)
+
+
+def _mode_of_dict(item: dict[str, Any]) -> tuple[str | None, Any]:
+    name = item.get("event")
+    if isinstance(name, str):
+        is_event = name.startswith("on_") and isinstance(item.get("data"), dict) and "run_id" in item
+        return ("event", item) if is_event or (name == "on_custom_event" and "run_id" in item) else (None, None)
+    kind = item.get("type")
+    if kind == "event" and isinstance(item.get("method"), str) and isinstance(item.get("params"), dict):
+        return "protocol", item
+    if isinstance(kind, str) and kind in _MODES and "ns" in item and "data" in item:
+        return kind, item["data"]
+    if _is_state(item):
+        return "values", item
+    is_update = _INTERRUPT in item or any(_is_state(value) for value in _first(item.values()))
+    return ("updates", item) if is_update else (None, None)
+
+
+def _is_state(thing: Any) -> bool:
+    if type(thing) is not dict:
+        return False
+    messages = thing.get("messages")
+    if type(messages) is list:
+        return bool(messages) and all(message_of(item) is not None for item in messages[:_LOOK_AT])
+    return type(messages) is not tuple and message_of(messages) is not None
+
+
+def _first(values: Any) -> Iterator[Any]:
+    for _, value in zip(range(_LOOK_AT), values, strict=False):
+        yield value
+
+
+def _is_whole(thing: Any) -> bool:
+    return _is_state(thing) or (type_name(thing) == _SNAPSHOT and _is_state(thing.values))
+
+
+def _whole(thing: Any) -> Iterator[Event]:
+    adapter = LangGraphAdapter()
+    state = thing if type(thing) is dict else thing.values
+    yield from adapter.take(state)
+    yield from adapter.close()
+
+
+FORMAT = Format(
+    name="langgraph",
+    title=_TITLE,
+    is_item=lambda item: _mode_of(item)[0] is not None,
+    adapter=LangGraphAdapter,
+    is_whole=_is_whole,
+    whole=_whole,
+)

@@ -1,0 +1,164 @@
+"""Chat completions: their streams and whole replies, of OpenAI and of the many that answer in this shape.
+
+Source: openai-python 3.52 (``types/chat/chat_completion_chunk.py``, ``lib/streaming/chat/_events.py``), and for what
+others add recordings of Azure, Groq, DeepSeek, Mistral, OpenRouter, Alibaba, xAI, Perplexity, Moonshot, Google's route.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from toolcall_nb.adapters.assembling import Assembler
+from toolcall_nb.adapters.base import Format
+from toolcall_nb.adapters.openai.choice import ChoiceReader
+from toolcall_nb.adapters.openai.parts import WHO, counts_of, mapped, nonempty
+from toolcall_nb.adapters.parts import error_event, strange_item
+from toolcall_nb.adapters.plain import get, mapping, plain, type_name
+from toolcall_nb.core.events import Event
+
+__all__ = ["FORMAT", "OpenAIChatAdapter"]
+
+_HELPER = "openai.lib.streaming.chat."
+_DERIVED = frozenset(
+    {
+        *("content.delta", "content.done", "refusal.delta", "refusal.done"),
+        *("tool_calls.function.arguments.delta", "tool_calls.function.arguments.done"),
+        *("logprobs.content.delta", "logprobs.content.done", "logprobs.refusal.delta", "logprobs.refusal.done"),
+    }
+)
+"""What the SDK's helper makes of the chunks, which it gives too."""
+
+_CHUNKS = frozenset(
+    {
+        *("ChatCompletionChunk", "CompletionChunk", "CompletionEvent", "ChatCompletionStreamOutput"),
+        *("ModelResponseStream", "ChatCompletionStreamResponse"),
+    }
+)
+_REPLIES = frozenset({"ChatCompletion", "ParsedChatCompletion", "ChatCompletionResponse", "ChatCompletionOutput"})
+_REPLIES |= {"ModelResponse"}
+
+
+class OpenAIChatAdapter:
+    """Chunks, raw or of an SDK, and the events of ``client.chat.completions.stream()``.
+
+    Choice 0 is the message; the others follow it, each a message with the metadata ``{"choice": number}``.
+    """
+
+    def __init__(self) -> None:
+        self.message = Assembler()
+        self._main = ChoiceReader(self.message)
+        self._others: dict[int, tuple[ChoiceReader, list[Event]]] = {}
+
+    def take(self, item: Any) -> list[Event]:
+        """The events of one item."""
+        chunk = _chunk(item)
+        if chunk is None:
+            return []
+        if "choices" not in chunk and not chunk.get("error"):
+            return strange_item(FORMAT.title, chunk or item)
+        found = self._about(chunk)
+        for place, given in enumerate(get(chunk, "choices", (list, tuple)) or []):
+            choice = mapped(given)
+            found += self._choice(choice, place)
+            found += self._error(choice.get("error"))
+        return found + self._error(chunk.get("error") or get(chunk.get("x_groq"), "error"))
+
+    def close(self) -> list[Event]:
+        """The stream is over, or was cut off: the ends of what is open."""
+        found = [*self._main.end(), *self.message.close()]
+        for _, (reader, held) in sorted(self._others.items()):
+            found += [*held, *reader.end(), *reader.message.close()]
+        self._others.clear()
+        return found
+
+    def _about(self, chunk: Mapping[str, Any]) -> list[Event]:
+        """Of the message as a whole: its id, its model, its costs."""
+        if model := nonempty(chunk, "model"):
+            self.message.metadata["model"] = model
+        usage = chunk.get("usage") or get(chunk.get("x_groq"), "usage")
+        if counts := counts_of(mapped(usage)):
+            self.message.metadata["usage"] = counts
+        self._main.cite(chunk)
+        message_id = nonempty(chunk, "id")
+        return self.message.start(message_id) if message_id or chunk.get("choices") else []
+
+    def _choice(self, choice: Mapping[str, Any], place: int) -> list[Event]:
+        number = get(choice, "index", int)
+        number = place if number is None else number
+        if counts := counts_of(mapped(choice.get("usage"))):  # where Moonshot has them
+            self.message.metadata["usage"] = counts
+        if not number:
+            return self._main.choose(choice)
+        if number not in self._others:
+            message = Assembler()
+            message.metadata["choice"] = number
+            self._others[number] = (ChoiceReader(message), [])
+        reader, held = self._others[number]
+        held += reader.choose(choice)
+        return []
+
+    def _error(self, error: Any) -> list[Event]:
+        if not error:
+            return []
+        self.message.reason = "error"
+        return self.message.other(error_event(WHO, plain(error) or error))
+
+
+def _chunk(item: Any) -> Mapping[str, Any] | None:
+    """The chunk in an item; None for what the helper has made of chunks, an empty one for anything else."""
+    if type_name(item).startswith(_HELPER):
+        inner = getattr(item, "chunk", None)
+        return None if inner is None else mapped(inner)
+    given = mapped(item)
+    kind = get(given, "type", str)
+    if kind == "chunk":
+        return mapped(given.get("chunk"))
+    if kind in _DERIVED:
+        return None
+    return mapped(given["data"]) if "choices" not in given and "data" in given else given
+
+
+def _class_name(thing: Any) -> str:
+    """The class of an SDK's object; generic ones without what they are of."""
+    return type(thing).__name__.partition("[")[0]
+
+
+def _is_item(item: Any) -> bool:
+    if not isinstance(item, Mapping):
+        return _class_name(item) in _CHUNKS or type_name(item).startswith(_HELPER)
+    kind = get(item, "type", str)
+    if kind in _DERIVED or (kind == "chunk" and "chunk" in item):
+        return True
+    if "choices" in item:
+        choices = get(item, "choices", (list, tuple))
+        is_ours = choices is not None and all(isinstance(choice, Mapping) for choice in choices[:1])
+        return is_ours and (not _is_whole(item) or item.get("object") == "text_completion")
+    error = item.get("error")
+    is_error = isinstance(error, Mapping) or (isinstance(error, str) and len(item) == 1)
+    return bool(error) and is_error and "type" not in item and get(error, "status", str) is None
+
+
+def _is_whole(thing: Any) -> bool:
+    if not isinstance(thing, Mapping):
+        return _class_name(thing) in _REPLIES and not type_name(thing).startswith("pydantic_ai.")
+    choices = get(thing, "choices", (list, tuple))
+    if not choices or thing.get("object") == "chat.completion.chunk":
+        return False
+    first = mapping(choices[0])
+    return "delta" not in first and ("message" in first or thing.get("object") == "text_completion")
+
+
+def _whole(thing: Any) -> Iterable[Event]:
+    adapter = OpenAIChatAdapter()
+    return [*adapter.take(thing), *adapter.close()]
+
+
+FORMAT = Format(
+    name="openai-chat",
+    title="an OpenAI chat completion or its stream",
+    is_item=_is_item,
+    adapter=OpenAIChatAdapter,
+    is_whole=_is_whole,
+    whole=_whole,
+)

@@ -1,0 +1,154 @@
+"""Lists of messages as OpenAI's two APIs take them, ``messages=[…]`` and ``input=[…]``: a whole conversation.
+
+Source: openai-python 3.52, ``types/chat/chat_completion_message_param.py``, ``types/responses/response_input_item.py``.
+Messages and items may stand in one list, and so may the SDK's own objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from toolcall_nb.adapters.assembling import Assembler
+from toolcall_nb.adapters.base import Format, never
+from toolcall_nb.adapters.openai import items
+from toolcall_nb.adapters.openai.chat import OpenAIChatAdapter
+from toolcall_nb.adapters.openai.choice import ChoiceReader, part_event
+from toolcall_nb.adapters.openai.output import OutputReader
+from toolcall_nb.adapters.openai.parts import mapped, nonempty, said
+from toolcall_nb.adapters.parts import Sources, strange_item
+from toolcall_nb.adapters.plain import get, type_name
+from toolcall_nb.adapters.turns import Turns, first_of
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+
+__all__ = ["FORMAT"]
+
+_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+_ITEMS = frozenset(
+    {
+        *("reasoning", "item_reference", "program", "mcp_approval_request", "mcp_approval_response", "mcp_list_tools"),
+        *("compaction", "additional_tools"),
+    }
+)
+_MESSAGES = frozenset({"ChatCompletionMessage", "ParsedChatCompletionMessage"})
+
+
+class _Turn:
+    """What the assistant said between two messages of others: its requests, with the results between them."""
+
+    def __init__(self) -> None:
+        self.message = Assembler()
+        self._sources = Sources()
+        self._output = OutputReader(self.message, self._sources)
+        self._has_results = False
+        self._items = 0
+
+    def take(self, item: Mapping[str, Any]) -> list[Event]:
+        """A message of the assistant, or an item."""
+        found = self._next_request() if self._has_results else self.message.start()
+        if "type" in item:
+            self._items += 1
+            return found + self._output.done(self._items, item)
+        reader = ChoiceReader(self.message, self._sources)
+        found += [*reader.take(item, is_whole=True), *reader.end()]
+        return [*found, *self.message.end_block(), *self.message.end_calls()]
+
+    def give(self, item: Mapping[str, Any]) -> list[Event]:
+        """What a call gave, or whether it may run; nothing where the call is none of these."""
+        if item.get("type") == "mcp_approval_response":
+            return self._approve(str(item.get("approval_request_id")), item)
+        call_id = nonempty(item, "tool_call_id") or items.id_of_call(item)
+        if item.get("role") == "function":
+            call_id = self.message.open_call(nonempty(item, "name"))
+        content = item if "type" in item else {"output": item.get("content")}
+        found = self.message.outcome(call_id, items.output_event(call_id, content)) if call_id else []
+        self._has_results = self._has_results or bool(found)
+        return found
+
+    def close(self) -> list[Event]:
+        """The turn is over."""
+        return [*self._output.end(), *self.message.close()]
+
+    def _approve(self, asked: str, item: Mapping[str, Any]) -> list[Event]:
+        if not self.message.knows(asked):
+            return []
+        self._has_results = True
+        is_approved = item.get("approve") is True
+        answer = ev.ToolApprovalResponse(asked, is_approved, nonempty(item, "reason"))
+        return [answer, *([] if is_approved else self.message.outcome(asked, ev.ToolOutputDenied(asked)))]
+
+    def _next_request(self) -> list[Event]:
+        self._has_results = False
+        return [*self.message.other(ev.FinishStep()), ev.StartStep()]
+
+
+def _events(messages: Any) -> Iterable[Event]:
+    turns = Turns(_Turn)
+    for given in messages if isinstance(messages, list | tuple) else [messages]:
+        _take(turns, mapped(given), given)
+    turns.end()
+    return turns.events
+
+
+def _take(turns: Turns[_Turn], message: Mapping[str, Any], given: Any) -> None:
+    role, kind = get(message, "role", str), get(message, "type", str)
+    is_message = kind in (None, "message")
+    if is_message and role in ("system", "developer", "user"):
+        turns.other(role, _parts(message.get("content")))
+    elif is_message and role == "assistant":
+        turns.assistant(message)
+    elif role in ("tool", "function") or (kind and _answers(kind)):
+        if not turns.answer(lambda turn: turn.give(message)):
+            turns.assistant({"type": kind or role, **message})  # of a call that the list does not hold
+    elif kind:
+        turns.assistant(message)
+    else:
+        turns.events += strange_item(FORMAT.title, given)
+
+
+def _answers(kind: str) -> bool:
+    return items.is_output(kind) or kind == "mcp_approval_response"
+
+
+def _parts(content: Any) -> Iterable[str | Event]:
+    for given in content if isinstance(content, list | tuple) else [content]:
+        part = given if isinstance(given, str) else mapped(given)
+        text = said(part) if part else None
+        if text is not None:
+            yield text
+        elif isinstance(part, Mapping) and part:
+            yield part_event(part)
+
+
+def _is_whole(thing: Any) -> bool:
+    if not isinstance(thing, list | tuple):
+        return type(thing).__name__.partition("[")[0] in _MESSAGES
+    first = first_of(thing)
+    return any(_is_ours(message) for message in first) and all(_may_be_ours(message) for message in first)
+
+
+def _may_be_ours(message: Any) -> bool:
+    """Whether it is an item that is known, or of a type that is not known yet."""
+    return _is_ours(message) or (get(message, "type", str) is not None and "role" not in message)
+
+
+def _is_ours(message: Any) -> bool:
+    if not isinstance(message, Mapping):
+        name = type_name(message)
+        is_item = name.startswith("openai.types.responses.") and not name.endswith("Event")
+        return is_item or type(message).__name__.partition("[")[0] in _MESSAGES
+    if get(message, "role", str) in _ROLES and "parts" not in message:
+        return any(name in message for name in ("content", "tool_calls", "function_call"))
+    kind = get(message, "type", str) or ""
+    return kind in _ITEMS or ((items.is_call(kind) or items.is_output(kind)) and kind != "tool_call")
+
+
+FORMAT = Format(
+    name="openai-messages",
+    title="a list of OpenAI messages",
+    is_item=never,
+    adapter=OpenAIChatAdapter,
+    is_whole=_is_whole,
+    whole=_events,
+)

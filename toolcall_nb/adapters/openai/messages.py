@@ -1,0 +1,121 @@
+"""Our messages as OpenAI's chat API takes them, which is what most models and most people's functions take.
+
+Source: openai-python 3.52, ``types/chat/chat_completion_message_param.py``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from toolcall_nb.adapters.openai.parts import PROVIDER
+from toolcall_nb.adapters.plain import get
+from toolcall_nb.core.events import MISSING, Json, Object
+from toolcall_nb.core.json_text import for_models
+from toolcall_nb.core.result_text import told_text
+from toolcall_nb.core.transcript import FilePart, Message, Part, State, TextPart, ToolCall
+
+__all__ = ["openai_tool", "to_openai"]
+
+_SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+
+
+def to_openai(messages: Sequence[Message]) -> list[Object]:
+    """The messages as dicts of ``role``, ``content``, ``tool_calls`` and ``tool_call_id``.
+
+    Each call stands with its request and has its ``tool`` message, told as `toolcall_nb.core.result_text.told_text`
+    tells it; one
+    that has not ended is told as interrupted. A person's images, sound (wav, mp3) and files go along; reasoning,
+    sources, data, errors and the assistant's own files are left out, and so are messages of nothing else.
+    """
+    return [written for message in messages for written in _written(message)]
+
+
+def openai_tool(name: str, description: str, parameters: Mapping[str, Any]) -> Object:
+    """A tool as an entry of ``tools``; ``parameters`` is the JSON schema of its input."""
+    function = {"name": name, "description": description, "parameters": dict(parameters)}
+    return {"type": "function", "function": function}
+
+
+def _written(message: Message) -> Iterator[Object]:
+    match message.role:
+        case "system":
+            if message.text:
+                yield {"role": "system", "content": message.text}
+        case "user":
+            content = _content(message.parts)
+            if content:
+                yield {"role": "user", "content": content}
+        case "assistant":
+            for texts, calls in _requests(message.parts):
+                yield from _request(texts, calls)
+
+
+# The assistant
+
+
+def _requests(parts: Sequence[Part]) -> Iterator[tuple[list[str], list[ToolCall]]]:
+    """The requests that a message was made of: texts and then calls each, since text behind a call knew its result."""
+    texts: list[str] = []
+    calls: list[ToolCall] = []
+    for part in parts:
+        if isinstance(part, ToolCall):
+            calls.append(part)
+        elif isinstance(part, TextPart) and part.text:
+            if calls:
+                yield texts, calls
+                texts, calls = [], []
+            texts.append(part.text)
+    if texts or calls:
+        yield texts, calls
+
+
+def _request(texts: list[str], calls: list[ToolCall]) -> Iterator[Object]:
+    said: Object = {"role": "assistant", "content": "\n\n".join(texts) if texts else None}
+    if calls:
+        said["tool_calls"] = [_call(call) for call in calls]
+    yield said
+    for call in calls:
+        ended = call if call.is_final else replace(call, state=State.INTERRUPTED)
+        yield {"role": "tool", "tool_call_id": call.id, "content": told_text(ended)}
+
+
+def _call(call: ToolCall) -> Object:
+    function = {"name": call.name, "arguments": _arguments(call.input)}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _arguments(given: Json) -> str:
+    """The input as JSON text; an object where there is none, since servers read it before they take it."""
+    return "{}" if given is MISSING else json.dumps(for_models(given), ensure_ascii=False)
+
+
+# A person
+
+
+def _content(parts: Sequence[Part]) -> str | list[Object]:
+    """A text, or a list of parts where there are files."""
+    written: list[Object] = []
+    for part in parts:
+        if isinstance(part, TextPart) and part.text:
+            written.append({"type": "text", "text": part.text})
+        elif isinstance(part, FilePart):
+            written.append(_file(part))
+    if all(part["type"] == "text" for part in written):
+        return "\n\n".join(part["text"] for part in written)
+    return written
+
+
+def _file(part: FilePart) -> Object:
+    if part.media_type.startswith("image/"):
+        return {"type": "image_url", "image_url": {"url": part.url}}
+    if not part.url.startswith("data:"):
+        return {"type": "text", "text": f"A file of the type {part.media_type} is at {part.url}"}
+    if part.media_type in _SOUNDS:
+        sound = {"data": part.url.partition(",")[2], "format": _SOUNDS[part.media_type]}
+        return {"type": "input_audio", "input_audio": sound}
+    named = get((part.provider_metadata or {}).get(PROVIDER), "filename", str)
+    return {"type": "file", "file": {"file_data": part.url, "filename": named or "file"}}

@@ -1,0 +1,111 @@
+"""Checks arguments that a person, or a program that decides, has edited: one check, whoever asked.
+
+`read_edited` reads the text that a person wrote in a card, in a terminal or in a request; `check_edited` takes the
+value and is called again where permission is decided, so that no approver passes it by.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, NoReturn
+
+from toolcall_nb.core.events import Json
+from toolcall_nb.core.json_text import from_extended, to_extended
+from toolcall_nb.core.text import MAX_LEVELS, well_formed_json
+from toolcall_nb.tools.definition import Tool
+from toolcall_nb.tools.parameters import WrongArguments
+
+__all__ = ["asking_about", "check_edited", "read_edited", "reader_of_edits"]
+
+_MAX_CHARACTERS = 5_000_000
+_MAX_DIGITS = 4_000  # Python's own limit is a little above
+
+_asked_about: ContextVar[Tool | None] = ContextVar("toolcall_nb_asked_about", default=None)
+
+
+@contextmanager
+def asking_about(tool: Tool) -> Iterator[None]:
+    """Somebody is asked whether this tool may run: edited arguments have to fit it."""
+    token = _asked_about.set(tool)
+    try:
+        yield
+    finally:
+        _asked_about.reset(token)
+
+
+def reader_of_edits() -> Callable[[str], dict[str, Json]]:
+    """`read_edited` for the tool that is asked about now; the answer may come in another thread."""
+    return partial(read_edited, tool=_asked_about.get())
+
+
+def read_edited(text: str, tool: Tool | None = None) -> dict[str, Json]:
+    """Parses edited arguments; raises `ValueError` with a sentence for who has edited them."""
+    if len(text) > _MAX_CHARACTERS:
+        raise ValueError(f"These arguments have {len(text):,} characters; at most {_MAX_CHARACTERS:,} are read.")
+    try:
+        value = json.loads(
+            text, parse_constant=_no_constant, parse_float=_number, parse_int=_integer, object_pairs_hook=_unique
+        )
+    except json.JSONDecodeError as error:
+        raise ValueError(f"This is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.") from None
+    except RecursionError:
+        raise ValueError("These arguments are nested too deep.") from None
+    return check_edited(from_extended(value), tool)
+
+
+def check_edited(value: Any, tool: Tool | None = None) -> dict[str, Json]:
+    """The arguments, plain JSON, of which later changes to ``value`` change nothing; raises `ValueError` as above.
+
+    ``tool``: they have to fit its parameters. Without it that is found when it is called.
+    """
+    if not isinstance(value, dict):
+        raise ValueError("Arguments are a JSON object: { … }.")
+    try:
+        text = json.dumps(to_extended(value), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"These arguments are not JSON: {error}.") from None
+    if len(text) > _MAX_CHARACTERS:
+        raise ValueError(f"These arguments have {len(text):,} characters; at most {_MAX_CHARACTERS:,} are taken.")
+    written = json.loads(text)
+    if well_formed_json(written) != written:
+        raise ValueError(f"These arguments hold half a character, or are nested deeper than {MAX_LEVELS} levels.")
+    plain: dict[str, Json] = from_extended(written)
+    if tool is not None:
+        try:
+            tool.signature.bind(plain)
+        except WrongArguments as error:
+            raise ValueError(str(error)) from None
+    return plain
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON.")
+
+
+def _number(written: str) -> float:
+    """What a tool would be given must be what was written."""
+    number = float(written)
+    if not math.isfinite(number):
+        raise ValueError(f"{written:.40} is larger than any number here.")
+    return number
+
+
+def _integer(written: str) -> int:
+    if len(written) > _MAX_DIGITS:
+        raise ValueError(f"A number has {len(written):,} digits; at most {_MAX_DIGITS:,} are read.")
+    return int(written)
+
+
+def _unique(pairs: Iterable[tuple[str, Json]]) -> dict[str, Json]:
+    """An object; two values under one name would leave it open which of them runs."""
+    found: dict[str, Json] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"The name {key!r} is there twice.")
+        found[key] = value
+    return found

@@ -1,0 +1,616 @@
+"""The vocabulary: one frozen class for each step of a stream, and JSON both ways.
+
+The chunk types, their fields and their wire names are those of the AI SDK's UI message stream (vercel/ai,
+packages/ai/src/ui-message-stream/ui-message-chunks.ts, version 7.0.77). Seed 000 names three of them. Fields
+that a sender adds are kept in ``extra`` and written back: beside the chunk's own, or where they have the name of one
+of these, in an object under ``extra``.
+
+What that vocabulary cannot say is said in the ways it leaves open, so that other readers skip it:
+
+- a field more on a known chunk: ``start.role``, ``text-start.seam``, ``tool-input-start.open``,
+  ``tool-output-available.display`` and ``.seen``, ``tool-output-error.traceback``, ``error.details``;
+- a transient ``data-*`` chunk: ``data-diagnostic``, ``data-status``, ``data-tool-execution``, ``data-tool-log``,
+  ``data-tool-retracted``, ``data-tool-interrupted``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, field
+
+from toolcall_nb.core.text import well_formed, well_formed_json
+from toolcall_nb.errors import WireError
+
+__all__ = [
+    "CHUNK_TYPES",
+    "LEFT_OUT",
+    "MISSING",
+    "Abort",
+    "Custom",
+    "Data",
+    "Diagnostic",
+    "Error",
+    "Event",
+    "File",
+    "Finish",
+    "FinishStep",
+    "MessageMetadata",
+    "Missing",
+    "Other",
+    "ReasoningDelta",
+    "ReasoningEnd",
+    "ReasoningFile",
+    "ReasoningStart",
+    "ResetStep",
+    "SourceDocument",
+    "SourceUrl",
+    "Start",
+    "StartStep",
+    "Status",
+    "TextDelta",
+    "TextEnd",
+    "TextStart",
+    "ToolApprovalRequest",
+    "ToolApprovalResponse",
+    "ToolExecution",
+    "ToolInputAvailable",
+    "ToolInputDelta",
+    "ToolInputError",
+    "ToolInputStart",
+    "ToolInterrupted",
+    "ToolLog",
+    "ToolOutputAvailable",
+    "ToolOutputDenied",
+    "ToolOutputError",
+    "ToolRetracted",
+    "from_dict",
+    "split_extra",
+    "to_dict",
+    "with_extra",
+]
+
+Json: TypeAlias = Any
+Object: TypeAlias = dict[str, Any]
+Missing: TypeAlias = UnsetType
+MISSING = UNSET
+"""Stands for a JSON value that is not there, which null is not."""
+
+
+class _Chunk(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What all chunks share. ``extra`` holds the fields that the vocabulary does not name.
+
+    Ids, names, titles, addresses, messages and all JSON values are well formed (`toolcall_nb.core.text`), so whatever
+    is
+    told or stored can be encoded; a delta may hold half a character.
+    """
+
+    type: ClassVar[str]
+    extra: Object = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in _WHOLE[type(self)]:
+            value = getattr(self, name)
+            if isinstance(value, str):
+                if not value.isascii():
+                    msgspec.structs.force_setattr(self, name, well_formed(value))
+            elif value is not None and value != {}:
+                msgspec.structs.force_setattr(self, name, well_formed_json(value))
+
+
+class _Transient(_Chunk, frozen=True):
+    """A chunk of ours: its fields travel inside ``data`` of a transient ``data-*`` chunk."""
+
+
+# The message as a whole -------------------------------------------------------------------------------------
+
+
+class Start(_Chunk, frozen=True, kw_only=True):
+    """A message begins. ``role`` is ours: absent means assistant, the only role that the AI SDK streams."""
+
+    type: ClassVar[str] = "start"
+    message_id: str | None = None
+    message_metadata: Json = None
+    role: str | None = None
+
+
+class Finish(_Chunk, frozen=True, kw_only=True):
+    """A message ends. Reasons: stop, length, content-filter, tool-calls, error, other."""
+
+    type: ClassVar[str] = "finish"
+    finish_reason: str | None = None
+    message_metadata: Json = None
+
+
+class Abort(_Chunk, frozen=True, kw_only=True):
+    """The stream was stopped. Calls that are still open become interrupted."""
+
+    type: ClassVar[str] = "abort"
+    reason: str | None = None
+
+
+class MessageMetadata(_Chunk, frozen=True):
+    """More metadata for the message; objects are merged, those within them too."""
+
+    type: ClassVar[str] = "message-metadata"
+    message_metadata: Json
+
+
+class StartStep(_Chunk, frozen=True):
+    """One request to the model begins."""
+
+    type: ClassVar[str] = "start-step"
+
+
+class FinishStep(_Chunk, frozen=True):
+    """One request to the model has been answered."""
+
+    type: ClassVar[str] = "finish-step"
+
+
+class ResetStep(_Chunk, frozen=True):
+    """The parts since the last ``start-step`` are taken back: the request is tried again."""
+
+    type: ClassVar[str] = "reset-step"
+
+
+class Error(_Chunk, frozen=True):
+    """Something went wrong outside a tool call.
+
+    ``error_text`` is for a person: what happened and what to do. ``details`` is ours: what the peer said of it.
+    """
+
+    type: ClassVar[str] = "error"
+    error_text: str
+    details: str | None = None
+
+
+# Text and reasoning -----------------------------------------------------------------------------------------
+
+
+class TextStart(_Chunk, frozen=True):
+    """A text block begins. ``seam`` is ours: the block is only the blank line between text and a call."""
+
+    type: ClassVar[str] = "text-start"
+    id: str
+    provider_metadata: Object | None = None
+    seam: bool = False
+
+
+class TextDelta(_Chunk, frozen=True):
+    """The text block ``id`` grows by ``delta``."""
+
+    type: ClassVar[str] = "text-delta"
+    id: str
+    delta: str
+    provider_metadata: Object | None = None
+
+
+class TextEnd(_Chunk, frozen=True):
+    """The text block ``id`` is complete."""
+
+    type: ClassVar[str] = "text-end"
+    id: str
+    provider_metadata: Object | None = None
+
+
+class ReasoningStart(_Chunk, frozen=True):
+    """A reasoning block begins."""
+
+    type: ClassVar[str] = "reasoning-start"
+    id: str
+    provider_metadata: Object | None = None
+
+
+class ReasoningDelta(_Chunk, frozen=True):
+    """The reasoning block ``id`` grows by ``delta``."""
+
+    type: ClassVar[str] = "reasoning-delta"
+    id: str
+    delta: str
+    provider_metadata: Object | None = None
+
+
+class ReasoningEnd(_Chunk, frozen=True):
+    """The reasoning block ``id`` is complete."""
+
+    type: ClassVar[str] = "reasoning-end"
+    id: str
+    provider_metadata: Object | None = None
+
+
+# Tool calls -------------------------------------------------------------------------------------------------
+
+
+class ToolInputStart(_Chunk, frozen=True):
+    """A call begins. ``open`` is ours: the writer asked for an open or a folded card."""
+
+    type: ClassVar[str] = "tool-input-start"
+    tool_call_id: str
+    tool_name: str
+    provider_executed: bool | None = None
+    provider_metadata: Object | None = None
+    tool_metadata: Object | None = None
+    dynamic: bool | None = None
+    title: str | None = None
+    open: bool | None = None
+
+
+class ToolInputDelta(_Chunk, frozen=True):
+    """The written form of the call's input grows."""
+
+    type: ClassVar[str] = "tool-input-delta"
+    tool_call_id: str
+    input_text_delta: str
+
+
+class ToolInputAvailable(_Chunk, frozen=True):
+    """The call's input is complete: any JSON value."""
+
+    type: ClassVar[str] = "tool-input-available"
+    tool_call_id: str
+    tool_name: str
+    input: Json
+    provider_executed: bool | None = None
+    provider_metadata: Object | None = None
+    tool_metadata: Object | None = None
+    dynamic: bool | None = None
+    title: str | None = None
+    open: bool | None = None
+
+
+class ToolInputError(_Chunk, frozen=True):
+    """The call's input could not be used; ``input`` is what was written."""
+
+    type: ClassVar[str] = "tool-input-error"
+    tool_call_id: str
+    tool_name: str
+    input: Json
+    error_text: str
+    provider_executed: bool | None = None
+    provider_metadata: Object | None = None
+    tool_metadata: Object | None = None
+    dynamic: bool | None = None
+    title: str | None = None
+
+
+class ToolApprovalRequest(_Chunk, frozen=True):
+    """A person is asked whether the call may run."""
+
+    type: ClassVar[str] = "tool-approval-request"
+    approval_id: str
+    tool_call_id: str
+    is_automatic: bool | None = None
+    signature: str | None = None
+
+
+class ToolApprovalResponse(_Chunk, frozen=True):
+    """The answer to an approval request, found by its ``approval_id``."""
+
+    type: ClassVar[str] = "tool-approval-response"
+    approval_id: str
+    approved: bool
+    reason: str | None = None
+    provider_executed: bool | None = None
+    provider_metadata: Object | None = None
+
+
+class ToolOutputAvailable(_Chunk, frozen=True):
+    """The call gave ``output``; while ``preliminary``, more may follow.
+
+    Ours: ``display`` is the output as a person sees it, a MIME bundle (binary types as base64 text); ``seen`` is what
+    the model was told of it, where that is not the whole.
+    """
+
+    type: ClassVar[str] = "tool-output-available"
+    tool_call_id: str
+    output: Json
+    provider_executed: bool | None = None
+    provider_metadata: Object | None = None
+    tool_metadata: Object | None = None
+    dynamic: bool | None = None
+    preliminary: bool | None = None
+    display: Object | None = None
+    seen: str | None = None
+
+
+class ToolOutputError(_Chunk, frozen=True):
+    """The call failed. ``traceback`` is ours: where in the tool's own code."""
+
+    type: ClassVar[str] = "tool-output-error"
+    tool_call_id: str
+    error_text: str
+    provider_executed: bool | None = None
+    provider_metadata: Object | None = None
+    tool_metadata: Object | None = None
+    dynamic: bool | None = None
+    traceback: str | None = None
+
+
+class ToolOutputDenied(_Chunk, frozen=True):
+    """The call was not allowed to run."""
+
+    type: ClassVar[str] = "tool-output-denied"
+    tool_call_id: str
+
+
+class ToolRetracted(_Transient, frozen=True):
+    """What began as the call ``tool_call_id`` was none and stays text; or, with ``successor``, has that id.
+
+    The text follows as deltas; where other parts came since, ``text`` is the one that stands in its place.
+    """
+
+    type: ClassVar[str] = "data-tool-retracted"
+    tool_call_id: str
+    successor: str | None = None
+    text: str | None = None
+
+
+class ToolExecution(_Transient, frozen=True):
+    """Where the execution of a call stands, told by whoever runs the tools.
+
+    ``queued``: it will run, and its turn has not come; may be told before the call's arguments are complete.
+    ``running``: its tool has been started. The end is the call's output, error, denial or interruption. A stream
+    that never tells this says nothing about when its tools run. The transcript does not change by it.
+    """
+
+    type: ClassVar[str] = "data-tool-execution"
+    tool_call_id: str
+    status: Literal["queued", "running"]
+
+
+class ToolLog(_Transient, frozen=True):
+    """The running tool printed ``text``, to whichever stream."""
+
+    type: ClassVar[str] = "data-tool-log"
+    tool_call_id: str
+    text: str
+
+
+class ToolInterrupted(_Transient, frozen=True):
+    """This one call was stopped before it ended."""
+
+    type: ClassVar[str] = "data-tool-interrupted"
+    tool_call_id: str
+
+
+# Other parts ------------------------------------------------------------------------------------------------
+
+
+class Status(_Transient, frozen=True):
+    """What is going on, in words, until the next one or until something happens; empty: nothing special."""
+
+    type: ClassVar[str] = "data-status"
+    text: str
+
+
+class SourceUrl(_Chunk, frozen=True):
+    """A web page that the answer rests on."""
+
+    type: ClassVar[str] = "source-url"
+    source_id: str
+    url: str
+    title: str | None = None
+    provider_metadata: Object | None = None
+
+
+class SourceDocument(_Chunk, frozen=True):
+    """A document that the answer rests on."""
+
+    type: ClassVar[str] = "source-document"
+    source_id: str
+    media_type: str
+    title: str
+    filename: str | None = None
+    provider_metadata: Object | None = None
+
+
+class File(_Chunk, frozen=True):
+    """A file, by URL (often ``data:``)."""
+
+    type: ClassVar[str] = "file"
+    url: str
+    media_type: str
+    provider_metadata: Object | None = None
+
+
+class ReasoningFile(_Chunk, frozen=True):
+    """A file that belongs to the reasoning."""
+
+    type: ClassVar[str] = "reasoning-file"
+    url: str
+    media_type: str
+    provider_metadata: Object | None = None
+
+
+class Custom(_Chunk, frozen=True):
+    """Something of one provider; ``kind`` is ``provider.type``."""
+
+    type: ClassVar[str] = "custom"
+    kind: str
+    provider_metadata: Object | None = None
+
+
+class Data(_Chunk, frozen=True):
+    """A ``data-<name>`` chunk. The same name and id again replaces; transient data are no part of the message."""
+
+    type: ClassVar[str] = "data-"
+    name: str
+    data: Json
+    id: str | None = None
+    transient: bool | None = None
+
+
+LEFT_OUT = "It was left out."
+"""The `Diagnostic.action` of what nothing here knows: `toolcall_nb.show` tells a person of it."""
+
+
+class Diagnostic(_Transient, frozen=True):
+    """What was wrong with a text, where, and what was done instead.
+
+    ``line`` and ``column`` count from 1, in the text that the detector was fed; 0 means the place is not known.
+    """
+
+    type: ClassVar[str] = "data-diagnostic"
+    message: str
+    action: str
+    line: int = 0
+    column: int = 0
+
+
+class Other(_Chunk, frozen=True):
+    """A chunk of a type that this vocabulary does not know; ``extra`` holds all its fields but the type."""
+
+    type: ClassVar[str] = ""
+    kind: str
+
+
+Event: TypeAlias = (
+    Start
+    | Finish
+    | Abort
+    | MessageMetadata
+    | StartStep
+    | FinishStep
+    | ResetStep
+    | Error
+    | TextStart
+    | TextDelta
+    | TextEnd
+    | ReasoningStart
+    | ReasoningDelta
+    | ReasoningEnd
+    | ToolInputStart
+    | ToolInputDelta
+    | ToolInputAvailable
+    | ToolInputError
+    | ToolApprovalRequest
+    | ToolApprovalResponse
+    | ToolOutputAvailable
+    | ToolOutputError
+    | ToolOutputDenied
+    | ToolRetracted
+    | ToolInterrupted
+    | ToolExecution
+    | ToolLog
+    | SourceUrl
+    | SourceDocument
+    | File
+    | ReasoningFile
+    | Custom
+    | Data
+    | Diagnostic
+    | Status
+    | Other
+)
+
+CHUNK_TYPES: Mapping[str, type[_Chunk]] = {
+    cls.type: cls for cls in (*_Chunk.__subclasses__(), *_Transient.__subclasses__()) if getattr(cls, "type", "")
+}
+"""Every chunk type by its wire name; ``data-`` stands for all ``data-<name>`` that are not ours."""
+
+_CLASSES: tuple[type[_Chunk], ...] = (*CHUNK_TYPES.values(), Other)
+_FIELDS: dict[type[_Chunk], tuple[tuple[str, str, Any], ...]] = {
+    cls: tuple((f.name, f.encode_name, f.default) for f in msgspec.structs.fields(cls) if f.name != "extra")
+    for cls in _CLASSES
+}
+_PIECES = {(TextDelta, "delta"), (ReasoningDelta, "delta"), (ToolInputDelta, "input_text_delta"), (ToolLog, "text")}
+_BLOCKS = (TextStart, TextDelta, TextEnd, ReasoningStart, ReasoningDelta, ReasoningEnd)  # nobody is shown their ids
+_WHOLE: dict[type[_Chunk], tuple[str, ...]] = {
+    cls: tuple(
+        f.name
+        for f in msgspec.structs.fields(cls)
+        if f.type in (Json, Object, Object | None)
+        or (f.type in (str, str | None) and (cls, f.name) not in _PIECES and not (cls in _BLOCKS and f.name == "id"))
+    )
+    for cls in _CLASSES
+}
+"""What comes whole: the texts of which no other piece follows, and JSON values."""
+_WIRE_NAMES = {cls: frozenset(wire for _, wire, _ in fields) for cls, fields in _FIELDS.items()}
+_WIRE_NAMES[Data] -= {"name"}  # it is part of the type
+_RESERVED = {
+    cls: frozenset({"type", "data", "transient"}) if issubclass(cls, _Transient) else _WIRE_NAMES[cls] | {"type"}
+    for cls in _CLASSES
+}
+_RESERVED[Other] = frozenset({"type"})
+"""The names that an extra field cannot have beside the chunk's own."""
+_EXTRA = "extra"
+
+
+def to_dict(event: Event) -> Object:
+    """The chunk as a mapping with the wire's names: required fields always, optional ones where they are set."""
+    fields = _fields_of(event)
+    if isinstance(event, _Transient):
+        fields = {"type": event.type, "data": fields, "transient": True}
+    elif isinstance(event, Data):
+        fields = {"type": f"data-{fields.pop('name')}", **fields}
+    elif isinstance(event, Other):
+        fields = {"type": event.kind}
+    else:
+        fields = {"type": event.type, **fields}
+    return with_extra(fields, event.extra, _RESERVED[type(event)]) if event.extra else fields
+
+
+def from_dict(mapping: Mapping[str, Any]) -> Event:
+    """The event of a chunk as it came from a wire.
+
+    A type that is not known gives `Other`; fields that are not known are kept in ``extra``. Raises `WireError`
+    where the mapping is no chunk: no type, a required field that is missing or of another JSON type.
+    """
+    kind = mapping.get("type") if isinstance(mapping, Mapping) else None
+    if not isinstance(kind, str) or not kind:
+        raise WireError(f"A chunk needs a string 'type', but got {mapping!r:.200}. Check who sends it.")
+    cls = Data if kind.startswith("data-") and kind not in CHUNK_TYPES else CHUNK_TYPES.get(kind, Other)
+    fields, extra = split_extra(mapping, _RESERVED[cls])
+    if issubclass(cls, _Transient):
+        data = fields.get("data")
+        return _convert(cls, _known(cls, data) if isinstance(data, dict) else {}, extra)
+    if cls is Other:
+        return Other(kind, extra=extra)
+    named = {"name": kind.removeprefix("data-")} if cls is Data else {}
+    return _convert(cls, {**_known(cls, fields), **named}, extra)
+
+
+def with_extra(fields: Object, extra: Object, names: Container[str]) -> Object:
+    """The fields of a form with extra ones beside them; those that have one of its ``names`` stand under ``extra``."""
+    packed = {key: value for key, value in extra.items() if key in names}
+    if packed or _is_packed(extra.get(_EXTRA), names):
+        packed |= {_EXTRA: extra[_EXTRA]} if _EXTRA in extra else {}
+    beside = {key: value for key, value in extra.items() if key not in packed}
+    return {**fields, **beside, **({_EXTRA: packed} if packed else {})}
+
+
+def split_extra(mapping: Mapping[str, Any], names: Container[str]) -> tuple[Object, Object]:
+    """The fields that have one of a form's ``names``, and the extra ones: what `with_extra` has put together."""
+    fields = {key: value for key, value in mapping.items() if key in names}
+    extra = {key: value for key, value in mapping.items() if key not in names}
+    if _is_packed(extra.get(_EXTRA), names):
+        extra |= extra.pop(_EXTRA)
+    return fields, extra
+
+
+def _is_packed(value: Json, names: Container[str]) -> bool:
+    return isinstance(value, dict) and bool(value) and all(key in names or key == _EXTRA for key in value)
+
+
+def _known(cls: type[_Chunk], fields: Mapping[str, Any]) -> Object:
+    return {key: value for key, value in fields.items() if key in _WIRE_NAMES[cls]}
+
+
+def _fields_of(event: Event) -> Object:
+    fields: Object = {}
+    for name, wire, default in _FIELDS[type(event)]:
+        value = getattr(event, name)
+        if value is not default:
+            fields[wire] = value
+    return fields
+
+
+def _convert(cls: type[_Chunk], fields: Object, extra: Object) -> Event:
+    try:
+        event: Event = msgspec.convert({**fields, "extra": extra} if extra else fields, cls)  # type: ignore[assignment]
+    except msgspec.ValidationError as error:
+        raise WireError(f"A {cls.type!r} chunk is not as its schema says: {error}. It was {fields!r:.200}") from None
+    return event

@@ -1,0 +1,97 @@
+"""JSON values as text that every JSON reader accepts, and back without loss.
+
+JSON has no word for NaN and the infinities. `json_text` writes them as MongoDB's Extended JSON (version 2) does,
+``{"$numberDouble": "NaN"}``, ``"Infinity"`` or ``"-Infinity"``, and `read_json` reads these back as numbers. An object
+of the data that has the one key ``$numberDouble`` is written within another such object, and so is not mistaken.
+
+A model is sent the words alone, as strings: see `for_models`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import msgspec
+
+from toolcall_nb.core.text import well_formed_json
+
+__all__ = ["for_models", "from_extended", "json_text", "read_json", "to_extended"]
+
+_NUMBER = "$numberDouble"
+_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def json_text(value: Any) -> str:
+    """``value`` as JSON on one line. Whatever JSON cannot hold is mended, and nothing raises.
+
+    Half a surrogate pair is written as its escape, which joins with the other half in the reader.
+    """
+    try:
+        value = to_extended(value)
+        return msgspec.json.encode(value).decode()
+    except RecursionError:
+        return json_text(well_formed_json(value))
+    except (UnicodeError, OverflowError, TypeError, ValueError):
+        return json.dumps(value, separators=(",", ":"), default=str)
+
+
+def read_json(text: str) -> Any:
+    """The value of a JSON text; raises `ValueError`, or `RecursionError` where it is nested too deep.
+
+    Half a surrogate pair is allowed, as Python and JavaScript write it. The bare words NaN and Infinity, which are no
+    JSON, are read as strings, and so are numbers beyond a float's range.
+    """
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError):
+        value = json.loads(text, parse_constant=str, parse_float=_number)
+    return from_extended(value) if _NUMBER in text else value
+
+
+def to_extended(value: Any) -> Any:
+    """The value with NaN and the infinities as objects of Extended JSON."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {_NUMBER: _word(value)}
+    if isinstance(value, dict):
+        written = {key: to_extended(item) for key, item in value.items()}
+        return {_NUMBER: written} if _is_number(value) else written
+    return [to_extended(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def for_models(value: Any) -> Any:
+    """The value with NaN and the infinities as strings, which models and their providers take for what they are."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else _word(value)
+    if isinstance(value, dict):
+        return {key: for_models(item) for key, item in value.items()}
+    return [for_models(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _word(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _is_number(value: dict[Any, Any]) -> bool:
+    return len(value) == 1 and _NUMBER in value
+
+
+def from_extended(value: Any) -> Any:
+    """The value that `to_extended` was given."""
+    if isinstance(value, list):
+        return [from_extended(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if _is_number(value):
+        held = value[_NUMBER]
+        if isinstance(held, str):
+            return _NUMBERS.get(held, value)
+        if isinstance(held, dict) and _is_number(held):
+            value = held  # an object of the data, which only looks like a number
+    return {key: from_extended(item) for key, item in value.items()}
+
+
+def _number(written: str) -> float | str:
+    number = float(written)
+    return number if math.isfinite(number) else written

@@ -1,0 +1,70 @@
+"""What a model is told of a tool call's end: a text of bounded length."""
+
+from __future__ import annotations
+
+import json
+
+from toolcall_nb.core.events import MISSING, Json
+from toolcall_nb.core.json_text import for_models
+from toolcall_nb.core.transcript import State, ToolCall
+
+__all__ = ["LIMIT", "bounded", "output_text", "told", "told_text"]
+
+LIMIT = 20_000
+"""Characters of a result that a model is told unless its tool says otherwise."""
+
+_FAILED = "The tool failed."
+_DENIED = "The call was denied"
+_INTERRUPTED = "The call was interrupted before it had a result."
+_OPEN = "The call has no result yet."
+
+
+def told_text(call: ToolCall) -> str:
+    """The result of a call for the next request: its output as `output_text`, or why there is none.
+
+    ``call.seen`` stands for an output that was told in part. An error is told within `LIMIT` characters, and so is
+    the preliminary output of a call that failed or was interrupted.
+    """
+    match call.state:
+        case State.OUTPUT_AVAILABLE:
+            return output_text(call.output) if call.seen is None else call.seen
+        case State.OUTPUT_ERROR:
+            return bounded(call.error or _FAILED, LIMIT) + _until_then(call)
+        case State.OUTPUT_DENIED:
+            reason = call.approval.reason if call.approval is not None else None
+            return f"{_DENIED}: {bounded(reason, LIMIT)}" if reason else f"{_DENIED}."
+        case State.INTERRUPTED:
+            return _INTERRUPTED + _until_then(call)
+        case _:
+            return _OPEN
+
+
+def _until_then(call: ToolCall) -> str:
+    """The preliminary output of a call that has no other."""
+    if call.output is MISSING or call.output is None:
+        return ""
+    gap = " " if call.state is State.INTERRUPTED else "\n\n"
+    return f"{gap}Until then it gave:\n{bounded(output_text(call.output), LIMIT)}"
+
+
+def output_text(output: Json) -> str:
+    """An output as text: a string as it is, nothing as no text, anything else as JSON without blanks."""
+    if isinstance(output, str):
+        return output
+    return "" if output is MISSING else json.dumps(for_models(output), ensure_ascii=False, separators=(",", ":"))
+
+
+def told(output: Json, limit: int = LIMIT) -> str | None:
+    """What a model is told of an output whose text is longer than ``limit`` characters; None for any other."""
+    text = output_text(output)
+    return bounded(text, limit) if len(text) > limit else None
+
+
+def bounded(text: str, limit: int) -> str:
+    """The text, or its beginning and its end, ``limit`` characters in all, and how many there were between them."""
+    left_out = len(text) - limit
+    if left_out <= 0:
+        return text
+    tail = limit // 2
+    head = limit - tail
+    return f"{text[:head]}\n… {left_out:,} characters left out …\n{text[head + left_out :]}"

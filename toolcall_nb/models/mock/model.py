@@ -1,0 +1,126 @@
+"""The mock model: no key, no network, and yet it really calls the tools.
+
+The same seed and messages give the same reply, word for word. `toolcall_nb.models.mock.scenarios` says what it says.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+
+from toolcall_nb import dialects
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
+from toolcall_nb.errors import UsageError
+from toolcall_nb.models.faults import Fault, faulty
+from toolcall_nb.models.mock.scenarios import SCENARIOS, Call, Plan, Say, Situation, Think
+from toolcall_nb.models.pace import THINKING, Pace, as_live
+from toolcall_nb.models.text_calls import with_calls
+from toolcall_nb.tools import Tool
+
+__all__ = ["MockModel"]
+
+
+class MockModel:
+    """A model that plays a scenario; the arguments of its calls are made from the schemas and the prompt.
+
+    ``dialect`` says how it writes a call: ``native`` as events, any other in its text. ``speed`` 1 is that of a
+    usual model; None never waits. ``faults`` spoil the stream, for tests of what reads it.
+    """
+
+    def __init__(
+        self,
+        seed: int = 0,
+        scenario: str = "auto",
+        *,
+        dialect: str = "native",
+        speed: float | None = 1.0,
+        faults: Sequence[Fault] = (),
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        if scenario not in SCENARIOS:
+            raise UsageError(f"The mock model knows no scenario {scenario!r}. There are: {', '.join(SCENARIOS)}.")
+        if dialect != "native":
+            dialects.detector(dialect)  # raises for a name that is none
+        self.seed, self.scenario, self.dialect, self.faults = seed, scenario, dialect, tuple(faults)
+        self._pace = Pace(speed, sleep)
+
+    @property
+    def name(self) -> str:
+        """``mock``, or ``mock:<scenario>``."""
+        return "mock" if self.scenario == "auto" else f"mock:{self.scenario}"
+
+    def __repr__(self) -> str:
+        return f"<MockModel {self.name}, seed {self.seed}>"
+
+    def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
+        """One reply to the last prompt, or to what the tools gave since."""
+        messages = with_calls(self.dialect, messages)
+        prompt, calls = _turn(messages)
+        random = Random(f"{self.seed}\0{prompt}\0{len(calls)}")
+        plan = SCENARIOS[self.scenario](Situation(prompt, tools, calls, random))
+        number = 1 + sum(len(message.calls) for message in messages)
+        events = _native(plan, number) if self.dialect == "native" else _written(plan, number, self.dialect)
+        return faulty(self._play(events), self.faults)
+
+    def _play(self, events: Iterator[Event]) -> Iterator[Event]:
+        self._pace.wait(THINKING)
+        yield from as_live(events, self._pace)
+
+
+def _turn(messages: Sequence[Message]) -> tuple[str, list[ToolCall]]:
+    """The last prompt, and the calls since."""
+    calls: list[ToolCall] = []
+    for message in reversed(messages):
+        if message.role == "user":
+            return message.text, calls
+        calls[:0] = message.calls
+    return "", calls
+
+
+def _native(plan: Plan, number: int) -> Iterator[Event]:
+    for place, part in enumerate(plan, 1):
+        match part:
+            case Say():
+                yield ev.TextStart(f"text-{place}")
+                yield ev.TextDelta(f"text-{place}", part.text)
+                yield ev.TextEnd(f"text-{place}")
+            case Think():
+                yield from _thought(part, place)
+            case Call():
+                yield ev.ToolInputAvailable(f"call_{number}", part.name, part.arguments)
+                number += 1
+    yield ev.Finish(finish_reason=_reason(plan))
+
+
+def _written(plan: Plan, number: int, dialect: str) -> Iterator[Event]:
+    for place, part in enumerate(plan, 1):
+        if isinstance(part, Think):
+            yield from _thought(part, place)
+    body = Message("assistant", tuple(_numbered(plan, number)))
+    yield ev.TextStart("text-1")
+    yield ev.TextDelta("text-1", dialects.write(dialect, body))
+    yield ev.TextEnd("text-1")
+    yield ev.Finish(finish_reason="stop")
+
+
+def _numbered(plan: Plan, number: int) -> Iterator[TextPart | ToolCall]:
+    for part in plan:
+        if isinstance(part, Say):
+            yield TextPart(part.text)
+        elif isinstance(part, Call):
+            state = State.INPUT_AVAILABLE
+            yield ToolCall(id=f"call_{number}", name=part.name, state=state, input=part.arguments)
+            number += 1
+
+
+def _thought(part: Think, place: int) -> Iterator[Event]:
+    yield ev.ReasoningStart(f"reasoning-{place}")
+    yield ev.ReasoningDelta(f"reasoning-{place}", part.text)
+    yield ev.ReasoningEnd(f"reasoning-{place}")
+
+
+def _reason(plan: Plan) -> str:
+    return "tool-calls" if any(isinstance(part, Call) for part in plan) else "stop"

@@ -1,0 +1,227 @@
+"""The body of an answer to events, whatever it is: a stream in any wire, a whole reply, Markdown, plain text."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+from toolcall_nb.adapters import AnyAdapter, events_of, format_of_item, format_of_whole
+from toolcall_nb.adapters.assembling import Assembler
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.replay import message_events
+from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.errors import ModelError, ToolcallError
+from toolcall_nb.models.errors.exception_details import sentence_of
+from toolcall_nb.models.over_http.stream import EventStream
+from toolcall_nb.wire.sse import LIMIT
+
+__all__ = ["Answer"]
+
+_JSON = re.compile(r"application/(?:[\w.+-]+\+)?json\Z")
+_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
+_PAGES = ("text/html", "application/xhtml+xml")
+_STREAMS = ("text/event-stream", "application/octet-stream", "text/plain", "")
+_PAGE = re.compile(rb"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
+_FIELD = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry):")
+_ENOUGH = 32
+"""Bytes by which a stream of events is known."""
+
+
+class _Body(Protocol):
+    def feed(self, data: bytes) -> Iterable[Event]: ...
+
+    def close(self) -> Iterable[Event]: ...
+
+
+class Answer:
+    """The body of one response: `feed` its bytes, then `close`. ``headers`` may be in any case.
+
+    Both raise `ModelError` for a body that is no answer: a web page, nothing at all, JSON of something else.
+    ``stream`` is the stream of events, for who comes back to it; None where it is something else.
+    """
+
+    def __init__(self, headers: Mapping[str, str], place: str) -> None:
+        self._headers = {name.lower(): value for name, value in headers.items()}
+        self._place = place
+        self._type = self._headers.get("content-type", "").partition(";")[0].strip().lower()
+        self._head = b""
+        self._body: _Body | None = None
+        if self._type in _PAGES:
+            self._body = _Page(place)
+        elif self._type == "text/event-stream":
+            self._body = self._stream()
+
+    @property
+    def stream(self) -> EventStream | None:
+        """The stream of events, if it is one."""
+        return self._body if isinstance(self._body, EventStream) else None
+
+    def feed(self, data: bytes) -> Iterable[Event]:
+        """The events that these bytes complete."""
+        if self._body is not None:
+            return self._body.feed(data)
+        self._head += data
+        if len(self._head.lstrip()) < _ENOUGH and b"\n" not in self._head.strip():
+            return []
+        return self._begin()
+
+    def close(self) -> Iterable[Event]:
+        """The body has ended: the rest of the events."""
+        if self._body is None:
+            if not self._head.strip():
+                raise ModelError(f"{self._place} answered with nothing. Ask again, or check the address.")
+            return [*self._begin(), *self._ended()]
+        return self._ended()
+
+    def _ended(self) -> Iterable[Event]:
+        assert self._body is not None
+        return self._body.close()
+
+    def _begin(self) -> Iterable[Event]:
+        self._body, head, self._head = self._of(self._head), self._head, b""
+        return self._body.feed(head)
+
+    def _of(self, head: bytes) -> _Body:
+        """What a body is that begins so: by its type where that says it, or else by its first bytes."""
+        if self._type in ("", "application/octet-stream") and _PAGE.match(head):
+            return _Page(self._place)
+        if self._type in _STREAMS and _FIELD.match(head):
+            return self._stream()
+        if _JSON.match(self._type) or self._type in _LINES or head.lstrip()[:1] in (b"{", b"["):
+            return _Whole(self._place)
+        if self._type in ("text/markdown", "text/x-markdown"):
+            return _Markdown()
+        if self._type in _STREAMS or self._type.startswith("text/"):
+            return _Text()
+        raise ModelError(
+            f"{self._place} answered with {self._type!r:.80}, which is no reply of a model. Check the address."
+        )
+
+    def _stream(self) -> EventStream:
+        return EventStream(self._headers.get("content-type", ""), self._headers, self._place)
+
+
+class _Collected:
+    """A body that says something once it is whole."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def feed(self, data: bytes) -> Iterable[Event]:
+        if len(self._data) + len(data) > LIMIT:
+            raise ModelError(f"The answer has more than {LIMIT:,} bytes, and is no stream. Check the address.")
+        self._data += data
+        return ()
+
+    @property
+    def text(self) -> str:
+        return self._data.decode("utf-8-sig", "replace")
+
+
+class _Page(_Collected):
+    """A web page: of a proxy, of a login, of a server's front."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self._place = place
+
+    def close(self) -> Iterable[Event]:
+        raise ModelError(
+            f"{self._place} answered with a web page, and not with a reply. Check the address: a chat is asked at one "
+            "like http://127.0.0.1:8000/api/chat.",
+            details=self.text[:2_000],
+        )
+
+
+class _Markdown(_Collected):
+    """A transcript as portable Markdown."""
+
+    def close(self) -> Iterable[Event]:
+        for message in Transcript.from_markdown(self.text).messages:
+            yield from message_events(message)
+
+
+class _Whole(_Collected):
+    """JSON: a whole reply, messages, a thread; or a stream of one object a line, which comes as it comes."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self._place = place
+        self._lines: AnyAdapter | None = None
+        self._is_one = False
+
+    def feed(self, data: bytes) -> Iterable[Event]:
+        """Whole lines are looked at, until it is known that they are none of a stream."""
+        super().feed(data)
+        return [*self._of_lines()]
+
+    def close(self) -> Iterable[Event]:
+        if self._lines is not None:
+            self._data += b"\n"
+            return [*self._of_lines(), *self._lines.close()]
+        return self._of_whole()
+
+    def _of_lines(self) -> Iterator[Event]:
+        while not self._is_one and b"\n" in self._data:
+            line, _, _ = self._data.partition(b"\n")
+            item = _json(line)
+            if line.strip() and self._lines is None and not _is_item(item):
+                self._is_one = True
+                return
+            del self._data[: len(line) + 1]
+            if item is not None:
+                self._lines = self._lines or AnyAdapter()
+                yield from self._lines.take(item)
+
+    def _of_whole(self) -> Iterable[Event]:
+        value = _json(self._data)
+        for thing in (value, value.get("messages") if isinstance(value, dict) else None):
+            if thing is not None and format_of_whole(thing) is not None:
+                return events_of(thing)
+        if _is_item(value):
+            adapter = AnyAdapter()
+            return [*adapter.take(value), *adapter.close()]
+        if isinstance(value, str):
+            return _said(value)
+        raise self._none(value)
+
+    def _none(self, value: Any) -> ModelError:
+        what = "JSON that is no reply of a model" if value is not None else "what begins as JSON and is none"
+        said = sentence_of(value)[:500].rstrip(" .") if isinstance(value, dict | list) else ""
+        told = f": {' '.join(said.split())}" if said else ""
+        return ModelError(f"{self._place} answered with {what}{told}. Check the address.", details=self.text[:10_000])
+
+
+class _Text:
+    """Plain text, as it comes."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+        self._out = Assembler()
+
+    def feed(self, data: bytes) -> Iterable[Event]:
+        text = self._decoder.decode(data)
+        return self._out.text(text) if text else []
+
+    def close(self) -> Iterable[Event]:
+        rest = self._decoder.decode(b"", final=True)
+        return [*(self._out.text(rest) if rest else ()), *self._out.close()]
+
+
+def _said(text: str) -> list[Event]:
+    out = Assembler()
+    return [*out.text(text), *out.close()]
+
+
+def _is_item(value: Any) -> bool:
+    return isinstance(value, dict) and format_of_item(value) is not None
+
+
+def _json(data: bytes | bytearray) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError, ToolcallError):
+        return None

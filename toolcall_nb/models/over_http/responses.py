@@ -1,0 +1,134 @@
+"""Responses that somebody else has asked for, as events: of httpx, requests and urllib, whole or as they come.
+
+They are known by the names of their classes, and nothing is imported for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from toolcall_nb.adapters.plain import class_names
+from toolcall_nb.models.over_http.address import place_of
+from toolcall_nb.models.over_http.answer import Answer
+
+if TYPE_CHECKING:
+    from toolcall_nb.core.events import Event
+
+__all__ = ["is_response", "must_be_awaited", "response_events", "response_events_async"]
+
+_HTTPX = (("httpx", "Response"), ("httpx2", "Response"))
+_REQUESTS = ("requests.models", "Response")
+_URLLIB = ("http.client", "HTTPResponse")
+_PIECE = 65_536
+
+
+class _Refused(Exception):
+    """A response that says what went wrong; ``response`` is heard by whoever tells it to people."""
+
+    def __init__(self, status: int, response: Any) -> None:
+        super().__init__(f"HTTP {status}")
+        self.response = response
+
+
+def is_response(thing: Any) -> bool:
+    """Whether it is a response of a package that is known. Never raises, and nothing is read."""
+    return _package(thing) is not None
+
+
+def must_be_awaited(response: Any) -> bool:
+    """Whether the response was asked for asynchronously, and has not been read."""
+    if _package(response) != "httpx" or _content(response) is not None:
+        return False
+    stream = type(getattr(response, "stream", None))
+    return hasattr(stream, "__aiter__") and not hasattr(stream, "__iter__")
+
+
+def response_events(response: Any) -> Generator[list[Event], None, None]:
+    """The events of a response, those together that came together; then it is closed.
+
+    Raises what its package raises, `ModelError` for what is no answer, and for an error's status an exception that
+    holds the response, as `toolcall_nb.models.errors.translation` takes it.
+    """
+    try:
+        if (status := _status(response)) >= 400:
+            _read(response)
+            raise _Refused(status, response)
+        answer = _answer(response)
+        for piece in _pieces(response):
+            if events := [*answer.feed(piece)]:
+                yield events
+        yield [*answer.close()]
+    finally:
+        with suppress(Exception):
+            response.close()
+
+
+async def response_events_async(response: Any) -> AsyncGenerator[list[Event], None]:
+    """The same of a response that must be awaited."""
+    try:
+        if (status := _status(response)) >= 400:
+            with suppress(Exception):
+                await response.aread()
+            raise _Refused(status, response)
+        answer = _answer(response)
+        async for piece in response.aiter_bytes():
+            if events := [*answer.feed(piece)]:
+                yield events
+        yield [*answer.close()]
+    finally:
+        with suppress(Exception):
+            await response.aclose()
+
+
+def _answer(response: Any) -> Answer:
+    given = getattr(response, "headers", None)
+    headers = {str(name): str(value) for name, value in given.items()} if given is not None else {}
+    url = getattr(response, "url", None)
+    return Answer(headers, place_of(str(url)) if url else "The server")
+
+
+def _package(thing: Any) -> str | None:
+    for name in class_names(type(thing)):
+        if name in _HTTPX:
+            return "httpx"
+        if name == _REQUESTS:
+            return "requests"
+        if name == _URLLIB:
+            return "urllib"
+    return None
+
+
+def _status(response: Any) -> int:
+    status = getattr(response, "status_code", None) or getattr(response, "status", None)
+    return status if isinstance(status, int) else 200
+
+
+def _content(response: Any) -> bytes | None:
+    """What was read of it already; httpx raises where nothing was."""
+    try:
+        content = response.content
+    except Exception:
+        return None
+    return content if isinstance(content, bytes) else None
+
+
+def _pieces(response: Any) -> Iterable[bytes]:
+    pieces: Iterable[bytes]
+    match _package(response):
+        case "httpx":
+            content = _content(response)
+            pieces = response.iter_bytes() if content is None else [content]
+        case "requests":
+            pieces = response.iter_content(None)
+        case _:
+            pieces = iter(lambda: response.read1(_PIECE), b"")
+    return pieces
+
+
+def _read(response: Any) -> None:
+    """Let the response hold its body before it is closed, so that it can be told."""
+    with suppress(Exception):
+        if _content(response) is None:
+            response.read()

@@ -1,0 +1,56 @@
+"""``%toolchat secrets``: what is masked where it is saved; names and numbers, never a value."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.errors import UsageError
+from toolcall_nb.redaction import MASK, masked_value
+from toolcall_nb.redaction.registered_secrets import is_masking, known_secrets, mask, register_secret
+from toolcall_nb.runs.footer import counted
+
+__all__ = ["do"]
+
+_USAGE = "%toolchat secrets takes on, off, or add NAME, where NAME is a variable: a value stays in the notebook."
+
+
+def do(words: str, transcript: Transcript, namespace: Mapping[str, Any]) -> str:
+    """``on``, ``off``, ``add NAME`` or nothing; what there is to say then. Raises `UsageError`."""
+    match words.split():
+        case []:
+            pass
+        case ["on" | "off" as wish]:
+            mask(wish == "on")
+        case ["add", name]:
+            register_secret(_value(name, namespace), name)
+        case _:
+            raise UsageError(_USAGE)
+    return _described(transcript)
+
+
+def _value(name: str, namespace: Mapping[str, Any]) -> str:
+    """What the variable holds. Nothing that may be a secret itself is repeated."""
+    value = os.environ.get(name) or namespace.get(name)
+    if not isinstance(value, str) or not name.isidentifier():
+        raise UsageError(f"There is no variable of that name that holds a text. {_USAGE}")
+    return value
+
+
+def _described(transcript: Transcript) -> str:
+    known = known_secrets()
+    names = sorted({name for name in known.values() if name is not None})
+    unnamed = sum(name is None for name in known.values())
+    tally = masked_value(transcript, known)[1]
+    lines = [
+        f"secrets: {'masked' if is_masking() else 'not masked, they are saved as they are'}",
+        f"known:   {', '.join([*names, *([f'{unnamed:,} without a name'] if unnamed else [])]) or 'none'}",
+        *(f"in this thread: {_told(mark)}, {counted(number, 'time')}" for mark, number in sorted(tally.marks.items())),
+    ]
+    return "\n".join(lines)
+
+
+def _told(mark: str) -> str:
+    return "what looks like one" if mark == MASK else mark.removeprefix("[masked: ").removesuffix("]")

@@ -1,0 +1,133 @@
+"""Values that are secrets by the name that stands before them: ``name=value`` and its like.
+
+Each search is linear: it begins at one character (``=``, ``:``) or word, and what it looks at from there is bounded or
+ends before the next place where it begins.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterator
+
+from toolcall_nb.redaction.provider_keys import is_key_of_provider, keys_beside
+from toolcall_nb.redaction.secret_names import Naming, naming
+from toolcall_nb.redaction.value_shapes import is_digest, is_literal, is_mixed, is_random
+
+__all__ = ["WITH_DIGIT", "in_assignments", "is_value", "value_at"]
+
+_BARE = r"[^\s\"'`<>(){}\[\],;&\\|=:]"
+_SIGN = r"[=:>|,](?:(?<=[=:>|])[=:>|]*+|(?<=[\"'`],))[\s\"'`\\*|>]*+"
+WITH_DIGIT = r"[^\s\"'`<>(){}\[\],;&\\|0-9]{0,100}+[0-9]"
+_LETTERS = r"[A-Za-z]{12}"
+_ASSIGNED = re.compile(rf"{_SIGN}(?=[^\s\"'`<>(){{}}\[\],;&\\|]{{6}})(?={WITH_DIGIT}|{_LETTERS})")
+_ASSIGNED_EAGERLY = re.compile(rf"{_SIGN}(?={_BARE}{{6}})")
+"""A sign, and whatever quotes and spaces are between it and a value that may be a secret."""
+_IN_QUOTES = {'"': re.compile(r"[^\s\"\\]+"), "'": re.compile(r"[^\s'\\]+"), "`": re.compile(r"[^\s`\\]+")}
+_UNQUOTED = re.compile(rf"{_BARE}+")
+_REST = re.compile(r"(?:[=:]+[^\s\"'`<>(){}\[\],;&\\|=:]*)*+")
+_WHOLE = re.compile(r"[^\s\"'`<>(){}\[\],;&\\|]+")
+_IN_NAMES = string.ascii_letters + string.digits + "_.-"
+_ESCAPED = ("n", "r", "t")
+_WORDS = re.compile(r"[A-Za-z0-9_\-]+")
+_NAME_WITHIN = 80
+_BETWEEN = " \t\r\n\"'`\\*])|?+."
+"""What may stand between a name and its sign: ``os.environ["NAME"] =``, ``**Name**:``, ``$name .=``."""
+_TYPES = frozenset(
+    {"str", "string", "String", "SecretStr", "bytes", "char", "text", "auto", "None", "|", "Optional[str", "Final[str"}
+)
+_VALUES = ("value", "Value", "VALUE", "val")
+_VERBS = ("is", "was", "are")
+_NO_NAMES = _TYPES.union(_VALUES, _VERBS)
+"""Types between a name and its sign: ``api_key: str =``, ``var apiKey string =``."""
+_NAME_OF_VALUE = re.compile(
+    r"(?:name|key|variable|id)[\"'\\]{0,4}[ \t]{0,4}[=:][ \t\"'\\]{0,4}([\w.\-]{1,80})", re.IGNORECASE
+)
+"""``{"name": "API_KEY", "value": "…"}``, ``<add key="Password" value="…"/>``."""
+_OF_URLS = re.compile(r"(?:token|auth|sig|signature|code)$", re.IGNORECASE)
+"""Parameters of a URL with which it opens something. Elsewhere a signature is what a provider's thoughts have."""
+_NOT_EAGERLY = re.compile(r"null|none|true|false|bearer|basic|undefined", re.IGNORECASE)
+
+
+def in_assignments(text: str, eager: bool) -> Iterator[tuple[int, int]]:
+    """``name=value`` and ``"name": "value"``, in a URL, a header, an environment, JSON, XML or a program."""
+    end = 0
+    for found in (_ASSIGNED_EAGERLY if eager else _ASSIGNED).finditer(text):
+        start = found.end()
+        if start < end:
+            continue
+        length = _length_of_secret(text, found, eager)
+        end = start + length
+        if length:
+            yield start, end
+
+
+def _length_of_secret(text: str, sign: re.Match[str], eager: bool) -> int:
+    """How long the secret is that stands behind the sign; 0 where there is none."""
+    place = sign.start()
+    before = text[place - _NAME_WITHIN if place > _NAME_WITHIN else 0 : place].rstrip(_BETWEEN)
+    outside = before.rstrip(_IN_NAMES)
+    name = before[len(outside) :]
+    if outside[-1:] == "\\" and name[:1] in _ESCAPED:
+        name = name[1:]  # behind a line end, as JSON writes it
+    if name in _NO_NAMES:
+        name, outside = _name_elsewhere(name, before, outside, sign[0])
+    is_spaced = outside[-1:] == " " and outside[-2:-1].isalnum()
+    phrase = "_".join([*_WORDS.findall(outside[-40:])[-2:], name]) if is_spaced else name
+    said, keys = naming(name), keys_beside(phrase)
+    if is_spaced and said is not Naming.SECRET and naming(phrase) is Naming.SECRET:
+        said = Naming.LIKELY  # "API key: …"
+    if outside[-1:] in ("?", "&") and said is not Naming.SECRET and _OF_URLS.search(name):
+        said = Naming.LIKELY
+    if (said is Naming.NOTHING and keys is None) or (sign[0][0] == ">" and outside[-1:] != "<"):
+        return 0
+    if outside[-1:] == ":" and "arn:" in outside:  # the name of a secret in a cloud
+        return 0
+    start = sign.end()
+    value = value_at(text, start, said, eager, is_on_next_line="\n" in sign[0])
+    if value:
+        return len(value)
+    whole = None if keys is None else _WHOLE.match(text, start)
+    return len(whole[0]) if whole is not None and is_key_of_provider(phrase, whole[0]) else 0
+
+
+def _name_elsewhere(name: str, before: str, outside: str, sign: str) -> tuple[str, str]:
+    """The name, and what is before it, where a type or ``value`` stands between the name and its sign."""
+    if name in _VALUES:
+        named = _NAME_OF_VALUE.findall(outside)
+        return (named[-1], "") if named else ("", "")
+    if name in _VERBS:
+        before = outside.rstrip(_BETWEEN)  # "Your API key is: …"
+    while sign[0] == "=" and len(words := before.split()) > 1 and words[-1].lstrip("&*") in _TYPES:
+        before = before[: before.rindex(words[-1])].rstrip(_BETWEEN + ":")
+    outside = before.rstrip(_IN_NAMES)
+    return before[len(outside) :], outside
+
+
+def value_at(text: str, start: int, said: Naming, eager: bool, *, is_on_next_line: bool = False) -> str:
+    """The secret that begins here; empty where there is none."""
+    if said is Naming.NOTHING:
+        return ""
+    quote = _IN_QUOTES.get(text[start - 1])
+    whole = (quote or _UNQUOTED).match(text, start)
+    behind = "" if whole is None else text[whole.end() : whole.end() + 1]
+    if whole is None or (behind and behind in "(["):
+        return ""
+    value = whole[0].rstrip(".")
+    if is_on_next_line and ((behind and behind in "=:") or not is_random(value)):
+        return ""
+    if not is_value(said, value, is_quoted=quote is not None, eager=eager):
+        return ""
+    rest = None if quote or value != whole[0] else _REST.match(text, whole.end())
+    return value + (rest[0] if rest is not None else "")
+
+
+def is_value(said: Naming, value: str, *, is_quoted: bool, eager: bool = False) -> bool:
+    """Whether the value of a thing whose name says this is a secret."""
+    if eager:
+        return len(value) >= 8 and not _NOT_EAGERLY.fullmatch(value) and (said is Naming.SECRET or is_mixed(value))
+    if said is Naming.SECRET:
+        is_one = len(value) >= 6 and (is_mixed(value) or (is_random(value) and not is_digest(value)))
+        return is_one and (is_literal(value) if not is_quoted else value[0] not in "${<[")
+    is_one = len(value) >= 16 and is_mixed(value) and not value.startswith(("$", "{"))
+    return is_one and is_random(value, digests=said is Naming.LIKELY)

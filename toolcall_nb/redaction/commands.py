@@ -1,0 +1,83 @@
+"""Passwords and keys that a command gets: ``--password …``, ``curl -u user:password``, ``sshpass -p …``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolcall_nb.redaction.assignments import WITH_DIGIT, value_at
+from toolcall_nb.redaction.provider_keys import is_key_of_provider
+from toolcall_nb.redaction.secret_names import Naming, naming
+from toolcall_nb.redaction.value_shapes import is_password
+
+__all__ = ["in_commands"]
+
+_FLAG = re.compile(rf"--([A-Za-z][\w\-.]{{0,60}}+)[ \t]{{1,4}}[\"'`\\]{{0,4}}(?={WITH_DIGIT})(?!-)")
+_ARGUMENT = re.compile(r"-(?<=[ \t]-)([uUapPw]|-(?:proxy-)?user|-auth)[ \t=]{0,4}([\"'\\]{0,4})(?=[^\s\"'\\\-]{4})")
+_CURL = re.compile(r"(?<![\w\-])curl[ \t\\]")
+_HTTPIE = re.compile(r"(?<![\w\-])(?:redis-cli|https?|xh)[ \t\\]")
+_COMMANDS = {
+    **dict.fromkeys(("u", "U", "-user", "-proxy-user"), _CURL),
+    **dict.fromkeys(("a", "-auth"), _HTTPIE),
+    "p": re.compile(
+        r"(?<![\w\-])(?:sshpass|(?:docker|podman|nerdctl|registry|oc|az) login|mysql(?:dump|admin)?|mariadb"
+        r"|mongo(?:sh|dump)?)[ \t\\]"
+    ),
+    "P": re.compile(r"(?<![\w\-])(?:sqlcmd|bcp|mosquitto_(?:pub|sub)|(?:un)?zip)[ \t\\]"),
+    "w": re.compile(r"(?<![\w\-])ldap(?:search|add|modify)[ \t\\]"),
+}
+"""The commands whose flag has a password, or ``user:password``."""
+_USER_AND_PASSWORD = frozenset({"u", "U", "-user", "-proxy-user", "a", "-auth"})
+_COMMAND_WITHIN = 400
+"""So many characters before its flag a command is looked for."""
+_WORD = re.compile(r"[^\s\"'`\\<>|;&)]+")
+_IN_QUOTES = re.compile(r"[^\s\"'\\]+")
+_NAME_AND_VALUE = r"[ \t]{1,4}(?P<name>[\w./:\-]{1,80}+)[ \t]{1,4}[\"'\\]{0,4}(?P<value>[^\s\"'\\]{6,})"
+_SETTINGS = {
+    "ENV ": re.compile(rf"ENV{_NAME_AND_VALUE}"),
+    "set": re.compile(rf"set(?:x|env|(?<=config set)|(?<=configure set)){_NAME_AND_VALUE}"),
+    "wandb login": re.compile(r"(?P<name>wandb login)[ \t]{1,4}(?P<value>[^\s\"'\\]{6,})"),
+}
+"""``ENV API_KEY …``, ``aws configure set aws_secret_access_key …``, ``wandb login …``."""
+_LOGIN = re.compile(r"login[ \t]{1,4}[^\s\"'\\]{1,80}(?:[ \t]|\\n|\n){1,4}password[ \t]{1,4}([^\s\"'\\]+)")
+"""``.netrc``."""
+_PAIR = re.compile(r"uth(?:[ \t]?=[ \t]?)?\([ \t]{0,4}\\?[\"'][^\"'\n\\]{1,80}\\?[\"'],[ \t]{0,4}\\?[\"']([^\s\"'\\]+)")
+"""``auth=("user", "password")``, ``HTTPBasicAuth("user", "password")``."""
+
+
+def in_commands(text: str, eager: bool) -> Iterator[tuple[int, int]]:
+    """``--password …``, ``curl -u user:password``, ``sshpass -p …``; and ``.netrc``."""
+    for found in _FLAG.finditer(text) if "--" in text else ():
+        said = Naming.LIKELY if naming(found[1]) is Naming.PERHAPS and found[1] != "key" else naming(found[1])
+        value = value_at(text, found.end(), said, eager)
+        if value:
+            yield found.end(), found.end() + len(value)
+    for found in _ARGUMENT.finditer(text) if " -" in text else ():
+        yield from _password_of_command(text, found)
+    for hint, pattern in _SETTINGS.items():
+        for found in pattern.finditer(text) if hint in text else ():
+            name, value = found["name"], found["value"]
+            if is_key_of_provider(name, value) or (naming(name) is Naming.SECRET and is_password(value)):
+                yield found.span("value")
+    for hint, pattern in (("login", _LOGIN), ("uth", _PAIR)):
+        for found in pattern.finditer(text) if hint in text else ():
+            if is_password(found[1]):
+                yield found.span(1)
+
+
+def _password_of_command(text: str, flag: re.Match[str]) -> Iterator[tuple[int, int]]:
+    """What stands behind a flag of one of the `_COMMANDS`, in the same line (a backslash goes on with it)."""
+    before = text[max(flag.start() - _COMMAND_WITHIN, 0) : flag.start() + 1]
+    line = re.split(r"(?<!\\)\n", before)[-1]
+    if not _COMMANDS[flag[1]].search(line):
+        return
+    found = (_IN_QUOTES if flag[2] else _WORD).match(text, flag.end())
+    if found is None:
+        return
+    start = found.start()
+    if flag[1] in _USER_AND_PASSWORD and ":" in found[0]:
+        start += found[0].index(":") + 1
+    elif flag[1] in _USER_AND_PASSWORD and flag[1] != "a":
+        return
+    if is_password(text[start : found.end()]):
+        yield start, found.end()

@@ -1,0 +1,130 @@
+"""Secrets in values: in each text of a transcript, whatever it is made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from toolcall_nb.redaction.marks import MASK
+from toolcall_nb.redaction.masker import Masker, Tally
+
+__all__ = ["masked_value"]
+
+_Value = TypeVar("_Value")
+
+_JSON = json.Encoder(enc_hook=lambda _: None)
+
+_CLOSED = frozenset({"role", "state"})
+"""Fields whose texts are those of a closed list."""
+_DEEPEST = 100
+"""Levels; a call of Python's for each, of which there are not many more."""
+_IDS = ("id", "tool_call_id")
+_BINARY = re.compile(r"(?:image/(?!svg)|audio/|video/|font/|application/(?:pdf|octet-stream|zip))", re.IGNORECASE)
+"""MIME types whose text is base64 of bytes."""
+_DATA = re.compile(r"data:[^,\s]{0,200};base64,", re.IGNORECASE)
+
+
+def masked_value(value: _Value, secrets: Mapping[str, str | None]) -> tuple[_Value, Tally]:
+    """The value with the secrets in all its texts masked, and what was masked; the same object where there is none.
+
+    Structs, mappings and sequences are gone through, keys of mappings too. The name of a field says what its value is.
+    What is base64 of bytes (images, ``data:`` URLs) is left as it is. Ids and keys that would fall together are
+    numbered. What `toolcall_nb.core.transcript` makes stays what it makes: it is written as Markdown, and reads back.
+    """
+    masker = Masker(secrets)
+    if not _may_find(masker, value):
+        return value, Tally()
+    return _Walk(masker).of(value), masker.tally
+
+
+def _may_find(masker: Masker, value: Any) -> bool:
+    """Whether it may have secrets, by one look at all of it as JSON; what cannot be written so may have any."""
+    try:
+        return masker.may_find(_JSON.encode(value).decode())
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return True
+
+
+def _is_left(name: str, text: str) -> bool:
+    return bool(_BINARY.match(name) or _DATA.match(text))
+
+
+class _Walk:
+    """Goes through one value. The same id is masked as the same one everywhere, and two as two."""
+
+    def __init__(self, masker: Masker) -> None:
+        self._masker = masker
+        self._ids: dict[str, str] = {}
+        self._depth = 0
+
+    def of(self, value: Any, name: str = "") -> Any:
+        """The value masked. Deeper than anybody nests, one mark stands for all."""
+        self._depth += 1
+        try:
+            return self._inner(value, name) if self._depth < _DEEPEST else self._whole(value)
+        finally:
+            self._depth -= 1
+
+    def _inner(self, value: Any, name: str) -> Any:
+        match value:
+            case str():
+                return self._text(name, value)
+            case Struct():
+                return self._struct(value)
+            case Mapping():
+                return self._mapping(value)
+            case list() | tuple():
+                items = [self.of(item) for item in value]
+                is_same = all(new is old for new, old in zip(items, value, strict=True))
+                return value if is_same else type(value)(items)
+            case _:
+                return value
+
+    def _whole(self, value: Any) -> Any:
+        return MASK if _may_find(self._masker, value) else value
+
+    def _text(self, name: str, text: str) -> str:
+        if _is_left(name, text):
+            return text
+        return self._masker.value(name, text) if name else self._masker.text(text)
+
+    def _struct(self, value: Struct) -> Struct:
+        changes = {}
+        for field in value.__struct_fields__:
+            old = getattr(value, field)
+            new = old if field in _CLOSED else self._id(old) if field in _IDS else self.of(old)
+            if new is not old:
+                changes[field] = new
+        return replace(value, **changes) if changes else value
+
+    def _id(self, value: Any) -> Any:
+        """Ids are kept apart: two calls of one message are not to become one."""
+        if not isinstance(value, str):
+            return value
+        if value not in self._ids:
+            masked = self._masker.text(value)
+            self._ids[value] = value if masked is value else _free(masked, self._ids.values())
+        return self._ids[value]
+
+    def _mapping(self, value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        changed: dict[Any, Any] = {}
+        is_same = True
+        for key, item in value.items():
+            masked = self._masker.text(key) if isinstance(key, str) else key
+            new = self.of(item, f"{key}")
+            is_same = is_same and masked is key and new is item
+            changed[masked if masked is key else _free(masked, changed)] = new
+        return value if is_same else changed
+
+
+def _free(name: str, taken: Any) -> str:
+    """The name, numbered where another one has it."""
+    known, number, free = set(taken), 1, name
+    while free in known:
+        number += 1
+        free = f"{name} {number}"
+    return free

@@ -1,0 +1,1 @@
+"""Transcripts as HTML: cards as a tree of nodes, static pages, and patches for a live view."""

@@ -1,0 +1,72 @@
+"""The static HTML of a transcript: a fragment for a cell, or a page of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from re import sub
+
+from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.render.content import EMPTY
+from toolcall_nb.render.escaping import element, escape
+from toolcall_nb.render.html_output.card import Look
+from toolcall_nb.render.html_output.nodes import Node, serialise
+from toolcall_nb.render.html_output.parts import message_node
+from toolcall_nb.render.html_output.pictures import allowed_hosts
+
+__all__ = ["ROOT_CLASS", "fragment", "stylesheet", "to_html"]
+
+ROOT_CLASS = "tc mathjax_ignore tex2jax_ignore"
+"""Class of the root element. JupyterLab's typesetter leaves ``$`` alone under the last two."""
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:{hosts}; base-uri 'none'; form-action 'none'"
+_PAGE_STYLE = (
+    ":root{color-scheme:light dark}"
+    "body{margin:24px auto;max-width:900px;padding:0 16px;background:light-dark(#fff,#111)}"
+    "h1{margin:0 0 20px;font:600 17px system-ui,sans-serif;color:light-dark(#1f2328,#e6e8eb)}"
+)
+
+
+def to_html(
+    transcript: Transcript,
+    *,
+    page: bool = False,
+    opened: Mapping[str, bool] | None = None,
+    timings: Mapping[str, float] | None = None,
+    images: Iterable[str] = (),
+) -> str:
+    """The transcript as HTML: complete without scripts, readable without styles, the same each time.
+
+    A fragment (``<style>`` and one ``<div class="tc">``), or with ``page`` a document that loads nothing.
+    ``opened`` says which cards the user opened or closed, by call id; ``timings`` seconds by call id.
+    ``images`` are the hosts that may serve pictures; raises `UsageError` for a name that is none (see
+    `toolcall_nb.render.html_output.pictures`). No call is said to be pending, queued or running: what is saved
+    outlasts that.
+    """
+    look = Look(opened or {}, timings or {}, allowed_hosts(images))
+    html = fragment([message_node(number, message, look) for number, message in enumerate(transcript.messages)])
+    return _document(html, str(transcript.metadata.get("title") or "Transcript"), look.hosts) if page else html
+
+
+def fragment(nodes: Sequence[Node]) -> str:
+    """The nodes in the root element, with the style. Without any, the root says so; that is no node."""
+    html = serialise(nodes) or element("p", "tc-empty", EMPTY)
+    return f'<style>{stylesheet()}</style><div class="{ROOT_CLASS}">{html}</div>'
+
+
+@cache
+def stylesheet() -> str:
+    """The style of every face that is HTML, without comments and needless space."""
+    css = sub(r"/\*.*?\*/", "", files("toolcall_nb.render").joinpath("style.css").read_text("utf-8").replace("\n", " "))
+    return sub(r"\s*([{};,>])\s*", r"\1", sub(r"\s+", " ", sub(r":\s+", ":", css))).replace(";}", "}").strip()
+
+
+def _document(html: str, title: str, hosts: frozenset[str]) -> str:
+    policy = _POLICY.format(hosts="".join(f" https://{host}" for host in sorted(hosts)))
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        f"<title>{escape(title)}</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n"
+        f"<body>\n<main>\n<h1>{escape(title)}</h1>\n{html}\n</main>\n</body>\n</html>\n"
+    )

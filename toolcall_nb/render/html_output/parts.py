@@ -1,0 +1,200 @@
+"""Messages and their parts as nodes; the card of a tool call has its own file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import assert_never, overload
+
+from toolcall_nb.core.events import Json
+from toolcall_nb.core.result_text import bounded
+from toolcall_nb.core.transcript import (
+    CustomPart,
+    DataPart,
+    ErrorPart,
+    FilePart,
+    Message,
+    Part,
+    ReasoningPart,
+    Role,
+    SourceDocumentPart,
+    SourceUrlPart,
+    TextPart,
+    ToolCall,
+)
+from toolcall_nb.render.content import WHO, Written, ending, file_words
+from toolcall_nb.render.escaping import attribute, element, escape, image_source, link_target
+from toolcall_nb.render.html_output.card import Look, call_node, entry_leaves
+from toolcall_nb.render.html_output.nodes import Node, leaf
+from toolcall_nb.render.html_output.pictures import allowed_source, with_pictures
+from toolcall_nb.render.markdown.incremental import markdown_blocks
+from toolcall_nb.render.yaml_like import draw_value
+
+__all__ = ["BlockLeaves", "block_leaf", "fold_key", "message_node", "note_node", "part_node", "text_node", "turn_node"]
+
+_DOWNLOADS = {
+    "application/json": "json",
+    "application/pdf": "pdf",
+    "application/zip": "zip",
+    "text/csv": "csv",
+    "text/markdown": "md",
+    "text/plain": "txt",
+}
+_ADDRESS = 200
+_LONGEST_DETAILS = 20_000
+
+
+def message_node(number: int, message: Message, look: Look) -> Node:
+    """One turn, whole."""
+    parts = (
+        part_node(f"m{number}.p{place}", fold_key(number, place), part, look)
+        for place, part in enumerate(message.parts)
+    )
+    nodes = [node for node in (*parts, note_node(number, message)) if node is not None]
+    return turn_node(number, message.role, nodes)
+
+
+def turn_node(number: int, role: Role, nodes: Sequence[Node]) -> Node:
+    """One turn with the nodes of its parts."""
+    head = f'<div class="tc-turn tc-{role}"><b class="tc-who">{WHO[role]}</b><div class="tc-said">'
+    return Node(f"m{number}", head, "</div></div>", nodes)
+
+
+def note_node(number: int, message: Message) -> Node | None:
+    """How the message ended, if that was out of the ordinary."""
+    text = ending(message)
+    return None if text is None else leaf(f"m{number}.n", element("p", "tc-note", text))
+
+
+def fold_key(number: int, place: int) -> str:
+    """The name under which ``opened`` knows a fold that is no tool call: by its place, since it has no id."""
+    return f"fold {number}.{place}"
+
+
+def part_node(id: str, fold: str, part: Part, look: Look) -> Node | None:
+    """One part, whole; None where there is nothing to show (text that is empty or blank)."""
+    match part:
+        case TextPart() | ReasoningPart():
+            return text_node(id, fold, part, markdown_blocks(part.text), look)
+        case ToolCall():
+            return call_node(id, part, Written().plus(part.input_text), look)
+        case DataPart():
+            return _fold(id, fold, element("b", "tc-name", part.name), part.data, look)
+        case SourceUrlPart():
+            return leaf(id, _source(_link(part.url, part.title or part.url[:_ADDRESS])))
+        case SourceDocumentPart():
+            about = escape(", ".join(word for word in (part.filename, part.media_type) if word))
+            return leaf(id, _source(f"{escape(part.title)} ({about})" if about else escape(part.title)))
+        case FilePart():
+            return leaf(id, _file(part, look.hosts))
+        case CustomPart():
+            return leaf(id, element("p", "tc-note", part.kind))
+        case ErrorPart():
+            return _error(id, fold, part, look)
+        case _:
+            assert_never(part)
+
+
+# Text ---------------------------------------------------------------------------------------------------------
+
+
+def text_node(id: str, fold: str, part: TextPart | ReasoningPart, blocks: Sequence[str], look: Look) -> Node | None:
+    """Text, or a fold of reasoning, with one leaf for each block of its Markdown."""
+    if not blocks:
+        return None
+    leaves = BlockLeaves(id, blocks, look.hosts)
+    if isinstance(part, TextPart):
+        return Node(id, '<div class="tc-text">', "</div>", leaves)
+    head = f'<details class="tc-fold"{_open(fold, look)}><summary>Reasoning</summary><div class="tc-text">'
+    return Node(id, head, "</div></details>", leaves)
+
+
+class BlockLeaves(Sequence[Node]):
+    """A leaf for each block of a text's Markdown, made when it is asked for: a long text has very many."""
+
+    __slots__ = ("_blocks", "_hosts", "_id")
+
+    def __init__(self, id: str, blocks: Sequence[str], hosts: frozenset[str]) -> None:
+        self._id = id
+        self._blocks = blocks
+        self._hosts = hosts
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    @overload
+    def __getitem__(self, index: int) -> Node: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Node]: ...
+    def __getitem__(self, index: int | slice) -> Node | Sequence[Node]:
+        numbers = range(len(self))[index]
+        if isinstance(numbers, int):
+            return block_leaf(self._id, numbers, self._blocks[numbers], self._hosts)
+        return [self[number] for number in numbers]
+
+    def __iter__(self) -> Iterator[Node]:
+        for number, block in enumerate(self._blocks):
+            yield block_leaf(self._id, number, block, self._hosts)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether these are leaves of the same blocks, which are then always alike."""
+        return isinstance(other, BlockLeaves) and (self._id, id(self._blocks)) == (other._id, id(other._blocks))
+
+    __hash__ = None  # type: ignore[assignment]  # the blocks may change
+
+
+def block_leaf(id: str, number: int, block: str, hosts: frozenset[str]) -> Node:
+    """One top-level block of Markdown."""
+    return leaf(f"{id}.b{number}", with_pictures(block.strip("\n"), hosts))
+
+
+# The rest -----------------------------------------------------------------------------------------------------
+
+
+def _open(fold: str, look: Look) -> str:
+    return " open" if look.opened.get(fold) else ""
+
+
+def _fold(id: str, fold: str, title: str, value: Json, look: Look) -> Node:
+    head = f'<details class="tc-fold"{_open(fold, look)}><summary>Data {title}</summary><pre>'
+    return Node(id, head, "</pre></details>", entry_leaves(id, draw_value(value)))
+
+
+def _error(id: str, fold: str, part: ErrorPart, look: Look) -> Node:
+    said = f'<pre class="tc-err"><b>Error</b> {escape(part.text)}</pre>'
+    if part.details is None:
+        return leaf(id, said)
+    head = f'<details class="tc-fold"{_open(fold, look)}><summary>Details</summary><pre>'
+    details = leaf(f"{id}.d", f"{head}{escape(bounded(part.details, _LONGEST_DETAILS))}</pre></details>")
+    return Node(id, '<div class="tc-fault">', "</div>", [leaf(f"{id}.e", said), details])
+
+
+def _source(html: str) -> str:
+    return f'<p class="tc-source">Source: {html}</p>'
+
+
+def _link(url: str, text: str) -> str:
+    target = link_target(url)
+    if target is None:
+        return escape(text) if url.startswith(text) else f"{escape(text)} ({escape(url[:_ADDRESS])})"
+    return f'<a href="{target}" target="_blank" rel="noopener noreferrer nofollow">{escape(text)}</a>'
+
+
+def _allowed(part: FilePart, hosts: frozenset[str]) -> str | None:
+    return allowed_source(part.url, hosts) if part.media_type.lower().startswith("image/") else None
+
+
+def _file(part: FilePart, hosts: frozenset[str]) -> str:
+    """A picture if that asks nobody, or a host that is allowed; else a link, the data to download, or what it is."""
+    words = file_words(part)
+    picture = image_source(part.url) or _allowed(part, hosts)
+    if picture is not None:
+        return f'<p class="tc-file"><img src="{picture}" alt="{words.label}, {escape(part.media_type)}"></p>'
+    about = escape(words.about)
+    if words.kind is None:
+        return f'<p class="tc-file">{words.label}: {_link(part.url, part.url[:_ADDRESS])} ({about})</p>'
+    if words.kind not in _DOWNLOADS:
+        return f'<p class="tc-file">{words.label}: {about}</p>'
+    name = f"file.{_DOWNLOADS[words.kind]}"
+    return (
+        f'<p class="tc-file">{words.label}: <a href="{attribute(part.url)}" download="{name}">{name}</a> ({about})</p>'
+    )

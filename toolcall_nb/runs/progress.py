@@ -1,0 +1,145 @@
+"""What is going on in a run, in a few words: for the line below it, and for screen readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.invisible_characters import written_out
+
+__all__ = ["Progress"]
+
+_MAX_NAME = 60
+_MAX_WORDS = 200
+_THINKING, _WRITING = "Thinking…", "Writing…"
+
+_ENDINGS: dict[type, str] = {
+    ev.ToolOutputAvailable: "completed",
+    ev.ToolOutputError: "failed",
+    ev.ToolInputError: "failed",
+    ev.ToolOutputDenied: "denied",
+    ev.ToolInterrupted: "interrupted",
+}
+
+
+_BOUNDARIES = (ev.StartStep, ev.FinishStep, ev.Finish, ev.Abort, ev.Error, *_ENDINGS)
+"""What the words of a status cannot outlive, beside text."""
+_CALLING = (ev.ToolInputStart, ev.ToolInputDelta, ev.ToolInputAvailable, ev.ToolExecution)
+_NOT_WRITING = (ev.StartStep, ev.ReasoningStart, *_CALLING, *_ENDINGS)
+"""With these the model has stopped writing text, until there is more."""
+_PAUSES = (ev.TextEnd, ev.FinishStep, ev.Finish)
+"""With these it has too, where it is a call that is waited for; else the next thing says what goes on."""
+
+
+class Progress:
+    """Follows a run. ``status`` is what it does now; `apply` returns what is worth saying aloud.
+
+    Only boundaries are said: a reader of the whole log aloud could not be followed. Words that the source gives
+    (`events.Status`) stand until they are taken back, or something ends or begins that they cannot be about.
+    """
+
+    def __init__(self) -> None:
+        self._words = ""
+        self._is_over = False
+        self._is_writing = False
+        self._asked: dict[str, str] = {}  # calls by approval
+        self._open: dict[str, str] = {}  # names by call id
+        self._running: set[str] = set()  # of these, the calls whose tools were started
+        self._role: str | None = None
+
+    @property
+    def status(self) -> str:
+        """What is going on, in words; empty at the end. A tool that runs says more than the text around its call."""
+        if self._is_over:
+            return ""
+        if self._asked:
+            return "Waiting for you"
+        if self._words:
+            return self._words
+        running = [name for call, name in self._open.items() if call in self._running]
+        if running:
+            return f"Running {_listed(running)}…"
+        if self._is_writing:
+            return _WRITING
+        return f"Calling {_listed(self._open.values())}…" if self._open else _THINKING
+
+    @property
+    def standing(self) -> list[str]:
+        """The announcements that still hold, for who comes now: what a person is asked, else the call begun last."""
+        if self._asked:
+            return [self._asks(call) for call in self._asked.values()]
+        return [f"Tool {name} called" for name in [*self._open.values()][-1:]]
+
+    def finish(self) -> None:
+        """Nothing goes on any more."""
+        self._is_over, self._asked, self._open = True, {}, {}
+
+    def apply(self, event: Event) -> list[str]:
+        """Take one event in; gives the announcements, mostly none."""
+        is_text = isinstance(event, ev.TextDelta) and event.delta.strip() != ""  # a blank line is nothing to see
+        if is_text or isinstance(event, _BOUNDARIES):
+            self._words = ""
+        if is_text or isinstance(event, _NOT_WRITING):
+            self._is_writing = is_text
+        if isinstance(event, _PAUSES) and self._open:
+            self._is_writing = False
+        match event:
+            case ev.Status():
+                self._words = " ".join(event.text.split())[:_MAX_WORDS]
+            case ev.Start():
+                self._role = event.role
+            case ev.ToolInputStart() | ev.ToolInputAvailable():
+                return self._begun(event)
+            case ev.ToolExecution():
+                self._running |= {event.tool_call_id} if event.status == "running" else set()
+            case ev.ToolApprovalRequest():
+                if not event.is_automatic:
+                    self._asked[event.approval_id] = event.tool_call_id
+                    return [self._asks(event.tool_call_id)]
+            case ev.ToolApprovalResponse():
+                self._asked.pop(event.approval_id, None)
+            case ev.ToolOutputAvailable(preliminary=True):
+                pass
+            case ev.ToolInputError():
+                return [*self._begun(event), *self._ended(event.tool_call_id, _ENDINGS[type(event)])]
+            case ev.ToolOutputAvailable() | ev.ToolOutputError() | ev.ToolOutputDenied() | ev.ToolInterrupted():
+                return self._ended(event.tool_call_id, _ENDINGS[type(event)])
+            case ev.ToolRetracted():
+                self._forget(event.tool_call_id)
+            case ev.Finish():
+                self._running.clear()
+                return [] if self._role in ("user", "system") else ["Answer finished"]
+            case ev.Abort():
+                for left in (self._open, self._asked, self._running):
+                    left.clear()
+                return ["Answer stopped"]
+            case ev.Error():
+                return ["Error"]
+        return []
+
+    def _asks(self, call: str) -> str:
+        return f"Tool {self._name(call)} asks for approval"
+
+    def _begun(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> list[str]:
+        call, name = event.tool_call_id, written_out(event.tool_name[:_MAX_NAME])
+        said = [] if call in self._open else [f"Tool {name} called"]
+        self._open[call] = name
+        return said
+
+    def _ended(self, call: str, how: str) -> list[str]:
+        name = self._name(call)
+        self._forget(call)
+        return [f"Tool {name} {how}"]
+
+    def _forget(self, call: str) -> None:
+        self._open.pop(call, None)
+        self._running.discard(call)
+        self._asked = {approval: asked for approval, asked in self._asked.items() if asked != call}
+
+    def _name(self, call: str) -> str:
+        return self._open.get(call, "call")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))[: 2 * _MAX_NAME]
