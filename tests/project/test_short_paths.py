@@ -1,0 +1,91 @@
+"""How many functions of the package the four usual pieces of work enter. A reader can follow each in an afternoon.
+
+To see the path: ``python -m tests.project.test_short_paths``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from toolcall_nb import Chat, tool
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.render import LiveHtml
+from toolcall_nb.runs.document import LiveDocument
+from toolcall_nb.tools import Registry
+
+from tests.support.call_counts import added_by_one_more
+
+WORDS = "The forecast for the next days is sunny with light winds from the west and no rain. "
+
+
+class Deltas:
+    """A model that streams ``count`` deltas of text, or calls of a tool."""
+
+    name = "deltas"
+
+    def __init__(self, count: int, calls: bool = False) -> None:
+        self._count = count
+        self._calls = calls
+        self._asked = 0
+
+    def stream(self, messages: Any, tools: Any = ()) -> Iterator[Event]:
+        self._asked += 1
+        yield ev.TextStart("text")
+        yield ev.TextDelta("text", "Hello. ")
+        if not self._calls:
+            for number in range(self._count):
+                yield ev.TextDelta("text", WORDS.split()[number % 17] + " ")
+        yield ev.TextEnd("text")
+        if self._calls and self._asked == 1:
+            for number in range(self._count):
+                yield ev.ToolInputAvailable(f"call-{number}", "weather", {"city": "Lisbon"})
+        yield ev.Finish(finish_reason="stop")
+
+
+TOOLS = Registry()
+
+
+@tool(into=TOOLS)
+def weather(city: str) -> str:
+    """The weather in a city."""
+    return f"Sunny in {city}"
+
+
+def run(model: Deltas, each: type[Event] | tuple[type[Event], ...]) -> None:
+    """A whole turn to the page: the chat, the live view, and a step for the page after each event of ``each``."""
+    steps: list[Any] = []
+    document = LiveDocument(LiveHtml(), steps.append)
+    chat = Chat(model, tools=TOOLS)
+    for event in chat.stream("What is the weather?", live=document.apply):
+        document.apply(event)
+        if isinstance(event, each):
+            document.flush()
+    document.finish("")
+    document.flush()
+
+
+def text_delta() -> dict[tuple[str, str], float]:
+    return added_by_one_more(lambda count: run(Deltas(count), ev.TextDelta))
+
+
+def tool_result() -> dict[tuple[str, str], float]:
+    """From the call's arguments to its result: queued, running, run, told to the page and to the model."""
+    shown = (ev.ToolInputAvailable, ev.ToolExecution, ev.ToolOutputAvailable)
+    return added_by_one_more(lambda count: run(Deltas(count, calls=True), shown))
+
+
+def test_a_text_delta_enters_few_functions_on_its_way_from_the_model_to_the_page() -> None:
+    assert sum(text_delta().values()) <= 110
+
+
+def test_a_tool_call_enters_few_functions_from_its_arguments_to_its_result() -> None:
+    assert sum(tool_result().values()) <= 1400
+
+
+if __name__ == "__main__":
+    for path in (text_delta(), tool_result()):
+        print(f"\n{sum(path.values()):.1f} calls in {len({file for file, _ in path})} files")
+        for (file, name), count in sorted(path.items(), key=lambda item: -item[1]):
+            print(f"{count:7.2f}  {file}: {name}")
