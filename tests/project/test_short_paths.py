@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tests.support.call_counts import added_by_one_more
 from toolcall_nb import Chat, tool
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.runs.document import LiveDocument
 from toolcall_nb.tools import Registry
-
-from tests.support.call_counts import added_by_one_more
 
 WORDS = "The forecast for the next days is sunny with light winds from the west and no rain. "
 
