@@ -1,4 +1,4 @@
-"""What README and CONTRIBUTING say is so."""
+"""The README and the other pages are true: commands, links, files, tables and figures that they name."""
 
 from __future__ import annotations
 
@@ -23,24 +23,23 @@ from toolcall_nb.models.providers import NAMES
 from toolcall_nb.render.content import STATE_WORDS
 
 ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text("utf-8")
-CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-SECURITY = (ROOT / "SECURITY.md").read_text("utf-8")
 PAGES = {
-    "README.md": README,
-    "SECURITY.md": SECURITY,
-    "CONTRIBUTING.md": CONTRIBUTING,
-    "CHANGELOG.md": (ROOT / "CHANGELOG.md").read_text("utf-8"),
+    str(path.relative_to(ROOT)): path.read_text("utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 }
+README = PAGES["README.md"]
+MODELS = PAGES["docs/models.md"]
+SERVER = PAGES["docs/server.md"]
+TOOLS = PAGES["docs/tools.md"]
+SECURITY = PAGES["SECURITY.md"]
 
 
 def test_the_table_of_states_is_that_of_the_code() -> None:
-    rows = re.findall(r"^\| `([\w-]+)` \| ([\w ]+?) \| (.*?) ?\|$", README, re.MULTILINE)
+    rows = re.findall(r"^\| `([\w-]+)` \| ([\w ]+?) \| (.*?) ?\|$", TOOLS, re.MULTILINE)
     assert [(state, word) for state, word, _ in rows] == [(state.value, STATE_WORDS[state]) for state in State]
     assert {State(state) for state, _, then in rows if not then} == FINAL_STATES
 
 
-def test_the_transcript_in_the_readme_is_one() -> None:
+def test_the_transcript_in_the_readme_reads_back() -> None:
     text = re.findall(r"^```markdown\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)[0]
     transcript = Transcript.from_markdown(text)
     assert transcript.diagnostics == ()
@@ -51,13 +50,13 @@ def test_the_transcript_in_the_readme_is_one() -> None:
 
 def test_the_table_of_providers_says_what_the_tests_do() -> None:
     rows = re.findall(
-        r"^\| `([\w-]+):` \| [^|]+ \| (yes)? ?\| (replayed)? ?\| (llama.cpp's)? ?\|$", README, re.MULTILINE
+        r"^\| `([\w-]+):` \| [^|]+ \| (yes)? ?\| (replayed)? ?\| (llama.cpp's)? ?\|$", MODELS, re.MULTILINE
     )
     names = [name for name, *_ in rows]
     assert {name for name, recorded, _, _ in rows if recorded} == REPLAYED
     assert {name for name, _, loop, _ in rows if loop} == {name.partition(":")[0] for _, name, _ in LOOPS}
     assert {name for name, _, _, local in rows if local} == set(LOCAL)
-    named = re.findall(r"`([\w-]+):`", README)
+    named = re.findall(r"`([\w-]+):`", README + MODELS)
     assert set(named) <= set(NAMES)
     assert len(names) == len(set(names))
 
@@ -72,12 +71,32 @@ def test_each_command_that_is_named_is_there(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_each_file_that_is_linked_is_there(page: str) -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", PAGES[page])
-    assert [link for link in links if not (ROOT / link).exists()] == []
+    links = re.findall(r"\]\((?!https?:)([^)#]+)[)#]", PAGES[page])
+    assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_section_that_is_linked_is_there(page: str) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", PAGES[page])
+    for link, anchor in links:
+        target = PAGES[str(((ROOT / page).parent / link).resolve().relative_to(ROOT))] if link else PAGES[page]
+        titles = re.findall(r"^#+ (.+)$", target, re.MULTILINE)
+        assert anchor in [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles], (link, anchor)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_module_and_folder_that_is_named_is_there(page: str) -> None:
+    named = re.findall(r"`((?:toolcall_nb/|tests/)?[a-z_]+/(?:[a-z_]+/)*(?:[a-z_]+\.py)?)`", PAGES[page])
+    missing = [name for name in named if not any((ROOT / base / name).exists() for base in ("", "toolcall_nb"))]
+    assert missing == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 150
 
 
 def test_the_table_of_wires_is_that_of_the_code() -> None:
-    rows = re.findall(r"^\| `([\w-]+)` \| [^|]+ \| [^|]+ \| ([^|]+) \|$", README, re.MULTILINE)
+    rows = re.findall(r"^\| `([\w-]+)` \| [^|]+ \| [^|]+ \| ([^|]+) \|$", SERVER, re.MULTILINE)
     assert [row for row in rows if row[0] in wire.NAMES] == [(name, wire.NOT_SAID[name]) for name in wire.NAMES]
 
 
@@ -91,7 +110,7 @@ def test_the_measured_figures_are_a_whole_run_that_meets_all_that_they_must() ->
 
 
 def test_the_commands_that_serve_do(tmp_path: Path) -> None:
-    blocks = re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```sh\n(.*?)^```$", SERVER, re.MULTILINE | re.DOTALL)
     (block,) = (block for block in blocks if " serve " in block)
     serve, curl = block.splitlines()
     if shutil.which("curl") is None:
