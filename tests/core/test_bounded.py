@@ -18,7 +18,7 @@ from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.dialects import DIALECTS
 from toolcall_nb.errors import WireError
 from toolcall_nb.markdown.yaml_body import MAX_ALIASED, MAX_DEPTH, BodyError, load_body
-from toolcall_nb.models.errors.exception_details import Said, said_by
+from toolcall_nb.models.errors.exception_details import ExceptionDetails, read_exception
 from toolcall_nb.models.errors.retry_after import waiting_time
 from toolcall_nb.models.mock.prompt_facts import facts_of
 from toolcall_nb.render import to_html, to_text
@@ -58,15 +58,15 @@ class Refused(Exception):
 Refused.__module__ = "openai"
 
 
-def said_of(body: Any, **headers: str) -> Said:
-    return said_by(Refused(body, **headers))
+def said_of(body: Any, **headers: str) -> ExceptionDetails:
+    return read_exception(Refused(body, **headers))
 
 
 @pytest.mark.parametrize("code", ["\u00b2", "9" * 5000, "4" * 400, True, 4.04e2, None, [], "4_4"])
 def test_any_code_in_an_answer_is_read(code: Any) -> None:
     refused = Refused({"error": {"code": code, "message": "No"}})
     del refused.status_code
-    assert said_by(refused).status is None
+    assert read_exception(refused).status is None
 
 
 @pytest.mark.parametrize("number", ["9" * 400, "9" * 5000, "-1", "nan", "1e999", "1" * 400 + "s"])

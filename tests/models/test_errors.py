@@ -29,7 +29,7 @@ from tests.support.asking_providers import (
 from tests.support.provider_troubles import TROUBLES, Trouble
 from tests.support.replay_server import ReplayServer, Reply
 from toolcall_nb.errors import MissingPackageError, ModelError, UsageError, WireError
-from toolcall_nb.models.errors.exception_details import Said
+from toolcall_nb.models.errors.exception_details import ExceptionDetails
 from toolcall_nb.models.errors.retry_after import in_words, waiting_time
 from toolcall_nb.models.errors.translation import as_model_error
 from toolcall_nb.redaction import MASK, masked
@@ -99,12 +99,12 @@ def test_every_package_s_errors_are_told_alike(
 def test_a_waiting_time_is_measured_against_the_answer_s_own_date(
     headers: dict[str, str], seconds: float | None
 ) -> None:
-    said = Said(status=429, headers={"date": "Sat, 21 Nov 2026 08:00:00 GMT", **headers})
+    said = ExceptionDetails(status=429, headers={"date": "Sat, 21 Nov 2026 08:00:00 GMT", **headers})
     assert waiting_time(said) == seconds
 
 
 def test_a_date_without_the_answer_s_own_is_measured_against_the_clock() -> None:
-    assert waiting_time(Said(headers={"retry-after": "Sat, 21 Nov 2015 08:00:00 GMT"})) == 0
+    assert waiting_time(ExceptionDetails(headers={"retry-after": "Sat, 21 Nov 2015 08:00:00 GMT"})) == 0
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_date_without_the_answer_s_own_is_measured_against_the_clock() -> None
     ],
 )
 def test_a_waiting_time_may_be_told_in_words(text: str, seconds: float | None) -> None:
-    assert waiting_time(Said(text=text)) == seconds
+    assert waiting_time(ExceptionDetails(text=text)) == seconds
 
 
 @pytest.mark.parametrize(

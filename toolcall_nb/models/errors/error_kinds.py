@@ -1,344 +1,223 @@
-"""The kinds of trouble with a provider, and how each is recognised.
+"""The kinds of provider errors: how each is recognised, and the sentence with the remedy.
 
-`KINDS` says what is told of each. The rules go by what the packages have in common (status codes, machine words, names
-of classes), and by words of the provider's own sentence; the first that fits decides.
+`KINDS` is the table. `recognise_error` returns the first kind that fits an exception's details.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection
+from typing import Literal
 
 from msgspec import Struct
 
-from toolcall_nb.models.errors.exception_details import Said
-from toolcall_nb.models.errors.provider_help import PACKAGES, Provider
+from toolcall_nb.models.errors.exception_details import ExceptionDetails
+from toolcall_nb.models.errors.provider_help import ERROR_PACKAGES, ProviderHelp
 
-__all__ = ["KINDS", "Kind", "kind_of"]
+__all__ = ["ErrorKind", "recognise_error"]
 
 
-class Kind(Struct, frozen=True):
-    """One kind of trouble: in two words, in a sentence with its remedy, and whether a second try may help.
+class ErrorKind(Struct, frozen=True):
+    """One kind of error. One sign is enough: an HTTP status, an error code, an exception class, or the text.
 
-    The words in braces are those of `_fields`. ``said`` is the provider's own sentence after a colon, or nothing.
+    ``brief`` names the kind in two or three words. ``sentence`` says what happened and what to do; `as_model_error`
+    fills in the fields in braces. ``signs`` are error codes in lower case and class names, separated by blanks.
+    ``text`` is a pattern for the status and the sentence of a response (``text_of``); also of a network error; or only
+    of a package that has received no response. ``packages_only``: the signs count only if a package that makes
+    requests is involved.
     """
 
     brief: str
     sentence: str
+    statuses: Collection[int] = ()
+    signs: str = ""
+    text: str = ""
+    text_of: Literal["response", "network", "package"] = "response"
+    packages_only: bool = False
     may_retry: bool = False
 
 
-KINDS: Mapping[str, Kind] = {
-    "no_key": Kind("No key", "There is no API key for {who}. Set {variable}, or give one with %toolchat config."),
-    "key": Kind(
-        "Wrong key",
-        "{who} did not accept the API key{status}{said}. Check {variable}, or the key that is set with "
-        "%toolchat config.",
+_UNREADABLE = (
+    "{who} sent an answer that is not what its API gives{status}{said}. Check the base URL, and the proxy."
+)
+
+KINDS = (
+    ErrorKind(
+        "Not installed",
+        "A package is missing{said}. Install what the models need: pip install 'toolcall-nb[models]'",
+        signs="ImportError",
+        packages_only=True,
     ),
-    "forbidden": Kind(
-        "Not allowed",
-        "{who} does not allow this request{status}{said}. Check that the key in {variable} may use {model}.",
-    ),
-    "quota": Kind(
+    ErrorKind(
         "Quota used up",
         "The quota or the credit at {who} is used up{status}{said}. Waiting does not help: check the plan and the "
         "billing there.",
+        statuses=[402],
+        signs="insufficient_quota billing_error billing_hard_limit_reached billing_not_active insufficient_credits "
+        "servicequotaexceededexception payment_required daily_quota ModelQuotaExceededError PaymentRequiredError",
+        text=r"credit balance is too low|insufficient (?:balance|credits?|funds|quota)|enable billing",
     ),
-    "context": Kind(
-        "Too long",
-        "The conversation is too long for {model}{status}{said}. Begin a new one (--new), or send less.",
+    ErrorKind(
+        "Wrong key",
+        "{who} did not accept the API key{status}{said}. Check {variable}, or the key that is set with "
+        "%toolchat config.",
+        statuses=[401],
+        signs="invalid_api_key authentication_error unauthenticated api_key_invalid unauthorized "
+        "unrecognizedclientexception expiredtokenexception invalidsubscription AuthenticationError",
+        text=r"api key not valid|(?:incorrect|invalid|wrong|expired) api[ _-]key|invalid x-api-key|api key expired",
     ),
-    "filter": Kind(
+    ErrorKind(
         "Refused",
         "The content filter of {who} stopped this{status}{said}. Put it in other words, or ask another model.",
+        signs="content_filter content_policy_violation responsibleaipolicyviolation content_blocked "
+        "ContentFilterError ContentFilterFinishReasonError",
     ),
-    "no_model": Kind(
+    ErrorKind(
+        "Too long",
+        "The conversation is too long for {model}{status}{said}. Begin a new one (--new), or send less.",
+        statuses=[413],
+        signs="context_length_exceeded request_too_large string_above_max_length context_window_exceeded "
+        "ModelContextWindowExceededError ContextWindowExceededError",
+        text=r"(?:maximum )?context (?:length|window|size)|prompt is too long|input is too long|too many (?:input )?"
+        r"tokens in|(?:input )?token count .{0,40}exceeds|exceeds? (?:the )?(?:available|model'?s?) context",
+    ),
+    ErrorKind(
         "Unknown model",
         "{who} does not have {model}, or not for this key{status}{said}. Check its name.{hint}",
+        signs="model_not_found deploymentnotfound model_not_available unknown_model model_decommissioned",
+        text=r"\bmodels?\b.{0,120}(?:does not exist|do(?:es)? not have access|not found|was removed|deprecated|"
+        r"decommissioned|is invalid|not a valid)|invalid model|supported models are|unknown model|no such model|"
+        r"\A404 .*\bmodels?\b",
     ),
-    "not_there": Kind(
-        "Not found", "{place} does not know this address{status}{said}. Check the base URL, and {model}."
+    ErrorKind(
+        "Not found",
+        "{place} does not know this address{status}{said}. Check the base URL, and {model}.",
+        statuses=[404],
+        signs="ModelNotFoundError",
     ),
-    "rate": Kind("Rate limited", "{who} limits how much may be asked{status}{said}. Try again {wait}.", True),
-    "overloaded": Kind("Overloaded", "{who} is overloaded or not available{status}{said}. Try again {wait}.", True),
-    "server": Kind("Server error", "{who} failed on its own side{status}{said}. Try again {wait}.", True),
-    "timeout": Kind(
+    ErrorKind(
+        "Not allowed",
+        "{who} does not allow this request{status}{said}. Check that the key in {variable} may use {model}.",
+        statuses=[403],
+        signs="permission_error permission_denied accessdeniedexception ModelAuthenticationError",
+    ),
+    ErrorKind(
+        "Rate limited",
+        "{who} limits how much may be asked{status}{said}. Try again {wait}.",
+        statuses=[429],
+        signs="rate_limit_error rate_limit_exceeded resource_exhausted throttlingexception too_many_requests "
+        "ModelRateLimitError RateLimitError",
+        text=r"rate limit",
+        may_retry=True,
+    ),
+    ErrorKind(
+        "Overloaded",
+        "{who} is overloaded or not available{status}{said}. Try again {wait}.",
+        statuses=[503, 529],
+        signs="overloaded_error unavailable serviceunavailableexception overloaded "
+        "ModelUnavailableError OverloadedError ServiceUnavailableError",
+        text=r"\boverloaded\b",
+        may_retry=True,
+    ),
+    ErrorKind(
         "Timed out",
-        "{who} did not answer in time{status}{said}. Try again, or allow more time (the setting timeout).",
-        True,
+        "{who} did not answer in time{status}{answer}. Try again, or allow more time (the setting timeout).",
+        statuses=[408, 504],
+        signs="deadline_exceeded timeout_error request_timeout "
+        "TimeoutError TimeoutException APITimeoutError ModelTimeoutError ModelRequestTimeout Timeout",
+        may_retry=True,
     ),
-    "tls": Kind(
+    ErrorKind(
+        "Server error",
+        "{who} failed on its own side{status}{said}. Try again {wait}.",
+        statuses=range(500, 600),
+        signs="server_error internal_server_error internal_error internal api_error "
+        "ModelServerError InternalServerError",
+        may_retry=True,
+    ),
+    ErrorKind("Unreadable", _UNREADABLE, signs="web_page"),
+    ErrorKind(
+        "Not accepted",
+        "{who} did not accept the request{status}{said}.",
+        statuses=range(400, 500),
+        signs="invalid_request_error invalid_argument failed_precondition validationexception "
+        "ModelRequestRejectedError BadRequestError",
+    ),
+    ErrorKind(
+        "No key",
+        "There is no API key for {who}. Set {variable}, or give one with %toolchat config.",
+        text=r"api[_ -]?key|_API_KEY|_TOKEN\b|credentials|authentication method",
+        text_of="package",
+    ),
+    ErrorKind(
         "Not secure",
         "No secure connection to {place} could be made{said}. Check the base URL, the certificates of this machine and "
         "the proxy.",
+        signs="SSLError CertificateError",
+        text=r"CERTIFICATE_VERIFY_FAILED|\[SSL|ssl handshake",
+        text_of="network",
     ),
-    "no_address": Kind(
-        "Not found", "The address of {place} cannot be found{said}. Check the network, and the base URL."
+    ErrorKind(
+        "Not found",
+        "The address of {place} cannot be found{answer}. Check the network, and the base URL.",
+        signs="gaierror herror NameResolutionError",
+        text=r"name or service not known|nodename nor servname|name resolution|getaddrinfo failed|no address assoc",
+        text_of="network",
     ),
-    "refused": Kind("No connection", "Nothing answers at {place}{said}. {start}"),
-    "lost": Kind(
-        "Connection lost", "The connection to {place} was lost{said}. Ask again: what came before is kept.", True
+    ErrorKind(
+        "No connection",
+        "Nothing answers at {place}{answer}. {start}",
+        signs="ConnectionRefusedError",
+        text=r"connection refused|all connection attempts failed|actively refused",
+        text_of="network",
     ),
-    "connection": Kind(
-        "No connection", "No connection to {place} could be made{said}. Check the network, and the base URL.", True
+    ErrorKind(
+        "Connection lost",
+        "The connection to {place} was lost{answer}. Ask again: what came before is kept.",
+        signs="RemoteProtocolError ReadError WriteError CloseError IncompleteRead ChunkedEncodingError "
+        "ConnectionResetError BrokenPipeError ConnectionAbortedError RemoteDisconnected ClientPayloadError "
+        "ServerDisconnectedError ProtocolError",
+        text=r"peer closed connection|connection (?:was )?(?:lost|reset|closed)|disconnected without|"
+        r"incomplete (?:chunked )?read",
+        may_retry=True,
     ),
-    "package": Kind(
-        "Not installed", "A package is missing{said}. Install what the models need: pip install 'toolcall-nb[models]'"
+    ErrorKind(
+        "No connection",
+        "No connection to {place} could be made{answer}. Check the network, and the base URL.",
+        signs="ConnectError APIConnectionError ModelConnectionError ConnectionError TransportError URLError",
+        may_retry=True,
     ),
-    "invalid": Kind("Not accepted", "{who} did not accept the request{status}{said}."),
-    "unreadable": Kind(
+    ErrorKind(
         "Unreadable",
-        "{who} sent an answer that is not what its API gives{status}{said}. Check the base URL, and the proxy.",
+        _UNREADABLE,
+        signs="JSONDecodeError APIResponseValidationError UnexpectedModelBehavior DecodingError "
+        "UnknownApiResponseError ResponseValidationError UnicodeDecodeError",
+        packages_only=True,
     ),
-    "reported": Kind("Error", "{who} reported an error{status}{said}."),
-}
-"""Each kind of trouble, by its name."""
-
-
-def kind_of(said: Said, provider: Provider) -> str | None:
-    """The name of the kind, if it is one of `KINDS`; None for what is nothing of a provider's."""
-    return next((name for name, fits in _RULES if fits(said, provider)), None)
-
-
-# What is recognised -------------------------------------------------------------------------------------------
-
-_Rule = Callable[[Said, Provider], bool]
-
-
-def _any(
-    *statuses: int, words: Iterable[str] = (), names: Iterable[str] = (), text: str | None = None, heard: bool = True
-) -> _Rule:
-    """A rule: one of the statuses, machine words or classes, or the pattern in the text.
-
-    The text counts of an answer (``heard``); of what happened before there was one, if it is the network's.
-    """
-    own_words, own_names = frozenset(words), frozenset(names)
-    pattern = re.compile(text, re.IGNORECASE) if text else None
-    counts = _is_answer if heard else _is_of_network
-
-    def fits(said: Said, provider: Provider) -> bool:
-        if said.status in statuses or said.words & own_words or said.names & own_names:
-            return True
-        return bool(pattern and counts(said, provider) and pattern.search(said.text))
-
-    return fits
-
-
-def _is_answer(said: Said, provider: Provider) -> bool:
-    """Whether a peer said it, and not the user's own code."""
-    return said.status is not None or said.body is not None or bool(said.words) or _is_of_package(said, provider)
-
-
-def _is_of_package(said: Said, provider: Provider) -> bool:
-    return bool(provider.name) or bool(said.packages & PACKAGES)
-
-
-def _is_of_network(said: Said, provider: Provider) -> bool:
-    return _is_of_package(said, provider) or "OSError" in said.names
-
-
-def _both(*rules: _Rule) -> _Rule:
-    return lambda said, provider: all(rule(said, provider) for rule in rules)
-
-
-_RULES: tuple[tuple[str, _Rule], ...] = (
-    ("package", _both(_is_of_package, _any(names=("ImportError",)))),
-    (
-        "quota",
-        _any(
-            402,
-            words=(
-                *("insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active"),
-                *("insufficient_credits", "servicequotaexceededexception", "payment_required"),
-            ),
-            names=("ModelQuotaExceededError", "PaymentRequiredError"),
-            text=r"credit balance is too low|insufficient (?:balance|credits?|funds|quota)|enable billing",
-        ),
+    ErrorKind(
+        "Error",
+        "{who} reported an error{status}{said}.",
+        signs="has_body error failed ModelAPIError APIError AnthropicError OpenAIError",
     ),
-    ("quota", lambda said, _: said.status == 429 and any("perday" in word for word in said.words)),
-    (
-        "key",
-        _any(
-            401,
-            words=(
-                *("invalid_api_key", "authentication_error", "unauthenticated", "api_key_invalid", "unauthorized"),
-                *("unrecognizedclientexception", "expiredtokenexception", "invalidsubscription"),
-            ),
-            names=("AuthenticationError",),
-            text=r"api key not valid|(?:incorrect|invalid|wrong|expired) api[ _-]key|invalid x-api-key|api key expired",
-        ),
-    ),
-    (
-        "filter",
-        _any(
-            words=("content_filter", "content_policy_violation", "responsibleaipolicyviolation", "content_blocked"),
-            names=("ContentFilterError", "ContentFilterFinishReasonError"),
-        ),
-    ),
-    (
-        "context",
-        _any(
-            413,
-            words=(
-                "context_length_exceeded",
-                "request_too_large",
-                "string_above_max_length",
-                "context_window_exceeded",
-            ),
-            names=("ModelContextWindowExceededError", "ContextWindowExceededError"),
-            text=(
-                r"(?:maximum )?context (?:length|window|size)|prompt is too long|input is too long|too many (?:input )?"
-                r"tokens in|(?:input )?token count .{0,40}exceeds|exceeds? (?:the )?(?:available|model'?s?) context"
-            ),
-        ),
-    ),
-    (
-        "no_model",
-        _any(
-            words=(
-                "model_not_found",
-                "deploymentnotfound",
-                "model_not_available",
-                "unknown_model",
-                "model_decommissioned",
-            ),
-            text=(
-                r"\bmodels?\b.{0,120}(?:does not exist|do(?:es)? not have access|not found|was removed|deprecated|"
-                r"decommissioned|is invalid|not a valid)|invalid model|supported models are|unknown model|no such model"
-            ),
-        ),
-    ),
-    ("no_model", _both(_any(404), lambda said, _: bool(re.search(r"\bmodels?\b", said.text, re.IGNORECASE)))),
-    ("not_there", _any(404, names=("ModelNotFoundError",))),
-    ("forbidden", _any(403, words=("permission_error", "permission_denied", "accessdeniedexception"))),
-    (
-        "rate",
-        _any(
-            429,
-            words=(
-                *("rate_limit_error", "rate_limit_exceeded", "resource_exhausted", "throttlingexception"),
-                "too_many_requests",
-            ),
-            names=("ModelRateLimitError", "RateLimitError"),
-            text=r"rate limit",
-        ),
-    ),
-    (
-        "overloaded",
-        _any(
-            *(503, 529),
-            words=("overloaded_error", "unavailable", "serviceunavailableexception", "overloaded"),
-            names=("ModelUnavailableError", "OverloadedError", "ServiceUnavailableError"),
-            text=r"\boverloaded\b",
-        ),
-    ),
-    (
-        "timeout",
-        _any(
-            *(408, 504),
-            words=("deadline_exceeded", "timeout_error", "request_timeout"),
-            names=(
-                "TimeoutError",
-                "TimeoutException",
-                "APITimeoutError",
-                "ModelTimeoutError",
-                "ModelRequestTimeout",
-                "Timeout",
-            ),
-        ),
-    ),
-    (
-        "server",
-        _any(
-            *range(500, 600),
-            words=("server_error", "internal_server_error", "internal_error", "internal", "api_error"),
-            names=("ModelServerError", "InternalServerError"),
-        ),
-    ),
-    ("unreadable", lambda said, _: said.page),
-    (
-        "invalid",
-        _any(
-            *range(400, 500),
-            words=("invalid_request_error", "invalid_argument", "failed_precondition", "validationexception"),
-            names=("ModelRequestRejectedError", "BadRequestError"),
-        ),
-    ),
-    (
-        "no_key",
-        _both(
-            _is_of_package,
-            _any(text=r"api[_ -]?key|_API_KEY|_TOKEN\b|credentials|authentication method", heard=False),
-            lambda said, _: said.body is None,
-        ),
-    ),
-    (
-        "tls",
-        _any(
-            names=("SSLError", "CertificateError"), text=r"CERTIFICATE_VERIFY_FAILED|\[SSL|ssl handshake", heard=False
-        ),
-    ),
-    (
-        "no_address",
-        _any(
-            names=("gaierror", "herror", "NameResolutionError"),
-            text=r"name or service not known|nodename nor servname|name resolution|getaddrinfo failed|no address assoc",
-            heard=False,
-        ),
-    ),
-    (
-        "refused",
-        _any(
-            names=("ConnectionRefusedError",),
-            text=r"connection refused|all connection attempts failed|actively refused",
-            heard=False,
-        ),
-    ),
-    (
-        "lost",
-        _any(
-            names=(
-                *(
-                    "RemoteProtocolError",
-                    "ReadError",
-                    "WriteError",
-                    "CloseError",
-                    "IncompleteRead",
-                    "ChunkedEncodingError",
-                ),
-                *("ConnectionResetError", "BrokenPipeError", "ConnectionAbortedError", "RemoteDisconnected"),
-                *("ClientPayloadError", "ServerDisconnectedError", "ProtocolError"),
-            ),
-            text=r"peer closed connection|connection (?:was )?(?:lost|reset|closed)|disconnected without|"
-            r"incomplete (?:chunked )?read",
-        ),
-    ),
-    (
-        "connection",
-        _any(
-            names=(
-                "ConnectError",
-                "APIConnectionError",
-                "ModelConnectionError",
-                "ConnectionError",
-                "TransportError",
-                "URLError",
-            )
-        ),
-    ),
-    (
-        "unreadable",
-        _both(
-            _is_of_package,
-            _any(
-                names=(
-                    *("JSONDecodeError", "APIResponseValidationError", "UnexpectedModelBehavior", "DecodingError"),
-                    *("UnknownApiResponseError", "ResponseValidationError", "UnicodeDecodeError"),
-                )
-            ),
-        ),
-    ),
-    ("reported", lambda said, _: said.body is not None or bool(said.words & {"error", "failed"})),
-    ("reported", _any(names=("ModelAPIError", "APIError", "AnthropicError", "OpenAIError"))),
 )
-"""In this order: what is told exactly before what a status alone says, and answers before connections."""
+"""In this order: exact signs before a status alone, and responses before connections."""
+
+
+def recognise_error(details: ExceptionDetails, provider: ProviderHelp) -> ErrorKind | None:
+    """Returns the kind of a provider's error; None for any other exception, such as one of the user's own code."""
+    signs = details.codes | details.classes
+    signs |= {"web_page"} if details.is_web_page else set()
+    signs |= {"has_body"} if details.body is not None else set()
+    is_of_package = bool(provider.title) or not details.packages.isdisjoint(ERROR_PACKAGES)
+    is_text_of = {
+        "response": is_of_package or details.status is not None or details.body is not None or bool(details.codes),
+        "network": is_of_package or "OSError" in details.classes,
+        "package": is_of_package and details.body is None,
+    }
+    text = f"{details.status} {details.text}"
+    for kind in KINDS:
+        has_sign = not signs.isdisjoint(kind.signs.split()) and (is_of_package or not kind.packages_only)
+        has_text = bool(kind.text) and is_text_of[kind.text_of] and re.search(kind.text, text, re.IGNORECASE)
+        if details.status in kind.statuses or has_sign or has_text:
+            return kind
+    return None

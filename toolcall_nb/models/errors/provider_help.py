@@ -1,4 +1,4 @@
-"""What people need to know of the providers when something is wrong: their names, and where their keys are."""
+"""The providers that users meet most: their titles, key variables, hosts and packages. `find_provider` finds one."""
 
 from __future__ import annotations
 
@@ -7,122 +7,83 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-__all__ = ["NOBODY", "PACKAGES", "PROVIDERS", "Provider", "provider_of"]
+__all__ = ["ERROR_PACKAGES", "ProviderHelp", "find_provider"]
 
 
-class Provider(Struct, frozen=True):
-    """A provider: the beginnings of its models' names (the first is its own), title, key variable, hosts, packages.
+class ProviderHelp(Struct, frozen=True):
+    """The help for users of one provider. Fields with several values separate them by blanks.
 
-    ``start`` is what to do when nothing answers.
+    ``prefixes`` are the names before the colon of its models. ``packages`` raise its errors. ``start`` says what to do
+    when nothing answers at its address. An unknown provider has empty fields.
     """
 
-    names: tuple[str, ...] = ()
+    prefixes: str = ""
     title: str = ""
     variable: str = ""
-    hosts: tuple[str, ...] = ()
-    packages: tuple[str, ...] = ()
+    hosts: str = ""
+    packages: str = ""
     start: str = ""
 
-    @property
-    def name(self) -> str:
-        """Its own name; empty for nobody."""
-        return self.names[0] if self.names else ""
 
-
-NOBODY = Provider()
-
-PROVIDERS = (
-    Provider(
-        ("openai", "openai-chat", "openai-responses"),
-        "OpenAI",
-        "OPENAI_API_KEY",
-        ("api.openai.com",),
-        ("openai",),
+_PROVIDERS = (
+    ProviderHelp("openai openai-chat openai-responses", "OpenAI", "OPENAI_API_KEY", "api.openai.com", "openai"),
+    ProviderHelp("anthropic", "Anthropic", "ANTHROPIC_API_KEY", "api.anthropic.com", "anthropic"),
+    ProviderHelp(
+        *("google google-gla gemini", "Google", "GOOGLE_API_KEY (or GEMINI_API_KEY)"),
+        *("generativelanguage.googleapis.com", "google"),
     ),
-    Provider(("anthropic",), "Anthropic", "ANTHROPIC_API_KEY", ("api.anthropic.com",), ("anthropic",)),
-    Provider(
-        ("google", "google-gla", "gemini"),
-        "Google",
-        "GOOGLE_API_KEY (or GEMINI_API_KEY)",
-        ("generativelanguage.googleapis.com",),
-        ("google",),
+    ProviderHelp(
+        "google-vertex google-cloud", "Google Cloud", "GOOGLE_APPLICATION_CREDENTIALS", "aiplatform.googleapis.com"
     ),
-    Provider(
-        ("google-vertex", "google-cloud"),
-        "Google Cloud",
-        "GOOGLE_APPLICATION_CREDENTIALS",
-        ("aiplatform.googleapis.com",),
-    ),
-    Provider(("groq",), "Groq", "GROQ_API_KEY", ("api.groq.com",), ("groq",)),
-    Provider(("mistral",), "Mistral", "MISTRAL_API_KEY", ("api.mistral.ai",), ("mistralai",)),
-    Provider(
-        ("ollama",),
-        "Ollama",
-        "OLLAMA_API_KEY",
-        ("localhost:11434", "127.0.0.1:11434"),
+    ProviderHelp("groq", "Groq", "GROQ_API_KEY", "api.groq.com", "groq"),
+    ProviderHelp("mistral", "Mistral", "MISTRAL_API_KEY", "api.mistral.ai", "mistralai"),
+    ProviderHelp(
+        *("ollama", "Ollama", "OLLAMA_API_KEY", "localhost:11434 127.0.0.1:11434"),
         start="Start it with `ollama serve`, or check OLLAMA_BASE_URL.",
     ),
-    Provider(("openrouter",), "OpenRouter", "OPENROUTER_API_KEY", ("openrouter.ai",)),
-    Provider(("deepseek",), "DeepSeek", "DEEPSEEK_API_KEY", ("api.deepseek.com",)),
-    Provider(("xai", "grok"), "xAI", "XAI_API_KEY", ("api.x.ai",), ("xai_sdk",)),
-    Provider(("cohere",), "Cohere", "CO_API_KEY", ("api.cohere.com",), ("cohere",)),
-    Provider(("azure",), "Azure OpenAI", "AZURE_OPENAI_API_KEY", ("openai.azure.com",)),
-    Provider(("bedrock",), "Amazon Bedrock", "AWS_ACCESS_KEY_ID", ("amazonaws.com",), ("botocore",)),
-    Provider(("together",), "Together", "TOGETHER_API_KEY", ("api.together.xyz", "api.together.ai")),
-    Provider(("fireworks",), "Fireworks", "FIREWORKS_API_KEY", ("api.fireworks.ai",)),
-    Provider(("cerebras",), "Cerebras", "CEREBRAS_API_KEY", ("api.cerebras.ai",), ("cerebras",)),
-    Provider(("moonshotai",), "Moonshot", "MOONSHOTAI_API_KEY", ("api.moonshot.ai",)),
-    Provider(("huggingface",), "Hugging Face", "HF_TOKEN", ("huggingface.co",), ("huggingface_hub",)),
-    Provider(("voyageai",), "Voyage AI", "VOYAGE_API_KEY", ("api.voyageai.com",), ("voyageai",)),
+    ProviderHelp("openrouter", "OpenRouter", "OPENROUTER_API_KEY", "openrouter.ai"),
+    ProviderHelp("deepseek", "DeepSeek", "DEEPSEEK_API_KEY", "api.deepseek.com"),
+    ProviderHelp("xai grok", "xAI", "XAI_API_KEY", "api.x.ai", "xai_sdk"),
+    ProviderHelp("cohere", "Cohere", "CO_API_KEY", "api.cohere.com", "cohere"),
+    ProviderHelp("azure", "Azure OpenAI", "AZURE_OPENAI_API_KEY", "openai.azure.com"),
+    ProviderHelp("bedrock", "Amazon Bedrock", "AWS_ACCESS_KEY_ID", "amazonaws.com", "botocore"),
+    ProviderHelp("together", "Together", "TOGETHER_API_KEY", "api.together.xyz api.together.ai"),
+    ProviderHelp("fireworks", "Fireworks", "FIREWORKS_API_KEY", "api.fireworks.ai"),
+    ProviderHelp("cerebras", "Cerebras", "CEREBRAS_API_KEY", "api.cerebras.ai", "cerebras"),
+    ProviderHelp("moonshotai", "Moonshot", "MOONSHOTAI_API_KEY", "api.moonshot.ai"),
+    ProviderHelp("huggingface", "Hugging Face", "HF_TOKEN", "huggingface.co", "huggingface_hub"),
+    ProviderHelp("voyageai", "Voyage AI", "VOYAGE_API_KEY", "api.voyageai.com", "voyageai"),
 )
-"""Those of `pydantic_ai.providers` that people meet most."""
+_UNKNOWN = ProviderHelp()
+_BY_PREFIX = {prefix: provider for provider in _PROVIDERS for prefix in provider.prefixes.split()}
 
-PACKAGES = frozenset(
-    {
-        *(package for provider in PROVIDERS for package in provider.packages),
-        *(
-            "httpx",
-            "httpx2",
-            "httpcore",
-            "httpcore2",
-            "requests",
-            "urllib3",
-            "aiohttp",
-            "http",
-            "urllib",
-            "socket",
-            "ssl",
-        ),
-        *("pydantic_ai", "litellm", "langchain_core", "ollama", "together", "replicate", "dashscope", "boto3"),
-    }
+ERROR_PACKAGES = frozenset(
+    (
+        " ".join(provider.packages for provider in _PROVIDERS)
+        + " httpx httpx2 httpcore httpcore2 requests urllib3 aiohttp http urllib socket ssl"
+        + " pydantic_ai litellm langchain_core ollama together replicate dashscope boto3"
+    ).split()
 )
-"""Those whose exceptions are about a peer, so that their classes and words are heard: providers' and the network's."""
-
-_BY_NAME = {name: provider for provider in PROVIDERS for name in provider.names}
+"""The packages whose exceptions are about a request: those of providers, of HTTP and of the network."""
 
 
-def provider_of(model: str, packages: Iterable[str] = (), url: str | None = None) -> Provider:
-    """Whose model it is: by the name before its colon, by the host that was asked, by who raised; else `NOBODY`.
+def find_provider(model: str, packages: Iterable[str] = (), url: str | None = None) -> ProviderHelp:
+    """Returns the provider of a model: by its name's prefix, by the host that was asked, or by the raising package.
 
-    A host that is none of theirs is a server of somebody's own, whatever package was used to ask it.
+    A host that belongs to no provider is the user's own server, whichever package asked it.
     """
-    named = _BY_NAME.get(model.partition(":")[0]) if ":" in model else None
-    host = _host(url)
-    at_host = next((provider for provider in PROVIDERS if any(_is_at(host, known) for known in provider.hosts)), None)
-    if named or at_host:
-        return named or at_host or NOBODY
-    if host:
-        return NOBODY
-    raised = set(packages)
-    return next((provider for provider in PROVIDERS if raised.intersection(provider.packages)), NOBODY)
-
-
-def _host(url: str | None) -> str:
+    if ":" in model and (provider := _BY_PREFIX.get(model.partition(":")[0])) is not None:
+        return provider
     try:
-        return urlsplit(url or "").netloc.rpartition("@")[2].lower()
+        host = urlsplit(url or "").netloc.rpartition("@")[2].lower()
     except ValueError:
-        return ""
+        host = ""
+    if host:
+        found = (provider for provider in _PROVIDERS if any(_serves(known, host) for known in provider.hosts.split()))
+    else:
+        found = (provider for provider in _PROVIDERS if not set(packages).isdisjoint(provider.packages.split()))
+    return next(found, _UNKNOWN)
 
 
-def _is_at(host: str, known: str) -> bool:
-    return host == known or host.endswith(f".{known}") or host.endswith(f"-{known}")
+def _serves(known: str, host: str) -> bool:
+    return host == known or host.endswith((f".{known}", f"-{known}"))

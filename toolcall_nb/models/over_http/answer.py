@@ -14,7 +14,7 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.replay import message_events
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import ModelError, ToolcallError
-from toolcall_nb.models.errors.exception_details import sentence_of
+from toolcall_nb.models.errors.exception_details import sentence_in
 from toolcall_nb.models.over_http.stream import EventStream
 from toolcall_nb.wire.sse import LIMIT
 
@@ -190,7 +190,7 @@ class _Whole(_Collected):
 
     def _none(self, value: Any) -> ModelError:
         what = "JSON that is no reply of a model" if value is not None else "what begins as JSON and is none"
-        said = sentence_of(value)[:500].rstrip(" .") if isinstance(value, dict | list) else ""
+        said = sentence_in(value)[:500].rstrip(" .") if isinstance(value, dict | list) else ""
         told = f": {' '.join(said.split())}" if said else ""
         return ModelError(f"{self._place} answered with {what}{told}. Check the address.", details=self.text[:10_000])
 

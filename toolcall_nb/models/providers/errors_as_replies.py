@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from toolcall_nb.adapters.plain import mapping
-from toolcall_nb.models.errors.exception_details import code_in
+from toolcall_nb.models.errors.exception_details import status_in
 
 __all__ = ["error_status", "reveal_errors"]
 
@@ -41,4 +41,4 @@ def error_status(body: bytes) -> int | None:
     is_named = bool(told.get("error")) or "error" in (told.get("type"), told.get("object"))
     if not is_named and not (told.get("detail") and not told.keys() & _OF_A_REPLY):
         return None
-    return code_in(dict(told)) or _BAD_REQUEST
+    return status_in(dict(told)) or _BAD_REQUEST
