@@ -37,9 +37,7 @@ class ErrorKind(Struct, frozen=True):
     may_retry: bool = False
 
 
-_UNREADABLE = (
-    "{who} sent an answer that is not what its API gives{status}{said}. Check the base URL, and the proxy."
-)
+_UNREADABLE = "{who} sent an answer that is not what its API gives{status}{said}. Check the base URL, and the proxy."
 
 KINDS = (
     ErrorKind(
