@@ -44,12 +44,11 @@ _SPOKEN = {
 }
 _HEAD = """# Licences
 
-What the wheel holds was written for this project and is under its licence, MIT: Python, an ES module for the widget, a
-page with its script for the server, style sheets, a sample of Markdown. It holds no code, font, icon or picture of
-others.
+Everything in the wheel was written for this project and is under its licence, MIT: Python, JavaScript, CSS, a page for the
+server, and a sample of Markdown. It contains no code, font, icon or picture of others.
 
-What it needs is installed by pip from the packages' own publishers, each under the licence that it names itself. A test
-holds this table and refuses a licence that nobody has looked at.
+Dependencies are installed by pip from their own publishers, each under its own licence. A test keeps this table up to date,
+and fails for a licence that nobody has reviewed.
 
 | package | licence | needed by |
 | --- | --- | --- |
