@@ -55,7 +55,7 @@ code core.call_code
 dialect_names core.dialect_names
 displays core.call_display
 files runs.files
-growing core.growing
+growing core.append_only
 invisible core.invisible_characters
 json_text core.json_text
 live runs
@@ -156,7 +156,18 @@ usage core.usage
 """
 """Old module, new module; both without the package's name."""
 
-_RENAMED = {"live.MODULE": "frontend.MODULE"}
+_RENAMED = {
+    "json_text.for_models": "core.json_text.to_strict_json",
+    "live.MODULE": "frontend.MODULE",
+    "reducer.known_id": "core.reducer.normalize_call_id",
+    "told.LIMIT": "core.result_text.RESULT_LIMIT",
+    "told.bounded": "core.result_text.truncate",
+    "told.output_text": "core.result_text.format_output",
+    "told.told": "core.result_text.truncate_output",
+    "told.told_text": "core.result_text.format_result",
+    "usage.FIELDS": "core.usage.USAGE_FIELDS",
+    "usage.NAMES": "core.usage.TOKEN_COUNTS",
+}
 """Old module and name: new module and name; both without the package's name."""
 
 

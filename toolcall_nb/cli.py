@@ -146,7 +146,7 @@ def _at_least(least: int) -> Callable[[str], int]:
 
 
 def _render(options: argparse.Namespace) -> int:
-    from toolcall_nb.markdown.front_matter import VERSION, newer, version_of
+    from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_version, read_format_version
     from toolcall_nb.render import to_html
 
     output = None if options.output in (None, "-") else Path(options.output)
@@ -154,8 +154,8 @@ def _render(options: argparse.Namespace) -> int:
         check_writable(output)
     if _is_markdown(options.file):
         text, broken = _read(options.file)
-        if (version := version_of(text)) > VERSION:
-            print(f"toolcall-nb: {options.file} is of {newer(version)}.", file=sys.stderr)
+        if (version := read_format_version(text)) > FORMAT_VERSION:
+            print(f"toolcall-nb: {options.file} is of {describe_newer_version(version)}.", file=sys.stderr)
         _warn(options.file, broken)
         transcript = Transcript.from_markdown(text)
     else:

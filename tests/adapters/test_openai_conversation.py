@@ -21,7 +21,7 @@ from toolcall_nb.adapters.openai.conversation import FORMAT
 from toolcall_nb.adapters.openai.messages import openai_tool, to_openai
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING
-from toolcall_nb.core.result_text import told_text
+from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import (
     CustomPart,
     ErrorPart,
@@ -261,7 +261,7 @@ def test_a_call_that_has_not_ended_is_told_as_interrupted(state: State) -> None:
     call = ToolCall(id="a", name="t", state=state, input_text='{"q')
     asks, gives = to_openai([Message("assistant", (call,))])
     assert (asks["content"], asks["tool_calls"][0]["function"]["arguments"]) == (None, "{}")
-    assert gives["content"] == told_text(ToolCall(id="a", name="t", state=State.INTERRUPTED))
+    assert gives["content"] == format_result(ToolCall(id="a", name="t", state=State.INTERRUPTED))
     _accepted([asks, gives])
 
 

@@ -15,7 +15,7 @@ from toolcall_nb.adapters.openai.messages import to_openai
 from toolcall_nb.chat import Chat, Decision, Grants
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event
-from toolcall_nb.core.result_text import told_text
+from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import Approval, Message, State, ToolCall, Transcript
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.tools import Registry, Result, Tool, ToolFailed, tool
@@ -444,7 +444,7 @@ def test_what_a_failed_tool_brings_is_kept_beside_its_error() -> None:
     chat.send("?")
     found = chat.calls["1"]
     assert (found.state, found.error, found.output) == (State.OUTPUT_ERROR, "no more rows", {"rows": 2})
-    assert told_text(found) == 'no more rows\n\nUntil then it gave:\n{"rows":2}'
+    assert format_result(found) == 'no more rows\n\nUntil then it gave:\n{"rows":2}'
 
 
 # What the signature dialect says ----------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.dialects import DIALECTS
 from toolcall_nb.errors import WireError
-from toolcall_nb.markdown.yaml_body import MAX_ALIASED, MAX_DEPTH, BodyError, load_body
+from toolcall_nb.markdown.yaml_body import MAX_ALIASED, MAX_YAML_DEPTH, BodyError, load_body
 from toolcall_nb.models.errors.exception_details import ExceptionDetails, read_exception
 from toolcall_nb.models.errors.retry_after import waiting_time
 from toolcall_nb.models.mock.prompt_facts import facts_of
@@ -127,7 +127,7 @@ def test_the_hostile_bodies_of_the_corpus_are_bounded() -> None:
 @pytest.mark.parametrize("text", ["[" * 98 + "1" + "]" * 98, "{a: " * 98 + "1" + "}" * 98])
 def test_as_deep_as_is_allowed_reads_back(text: str) -> None:
     transcript = Transcript.from_markdown(f"> [!tool a b]\n> input: {text}\n")
-    assert MAX_DEPTH > 98
+    assert MAX_YAML_DEPTH > 98
     assert transcript.calls["b"].input
     assert Transcript.from_markdown(transcript.to_markdown()) == transcript
     to_html(transcript), to_text(transcript)

@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from tests.support.kernels import Kernel, running_kernel
-from toolcall_nb.core.call_display import DISPLAYED, MAX_DISPLAY, MAX_DISPLAYS, displayed, with_displayed
+from toolcall_nb.core.call_display import (
+    DISPLAYED,
+    MAX_DISPLAY,
+    MAX_DISPLAYS,
+    displayed_bundles,
+    with_displayed_bundles,
+)
 from toolcall_nb.core.events import Json
 from toolcall_nb.core.transcript import Message, State, ToolCall, Transcript
 from toolcall_nb.render import to_html, to_text
@@ -40,7 +46,7 @@ def run(function: Any) -> tuple[Outcome, list[Progress]]:
 
 
 def kinds(display: dict[str, Json] | None) -> list[list[str]]:
-    return [sorted(kind for kind in bundle if kind != "text/plain") for bundle in displayed(display)]
+    return [sorted(kind for kind in bundle if kind != "text/plain") for bundle in displayed_bundles(display)]
 
 
 # Figures, without a notebook ----------------------------------------------------------------------------------
@@ -72,7 +78,7 @@ def test_each_figure_is_displayed_once_and_so_is_one_that_is_left_open(pyplot: A
 
     outcome, _ = run(f)
     assert kinds(outcome.display) == [["image/png"]] * 3
-    assert len({bundle["image/png"] for bundle in displayed(outcome.display)}) == 3
+    assert len({bundle["image/png"] for bundle in displayed_bundles(outcome.display)}) == 3
 
 
 def test_a_figure_that_is_the_result_is_not_repeated_among_what_was_displayed(pyplot: Any) -> None:
@@ -118,7 +124,7 @@ def test_tools_beside_each_other_have_each_their_own_figures(pyplot: Any) -> Non
     outcomes = {job.arguments["width"]: what for job, what in run_together(jobs) if isinstance(what, Outcome)}
     widths = {}
     for width, outcome in outcomes.items():
-        (bundle,) = displayed(outcome.display)
+        (bundle,) = displayed_bundles(outcome.display)
         widths[width] = int.from_bytes(base64.b64decode(bundle["image/png"])[16:20], "big")
     assert widths[2] < widths[7]
 
@@ -211,9 +217,9 @@ def test_in_a_kernel_what_a_tool_displays_is_in_its_card_and_nowhere_else(tmp_pa
             *(["text/html"], ["text/html"], ["text/markdown"], ["image/svg+xml"], ["image/png"], ["text/html"]),
             ["image/png"],
         ]
-        assert [each["text/markdown"] for each in displayed(found["updates"].display)] == ["second", "beside"]
-        assert [each["text/markdown"] for each in displayed(found["clears"].display)] == ["after"]
-        widget, plotly = (each["text/markdown"] for each in displayed(found["interacts"].display))
+        assert [each["text/markdown"] for each in displayed_bundles(found["updates"].display)] == ["second", "beside"]
+        assert [each["text/markdown"] for each in displayed_bundles(found["clears"].display)] == ["after"]
+        widget, plotly = (each["text/markdown"] for each in displayed_bundles(found["interacts"].display))
         assert "widget cannot be shown" in widget
         assert "picture" in plotly
         assert found["interacts"].output == 1
@@ -235,8 +241,8 @@ def test_a_result_with_a_picture_a_table_or_a_view_of_its_own_stays_open() -> No
         call({"image/png": PNG}, "<Figure>"),
         call({"text/html": "<table><tr><td>1</td></tr></table>"}, "1"),
         call(None, [{"day": 1}, {"day": 2}]),
-        call(with_displayed(None, [{"image/png": PNG}]), "text"),
-        call(with_displayed(None, [{"text/markdown": "*x*"}])),
+        call(with_displayed_bundles(None, [{"image/png": PNG}]), "text"),
+        call(with_displayed_bundles(None, [{"text/markdown": "*x*"}])),
     ]
     assert all("<details open>" in page(each) for each in rich)
     assert all("<details>" in page(each) for each in (call(None, "text"), call(None, {"a": 1}), call(None)))
@@ -251,7 +257,7 @@ def test_what_the_reader_or_the_writer_closed_stays_closed() -> None:
 
 
 def test_what_was_displayed_stands_beside_the_result_and_in_its_place_where_there_is_none() -> None:
-    shown = with_displayed(None, [{"image/png": PNG, "text/plain": "<Figure>"}, {"text/markdown": "*two*"}])
+    shown = with_displayed_bundles(None, [{"image/png": PNG, "text/plain": "<Figure>"}, {"text/markdown": "*two*"}])
     with_text, without = call(shown, "a result"), call(shown)
     assert [found.key for found in sections(with_text, Written())] == ["i", "w", "o"]
     assert [found.key for found in sections(without, Written())] == ["i", "w"]
@@ -263,7 +269,7 @@ def test_what_was_displayed_stands_beside_the_result_and_in_its_place_where_ther
 
 
 def test_a_call_with_displays_reads_back_and_its_pictures_are_in_the_stage_log() -> None:
-    shown = with_displayed({"text/html": "<b>x</b>"}, [{"image/png": PNG}])
+    shown = with_displayed_bundles({"text/html": "<b>x</b>"}, [{"image/png": PNG}])
     transcript = Transcript((Message("assistant", (call(shown, "x"),)),))
     assert Transcript.from_markdown(transcript.to_markdown()) == transcript
     assert Transcript.from_events(transcript.events()) == transcript
@@ -272,10 +278,12 @@ def test_a_call_with_displays_reads_back_and_its_pictures_are_in_the_stage_log()
 
 def test_displays_are_bounded_and_say_how_many_are_left_out() -> None:
     many = [{"text/markdown": str(number)} for number in range(MAX_DISPLAYS + 5)]
-    assert displayed(with_displayed(None, many))[-1] == {"text/markdown": "*… 5 more displays are left out*"}
+    assert displayed_bundles(with_displayed_bundles(None, many))[-1] == {
+        "text/markdown": "*… 5 more displays are left out*"
+    }
     large = [{"text/html": f"{number}" + "x" * (MAX_DISPLAY // 3)} for number in range(4)]
-    kept = displayed(with_displayed(None, large))
+    kept = displayed_bundles(with_displayed_bundles(None, large))
     assert (len(kept), kept[-1]) == (3, {"text/markdown": "*… 2 more displays are left out*"})
-    assert with_displayed(None, []) is None
-    assert with_displayed({"image/png": PNG}, [{"image/png": PNG}]) == {"image/png": PNG}
-    assert DISPLAYED not in (with_displayed({"image/png": PNG}, []) or {})
+    assert with_displayed_bundles(None, []) is None
+    assert with_displayed_bundles({"image/png": PNG}, [{"image/png": PNG}]) == {"image/png": PNG}
+    assert DISPLAYED not in (with_displayed_bundles({"image/png": PNG}, []) or {})

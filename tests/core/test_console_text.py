@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcall_nb.core.console_text import Printed
+from toolcall_nb.core.console_text import ConsoleText
 
 TEXTS = st.text(st.sampled_from("ab \r\n"), max_size=20)
 
 
 def printed(*pieces: str) -> str:
-    log = Printed()
+    log = ConsoleText()
     for piece in pieces:
         log = log.add(piece)
     return str(log)
@@ -46,5 +46,5 @@ def test_what_was_taken_in_before_stays_as_it_is(text: str) -> None:
 
 @given(TEXTS, TEXTS)
 def test_it_goes_on_from_what_was_kept(before: str, after: str) -> None:
-    log = Printed().add(printed(before)).add(after)
+    log = ConsoleText().add(printed(before)).add(after)
     assert str(log) == printed(before + after)

@@ -16,7 +16,7 @@ from toolcall_nb.adapters.ai_sdk.messages import from_ui, to_ui
 from toolcall_nb.adapters.openai.messages import to_openai
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.json_text import json_text, read_json
-from toolcall_nb.core.result_text import told_text
+from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import DataPart, Message, State, TextPart, ToolCall, Transcript
 from toolcall_nb.dialects import write_back
 from toolcall_nb.markdown.yaml_text import yaml_scalar
@@ -112,7 +112,7 @@ def test_files_of_messages_and_of_chunks_carry_nan(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dialect", ["callout", "signature", "json"])
 def test_a_model_is_told_nan_as_a_word_in_json_that_is_valid(dialect: str) -> None:
     (call,) = transcript().calls.values()
-    assert strict(told_text(call))["numbers"][:3] == ["NaN", "Infinity", "-Infinity"]
+    assert strict(format_result(call))["numbers"][:3] == ["NaN", "Infinity", "-Infinity"]
     request = to_openai(transcript().messages)
     assert strict(request[0]["tool_calls"][0]["function"]["arguments"])["limit"] == "Infinity"
     said = [Message("user", (TextPart("hi"),)), *transcript().messages]

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.support.strategies import streams
 from toolcall_nb import Chat, Transcript
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.append_only import AppendOnlyList, AppendOnlyText
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.growing import Growing, GrowingText
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.server.conversations import Threads
@@ -197,7 +197,7 @@ def test_an_event_that_an_interrupt_cuts_off_was_not_taken_in(monkeypatch: pytes
 
 @given(st.lists(st.text(max_size=3), max_size=200), st.integers(0, 200))
 def test_two_continuations_of_one_text_know_nothing_of_each_other(pieces: list[str], cut: int) -> None:
-    text, numbers = GrowingText(), Growing[str]()
+    text, numbers = AppendOnlyText(), AppendOnlyList[str]()
     versions = [(text, numbers)]
     for piece in pieces:
         text, numbers = text.add(piece), numbers.add(piece)

@@ -16,7 +16,7 @@ from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, State, ToolCall, Transcript
-from toolcall_nb.core.usage import NAMES, Account, Request, account, added_by, counts, requests_of, to_metadata
+from toolcall_nb.core.usage import TOKEN_COUNTS, Account, Request, account, added_by, counts, requests_of, to_metadata
 from toolcall_nb.errors import ModelError
 from toolcall_nb.models.prices import cost_of
 from toolcall_nb.models.providers.reading import Reader
@@ -209,7 +209,7 @@ def test_a_call_that_the_provider_ran_adds_nothing_to_the_next_prompt() -> None:
 
 # As data ------------------------------------------------------------------------------------------------------
 
-tokens = st.dictionaries(st.sampled_from(NAMES), st.integers(0, 10**9), max_size=6)
+tokens = st.dictionaries(st.sampled_from(TOKEN_COUNTS), st.integers(0, 10**9), max_size=6)
 costs = st.none() | st.decimals(0, 10**6, places=9).map(lambda amount: {"USD": amount})
 requests = st.builds(
     Request,

@@ -20,7 +20,7 @@ from toolcall_nb.dialects import detector, instructions
 from toolcall_nb.dialects.callout import create_stream_chunks
 from toolcall_nb.errors import UsageError
 from toolcall_nb.markdown import tool_callout_plugin
-from toolcall_nb.markdown.scanner import Closed, Text, scan
+from toolcall_nb.markdown.scanner import CalloutClosed, Text, scan
 from toolcall_nb.markdown.yaml_body import BodyError, load_body
 from toolcall_nb.tools import Tool
 
@@ -95,7 +95,7 @@ def test_text_and_calls_account_for_every_character(text: str) -> None:
     for segment in scan(text):
         if isinstance(segment, Text):
             kept += segment.text
-        elif isinstance(segment, Closed):
+        elif isinstance(segment, CalloutClosed):
             try:
                 load_body(segment.body)
             except BodyError:

@@ -15,7 +15,7 @@ from tests.support.strategies import json_values, texts
 from toolcall_nb import dialects
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING
-from toolcall_nb.core.json_text import for_models
+from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Approval, Message, Part, ReasoningPart, State, TextPart, ToolCall, Transcript
 from toolcall_nb.dialects.fences import Lines
@@ -226,7 +226,7 @@ def test_what_is_written_is_detected_as_the_same_calls(dialect: str, parts: list
     )
     transcript = Transcript.from_events(detect(dialect, dialects.write(dialect, message)))
     assert [(call.name, call.input) for call in transcript.calls.values()] == [
-        (call.name, call.input if dialect == "callout" else for_models(call.input)) for call in message.calls
+        (call.name, call.input if dialect == "callout" else to_strict_json(call.input)) for call in message.calls
     ]
     assert not transcript.diagnostics
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.corpora import corpus
 from tests.support.documents import cuts, in_pieces
 from tests.support.strategies import json_values
-from toolcall_nb.dialects.json_object import MAX_DEPTH, JsonObject, read_json
+from toolcall_nb.dialects.json_object import MAX_JSON_DEPTH, JsonObject, parse_lenient_json
 
 OBJECTS = st.dictionaries(st.text(max_size=5), json_values(finite=True), max_size=4)
 MANGLED = st.lists(st.sampled_from([*'{}[]:,"\\ \n-+.0123eEuabtrufalsn\t\0é', '{"a":', "null"]), max_size=30).map(
@@ -38,8 +38,8 @@ def test_an_object_is_whole_at_its_closing_brace(data: st.DataObject) -> None:
     found, taken = fed(*in_pieces(text, data.draw(cuts(text))))
     assert (found.is_whole, found.is_broken, taken) == (True, False, len(source))
     assert found.source == source
-    assert read_json(found.source) == value
-    members = {key: read_json("".join(member.chunks)) for key, member in found.members.items()}
+    assert parse_lenient_json(found.source) == value
+    members = {key: parse_lenient_json("".join(member.chunks)) for key, member in found.members.items()}
     assert members == value
     assert all(member.is_whole for member in found.members.values())
 
@@ -97,7 +97,7 @@ def test_the_json_test_suite_is_accepted_and_rejected() -> None:
 
 def _reads(text: str) -> bool:
     try:
-        read_json(text)
+        parse_lenient_json(text)
     except ValueError:
         return False
     return True
@@ -123,16 +123,16 @@ def test_a_member_says_what_is_there_of_it(text: str, member: str, begins: str, 
 
 
 def test_nesting_is_bounded() -> None:
-    deep = '{"a":' * (MAX_DEPTH - 1) + "{}" + "}" * (MAX_DEPTH - 1)
+    deep = '{"a":' * (MAX_JSON_DEPTH - 1) + "{}" + "}" * (MAX_JSON_DEPTH - 1)
     assert fed(deep)[0].is_whole
-    found, taken = fed('{"a":' * MAX_DEPTH + "{}")
+    found, taken = fed('{"a":' * MAX_JSON_DEPTH + "{}")
     assert found.is_broken
-    assert taken == len('{"a":') * MAX_DEPTH
-    assert len(found.open_braces) == MAX_DEPTH
+    assert taken == len('{"a":') * MAX_JSON_DEPTH
+    assert len(found.open_braces) == MAX_JSON_DEPTH
     assert all(b - a == len('{"a":') for a, b in pairwise(found.open_braces))
 
 
 @pytest.mark.parametrize("text", ['{"a": 1e999}', '{"a": -1e999}', '{"a": NaN}', '{"a": ' + "9" * 5000 + "}"])
 def test_what_no_json_value_can_stand_for_is_not_read(text: str) -> None:
     with pytest.raises(ValueError, match=r"range|no JSON|limit"):
-        read_json(text)
+        parse_lenient_json(text)

@@ -14,7 +14,7 @@ from tests.fuzz.oracles import CONTROL
 from tests.render.test_live_html import Tree
 from tests.render.test_safety import Reader
 from tests.support.live_law import assert_whole
-from toolcall_nb.core.console_text import Printed
+from toolcall_nb.core.console_text import ConsoleText
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Message, Transcript
@@ -112,9 +112,9 @@ def masking(data: bytes) -> None:
 def printed_text(data: bytes) -> None:
     """Cuts; and text that has been through it is left as it is."""
     text = text_of(data)
-    whole = str(Printed().add(text))
-    pieces = Printed()
+    whole = str(ConsoleText().add(text))
+    pieces = ConsoleText()
     for piece in in_pieces(text, data):
         pieces = pieces.add(piece)
     assert str(pieces) == whole
-    assert str(Printed().add(whole)) == whole
+    assert str(ConsoleText().add(whole)) == whole

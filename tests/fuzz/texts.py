@@ -14,8 +14,8 @@ from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.dialects import detector
 from toolcall_nb.dialects.callout import create_stream_chunks
 from toolcall_nb.markdown.callout import HeaderGrammar, quote_value
-from toolcall_nb.markdown.reading import KINDS
-from toolcall_nb.markdown.scanner import Closed, Text, scan
+from toolcall_nb.markdown.reading import CALLOUT_KINDS
+from toolcall_nb.markdown.scanner import CalloutClosed, Text, scan
 from toolcall_nb.markdown.yaml_body import MAX_ALIASED, BodyError, load_body
 from toolcall_nb.markdown.yaml_text import yaml_lines
 from toolcall_nb.render.markdown.flavor import render_markdown
@@ -31,7 +31,7 @@ __all__ = [
     "signature_detector",
 ]
 
-_GRAMMAR = HeaderGrammar(KINDS)
+_GRAMMAR = HeaderGrammar(CALLOUT_KINDS)
 _LINE_ENDS = 4
 _MARK = 8
 
@@ -62,7 +62,7 @@ def _outside_callouts(text: str) -> str:
     for segment in scan(text):
         if isinstance(segment, Text):
             kept.append(segment.text)
-        elif isinstance(segment, Closed):
+        elif isinstance(segment, CalloutClosed):
             try:
                 load_body(segment.body)
             except BodyError:
@@ -146,7 +146,7 @@ def callout_header(data: bytes) -> None:
         if header is None:
             continue
         assert all(_GRAMMAR.may_start((start + line)[:end]) for end in range(len(start + line)))
-        assert header.kind in KINDS
+        assert header.kind in CALLOUT_KINDS
         for value in (*header.positional, *header.assigned.values(), line):
             _written_as_it_is_read(value)
 

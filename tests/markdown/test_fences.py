@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.dialect_texts import detect, steps
 from tests.support.documents import cuts, in_pieces
 from toolcall_nb.dialects.fences import LINE_START, Lines
-from toolcall_nb.markdown.characters import Place
+from toolcall_nb.markdown.characters import TextPosition
 
 _STARTS = st.sampled_from(["", "", " ", "   ", "\t", "- ", "x", " " * 99, " " * 100, "\t" * 250, "\ufffd"])
 _WORDS = st.sampled_from(
@@ -77,7 +77,7 @@ def test_a_mark_far_to_the_right_is_the_same_to_a_detector_however_it_is_cut(dia
 
 @given(st.lists(st.text("a\r\n", max_size=9), max_size=9), st.booleans())
 def test_a_place_is_that_of_the_text_so_far_whoever_asks_when(pieces: list[str], asked: bool) -> None:
-    place = Place()
+    place = TextPosition()
     for number, piece in enumerate(pieces, 1):
         place.advance(piece)
         if asked or number == len(pieces):

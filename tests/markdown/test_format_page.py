@@ -11,9 +11,9 @@ import pytest
 from tests.support.released import described
 from tests.support.requirements import ROOT
 from toolcall_nb.core.transcript import Transcript
-from toolcall_nb.markdown.front_matter import VERSION
-from toolcall_nb.markdown.reading import KINDS
-from toolcall_nb.markdown.tool_callout import FIELDS
+from toolcall_nb.markdown.front_matter import FORMAT_VERSION
+from toolcall_nb.markdown.reading import CALLOUT_KINDS
+from toolcall_nb.markdown.tool_callout import CALLOUT_FIELDS
 
 PAGE = (ROOT / "docs" / "format.md").read_text("utf-8")
 EXAMPLES = re.findall(r"^```markdown\n(.*?)^```\n\n```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -51,12 +51,12 @@ def test_each_example_of_markdown_has_what_it_says_below() -> None:
 
 
 def test_the_page_names_each_kind_and_each_field_and_the_version() -> None:
-    assert PAGE.startswith(f"# Portable Markdown, version {VERSION}\n")
+    assert PAGE.startswith(f"# Portable Markdown, version {FORMAT_VERSION}\n")
     examples = "".join(text for text, _ in EXAMPLES)
-    for kind in KINDS:
+    for kind in CALLOUT_KINDS:
         assert f"`{kind}`" in PAGE
-    for kind in set(KINDS) - {"source-document", "reasoning-file", "custom"}:
+    for kind in set(CALLOUT_KINDS) - {"source-document", "reasoning-file", "custom"}:
         assert f"> [!{kind}" in examples
     aliases = {"tool_name", "tool_call_id", "error_text", "toolName", "toolCallId", "callId", "toolCall"}
-    for field in FIELDS - aliases - {"name", "tool", "id", "error", "extra"}:
+    for field in CALLOUT_FIELDS - aliases - {"name", "tool", "id", "error", "extra"}:
         assert re.search(rf"`{field}`|^> {field}:", PAGE, re.MULTILINE), field

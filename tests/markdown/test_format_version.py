@@ -16,7 +16,7 @@ from tests.support.strategies import json_values, texts, transcripts
 from toolcall_nb import show
 from toolcall_nb.cli import main
 from toolcall_nb.core.transcript import Message, TextPart, Transcript
-from toolcall_nb.markdown.front_matter import KEY, VERSION, version_of
+from toolcall_nb.markdown.front_matter import FORMAT_VERSION, VERSION_KEY, read_format_version
 
 NEWER = """---
 toolcall_nb: 2
@@ -51,19 +51,19 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @given(transcripts(), st.dictionaries(texts(1), json_values(), max_size=2))
 @example(Transcript(), {})
-@example(Transcript(), {KEY: 2})
+@example(Transcript(), {VERSION_KEY: 2})
 @example(Transcript(), {"metadata": {}})
 def test_a_file_always_says_its_version_and_reads_back_equal(transcript: Transcript, metadata: dict[str, Any]) -> None:
     transcript = Transcript(transcript.messages, metadata)
     written = transcript.to_markdown(versioned=True)
-    assert written.startswith(f"---\n{KEY}: {VERSION}\n")
+    assert written.startswith(f"---\n{VERSION_KEY}: {FORMAT_VERSION}\n")
     assert Transcript.from_markdown(written) == transcript
 
 
 def test_a_cells_markdown_is_clean_and_of_version_1_by_definition() -> None:
     said = Transcript((Message("assistant", (TextPart("Hello"),)),))
     assert said.to_markdown() == said._repr_mimebundle_()["text/markdown"] == "Hello\n"
-    assert version_of("Hello\n") == version_of("") == 1
+    assert read_format_version("Hello\n") == read_format_version("") == 1
 
 
 def test_each_face_that_writes_a_file_says_the_version(shell: Any, tmp_path: Path) -> None:
@@ -133,7 +133,9 @@ def test_any_newer_version_gives_what_this_one_can_read(
     version: int, metadata: dict[str, Any], said: Transcript
 ) -> None:
     transcript = Transcript(said.messages, metadata)
-    written = transcript.to_markdown(versioned=True).replace(f"{KEY}: {VERSION}\n", f"{KEY}: {version}\n", 1)
+    written = transcript.to_markdown(versioned=True).replace(
+        f"{VERSION_KEY}: {FORMAT_VERSION}\n", f"{VERSION_KEY}: {version}\n", 1
+    )
     read = Transcript.from_markdown(written)
     assert read == transcript
     assert f"version {version} " in read.diagnostics[0].message

@@ -11,7 +11,15 @@ from tests.support.corpora import corpus
 from tests.support.documents import cuts, documents, in_pieces
 from toolcall_nb.markdown.callout import MAX_HEADER
 from toolcall_nb.markdown.plugin import callout_rule
-from toolcall_nb.markdown.scanner import Closed, Grew, Opened, Problem, Scanner, Segment, Text
+from toolcall_nb.markdown.scanner import (
+    CalloutClosed,
+    CalloutGrew,
+    CalloutOpened,
+    Scanner,
+    Segment,
+    Text,
+    UnreadableHeader,
+)
 
 
 def scan(pieces: list[str], kinds: tuple[str, ...] = ("tool",)) -> list[Segment]:
@@ -27,15 +35,19 @@ def merged(segments: list[Segment]) -> list[Segment]:
         match last, segment:
             case Text(), Text() if last.seam == segment.seam:
                 out[-1] = Text(last.text + segment.text, last.seam)
-            case Grew(), Grew():
-                out[-1] = Grew(last.text + segment.text, last.source + segment.source)
+            case CalloutGrew(), CalloutGrew():
+                out[-1] = CalloutGrew(last.text + segment.text, last.source + segment.source)
             case _:
                 out.append(segment)
     return out
 
 
 def source(segments: list[Segment]) -> str:
-    pieces = (s.text if isinstance(s, Text) else s.source for s in segments if isinstance(s, Text | Opened | Grew))
+    pieces = (
+        s.text if isinstance(s, Text) else s.source
+        for s in segments
+        if isinstance(s, Text | CalloutOpened | CalloutGrew)
+    )
     return "".join(pieces)
 
 
@@ -49,7 +61,11 @@ def found_by_plugin(text: str) -> list[tuple[int, str]]:
 
 
 def found_by_scanner(segments: list[Segment]) -> list[tuple[int, str]]:
-    return [(segment.line, segment.body.replace("\0", "\ufffd")) for segment in segments if isinstance(segment, Closed)]
+    return [
+        (segment.line, segment.body.replace("\0", "\ufffd"))
+        for segment in segments
+        if isinstance(segment, CalloutClosed)
+    ]
 
 
 @settings(max_examples=400)
@@ -112,21 +128,21 @@ def test_what_may_become_a_header_is_held(beginning: str) -> None:
 def test_a_body_line_streams_before_it_ends() -> None:
     scanner = Scanner()
     scanner.feed("> [!tool x]\n")
-    assert scanner.feed("> query: ca") == [Grew("query: ca", "> query: ca")]
-    assert scanner.feed("ts") == [Grew("ts", "ts")]
+    assert scanner.feed("> query: ca") == [CalloutGrew("query: ca", "> query: ca")]
+    assert scanner.feed("ts") == [CalloutGrew("ts", "ts")]
 
 
 def test_an_endless_header_line_is_text() -> None:
     text = "> [!tool " + "x" * (2 * MAX_HEADER)
     segments = scan([text[i : i + 100] for i in range(0, len(text), 100)])
     assert source(segments) == text
-    assert [type(segment) for segment in segments if not isinstance(segment, Text)] == [Problem]
+    assert [type(segment) for segment in segments if not isinstance(segment, Text)] == [UnreadableHeader]
 
 
 def test_a_header_that_cannot_be_read_is_reported_with_its_place() -> None:
     segments = scan(["Text\n\n  > [!tool broken\n"])
-    assert [s for s in segments if isinstance(s, Problem)] == [
-        Problem("a callout's first line that cannot be read", 3, 3)
+    assert [s for s in segments if isinstance(s, UnreadableHeader)] == [
+        UnreadableHeader("a callout's first line that cannot be read", 3, 3)
     ]
 
 
@@ -161,7 +177,7 @@ def test_real_documents_with_alerts_have_no_tool_calls() -> None:
     documents_read = 0
     for path in sorted(corpus("markdown_docs_alerts").glob("*.md")):
         text = path.read_bytes().decode("utf-8", "replace")
-        assert not [s for s in scan([text]) if isinstance(s, Closed)], path.name
+        assert not [s for s in scan([text]) if isinstance(s, CalloutClosed)], path.name
         documents_read += 1
     assert documents_read > 10
 

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from tests.support.kernels import running_kernel
 from tests.support.shells import the_shell
 from toolcall_nb import Chat
-from toolcall_nb.core.call_display import displayed
-from toolcall_nb.core.console_text import Printed
+from toolcall_nb.core.call_display import displayed_bundles
+from toolcall_nb.core.console_text import ConsoleText
 from toolcall_nb.tools import Job, Log, Outcome, Progress, Tool, run_together
 from toolcall_nb.tools import printing as printing_module
 from toolcall_nb.tools.printing import Printout, listening
@@ -49,7 +49,7 @@ class Told:
     @property
     def shown(self) -> str:
         """The log as it reads in the card."""
-        return str(Printed().add(self.log))
+        return str(ConsoleText().add(self.log))
 
 
 def run(function: Callable[..., Any], **arguments: Any) -> tuple[Outcome, Told]:
@@ -352,7 +352,7 @@ def cleaned(*pieces: str) -> str:
     for piece in pieces:
         printout.write(piece)
     printout.close()
-    return str(Printed().add(told.log))
+    return str(ConsoleText().add(told.log))
 
 
 @pytest.mark.parametrize(
@@ -485,7 +485,7 @@ def test_what_a_tool_displayed_is_kept_in_order_and_not_told_in_its_log() -> Non
     with the_shell():
         outcome, told = run(f)
     shown = [{"text/html": text, "text/plain": "bold"} for text in ("<b>1</b>", "<b>2</b>")]
-    assert (outcome.output, displayed(outcome.display), told.log) == (None, shown, "")
+    assert (outcome.output, displayed_bundles(outcome.display), told.log) == (None, shown, "")
 
 
 # In a kernel --------------------------------------------------------------------------------------------------

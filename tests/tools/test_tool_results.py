@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.support.shells import the_shell
 from toolcall_nb.core.events import MISSING
-from toolcall_nb.core.result_text import LIMIT, bounded, output_text, told, told_text
+from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, format_result, truncate, truncate_output
 from toolcall_nb.core.transcript import Approval, State, ToolCall
 from toolcall_nb.tools import Outcome, Result, Tool
 from toolcall_nb.tools.results import _WIDGET_SHOWN, forms
@@ -220,7 +220,7 @@ def test_nothing_is_imported_to_display_a_value() -> None:
 # What the model is told ---------------------------------------------------------------------------------------
 
 
-def run(function: Any, limit: int = LIMIT) -> Outcome:
+def run(function: Any, limit: int = RESULT_LIMIT) -> Outcome:
     return Tool.from_function(function, name="f", limit=limit).run({})
 
 
@@ -241,7 +241,7 @@ def test_a_display_does_not_count() -> None:
 
 @given(st.text(), st.integers(0, 50))
 def test_what_is_left_out_is_counted_exactly(text: str, limit: int) -> None:
-    found = told(text, limit)
+    found = truncate_output(text, limit)
     if found is None:
         assert len(text) <= limit
         return
@@ -260,7 +260,7 @@ def test_what_is_left_out_is_counted_exactly(text: str, limit: int) -> None:
     ],
 )
 def test_an_output_as_text(output: Any, text: str) -> None:
-    assert output_text(output) == text
+    assert format_output(output) == text
 
 
 def call(state: State, **fields: Any) -> ToolCall:
@@ -285,13 +285,13 @@ def call(state: State, **fields: Any) -> ToolCall:
     ],
 )
 def test_how_a_call_ended_is_told_in_words(ended: ToolCall, text: str) -> None:
-    assert told_text(ended) == text
+    assert format_result(ended) == text
 
 
 def test_an_error_is_told_within_bounds() -> None:
-    error = "x" * (LIMIT + 5)
-    assert told_text(call(State.OUTPUT_ERROR, error=error)) == bounded(error, LIMIT)
-    assert "… 5 characters left out …" in bounded(error, LIMIT)
+    error = "x" * (RESULT_LIMIT + 5)
+    assert format_result(call(State.OUTPUT_ERROR, error=error)) == truncate(error, RESULT_LIMIT)
+    assert "… 5 characters left out …" in truncate(error, RESULT_LIMIT)
 
 
 def test_what_a_tool_was_called_with_is_json_after_conversion() -> None:

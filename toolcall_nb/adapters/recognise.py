@@ -15,7 +15,6 @@ from toolcall_nb.adapters.plain import class_names
 from toolcall_nb.adapters.pydantic_ai import stream as pydantic_ai
 from toolcall_nb.adapters.reading import format_of_item, format_of_whole
 from toolcall_nb.core import sdk_types as type_names
-from toolcall_nb.core.sdk_types import WHOLE_TYPES
 from toolcall_nb.errors import UsageError
 
 __all__ = ["STREAM_TYPES", "TYPE_NAMES", "WHOLE_TYPES", "Kind", "items_of", "kind_of"]
@@ -38,7 +37,8 @@ class Kind(StrEnum):
     """Nothing that can be read here."""
 
 
-STREAM_TYPES: dict[tuple[str, str], Kind] = {name: Kind(kind) for name, kind in type_names.STREAM_TYPES.items()}
+WHOLE_TYPES = type_names.SDK_REPLY_TYPES
+STREAM_TYPES: dict[tuple[str, str], Kind] = {name: Kind(kind) for name, kind in type_names.SDK_STREAM_TYPES.items()}
 """Module and class of streams, and of what must be entered to get one."""
 
 TYPE_NAMES: tuple[tuple[str, str], ...] = (*WHOLE_TYPES, *STREAM_TYPES)

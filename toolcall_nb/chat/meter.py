@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from toolcall_nb.core.transcript import ToolCall
-from toolcall_nb.core.usage import FIELDS, Request, added_by, requests_of, to_metadata
+from toolcall_nb.core.usage import USAGE_FIELDS, Request, added_by, requests_of, to_metadata
 
 __all__ = ["Meter"]
 
@@ -31,7 +31,7 @@ class Meter:
             self._requests[-1] = replace(last, added={**last.added, **added_by(ended, last.usage, requests[0].usage)})
         self._requests += requests
         self._made = tuple(made)
-        self._other |= {name: value for name, value in metadata.items() if name not in FIELDS}
+        self._other |= {name: value for name, value in metadata.items() if name not in USAGE_FIELDS}
 
     @property
     def metadata(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from toolcall_nb.core.events import Json, Object
 
-__all__ = ["DISPLAYED", "MAX_DISPLAY", "MAX_DISPLAYS", "displayed", "with_displayed"]
+__all__ = ["DISPLAYED", "MAX_DISPLAY", "MAX_DISPLAYS", "displayed_bundles", "with_displayed_bundles"]
 
 DISPLAYED = "application/vnd.toolcall_nb.displayed+json"
 
@@ -21,13 +21,13 @@ MAX_DISPLAY = 10_000_000
 """Characters of the displays of one call that are kept, pictures as base64 text."""
 
 
-def displayed(display: Mapping[str, Json] | None) -> list[Object]:
+def displayed_bundles(display: Mapping[str, Json] | None) -> list[Object]:
     """What the tool displayed while it ran, in order."""
     found = (display or {}).get(DISPLAYED)
     return [bundle for bundle in found if isinstance(bundle, dict)] if isinstance(found, list) else []
 
 
-def with_displayed(own: Object | None, bundles: Sequence[Object]) -> Object | None:
+def with_displayed_bundles(own: Object | None, bundles: Sequence[Object]) -> Object | None:
     """The display of a call whose result has the view ``own``; None where there is nothing to show.
 
     A picture that is the result's own, or stands there already, is not repeated. Of what is too much the number is

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from toolcall_nb.core.growing import GrowingText
+from toolcall_nb.core.append_only import AppendOnlyText
 
-__all__ = ["Printed"]
+__all__ = ["ConsoleText"]
 
 
-class Printed(Struct, frozen=True):
+class ConsoleText(Struct, frozen=True):
     """Text that comes in pieces, cut anywhere; a carriage return begins its line anew, as progress bars do.
 
     Of each line what stands after its last carriage return is kept. At the very end of the text a carriage return
@@ -19,13 +19,13 @@ class Printed(Struct, frozen=True):
     ``lines`` are the lines that have ended, with their ends; ``rest`` is the one that has not.
     """
 
-    lines: GrowingText = field(default_factory=GrowingText)
+    lines: AppendOnlyText = field(default_factory=AppendOnlyText)
     rest: str = ""
 
     def __str__(self) -> str:
         return f"{self.lines}{self.rest}"
 
-    def add(self, text: str) -> Printed:
+    def add(self, text: str) -> ConsoleText:
         """This with more text after it."""
         lines, rest = self.lines, self.rest
         whole, end, last = text.rpartition("\n")
@@ -36,7 +36,7 @@ class Printed(Struct, frozen=True):
         rest += last
         if "\r" in rest:
             rest = _shown(rest) + ("\r" if rest.endswith("\r") else "")
-        return Printed(lines, rest)
+        return ConsoleText(lines, rest)
 
 
 def _shown(line: str) -> str:

@@ -4,7 +4,7 @@ JSON has no word for NaN and the infinities. `json_text` writes them as MongoDB'
 ``{"$numberDouble": "NaN"}``, ``"Infinity"`` or ``"-Infinity"``, and `read_json` reads these back as numbers. An object
 of the data that has the one key ``$numberDouble`` is written within another such object, and so is not mistaken.
 
-A model is sent the words alone, as strings: see `for_models`.
+A model is sent the words alone, as strings: see `to_strict_json`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 
 from toolcall_nb.core.text import well_formed_json
 
-__all__ = ["for_models", "from_extended", "json_text", "read_json", "to_extended"]
+__all__ = ["from_extended", "json_text", "read_json", "to_extended", "to_strict_json"]
 
 _NUMBER = "$numberDouble"
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -60,13 +60,13 @@ def to_extended(value: Any) -> Any:
     return [to_extended(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def for_models(value: Any) -> Any:
+def to_strict_json(value: Any) -> Any:
     """The value with NaN and the infinities as strings, which models and their providers take for what they are."""
     if isinstance(value, float):
         return value if math.isfinite(value) else _word(value)
     if isinstance(value, dict):
-        return {key: for_models(item) for key, item in value.items()}
-    return [for_models(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: to_strict_json(item) for key, item in value.items()}
+    return [to_strict_json(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _word(value: float) -> str:

@@ -10,14 +10,14 @@ from operator import attrgetter
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolcall_nb.core.console_text import Printed
+from toolcall_nb.core.append_only import AppendOnlyText
+from toolcall_nb.core.console_text import ConsoleText
 from toolcall_nb.core.events import MISSING, Object
-from toolcall_nb.core.growing import GrowingText
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall
 
 __all__ = ["NO_TEXT", "MessageState", "Slot", "Slots"]
 
-NO_TEXT = GrowingText()
+NO_TEXT = AppendOnlyText()
 
 _ROW = 64
 _key = attrgetter("key")
@@ -32,10 +32,10 @@ class Slot(Struct, frozen=True):
 
     key: int
     part: Part
-    text: GrowingText = NO_TEXT
+    text: AppendOnlyText = NO_TEXT
     is_growing: bool = False
     block: str | None = None  # id of the text block that goes on here
-    printed: Printed | None = None  # of a call
+    printed: ConsoleText | None = None  # of a call
     seam: str = ""  # of a call: the blank lines that parted it from the text before
     continues: bool = False  # of a text: the next block goes on here
 

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.console_text import Printed
+from toolcall_nb.core.append_only import AppendOnlyList, AppendOnlyText
+from toolcall_nb.core.console_text import ConsoleText
 from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json, Object
-from toolcall_nb.core.growing import Growing, GrowingText
 from toolcall_nb.core.message_state import NO_TEXT, MessageState, Slot, Slots
 from toolcall_nb.core.transcript import (
     TRANSITIONS,
@@ -42,7 +42,7 @@ from toolcall_nb.core.transcript import (
     Transcript,
 )
 
-__all__ = ["Touched", "TranscriptBuilder", "known_id"]
+__all__ = ["Touched", "TranscriptBuilder", "normalize_call_id"]
 
 _ROLES: tuple[Role, ...] = ("system", "user", "assistant")
 
@@ -59,7 +59,7 @@ _ORDINARY_ENDS = (None, "stop", "tool-calls")
 _ABOUT = ("title", "open", "provider_executed", "dynamic", "provider_metadata", "tool_metadata")
 
 
-_State: TypeAlias = "tuple[Growing[Message], MessageState | None, Growing[Diagnostic]]"
+_State: TypeAlias = "tuple[AppendOnlyList[Message], MessageState | None, AppendOnlyList[Diagnostic]]"
 """All that readers see: the messages that have ended, the one that grows, and the diagnostics, after an event."""
 
 
@@ -72,8 +72,8 @@ class TranscriptBuilder:
 
     def __init__(self, transcript: Transcript | None = None) -> None:
         self._metadata: Object = transcript.metadata if transcript else {}
-        self._settled: Growing[Message] = Growing(transcript.messages if transcript else ())
-        self._diagnostics: Growing[Diagnostic] = Growing(transcript.diagnostics if transcript else ())
+        self._settled: AppendOnlyList[Message] = AppendOnlyList(transcript.messages if transcript else ())
+        self._diagnostics: AppendOnlyList[Diagnostic] = AppendOnlyList(transcript.diagnostics if transcript else ())
         self._current: MessageState | None = None
         self._state: _State = (self._settled, None, self._diagnostics)
         self._keys: dict[str, int] = {}  # by call id, of this message; `_call_slot` checks what it says
@@ -255,7 +255,7 @@ class TranscriptBuilder:
         if slot is None:
             return None
         part = replace(slot.part, provider_metadata=event.provider_metadata) if event.provider_metadata else slot.part
-        return self._put(replace(slot, part=part, text=GrowingText(str(slot.text)), block=None).settled())
+        return self._put(replace(slot, part=part, text=AppendOnlyText(str(slot.text)), block=None).settled())
 
     # Tool calls
 
@@ -266,7 +266,7 @@ class TranscriptBuilder:
 
     def _tool_begin(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> Touched | None:
         message = self._message()
-        call_id = known_id(event.tool_call_id)
+        call_id = normalize_call_id(event.tool_call_id)
         slot = self._call_slot(call_id)
         state = self._next_state(slot.call if slot else None, event)
         if state is None:
@@ -289,24 +289,24 @@ class TranscriptBuilder:
 
     def _tool_delta(self, event: ev.ToolInputDelta) -> Touched | None:
         self._message()
-        slot = self._call_slot(known_id(event.tool_call_id))
+        slot = self._call_slot(normalize_call_id(event.tool_call_id))
         state = self._next_state(slot.call if slot else None, event)
         if slot is None or state is None:
             return None
         return self._put(replace(slot, text=slot.text.add(event.input_text_delta), is_growing=True))
 
     def _tool_log(self, event: ev.ToolLog) -> Touched | None:
-        slot = self._call_slot(known_id(event.tool_call_id))
+        slot = self._call_slot(normalize_call_id(event.tool_call_id))
         if slot is None or slot.call is None:
             return self._tool_step(event)
         if self._next_state(slot.call, event) is None:
             return None
-        printed = slot.printed or Printed().add(slot.call.log)
+        printed = slot.printed or ConsoleText().add(slot.call.log)
         return self._put(replace(slot, printed=printed.add(event.text), is_growing=True))
 
     def _tool_execution(self, event: ev.ToolExecution) -> Touched | None:
         """Finds the call that the event is about; nothing of the transcript changes."""
-        call_id = known_id(event.tool_call_id)
+        call_id = normalize_call_id(event.tool_call_id)
         slot = self._call_slot(call_id)
         if slot is not None and slot.call is not None:
             return None if slot.call.is_final else Touched(self._here(), slot.key)
@@ -324,7 +324,7 @@ class TranscriptBuilder:
         | ev.ToolInterrupted
         | ev.ToolLog,
     ) -> Touched | None:
-        call_id = known_id(event.tool_call_id)
+        call_id = normalize_call_id(event.tool_call_id)
         return self._step(self._call_slot(call_id), lambda call: call.id == call_id, event)
 
     def _approval_response(self, event: ev.ToolApprovalResponse) -> Touched | None:
@@ -377,11 +377,11 @@ class TranscriptBuilder:
     def _retract(self, event: ev.ToolRetracted) -> Touched | None:
         """Take a call back that was none, or give it the id that it turned out to have."""
         message = self._message()
-        slot = self._call_slot(known_id(event.tool_call_id))
+        slot = self._call_slot(normalize_call_id(event.tool_call_id))
         if slot is None or slot.call is None or slot.call.is_final:
             return None
-        if event.successor is not None and self._call_slot(known_id(event.successor)) is None:
-            return self._set_call(slot, replace(slot.call, id=known_id(event.successor)))
+        if event.successor is not None and self._call_slot(normalize_call_id(event.successor)) is None:
+            return self._set_call(slot, replace(slot.call, id=normalize_call_id(event.successor)))
         if event.successor is None and event.text is not None:
             return self._stand_in(slot, event.text)
         before = message.slots.up_to(slot.key - 1)
@@ -397,7 +397,7 @@ class TranscriptBuilder:
         """The call was none, and its text stands in its place, whatever came since."""
         text = slot.seam + text
         return self._put(
-            Slot(slot.key, TextPart(""), GrowingText(text), is_growing=True, block=slot.block, continues=continues)
+            Slot(slot.key, TextPart(""), AppendOnlyText(text), is_growing=True, block=slot.block, continues=continues)
         )
 
 
@@ -433,7 +433,7 @@ def _is_object(value: Json) -> bool:
     return isinstance(value, dict)
 
 
-def known_id(given: str) -> str:
+def normalize_call_id(given: str) -> str:
     """The id by which the transcript knows a call: a blank one, which no text form could hold, is replaced."""
     return given if given.strip() else "tool-call"
 
@@ -458,7 +458,7 @@ def _stepped(call: ToolCall, event: Any, state: State) -> ToolCall:
                 call, state=state, approval=replace(call.approval, approved=event.approved, reason=event.reason)
             )
         case ev.ToolLog():
-            return replace(call, log=str(Printed().add(call.log).add(event.text)))
+            return replace(call, log=str(ConsoleText().add(call.log).add(event.text)))
         case ev.ToolOutputAvailable():
             changes: Object = {
                 "output": event.output,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 from toolcall_nb.core.events import MISSING, Json
-from toolcall_nb.core.json_text import for_models
+from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.transcript import State, ToolCall
 
-__all__ = ["LIMIT", "bounded", "output_text", "told", "told_text"]
+__all__ = ["RESULT_LIMIT", "format_output", "format_result", "truncate", "truncate_output"]
 
-LIMIT = 20_000
+RESULT_LIMIT = 20_000
 """Characters of a result that a model is told unless its tool says otherwise."""
 
 _FAILED = "The tool failed."
@@ -19,20 +19,20 @@ _INTERRUPTED = "The call was interrupted before it had a result."
 _OPEN = "The call has no result yet."
 
 
-def told_text(call: ToolCall) -> str:
-    """The result of a call for the next request: its output as `output_text`, or why there is none.
+def format_result(call: ToolCall) -> str:
+    """Formats the result of a call for the next request: its output by `format_output`, or why there is none.
 
-    ``call.seen`` stands for an output that was told in part. An error is told within `LIMIT` characters, and so is
-    the preliminary output of a call that failed or was interrupted.
+    Where the model was sent only a part of the output, that part is ``call.seen``. An error is cut to `RESULT_LIMIT`
+    characters, and so is the preliminary output of a call that failed or was interrupted.
     """
     match call.state:
         case State.OUTPUT_AVAILABLE:
-            return output_text(call.output) if call.seen is None else call.seen
+            return format_output(call.output) if call.seen is None else call.seen
         case State.OUTPUT_ERROR:
-            return bounded(call.error or _FAILED, LIMIT) + _until_then(call)
+            return truncate(call.error or _FAILED, RESULT_LIMIT) + _until_then(call)
         case State.OUTPUT_DENIED:
             reason = call.approval.reason if call.approval is not None else None
-            return f"{_DENIED}: {bounded(reason, LIMIT)}" if reason else f"{_DENIED}."
+            return f"{_DENIED}: {truncate(reason, RESULT_LIMIT)}" if reason else f"{_DENIED}."
         case State.INTERRUPTED:
             return _INTERRUPTED + _until_then(call)
         case _:
@@ -44,23 +44,23 @@ def _until_then(call: ToolCall) -> str:
     if call.output is MISSING or call.output is None:
         return ""
     gap = " " if call.state is State.INTERRUPTED else "\n\n"
-    return f"{gap}Until then it gave:\n{bounded(output_text(call.output), LIMIT)}"
+    return f"{gap}Until then it gave:\n{truncate(format_output(call.output), RESULT_LIMIT)}"
 
 
-def output_text(output: Json) -> str:
+def format_output(output: Json) -> str:
     """An output as text: a string as it is, nothing as no text, anything else as JSON without blanks."""
     if isinstance(output, str):
         return output
-    return "" if output is MISSING else json.dumps(for_models(output), ensure_ascii=False, separators=(",", ":"))
+    return "" if output is MISSING else json.dumps(to_strict_json(output), ensure_ascii=False, separators=(",", ":"))
 
 
-def told(output: Json, limit: int = LIMIT) -> str | None:
+def truncate_output(output: Json, limit: int = RESULT_LIMIT) -> str | None:
     """What a model is told of an output whose text is longer than ``limit`` characters; None for any other."""
-    text = output_text(output)
-    return bounded(text, limit) if len(text) > limit else None
+    text = format_output(output)
+    return truncate(text, limit) if len(text) > limit else None
 
 
-def bounded(text: str, limit: int) -> str:
+def truncate(text: str, limit: int) -> str:
     """The text, or its beginning and its end, ``limit`` characters in all, and how many there were between them."""
     left_out = len(text) - limit
     if left_out <= 0:

@@ -6,11 +6,11 @@ imported for them, not even the rest of this package. `toolcall_nb.adapters.reco
 
 from __future__ import annotations
 
-__all__ = ["STREAM_TYPES", "WHOLE_TYPES"]
+__all__ = ["SDK_REPLY_TYPES", "SDK_STREAM_TYPES"]
 
 _STREAM, _ASYNC_STREAM, _MANAGER, _ASYNC_MANAGER = "stream", "async stream", "manager", "async manager"
 
-WHOLE_TYPES: tuple[tuple[str, str], ...] = (
+SDK_REPLY_TYPES: tuple[tuple[str, str], ...] = (
     ("openai.types.chat.chat_completion", "ChatCompletion"),
     ("openai.types.chat.chat_completion_message", "ChatCompletionMessage"),
     ("openai.types.responses.response", "Response"),
@@ -28,7 +28,7 @@ WHOLE_TYPES: tuple[tuple[str, str], ...] = (
 )
 """Module and class of whole replies; what is made from these classes is one too."""
 
-STREAM_TYPES: dict[tuple[str, str], str] = {
+SDK_STREAM_TYPES: dict[tuple[str, str], str] = {
     ("openai", "Stream"): _STREAM,
     ("openai", "AsyncStream"): _ASYNC_STREAM,
     ("openai.lib.streaming.chat._completions", "ChatCompletionStream"): _STREAM,

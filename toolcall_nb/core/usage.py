@@ -1,6 +1,6 @@
 """What requests to a model took: tokens and costs, as a message's metadata keeps them.
 
-    usage   {inputTokens, outputTokens, …}     of the whole message; `NAMES` are the counts that are known
+    usage   {inputTokens, outputTokens, …}     of the whole message; `TOKEN_COUNTS` are the counts that are known
     cost    {USD: "0.0045725"}                 by currency, as decimal text, where each request's price is known
     model   who answered
     steps   [{usage, cost?, model?, added?}]   of each request, where there were several; ``added`` says by call id how
@@ -18,12 +18,12 @@ from typing import Any
 from msgspec import Struct
 
 from toolcall_nb.core.events import Json, Object
-from toolcall_nb.core.result_text import told_text
+from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import Message, ToolCall
 
 __all__ = [
-    "FIELDS",
-    "NAMES",
+    "TOKEN_COUNTS",
+    "USAGE_FIELDS",
     "Account",
     "Request",
     "account",
@@ -35,7 +35,7 @@ __all__ = [
     "total_cost",
 ]
 
-FIELDS = ("usage", "cost", "steps")
+USAGE_FIELDS = ("usage", "cost", "steps")
 """What `to_metadata` writes."""
 
 _LARGEST = 2**53
@@ -48,16 +48,18 @@ _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "cacheWriteTokens": ("cache_write_tokens",),
     "reasoningTokens": ("reasoning_tokens",),
 }
-NAMES = tuple(_OTHER_NAMES)
+TOKEN_COUNTS = tuple(_OTHER_NAMES)
 """The counts. Of the input, some was cached, or was written to a cache; of the output, some was reasoning."""
 
 _OWN = {other: own for own, others in _OTHER_NAMES.items() for other in others}
 
 
 class Request(Struct, frozen=True):
-    """One request: ``usage`` by `NAMES` (empty where nothing was reported), ``cost`` by currency where it is known.
+    """The usage and cost of one request to a model.
 
-    ``added`` is by call id what the results of its calls added to the next prompt, in tokens: an estimate.
+    ``usage`` holds counts under the names of `TOKEN_COUNTS` and is empty where nothing was reported. ``cost`` is by
+    currency, or None where it is not known. ``added`` estimates, by call id, how many tokens the result of each call
+    added to the next prompt.
     """
 
     usage: Mapping[str, int | float] = {}
@@ -133,7 +135,7 @@ def _step(request: Request, model: str | None) -> Object:
 
 
 def counts(reported: Json) -> dict[str, int | float]:
-    """What is reported under `NAMES`, or other names of providers for these; what is no count is left out."""
+    """What is reported under `TOKEN_COUNTS`, or other names of providers for these; what is no count is left out."""
     found: dict[str, int | float] = {}
     for name, value in reported.items() if isinstance(reported, Mapping) else ():
         if isinstance(name, str) and _is_count(value):
@@ -165,7 +167,7 @@ def added_by(calls: Sequence[ToolCall], before: Mapping[str, Any], after: Mappin
         return {}
     grown = after["inputTokens"] - before["inputTokens"] - before.get("outputTokens", 0)
     grown = int(grown if grown >= 0 else grown + before.get("reasoningTokens", 0))
-    return _shared(grown, {call.id: len(told_text(call)) for call in calls}) if grown >= 0 else {}
+    return _shared(grown, {call.id: len(format_result(call)) for call in calls}) if grown >= 0 else {}
 
 
 def _shared(tokens: int, lengths: Mapping[str, int]) -> dict[str, int]:

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
-from toolcall_nb.core.result_text import LIMIT, bounded, output_text, told_text
+from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, format_result, truncate
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
 from toolcall_nb.dialects.prompt import describe_tools, path_rule
 from toolcall_nb.dialects.request import input_of, written_parts
-from toolcall_nb.markdown.characters import Characters
-from toolcall_nb.markdown.scanner import Closed, Scanner, Segment, Text, scan
-from toolcall_nb.markdown.tool_callout import SEED_FIELDS, CallIds, ToolCallout, read_tool_callout
+from toolcall_nb.markdown.characters import CharacterReader
+from toolcall_nb.markdown.scanner import CalloutClosed, Scanner, Segment, Text, scan
+from toolcall_nb.markdown.tool_callout import SEED_CALLOUT_FIELDS, CalloutIds, ToolCallout, read_tool_callout
 from toolcall_nb.markdown.tool_events import UNKNOWN_ERROR, TextBlocks, ToolEvents
 from toolcall_nb.markdown.writing import write_message_body
 from toolcall_nb.markdown.yaml_body import BodyError
@@ -34,7 +34,7 @@ class Detector:
     """Text of one message in, cut anywhere; events out. See `toolcall_nb.dialects.Detector`."""
 
     def __init__(self) -> None:
-        self._characters = Characters()
+        self._characters = CharacterReader()
         self._scanner = Scanner()
         self._blocks = TextBlocks()
         self._tools = ToolEvents(self._blocks)
@@ -82,11 +82,11 @@ def write_result(call: ToolCall, known: Container[str] | None = None) -> str:
         case State.OUTPUT_AVAILABLE:
             return _body(replace(asked, output=call.output if call.seen is None else call.seen))
         case State.OUTPUT_ERROR:
-            return _body(replace(asked, error=told_text(call)))
+            return _body(replace(asked, error=format_result(call)))
         case State.OUTPUT_DENIED:
             return _body(replace(asked, approval=call.approval))
         case _ if call.output is not MISSING:
-            return _body(replace(asked, output=bounded(output_text(call.output), LIMIT)))
+            return _body(replace(asked, output=truncate(format_output(call.output), RESULT_LIMIT)))
         case _:
             return _body(asked)
 
@@ -110,12 +110,12 @@ def create_stream_chunks(markdown: str) -> list[Object]:
     """
     text = well_formed(markdown)
     chunks: list[Object] = [{"type": "text-start", "id": "text-1"}]
-    ids = CallIds()
+    ids = CalloutIds()
     pending = ""  # the text since the last call
     for segment in scan(text):
         if isinstance(segment, Text):
             pending += segment.text
-        elif isinstance(segment, Closed):
+        elif isinstance(segment, CalloutClosed):
             call = _callout_chunks(segment, ids)
             if call is None:
                 pending += segment.source
@@ -131,7 +131,7 @@ def _text_chunks(text: str) -> Iterator[Object]:
     return ({"type": "text-delta", "id": "text-1", "delta": word} for word in _WORDS.findall(text))
 
 
-def _callout_chunks(closed: Closed, ids: CallIds) -> list[Object] | None:
+def _callout_chunks(closed: CalloutClosed, ids: CalloutIds) -> list[Object] | None:
     """The chunks of a callout, or None for one that cannot be read."""
     try:
         callout = read_tool_callout(closed.header, closed.body, ids)
@@ -139,7 +139,7 @@ def _callout_chunks(closed: Closed, ids: CallIds) -> list[Object] | None:
         return None
     given = {} if callout.input is MISSING or callout.input is None else callout.input
     events: list[Event] = [ev.ToolInputAvailable(callout.id, callout.name, given), *_outcome(callout)]
-    extra = {key: value for key, value in callout.fields.items() if key not in SEED_FIELDS} | callout.extra
+    extra = {key: value for key, value in callout.fields.items() if key not in SEED_CALLOUT_FIELDS} | callout.extra
     return [ev.with_extra(chunk, extra, chunk) for chunk in map(ev.to_dict, events)]
 
 

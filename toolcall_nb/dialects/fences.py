@@ -9,9 +9,9 @@ import re
 from typing import NamedTuple
 
 from toolcall_nb.markdown.block_context import NEWLINE
-from toolcall_nb.markdown.characters import Place
+from toolcall_nb.markdown.characters import TextPosition
 
-__all__ = ["AFTER_LINE", "LINE_START", "LONGEST", "Fence", "Lines"]
+__all__ = ["AFTER_LINE", "LINE_START", "MAX_FENCE_LINE", "Fence", "Lines"]
 
 AFTER_LINE = r"(?=[ \t]{0,99}(?:[`~#]|\Z))"
 """Where a line begins that may say something: it may be a fence, it has a heading's mark, or it says nothing yet."""
@@ -19,7 +19,7 @@ AFTER_LINE = r"(?=[ \t]{0,99}(?:[`~#]|\Z))"
 LINE_START = rf"[\r\n]{AFTER_LINE}"
 """The last character of the line before one that may say something."""
 
-LONGEST = 400
+MAX_FENCE_LINE = 400
 """How many characters of a line are looked at; a longer one opens or closes no fence."""
 
 _OPENING = re.compile(r"[ \t]{0,99}(?P<mark>`{3,}(?=[^`]*\Z)|~{3,})[ \t]*(?P<word>[^ \t]*)")
@@ -42,7 +42,7 @@ class Lines:
     """The lines of a text that comes in pieces. ``place`` is where it has come to."""
 
     def __init__(self) -> None:
-        self.place = Place()
+        self.place = TextPosition()
         self.at_start = True
         self.fence: Fence | None = None
         self._line: str | None = ""  # as far as it has come; None: it opens and closes no fence
@@ -50,7 +50,7 @@ class Lines:
     def may_be_mark(self, text: str, position: int) -> bool:
         """Whether the line that goes on with ``text`` from ``position`` may open or close a fence."""
         line = self._line
-        return line is not None and _BEGINS_MARK.match(line + text[position : position + LONGEST]) is not None
+        return line is not None and _BEGINS_MARK.match(line + text[position : position + MAX_FENCE_LINE]) is not None
 
     def go_on(self, text: str, stop: re.Pattern[str]) -> bool:
         """Whether ``text`` has gone by: it has if it goes on with a line of text and ``stop`` is nowhere in it.
@@ -81,7 +81,7 @@ class Lines:
         self.at_start = source[-1] in "\r\n"
 
     def _add(self, line: str, text: str) -> None:
-        line = (line + text[: LONGEST + 1])[: LONGEST + 1]
+        line = (line + text[: MAX_FENCE_LINE + 1])[: MAX_FENCE_LINE + 1]
         self._line = line if _BEGINS_MARK.match(line) else None
 
     def _end_lines(self, text: str) -> None:
@@ -97,7 +97,7 @@ class Lines:
 
     def _end_line(self) -> None:
         line, self._line = self._line, ""
-        if line is None or len(line) > LONGEST:
+        if line is None or len(line) > MAX_FENCE_LINE:
             return
         if self.fence is None:
             opening = _OPENING.match(line)

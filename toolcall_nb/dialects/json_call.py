@@ -11,8 +11,8 @@ from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
 from toolcall_nb.core.events import MISSING, Json
-from toolcall_nb.core.json_text import for_models
-from toolcall_nb.core.result_text import told_text
+from toolcall_nb.core.json_text import to_strict_json
+from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
 from toolcall_nb.dialects.json_detector import Detector
 from toolcall_nb.dialects.prompt import describe_tools, path_rule
@@ -66,7 +66,7 @@ def result_text(call: ToolCall, known: Container[str] | None = None, arguments: 
     """
     given = input_of(call) if arguments is MISSING else arguments
     if call.state is not State.OUTPUT_AVAILABLE:
-        error = f"Tool not found: {call.name}" if is_unknown(call, known) else told_text(call)
+        error = f"Tool not found: {call.name}" if is_unknown(call, known) else format_result(call)
         return f"Tool execution failed: {error}\n\nInput: {_indented(given)}"
     message, data = _message_and_data(call)
     said = f"\n{message}" if message is not None else ""
@@ -93,4 +93,4 @@ def _message_and_data(call: ToolCall) -> tuple[str | None, Json]:
 
 
 def _indented(value: Json) -> str:
-    return json.dumps(for_models(value), ensure_ascii=False, indent=2)
+    return json.dumps(to_strict_json(value), ensure_ascii=False, indent=2)

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Diagnostic, Event, Object
 from toolcall_nb.dialects.fences import AFTER_LINE, Fence, Lines
-from toolcall_nb.dialects.json_object import JsonObject, Member, read_json
-from toolcall_nb.dialects.live_call import CallIds, Card, Flow
+from toolcall_nb.dialects.json_object import JsonObject, Member, parse_lenient_json
+from toolcall_nb.dialects.live_call import Card, Flow, WrittenCallIds
 from toolcall_nb.markdown.block_context import NEWLINE
-from toolcall_nb.markdown.characters import Characters
+from toolcall_nb.markdown.characters import CharacterReader
 
 __all__ = ["Detector"]
 
@@ -92,10 +92,10 @@ class Detector:
     """Text of one message in, cut anywhere; events out. See `toolcall_nb.dialects.Detector`."""
 
     def __init__(self) -> None:
-        self._characters = Characters()
+        self._characters = CharacterReader()
         self._lines = Lines()
         self._flow = Flow()
-        self._ids = CallIds()
+        self._ids = WrittenCallIds()
         self._text = ""  # what is not decided yet, and after it what is being fed
         self._at = 0
         self._base = 0  # how many characters came before `_text`
@@ -340,7 +340,7 @@ class Detector:
 def _read_call(source: str) -> Object | None:
     """The object, if it can be read and is a call."""
     try:
-        read = read_json(source)
+        read = parse_lenient_json(source)
     except (ValueError, RecursionError):
         return None
     is_call = isinstance(read.get("tool"), str) and isinstance(read.get("params"), dict)

@@ -13,9 +13,9 @@ from typing import Any, Literal, NoReturn
 
 from toolcall_nb.core.text import well_formed
 
-__all__ = ["MAX_DEPTH", "JsonObject", "Member", "read_json"]
+__all__ = ["MAX_JSON_DEPTH", "JsonObject", "Member", "parse_lenient_json"]
 
-MAX_DEPTH = 200
+MAX_JSON_DEPTH = 200
 """How deep objects and arrays may be nested: jiter's limit, and well below Python's own."""
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
@@ -153,7 +153,7 @@ class JsonObject:
         self._expected, self._step = "colon", self._string
 
     def _begin_value(self, character: str, position: int) -> None:
-        if (self._expected == "object" and character != "{") or len(self._stack) == MAX_DEPTH:
+        if (self._expected == "object" and character != "{") or len(self._stack) == MAX_JSON_DEPTH:
             self.is_broken = True
             return
         self._keep_member(position)
@@ -243,7 +243,7 @@ class JsonObject:
         self._mark = position
 
 
-def read_json(text: str) -> Any:
+def parse_lenient_json(text: str) -> Any:
     """The value of a JSON text, its strings as lenient as `JsonObject`'s.
 
     Raises `ValueError` where no value of JSON's own can stand for it: ``1e999``, a number of 5,000 digits.

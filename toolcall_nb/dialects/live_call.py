@@ -13,14 +13,14 @@ from toolcall_nb.dialects.json_object import Member
 from toolcall_nb.markdown.block_context import SEAM
 from toolcall_nb.markdown.tool_events import TextBlocks
 
-__all__ = ["CallIds", "Card", "Flow", "own_id"]
+__all__ = ["Card", "Flow", "WrittenCallIds", "own_id"]
 
 _ID_KEYS = ("id", "callId")
 _AFTER = re.compile(r"(?:[ \t]{0,99}(?:\r\n?|\n)){0,2}")
 _MORE = re.compile(r"(?:[ \t]{0,99}(?:\r\n?|\n)){0,2}[ \t]{0,99}")
 
 
-class CallIds:
+class WrittenCallIds:
     """The ids of the calls of one text."""
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class Card:
         if new:
             yield ev.ToolInputDelta(self.id, new)
 
-    def rename(self, read: dict[str, Any], ids: CallIds) -> Iterator[Event]:
+    def rename(self, read: dict[str, Any], ids: WrittenCallIds) -> Iterator[Event]:
         """Take the id that its JSON gives, where that is free."""
         wanted = own_id(read)
         if wanted is None or wanted in ids:
@@ -129,7 +129,7 @@ class Card:
         yield ev.ToolRetracted(self.id, ids.take(wanted))
         self.id = wanted
 
-    def retract(self, ids: CallIds) -> Iterator[Event]:
+    def retract(self, ids: WrittenCallIds) -> Iterator[Event]:
         """It was none; its text follows."""
         ids.free(self.id)
         yield ev.ToolRetracted(self.id)

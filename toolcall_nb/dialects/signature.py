@@ -18,8 +18,8 @@ from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.core.events import Diagnostic, Object
-from toolcall_nb.core.json_text import for_models
-from toolcall_nb.core.result_text import told_text
+from toolcall_nb.core.json_text import to_strict_json
+from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
 from toolcall_nb.dialects.prompt import describe_tools, path_rule
 from toolcall_nb.dialects.request import input_of, is_unknown, written_parts
@@ -68,14 +68,14 @@ def write_result(call: ToolCall, known: Container[str] | None = None) -> str:
     """Formats the end of a call for the model: its output (`toolcall_nb.core.result_text`), or why there is none."""
     about: Object = {"signature": _RESULT_SIGNATURE, "toolName": call.name}
     if call.state is not State.OUTPUT_AVAILABLE:
-        about["error"] = f"Tool {call.name} not available" if is_unknown(call, known) else told_text(call)
+        about["error"] = f"Tool {call.name} not available" if is_unknown(call, known) else format_result(call)
     else:
         about["result"] = call.output if call.seen is None else call.seen
     return _object(about)
 
 
 def _object(fields: Object) -> str:
-    return f"###: {json.dumps(for_models(fields), ensure_ascii=False, indent=2)}"
+    return f"###: {json.dumps(to_strict_json(fields), ensure_ascii=False, indent=2)}"
 
 
 # What a person is told --------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ def report(call: ToolCall, known: Container[str] | None = None) -> str | None:
     """
     match call.state:
         case State.OUTPUT_AVAILABLE:
-            _log.info("✅ Tool %s executed: %s", call.name, told_text(call))
+            _log.info("✅ Tool %s executed: %s", call.name, format_result(call))
             message = _message(call.output)
             return f"*🔧 Executed {call.name}: {message}*" if message else f"*🔧 Executed {call.name}*"
         case State.OUTPUT_ERROR if is_unknown(call, known):

@@ -13,10 +13,10 @@ from typing import Any
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Diagnostic, Event, Object
 from toolcall_nb.dialects.fences import LINE_START, Lines
-from toolcall_nb.dialects.json_object import JsonObject, Member, read_json
-from toolcall_nb.dialects.live_call import CallIds, Card, Flow
+from toolcall_nb.dialects.json_object import JsonObject, Member, parse_lenient_json
+from toolcall_nb.dialects.live_call import Card, Flow, WrittenCallIds
 from toolcall_nb.markdown.block_context import NEWLINE
-from toolcall_nb.markdown.characters import Characters, Place
+from toolcall_nb.markdown.characters import CharacterReader, TextPosition
 from toolcall_nb.redaction.masked_logging import logger
 
 __all__ = ["FAILED", "INVALID", "SIGNATURE", "Detector"]
@@ -68,7 +68,7 @@ class _Attempt:
 class _Remains:
     """Text that began as a call and is none: does its brace ever close? Strings are taken as JSON's are."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: TextPosition) -> None:
         self.line, self.column = place.line, place.column
         self._depth = 0
         self._in_string = False
@@ -96,10 +96,10 @@ class Detector:
     """Text of one message in, cut anywhere; events out. See `toolcall_nb.dialects.Detector`."""
 
     def __init__(self) -> None:
-        self._characters = Characters()
+        self._characters = CharacterReader()
         self._lines = Lines()
         self._flow = Flow()
-        self._ids = CallIds()
+        self._ids = WrittenCallIds()
         self._text = ""  # what is not decided yet, and after it what is being fed
         self._at = 0
         self._waiting = False
@@ -221,7 +221,7 @@ class Detector:
         _log.info("🔧 Tool call completed, processing: %s", source)
         place = self._lines.place
         try:
-            read = read_json(attempt.json.source)
+            read = parse_lenient_json(attempt.json.source)
         except (ValueError, RecursionError):
             read = None
         if attempt.card is not None and isinstance(read, dict):

@@ -11,7 +11,7 @@ import re
 from toolcall_nb.core.events import Diagnostic
 from toolcall_nb.core.text import join_surrogates, well_formed
 
-__all__ = ["Characters", "Place"]
+__all__ = ["CharacterReader", "TextPosition"]
 
 _TROUBLE = re.compile("[\0\ud800-\udfff]")
 _MOST_BEHIND = 1 << 16
@@ -19,7 +19,7 @@ _NUL = ("a NUL character", "It was kept; what is shown for it is U+FFFD.")
 _HALF = ("a lone surrogate, which is no character", "It was replaced by U+FFFD.")
 
 
-class Place:
+class TextPosition:
     """Where in a text one is: line and column, from 1. Lines end with LF, CRLF or CR, cut anywhere.
 
     Few ask, and most of the text goes by in small pieces: lines are counted many at once, or never.
@@ -63,7 +63,7 @@ class Place:
         self._column = len(crossed) - end + (1 if end else self._column)
 
 
-class Characters:
+class CharacterReader:
     """Well-formed text from pieces, cut anywhere.
 
     ``troubles`` is what was wrong so far; the places count in the whole text.
@@ -72,7 +72,7 @@ class Characters:
     def __init__(self) -> None:
         self.troubles: list[Diagnostic] = []
         self._half = ""
-        self._place = Place()
+        self._place = TextPosition()
         self._reported: set[tuple[str, str]] = set()
 
     @property

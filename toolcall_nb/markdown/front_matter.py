@@ -5,9 +5,11 @@
     model: mock                 the metadata, or all of it under one key ``metadata`` where its names would clash
     ---
 
-A text without one is of version 1. One of a higher version is read as far as it is known: its metadata are metadata,
-what is not known in its body stays text, and a diagnostic says so. Whoever writes files looks at `version_of` first:
-what a newer toolcall_nb wrote is not written over.
+A text without front matter has version 1. Text of a higher version is read as far as it is known here: its metadata
+is read, unknown callouts in its body stay text, and a diagnostic says so. Code that writes a file calls
+`read_format_version` on the existing one first: a file that a newer toolcall_nb wrote is never overwritten.
+
+`front_matter` writes it, `split_front_matter` reads it.
 """
 
 from __future__ import annotations
@@ -20,69 +22,83 @@ from toolcall_nb.core.events import Diagnostic, Object
 from toolcall_nb.markdown.yaml_body import BodyError, load_body
 from toolcall_nb.markdown.yaml_text import yaml_lines
 
-__all__ = ["KEY", "VERSION", "Split", "front_matter", "newer", "split", "version_of"]
+__all__ = [
+    "FORMAT_VERSION",
+    "VERSION_KEY",
+    "FrontMatter",
+    "describe_newer_version",
+    "front_matter",
+    "read_format_version",
+    "split_front_matter",
+]
 
-VERSION = 1
+FORMAT_VERSION = 1
 """The version that is written, and the highest that is known."""
-KEY = "toolcall_nb"
+VERSION_KEY = "toolcall_nb"
 
 _FENCED = re.compile(r"---[ \t]*\n((?:[^\n]*\n)*?)---[ \t]*(?:\n|\Z)\n?")
-_KEY_LINE = re.compile(rf"^{KEY}[ \t]*:[ \t]*(.*)$", re.MULTILINE)
+_KEY_LINE = re.compile(rf"^{VERSION_KEY}[ \t]*:[ \t]*(.*)$", re.MULTILINE)
 _HIGHEST = 10**6
 _KEPT = "The front matter was kept as text."
 
 
-class Split(Struct, frozen=True):
+class FrontMatter(Struct, frozen=True):
     """What stands before the body, and the body; ``lines`` is how many lines of the text come before it."""
 
     body: str
     metadata: Object = {}
-    version: int = VERSION
+    version: int = FORMAT_VERSION
     lines: int = 0
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
 def front_matter(metadata: Object) -> str:
     """The lines that say the version and hold the metadata; they end with a line end."""
-    plain = KEY not in metadata and list(metadata) != ["metadata"]
-    fields = {KEY: VERSION, **(metadata if plain else {"metadata": metadata})}
+    plain = VERSION_KEY not in metadata and list(metadata) != ["metadata"]
+    fields = {VERSION_KEY: FORMAT_VERSION, **(metadata if plain else {"metadata": metadata})}
     return "".join(f"{line}\n" for line in ("---", *yaml_lines(fields), "---"))
 
 
-def split(text: str) -> Split:
+def split_front_matter(text: str) -> FrontMatter:
     """The front matter and the rest. What is none of ours belongs to the body. Never raises."""
     found = _FENCED.match(text.replace("\r\n", "\n") if text.startswith("---") else "")
     if found is None:
-        return Split(text)
+        return FrontMatter(text)
     line, written = _version_line(found[1])
     try:
         fields = load_body(found[1]).fields
     except BodyError as error:
         trouble = Diagnostic(f"a front matter that cannot be read: {error}", _KEPT, error.line + 2, error.column + 1)
-        return Split(text, diagnostics=(trouble,) if written else ())
-    if KEY not in fields:
-        return Split(text)
-    version = fields.pop(KEY)
+        return FrontMatter(text, diagnostics=(trouble,) if written else ())
+    if VERSION_KEY not in fields:
+        return FrontMatter(text)
+    version = fields.pop(VERSION_KEY)
     if type(version) is not int or not 1 <= version <= _HIGHEST:
-        trouble = Diagnostic(f"{written[:100]!r} is no version: '{KEY}' is a whole number from 1", _KEPT, line, 1)
-        return Split(text, diagnostics=(trouble,))
+        trouble = Diagnostic(
+            f"{written[:100]!r} is no version: '{VERSION_KEY}' is a whole number from 1", _KEPT, line, 1
+        )
+        return FrontMatter(text, diagnostics=(trouble,))
     if list(fields) == ["metadata"] and isinstance(fields["metadata"], dict):
         fields = fields["metadata"]
     lines = found[0].count("\n")
-    troubles = (Diagnostic(newer(version), "It was read as far as it is known.", line, 1),) if version > VERSION else ()
-    return Split(_after_lines(text, lines), fields, version, lines, troubles)
+    troubles = (
+        (Diagnostic(describe_newer_version(version), "It was read as far as it is known.", line, 1),)
+        if version > FORMAT_VERSION
+        else ()
+    )
+    return FrontMatter(_after_lines(text, lines), fields, version, lines, troubles)
 
 
-def version_of(text: str) -> int:
+def read_format_version(text: str) -> int:
     """The version that a text says that it is of; 1 where it says nothing. Never raises."""
-    return split(text).version
+    return split_front_matter(text).version
 
 
-def newer(version: int) -> str:
+def describe_newer_version(version: int) -> str:
     """What there is to say of a text of a higher version."""
     return (
-        f"version {version} of the format, and this toolcall_nb knows version {VERSION}; install a newer one to read "
-        "it whole"
+        f"version {version} of the format, and this toolcall_nb knows version {FORMAT_VERSION}; install a newer one to "
+        "read it whole"
     )
 
 

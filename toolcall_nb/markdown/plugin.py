@@ -24,7 +24,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
 from toolcall_nb.markdown.callout import Header, HeaderGrammar, body_line
-from toolcall_nb.markdown.tool_callout import CallIds, ToolCallout, read_tool_callout
+from toolcall_nb.markdown.tool_callout import CalloutIds, ToolCallout, read_tool_callout
 from toolcall_nb.markdown.yaml_body import BodyError
 
 __all__ = ["callout_rule", "tool_callout_plugin"]
@@ -74,7 +74,7 @@ def _line(state: StateBlock, line: int) -> str:
 
 
 def _emit_tool(state: StateBlock, header: Header, body: str, start: int) -> None:
-    ids: CallIds = state.env.setdefault("tool_callout_ids", CallIds())
+    ids: CalloutIds = state.env.setdefault("tool_callout_ids", CalloutIds())
     try:
         callout = read_tool_callout(header, body, ids)
     except BodyError:

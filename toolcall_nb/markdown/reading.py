@@ -30,22 +30,25 @@ from collections.abc import Iterator
 from typing import Any
 
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import WireError
-from toolcall_nb.markdown.characters import Characters
-from toolcall_nb.markdown.front_matter import split
-from toolcall_nb.markdown.scanner import Closed, Grew, Opened, Segment, Text, scan
+from toolcall_nb.markdown.characters import CharacterReader
+from toolcall_nb.markdown.front_matter import split_front_matter
+from toolcall_nb.markdown.scanner import CalloutClosed, CalloutGrew, CalloutOpened, Segment, Text, scan
 from toolcall_nb.markdown.tool_events import TextBlocks, ToolEvents
 from toolcall_nb.markdown.yaml_body import BodyError, load_body
 
-__all__ = ["CHUNK_KINDS", "KINDS", "MESSAGE_KINDS", "TEXT_KINDS", "read_transcript"]
+__all__ = ["CALLOUT_KINDS", "CHUNK_KINDS", "MESSAGE_KINDS", "TEXT_KINDS", "read_transcript"]
 
 MESSAGE_KINDS = ("user", "system", "assistant")
 TEXT_KINDS = ("text", "reasoning", "stream-error")
 CHUNK_KINDS = ("source-url", "source-document", "file", "reasoning-file", "data", "custom")
-KINDS = ("tool", *MESSAGE_KINDS, *TEXT_KINDS, *CHUNK_KINDS)
+CALLOUT_KINDS = ("tool", *MESSAGE_KINDS, *TEXT_KINDS, *CHUNK_KINDS)
+
+__getattr__ = renamed_members(__name__, {"KINDS": f"{__name__}.CALLOUT_KINDS"})
 
 _FINAL_LINE_END = re.compile(r"(?:\r\n?|\n)\Z")
 
@@ -54,8 +57,8 @@ def read_transcript(text: str) -> Transcript:
     """The transcript that ``text`` is. Never raises on a string."""
     reader = _Reader()
     builder = TranscriptBuilder()
-    characters = Characters()
-    document = split(characters.feed(text) + characters.close())
+    characters = CharacterReader()
+    document = split_front_matter(characters.feed(text) + characters.close())
     events = reader.read(_FINAL_LINE_END.sub("", document.body), document.lines)
     for event in (*document.diagnostics, *events, *characters.troubles):
         builder.apply(event)
@@ -72,7 +75,7 @@ class _Reader:
 
     def read(self, text: str, skipped_lines: int) -> Iterator[Event]:
         """The events of the whole document; line numbers count from the document's first line."""
-        for segment in scan(text, KINDS):
+        for segment in scan(text, CALLOUT_KINDS):
             for event in self._take(segment):
                 yield _moved(event, skipped_lines)
         yield from self._finish()
@@ -89,24 +92,24 @@ class _Reader:
                     yield from self._tools.take(segment)
                 elif self._is_open:
                     yield from self._tools.take(Text(segment.text, seam=True))
-            case Opened() | Grew() if self._is_tool(segment):
+            case CalloutOpened() | CalloutGrew() if self._is_tool(segment):
                 yield from self._open()
                 yield from self._tools.take(segment)
-            case Closed(header=header) if header.kind == "tool":
+            case CalloutClosed(header=header) if header.kind == "tool":
                 yield from self._tools.take(segment)
-            case Closed():
+            case CalloutClosed():
                 yield from self._callout(segment)
-            case Opened() | Grew():
+            case CalloutOpened() | CalloutGrew():
                 pass
             case problem:
                 yield from self._tools.take(problem)
 
-    def _is_tool(self, segment: Opened | Grew) -> bool:
-        if isinstance(segment, Opened):
+    def _is_tool(self, segment: CalloutOpened | CalloutGrew) -> bool:
+        if isinstance(segment, CalloutOpened):
             self._in_tool = segment.header.kind == "tool"
         return self._in_tool
 
-    def _callout(self, closed: Closed) -> Iterator[Event]:
+    def _callout(self, closed: CalloutClosed) -> Iterator[Event]:
         kind = closed.header.kind
         try:
             if kind in MESSAGE_KINDS:
@@ -159,7 +162,7 @@ def _moved(event: Event, lines: int) -> Event:
     return event
 
 
-def _text_and_fields(closed: Closed) -> tuple[str | None, Object]:
+def _text_and_fields(closed: CalloutClosed) -> tuple[str | None, Object]:
     """The text of a callout that quotes one (None: it has no body), and its fields."""
     if closed.header.assigned.get("as") == "yaml":
         fields = load_body(closed.body).fields

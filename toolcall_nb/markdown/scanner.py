@@ -12,10 +12,21 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.markdown.block_context import NEWLINE, SEAM, BlockContext
 from toolcall_nb.markdown.callout import MAX_HEADER, Header, HeaderGrammar, body_line
 
-__all__ = ["Closed", "Grew", "Opened", "Problem", "Scanner", "Segment", "Text", "scan"]
+__all__ = ["CalloutClosed", "CalloutGrew", "CalloutOpened", "Scanner", "Segment", "Text", "UnreadableHeader", "scan"]
+
+__getattr__ = renamed_members(
+    __name__,
+    {
+        "Closed": f"{__name__}.CalloutClosed",
+        "Grew": f"{__name__}.CalloutGrew",
+        "Opened": f"{__name__}.CalloutOpened",
+        "Problem": f"{__name__}.UnreadableHeader",
+    },
+)
 
 _MOST_BEFORE_MARK = len("   > ")
 _LINE = re.compile(r"([^\r\n]*)(\r\n?|\n)?")
@@ -28,7 +39,7 @@ class Text(Struct, frozen=True):
     seam: bool = False
 
 
-class Opened(Struct, frozen=True):
+class CalloutOpened(Struct, frozen=True):
     """A callout's header line is whole. ``line`` counts from 1."""
 
     header: Header
@@ -36,15 +47,15 @@ class Opened(Struct, frozen=True):
     line: int
 
 
-class Grew(Struct, frozen=True):
+class CalloutGrew(Struct, frozen=True):
     """The callout's body grew by ``text``: without markers, lines ended by LF."""
 
     text: str
     source: str
 
 
-class Closed(Struct, frozen=True):
-    """The callout is complete: its whole body and its whole source, which `Opened` and `Grew` told before."""
+class CalloutClosed(Struct, frozen=True):
+    """A callout is complete. ``body`` and ``source`` are whole; earlier segments held parts of them."""
 
     header: Header
     body: str
@@ -52,7 +63,7 @@ class Closed(Struct, frozen=True):
     line: int
 
 
-class Problem(Struct, frozen=True):
+class UnreadableHeader(Struct, frozen=True):
     """A line at the top level that begins as a header and is none; it stays text."""
 
     message: str
@@ -60,7 +71,7 @@ class Problem(Struct, frozen=True):
     column: int
 
 
-Segment: TypeAlias = Text | Opened | Grew | Closed | Problem
+Segment: TypeAlias = Text | CalloutOpened | CalloutGrew | CalloutClosed | UnreadableHeader
 
 
 class _Callout:
@@ -172,7 +183,7 @@ class Scanner:
     def _unreadable_header(self, before: str, found: int, line: str) -> int:
         at = self._line + len(NEWLINE.findall(before))
         column = len(line) - len(line.lstrip()) + 1
-        self._out.append(Problem("a callout's first line that cannot be read", at, column))
+        self._out.append(UnreadableHeader("a callout's first line that cannot be read", at, column))
         self._context.reset()
         self._pass_by(before + line)
         return found + len(line)
@@ -231,7 +242,7 @@ class Scanner:
     # Inside a callout
 
     def _open(self, header: Header, source: str) -> None:
-        self._out.append(Opened(header, source, self._line))
+        self._out.append(CalloutOpened(header, source, self._line))
         self._callout = _Callout(header, source, self._line)
         self._line += 1
 
@@ -260,14 +271,14 @@ class Scanner:
         callout.body.append(text)
         callout.source.append(source)
         if source:
-            self._out.append(Grew(text, source))
+            self._out.append(CalloutGrew(text, source))
         return end
 
     def _close_callout(self, callout: _Callout) -> None:
         body = "".join(callout.body)
         if callout.in_line:
             body += "\n"
-        self._out.append(Closed(callout.header, body, "".join(callout.source), callout.line))
+        self._out.append(CalloutClosed(callout.header, body, "".join(callout.source), callout.line))
         self._callout = None
         self._after_callout = True
         self._context.reset()

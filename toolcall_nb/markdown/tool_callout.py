@@ -23,14 +23,22 @@ from toolcall_nb.core.transcript import Approval, State
 from toolcall_nb.markdown.callout import Header
 from toolcall_nb.markdown.yaml_body import Body, BodyError, load_body
 
-__all__ = ["FIELDS", "SEED_FIELDS", "CallIds", "ToolCallout", "header_id", "header_name", "read_tool_callout"]
+__all__ = [
+    "CALLOUT_FIELDS",
+    "SEED_CALLOUT_FIELDS",
+    "CalloutIds",
+    "ToolCallout",
+    "header_id",
+    "header_name",
+    "read_tool_callout",
+]
 
 _HEADER_NAMES = ("name", "tool", "toolname")
 _HEADER_IDS = ("id", "toolcallid", "call", "callid")
 _BODY_NAMES = ("toolName", "tool_name", "name", "tool")
 _BODY_IDS = ("toolCallId", "tool_call_id", "callId", "id", "toolCall")
 _BODY_ERRORS = ("errorText", "error_text", "error")
-SEED_FIELDS = frozenset((*_BODY_NAMES, *_BODY_IDS, *_BODY_ERRORS, "state", "input", "output"))
+SEED_CALLOUT_FIELDS = frozenset((*_BODY_NAMES, *_BODY_IDS, *_BODY_ERRORS, "state", "input", "output"))
 """The names that seed 000 gives a meaning to, with their aliases."""
 _TYPED: dict[str, tuple[str, type]] = {
     "title": ("title", str),
@@ -51,11 +59,11 @@ _APPROVAL: dict[str, tuple[str, type]] = {
     "isAutomatic": ("is_automatic", bool),
     "signature": ("signature", str),
 }
-FIELDS = SEED_FIELDS.union((*_TYPED, "approval", "originalInput", "preliminaryOutput", "extra"))
+CALLOUT_FIELDS = SEED_CALLOUT_FIELDS.union((*_TYPED, "approval", "originalInput", "preliminaryOutput", "extra"))
 """Every name that the body of a tool callout gives a meaning to."""
 
 
-class CallIds:
+class CalloutIds:
     """The ids of the callouts of one message, in order."""
 
     def __init__(self) -> None:
@@ -124,7 +132,7 @@ def header_id(header: Header) -> str | None:
     return _first(header.assigned, _HEADER_IDS) or positional
 
 
-def read_tool_callout(header: Header, body: str, ids: CallIds) -> ToolCallout:
+def read_tool_callout(header: Header, body: str, ids: CalloutIds) -> ToolCallout:
     """Read a callout and count it in ``ids``.
 
     Raises `BodyError` where the body is no mapping; the callout is then text, and is counted all the same.
@@ -234,7 +242,7 @@ class _Fields:
         elif "extra" in self._left:
             extra["extra"] = nested
         for key, value in self._left.items():
-            if key in FIELDS and key not in ("state", "extra") and value is not None:
+            if key in CALLOUT_FIELDS and key not in ("state", "extra") and value is not None:
                 self.problems.append(f"the field {key!r} has no place for the value {value!r:.80}")
         for key, text in self._assigned.items():
             if extra.setdefault(key, text) != text:

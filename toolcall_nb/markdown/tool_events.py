@@ -15,9 +15,9 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
 from toolcall_nb.core.transcript import State
 from toolcall_nb.markdown.callout import Header
-from toolcall_nb.markdown.scanner import Closed, Grew, Opened, Problem, Segment, Text
+from toolcall_nb.markdown.scanner import CalloutClosed, CalloutGrew, CalloutOpened, Segment, Text, UnreadableHeader
 from toolcall_nb.markdown.streamed_input import StreamedInput
-from toolcall_nb.markdown.tool_callout import CallIds, ToolCallout, header_id, header_name, read_tool_callout
+from toolcall_nb.markdown.tool_callout import CalloutIds, ToolCallout, header_id, header_name, read_tool_callout
 from toolcall_nb.markdown.yaml_body import BodyError
 
 __all__ = ["UNKNOWN_ERROR", "TextBlocks", "ToolEvents"]
@@ -59,7 +59,7 @@ class ToolEvents:
 
     def __init__(self, blocks: TextBlocks) -> None:
         self._blocks = blocks
-        self._ids = CallIds()
+        self._ids = CalloutIds()
         self._started: set[str] = set()
         self._provisional = ""
         self._input = StreamedInput()
@@ -73,16 +73,16 @@ class ToolEvents:
                 parts = segment.seam and not self._kept_as_text
                 self._kept_as_text = False
                 return (self._blocks.seam if parts else self._blocks.text)(segment.text)
-            case Problem():
+            case UnreadableHeader():
                 problem = "The line was kept as text."
                 return [ev.Diagnostic(segment.message, problem, segment.line, segment.column)]
-            case Opened():
+            case CalloutOpened():
                 self._kept_as_text = False
                 return [*self._blocks.close(), *self._start(segment.header)]
-            case Grew():
+            case CalloutGrew():
                 new = "" if self._updates else self._input.feed(segment.text)
                 return [ev.ToolInputDelta(self._provisional, new)] if new else []
-            case Closed():
+            case CalloutClosed():
                 return [*self._end(segment)]
 
     def _start(self, header: Header) -> Iterator[Event]:
@@ -94,7 +94,7 @@ class ToolEvents:
             name = header_name(header) or "tool"
             yield ev.ToolInputStart(self._provisional, name, title=header.title, open=header.open)
 
-    def _end(self, closed: Closed) -> Iterator[Event]:
+    def _end(self, closed: CalloutClosed) -> Iterator[Event]:
         try:
             callout = read_tool_callout(closed.header, closed.body, self._ids)
         except BodyError as error:
@@ -107,7 +107,7 @@ class ToolEvents:
         yield from _callout_events(callout, updates=callout.id in self._started)
         self._started.add(callout.id)
 
-    def _not_a_call(self, closed: Closed, error: BodyError) -> Iterator[Event]:
+    def _not_a_call(self, closed: CalloutClosed, error: BodyError) -> Iterator[Event]:
         line, column = closed.line + 1 + error.line, error.column + 3  # after the header, after "> "
         message = f"a tool callout that cannot be read: {error.message}"
         yield ev.Diagnostic(message, "It was kept as text.", line, column)

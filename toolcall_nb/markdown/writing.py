@@ -25,14 +25,14 @@ from toolcall_nb.core.transcript import (
 )
 from toolcall_nb.markdown.callout import HeaderGrammar, quote_value
 from toolcall_nb.markdown.front_matter import front_matter
-from toolcall_nb.markdown.reading import KINDS
-from toolcall_nb.markdown.scanner import Opened, Problem, Text, scan
-from toolcall_nb.markdown.tool_callout import FIELDS
+from toolcall_nb.markdown.reading import CALLOUT_KINDS
+from toolcall_nb.markdown.scanner import CalloutOpened, Text, UnreadableHeader, scan
+from toolcall_nb.markdown.tool_callout import CALLOUT_FIELDS
 from toolcall_nb.markdown.yaml_text import yaml_lines
 
 __all__ = ["write_message_body", "write_transcript"]
 
-_HEADERS = HeaderGrammar(KINDS)
+_HEADERS = HeaderGrammar(CALLOUT_KINDS)
 _TEXT_KINDS: dict[type, str] = {TextPart: "text", ReasoningPart: "reasoning", ErrorPart: "stream-error"}
 _ABOUT = ("providerExecuted", "dynamic", "providerMetadata", "toolMetadata")
 
@@ -114,10 +114,10 @@ def _stands_plain(part: TextPart, first: bool, last: bool) -> bool:
         return False
     before = "" if first else "> [!assistant]\n\n"
     after = "" if last else "\n\n> [!assistant]"
-    segments = scan(before + text + after, KINDS)
+    segments = scan(before + text + after, CALLOUT_KINDS)
     read = "".join(segment.text for segment in segments if isinstance(segment, Text) and not segment.seam)
-    opened = sum(isinstance(segment, Opened) for segment in segments)
-    clean = not any(isinstance(segment, Problem) for segment in segments)
+    opened = sum(isinstance(segment, CalloutOpened) for segment in segments)
+    clean = not any(isinstance(segment, UnreadableHeader) for segment in segments)
     return read == text and opened == (not first) + (not last) and clean and not (last and text.endswith("\r"))
 
 
@@ -195,7 +195,7 @@ def _tool_fields(call: ToolCall, with_title: bool) -> Iterator[tuple[str, object
 
 def _extra_fields(extra: Object) -> Iterator[tuple[str, object]]:
     """Unknown fields under their own names; under ``extra`` where a name means something in a callout."""
-    if FIELDS.isdisjoint(extra):
+    if CALLOUT_FIELDS.isdisjoint(extra):
         yield from extra.items()
     else:
         yield "extra", extra

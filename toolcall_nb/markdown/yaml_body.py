@@ -4,7 +4,7 @@ libyaml scans (PyYAML's C parser, eight times the speed of its Python one); the 
 PyYAML's own schema is YAML 1.1, in which ``no``, ``on``, ``12:30`` and ``2025-01-01`` are not strings.
 
 Errors, with their place: more than one document, a custom tag, a key given twice or that is no scalar, an alias
-of its own parent, more than `MAX_DEPTH` levels, more than `MAX_ALIASED` nodes by aliases (so that a "billion
+of its own parent, more than `MAX_YAML_DEPTH` levels, more than `MAX_ALIASED` nodes by aliases (so that a "billion
 laughs" stays small). Source: YAML 1.2.2, chapter 10.3.
 """
 
@@ -18,9 +18,9 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
-__all__ = ["MAX_ALIASED", "MAX_DEPTH", "Body", "BodyError", "load_body", "resolve_plain"]
+__all__ = ["MAX_ALIASED", "MAX_YAML_DEPTH", "Body", "BodyError", "load_body", "resolve_plain"]
 
-MAX_DEPTH = 100
+MAX_YAML_DEPTH = 100
 MAX_ALIASED = 10_000
 
 _LOADER: Any = getattr(yaml, "CLoader", yaml.Loader)
@@ -154,8 +154,8 @@ class _Builder:
         mapping = isinstance(event, yaml.MappingStartEvent)
         if event.tag is not None and event.tag not in ("!", _CORE + ("map" if mapping else "seq")):
             raise _error(f"the tag {event.tag!r} is not allowed", event)
-        if len(self._stack) >= MAX_DEPTH:
-            raise _error(f"more than {MAX_DEPTH} levels deep", event)
+        if len(self._stack) >= MAX_YAML_DEPTH:
+            raise _error(f"more than {MAX_YAML_DEPTH} levels deep", event)
         if self._stack and self._expects_key():
             raise _error("a key must be a single value", event)
         self._stack.append(_Frame({} if mapping else [], event.anchor, self._size))

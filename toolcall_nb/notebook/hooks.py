@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from toolcall_nb.core.sdk_types import STREAM_TYPES, WHOLE_TYPES
+from toolcall_nb.core.sdk_types import SDK_REPLY_TYPES, SDK_STREAM_TYPES
 from toolcall_nb.notebook.environment import Place, place_of
 from toolcall_nb.redaction.masked_logging import logger
 
@@ -20,7 +20,7 @@ log = logger("toolcall_nb.notebook")
 _PLAYED = ("stream", "async stream")
 """What must be entered first is left alone: that would send a request."""
 
-_PACKAGES = frozenset(module.partition(".")[0] for module, _ in WHOLE_TYPES)
+_PACKAGES = frozenset(module.partition(".")[0] for module, _ in SDK_REPLY_TYPES)
 _IN_MESSAGES = frozenset({"role", "parts", "kind", "type", "lc"})
 _IN_REPLIES = frozenset({"choices", "output", "content", "candidates", "message", "messages", "parts", "lc", "type"})
 """Keys without which a dictionary is neither: a first look, before anything is imported."""
@@ -57,8 +57,8 @@ class Hooks:
 
     def _places(self) -> Iterator[tuple[Any, tuple[str, str], Callable[..., Any]]]:
         bundles, displays = self._formatters.mimebundle_formatter, self._formatters.ipython_display_formatter
-        yield from ((bundles, key, self._bundle) for key in WHOLE_TYPES)
-        yield from ((displays, key, self._play) for key, kind in STREAM_TYPES.items() if kind in _PLAYED)
+        yield from ((bundles, key, self._bundle) for key in SDK_REPLY_TYPES)
+        yield from ((displays, key, self._play) for key, kind in SDK_STREAM_TYPES.items() if kind in _PLAYED)
         for cls in _BUILT_IN:
             yield bundles, (cls.__module__, cls.__name__), self._bundle_of_values
             yield displays, (cls.__module__, cls.__name__), self._print_values

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from toolcall_nb.core.call_display import DISPLAYED, displayed
+from toolcall_nb.core.call_display import DISPLAYED, displayed_bundles
 from toolcall_nb.core.events import MISSING, Json
-from toolcall_nb.core.result_text import output_text
+from toolcall_nb.core.result_text import format_output
 from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.render.content import Written, partial_input
 from toolcall_nb.render.escaping import line_ends, without_ansi
@@ -159,7 +159,7 @@ def log_sections(log: LogLines, call_id: str) -> list[Section]:
 
 def _displayed(call: ToolCall) -> Iterator[Section]:
     """What the tool displayed while it ran, one below the other."""
-    forms = [shown(bundle, MISSING) or Shown("", "", "cannot be shown") for bundle in displayed(call.display)]
+    forms = [shown(bundle, MISSING) or Shown("", "", "cannot be shown") for bundle in displayed_bundles(call.display)]
     if forms:
         words = [draw_text(form.words or form.plain or f"({form.kind or form.note})") for form in forms]
         html = "".join(form.html for form in forms)
@@ -278,7 +278,7 @@ def _beyond(length: int, where: str) -> str:
 def _told(call: ToolCall) -> Iterator[Section]:
     if call.seen is None or call.output is MISSING:
         return
-    length = len(output_text(call.output))
+    length = len(format_output(call.output))
     remark = next((found for found in _LEFT_OUT.finditer(call.seen) if _tells(found, call.seen, length)), None)
     left_out = f", {remark[1]} left out" if remark else ""
     size = f"{counted(len(call.seen), 'characters')}{left_out}"

@@ -19,7 +19,7 @@ from toolcall_nb.core.events import Event, to_dict
 from toolcall_nb.core.json_text import from_extended, json_text
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError, WireError
-from toolcall_nb.markdown.front_matter import VERSION, newer, version_of
+from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_version, read_format_version
 from toolcall_nb.wire import json_objects
 
 __all__ = [
@@ -73,8 +73,10 @@ def write_file(transcript: Transcript, path: Path) -> None:
     """
     write = check_writable(path)
     try:
-        if path.exists() and (version := version_of(path.read_text("utf-8-sig", "replace"))) > VERSION:
-            raise UsageError(f"{path} is of {newer(version)}. It was left as it is: save under another name.")
+        if path.exists() and (version := read_format_version(path.read_text("utf-8-sig", "replace"))) > FORMAT_VERSION:
+            raise UsageError(
+                f"{path} is of {describe_newer_version(version)}. It was left as it is: save under another name."
+            )
         path.write_text(write(transcript), "utf-8", "replace")
     except (OSError, ValueError) as error:
         if isinstance(error, UsageError):
@@ -84,8 +86,8 @@ def write_file(transcript: Transcript, path: Path) -> None:
 
 def read_markdown(text: str, place: str) -> Transcript:
     """The transcript; where a newer toolcall_nb wrote it, a line on standard error says so. ``place``: whose text."""
-    if (version := version_of(text)) > VERSION:
-        print(f"toolcall_nb: {place} is of {newer(version)}.", file=sys.stderr)
+    if (version := read_format_version(text)) > FORMAT_VERSION:
+        print(f"toolcall_nb: {place} is of {describe_newer_version(version)}.", file=sys.stderr)
     return Transcript.from_markdown(text)
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import ToolcallError, UsageError
-from toolcall_nb.markdown.front_matter import VERSION, newer, version_of
+from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_version, read_format_version
 from toolcall_nb.redaction.masked_logging import logger
 
 __all__ = ["THREAD_ID", "DamagedThread", "Store", "is_thread_id"]
@@ -103,7 +103,7 @@ def _read(thread: str, data: bytes) -> Transcript:
         text = data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
         raise _damaged(thread, f"the byte {error.start} is not UTF-8") from None
-    _refuse_version(thread, version_of(text))
+    _refuse_version(thread, read_format_version(text))
     transcript = Transcript.from_markdown(text)
     if transcript.metadata.get(_KEY) != thread:
         raise _damaged(thread, f"its front matter does not say 'thread: {thread}'")
@@ -136,14 +136,14 @@ def _refuse_newer(thread: str, path: Path) -> None:
     """What a newer server wrote into the same folder is not written over by what this one holds in memory."""
     data = _file_bytes(thread, path)
     if data is not None:
-        _refuse_version(thread, version_of(data.decode("utf-8", "replace")))
+        _refuse_version(thread, read_format_version(data.decode("utf-8", "replace")))
 
 
 def _refuse_version(thread: str, version: int) -> None:
-    if version > VERSION:
+    if version > FORMAT_VERSION:
         raise DamagedThread(
-            f"The stored thread {thread!r} is of {newer(version)}. It is left as it is: go on in a thread of another "
-            "name."
+            f"The stored thread {thread!r} is of {describe_newer_version(version)}. It is left as it is: go on in a "
+            "thread of another name."
         )
 
 

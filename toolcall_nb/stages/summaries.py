@@ -7,7 +7,7 @@ import binascii
 import json
 from collections.abc import Iterator, Mapping
 
-from toolcall_nb.core.call_display import displayed
+from toolcall_nb.core.call_display import displayed_bundles
 from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.json_text import from_extended, json_text
 from toolcall_nb.core.transcript import ToolCall
@@ -82,7 +82,7 @@ def images_of(call: ToolCall) -> list[Object]:
     """The pictures of a call's output: those of its MIME bundle, else those of a list of content blocks."""
     shown = [
         {"data": _base64(kind, data), "mediaType": kind}
-        for bundle in (call.display or {}, *displayed(call.display))
+        for bundle in (call.display or {}, *displayed_bundles(call.display))
         for kind, data in bundle.items()
         if kind.startswith("image/") and isinstance(data, str) and data
     ]

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar, overload
 
-from toolcall_nb.core.result_text import LIMIT
+from toolcall_nb.core.result_text import RESULT_LIMIT
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.definition import Tool, as_tool, mark
 
@@ -89,7 +89,7 @@ def tool(
     into: Registry = registry,
     timeout: float | None = None,
     parallel: bool = False,
-    limit: int = LIMIT,
+    limit: int = RESULT_LIMIT,
 ) -> Callable[[F], F]: ...
 
 
@@ -102,7 +102,7 @@ def tool(
     into: Registry = registry,
     timeout: float | None = None,
     parallel: bool = False,
-    limit: int = LIMIT,
+    limit: int = RESULT_LIMIT,
 ) -> F | Callable[[F], F]:
     """Let models call a function: ``@tool``, or ``@tool(name=…, description=…)``.
 

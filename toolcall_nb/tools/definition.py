@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from toolcall_nb.core.events import Json, Object
-from toolcall_nb.core.result_text import LIMIT
+from toolcall_nb.core.result_text import RESULT_LIMIT
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.docstrings import read_docstring
 from toolcall_nb.tools.progress import Tell
@@ -41,7 +41,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
     origin: str
     timeout: float | None = None
     parallel: bool = False
-    limit: int = LIMIT
+    limit: int = RESULT_LIMIT
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -62,7 +62,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
         description: str | None = None,
         timeout: float | None = None,
         parallel: bool = False,
-        limit: int = LIMIT,
+        limit: int = RESULT_LIMIT,
     ) -> Tool:
         """The tool that a function is; raises `UsageError` where a model could not call it."""
         if not callable(function):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from toolcall_nb.core.call_display import with_displayed
+from toolcall_nb.core.call_display import with_displayed_bundles
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.tools.figures import open_figures
@@ -181,7 +181,7 @@ class Printout:
 
     def _displayed(self, own: Object | None) -> Object | None:
         with self._taking:
-            return with_displayed(own, [bundle for _, bundle in self._displays if bundle])
+            return with_displayed_bundles(own, [bundle for _, bundle in self._displays if bundle])
 
     def hold(self, method: Bent) -> None:
         """Keep this method bent as well, until the end."""

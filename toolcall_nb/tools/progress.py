@@ -21,7 +21,7 @@ class Log(Struct, frozen=True):
 class Preliminary(Struct, frozen=True):
     """What the tool has so far; each one takes the place of the one before.
 
-    ``display`` is what it has displayed, as `toolcall_nb.core.call_display.with_displayed` makes it.
+    ``display`` is what it has displayed, as `toolcall_nb.core.call_display.with_displayed_bundles` makes it.
     """
 
     output: Json

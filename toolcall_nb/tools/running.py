@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolcall_nb.core.events import Json, Object
-from toolcall_nb.core.result_text import LIMIT, told
+from toolcall_nb.core.result_text import RESULT_LIMIT, truncate_output
 from toolcall_nb.tools.deadlines import Alarm, Deadline
 from toolcall_nb.tools.failures import ToolFailed
 from toolcall_nb.tools.figures import figure_of
@@ -68,7 +68,7 @@ def run(
     tell: Tell | None = None,
     *,
     timeout: float | None = None,
-    limit: int = LIMIT,
+    limit: int = RESULT_LIMIT,
     whole: str = "",
 ) -> Outcome:
     """Check the arguments, call the function, wait for it. Only `KeyboardInterrupt` gets out.
@@ -136,7 +136,9 @@ def _success(value: Any, called_with: Json, limit: int, printout: Printout | Non
     output, display = _forms(value, whole, max(limit, MAX_TEXT))
     if printout is not None:
         display = printout.end(display)
-    return Outcome(value=value, output=output, display=display, seen=told(output, limit), arguments=called_with)
+    return Outcome(
+        value=value, output=output, display=display, seen=truncate_output(output, limit), arguments=called_with
+    )
 
 
 def _forms(value: Any, whole: str, max_text: int) -> tuple[Json, Object | None]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json, Missing, Object
-from toolcall_nb.core.result_text import output_text
+from toolcall_nb.core.result_text import format_output
 from toolcall_nb.errors import WireError
 from toolcall_nb.wire.base import Frames, JsonEvents, broke_off
 
@@ -236,7 +236,7 @@ class EnvelopeEncoder:
 
     def _result(self, call_id: str, output: Json, *, is_error: bool) -> Object:
         result: Object = {"type": "tool-result", "toolCallId": call_id, "toolName": self._names.get(call_id, "tool")}
-        said: Object = {"result": output_text(output) if is_error else output, "isError": is_error}
+        said: Object = {"result": format_output(output) if is_error else output, "isError": is_error}
         return _about("tool-completed", messages=[{"role": "tool", "content": [{**result, **said}]}])
 
 

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from toolcall_nb.adapters.openai.parts import PROVIDER
 from toolcall_nb.adapters.plain import get
 from toolcall_nb.core.events import MISSING, Json, Object
-from toolcall_nb.core.json_text import for_models
-from toolcall_nb.core.result_text import told_text
+from toolcall_nb.core.json_text import to_strict_json
+from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import FilePart, Message, Part, State, TextPart, ToolCall
 
 __all__ = ["openai_tool", "to_openai"]
@@ -26,7 +26,7 @@ _SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio
 def to_openai(messages: Sequence[Message]) -> list[Object]:
     """The messages as dicts of ``role``, ``content``, ``tool_calls`` and ``tool_call_id``.
 
-    Each call stands with its request and has its ``tool`` message, told as `toolcall_nb.core.result_text.told_text`
+    Each call stands with its request and has its ``tool`` message, told as `toolcall_nb.core.result_text.format_result`
     tells it; one
     that has not ended is told as interrupted. A person's images, sound (wav, mp3) and files go along; reasoning,
     sources, data, errors and the assistant's own files are left out, and so are messages of nothing else.
@@ -80,7 +80,7 @@ def _request(texts: list[str], calls: list[ToolCall]) -> Iterator[Object]:
     yield said
     for call in calls:
         ended = call if call.is_final else replace(call, state=State.INTERRUPTED)
-        yield {"role": "tool", "tool_call_id": call.id, "content": told_text(ended)}
+        yield {"role": "tool", "tool_call_id": call.id, "content": format_result(ended)}
 
 
 def _call(call: ToolCall) -> Object:
@@ -90,7 +90,7 @@ def _call(call: ToolCall) -> Object:
 
 def _arguments(given: Json) -> str:
     """The input as JSON text; an object where there is none, since servers read it before they take it."""
-    return "{}" if given is MISSING else json.dumps(for_models(given), ensure_ascii=False)
+    return "{}" if given is MISSING else json.dumps(to_strict_json(given), ensure_ascii=False)
 
 
 # A person

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from toolcall_nb.core.result_text import bounded
+from toolcall_nb.core.result_text import truncate
 from toolcall_nb.errors import ModelError, ToolcallError
 from toolcall_nb.models.errors.error_kinds import recognise_error
 from toolcall_nb.models.errors.exception_details import ExceptionDetails, causes, read_exception

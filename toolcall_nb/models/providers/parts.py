@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 from toolcall_nb.core.events import MISSING, Object
-from toolcall_nb.core.json_text import for_models
-from toolcall_nb.core.result_text import told_text
+from toolcall_nb.core.json_text import to_strict_json
+from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import CustomPart, FilePart, Part, ReasoningPart, State, TextPart, ToolCall
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def result_part(call: ToolCall) -> ToolReturnPart:
     from pydantic_ai.messages import ToolReturnPart
 
     outcome: Any = _OUTCOMES.get(call.state, "interrupted")
-    text = told_text(call)
+    text = format_result(call)
     return ToolReturnPart(_name(call), text if text.strip() else _NO_TEXT, call.id, outcome=outcome)
 
 
@@ -163,7 +163,7 @@ def native_parts(call: ToolCall) -> tuple[NativeToolCallPart, int, NativeToolRet
     told = dict(result) if isinstance(result, dict) else {}
     kind["tool_kind"] = _text(told, "tool_kind") or kind["tool_kind"]
     kind.pop("id")
-    answer = NativeToolReturnPart(call.name, for_models(call.output), call.id, **kind, **about(told))
+    answer = NativeToolReturnPart(call.name, to_strict_json(call.output), call.id, **kind, **about(told))
     between = after if isinstance(after, int) else 0
     return NativeToolCallPart.narrow_type(asked), between, NativeToolReturnPart.narrow_type(answer)
 
@@ -233,8 +233,8 @@ def _arguments(call: ToolCall) -> str | dict[str, Any]:
     if call.input is MISSING or call.input is None:
         return {}
     if isinstance(call.input, dict | str):
-        return for_models(call.input)  # type: ignore[no-any-return]  # as is what went in
-    return {"input": for_models(call.input)}
+        return to_strict_json(call.input)  # type: ignore[no-any-return]  # as is what went in
+    return {"input": to_strict_json(call.input)}
 
 
 # Files ------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.reducer import known_id
+from toolcall_nb.core.reducer import normalize_call_id
 
 __all__ = ["Activities"]
 
@@ -23,13 +23,13 @@ class Activities(dict[str, str]):
         """Take one event in."""
         match event:
             case ev.ToolInputStart():
-                self.setdefault(known_id(event.tool_call_id), "writing")
+                self.setdefault(normalize_call_id(event.tool_call_id), "writing")
             case ev.ToolExecution():
-                self[known_id(event.tool_call_id)] = event.status
+                self[normalize_call_id(event.tool_call_id)] = event.status
             case ev.ToolRetracted():
-                activity = self.pop(known_id(event.tool_call_id), None)
+                activity = self.pop(normalize_call_id(event.tool_call_id), None)
                 if activity is not None and event.successor is not None:
-                    self.setdefault(known_id(event.successor), activity)
+                    self.setdefault(normalize_call_id(event.successor), activity)
             case ev.ToolOutputAvailable(preliminary=True):
                 pass
             case (
@@ -39,4 +39,4 @@ class Activities(dict[str, str]):
                 | ev.ToolInputError()
                 | ev.ToolInterrupted()
             ):
-                self.pop(known_id(event.tool_call_id), None)
+                self.pop(normalize_call_id(event.tool_call_id), None)

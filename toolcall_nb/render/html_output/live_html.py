@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.reducer import Touched, TranscriptBuilder, known_id
+from toolcall_nb.core.reducer import Touched, TranscriptBuilder, normalize_call_id
 from toolcall_nb.core.text import SURROGATE
 from toolcall_nb.core.transcript import ToolCall, Transcript
 from toolcall_nb.render.html_output.activity import Activities
@@ -110,7 +110,7 @@ class LiveHtml:
             yield from self._begin(touched.message)
         turn = self._turns[touched.message]
         if isinstance(event, ev.ToolExecution):
-            yield from self._redraw_calls(turn, {known_id(event.tool_call_id)})
+            yield from self._redraw_calls(turn, {normalize_call_id(event.tool_call_id)})
         elif touched.part is None:
             yield from self._refresh(turn)
         elif touched.removed:

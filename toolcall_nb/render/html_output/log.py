@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
-from toolcall_nb.core.console_text import Printed
+from toolcall_nb.core.console_text import ConsoleText
 from toolcall_nb.render.escaping import without_ansi
 from toolcall_nb.render.yaml_like import Entry, more
 
@@ -48,7 +48,7 @@ class LogLines:
 
     def add(self, text: str) -> None:
         """More of it."""
-        whole, end, self._rest = str(Printed().add(self._rest + text)).rpartition("\n")
+        whole, end, self._rest = str(ConsoleText().add(self._rest + text)).rpartition("\n")
         for line in whole.split("\n") if end else ():
             self._end_line(line)
 
