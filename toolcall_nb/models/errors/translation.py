@@ -140,4 +140,4 @@ def _traceback(error: BaseException) -> str | None:
 
 def _masked_and_bounded(text: str | None, hidden: list[str | None]) -> str | None:
     """Masks before it cuts: half a key would not be recognised."""
-    return bounded(masked(text, hidden), _MAX_DETAILS) if text else None
+    return truncate(masked(text, hidden), _MAX_DETAILS) if text else None
