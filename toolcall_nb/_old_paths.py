@@ -59,7 +59,7 @@ growing core.append_only
 invisible core.invisible_characters
 json_text core.json_text
 live runs
-live.asking approvals.questions
+live.asking approvals.page
 live.clocks runs.clocks
 live.document runs.document
 live.face runs.face
@@ -165,6 +165,8 @@ _RENAMED = {
     "told.output_text": "core.result_text.format_output",
     "told.told": "core.result_text.truncate_output",
     "told.told_text": "core.result_text.format_result",
+    "tools.permission.Grants": "approvals.decisions.RememberedApprovals",
+    "tools.permission.Scope": "approvals.decisions.ApprovalScope",
     "usage.FIELDS": "core.usage.USAGE_FIELDS",
     "usage.NAMES": "core.usage.TOKEN_COUNTS",
 }

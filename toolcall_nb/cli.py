@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolcall_nb.approvals import APPROVAL_MODES
 from toolcall_nb.core.events import Diagnostic, Event, to_dict
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import ToolCall, Transcript
@@ -28,7 +29,8 @@ from toolcall_nb.runs.files import READABLE, WRITABLE, check_writable, read_even
 from toolcall_nb.server.command import add_options, serve
 
 if TYPE_CHECKING:
-    from toolcall_nb.tools import Decision, Tool
+    from toolcall_nb.approvals import Decision
+    from toolcall_nb.tools import Tool
 
 __all__ = ["main"]
 
@@ -110,7 +112,7 @@ def _add_chat(commands: Any) -> None:
     )
     chat.add_argument(
         "--approve",
-        choices=("auto", "ask", "never"),
+        choices=APPROVAL_MODES,
         default="auto",
         help="who is asked before a call runs (%(default)s)",
     )
@@ -261,8 +263,8 @@ def _chat(options: argparse.Namespace) -> int:
         max_steps=options.max_steps,
         retries=options.retries,
         dialect=options.dialect,
-        approve=options.approve,
-        approver=ask if options.approve == "ask" else None,
+        approval_mode=options.approve,
+        ask_approval=ask if options.approve == "ask" else None,
         once=options.once,
         speed=options.speed,
     )

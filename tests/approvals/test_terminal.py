@@ -14,11 +14,11 @@ from rich.cells import cell_len
 
 from tests.support.strategies import json_values, texts
 from tests.support.terminals import typed
+from toolcall_nb.approvals import Decision
 from toolcall_nb.approvals.terminal import TerminalApprover, deny_unattended
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.invisible_characters import has_invisible
 from toolcall_nb.core.transcript import State, ToolCall
-from toolcall_nb.tools import Decision
 
 ARGUMENTS = {"city": "Lyon", "days": 3}
 

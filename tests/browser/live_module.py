@@ -13,7 +13,7 @@ from playwright.sync_api import Page
 
 from tests.browser.sentinel import Watch, provoke, strays
 from tests.support.hostile import END
-from toolcall_nb.approvals.questions import json_text
+from toolcall_nb.approvals.page import editable_json
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.frontend import MODULE, page_css
@@ -88,7 +88,7 @@ class Module:
         """Ask about a call of that name, with it in its arguments; what was wrong with an answer stands there too."""
         call = f"asked {text}"
         self.show([ev.ToolInputAvailable(call, text, {text: text}), ev.ToolApprovalRequest(f"q{text}", call)])
-        form = {"approval": f"q{text}", "name": text, "text": json_text({text: text}), "invisible": True}
+        form = {"approval": f"q{text}", "name": text, "text": editable_json({text: text}), "invisible": True}
         form |= {"lines": len(review({text: text}).entries), "hidden": text}
         self.document.ask(call, form)
         self.document.ask(call, {**form, "problem": text, "refused": 1})

@@ -86,7 +86,7 @@ def look_at_a_thread_of(texts: Sequence[str], chromium: Browser, store: Path) ->
     sent = [well_formed(text) for text in texts]  # as they come out of a server
     calls = [ev.ToolInputAvailable(f"{text}/", "weather", {"city": text}) for text in texts[:3]]
     model = Gated([event for text in texts for event in answer(text)], calls, [ev.TextDelta("end", END)])
-    with opened(chromium, settings(model, approve="ask", store=str(store)), "/#t") as (page, watch):
+    with opened(chromium, settings(model, approval_mode="ask", store=str(store)), "/#t") as (page, watch):
         send(page, sent[0])
         expect(page.get_by_role("button", name="Send")).to_be_enabled()
         send(page, sent[1])

@@ -12,14 +12,14 @@ from axe_core_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.browser import ARTIFACTS
-from toolcall_nb.approvals.questions import Questions
+from toolcall_nb.approvals import Decision
+from toolcall_nb.approvals.page import PendingApprovals
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Json
 from toolcall_nb.core.transcript import Approval, State, ToolCall
 from toolcall_nb.frontend import MODULE, page_css
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.runs.document import LiveDocument
-from toolcall_nb.tools import Decision
 
 _OPEN = """async ([source, css, snapshot]) => {
     window.load ??= (await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })))).default;
@@ -50,7 +50,7 @@ class Asked:
         self.messages: list[dict[str, Any]] = []
         html = LiveHtml()
         self.document = LiveDocument(html, self.messages.append)
-        self.questions = Questions(self.document.ask)
+        self.questions = PendingApprovals(self.document.ask)
         call = ToolCall(id="c", name=name, state=State.APPROVAL_REQUESTED, input=arguments, approval=Approval(id="a"))
         start: list[ev.Event] = [
             ev.Start(),

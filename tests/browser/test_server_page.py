@@ -73,7 +73,7 @@ def test_a_chat_is_live_and_drawn_as_in_a_notebook(opened: Callable[..., Any]) -
 
 def test_a_question_is_asked_in_its_card_and_answered_there(opened: Callable[..., Any]) -> None:
     model = Gated(call("c", "weather", city="Rome"), words("Done."))
-    with opened(model, approve="ask") as page:
+    with opened(model, approval_mode="ask") as page:
         send(page, "Go")
         panel = page.get_by_role("group", name="May weather run?")
         panel.get_by_role("button", name="Edit").click()
@@ -190,7 +190,7 @@ def test_axe_finds_nothing_and_nothing_is_wider_than_the_page(
 ) -> None:
     model = Gated([*words("Let me see."), *call("c", "weather", city="Rome")], words("Done."))
     with (
-        serving(model, approve="ask") as client,
+        serving(model, approval_mode="ask") as client,
         chromium.new_context(color_scheme=scheme, bypass_csp=True, viewport={"width": width, "height": 700}) as context,
     ):
         page = context.new_page()

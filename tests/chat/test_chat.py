@@ -12,6 +12,7 @@ import pytest
 
 from toolcall_nb import dialects
 from toolcall_nb import tools as tooling
+from toolcall_nb.approvals import Decision
 from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
@@ -20,7 +21,7 @@ from toolcall_nb.dialects import DIALECTS
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.models import MockModel, faults, with_faults
 from toolcall_nb.models.mock.scenarios import SCENARIOS
-from toolcall_nb.tools import Decision, Tool
+from toolcall_nb.tools import Tool
 
 
 class Script:
@@ -470,7 +471,7 @@ def test_with_every_fault_the_turn_ends_and_the_next_one_works(fault: faults.Fau
 
 def test_never_denies_with_a_reason_and_the_model_goes_on() -> None:
     ran: list[int] = []
-    chat = chat_with([call("1", "g", {"n": 1})], text("Then not."), tools=[_recorder(ran)], approve="never")
+    chat = chat_with([call("1", "g", {"n": 1})], text("Then not."), tools=[_recorder(ran)], approval_mode="never")
     assert chat.send("?").text == "Then not."
     assert ran == []
     found = chat.calls["1"]
@@ -487,8 +488,10 @@ def test_an_approver_is_asked_before_each_call() -> None:
         asked.append(found)
         return Decision(found.input == {"n": 1}, "only one")
 
-    chat = chat_with([call("1", "g", {"n": 1}), call("2", "g", {"n": 2})], tools=[_recorder(ran)], approver=approver)
-    assert chat.approve == "ask"
+    chat = chat_with(
+        [call("1", "g", {"n": 1}), call("2", "g", {"n": 2})], tools=[_recorder(ran)], ask_approval=approver
+    )
+    assert chat.approval_mode == "ask"
     chat.send("?")
     assert ran == [1]
     assert [found.id for found in asked] == ["1", "2"]
@@ -501,7 +504,7 @@ def test_an_approver_that_fails_gives_no_permission() -> None:
     def approver(found: ToolCall) -> Decision:
         raise OSError("no terminal")
 
-    chat = chat_with([call("1", "g", {"n": 1})], tools=[_recorder(ran)], approver=approver)
+    chat = chat_with([call("1", "g", {"n": 1})], tools=[_recorder(ran)], ask_approval=approver)
     chat.send("?")
     assert ran == []
     approval = chat.calls["1"].approval
@@ -512,8 +515,8 @@ def test_an_approver_that_fails_gives_no_permission() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"approve": "ask"}, "needs someone to ask"),
-        ({"approve": "maybe"}, "'auto', 'ask' or 'never', but is 'maybe'"),
+        ({"approval_mode": "ask"}, "needs someone to ask"),
+        ({"approval_mode": "maybe"}, "'auto', 'ask' or 'never', but is 'maybe'"),
         ({"max_steps": 0}, "at least 1"),
         ({"dialect": "klingon"}, "no dialect 'klingon'"),
         ({"model": "gtp"}, "no model 'gtp'"),

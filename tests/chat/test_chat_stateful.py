@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from toolcall_nb.approvals import Decision
 from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
@@ -19,7 +20,7 @@ from toolcall_nb.dialects import DIALECTS
 from toolcall_nb.errors import ModelError
 from toolcall_nb.models import MockModel, faults, with_faults
 from toolcall_nb.models.mock.scenarios import SCENARIOS
-from toolcall_nb.tools import Decision, Registry, Tool
+from toolcall_nb.tools import Registry, Tool
 
 # What models send -------------------------------------------------------------------------------------------
 
@@ -115,7 +116,7 @@ class Conversation(RuleBasedStateMachine):
         tools = Registry([self.f, self.raises, self.interrupts, self.yields])
         tools.add(Tool.from_function(self.beside, parallel=True))
         self.answers: list[Any] = [Decision(True)]
-        self.chat = Chat(tools=tools, max_steps=4, approver=self.answer, approve="ask")
+        self.chat = Chat(tools=tools, max_steps=4, ask_approval=self.answer, approval_mode="ask")
         self.seen = TranscriptBuilder()
         self.whole = True  # every event so far was seen
 
@@ -196,8 +197,8 @@ class Conversation(RuleBasedStateMachine):
 
     @rule(approve=st.sampled_from(["auto", "never", "ask", "ask"]), answers=ANSWERS, once=st.booleans())
     def permission_changes(self, approve: Any, answers: list[Any], once: bool) -> None:
-        self.chat.approve, self.answers, self.chat.once = approve, answers, once
-        self.chat.grants.clear()
+        self.chat.approval_mode, self.answers, self.chat.once = approve, answers, once
+        self.chat.remembered_approvals.clear()
 
     @precondition(lambda self: self.chat.transcript.messages)
     @rule()

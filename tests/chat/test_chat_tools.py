@@ -12,7 +12,8 @@ from typing import Any, TypeGuard
 import pytest
 
 from toolcall_nb.adapters.openai.messages import to_openai
-from toolcall_nb.chat import Chat, Decision, Grants
+from toolcall_nb.approvals import Decision, RememberedApprovals
+from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.result_text import format_result
@@ -63,7 +64,7 @@ def recorder() -> Recorder:
 def asking(recorder: Recorder, approver: Callable[[ToolCall], Decision], *inputs: Any, **options: Any) -> Chat:
     """A chat whose model asks to remove things, all in one reply."""
     calls = [call(str(number), "remove", given) for number, given in enumerate(inputs, 1)]
-    return Chat(Script(calls, text("Done.")), tools=[recorder.remove], approver=approver, **options)
+    return Chat(Script(calls, text("Done.")), tools=[recorder.remove], ask_approval=approver, **options)
 
 
 # Who is in charge -------------------------------------------------------------------------------------------
@@ -151,12 +152,12 @@ def test_always_holds_in_every_chat_that_shares_it_until_it_is_cleared(recorder:
 
     always: list[Any] = []
     for _ in range(2):
-        asking(recorder, approver, {"path": "a"}, grants=Grants(always)).send("?")
+        asking(recorder, approver, {"path": "a"}, remembered_approvals=RememberedApprovals(always)).send("?")
     assert asked == ["1"]
     asking(recorder, approver, {"path": "a"}).send("?")
     assert asked == ["1", "1"]
-    Grants(always).clear()
-    asking(recorder, approver, {"path": "a"}, grants=Grants(always)).send("?")
+    RememberedApprovals(always).clear()
+    asking(recorder, approver, {"path": "a"}, remembered_approvals=RememberedApprovals(always)).send("?")
     assert asked == ["1", "1", "1"]
 
 
@@ -168,7 +169,7 @@ def test_a_tool_that_is_defined_anew_is_asked_for_anew() -> None:
         asked.append(found.id)
         return Decision(True, scope="chat")
 
-    chat = Chat(Script([call("1", "act")], [call("2", "act")], [call("3", "act")]), tools=tools, approver=approver)
+    chat = Chat(Script([call("1", "act")], [call("2", "act")], [call("3", "act")]), tools=tools, ask_approval=approver)
     for meaning in ("harmless", "other"):
 
         def act(meaning: str = meaning) -> str:
@@ -507,7 +508,7 @@ class Watched:
         self.chat = Chat(
             Script([call(name, "look", {"name": name}) for name in names]),
             tools=Registry([Tool.from_function(look, parallel=parallel)]),
-            approver=approver and (lambda asked: approver(self, asked)),
+            ask_approval=approver and (lambda asked: approver(self, asked)),
         )
         for event in self.chat.stream("?", live=self.show):
             self.show(event)

@@ -18,7 +18,7 @@ from tests.support.history_gates import OVER, only, until
 from tests.support.history_lanes import Cell, Lane
 from tests.support.history_pages import Page
 from tests.support.profile import IS_SEARCH
-from toolcall_nb.approvals import questions as asking
+from toolcall_nb.approvals import page as approval_page
 from toolcall_nb.core import events as ev
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.notebook.widget import close_all
@@ -48,8 +48,9 @@ class Histories(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self._patched = pytest.MonkeyPatch()
-        for module, name in [(workers, "POLL"), (parallel, "POLL"), (asking, "POLL"), (running, "_GRACE")]:
-            self._patched.setattr(module, name, 0.002 if name == "POLL" else 0.01)
+        polls = [(workers, "POLL"), (parallel, "POLL"), (approval_page, "_POLL_SECONDS")]
+        for module, name in [*polls, (running, "_GRACE")]:
+            self._patched.setattr(module, name, 0.01 if name == "_GRACE" else 0.002)
         always: list[Any] = []
         self.lanes = [Lane("main", always), Lane("second", always)]
         self.number = 0
@@ -124,7 +125,7 @@ class Histories(RuleBasedStateMachine):
 
     def granted_tools(self, lane: Lane) -> list[str]:
         tools = lane.chat.tools
-        return [name for name in tools if lane.chat.grants.reason(tools[name]) is not None]
+        return [name for name in tools if lane.chat.remembered_approvals.reason(tools[name]) is not None]
 
     def prompt_in_vain(self, lane: Lane) -> None:
         with pytest.raises(UsageError, match="still answering"):

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from tests.support.hostile import one_of, own_payloads
 from tests.support.servers import Gated, call, serving, words
 from tests.support.strategies import json_values, texts
-from toolcall_nb.approvals.questions import Questions
+from toolcall_nb.approvals import Decision
+from toolcall_nb.approvals.page import PendingApprovals
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Approval, State, ToolCall
 from toolcall_nb.notebook.widget import TranscriptWidget
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.runs.document import LiveDocument
 from toolcall_nb.runs.pacer import FRAME, SLOWEST, Pacer
-from toolcall_nb.tools import Decision
 
 PROTOTYPE = ("__proto__", "constructor", "prototype", "hasOwnProperty", "toString", "valueOf", "__class__", "")
 """Names that an object of JavaScript, or of Python, has without being given them."""
@@ -67,7 +67,7 @@ class Page:
         self.document = LiveDocument(self.html, lambda step: None)
         self.stops = 0
         self.pacer = Pacer(lambda: None)
-        self.questions = Questions(self.document.ask)
+        self.questions = PendingApprovals(self.document.ask)
         self.widget = TranscriptWidget(self.document, self.stop, self.questions.answer, self.pacer.pace, lambda: None)
         for event in (ev.ToolInputAvailable("c", "wipe", {"path": "/"}), ev.ToolApprovalRequest("a", "c")):
             self.document.apply(event)
@@ -187,7 +187,7 @@ IDS = ["a/b", "../../u/stop", "..", "a\nb", "a\n", "a%2Fb", "?x#y", "a b", "é\u
 @pytest.mark.parametrize("call_id", [*IDS, *one_of(own_payloads(), 8)], ids=lambda text: repr(text)[:30])
 def test_a_call_of_any_id_can_be_answered_and_only_this_call(call_id: str) -> None:
     model = Gated(call(call_id, "weather", city="Rome"), words("Done."))
-    with serving(model, approve="ask") as client:
+    with serving(model, approval_mode="ask") as client:
         with client.stream("POST", "/api/chat", json={"message": "Go", "conversationId": "t"}) as response:
             while not (
                 asked := client.get("/api/threads/t", headers={"accept": "application/json"}).json()["questions"]

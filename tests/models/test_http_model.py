@@ -160,8 +160,8 @@ def test_what_the_server_asks_is_asked_here_and_answered_there(
         asked.append(call)
         return decision
 
-    with serving(approve="ask") as client:
-        chat = Chat(model_at(url_of(client), wire), tools=[], approver=approver)
+    with serving(approval_mode="ask") as client:
+        chat = Chat(model_at(url_of(client), wire), tools=[], ask_approval=approver)
         message = chat.send(QUESTION)
         thread = message.metadata["threadId"]
         theirs = client.get(f"/api/threads/{thread}", headers={"accept": "text/markdown"}).text
@@ -176,7 +176,7 @@ def test_what_the_server_asks_is_asked_here_and_answered_there(
 
 @pytest.mark.parametrize(("options", "reason"), [({}, "Nobody is there"), ({"approve": "never"}, "switched off")])
 def test_where_nobody_can_be_asked_the_answer_is_no(options: dict[str, Any], reason: str) -> None:
-    with serving(approve="ask") as client:
+    with serving(approval_mode="ask") as client:
         (call,) = Chat(model_at(url_of(client)), tools=[], **options).send(QUESTION).calls
     assert call.state is State.OUTPUT_DENIED
     assert call.approval is not None
@@ -690,7 +690,7 @@ def test_answers_of_which_nothing_comes_are_ended_here() -> None:
     for allowed, state in ((True, State.OUTPUT_ERROR), (False, State.OUTPUT_DENIED)):
         decision = Decision(allowed)
         with ReplayServer(Reply(asking), Reply(silent)) as server:
-            chat = Chat(model_at(server.url), tools=[], approver=lambda _, decision=decision: decision)  # type: ignore[misc]  # mypy: lambda's default
+            chat = Chat(model_at(server.url), tools=[], ask_approval=lambda _, decision=decision: decision)  # type: ignore[misc]  # mypy: lambda's default
             (call,) = chat.send("Hello").calls
         assert call.state is state
         (part,) = (part for part in server.requests[1].json["messages"][-1]["parts"] if "approval" in part)
@@ -703,7 +703,7 @@ def test_answers_that_cannot_be_given_leave_no_call_open() -> None:
         [ev.Start(), ev.ToolInputAvailable("c", "rm", {}), ev.ToolApprovalRequest("a", "c"), ev.Finish()],
     )
     with ReplayServer(Reply(asking), Reply("{}", 422, "application/json")) as server:
-        message = Chat(model_at(server.url), tools=[], approver=lambda _: Decision(True)).send("Hello")
+        message = Chat(model_at(server.url), tools=[], ask_approval=lambda _: Decision(True)).send("Hello")
     assert [call.state for call in message.calls] == [State.INTERRUPTED]
     assert len(errors(message)) == 1
 

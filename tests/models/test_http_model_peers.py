@@ -58,7 +58,7 @@ def test_the_ai_sdk_runs_its_tools_we_run_ours_and_a_person_is_asked(
     def answer(call: ToolCall) -> Decision:
         return decision if call.name == "wipe" else Decision(True)
 
-    chat = Chat(HttpModel(address, Config(wire=wire)), tools=[weather], approver=answer)
+    chat = Chat(HttpModel(address, Config(wire=wire)), tools=[weather], ask_approval=answer)
     message = chat.send("Go")
     clock, here, wipe = message.calls
     assert (clock.name, clock.output) == ("clock", "noon")
@@ -70,7 +70,7 @@ def test_the_ai_sdk_runs_its_tools_we_run_ours_and_a_person_is_asked(
 
 
 def test_the_next_turn_is_taken_by_the_ai_sdk_too(address: str) -> None:
-    chat = Chat(HttpModel(address), tools=[weather], approver=lambda _: Decision(True))
+    chat = Chat(HttpModel(address), tools=[weather], ask_approval=lambda _: Decision(True))
     chat.send("Go")
     assert "wiped sda" in chat.send("And now?").text
     assert [message.role for message in chat.transcript.messages] == ["user", "assistant"] * 2

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from tests.support.strategies import transcripts
 from tests.support.strict_providers import PROVIDERS, refusals
+from toolcall_nb.approvals import Decision
 from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import FilePart, Message, ReasoningPart, State, TextPart, ToolCall, Transcript
 from toolcall_nb.models.providers.call_ids import CallIds
-from toolcall_nb.tools import Decision, Tool
+from toolcall_nb.tools import Tool
 
 Reply = Sequence[Event | BaseException]
 
@@ -126,7 +127,7 @@ def test_a_stop_between_signed_reasoning_and_what_it_led_to(provider: str) -> No
 
 def test_a_denial() -> None:
     for reason in (None, "Not today.", "  "):
-        chat = after([called(), called("call_2")], approver=lambda _, why=reason: Decision(False, why))
+        chat = after([called(), called("call_2")], ask_approval=lambda _, why=reason: Decision(False, why))
         assert_next_turn(chat, State.OUTPUT_DENIED)
 
 
@@ -164,7 +165,7 @@ def test_a_restart_with_an_open_call(asks: bool) -> None:
         saved.append(chat.transcript.to_markdown())
         return Decision(True)
 
-    chat = chat_of([called(), called("call_2")], approver=keep if asks else None)
+    chat = chat_of([called(), called("call_2")], ask_approval=keep if asks else None)
     for event in chat.stream("The weather?"):
         if isinstance(event, ev.ToolInputAvailable):
             saved.append(chat.transcript.to_markdown())

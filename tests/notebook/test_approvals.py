@@ -13,7 +13,8 @@ from hypothesis import given
 
 from tests.support.kernels import Kernel, Messages, running_kernel
 from tests.support.strategies import json_values
-from toolcall_nb.approvals.questions import Form, Questions, json_text
+from toolcall_nb.approvals import Decision
+from toolcall_nb.approvals.page import ApprovalForm, PendingApprovals, editable_json
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.invisible_characters import has_invisible
@@ -21,14 +22,13 @@ from toolcall_nb.core.json_text import from_extended
 from toolcall_nb.core.transcript import Approval, State, ToolCall
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.runs.document import LiveDocument
-from toolcall_nb.tools import Decision
 
 # The text that a person reads
 
 
 @given(value=json_values())
 def test_the_text_is_the_whole_value_and_every_character_of_it_can_be_seen(value: Any) -> None:
-    text = json_text(value)
+    text = editable_json(value)
     assert json.dumps(from_extended(json.loads(text))) == json.dumps(value)
     assert not has_invisible(text)
 
@@ -44,7 +44,7 @@ def test_the_text_is_the_whole_value_and_every_character_of_it_can_be_seen(value
     ],
 )
 def test_what_has_no_look_or_turns_the_line_around_is_written_as_an_escape(value: Any, text: str) -> None:
-    assert json_text(value) == text
+    assert editable_json(value) == text
 
 
 # Questions and answers
@@ -54,10 +54,10 @@ class Person:
     """Asks in a thread, and answers here."""
 
     def __init__(self, arguments: Any = MISSING) -> None:
-        self.forms: list[Form | None] = []
+        self.forms: list[ApprovalForm | None] = []
         self.is_stopped = False
         self.result: list[Decision | BaseException] = []
-        self.questions = Questions(self._show)
+        self.questions = PendingApprovals(self._show)
         approval = Approval(id="approval-1")
         state = State.APPROVAL_REQUESTED
         self.call = ToolCall(id="c", name="keep", state=state, input=arguments, approval=approval)
@@ -66,7 +66,7 @@ class Person:
         while not self.forms:
             time.sleep(0.001)
 
-    def _show(self, _call: str, form: Form | None) -> bool:
+    def _show(self, _call: str, form: ApprovalForm | None) -> bool:
         self.forms.append(form)
         return True
 
@@ -254,9 +254,9 @@ def test_only_the_first_answer_to_what_is_asked_counts() -> None:
     person.says(approved=True, text=person.text, scope="for ever")
     assert person.result == []
     person.says(approved=False, reason="no")
-    person.says(approved=True, text=json_text({"a": 1}), scope="once")
+    person.says(approved=True, text=editable_json({"a": 1}), scope="once")
     assert person.decision() == Decision(False, "no")
-    person.says(approved=True, text=json_text({"a": 1}), scope="once")
+    person.says(approved=True, text=editable_json({"a": 1}), scope="once")
 
 
 @pytest.mark.parametrize("approved", ["true", 1, None, {}])
@@ -268,7 +268,7 @@ def test_nothing_but_true_is_an_approval(approved: Any) -> None:
 
 def test_what_no_page_can_show_is_denied_and_not_waited_for() -> None:
     document = LiveDocument(LiveHtml(), lambda _: None)
-    decision = Questions(document.ask).ask(ToolCall(id="c", name="keep"), lambda: False)
+    decision = PendingApprovals(document.ask).ask(ToolCall(id="c", name="keep"), lambda: False)
     assert decision == Decision(False, "The question could not be shown, so the call was denied.")
 
 
@@ -324,10 +324,10 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
         yield kernel
 
 
-def asked(message: dict[str, Any]) -> Form | None:
+def asked(message: dict[str, Any]) -> ApprovalForm | None:
     """What this message asks a page to ask."""
     content = message["content"].get("data", {}).get("content", {}) if message["msg_type"] == "comm_msg" else {}
-    forms: list[Form] = list(content.get("asks", {}).values())
+    forms: list[ApprovalForm] = list(content.get("asks", {}).values())
     return forms[0] if forms else None
 
 
@@ -387,7 +387,7 @@ def test_where_no_click_can_be_heard_in_mid_cell_the_kernel_asks_by_keys(kernel:
 
 
 def test_where_no_widget_can_be_had_the_kernel_asks_by_keys_and_in_the_background_nobody(kernel: Kernel) -> None:
-    kernel.run("from toolcall_nb.notebook import live\nkept = live.LiveFace\nlive.LiveFace = None")
+    kernel.run("from toolcall_nb.notebook import live_cell as live\nkept = live.LiveFace\nlive.LiveFace = None")
     assert "state: output-available" in final(kernel.run(ASK.format(""), typed=["y"]))
     wait = "get_ipython().magics_manager.registry['ToolchatMagics'].threads._runs['main']._thread.join()"
     messages = kernel.run(ASK.format("--background")) + kernel.run(wait)

@@ -17,6 +17,7 @@ from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 
 from tests.support.kernels import Kernel, running_kernel
+from toolcall_nb.approvals import Decision
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import TranscriptBuilder
@@ -30,7 +31,6 @@ from toolcall_nb.runs.pacer import FRAME, SLOWEST, Pacer
 from toolcall_nb.runs.patches import brief, merged
 from toolcall_nb.runs.progress import Progress
 from toolcall_nb.runs.run import Run, Stoppable
-from toolcall_nb.tools import Decision
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 FORMS = {"text/html", "text/markdown", "text/plain"}

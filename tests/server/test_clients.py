@@ -55,7 +55,7 @@ def test_the_ai_sdks_chat_has_turns_and_asks_anew() -> None:
 
 
 def test_the_ai_sdks_chat_asks_its_user_and_the_answer_goes_on_in_the_same_message() -> None:
-    found, _ = ran("ai-approved", asking("It is sunny."), approve="ask")
+    found, _ = ran("ai-approved", asking("It is sunny."), approval_mode="ask")
     assert found["asked"]["input"] == {"city": "Rome"}
     assert (found["status"], found["error"], len(found["messages"])) == ("ready", None, 2)
     answer = found["messages"][-1]
@@ -64,7 +64,7 @@ def test_the_ai_sdks_chat_asks_its_user_and_the_answer_goes_on_in_the_same_messa
 
 
 def test_the_ai_sdks_chat_says_no_with_a_reason() -> None:
-    found, stored = ran("ai-denied", asking("Then not."), approve="ask")
+    found, stored = ran("ai-denied", asking("Then not."), approval_mode="ask")
     assert (found["status"], found["error"], len(found["messages"])) == ("ready", None, 2)
     assert the_tool(found["messages"][-1])["state"] == "output-denied"
     assert texts(found["messages"][-1]) == "Then not."
@@ -113,7 +113,7 @@ def test_ag_uis_agent_has_turns() -> None:
     [("ag-ui-approved", "It is sunny.", "sunny in Rome"), ("ag-ui-cancelled", "Then not.", None)],
 )
 def test_ag_uis_agent_is_interrupted_by_a_question_and_resumes(scenario: str, answer: str, result: str | None) -> None:
-    found, _ = ran(scenario, asking(answer), approve="ask")
+    found, _ = ran(scenario, asking(answer), approval_mode="ask")
     assert (found["failure"], found["errors"], found["interrupts"]) == (None, [], [])
     contents = [message.get("content") for message in found["messages"]]
     assert contents[-1] == answer

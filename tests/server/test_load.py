@@ -262,7 +262,7 @@ def test_a_turn_that_takes_too_long_is_stopped() -> None:
 
 
 def test_a_question_that_nobody_answers_is_answered_with_no() -> None:
-    timed = Timed(Gated(call("c", "weather", city="Rome"), words("Then not.")), approve="ask")
+    timed = Timed(Gated(call("c", "weather", city="Rome"), words("Then not.")), approval_mode="ask")
     eventually(lambda: timed.run.is_waiting)
     timed.pass_time(599)
     assert timed.run.is_waiting

@@ -18,7 +18,7 @@ from tests.support.history_clients import Client
 from tests.support.history_gates import OVER, GatedModel, Gates, only, until
 from tests.support.history_pages import Page
 from tests.support.profile import IS_SEARCH
-from toolcall_nb.approvals import questions as asking
+from toolcall_nb.approvals import page as approval_page
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Message, Transcript
 from toolcall_nb.render import to_html
@@ -52,7 +52,7 @@ class ServedHistories(RuleBasedStateMachine):
         super().__init__()
         ServedHistories.histories += 1
         self._patched = pytest.MonkeyPatch()
-        for module, name in [(workers, "POLL"), (asking, "POLL"), (running, "_GRACE")]:
+        for module, name in [(workers, "POLL"), (approval_page, "_POLL_SECONDS"), (running, "_GRACE")]:
             self._patched.setattr(module, name, 0.002)
         self._folder = tempfile.TemporaryDirectory()
         self.loop = asyncio.new_event_loop()
@@ -69,7 +69,7 @@ class ServedHistories(RuleBasedStateMachine):
     def started(self) -> Threads:
         tools = Registry([Tool.from_function(self.plain)])
         model = GatedModel(self.gates)
-        options: dict[str, Any] = {"models": {"m": model}, "tools": tools, "approve": "ask", "speed": None}
+        options: dict[str, Any] = {"models": {"m": model}, "tools": tools, "approval_mode": "ask", "speed": None}
         return Threads(Settings(store=self._folder.name, **options), ticking=False)
 
     def plain(self, n: int) -> int:

@@ -478,7 +478,7 @@ def until_asked(client: httpx.Client) -> dict[str, Any]:
 )
 def test_a_question_is_answered_by_itself(answer: dict[str, Any], state: State, output: str | None) -> None:
     with (
-        serving(asking(), approve="ask") as client,
+        serving(asking(), approval_mode="ask") as client,
         client.stream("POST", "/api/chat", json={"message": "Go", "conversationId": "t"}) as response,
     ):
         question = until_asked(client)
@@ -512,7 +512,7 @@ def test_a_question_is_answered_by_itself(answer: dict[str, Any], state: State, 
 )
 def test_an_answer_that_is_none_leaves_the_question_open(body: dict[str, Any]) -> None:
     with (
-        serving(asking(), approve="ask") as client,
+        serving(asking(), approval_mode="ask") as client,
         client.stream("POST", "/api/chat", json={"message": "Go", "conversationId": "t"}) as response,
     ):
         path = f"/api/threads/t/approvals/{until_asked(client)['approval']}"
@@ -522,7 +522,7 @@ def test_an_answer_that_is_none_leaves_the_question_open(body: dict[str, Any]) -
 
 
 def test_the_ai_sdks_chat_is_asked_by_the_end_of_its_stream_and_answers_with_its_messages() -> None:
-    with serving(asking("It is sunny."), approve="ask") as client:
+    with serving(asking("It is sunny."), approval_mode="ask") as client:
         first = client.post("/api/chat", json=ui(("user", "The weather?")))
         (message,) = decoded("ui", first.content).messages
         assert data_of(first.text)[-1] == "[DONE]"
@@ -541,7 +541,7 @@ def test_the_ai_sdks_chat_is_asked_by_the_end_of_its_stream_and_answers_with_its
 
 
 def test_ag_ui_is_asked_by_an_interrupt_and_answers_by_resuming() -> None:
-    with serving(asking("It is sunny."), approve="ask") as client:
+    with serving(asking("It is sunny."), approval_mode="ask") as client:
         first = data_of(client.post("/api/chat", json=ag_ui(("user", "The weather?"))).text)
         assert first[-1]["type"] == "RUN_FINISHED"
         assert first[-1]["outcome"]["type"] == "interrupt"

@@ -13,7 +13,8 @@ from tests.support.history_calls import is_end, life_of, state_after
 from tests.support.history_gates import GatedModel, Gates, until
 from tests.support.history_pages import Page
 from tests.support.strict_providers import PROVIDERS, refusals
-from toolcall_nb.chat import Approve, Chat, Decision, Grants
+from toolcall_nb.approvals import ApprovalMode, Decision, RememberedApprovals
+from toolcall_nb.chat import Chat
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
 from toolcall_nb.notebook.live_cell import LiveFace
@@ -79,7 +80,7 @@ class Cell(LiveFace):
 
     def open_questions(self) -> set[str]:
         """The approvals that wait for an answer."""
-        return {name for name, each in tuple(self._questions._open.items()) if not each.answered.is_set()}
+        return {name for name, each in tuple(self._questions._pending.items()) if not each.answered.is_set()}
 
     def all_asks(self) -> dict[str, Any]:
         """What the pages are to ask, as they are told."""
@@ -127,8 +128,8 @@ class Lane:
                 Tool.from_function(self.beside, parallel=True),
             ],
             thread=self.name,
-            grants=Grants(self._always),
-            approver=self._ask,
+            remembered_approvals=RememberedApprovals(self._always),
+            ask_approval=self._ask,
             clock=self._tick,
             pause=lambda _: None,
             max_steps=5,
@@ -177,9 +178,9 @@ class Lane:
 
     # Turns
 
-    def begin(self, approve: Approve, background: bool) -> None:
+    def begin(self, approve: ApprovalMode, background: bool) -> None:
         """A cell with a prompt."""
-        self.chat.approve = approve
+        self.chat.approval_mode = approve
         self.turns += 1
         run = Run(lambda live: self.chat.stream("Go on", live), stop=self.chat.stop, info=lambda _: "gated")
         cell = Cell(run, self.chat)

@@ -39,7 +39,7 @@ FOLDER = Path(__file__).parents[1] / "fixtures" / "released"
 _TOOLS = '''
 from toolcall_nb import Chat, Transcript, show, tool
 from toolcall_nb import events as ev
-from toolcall_nb.tools import Decision
+from toolcall_nb.approvals import Decision
 
 
 class Chart:
@@ -120,7 +120,7 @@ _CELLS = (
     f"%%toolchat --render\n{_ALL.to_markdown()}",
     "%%toolchat --replay --speed 0\nLet me look.\n\n> [!tool weather call_7]+ The weather\n> input:\n>   city: Bergen\n"
     "> output: rain\n\nTake an umbrella.",
-    "careful = Chat(tools=['weather'], speed=None, approver=lambda call: "
+    "careful = Chat(tools=['weather'], speed=None, ask_approval=lambda call: "
     "Decision(True, input={**call.input, 'days': 2}, reason='At most two.'))\n"
     "careful.send('The weather in Hanoi for 14 days, please.')\ncareful.transcript",
     f"show({MESSAGES!r})",

@@ -1,63 +1,87 @@
-"""Who may decide that a tool runs: the answer to the question, and what was allowed for longer than one call."""
+"""Defines the terms of approval: `ApprovalMode`, `ApprovalScope`, `Decision`, `Approver` and `RememberedApprovals`.
+
+The command line and the magics import this module when they start, so it imports no tools.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
 from toolcall_nb.core.events import MISSING, Json, Missing
-from toolcall_nb.tools.definition import Tool
+from toolcall_nb.core.transcript import ToolCall
 
-__all__ = ["Decision", "Grants", "Scope"]
+if TYPE_CHECKING:
+    from toolcall_nb.tools.definition import Tool
 
-Scope: TypeAlias = Literal["once", "chat", "always"]
+__all__ = [
+    "APPROVAL_MODES",
+    "APPROVAL_SCOPES",
+    "ApprovalMode",
+    "ApprovalScope",
+    "Approver",
+    "Decision",
+    "RememberedApprovals",
+]
+
+ApprovalMode: TypeAlias = Literal["auto", "ask", "never"]
+"""Whether calls run unasked (``auto``), after somebody has approved them (``ask``), or not at all (``never``)."""
+
+APPROVAL_MODES: tuple[ApprovalMode, ...] = get_args(ApprovalMode)
+
+ApprovalScope: TypeAlias = Literal["once", "chat", "always"]
+"""How long an approval holds: for this call, for this chat, or for every chat of the session."""
+
+APPROVAL_SCOPES: tuple[ApprovalScope, ...] = get_args(ApprovalScope)
 
 
 class Decision(Struct, frozen=True):
     """The answer to the question whether a call may run.
 
-    ``input`` is what it may run with, where that is not what the model asked for. ``scope`` says how far the
-    permission goes: this call, this chat, or every chat of the session.
+    ``input`` holds edited arguments, where the call is to run with other arguments than the model wrote.
     """
 
     approved: bool
     reason: str | None = None
     input: Json | Missing = MISSING
-    scope: Scope = "once"
+    scope: ApprovalScope = "once"
 
 
-_Key: TypeAlias = tuple[str, Callable[..., Any]]
+Approver: TypeAlias = Callable[[ToolCall], Decision]
+"""A function that is asked before a call runs."""
+
+_ToolKey: TypeAlias = tuple[str, Callable[..., Any]]
 
 
-class Grants:
-    """The tools that may run without a question. ``always`` is shared by the chats of a session.
+class RememberedApprovals:
+    """The tools that may run without another question. The chats of a session share the list ``always``.
 
-    A permission is for a function, not for a name: a tool that is defined anew is asked for anew.
+    An approval is for a function, not for a name: a tool that was defined again needs a new approval.
     """
 
-    def __init__(self, always: list[_Key] | None = None) -> None:
-        self._chat: list[_Key] = []
+    def __init__(self, always: list[_ToolKey] | None = None) -> None:
+        self._chat: list[_ToolKey] = []
         self._always = always if always is not None else []
 
     def reason(self, tool: Tool) -> str | None:
-        """Why the tool may run without a question; None where it may not."""
+        """Returns why the tool may run without a question; None where it may not."""
         if _key(tool) in self._always:
             return "Always allowed for this tool."
         return "Allowed for this chat." if _key(tool) in self._chat else None
 
-    def add(self, tool: Tool, scope: Scope) -> None:
-        """Allow the tool for longer than one call; ``once`` adds nothing."""
-        granted = {"once": None, "chat": self._chat, "always": self._always}[scope]
-        if granted is not None and _key(tool) not in granted:
-            granted.append(_key(tool))
+    def add(self, tool: Tool, scope: ApprovalScope) -> None:
+        """Remembers an approval of the tool; the scope ``once`` adds nothing."""
+        remembered = {"once": None, "chat": self._chat, "always": self._always}[scope]
+        if remembered is not None and _key(tool) not in remembered:
+            remembered.append(_key(tool))
 
     def clear(self) -> None:
-        """Ask again for everything, in every chat that shares ``always``."""
+        """Forgets every approval, also those in the shared ``always``."""
         self._chat.clear()
         self._always.clear()
 
 
-def _key(tool: Tool) -> _Key:
+def _key(tool: Tool) -> _ToolKey:
     return tool.name, tool.function

@@ -1,7 +1,7 @@
-"""Checks arguments that a person, or a program that decides, has edited: one check, whoever asked.
+"""Checks arguments that a person or a program has edited before it approved a call.
 
-`read_edited` reads the text that a person wrote in a card, in a terminal or in a request; `check_edited` takes the
-value and is called again where permission is decided, so that no approver passes it by.
+`read_edited` parses the text that came from a card, a terminal or a request. `check_edited` checks a value; the
+approval gate calls it once more, so that no approver can leave the check out.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from toolcall_nb.tools.parameters import WrongArguments
 __all__ = ["asking_about", "check_edited", "read_edited", "reader_of_edits"]
 
 _MAX_CHARACTERS = 5_000_000
-_MAX_DIGITS = 4_000  # Python's own limit is a little above
+_MAX_DIGITS = 4_000  # a little below Python's own limit
 
 _asked_about: ContextVar[Tool | None] = ContextVar("toolcall_nb_asked_about", default=None)
 
 
 @contextmanager
 def asking_about(tool: Tool) -> Iterator[None]:
-    """Somebody is asked whether this tool may run: edited arguments have to fit it."""
+    """Within this block, `reader_of_edits` checks edited arguments against the parameters of ``tool``."""
     token = _asked_about.set(tool)
     try:
         yield
@@ -39,12 +39,12 @@ def asking_about(tool: Tool) -> Iterator[None]:
 
 
 def reader_of_edits() -> Callable[[str], dict[str, Json]]:
-    """`read_edited` for the tool that is asked about now; the answer may come in another thread."""
+    """Returns `read_edited` for the tool that is asked about now, to be called in any thread."""
     return partial(read_edited, tool=_asked_about.get())
 
 
 def read_edited(text: str, tool: Tool | None = None) -> dict[str, Json]:
-    """Parses edited arguments; raises `ValueError` with a sentence for who has edited them."""
+    """Parses edited arguments; raises `ValueError` with a sentence for the person who has edited them."""
     if len(text) > _MAX_CHARACTERS:
         raise ValueError(f"These arguments have {len(text):,} characters; at most {_MAX_CHARACTERS:,} are read.")
     try:
@@ -59,9 +59,9 @@ def read_edited(text: str, tool: Tool | None = None) -> dict[str, Json]:
 
 
 def check_edited(value: Any, tool: Tool | None = None) -> dict[str, Json]:
-    """The arguments, plain JSON, of which later changes to ``value`` change nothing; raises `ValueError` as above.
+    """Returns a copy of the arguments as plain JSON; raises `ValueError` as `read_edited` does.
 
-    ``tool``: they have to fit its parameters. Without it that is found when it is called.
+    The arguments have to fit the parameters of ``tool``; without it, they are checked when the tool is called.
     """
     if not isinstance(value, dict):
         raise ValueError("Arguments are a JSON object: { … }.")
@@ -71,10 +71,10 @@ def check_edited(value: Any, tool: Tool | None = None) -> dict[str, Json]:
         raise ValueError(f"These arguments are not JSON: {error}.") from None
     if len(text) > _MAX_CHARACTERS:
         raise ValueError(f"These arguments have {len(text):,} characters; at most {_MAX_CHARACTERS:,} are taken.")
-    written = json.loads(text)
-    if well_formed_json(written) != written:
+    copied = json.loads(text)
+    if well_formed_json(copied) != copied:
         raise ValueError(f"These arguments hold half a character, or are nested deeper than {MAX_LEVELS} levels.")
-    plain: dict[str, Json] = from_extended(written)
+    plain: dict[str, Json] = from_extended(copied)
     if tool is not None:
         try:
             tool.signature.bind(plain)
@@ -87,22 +87,22 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON.")
 
 
-def _number(written: str) -> float:
-    """What a tool would be given must be what was written."""
-    number = float(written)
+def _number(text: str) -> float:
+    """Parses a float; one that would become infinite is refused, since the tool would get another value."""
+    number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{written:.40} is larger than any number here.")
+        raise ValueError(f"{text:.40} is larger than any number here.")
     return number
 
 
-def _integer(written: str) -> int:
-    if len(written) > _MAX_DIGITS:
-        raise ValueError(f"A number has {len(written):,} digits; at most {_MAX_DIGITS:,} are read.")
-    return int(written)
+def _integer(text: str) -> int:
+    if len(text) > _MAX_DIGITS:
+        raise ValueError(f"A number has {len(text):,} digits; at most {_MAX_DIGITS:,} are read.")
+    return int(text)
 
 
 def _unique(pairs: Iterable[tuple[str, Json]]) -> dict[str, Json]:
-    """An object; two values under one name would leave it open which of them runs."""
+    """Makes an object; refuses a name that is there twice, since it would be unclear which value the tool gets."""
     found: dict[str, Json] = {}
     for key, value in pairs:
         if key in found:

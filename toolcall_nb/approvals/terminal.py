@@ -1,7 +1,7 @@
-"""Asking a person whether a call may run: by keys in a terminal; and the answer where nobody can be asked.
+"""Asks in a terminal whether a call may run: `TerminalApprover`. Where nobody can be asked: `deny_unattended`.
 
-Names and arguments are a model's, and a terminal obeys some characters: what cannot be seen is written out. All of the
-arguments is shown, page by page, in the same lines as in a card.
+A model wrote the names and arguments, and a terminal obeys control characters, so invisible characters are escaped.
+All of the arguments are shown, page by page, in the same lines as in a card.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from toolcall_nb.approvals.decisions import Scope
+from toolcall_nb.approvals.decisions import ApprovalScope, Decision
 from toolcall_nb.approvals.edited_arguments import reader_of_edits
 from toolcall_nb.core.events import MISSING, Json, Missing
 from toolcall_nb.core.invisible_characters import escaped_in_json, written_out
@@ -24,11 +24,10 @@ from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.render.review import review
 from toolcall_nb.render.text import INDENT, indented
 from toolcall_nb.render.yaml_like import counted
-from toolcall_nb.tools import Decision
 
 __all__ = ["TerminalApprover", "deny_unattended"]
 
-_SCOPES: dict[str, Scope] = {
+_SCOPES: dict[str, ApprovalScope] = {
     **dict.fromkeys(("y", "yes"), "once"),
     **dict.fromkeys(("c", "chat"), "chat"),
     **dict.fromkeys(("a", "always"), "always"),
@@ -50,7 +49,7 @@ _NOBODY = "Nobody answered: there is no input to read an answer from, so the cal
 
 
 def deny_unattended(call: ToolCall) -> Decision:
-    """The answer where nobody can be asked: no, with what to do about it."""
+    """Denies a call where nobody can be asked, and says what to do about it."""
     return Decision(
         False,
         f"Nobody is here to ask whether {written_out(call.name[:100])} may run, so it was denied: "
@@ -59,14 +58,13 @@ def deny_unattended(call: ToolCall) -> Decision:
 
 
 class TerminalApprover:
-    """Called with a call, it shows the name and the whole arguments, asks, and returns the `Decision`.
+    """An `Approver` for a terminal: shows a call's name and all of its arguments, asks, and returns the `Decision`.
 
-    Arguments that are longer than the screen are shown page by page. Until the last page was shown an approval is
-    refused, unless it says so: ``y unread``.
+    Arguments that are longer than the screen are shown page by page. Before the last page was shown, an approval is
+    refused unless it says ``y unread``.
 
-    ``ask`` is given a prompt and returns a line, ``say`` is given text to show; without them, the `input` and `print`
-    of the moment. Where no answer can be read (the input is at its end, or there is none) the call is denied.
-    `KeyboardInterrupt` passes through.
+    ``ask`` gets a prompt and returns a line, ``say`` gets a text to show; by default they are `input` and `print`.
+    Where no answer can be read, the call is denied. `KeyboardInterrupt` is not caught.
     """
 
     def __init__(self, ask: Callable[[str], str] | None = None, say: Callable[[str], object] | None = None) -> None:
@@ -74,16 +72,16 @@ class TerminalApprover:
         self._say = say if say is not None else print
 
     def __call__(self, call: ToolCall) -> Decision:
-        """The person's decision about this call."""
+        """Returns the person's decision about this call."""
         try:
-            return self._decided(call)
-        except (EOFError, OSError, RuntimeError):  # the end, a closed stream, a frontend that has no input
+            return self._decision(call)
+        except (EOFError, OSError, RuntimeError):  # end of input, a closed stream, a frontend without input
             return Decision(False, _NOBODY)
 
     def _ask(self, prompt: str) -> str:
         return input(prompt) if self._given_ask is None else self._given_ask(prompt)
 
-    def _decided(self, call: ToolCall) -> Decision:
+    def _decision(self, call: ToolCall) -> Decision:
         asked = {} if call.input is MISSING or call.input is None else call.input
         arguments = asked
         left = self._show(call.name, arguments)
@@ -108,7 +106,7 @@ class TerminalApprover:
                 self._say(_HELP if key in ("?", "h", "help") else f"Please answer with one of {_KEYS}; ? says more.")
 
     def _show(self, name: str, arguments: Json, note: str = "") -> list[str]:
-        """Say what is asked, with the first page of the arguments; returns the lines that are not shown yet."""
+        """Shows the question and the first page of the arguments; returns the lines that are not shown yet."""
         self._say(f"\nThe model asks to run {written_out(name)}{note} with")
         return self._show_page(_screen_lines(arguments))
 
@@ -120,13 +118,13 @@ class TerminalApprover:
     def _reason(self) -> str | None:
         try:
             return self._ask("Why not? (may stay empty) ").strip() or None
-        except (EOFError, OSError, RuntimeError):  # the answer itself was given
+        except (EOFError, OSError, RuntimeError):  # the answer was no, whatever the reason is
             return None
 
     # Editing
 
     def _edited(self, arguments: Json) -> Json:
-        """The arguments as the person wants them; as they were where nothing could be made of the edit."""
+        """Returns the arguments as the person has edited them, or unchanged where the edit cannot be used."""
         try:
             text = self._edited_text(arguments)
         except _EditorFailed as error:
@@ -149,7 +147,7 @@ class TerminalApprover:
         return self._ask("> ")
 
     def _prefilled(self, line: str) -> str:
-        """A line to edit that holds the arguments already, where the terminal can do that."""
+        """Lets the person edit a line that holds the arguments already, where the terminal supports it."""
         try:
             import readline
         except ImportError:  # not on every system
@@ -166,7 +164,7 @@ class _EditorFailed(Exception):
 
 
 def _from_editor(command: str, text: str) -> str:
-    """What the person's own editor makes of the text."""
+    """Opens the text in the person's own editor; returns it as it was saved."""
     with tempfile.TemporaryDirectory(prefix="toolcall-nb-") as folder:
         file = Path(folder) / "arguments.json"
         file.write_text(text + "\n", encoding="utf-8")
@@ -178,9 +176,8 @@ def _from_editor(command: str, text: str) -> str:
 
 
 def _if_edited(asked: Json, arguments: Json) -> Json | Missing:
-    """The arguments where they are others than were asked for; the order of keys and the kind of a number count."""
-    same = json.dumps(asked) == json.dumps(arguments)
-    return MISSING if same else arguments
+    """Returns the arguments if they were edited; the order of keys and the type of a number count as well."""
+    return MISSING if json.dumps(asked) == json.dumps(arguments) else arguments
 
 
 # On the screen ----------------------------------------------------------------------------------------------
@@ -197,12 +194,12 @@ def _lines(left: list[str]) -> str:
 
 
 def _screen_lines(arguments: Json) -> list[str]:
-    """All of the arguments as lines of the screen: long ones are folded at its width."""
+    """Returns all of the arguments as lines that are no wider than the screen."""
     width = max(shutil.get_terminal_size().columns - len(INDENT), _NARROWEST)
     entries = review(arguments, lines=sys.maxsize, characters=sys.maxsize).entries
     text = "".join(text for entry in entries for _, text in entry.tokens) or "{}"
     lines = text.removesuffix("\n").expandtabs(4).split("\n")
-    from rich.cells import chop_cells  # %toolchat asks nobody, and rich is not quick to import
+    from rich.cells import chop_cells  # rich is slow to import, and most sessions ask nobody
 
     return [f"{INDENT}{piece}".rstrip() for line in lines for piece in chop_cells(line, width) or [""]]
 

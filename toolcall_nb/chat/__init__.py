@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from toolcall_nb.chat.calls import Approve
+from toolcall_nb.approvals import Decision
 from toolcall_nb.chat.conversation import Chat
-from toolcall_nb.tools import Decision, Grants
+from toolcall_nb.core.deprecated_names import renamed_members
 
-__all__ = ["Approve", "Chat", "Decision", "Grants"]
+__all__ = ["Chat", "Decision"]
+
+__getattr__ = renamed_members(
+    __name__,
+    {
+        "Approve": "toolcall_nb.approvals.ApprovalMode",
+        "Grants": "toolcall_nb.approvals.RememberedApprovals",
+    },
+)

@@ -6,88 +6,17 @@ Calls run in order of appearance, in the thread of the turn. Those of neighbours
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from typing import Literal, TypeAlias
 
-from msgspec.structs import replace
-
-from toolcall_nb.approvals.edited_arguments import asking_about, check_edited
+from toolcall_nb.approvals.gate import ApprovalGate
 from toolcall_nb.chat.watch import ToolWatch
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.events import MISSING, Event
-from toolcall_nb.core.transcript import Approval, State, ToolCall
-from toolcall_nb.tools import Decision, Grants, Job, Log, Outcome, Preliminary, Registry, Started, Tool, run_together
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import State, ToolCall
+from toolcall_nb.tools import Job, Log, Outcome, Preliminary, Registry, Started, run_together
 
-__all__ = ["Approve", "CallRunner", "Permission"]
-
-Approve: TypeAlias = Literal["auto", "ask", "never"]
-
-NEVER = "Tool calls are switched off for this chat."
-NOBODY = "Nobody is there to be asked. Give the chat an approver."
-
-
-class Permission:
-    """Who is asked before a call runs: nobody (``auto``), ``ask``, or nobody since none may run (``never``)."""
-
-    def __init__(self, mode: Approve, ask: Callable[[ToolCall], Decision] | None, grants: Grants) -> None:
-        self.mode = mode
-        self._ask = ask
-        self._grants = grants
-
-    def decide(self, call: ToolCall, tool: Tool) -> Generator[Event, None, ToolCall | None]:
-        """The events of the question, if there is one; returns the call as it may run, or None.
-
-        What was asked for is what runs: it is written down before the question, and read again after it.
-        """
-        if self.mode == "auto":
-            return call
-        written = json.dumps(call.input)
-        automatic = self._automatic(tool)
-        approval = f"approval-{call.id}"
-        yield ev.ToolApprovalRequest(approval, call.id, is_automatic=automatic is not None or None)
-        with asking_about(tool):
-            decision = automatic or self._answer(replace(call, approval=Approval(id=approval)))
-        if decision.approved and decision.input is not MISSING:
-            written = json.dumps(decision.input)
-            yield ev.ToolInputAvailable(call.id, call.name, json.loads(written))
-        if decision.approved:
-            self._grants.add(tool, decision.scope)
-        reason = decision.reason or (self._grants.reason(tool) if decision.approved else None)
-        yield ev.ToolApprovalResponse(approval, decision.approved, reason)
-        return replace(call, input=json.loads(written)) if decision.approved else None
-
-    def answer(self, call: ToolCall) -> Iterator[Event]:
-        """The events of an answer to a question that the model's side has asked; what runs there, is for it to do."""
-        assert call.approval is not None
-        if self.mode == "never":
-            decision = Decision(False, NEVER)
-        else:
-            decision = self._answer(call) if self._ask is not None else Decision(False, NOBODY)
-        if decision.approved and decision.input is not MISSING:
-            yield ev.ToolInputAvailable(call.id, call.name, decision.input)
-        yield ev.ToolApprovalResponse(call.approval.id, decision.approved, decision.reason)
-
-    def _automatic(self, tool: Tool) -> Decision | None:
-        if self.mode == "never":
-            return Decision(False, NEVER)
-        granted = self._grants.reason(tool)
-        return None if granted is None else Decision(True, granted)
-
-    def _answer(self, call: ToolCall) -> Decision:
-        """What is said to the question. An answer that did not come is no permission, nor is one that cannot be run."""
-        assert self._ask is not None
-        try:
-            decision = self._ask(call)
-        except Exception as error:
-            return Decision(False, f"No answer could be had: {type(error).__name__}: {error}")
-        if decision.input is MISSING:
-            return decision
-        try:
-            return replace(decision, input=check_edited(decision.input))
-        except ValueError as error:
-            return Decision(False, f"The edited arguments cannot be used. {error}")
+__all__ = ["CallRunner"]
 
 
 class CallRunner:
@@ -97,11 +26,9 @@ class CallRunner:
     the model has its end when it is told the answer.
     """
 
-    def __init__(
-        self, tools: Registry, permission: Permission, watch: ToolWatch, asks_permission: bool = False
-    ) -> None:
+    def __init__(self, tools: Registry, gate: ApprovalGate, watch: ToolWatch, asks_permission: bool = False) -> None:
         self._tools = tools
-        self._permission = permission
+        self._gate = gate
         self._watch = watch
         self._asks_permission = asks_permission
 
@@ -110,14 +37,14 @@ class CallRunner:
         together: list[ToolCall] = []
         for call in calls:
             if self._asks_permission and call.state is State.APPROVAL_REQUESTED and call.approval is not None:
-                yield from self._permission.answer(call)
+                yield from self._gate.answer(call)
                 continue
             refusal = self._refusal(call)
             if refusal is not None:
                 yield refusal
                 continue
             tool = self._tools[call.name]
-            allowed = yield from self._permission.decide(call, tool)
+            allowed = yield from self._gate.decide(call, tool)
             if allowed is None:
                 yield ev.ToolOutputDenied(call.id)
             elif tool.parallel:

@@ -19,22 +19,25 @@ from msgspec.structs import replace
 
 from toolcall_nb import dialects, models
 from toolcall_nb import tools as tooling
+from toolcall_nb.approvals import APPROVAL_MODES, ApprovalMode, Approver, RememberedApprovals
+from toolcall_nb.approvals.gate import ApprovalGate
 from toolcall_nb.chat.asking import Asking
-from toolcall_nb.chat.calls import Approve, CallRunner, Permission
+from toolcall_nb.chat.calls import CallRunner
 from toolcall_nb.chat.messages import said, settled, text_block
 from toolcall_nb.chat.reports import reports, results
 from toolcall_nb.chat.request import request
 from toolcall_nb.chat.turn import Turn
 from toolcall_nb.chat.watch import ToolWatch
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.deprecated_names import RenamedAttribute, renamed_parameters
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import TranscriptBuilder
-from toolcall_nb.core.transcript import Message, ToolCall, ToolCalls, Transcript
+from toolcall_nb.core.transcript import Message, ToolCalls, Transcript
 from toolcall_nb.core.usage import Account, account
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models import Model, model_name
 from toolcall_nb.models.reply import Reply
-from toolcall_nb.tools import Decision, Grants, Outcome, Registry, ToolSource, as_tools
+from toolcall_nb.tools import Outcome, Registry, ToolSource, as_tools
 
 __all__ = ["Chat"]
 
@@ -46,14 +49,19 @@ class Chat:
 
     ``model`` is whatever `toolcall_nb.models.model` takes. ``tools`` is whatever `toolcall_nb.tools.as_tools` takes:
     functions, names, a registry, an MCP server, tools of LangChain or pydantic-ai, or a list of these; None means the
-    session's registry, as it is at each turn. ``approve`` says who is asked before a call runs: nobody
-    (``auto``), the ``approver`` (``ask``), or nobody because none may run (``never``); ``grants`` holds what was
-    allowed for longer than one call. With ``once`` the model is not asked again: the results take the place of its
-    reply (seed 004). ``speed`` is for the mock: 1 as usual, None without waits. ``retries`` says how often a request
-    that failed is made again, which is only done while nothing of its reply has come. ``clock`` gives seconds,
+    session's registry, as it is at each turn. ``approval_mode`` says whether calls run unasked (``auto``), after
+    ``ask_approval`` has approved them (``ask``), or not at all (``never``); ``remembered_approvals`` holds the
+    approvals that last longer than one call. With ``once`` the model is not asked again: the results take the place of
+    its reply (seed 004). ``speed`` is for the mock: 1 as usual, None without waits. ``retries`` says how often a
+    request that failed is made again, which is only done while nothing of its reply has come. ``clock`` gives seconds,
     ``pause`` lets them pass.
     """
 
+    approve = RenamedAttribute("approval_mode")
+    approver = RenamedAttribute("ask_approval")
+    grants = RenamedAttribute("remembered_approvals")
+
+    @renamed_parameters(approve="approval_mode", approver="ask_approval", grants="remembered_approvals")
     def __init__(
         self,
         model: Any = "mock",
@@ -62,9 +70,9 @@ class Chat:
         system: str | None = None,
         max_steps: int = 10,
         dialect: str = "native",
-        approve: Approve = "auto",
-        approver: Callable[[ToolCall], Decision] | None = None,
-        grants: Grants | None = None,
+        approval_mode: ApprovalMode = "auto",
+        ask_approval: Approver | None = None,
+        remembered_approvals: RememberedApprovals | None = None,
         once: bool = False,
         thread: str = "main",
         speed: float | None = 1.0,
@@ -74,9 +82,10 @@ class Chat:
     ) -> None:
         self.dialect, self.speed, self.max_steps, self.retries = dialect, speed, max_steps, retries
         self.system, self.thread = system, thread
-        self.approve: Approve = "ask" if approver is not None and approve == "auto" else approve
-        self.approver = approver
-        self.grants = grants if grants is not None else Grants()
+        is_asking = ask_approval is not None and approval_mode == "auto"
+        self.approval_mode: ApprovalMode = "ask" if is_asking else approval_mode
+        self.ask_approval = ask_approval
+        self.remembered_approvals = remembered_approvals or RememberedApprovals()
         self.once = once
         self.model = model
         self.tools = tools
@@ -104,7 +113,7 @@ class Chat:
         tools = ", ".join(self.tools) or "none"
         taken = [f"{round(self.usage[name]):,} {word}" for name, word in _COUNTED.items() if self.usage.get(name)]
         return " · ".join(
-            [f"Thread {self.thread}", self.model_name, f"tools: {tools}", f"approve: {self.approve}", *taken]
+            [f"Thread {self.thread}", self.model_name, f"tools: {tools}", f"approve: {self.approval_mode}", *taken]
         )
 
     # What is set
@@ -209,10 +218,12 @@ class Chat:
             raise UsageError(f"retries is at least 0, but is {self.retries!r}.")
         if self.max_steps < 1:
             raise UsageError(f"max_steps is at least 1, but is {self.max_steps!r}.")
-        if self.approve not in ("auto", "ask", "never"):
-            raise UsageError(f"approve is 'auto', 'ask' or 'never', but is {self.approve!r}.")
-        if self.approve == "ask" and self.approver is None:
-            raise UsageError("approve='ask' needs someone to ask. Give Chat(approver=…), or use 'auto' or 'never'.")
+        if self.approval_mode not in APPROVAL_MODES:
+            raise UsageError(f"approval_mode is 'auto', 'ask' or 'never', but is {self.approval_mode!r}.")
+        if self.approval_mode == "ask" and self.ask_approval is None:
+            raise UsageError(
+                "approval_mode='ask' needs someone to ask. Give Chat(ask_approval=…), or use 'auto' or 'never'."
+            )
 
     def _free(self) -> None:
         """End a turn that nobody reads on; refuse where somebody does."""
@@ -345,9 +356,9 @@ class Chat:
         if reply.failed:
             yield from (ev.ToolInterrupted(call.id) for call in unfinished)
             return False
-        permission = Permission(self.approve, self.approver, self.grants)
+        gate = ApprovalGate(self.approval_mode, self.ask_approval, self.remembered_approvals)
         asks = getattr(self.model, "asks_permission", False)
-        yield from CallRunner(self.tools, permission, watch, asks is True).run(unfinished)
+        yield from CallRunner(self.tools, gate, watch, asks is True).run(unfinished)
         return bool(unfinished) or any(reply.calls[call.id].wrong for call in calls)
 
     def _reports(self, reply: Reply) -> Iterator[Event]:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolcall_nb.notebook.magic import APPROVALS, COMMANDS, DIALECTS, OPTIONS, SWITCH, ToolchatMagics
+from toolcall_nb.approvals import APPROVAL_MODES
+from toolcall_nb.notebook.magic import COMMANDS, DIALECTS, OPTIONS, SWITCH, ToolchatMagics
 
 if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext, IPCompleter, SimpleMatcherResult
@@ -165,7 +166,7 @@ _VALUES: Mapping[str, Callable[[ToolchatMagics], Iterable[str]]] = {
     **dict.fromkeys(("--tools", "-t"), lambda magics: magics.threads.tool_names()),
     "--thread": lambda magics: magics.threads.names(),
     "--dialect": lambda _: DIALECTS,
-    "--approve": lambda _: APPROVALS,
+    "--approve": lambda _: APPROVAL_MODES,
 }
 _TAKES_VALUE = frozenset(
     name for action in ToolchatMagics.toolchat.parser._actions if action.nargs is None for name in action.option_strings
@@ -173,7 +174,7 @@ _TAKES_VALUE = frozenset(
 _WORDS: Mapping[str, Callable[[ToolchatMagics, str], Iterable[str]]] = {
     "model": lambda magics, _: _models(magics),
     "config": lambda _, text: _config(text),
-    "approve": lambda *_: APPROVALS,
+    "approve": lambda *_: APPROVAL_MODES,
     "thread": lambda magics, _: magics.threads.names(),
     "new": lambda magics, _: magics.threads.names(),
     "stop": lambda magics, _: magics.threads.names(),

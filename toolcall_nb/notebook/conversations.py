@@ -12,7 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolcall_nb import models
-from toolcall_nb.chat import Approve, Chat
+from toolcall_nb.approvals import ApprovalMode, Decision, RememberedApprovals
+from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.notebook import named_models as answering
@@ -23,7 +24,7 @@ from toolcall_nb.notebook.faces import approver_of, make_face
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.runs.footer import counted, info_line, tokens
 from toolcall_nb.runs.run import Run, Stoppable
-from toolcall_nb.tools import Decision, Grants, Tool, registry, remember
+from toolcall_nb.tools import Tool, registry, remember
 from toolcall_nb.tools.naming import tool_names, tools_named, unknown_name
 
 __all__ = ["Settings", "Threads"]
@@ -46,7 +47,7 @@ class Settings(Struct, frozen=True):
     model: str = "mock"
     tools: str | None = None
     dialect: str = "native"
-    approve: Approve = "auto"
+    approve: ApprovalMode = "auto"
     max_steps: int = 10
     retries: int = 2
     system: str | None = None
@@ -68,7 +69,7 @@ class Threads:
         self._chats: dict[str, Chat] = {}
         self._runs: dict[str, Run] = {}
         self._replays: list[Run] = []
-        self._always: list[Any] = []  # what is allowed in every thread; see Grants
+        self._always: list[Any] = []  # what is allowed in every thread; see RememberedApprovals
         self._variable = _VARIABLE
         self.current = "main"
 
@@ -195,7 +196,7 @@ class Threads:
         return said
 
     def _new_chat(self, name: str) -> Chat:
-        chat = Chat(thread=name, grants=Grants(self._always))
+        chat = Chat(thread=name, remembered_approvals=RememberedApprovals(self._always))
         _made.add(chat)
         return chat
 
@@ -250,8 +251,8 @@ class Threads:
         model = self._model(settings.model, settings.dialect, speed)
         models.model(model, dialect=settings.dialect, speed=speed)
         tools = None if settings.tools is None else self._tools(settings.tools)
-        chat.dialect, chat.speed, chat.approve = settings.dialect, speed, settings.approve
-        chat.approver = lambda call: self._answer(chat, call)
+        chat.dialect, chat.speed, chat.approval_mode = settings.dialect, speed, settings.approve
+        chat.ask_approval = lambda call: self._answer(chat, call)
         chat.max_steps, chat.retries = settings.max_steps, settings.retries
         chat.system, chat.once = settings.system, settings.once
         chat.model, chat.tools = model, tools
@@ -294,15 +295,15 @@ class Threads:
             self._tools(names)
         self._settings = replace(self._settings, tools=None if names == _ALL else names)
 
-    def set_approve(self, mode: Approve) -> None:
+    def set_approve(self, mode: ApprovalMode) -> None:
         """Who is asked from now on. With ``ask``, what was allowed so far is forgotten."""
         self._settings = replace(self._settings, approve=mode)
         if mode == "ask":
             self._always.clear()
             for chat in self._chats.values():
-                chat.grants.clear()
+                chat.remembered_approvals.clear()
 
-    def approve(self) -> Approve:
+    def approve(self) -> ApprovalMode:
         """Who is asked before a call runs."""
         return self._settings.approve
 

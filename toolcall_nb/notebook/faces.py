@@ -16,16 +16,16 @@ from toolcall_nb.redaction.picture_hosts import picture_hosts
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
 from toolcall_nb.render import mime_bundle
 from toolcall_nb.render.escaping import visible
-from toolcall_nb.runs.face import Approver, Face
+from toolcall_nb.runs.face import Face
 from toolcall_nb.runs.request_details import FOLD, foot_info
 
 log = logger("toolcall_nb.notebook")
 
 if TYPE_CHECKING:
+    from toolcall_nb.approvals import Approver, Decision
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall, Transcript
     from toolcall_nb.redaction import Tally
-    from toolcall_nb.tools import Decision
 
 __all__ = ["StaticFace", "TerminalFace", "approver_of", "final_bundle", "make_face", "saved_line"]
 

@@ -7,22 +7,21 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from toolcall_nb.approvals.questions import Questions
+from toolcall_nb.approvals.page import PendingApprovals
 from toolcall_nb.notebook.faces import final_bundle, saved_line
 from toolcall_nb.redaction.picture_hosts import picture_hosts
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.render.escaping import visible
 from toolcall_nb.runs.document import LiveDocument
-from toolcall_nb.runs.face import Approver
 from toolcall_nb.runs.pacer import Pacer
 from toolcall_nb.runs.request_details import foot_info
 
 if TYPE_CHECKING:
+    from toolcall_nb.approvals import Approver, Decision
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall, Transcript
     from toolcall_nb.notebook.widget import TranscriptWidget
-    from toolcall_nb.tools import Decision
 
 __all__ = ["LiveFace"]
 
@@ -67,7 +66,7 @@ class LiveFace:
         self._html = LiveHtml(images=picture_hosts())
         self._document = LiveDocument(self._html, self._tell, info=info, timings=timings)
         self._pacer = Pacer(self._flush)
-        self._questions = Questions(self._document.ask)
+        self._questions = PendingApprovals(self._document.ask)
         self._on_stop = on_stop
         self._approver = approver
         self._reopened = 0

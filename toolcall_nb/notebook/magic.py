@@ -14,21 +14,24 @@ from IPython.core.error import UsageError as ShellUsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
+from toolcall_nb.approvals import APPROVAL_MODES
+from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.core.dialect_names import DIALECTS as TEXT_DIALECTS
 from toolcall_nb.errors import ToolcallError, UsageError, cell_traceback
 from toolcall_nb.notebook.hooks import Hooks
 
 if TYPE_CHECKING:
-    from toolcall_nb.chat import Approve
+    from toolcall_nb.approvals import ApprovalMode
     from toolcall_nb.core.transcript import Transcript
     from toolcall_nb.notebook.conversations import Threads
     from toolcall_nb.notebook.serve_command import Serving
 
-__all__ = ["APPROVALS", "COMMANDS", "DIALECTS", "OPTIONS", "SWITCH", "Interrupted", "ToolchatMagics"]
+__all__ = ["COMMANDS", "DIALECTS", "OPTIONS", "SWITCH", "Interrupted", "ToolchatMagics"]
 
 DIALECTS = ("native", *TEXT_DIALECTS)
-APPROVALS = ("auto", "ask", "never")
 SWITCH = ("on", "off")
+
+__getattr__ = renamed_members(__name__, {"APPROVALS": "toolcall_nb.approvals.APPROVAL_MODES"})
 
 
 def _text(value: str) -> str:
@@ -326,7 +329,7 @@ def _check(options: Namespace) -> None:
     """What argparse cannot say as well."""
     if options.command:
         raise UsageError(f"{options.command[0]!r} is no option of %%toolchat. The prompt goes below this line.")
-    _one_of("--approve", options.approve, APPROVALS)
+    _one_of("--approve", options.approve, APPROVAL_MODES)
     _one_of("--dialect", options.dialect, DIALECTS)
     if options.render and options.replay:
         raise UsageError("--render shows a transcript, --replay plays it: choose one.")
@@ -350,9 +353,9 @@ def _one_of(option: str, value: str | None, known: tuple[str, ...]) -> None:
         raise UsageError(f"{option} {value!r} is not known. There are: {', '.join(known)}.")
 
 
-def _approval(mode: str) -> Approve:
-    _one_of("%toolchat approve", mode, APPROVALS)
-    return cast("Approve", mode)
+def _approval(mode: str) -> ApprovalMode:
+    _one_of("%toolchat approve", mode, APPROVAL_MODES)
+    return cast("ApprovalMode", mode)
 
 
 def _path(file: str, command: str) -> Path:

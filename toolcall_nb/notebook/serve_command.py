@@ -53,7 +53,7 @@ def _settings(chat: Chat) -> Settings:
         tools=_SessionTools() if chat.tools is registry else chat.tools,
         system=chat.system,
         dialect=chat.dialect,
-        approve=chat.approve,
+        approval_mode=chat.approval_mode,
         max_steps=chat.max_steps,
         speed=chat.speed,
     )

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
-from toolcall_nb.approvals.questions import Form
+from toolcall_nb.approvals.page import ApprovalForm
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.runs.clocks import RUN, Clocks
@@ -81,7 +81,7 @@ class LiveDocument:
         self._progress = Progress()
         self._calls: set[str] = set()
         self._cards: dict[str, str] = {}  # the node of each call
-        self._asks: dict[str, Form] = {}  # by node
+        self._asks: dict[str, ApprovalForm] = {}  # by node
         self._info = info
         self._foot = ""
         self._done = False
@@ -130,7 +130,7 @@ class LiveDocument:
         self._take(self._source.apply(event))
         self._is_torn = was_torn
 
-    def ask(self, call: str, form: Form | None) -> bool:
+    def ask(self, call: str, form: ApprovalForm | None) -> bool:
         """The pages are to ask a person about a call; or, with None, not any more. False: it has no card to ask in."""
         with self._lock:
             self.catch_up()

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from toolcall_nb.approvals import Decision
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall, Transcript
-    from toolcall_nb.tools import Decision
 
-__all__ = ["Approver", "Face"]
-
-Approver: TypeAlias = "Callable[[ToolCall], Decision]"
+__all__ = ["Face"]
 
 
 class Face(Protocol):

@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from toolcall_nb.approvals import APPROVAL_MODES
 from toolcall_nb.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--system", metavar="TEXT", help="the system prompt")
     parser.add_argument("--dialect", metavar="D", default="native", help="how calls are written (%(default)s)")
     parser.add_argument(
-        "--approve", choices=("auto", "ask", "never"), default="auto", help="who is asked before a call (%(default)s)"
+        "--approve", choices=APPROVAL_MODES, default="auto", help="who is asked before a call (%(default)s)"
     )
     parser.add_argument("--token", metavar="T", help=f"demanded of each request; or ${TOKEN_VARIABLE}")
     parser.add_argument("--origin", metavar="URL", action="append", default=[], help="another origin that may ask")
@@ -89,7 +90,7 @@ def settings_of(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> tu
         tools=tools(options.tools),
         system=options.system,
         dialect=options.dialect,
-        approve=options.approve,
+        approval_mode=options.approve,
         max_steps=options.max_steps,
         speed=options.speed or None,
         store=options.store,

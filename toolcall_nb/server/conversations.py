@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toolcall_nb import models
+from toolcall_nb.approvals import RememberedApprovals
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import Message, Transcript
 from toolcall_nb.errors import ToolcallError
@@ -20,7 +21,7 @@ from toolcall_nb.server.requests import Answer, Asked
 from toolcall_nb.server.runs import Response, ServedRun
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import DamagedThread, Store
-from toolcall_nb.tools import Grants, Registry
+from toolcall_nb.tools import Registry
 
 __all__ = ["Threads"]
 
@@ -47,7 +48,7 @@ class Threads:
         self._store = None if settings.store is None else Store(settings.store)
         self._chats: OrderedDict[str, Chat] = OrderedDict()
         self._runs: dict[str, ServedRun] = {}
-        self._always: list[Any] = []  # what a person has allowed for every thread; see Grants
+        self._always: list[Any] = []  # what a person has allowed for every thread; see RememberedApprovals
         self._lock = threading.RLock()
         self._closing = threading.Event()
         self._token = HeldSecret(settings.token or "")
@@ -167,8 +168,8 @@ class Threads:
         settings = self.settings
         chat.model, chat.dialect, chat.speed = model, settings.dialect, settings.speed
         chat.tools = settings.tools if asked.tools is None else self._chosen(asked.tools)
-        chat.max_steps, chat.approve = settings.max_steps, settings.approve
-        chat.approver = lambda call: self._runs[asked.thread].ask(call, lambda: chat.is_stopping)
+        chat.max_steps, chat.approval_mode = settings.max_steps, settings.approval_mode
+        chat.ask_approval = lambda call: self._runs[asked.thread].ask(call, lambda: chat.is_stopping)
         context = f"What the application says of itself:\n{asked.context}" if asked.context else ""
         chat.system = "\n\n".join(filter(None, (settings.system, context))) or None
 
@@ -184,7 +185,7 @@ class Threads:
     def _chat(self, asked: Asked) -> Chat:
         chat = self._chats.get(asked.thread)
         if chat is None:
-            chat = Chat(thread=asked.thread, tools=Registry(), grants=Grants(self._always))
+            chat = Chat(thread=asked.thread, tools=Registry(), remembered_approvals=RememberedApprovals(self._always))
             if (stored := self._load(asked.thread)) is not None:
                 chat.load(stored)
         if asked.history is not None:

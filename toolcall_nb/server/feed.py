@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from toolcall_nb.approvals.questions import Form
+from toolcall_nb.approvals.page import ApprovalForm
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.render import LiveHtml
@@ -43,7 +43,7 @@ class PageFeed:
         for event in events:
             self._document.apply(event)
 
-    def ask(self, call: str, form: Form | None) -> bool:
+    def ask(self, call: str, form: ApprovalForm | None) -> bool:
         """The pages are to ask about a call, or not any more; whether the call has a card to ask in."""
         return self._document.ask(call, form)
 

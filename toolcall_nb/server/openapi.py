@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from toolcall_nb.approvals import APPROVAL_SCOPES
 from toolcall_nb.server.problems import MEDIA_TYPE
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import THREAD_ID
@@ -132,7 +133,7 @@ def _approve() -> dict[str, Any]:
     fields = {
         "approved": {"type": "boolean"},
         "reason": {**_MAYBE_STRING, "description": "Why not; the model is told"},
-        "scope": {"enum": ["once", "chat", "always", None], "description": "How far the permission goes"},
+        "scope": {"enum": [*APPROVAL_SCOPES, None], "description": "How far the permission goes"},
         "input": {"type": ["object", "null"], "description": "Other arguments to run with"},
         "text": {**_MAYBE_STRING, "description": "The same as JSON text, where numbers must stay as they are"},
         "seen": {"type": ["integer", "null"], "description": _SEEN},

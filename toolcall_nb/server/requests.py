@@ -25,6 +25,7 @@ import msgspec
 from msgspec import Struct
 
 from toolcall_nb.adapters.ai_sdk import messages as ui_messages
+from toolcall_nb.approvals import APPROVAL_SCOPES
 from toolcall_nb.core.events import File
 from toolcall_nb.core.json_text import from_extended, json_text
 from toolcall_nb.core.transcript import FilePart, Message, State, TextPart, Transcript
@@ -40,7 +41,6 @@ _SHAPES = (
     "them, or 'threadId', 'runId' and 'messages' as AG-UI's run input."
 )
 _IMAGE = re.compile(r"data:(image/(?:png|jpeg|gif|webp));base64,(.*)", re.DOTALL)
-_SCOPES = ("once", "chat", "always")
 _UI_ROLES = ("system", "user", "assistant")
 _AG_UI_ROLES = (*_UI_ROLES, "developer", "tool", "reasoning", "activity")
 
@@ -105,8 +105,8 @@ def approval_answer(approval: str, body: Mapping[str, Any]) -> Answer:
     if not isinstance(approved, bool):
         raise Problem(422, f"'approved' is true or false, but this is {_named(approved)}.")
     scope = _optional(body, "scope", str) or "once"
-    if scope not in _SCOPES:
-        raise Problem(422, f"'scope' is one of {', '.join(_SCOPES)}, but this is {scope!r:.100}.")
+    if scope not in APPROVAL_SCOPES:
+        raise Problem(422, f"'scope' is one of {', '.join(APPROVAL_SCOPES)}, but this is {scope!r:.100}.")
     text = _optional(body, "text", str)
     if body.get("input") is not None and text is not None:
         raise Problem(422, "'input' and 'text' say the same thing: send one of them.")

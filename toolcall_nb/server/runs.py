@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from toolcall_nb.approvals.questions import Form, Questions
+from toolcall_nb.approvals.page import ApprovalForm, PendingApprovals
 from toolcall_nb.chat import Chat, Decision
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
@@ -63,8 +63,8 @@ class ServedRun:
         self.ended: float | None = None
         self._before = chat.transcript
         self._limits, self._clock, self._save = limits, clock, save
-        self._questions = Questions(self._tell)
-        self._forms: dict[str, Form] = {}
+        self._questions = PendingApprovals(self._tell)
+        self._forms: dict[str, ApprovalForm] = {}
         self._feed: PageFeed | None = None
         self._lock = threading.RLock()
         self._over = threading.Event()
@@ -139,7 +139,7 @@ class ServedRun:
         """Whether it waits for a person's answer."""
         return bool(self._forms)
 
-    def answer(self, message: dict[str, Any], *, by_program: bool) -> Form | None:
+    def answer(self, message: dict[str, Any], *, by_program: bool) -> ApprovalForm | None:
         """An answer to a question; the form where it could not be taken, with what is wrong."""
         approval = str(message.get("approval"))
         with self._lock:
@@ -168,7 +168,7 @@ class ServedRun:
         with self._lock:
             return [form["approval"] for form in self._forms.values()]
 
-    def forms(self) -> list[Form]:
+    def forms(self) -> list[ApprovalForm]:
         """What the open questions ask: ``approval``, ``name``, and ``text``, the arguments as JSON."""
         with self._lock:
             return list(self._forms.values())
@@ -227,7 +227,7 @@ class ServedRun:
         self.log.free()
         self.chat.stop()
 
-    def _tell(self, call: str, form: Form | None) -> bool:
+    def _tell(self, call: str, form: ApprovalForm | None) -> bool:
         with self._lock:
             self._forms.pop(call, None)
             if form is not None:
@@ -242,5 +242,5 @@ class ServedRun:
         """It is answered: who reads on from here must not be told that it is asked."""
         self._forms = {call: form for call, form in self._forms.items() if form["approval"] != approval}
 
-    def _form(self, approval: str) -> Form | None:
+    def _form(self, approval: str) -> ApprovalForm | None:
         return next((form for form in self._forms.values() if form["approval"] == approval), None)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from typing import Any
+from warnings import warn
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from toolcall_nb.chat import Approve
+from toolcall_nb.approvals import ApprovalMode
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools import Registry, ToolSource, as_tools
 
@@ -77,7 +78,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     tools: ToolSource = field(default_factory=Registry)
     system: str | None = None
     dialect: str = "native"
-    approve: Approve = "auto"
+    approval_mode: ApprovalMode = "auto"
+    approve: ApprovalMode | None = None
+    """The former name of ``approval_mode``."""
     max_steps: int = 10
     speed: float | None = 1.0
     store: str | None = None
@@ -88,6 +91,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
+        if self.approve is not None:
+            warn("Settings(approve=…) is now Settings(approval_mode=…)", DeprecationWarning, stacklevel=2)
+            force_setattr(self, "approval_mode", self.approve)
         if self.token is not None and not _is_token(self.token):
             raise UsageError(
                 "The token is empty, or has a blank or a character that is not ASCII in it. Give one of visible ASCII "

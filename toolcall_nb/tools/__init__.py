@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.tools.accepting import ToolSource, as_tools
 from toolcall_nb.tools.collection import Registry, registry, tool
 from toolcall_nb.tools.definition import Tool, as_tool
@@ -27,11 +28,10 @@ from toolcall_nb.tools.tracebacks import remember
 from toolcall_nb.tools.workspaces import Workspace, WorkspacePath, workspace
 
 if TYPE_CHECKING:
-    from toolcall_nb.approvals.decisions import Decision, Grants
+    from toolcall_nb.approvals.decisions import Decision
 
 __all__ = [
     "Decision",
-    "Grants",
     "Job",
     "Log",
     "Outcome",
@@ -56,11 +56,13 @@ __all__ = [
     "workspace",
 ]
 
+_renamed = renamed_members(__name__, {"Grants": "toolcall_nb.approvals.RememberedApprovals"})
+
 
 def __getattr__(name: str) -> Any:
-    """Approvals have a room of their own, which builds on this one."""
-    if name in ("Decision", "Grants"):
-        from toolcall_nb.approvals import decisions
+    """Finds names that are defined in `toolcall_nb.approvals`, which imports this package."""
+    if name == "Decision":
+        from toolcall_nb.approvals import Decision
 
-        return getattr(decisions, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return Decision
+    return _renamed(name)

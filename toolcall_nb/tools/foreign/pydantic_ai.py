@@ -27,7 +27,8 @@ _NEEDS = {
 def _tool(tool: Any) -> list[Tool]:
     for attribute, need in _NEEDS.items():
         if getattr(tool, attribute):
-            instead = "a plain function" if attribute != "requires_approval" else "its function, with approve='ask'"
+            is_approval = attribute == "requires_approval"
+            instead = "its function, with approval_mode='ask'" if is_approval else "a plain function"
             raise UsageError(f"The pydantic-ai tool {tool.name!r} {need}, and here is none. Give {instead}.")
     schema = {"type": "object", "properties": {}, **tool.function_schema.json_schema}
     function = tool.function

@@ -1,0 +1,176 @@
+"""Asks in a page whether a call may run: `PendingApprovals`. The run's thread asks, the page answers in another.
+
+The page gets the arguments as JSON text and sends back the text that it showed. If that is the text it got, the call
+runs with its own values, and nothing is parsed. If it differs, a person has edited it.
+
+A person can only approve what was in view. The page says how many lines of the arguments were (``seen`` in its
+message). If some were not, or some could not be shown, an approval is refused unless it says ``unread``: approved
+without reading all of it. This also holds for edited arguments: the rest of the text is the model's.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from msgspec.structs import replace
+
+from toolcall_nb.approvals.decisions import APPROVAL_SCOPES, Decision
+from toolcall_nb.approvals.edited_arguments import reader_of_edits
+from toolcall_nb.core.events import MISSING, Json
+from toolcall_nb.core.invisible_characters import escaped_in_json, written_out
+from toolcall_nb.core.json_text import to_extended
+from toolcall_nb.core.text import well_formed
+from toolcall_nb.core.transcript import ToolCall
+from toolcall_nb.render.review import review
+from toolcall_nb.render.yaml_like import counted
+
+__all__ = ["ApprovalForm", "PendingApprovals", "editable_json"]
+
+ApprovalForm: TypeAlias = dict[str, Any]
+"""The fields that a page needs to ask.
+
+``approval`` is the id to answer with, ``name`` the tool, and ``text`` the arguments as JSON. ``lines`` is how many
+lines of them the card shows, and ``hidden`` says in words which part it does not show. ``invisible`` is there where
+invisible characters are escaped. After an answer that was refused, ``problem`` says why, and ``refused`` counts them.
+"""
+
+_POLL_SECONDS = 0.1
+"""Seconds between checks whether the run is to stop."""
+
+_NOT_SHOWN = "The question could not be shown, so the call was denied."
+_NOT_ARRIVED = "The arguments did not arrive. Try again."
+_UNREAD = "Approved without reading all of it."
+_MAX_REASON = 2_000
+_MAX_NAME = 60
+
+
+class PendingApprovals:
+    """The calls that wait for a person's decision.
+
+    ``show_form`` shows a call's form in the pages, or removes it (None); it returns whether a page can show it.
+    """
+
+    def __init__(self, show_form: Callable[[str, ApprovalForm | None], bool]) -> None:
+        self._show_form = show_form
+        self._lock = threading.Lock()
+        self._pending: dict[str, _PendingCall] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a call waits for an answer."""
+        return bool(self._pending)
+
+    def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
+        """Waits for the decision about a call. Raises `KeyboardInterrupt` when the run is stopped meanwhile.
+
+        A call that no page can show is denied, since nobody could know what they approve.
+        """
+        pending = _PendingCall(call)
+        with self._lock:
+            self._pending[pending.approval] = pending
+        try:
+            if not self._show_form(call.id, pending.form()):
+                return Decision(False, _NOT_SHOWN)
+            while not pending.answered.wait(_POLL_SECONDS):
+                if is_stopped():
+                    raise KeyboardInterrupt
+        finally:
+            with self._lock:
+                del self._pending[pending.approval]
+            self._show_form(call.id, None)
+        assert pending.decision is not None
+        return pending.decision
+
+    def answer(self, message: dict[str, Any], *, by_program: bool = False) -> None:
+        """Takes the answer of a page. ``by_program``: nobody reads the arguments, so none need have been in view.
+
+        An answer to a question that is not open, or was answered already, is ignored.
+        """
+        approval = message.get("approval")
+        with self._lock:
+            pending = self._pending.get(approval) if isinstance(approval, str) else None
+            if pending is None or pending.answered.is_set():
+                return
+            pending.answer(message, by_program)
+        if not pending.answered.is_set():
+            self._show_form(pending.call.id, pending.form())
+
+
+class _PendingCall:
+    """One call, and the decision about it once there is one."""
+
+    def __init__(self, call: ToolCall) -> None:
+        self.call = call
+        self.approval = call.approval.id if call.approval is not None else call.id
+        self.answered = threading.Event()
+        self.decision: Decision | None = None
+        self._input: Json = {} if call.input is MISSING else call.input
+        self._text = editable_json(self._input)
+        self._review = review(self._input)
+        self._read_edited = reader_of_edits()
+        self._problem = ""
+        self._refused = 0
+
+    def form(self) -> ApprovalForm:
+        name, lines = written_out(self.call.name[:_MAX_NAME]), len(self._review.entries)
+        form: ApprovalForm = {"approval": self.approval, "name": name, "text": self._text, "lines": lines}
+        form |= {"hidden": self._review.hidden} if self._review.hidden else {}
+        form |= {"invisible": True} if self._text != _indented_json(self._input) else {}
+        return form | ({"problem": self._problem, "refused": self._refused} if self._problem else {})
+
+    def answer(self, message: dict[str, Any], by_program: bool) -> None:
+        """Decides by the answer, or keeps what is wrong with it for the form."""
+        try:
+            if message.get("approved") is not True:
+                self._decide(Decision(False, _reason(message.get("reason"))))
+            elif message.get("scope") in APPROVAL_SCOPES:
+                self._decide(self._approval(message, by_program))
+        except ValueError as error:
+            self._problem = str(error)
+            self._refused += 1
+
+    def _approval(self, message: dict[str, Any], by_program: bool) -> Decision:
+        text, lines_seen = message.get("text"), message.get("seen")
+        is_unread = not by_program and self._is_unread(lines_seen)
+        if is_unread and message.get("unread") is not True:
+            raise ValueError(self._unread_problem(lines_seen))
+        decision = Decision(True, _UNREAD if is_unread else None, scope=message["scope"])
+        if text == self._text:
+            return decision
+        if not isinstance(text, str):
+            raise ValueError(_NOT_ARRIVED)
+        value = self._read_edited(text)
+        is_same = json.dumps(value) == json.dumps(self._input)  # only white space was changed
+        return decision if is_same else replace(decision, input=value)
+
+    def _is_unread(self, lines_seen: Any) -> bool:
+        return bool(self._review.hidden) or type(lines_seen) is not int or lines_seen < len(self._review.entries)
+
+    def _unread_problem(self, lines_seen: Any) -> str:
+        lines = len(self._review.entries)
+        missing = lines - min(max(lines_seen, 0), lines) if type(lines_seen) is int else lines
+        parts = [counted(missing, "lines")] if missing else []
+        words = " and ".join([*parts, *([self._review.hidden] if self._review.hidden else [])])
+        return f"Not all of the arguments were in view: {words}. Look at them, or approve without reading all of it."
+
+    def _decide(self, decision: Decision) -> None:
+        self.decision = decision
+        self.answered.set()
+
+
+def editable_json(value: Json) -> str:
+    """Returns the whole value as JSON for a person to edit, with JSON's escapes for invisible characters."""
+    return escaped_in_json(_indented_json(value))
+
+
+def _indented_json(value: Json) -> str:
+    return json.dumps(to_extended(value), indent=2, ensure_ascii=False)
+
+
+def _reason(reason: Any) -> str | None:
+    """Returns why a call was denied; None where the person wrote nothing."""
+    text = well_formed(reason).strip()[:_MAX_REASON] if isinstance(reason, str) else ""
+    return text or None
