@@ -174,7 +174,7 @@ def test_what_the_server_asks_is_asked_here_and_answered_there(
     assert chat.transcript.diagnostics == ()
 
 
-@pytest.mark.parametrize(("options", "reason"), [({}, "Nobody is there"), ({"approve": "never"}, "switched off")])
+@pytest.mark.parametrize(("options", "reason"), [({}, "Nobody is there"), ({"approval_mode": "never"}, "switched off")])
 def test_where_nobody_can_be_asked_the_answer_is_no(options: dict[str, Any], reason: str) -> None:
     with serving(approval_mode="ask") as client:
         (call,) = Chat(model_at(url_of(client)), tools=[], **options).send(QUESTION).calls
