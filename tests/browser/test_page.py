@@ -80,7 +80,7 @@ class Run:
         self.module = MODULE.read_text("utf-8")
         if together is not None:
             page.evaluate("() => { delete window.load; }")
-            self.module = self.module.replace("const TOGETHER = 64;", f"const TOGETHER = {together};")
+            self.module = self.module.replace("const GROUP_SIZE = 64;", f"const GROUP_SIZE = {together};")
             assert self.module != MODULE.read_text("utf-8")
         self.messages: list[dict[str, Any]] = []
         self.html = LiveHtml()

@@ -85,7 +85,8 @@ def wheel(built: Path) -> Path:
 
 def test_the_wheel_holds_the_whole_package_and_nothing_else(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert {name for name in names if ".dist-info/" not in name} == files_below(ROOT / "toolcall_nb")
+    sources = {name for name in files_below(ROOT / "toolcall_nb") if name.startswith("toolcall_nb/frontend/src/")}
+    assert {name for name in names if ".dist-info/" not in name} == files_below(ROOT / "toolcall_nb") - sources
     assert "toolcall_nb/py.typed" in names
 
 

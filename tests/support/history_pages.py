@@ -1,4 +1,4 @@
-"""A page of a browser, as it knows of a run: what ``live/static/transcript.js`` does with messages, without DOM."""
+"""A page of a browser, as it knows of a run: what ``frontend/src/live_run.js`` does with messages, without DOM."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Message: TypeAlias = dict[str, Any]
 
 
 class Document:
-    """``Doc`` of the module: each node's HTML by its id, and who is in whom. Raises for a patch that does not fit."""
+    """``NodeTree`` of the module: each node's HTML by its id, and who is in whom. Raises for a patch that does not fit."""
 
     def __init__(self) -> None:
         self.html: dict[str, str] = {}

@@ -1,23 +1,28 @@
 // @ts-check
 /**
- * A live chat with the server that this page comes from. What is said is drawn by the module that a notebook uses
- * (transcript.js), which knows an anywidget model and nothing else: `Channel` is one, over fetch.
+ * The server's page: a live chat. Turns are drawn by the module that a notebook uses (transcript.js), which talks to an
+ * anywidget model; `ThreadModel` is such a model over fetch.
  *
- * The address holds the thread after "#", and once the token, which is then kept for this tab and goes nowhere else.
+ * The address holds the thread after "#". It may also hold the token there once, which is then kept for this tab.
  */
 import makeWidget from "./transcript.js";
 
 const RETRY_MS = 1000;
 const TOKEN = "toolcall_nb-token";
 const NO_TOKEN = "This server demands its token. Open the address that it printed when it started, with #token=… at its end.";
-/** A reader who is this near to the end of the page is taken along, in pixels. */
+/** In pixels: a page that is scrolled this near to its end follows what is added. */
 const NEAR = 60;
 
 /** @param {string} id @returns {any} */
 const at = (id) => document.getElementById(id);
 
-/** @param {string} path @param {RequestInit & {headers?: Record<string, string>}} [options] */
-async function ask(path, options = {}) {
+/**
+ * Sends a request, with the token if there is one. An answer that is an error is thrown, with its `status`.
+ *
+ * @param {string} path
+ * @param {RequestInit & {headers?: Record<string, string>}} [options]
+ */
+async function request(path, options = {}) {
   const token = sessionStorage.getItem(TOKEN);
   const headers = { ...options.headers, ...(token ? { Authorization: `Bearer ${token}` } : {}) };
   const response = await fetch(path, { ...options, headers }).catch((error) => {
@@ -25,32 +30,29 @@ async function ask(path, options = {}) {
   });
   if (response.ok) return response;
   const problem = await response.json().catch(() => ({}));
-  const said = response.status === 401 ? NO_TOKEN : problem.detail ?? response.statusText;
-  throw Object.assign(new Error(said), { status: response.status });
+  const text = response.status === 401 ? NO_TOKEN : problem.detail ?? response.statusText;
+  throw Object.assign(new Error(text), { status: response.status });
 }
 
 /** @param {string} path @param {object} body */
 const post = (path, body) =>
-  ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+  request(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
-/** @param {unknown} [error] */
-function tell(error) {
+/** Shows an error below the chat; without one, shows none. @param {unknown} [error] */
+function showProblem(error) {
   at("problem").hidden = error === undefined;
   at("problem").textContent = error === undefined ? "" : String(/** @type {any} */ (error).message ?? error);
 }
 
-/**
- * What the module takes for its model. Each turn of the server counts its steps from one, and the module has one count
- * for all of them: `base` lies between.
- */
-class Channel {
+/** The model that transcript.js gets: the steps of one thread, read over fetch. */
+class ThreadModel {
   /** @param {string} thread */
   constructor(thread) {
     this.thread = thread;
-    this.base = 0;
-    this.lastId = "";
-    this.seq = 0;
-    this.isNew = true;
+    this.base = 0; // added to a step's number: the server counts each turn from one, the module counts on
+    this.lastId = ""; // of the last event: its turn, and a number in that
+    this.seq = 0; // of the last step in its turn
+    this.isNew = true; // the next step is the first that is read of its turn
     this.isDone = true;
     /** @type {Record<string, (message: any) => void>} */
     this.handlers = {};
@@ -70,8 +72,8 @@ class Channel {
   /** @param {any} message */
   send(message) {
     const path = `/api/threads/${this.thread}`;
-    if (message.type === "stop") post(`${path}/stop`, {}).catch(tell);
-    else if (message.type === "answer") this.#answer(message).catch(tell);
+    if (message.type === "stop") post(`${path}/stop`, {}).catch(showProblem);
+    else if (message.type === "answer") this.#answer(message).catch(showProblem);
     else if (message.type === "sync" && message.seq > 0) this.follow();
   }
 
@@ -81,7 +83,7 @@ class Channel {
     return post(path, { approved, text, scope, reason: reason || undefined, seen, unread });
   }
 
-  /** Read the thread's steps from the beginning of its turn to the end, over as many connections as it takes. */
+  /** Reads the steps of the thread's turn, from the first to the last, over as many connections as it takes. */
   async follow() {
     this.reading.abort();
     const reading = (this.reading = new AbortController());
@@ -93,7 +95,7 @@ class Channel {
       } catch (error) {
         if (reading.signal.aborted) return;
         if (/** @type {any} */ (error).status === 404) return;
-        if (/** @type {any} */ (error).status) return tell(error);
+        if (/** @type {any} */ (error).status) return showProblem(error);
       }
       if (!this.isDone) await new Promise((wake) => setTimeout(wake, RETRY_MS));
     }
@@ -101,8 +103,9 @@ class Channel {
 
   /** @param {AbortSignal} signal */
   async #read(signal) {
+    /** @type {Record<string, string>} */
     const headers = this.isNew ? {} : { "Last-Event-ID": this.lastId };
-    const response = await ask(`/api/threads/${this.thread}/stream?wire=live`, { headers, signal });
+    const response = await request(`/api/threads/${this.thread}/stream?wire=live`, { headers, signal });
     const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
     const decoder = new TextDecoder();
     let text = "";
@@ -112,51 +115,51 @@ class Channel {
       const events = (text + decoder.decode(value, { stream: true })).split("\n\n");
       text = /** @type {string} */ (events.pop());
       if (signal.aborted) return;
-      for (const event of events) this.#take(event);
+      for (const event of events) this.#receive(event);
     }
   }
 
   /** @param {string} event */
-  #take(event) {
-    const [data, id] = ["data: ", "id: "].map((name) => field(event, name));
+  #receive(event) {
+    const [data, id] = ["data: ", "id: "].map((name) => fieldOf(event, name));
     if (!data) return;
     const step = JSON.parse(data);
-    if (turnOf(id) !== turnOf(this.lastId)) this.isNew = true; // its turn is over, and another one runs
+    if (turnOf(id) !== turnOf(this.lastId)) this.isNew = true; // another turn has begun
     this.lastId = id;
     if (this.isNew) this.base += this.seq + 1 - step.seq;
     this.isNew = false;
     this.seq = step.seq;
     this.isDone = step.done === true;
-    const isNear = distance() < NEAR;
+    const isNear = distanceToEnd() < NEAR;
     at("hint").hidden = true;
     this.handlers["msg:custom"]({ ...step, seq: this.base + step.seq });
-    if (isNear) requestAnimationFrame(() => scrollBy(0, distance()));
+    if (isNear) requestAnimationFrame(() => scrollBy(0, distanceToEnd()));
     at("send").disabled = !this.isDone;
   }
 }
 
 /** @param {string} event @param {string} name */
-const field = (event, name) => event.split("\n").find((line) => line.startsWith(name))?.slice(name.length) ?? "";
+const fieldOf = (event, name) => event.split("\n").find((line) => line.startsWith(name))?.slice(name.length) ?? "";
 
-/** @param {string} id as the server gives them: the turn, and a number in it */
+/** @param {string} id of an event */
 const turnOf = (id) => id.split("-")[0];
 
-/** How far the page could still be scrolled down. */
-const distance = () => document.documentElement.scrollHeight - innerHeight - scrollY;
+/** Returns how far the page could still be scrolled down. */
+const distanceToEnd = () => document.documentElement.scrollHeight - innerHeight - scrollY;
 
-/** @type {Channel} */
-let channel;
+/** @type {ThreadModel} */
+let model;
 
 /** @param {string} thread */
 function open(thread) {
-  channel?.reading.abort();
-  channel = new Channel(thread);
+  model?.reading.abort();
+  model = new ThreadModel(thread);
   history.replaceState(null, "", `#${thread}`);
   const widget = makeWidget();
-  widget.initialize({ model: channel });
+  widget.initialize({ model });
   at("chat").replaceChildren();
   widget.render({ el: at("chat") });
-  tell();
+  showProblem();
   at("hint").hidden = false;
   at("send").disabled = false;
   at("prompt").focus();
@@ -167,21 +170,21 @@ async function send() {
   if (!prompt.trim() || at("send").disabled) return;
   at("send").disabled = true;
   try {
-    const response = await post("/api/chat", { message: prompt, conversationId: channel.thread });
-    response.body?.cancel(); // the page reads the drawn steps instead; the turn goes on for whoever reads
+    const response = await post("/api/chat", { message: prompt, conversationId: model.thread });
+    response.body?.cancel(); // the page reads the rendered steps instead
     at("prompt").value = "";
-    tell();
-    channel.follow();
+    showProblem();
+    model.follow();
   } catch (error) {
     at("send").disabled = false;
-    tell(error);
+    showProblem(error);
   }
 }
 
-/** randomUUID is there on loopback and over TLS alone. */
+/** Not randomUUID, which exists only on loopback and over TLS. */
 const newThread = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** A token with a % in it is no reason to show nothing. @param {string} text */
+/** Decodes a text if it is encoded; a token may have a % in it. @param {string} text */
 function decoded(text) {
   try {
     return decodeURIComponent(text);
@@ -190,13 +193,13 @@ function decoded(text) {
   }
 }
 
-/** What stands after "#": a thread, or `token=…` once. */
-function begin() {
+/** Opens what the address says after "#": a thread, or `token=…` once. */
+function openAddress() {
   const hash = decoded(location.hash.slice(1));
   if (hash.startsWith("token=")) sessionStorage.setItem(TOKEN, hash.slice(6));
   const isThread = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/.test(hash);
   open(isThread ? hash : newThread());
-  if (isThread) channel.follow();
+  if (isThread) model.follow();
 }
 
 at("ask").addEventListener("submit", (/** @type {Event} */ event) => {
@@ -209,13 +212,13 @@ at("prompt").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) =>
   send();
 });
 at("new").addEventListener("click", () => open(newThread()));
-addEventListener("hashchange", begin);
-begin();
-ask("/api/tools")
+addEventListener("hashchange", openAddress);
+openAddress();
+request("/api/tools")
   .then((response) => response.json())
   .then(({ models, tools }) => {
     const names = tools.map((/** @type {{name: string}} */ tool) => tool.name);
     at("about").textContent = [models[0], ...names].join(" · ");
     at("hint").textContent = `Ask ${models[0]} something. It ${names.length ? `may call ${names.join(", ")}` : "has no tools"}.`;
   })
-  .catch(tell);
+  .catch(showProblem);

@@ -1,94 +1,264 @@
-// @ts-check
-/**
- * The live transcript in a cell: one ES module for anywidget (https://anywidget.dev/en/afm/), no dependencies. It is
- * one file because anywidget takes one and there is no bundler; its parts are parted by rules.
- *
- * The kernel renders; this module only places what it is sent. A model keeps one document, a tree of nodes that
- * each have an HTML string; a view projects it into the DOM, at most once a frame. So a second view needs
- * nothing from the kernel, and a hidden one costs nothing.
- *
- * What belongs to the reader is never overwritten: selection, focus, scroll, and each <details> that the reader
- * has opened or closed.
- *
- * kernel -> page   patches  {seq, patches, clocks?, asks?, status?, info?, foot?, say?, done?}   the next step
- *                  state    {seq, patches, opened, clocks, asks, status, info, foot, say, done}  everything, for who asked
- *                  final    {model, bundle}  the static output, for a page that it did not reach
- * page -> kernel   sync {seq}, open {node, open}, answer {approval, approved, text, scope, seen, unread? | reason}, stop, final,
- *                  pace {seconds}  no more often than this, please: drawing takes long
- *                  here {seq}  nothing came for a while: what came last, or the end, may have been lost
- *
- * The same as `state` is in the synced trait `snapshot`, from which the page begins after a reload. Such a page
- * does not know the output that the kernel then updates, so it asks for the static form and puts it in place.
- *
- * A page that has lost its kernel says so, and leaves what it knows as a static output: a saved view without its
- * model would show nothing.
- */
+// @ts-nocheck
+// Built by ./dev frontend from the modules in src/, which have the types; change those.
 
-/**
- * @typedef {[string, string, string | null, string]} Insert  id, parent, before, html
- * @typedef {[string, number, string, number?]} Splice  id, start, text, deleted (UTF-16 units)
- * @typedef {[string]} Remove  id
- * @typedef {Insert | Splice | Remove} Patch
- * @typedef {{elapsed: number, running: boolean}} Clock  seconds; a running one goes on in the page
- * @typedef {{approval: string, name: string, text: string, lines: number, hidden?: string, invisible?: boolean,
- *            problem?: string, refused?: number}} Ask
- *            a person is asked about a call; ``text`` is its arguments as JSON, ``lines`` how many the card shows of them,
- *            ``hidden`` what it does not show, ``invisible`` that characters of them are written out, ``problem`` what
- *            was wrong with the last answer
- * @typedef {{seq: number, patches: Patch[], opened?: Record<string, boolean>, clocks?: Record<string, Clock>, now?: number,
- *            asks?: Record<string, Ask>, status?: string, info?: string, foot?: string, say?: string[],
- *            done?: boolean}} Step  ``now`` is the kernel's clock when it told of ``clocks``; ``foot`` is the HTML that takes the
- *            place of ``info`` at the end
- * @typedef {{id: string, parent: string, html: string, children: string[], birth: number}} DocNode
- * @typedef {{get(name: string): any, on(name: string, callback: (...args: any[]) => void): void,
- *            send(content: object): void, widget_manager?: any}} Model  its ``snapshot`` is a Step, and names the model: ``model``
- */
+// clocks.js
 
-const ROOT = "";
-const TAKEN = "fold usage"; // runs/request_details.py
-const CARD = /^m\d+\.p\d+/; // render/html_output/card.py
-const ROOT_CLASS = "tc mathjax_ignore tex2jax_ignore"; // render/html_output/page.py
-const RUN_CLASS = "tc-run mathjax_ignore tex2jax_ignore"; // notebook/faces.py
-const SYNC_AGAIN_MS = 5000;
-const TICK_MS = 100;
-const QUICK_MS = 40; // the kernel's own pace
-const SLOWEST_MS = 1280;
-const HIDDEN_MS = 5000; // a step that waited so long waited for its page to be looked at
-const TOGETHER = 64; // so many children of a node stand side by side; those that follow, in groups of as many
-const GROUPED = ".tc, .tc-said, .tc-text";
-const PROBE_MS = 200;
-const SETTLE_MS = 500;
-const SEEK_MS = 3000;
-const AWAY = "Not connected to the kernel: this may be old";
-const LOST = "Cut off: the kernel is gone";
-const CLOSED = "Cut off: this view was closed before the end";
-const QUIET_MS = 10_000;
-const SPEAK_MS = 100; // a screen reader hears what changes in a place that it knows, not what comes with the place
-const SENTENCES = ". ";
-const GOING = ["restarting", "autorestarting", "terminating", "dead"]; // of a kernel, in JupyterLab
-const GOING_ON = ["tc-input-streaming", "tc-queued", "tc-running"]; // render/content.py
-const OPEN = [...GOING_ON, "tc-approval-requested", "tc-approval-responded"];
-const LINES = "p, pre, li, tr, summary, blockquote, h1, h2, h3, h4, h5, h6, .tc-label"; // in plain text, lines of their own
-const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
-
-// The document ------------------------------------------------------------------------------------------------
-
-/** The tree of nodes, without any DOM. Throws on a patch that does not fit: the page then asks for everything. */
-class Doc {
+class Clocks {
   constructor() {
-    /** @type {Map<string, DocNode>} */
-    this.nodes = new Map([[ROOT, { id: ROOT, parent: ROOT, html: "", children: [], birth: 0 }]]);
-    this.births = 0; // of nodes so far: one that comes again, perhaps elsewhere, has another number
+    this.clocks = new Map();
+    this.lag = Infinity; // from the kernel's clock to the page's; the least that was seen, since messages may be late
   }
 
-  /** @param {string} id @returns {DocNode} */
+  clear() {
+    this.clocks.clear();
+    this.lag = Infinity; // the next message may come from another kernel
+  }
+
+  apply({ clocks = {}, now }) {
+    if (now !== undefined) this.lag = Math.min(this.lag, performance.now() / 1000 - now);
+    const since = now ?? this.#kernelNow();
+    for (const [id, { elapsed, running }] of Object.entries(clocks)) this.clocks.set(id, { since, seconds: elapsed, running });
+    return Object.keys(clocks);
+  }
+
+  freeze() {
+    const running = [...this.clocks].filter(([, clock]) => clock.running).map(([id]) => id);
+    for (const id of running) this.clocks.set(id, { since: 0, seconds: this.seconds(id), running: false });
+    return running;
+  }
+
+  seconds(id) {
+    const clock = this.clocks.get(id);
+    if (!clock) return 0;
+    return clock.running ? clock.seconds + Math.max(0, this.#kernelNow() - clock.since) : clock.seconds;
+  }
+
+  get areRunning() {
+    for (const { running } of this.clocks.values()) if (running) return true;
+    return false;
+  }
+
+  #kernelNow() {
+    return performance.now() / 1000 - (this.lag === Infinity ? 0 : this.lag);
+  }
+}
+
+function formatDuration(seconds, running) {
+  if (seconds < 9.995) return `${seconds.toFixed(running ? 1 : 2)} s`;
+  const whole = Math.round(seconds);
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
+}
+
+// protocol.js
+
+const ROOT = "";
+const USAGE_FOLD = "fold usage";
+const CARD = /^m\d+\.p\d+/;
+const ROOT_CLASS = "tc mathjax_ignore tex2jax_ignore";
+const RUN_CLASS = "tc-run mathjax_ignore tex2jax_ignore";
+
+function warn(error) {
+  console.warn("[toolcall_nb]", error);
+}
+
+// notebook_outputs.js
+
+const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
+
+function changeOutputs(manager, model, change) {
+  try {
+    const cells = manager?.context?.model?.cells;
+    for (let number = 0; number < (cells?.length ?? 0); number++) {
+      const outputs = cells.get(number).outputs;
+      for (let place = 0; place < (outputs?.length ?? 0); place++) {
+        const output = outputs.get(place);
+        if (output.data[WIDGET_VIEW]?.model_id === model) outputs.set(place, change(output.toJSON()));
+      }
+    }
+  } catch (error) {
+    warn(error);
+  }
+}
+
+function replaceOutput(manager, model, data) {
+  changeOutputs(manager, model, () => ({ output_type: "display_data", data, metadata: {} }));
+}
+
+// connection.js
+
+const PROBE_MS = 200;
+const SEEK_VIEW_MS = 3000;
+const QUIET_MS = 10_000;
+const GOING = ["restarting", "autorestarting", "terminating", "dead"]; // states of a kernel, in JupyterLab
+
+class Connection {
+  constructor(model, run) {
+    this.model = model;
+    this.run = run;
+    this.isOpen = true;
+    this.quietTimer = 0;
+    this.disconnectors = [];
+  }
+
+  get widgetId() {
+    return this.model.get("snapshot").model;
+  }
+
+  get widgetManager() {
+    return this.model.widget_manager;
+  }
+
+  open() {
+    this.model.on("msg:custom", (message) => this.run.receive(message));
+    this.model.on("comm:close", () => this.run.end("closed")); // closed by somebody: a kernel that dies does not say so
+    this.model.on("comm_live_update", () => this.#probe());
+    this.model.on("change:snapshot", () => this.run.receive({ ...this.model.get("snapshot"), type: "state" }));
+    this.#watchNotebook(this.widgetManager?.context?.sessionContext);
+    this.#receiveEarly().finally(() => this.sync());
+    this.#seekView();
+  }
+
+  close() {
+    this.isOpen = false;
+    for (const disconnect of this.disconnectors.splice(0)) disconnect();
+  }
+
+  send(message) {
+    if (!this.isOpen) return;
+    try {
+      this.model.send(message);
+    } catch (error) {
+      warn(error);
+      this.run.end("lost"); // only a comm that was disposed of throws
+    }
+  }
+
+  sync() {
+    this.send({ type: "sync", seq: this.run.seq });
+  }
+
+  listen(wait = QUIET_MS) {
+    clearTimeout(this.quietTimer);
+    if (this.run.done || !this.isOpen || !this.run.views.size) return;
+    this.quietTimer = window.setTimeout(() => {
+      this.send({ type: "here", seq: this.run.seq });
+      this.listen(2 * wait);
+    }, wait);
+  }
+
+  async #receiveEarly() {
+    try {
+      const widget = await this.widgetManager?.get_model?.(this.widgetId);
+      widget?.comm?.on_msg?.((/** @type {any} */ message) => {
+        const { method, content } = message.content.data;
+        if (method === "custom") this.run.receive(content);
+        else return widget._handle_comm_msg(message);
+      });
+    } catch (error) {
+      warn(error);
+    }
+  }
+
+  #seekView(tries = 3) {
+    setTimeout(() => {
+      if (this.run.viewsInPage.length || !this.isOpen) return;
+      changeOutputs(this.widgetManager, this.widgetId, (output) => output);
+      if (tries > 1) this.#seekView(tries - 1);
+    }, SEEK_VIEW_MS);
+  }
+
+  #watchNotebook(context) {
+    const watch = (name, react) => {
+      context?.[name]?.connect(react);
+      this.disconnectors.push(() => context?.[name]?.disconnect(react));
+    };
+    watch("connectionStatusChanged", (_, status) => this.#setConnected(status === "connected", context.session?.kernel));
+    watch("statusChanged", (_, status) => GOING.includes(status) && this.#probe());
+    watch("kernelChanged", () => this.#probe());
+  }
+
+  #setConnected(isConnected, kernel) {
+    const isBack = this.run.isAway && isConnected;
+    this.run.isAway = !isConnected;
+    this.run.touchViews();
+    if (!isBack) return;
+    this.sync();
+    this.#recognise(kernel).catch(warn); // it may be away again before the answer
+  }
+
+  async #recognise(kernel) {
+    const { content } = await kernel.requestCommInfo({ target_name: "jupyter.widget" });
+    if (content.status === "ok" && this.isOpen && !(this.widgetId in content.comms)) this.run.end("lost");
+  }
+
+  #probe() {
+    setTimeout(() => this.sync(), PROBE_MS);
+  }
+}
+
+// dom.js
+
+const LINES = "p, pre, li, tr, summary, blockquote, h1, h2, h3, h4, h5, h6, .tc-label";
+
+function element(tag, className, text = "") {
+  return Object.assign(document.createElement(tag), { className, textContent: text });
+}
+
+function button(text, kind, act) {
+  const made = element("button", `tc-button ${kind}`, text);
+  made.type = "button";
+  made.addEventListener("click", act);
+  return made;
+}
+
+function parse(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  return template.content.firstElementChild ?? document.createElement("span");
+}
+
+function setText(place, text) {
+  if (place.textContent !== text) place.textContent = text;
+}
+
+function morphText(node, text) {
+  const old = node.data;
+  if (old === text) return;
+  if (text.startsWith(old)) return node.appendData(text.slice(old.length));
+  const shorter = Math.min(old.length, text.length);
+  let start = 0;
+  while (start < shorter && old[start] === text[start]) start++;
+  let same = 0;
+  while (same < shorter - start && old[old.length - 1 - same] === text[text.length - 1 - same]) same++;
+  node.replaceData(start, old.length - start - same, text.slice(start, text.length - same));
+}
+
+function detailsIn(node) {
+  if (!(node instanceof Element)) return [];
+  const within = [...node.querySelectorAll("details")];
+  return node instanceof HTMLDetailsElement ? [node, ...within] : within;
+}
+
+function plainText(root) {
+  const copy = /** @type {Element} */ (root.cloneNode(true));
+  for (const line of copy.querySelectorAll(LINES)) line.append("\n");
+  return (copy.textContent ?? "").replace(/\n{3,}/g, "\n\n").trim();
+}
+
+// node_tree.js
+
+class NodeTree {
+  constructor() {
+    this.nodes = new Map([[ROOT, { id: ROOT, parent: ROOT, html: "", children: [], birth: 0 }]]);
+    this.births = 0; // a node that is removed and inserted again, perhaps elsewhere, gets another number
+  }
+
   node(id) {
     const node = this.nodes.get(id);
     if (!node) throw new Error(`There is no node ${JSON.stringify(id)}.`);
     return node;
   }
 
-  /** @param {Patch} patch @returns {string[]} the nodes that it touched */
   apply(patch) {
     const [id, second] = patch;
     if (typeof second === "string") return this.#insert(/** @type {Insert} */ (patch));
@@ -96,618 +266,460 @@ class Doc {
     return this.#remove(id);
   }
 
-  /** @param {Splice} patch */
   #splice([id, start, text, deleted = 0]) {
     const node = this.node(id);
     node.html = node.html.slice(0, start) + text + node.html.slice(start + deleted);
     return [id];
   }
 
-  /** @param {Insert} patch */
   #insert([id, parentId, before, html]) {
     const parent = this.node(parentId);
-    const gone = this.nodes.has(id) ? this.#remove(id) : [];
-    const place = before === null ? parent.children.length : parent.children.indexOf(before);
-    if (place < 0) throw new Error(`${JSON.stringify(before)} is not in ${JSON.stringify(parentId)}.`);
-    parent.children.splice(place, 0, id);
+    const removed = this.nodes.has(id) ? this.#remove(id) : [];
+    const index = before === null ? parent.children.length : parent.children.indexOf(before);
+    if (index < 0) throw new Error(`${JSON.stringify(before)} is not in ${JSON.stringify(parentId)}.`);
+    parent.children.splice(index, 0, id);
     this.nodes.set(id, { id, parent: parentId, html, children: [], birth: ++this.births });
-    return [...gone, id];
+    return [...removed, id];
   }
 
-  /** @param {string} id @returns {string[]} */
   #remove(id) {
-    const node = this.node(id);
-    const siblings = this.node(node.parent).children;
+    const siblings = this.node(this.node(id).parent).children;
     siblings.splice(siblings.indexOf(id), 1);
-    const gone = this.subtree(id);
-    for (const each of gone) this.nodes.delete(each);
-    return gone;
+    const removed = this.#subtree(id);
+    for (const each of removed) this.nodes.delete(each);
+    return removed;
   }
 
-  /** @param {string} id @returns {string[]} the node and all below, parents first */
-  subtree(id) {
-    return [id, ...this.node(id).children.flatMap((child) => this.subtree(child))];
+  #subtree(id) {
+    return [id, ...this.node(id).children.flatMap((child) => this.#subtree(child))];
   }
 }
 
-// The model's side --------------------------------------------------------------------------------------------
+// pace.js
 
-/** What one page knows of one run. Lives as long as the widget's model. */
-class Session {
+const QUICK_MS = 40; // the kernel's own interval between steps
+const SLOWEST_MS = 1280;
+const HIDDEN_MS = 5000; // a step that waited this long waited for the page to become visible
+
+class Pace {
   constructor() {
-    this.doc = new Doc();
-    this.seq = -1;
-    this.status = "";
-    this.info = "";
-    this.foot = "";
-    this.done = false;
-    this.restored = false;
-    this.away = false; // the page is not connected to the kernel
-    this.cut = false; // the kernel has gone before the end
-    /** @type {Map<string, {since: number, seconds: number, running: boolean}>} ``since`` by the kernel's clock, in seconds */
-    this.clocks = new Map();
-    this.lag = Infinity; // of this page's clock behind the kernel's: the least of what was seen, since messages may wait
-    this.quiet = 0;
-    /** @type {Map<string, boolean>} what the reader opened and closed, by node */
-    this.choices = new Map();
-    /** @type {Record<string, Ask>} what a person is asked, by node: all of it each time */
-    this.asks = {};
-    /** @type {Set<View>} */
-    this.views = new Set();
-    this.said = ""; // last, aloud
-    this.unsaid = ""; // of it, what no view was there to say
-    this.askedAt = -Infinity;
-    this.delay = 0; // how long steps wait until they are seen, on average
-    this.pace = QUICK_MS;
-    /** @type {Model | null} */
-    this.model = null;
-    /** @type {(() => void)[]} */
-    this.watches = [];
+    this.delay = 0; // from a step's arrival until it is drawn, on average
+    this.interval = QUICK_MS;
   }
 
-  /** @param {Model} model */
-  attach(model) {
-    this.model = model;
-    model.on("msg:custom", (message) => this.receive(message));
-    model.on("comm:close", () => this.#lost(CLOSED)); // by somebody: a kernel that goes does not say so
-    model.on("comm_live_update", () => this.#probe());
-    model.on("change:snapshot", () => this.receive({ ...model.get("snapshot"), type: "state" })); // asked for by a page that is back
-    this.#watch(model.widget_manager?.context?.sessionContext);
-    const snapshot = model.get("snapshot");
-    this.restored = snapshot.seq > 0;
-    this.#restart(snapshot);
-    this.#hear(model, snapshot.model).finally(() => this.#sync());
-    this.#seekView();
-  }
-
-  /**
-   * Take the kernel's messages from where they arrive. anywidget (0.11, packages/anywidget/src/runtime.ts) passes none
-   * on for good, where this module was not there within two seconds: in a page that was busy the run would stand still.
-   *
-   * @param {Model} model @param {string} name
-   */
-  async #hear(model, name) {
-    try {
-      const widget = await model.widget_manager?.get_model?.(name);
-      widget?.comm?.on_msg?.((/** @type {any} */ message) => {
-        const { method, content } = message.content.data;
-        if (method === "custom") this.receive(content);
-        else return widget._handle_comm_msg(message);
-      });
-    } catch (error) {
-      console.warn("[toolcall_nb]", error);
-    }
-  }
-
-  /**
-   * JupyterLab (jupyterlab_widgets, WidgetRenderer.renderModel) waits two seconds for a model; where it came just then,
-   * it says for good that there is none, even over a view. So an output that should show this run is drawn again.
-   */
-  #seekView(tries = 3) {
-    setTimeout(() => {
-      if (this.#shown.length || !this.model) return;
-      changeOutputs(this.model.widget_manager, this.model.get("snapshot").model, (output) => output);
-      if (tries > 1) this.#seekView(tries - 1);
-    }, SEEK_MS);
-  }
-
-  /**
-   * A notebook of JupyterLab knows how it stands with its kernel; its models are told late, or never.
-   *
-   * @param {any} context an ISessionContext
-   */
-  #watch(context) {
-    /** @param {string} name @param {(sender: any, change: any) => void} see */
-    const watch = (name, see) => {
-      context?.[name]?.connect(see);
-      this.watches.push(() => context?.[name]?.disconnect(see));
-    };
-    watch("connectionStatusChanged", (_, status) => this.#connect(status === "connected", context.session?.kernel));
-    watch("statusChanged", (_, status) => GOING.includes(status) && this.#probe());
-    watch("kernelChanged", () => this.#probe());
-  }
-
-  /** What is sent while a page is away passes it by. @param {boolean} isConnected @param {any} kernel */
-  #connect(isConnected, kernel) {
-    const isBack = this.away && isConnected;
-    this.away = !isConnected;
-    for (const view of this.views) view.touch([]);
-    if (!isBack) return;
-    this.#sync();
-    this.#recognise(kernel).catch((error) => console.warn("[toolcall_nb]", error)); // it was away again before the answer
-  }
-
-  /** A kernel that was restarted meanwhile does not know this run, and answers nothing. @param {any} kernel an IKernelConnection */
-  async #recognise(kernel) {
-    const { content } = await kernel.requestCommInfo({ target_name: "jupyter.widget" });
-    if (content.status === "ok" && !(this.model?.get("snapshot").model in content.comms)) this.#lost();
-  }
-
-  /** Is the kernel there? If it is gone, the comm will have been disposed of by then: see #send. */
-  #probe() {
-    setTimeout(() => this.#sync(), PROBE_MS);
-  }
-
-  /** A kernel that is ahead answers with everything. */
-  #sync() {
-    this.#send({ type: "sync", seq: this.seq });
-  }
-
-  /** @param {any} message */
-  receive(message) {
-    if (message.type === "patches") this.#advance(message);
-    else if (message.type === "state" && (message.seq > this.seq || this.askedAt > 0)) this.#restart(message);
-    else if (message.type === "final") this.#settle(message);
-    this.#listen();
-  }
-
-  /** A server drops what comes too fast, also the end: who has heard nothing says how far it is. After twice the time again. */
-  #listen(wait = QUIET_MS) {
-    clearTimeout(this.quiet);
-    if (this.done || !this.model || !this.views.size) return;
-    this.quiet = window.setTimeout(() => {
-      this.#send({ type: "here", seq: this.seq });
-      this.#listen(2 * wait);
-    }, wait);
-  }
-
-  /** @param {Step} step */
-  #advance(step) {
-    if (step.seq <= this.seq) return;
-    if (step.seq !== this.seq + 1) return this.#ask();
-    try {
-      const touched = step.patches.flatMap((patch) => this.doc.apply(patch));
-      this.seq = step.seq;
-      this.#take(step);
-      for (const view of this.views) view.touch(touched);
-      if (this.done) for (const view of this.views) view.draw(); // the static form may come before the next frame
-      this.#announce(step.say ?? []);
-    } catch (error) {
-      console.warn("[toolcall_nb]", error);
-      this.#ask();
-    }
-  }
-
-  /** @param {Step} state */
-  #restart(state) {
-    const before = [...this.doc.nodes.keys()];
-    this.doc = new Doc();
-    for (const patch of state.patches) this.doc.apply(patch);
-    this.seq = state.seq;
-    this.askedAt = -Infinity;
-    for (const [id, open] of Object.entries(state.opened ?? {})) this.choices.set(id, open);
-    this.clocks.clear();
-    this.lag = Infinity; // another kernel's, perhaps
-    this.#take(state);
-    for (const view of this.views) view.touch([...before, ...this.doc.nodes.keys()]);
-    if (state.say?.join(SENTENCES) !== this.said) this.#announce(state.say ?? []);
-  }
-
-  /** @param {Step} step */
-  #take(step) {
-    if (step.status !== undefined) this.status = step.status;
-    if (step.info !== undefined) this.info = step.info;
-    if (step.foot !== undefined) this.foot = step.foot;
-    if (step.done !== undefined) this.done = step.done;
-    if (step.asks !== undefined) this.asks = step.asks;
-    if (step.now !== undefined) this.lag = Math.min(this.lag, performance.now() / 1000 - step.now);
-    const since = step.now ?? this.#now();
-    for (const [id, clock] of Object.entries(step.clocks ?? {})) {
-      this.#setClock(id, { since, seconds: clock.elapsed, running: clock.running });
-    }
-    if (!this.done) return;
-    this.#freezeClocks();
-    this.#seekFinal();
-  }
-
-  /** The static form takes the place of each view; one that stays was not there when that was told, or was away. */
-  #seekFinal() {
-    setTimeout(() => this.done && this.views.size && this.#send({ type: "final" }), SETTLE_MS);
-  }
-
-  /** @param {{model: string, bundle: Record<string, string>}} final */
-  #settle({ model, bundle }) {
-    if (this.model) replaceOutput(this.model.widget_manager, model, bundle);
-  }
-
-  /** A message was missed: ask for everything, and not again at each message that follows. */
-  #ask() {
-    const now = performance.now();
-    if (now - this.askedAt < SYNC_AGAIN_MS) return;
-    this.askedAt = now;
-    this.status = "Catching up…";
-    this.#sync();
-    for (const view of this.views) view.touch([]);
-  }
-
-  /** The kernel has gone: in mid-run, nothing ticks on as if it still ran; and what is shown stays in the notebook. */
-  #lost(status = LOST) {
-    const { model } = this;
-    if (!model) return;
-    this.model = null;
-    for (const stop of this.watches.splice(0)) stop();
-    if (!this.done) {
-      this.done = true;
-      this.cut = status === LOST;
-      this.asks = {};
-      this.status = status;
-      this.#freezeClocks();
-      for (const view of this.views) view.touch([]);
-    }
-    const view = new View(this, element("div", ""));
-    replaceOutput(model.widget_manager, model.get("snapshot").model, view.still(model.get("_css")));
-    view.close();
-  }
-
-  /** @param {string} id @param {{since: number, seconds: number, running: boolean}} clock */
-  #setClock(id, clock) {
-    this.clocks.set(id, clock);
-    for (const view of this.views) view.stale.add(id);
-  }
-
-  #freezeClocks() {
-    for (const [id, clock] of this.clocks) {
-      if (clock.running) this.#setClock(id, { since: 0, seconds: this.seconds(id), running: false });
-    }
-  }
-
-  /** @param {string} id @returns {number} */
-  seconds(id) {
-    const clock = this.clocks.get(id);
-    if (!clock) return 0;
-    return clock.running ? clock.seconds + Math.max(0, this.#now() - clock.since) : clock.seconds;
-  }
-
-  /** What the kernel's clock says. */
-  #now() {
-    return performance.now() / 1000 - (this.lag === Infinity ? 0 : this.lag);
-  }
-
-  get ticking() {
-    for (const { running } of this.clocks.values()) if (running) return true;
-    return false;
-  }
-
-  /** @param {string[]} texts */
-  #announce(texts) {
-    if (texts.length) this.said = this.unsaid = texts.join(SENTENCES);
-    this.#speak();
-  }
-
-  /** The views that are in the page: JupyterLab may take one out of it and keep it. */
-  get #shown() {
-    return [...this.views].filter((view) => view.live.isConnected);
-  }
-
-  /** Only the first view speaks: two of them would say everything twice. */
-  #speak() {
-    const [first] = this.#shown;
-    if (!first || !this.unsaid) return;
-    first.announce(this.unsaid);
-    this.unsaid = "";
-  }
-
-  /** @param {string} node @param {boolean} open */
-  chose(node, open) {
-    this.choices.set(node, open);
-    this.#send({ type: "open", node, open });
-  }
-
-  /** @param {object} answer */
-  answer(answer) {
-    this.#send({ type: "answer", ...answer });
-  }
-
-  stop() {
-    this.status = "Stopping…";
-    this.#send({ type: "stop" });
-    for (const view of this.views) view.touch([]);
-  }
-
-  /** @param {object} message */
-  #send(message) {
-    try {
-      this.model?.send(message);
-    } catch (error) {
-      console.warn("[toolcall_nb]", error);
-      this.#lost(); // only a comm that was disposed of throws
-    }
-  }
-
-  /**
-   * Steps were seen so late. A page that keeps up shows them within a frame or two; one that does not is left half of
-   * its time for its reader.
-   *
-   * @param {number} delay
-   */
-  seen(delay) {
-    if (document.hidden || delay > HIDDEN_MS) return;
+  note(delay) {
+    if (document.hidden || delay > HIDDEN_MS) return null;
     this.delay += (delay - this.delay) / 4;
-    const wanted = Math.min(SLOWEST_MS, QUICK_MS * 2 ** Math.max(0, Math.ceil(Math.log2((2 * this.delay) / QUICK_MS)) - 1));
-    if (this.done || wanted === this.pace || (wanted < this.pace && this.delay * 3 > this.pace)) return;
-    this.pace = wanted;
-    this.#send({ type: "pace", seconds: wanted / 1000 });
-  }
-
-  /** @param {HTMLElement} host */
-  open(host) {
-    const view = new View(this, host);
-    this.views.add(view);
-    this.#listen();
-    if (this.done) this.#seekFinal();
-    setTimeout(() => this.#speak(), SPEAK_MS);
-    return () => {
-      this.views.delete(view);
-      this.#listen();
-      view.close();
-    };
+    const doublings = Math.max(0, Math.ceil(Math.log2((2 * this.delay) / QUICK_MS)) - 1);
+    const wanted = Math.min(SLOWEST_MS, QUICK_MS * 2 ** doublings);
+    if (wanted === this.interval || (wanted < this.interval && this.delay * 3 > this.interval)) return null;
+    return wanted;
   }
 }
 
-// One view ----------------------------------------------------------------------------------------------------
+// seen_parts.js
 
-/** @template {keyof HTMLElementTagNameMap} K @param {K} tag @param {string} name @param {string} [text] */
-function element(tag, name, text = "") {
-  return Object.assign(document.createElement(tag), { className: name, textContent: text });
-}
+const IN_VIEW = 0.95; // of an element; the rest is less than a line
 
-/** @param {Element} before @param {Element} mine */
-const areCalls = (before, mine) => [before, mine].every((each) => each.classList.contains("tc-call"));
-
-/**
- * Whether a row can be parted between these two and nothing moves: what begins a group keeps its margin above to
- * itself, so it must have none.
- *
- * @param {Element} before
- * @param {Element} mine
- */
-const canPart = (before, mine) => areCalls(before, mine) || mine.matches(".tc-text, .tc-turn, p");
-
-class View {
-  /** @param {Session} session @param {HTMLElement} host */
-  constructor(session, host) {
-    this.session = session;
-    /** @type {Map<string, Element>} */
-    this.elements = new Map();
-    /** @type {WeakMap<Node, string>} and back: a morph of the shell around such an element leaves it alone */
-    this.owned = new WeakMap();
-    /** @type {WeakMap<Element, boolean>} what each <details> was set to by us; else it was the reader */
-    this.expected = new WeakMap();
-    /** @type {WeakSet<Element>} each <details> that the reader has opened or closed */
-    this.readers = new WeakSet();
-    /** @type {Map<string, Panel>} */
-    this.panels = new Map();
-    /** @type {Set<string>} */
-    this.touched = new Set();
-    /** @type {Map<string, number>} of the nodes whose place is known */
-    this.births = new Map();
-    /** @type {WeakSet<Element>} what only parts a long row of nodes, so that a change at its end is laid out alone */
-    this.groups = new WeakSet();
-    this.sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => this.#leave(target)));
-    /** @type {Set<string>} the clocks whose time is to be written once, beside those that run */
-    this.stale = new Set();
-    this.frame = 0;
-    this.timer = 0;
-    /** @type {Set<Element>} what the reader, or anything else, has scrolled */
-    this.scrolled = new Set();
-    /** @type {Left | null} where the reader was, once nothing more comes */
-    this.left = null;
-    this.noteSelection = () => this.#remember();
-    this.#build(host);
-    this.touch([...session.doc.nodes.keys()]);
-    this.draw();
+class SeenParts {
+  constructor(onChange) {
+    this.parts = new Map();
+    this.ids = new WeakMap();
+    this.seen = new Set();
+    this.hasBegun = false;
+    this.observer = new IntersectionObserver(
+      (entries) => {
+        for (const { target, intersectionRatio } of entries) {
+          if (intersectionRatio >= IN_VIEW) this.seen.add(/** @type {string} */ (this.ids.get(target)));
+        }
+        this.hasBegun = true;
+        onChange();
+      },
+      { threshold: IN_VIEW },
+    );
   }
 
-  /** @param {HTMLElement} host */
-  #build(host) {
-    this.root = element("div", ROOT_CLASS);
-    /** @type {Element} */
-    this.info = element("span", "tc-foot-info");
-    this.taken = ""; // the HTML that stands in its place
-    this.status = element("span", "tc-foot-status");
-    this.time = element("span", "tc-foot-time");
-    this.button = element("button", "tc-stop", "Stop");
-    this.button.type = "button";
-    this.button.title = "Stop this run";
-    this.button.addEventListener("click", () => this.session.stop());
-    this.foot = element("div", "tc-foot");
-    this.foot.append(this.info, this.status, this.time, this.button);
-    this.voice = element("div", "tc-voice");
-    this.voice.setAttribute("role", "status");
-    this.voice.setAttribute("aria-live", "polite");
-    this.live = element("div", RUN_CLASS);
-    this.live.append(this.root, this.foot, this.voice);
-    this.live.addEventListener("toggle", (event) => this.#toggled(event), true); // it does not bubble
-    this.live.addEventListener("scroll", (event) => this.#noteScroll(event.target), true); // nor does this
-    document.addEventListener("selectionchange", this.noteSelection);
-    this.elements.set(ROOT, this.root);
-    host.append(this.live);
+  watch(parts) {
+    for (const [id, part] of this.parts) if (parts.get(id) !== part) this.observer.unobserve(part);
+    for (const [id, part] of parts) {
+      if (this.parts.get(id) === part) continue;
+      this.ids.set(part, id);
+      this.observer.observe(part);
+    }
+    this.parts = parts;
+  }
+
+  get next() {
+    for (const [id, part] of this.parts) if (!this.seen.has(id)) return part;
+    return null;
   }
 
   close() {
-    cancelAnimationFrame(this.frame);
-    clearInterval(this.timer);
-    this.sizes.disconnect();
-    document.removeEventListener("selectionchange", this.noteSelection);
-    if (this.left) bringBack(this.left, this.root);
-    this.live.remove();
+    this.observer.disconnect();
+  }
+}
+
+// approval_form.js
+
+const SCOPES = { once: "once", chat: "for this chat", always: "always for this tool" };
+const INVISIBLE = "Characters of these arguments that cannot be seen are written out, as <U+200B>.";
+const ANYWAY = " without reading all of it";
+let formCount = 0;
+
+class ApprovalForm {
+  root = element("div", "tc-ask");
+  warning = element("div", "tc-ask-warning");
+  text = element("textarea", "tc-ask-text");
+  editor = element("label", "tc-ask-field", "Arguments, as JSON");
+  problem = element("div", "tc-ask-problem");
+  reason = element("input", "tc-ask-reason");
+  denial = element("label", "tc-ask-field", "Reason");
+  approve = button("Approve", "tc-button-go", () => this.#approve());
+  edit = button("Edit", "", () => this.#setMode("edit", this.text));
+  deny = button("Deny", "", () => this.#setMode("deny", this.reason));
+  run = button("Run edited", "tc-button-go", () => this.#approve());
+  refuse = button("Deny", "tc-button-no", () => this.#deny());
+  cancel = button("Cancel", "", () => this.#leave());
+  scope = element("select", "tc-ask-scope");
+  allow = element("label", "tc-ask-allow", "Allow ");
+  unread = element("div", "tc-ask-unread"); // says how much was not in view yet, and what to do about it
+  count = element("div", "tc-ask-count");
+  next = button("Show the next lines", "", () => this.#showNext());
+  anyway = button("", "", () => this.#approve(true));
+  parts = new SeenParts(() => this.#drawUnread());
+  isSent = false;
+  isRead = false;
+  mode = "ask";
+
+  constructor(ask, send) {
+    this.ask = ask;
+    this.send = send;
+    this.root.setAttribute("role", "group");
+    this.root.setAttribute("aria-label", `May ${ask.name} run?`);
+    this.root.dataset.lmSuppressShortcuts = "true"; // JupyterLab's: Enter, A, B, D D have other meanings there
+    this.root.addEventListener("keydown", (event) => this.#handleKey(event));
+    this.#describe(`tc-ask-${++formCount}`);
+    this.#arrange();
+    this.#setMode("ask");
   }
 
-  /** @param {EventTarget | null} target */
-  #noteScroll(target) {
-    if (target instanceof Element) this.scrolled.add(target);
-    this.#remember();
+  #describe(id) {
+    this.problem.id = id;
+    this.count.id = `${id}-unread`;
+    this.text.setAttribute("aria-describedby", id);
+    for (const each of [this.approve, this.run]) each.setAttribute("aria-describedby", this.count.id);
+    this.warning.textContent = this.ask.invisible ? INVISIBLE : "";
+    Object.assign(this.text, { spellcheck: false, autocapitalize: "off", dir: "ltr" });
+    this.text.addEventListener("input", () => this.#checkText());
+    Object.assign(this.reason, { type: "text", maxLength: 2000, placeholder: "optional; the model is told" });
+    this.edit.title = "The whole arguments as JSON, to be read or changed";
+    for (const [value, words] of Object.entries(SCOPES)) this.scope.add(new Option(words, value));
   }
 
-  /** The static form is about to take this view's place. */
-  #remember() {
-    if (this.session.done && this.session.model && this.live.isConnected) this.left = leftBy(this.root, this.scrolled);
+  #arrange() {
+    this.editor.append(this.text);
+    this.denial.append(this.reason);
+    this.allow.append(this.scope);
+    const row = element("div", "tc-ask-row");
+    row.append(this.approve, this.edit, this.deny, this.run, this.refuse, this.cancel, this.allow);
+    this.unread.append(this.count, this.next, this.anyway);
+    this.unread.hidden = true;
+    this.root.append(this.warning, this.editor, this.problem, this.denial, row, this.unread);
   }
 
-  /** @param {string} text */
-  announce(text) {
-    this.voice.textContent = text;
+  #setMode(mode, focus) {
+    this.mode = mode;
+    for (const part of [this.approve, this.edit, this.deny]) part.hidden = mode !== "ask";
+    for (const part of [this.editor, this.run]) part.hidden = mode !== "edit";
+    for (const part of [this.denial, this.refuse]) part.hidden = mode !== "deny";
+    this.cancel.hidden = mode === "ask";
+    this.allow.hidden = mode === "deny";
+    this.#showProblem("");
+    if (mode === "edit") this.#fillText();
+    focus?.focus();
+    this.#drawUnread();
   }
 
-  /** @param {Iterable<string>} ids */
-  touch(ids) {
-    for (const id of ids) {
-      this.touched.add(id);
-      this.stale.add(CARD.exec(id)?.[0] ?? id);
+  #leave() {
+    this.#setMode("ask", this.mode === "deny" ? this.deny : this.edit);
+  }
+
+  #drawUnread() {
+    const lines = [...this.parts.parts.keys()].filter((id) => CARD.test(id)).length;
+    const missing = Math.max(lines, this.ask.lines) - this.#seenLines;
+    const { hidden } = this.ask;
+    const words = [];
+    if (missing > 0) words.push(`${missing.toLocaleString("en")} of ${this.ask.lines.toLocaleString("en")} lines not seen yet.`);
+    else if (this.parts.next) words.push("The name of the tool not seen yet.");
+    if (hidden) words.push(`Not shown here: ${hidden}. Edit has all of it.`);
+    this.isRead = this.parts.hasBegun && words.length === 0;
+    const hadFocus = this.isRead && this.unread.contains(document.activeElement);
+    this.unread.hidden = this.isRead || !this.parts.hasBegun || this.mode === "deny";
+    this.next.hidden = !this.parts.next;
+    setText(this.count, words.join(" "));
+    const go = this.mode === "edit" ? this.run : this.approve;
+    setText(this.anyway, go.textContent + ANYWAY);
+    this.anyway.disabled = this.mode === "edit" && this.run.disabled;
+    for (const each of [this.approve, this.run]) each.setAttribute("aria-disabled", String(!this.isRead));
+    if (hadFocus) go.focus({ preventScroll: true });
+  }
+
+  get #seenLines() {
+    return [...this.parts.seen].filter((id) => CARD.test(id)).length;
+  }
+
+  #showNext() {
+    const part = this.parts.next;
+    if (!part) return;
+    for (let fold = part.closest("details"); fold; fold = fold.parentElement?.closest("details") ?? null) fold.open = true;
+    const box = part.closest("pre");
+    if (box) {
+      box.scrollTop += part.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientTop;
+      box.scrollIntoView({ block: "nearest" });
     }
-    if (this.frame) return;
-    const since = performance.now();
-    this.frame = requestAnimationFrame(() => {
-      this.draw();
-      setTimeout(() => this.session.seen(performance.now() - since)); // behind style and layout
-    });
+    part.scrollIntoView({ block: "nearest" });
   }
 
-  /** Bring what is in the page to what the document says. */
+  #fillText() {
+    this.text.value = this.ask.text;
+    this.text.rows = Math.min(Math.max(this.ask.text.split("\n").length, 4), 16);
+    this.#checkText();
+    this.text.setSelectionRange(0, 0);
+  }
+
+  #checkText() {
+    this.#showProblem(this.text.value === this.ask.text ? "" : problemOf(this.text.value));
+  }
+
+  #showProblem(problem) {
+    setText(this.problem, problem);
+    this.text.setAttribute("aria-invalid", String(problem !== ""));
+    this.run.disabled = problem !== "";
+    this.anyway.disabled = this.mode === "edit" && this.run.disabled;
+  }
+
+  #handleKey(event) {
+    event.stopPropagation();
+    if (event.isComposing) return;
+    if (event.key === "Escape" && this.mode !== "ask") this.#leave();
+    else if (event.key === "Enter" && event.target === this.reason) this.#deny();
+    else if (event.key !== "Enter" || event.target !== this.text || !(event.ctrlKey || event.metaKey)) return;
+    else if (!this.run.disabled) this.#approve();
+    event.preventDefault();
+  }
+
+  #approve(unread = false) {
+    if (!this.isRead && !unread) return this.#showNext();
+    const text = this.mode === "edit" ? this.text.value : this.ask.text;
+    this.#send({ approved: true, text, scope: this.scope.value, seen: this.#seenLines, ...(unread ? { unread } : {}) });
+  }
+
+  #deny() {
+    this.#send({ approved: false, reason: this.reason.value });
+  }
+
+  #send(answer) {
+    if (this.isSent) return;
+    this.isSent = true;
+    this.root.setAttribute("aria-busy", "true");
+    this.send({ approval: this.ask.approval, ...answer });
+  }
+
+  update(ask, isAway, parts) {
+    this.root.inert = isAway;
+    if ((ask.refused ?? 0) !== (this.ask.refused ?? 0) && this.isSent) {
+      this.isSent = false;
+      this.root.removeAttribute("aria-busy");
+      this.#showProblem(ask.problem ?? "");
+    }
+    this.ask = ask;
+    this.parts.watch(parts);
+    this.#drawUnread();
+  }
+
+  close() {
+    this.parts.close();
+    this.root.remove();
+  }
+}
+
+function problemOf(text) {
+  try {
+    const value = JSON.parse(text);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? "" : "Arguments are a JSON object: { … }.";
+  } catch (error) {
+    return `This is not JSON: ${/** @type {Error} */ (error).message}`;
+  }
+}
+
+// folds.js
+
+class Folds {
+  constructor() {
+    this.expected = new WeakMap();
+    this.byReader = new WeakSet();
+  }
+
+  expect(node) {
+    for (const details of detailsIn(node)) this.expected.set(details, details.open);
+  }
+
+  restore(details, isOpen) {
+    details.open = isOpen;
+    this.byReader.add(details);
+  }
+
+  isByReader(element) {
+    if (!(element instanceof HTMLDetailsElement)) return false;
+    return this.byReader.has(element) || this.expected.get(element) !== element.open;
+  }
+
+  noteToggle(details) {
+    if (!this.isByReader(details)) return false;
+    this.byReader.add(details);
+    return true;
+  }
+}
+
+// footer.js
+
+const AWAY = "Not connected to the kernel: this may be old";
+const RESTORED = "Back after a reload; %toolchat show saves it";
+
+class Footer {
+  constructor(run, folds) {
+    this.run = run;
+    this.folds = folds;
+    this.info = element("span", "tc-foot-info");
+    this.foot = ""; // the HTML that the info was made of
+    this.status = element("span", "tc-foot-status");
+    this.time = element("span", "tc-foot-time");
+    this.stop = element("button", "tc-stop", "Stop");
+    this.stop.type = "button";
+    this.stop.title = "Stop this run";
+    this.stop.addEventListener("click", () => run.stop());
+    this.root = element("div", "tc-foot");
+    this.root.append(this.info, this.status, this.time, this.stop);
+  }
+
+  get isLive() {
+    return !this.run.done && !this.run.isAway;
+  }
+
   draw() {
-    cancelAnimationFrame(this.frame);
-    this.frame = 0;
-    const place = readersPlace(this.live, this.root);
-    const ids = [...this.touched];
-    this.touched.clear();
-    for (const id of ids) if (!this.session.doc.nodes.has(id)) this.#drop(id);
-    /** @type {Map<string, Set<string> | null>} which children of a node are to be placed; null: perhaps all */
-    const unplaced = new Map();
-    for (const id of ids) if (id !== ROOT && this.session.doc.nodes.has(id)) this.#show(id, unplaced);
-    for (const [id, children] of unplaced) this.#arrange(id, children);
-    this.#drawAsks();
-    this.#drawFoot();
-    if (this.session.cut) this.#closeCalls(OPEN, "interrupted", "Interrupted");
-    else if (!this.session.model && this.session.done) this.#closeCalls(GOING_ON, "called", "Called");
-    place?.keep();
-    this.#remember();
-    this.#tick();
-    if (this.session.ticking && !this.timer) this.timer = window.setInterval(() => this.#tick(), TICK_MS);
+    const { status, done, isRestored, isAway } = this.run;
+    this.#drawInfo();
+    const words = done && isRestored && !status ? RESTORED : status;
+    setText(this.status, isAway && !done ? AWAY : words);
+    this.stop.hidden = !this.isLive;
+    this.root.classList.toggle("tc-busy", this.isLive);
   }
 
-  /** Nobody knows how they would have ended. @param {string[]} open @param {string} state @param {string} word */
-  #closeCalls(open, state, word) {
-    for (const card of this.root.querySelectorAll(open.map((name) => `.${name}`).join())) {
-      card.classList.remove(...open);
-      card.classList.add(`tc-${state}`);
-      const place = card.querySelector(".tc-state");
-      if (place) setText(place, word);
-    }
-  }
-
-  /** All that it shows, as an output that needs neither kernel nor script. @param {string} css */
-  still(css) {
-    for (const time of this.root.querySelectorAll(".tc-time")) time.textContent = ""; // the same each time, as in every saved output
-    const line = [this.info.textContent, this.status.textContent].filter(Boolean).join(" · ");
-    const foot = element("div", "tc-foot");
-    foot.append(this.session.foot ? this.info : element("span", "tc-foot-info", line));
-    const run = element("div", RUN_CLASS);
-    run.append(element("style", "", css), this.root, foot);
-    return { "text/html": run.outerHTML, "text/plain": `${lines(this.root)}\n\n${line}` };
-  }
-
-  #drawAsks() {
-    const { asks, away } = this.session;
-    for (const [id, panel] of this.panels) {
-      if (asks[id]?.approval === panel.ask.approval && this.elements.get(id)?.contains(panel.root)) continue;
-      const isLeft = panel.root.contains(document.activeElement);
-      panel.close();
-      this.panels.delete(id);
-      if (isLeft) this.elements.get(id)?.querySelector("summary")?.focus({ preventScroll: true });
-    }
-    for (const [id, ask] of Object.entries(asks)) {
-      const card = this.elements.get(id);
-      const panel = this.panels.get(id) ?? (card && this.#addPanel(id, ask, card));
-      panel?.update(ask, away, this.#partsToRead(id));
-    }
-  }
-
-  /** What has to be in view before a call is approved: its names and each line of its arguments. @param {string} id of its card */
-  #partsToRead(id) {
-    /** @type {Map<string, Element>} */
-    const parts = new Map();
-    for (const name of this.elements.get(id)?.querySelectorAll("summary > :is(.tc-name, .tc-tool)") ?? []) {
-      parts.set(name.className, name);
-    }
-    for (const line of this.session.doc.nodes.get(`${id}.i`)?.children ?? []) {
-      const element = this.elements.get(line);
-      if (element) parts.set(line, element);
-    }
-    return parts;
-  }
-
-  /** @param {string} id @param {Ask} ask @param {Element} card */
-  #addPanel(id, ask, card) {
-    const panel = new Panel(ask, (answer) => this.session.answer(answer));
-    this.owned.set(panel.root, id);
-    this.panels.set(id, panel);
-    card.append(panel.root);
-    return panel;
-  }
-
-  /** The line; at the end the kernel's own HTML, which may fold what the run took. @param {string} info */
-  #drawInfo(info) {
-    const { foot, choices } = this.session;
+  #drawInfo() {
+    const { foot, info, choices } = this.run;
     if (!foot) return setText(this.info, info);
-    if (this.taken === foot) return;
-    this.taken = foot;
+    if (this.foot === foot) return;
+    this.foot = foot;
     const fresh = parse(foot);
     if (fresh instanceof HTMLDetailsElement) {
-      fresh.open = choices.get(TAKEN) ?? fresh.open;
-      this.expected.set(fresh, fresh.open);
+      fresh.open = choices.get(USAGE_FOLD) ?? fresh.open;
+      this.folds.expected.set(fresh, fresh.open);
     }
     this.info.replaceWith(fresh);
     this.info = fresh;
   }
 
-  #drawFoot() {
-    const { info, status, done, restored, away } = this.session;
-    const isLive = !done && !away;
-    this.#drawInfo(info);
-    const words = done && restored && !status ? "Back after a reload; %toolchat show saves it" : status;
-    setText(this.status, away && !done ? AWAY : words);
-    this.button.hidden = !isLive;
-    this.foot.classList.toggle("tc-busy", isLive);
-    this.root.classList.toggle("tc-live", isLive); // what moves: carets, spinners
+  get text() {
+    return [this.info.textContent, this.status.textContent].filter(Boolean).join(" · ");
   }
 
-  #tick() {
-    if (this.session.away) return; // the time at which it was left
-    for (const [id, { running }] of this.session.clocks) {
-      if (!running && !this.stale.has(id)) continue;
-      const place = id === ROOT ? this.time : this.elements.get(id)?.querySelector(".tc-time");
-      if (place) setText(place, duration(this.session.seconds(id), running));
+  toStatic() {
+    const root = element("div", "tc-foot");
+    root.append(this.run.foot ? this.info : element("span", "tc-foot-info", this.text));
+    return root;
+  }
+}
+
+// morph.js
+
+function morph(mine, fresh, owned, folds) {
+  if (mine instanceof Element && fresh instanceof Element) {
+    morphAttributes(mine, fresh, folds);
+    if (!mine.classList.contains("tc-time")) morphChildren(mine, fresh, owned, folds); // only the page fills tc-time
+  } else if (mine instanceof CharacterData && fresh instanceof CharacterData) {
+    morphText(mine, fresh.data);
+  }
+}
+
+function morphAttributes(mine, fresh, folds) {
+  const kept = folds.isByReader(mine) ? "open" : "";
+  for (const { name } of [...mine.attributes]) {
+    if (name !== kept && !fresh.hasAttribute(name)) mine.removeAttribute(name);
+  }
+  for (const { name, value } of fresh.attributes) {
+    if (name !== kept && mine.getAttribute(name) !== value) mine.setAttribute(name, value);
+  }
+  if (!kept && mine instanceof HTMLDetailsElement) folds.expected.set(mine, mine.open);
+}
+
+function morphChildren(mine, fresh, owned, folds) {
+  const old = [...mine.childNodes].filter((child) => !owned.has(child));
+  const end = [...mine.childNodes].find((child) => owned.has(child)) ?? null;
+  let at = 0;
+  for (const next of [...fresh.childNodes]) {
+    const found = old.findIndex((child, index) => index >= at && child.nodeName === next.nodeName);
+    if (found < 0) {
+      mine.insertBefore(next, old[at] ?? end);
+      folds.expect(next);
+      continue;
     }
-    this.stale.clear();
-    if (!this.session.ticking) {
-      clearInterval(this.timer);
-      this.timer = 0;
-    }
+    for (; at < found; at++) old[at].remove();
+    morph(old[at++], next, owned, folds);
+  }
+  for (; at < old.length; at++) old[at].remove();
+}
+
+// node_elements.js
+
+const GROUP_SIZE = 64;
+const GROUPED = ".tc, .tc-said, .tc-text";
+
+class NodeElements {
+  constructor(run, root, folds) {
+    this.run = run;
+    this.folds = folds;
+    this.elements = new Map([[ROOT, root]]);
+    this.owned = new WeakMap();
+    this.births = new Map();
+    this.groups = new WeakSet();
+    this.sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => this.#skipLayout(target)));
   }
 
-  // Nodes
+  get(id) {
+    return this.elements.get(id);
+  }
 
-  /** @param {string} id */
+  close() {
+    this.sizes.disconnect();
+  }
+
+  update(ids) {
+    const { nodes } = this.run.tree;
+    for (const id of ids) if (!nodes.has(id)) this.#drop(id);
+    const unplaced = new Map();
+    for (const id of ids) if (id !== ROOT && nodes.has(id)) this.#show(id, unplaced);
+    for (const [id, children] of unplaced) this.#arrange(id, children);
+  }
+
+  ownerOf(within) {
+    for (let each = /** @type {Element | null} */ (within); each; each = each.parentElement) {
+      const id = this.owned.get(each);
+      if (id !== undefined) return { id, element: each };
+    }
+    return null;
+  }
+
   #drop(id) {
     const mine = this.elements.get(id);
     const group = mine?.parentElement;
@@ -717,19 +729,13 @@ class View {
     this.births.delete(id);
   }
 
-  /**
-   * Make the node's element what the document says, and note what has to be placed where.
-   *
-   * @param {string} id
-   * @param {Map<string, Set<string> | null>} unplaced
-   */
   #show(id, unplaced) {
-    const node = this.session.doc.node(id);
+    const node = this.run.tree.node(id);
     if (!this.elements.has(node.parent)) this.#show(node.parent, unplaced);
     const fresh = parse(node.html);
     const mine = this.elements.get(id);
     if (mine?.nodeName === fresh.nodeName) {
-      this.#morph(mine, fresh);
+      morph(mine, fresh, this.owned, this.folds);
     } else {
       this.#drop(id);
       this.#adopt(id, fresh);
@@ -739,32 +745,21 @@ class View {
       unplaced.get(node.parent)?.add(id);
     }
     this.births.set(id, node.birth);
-    if (node.children.length) unplaced.set(id, null); // its innermost element may be another now
+    if (node.children.length) unplaced.set(id, null); // its slot may be another element now
   }
 
-  /** @param {string} id @param {Element} fresh */
   #adopt(id, fresh) {
-    const choice = this.session.choices.get(id);
+    const choice = this.run.choices.get(id);
     const first = detailsIn(fresh)[0];
-    if (first && choice !== undefined) {
-      first.open = choice;
-      this.readers.add(first);
-    }
-    for (const details of detailsIn(fresh)) this.expected.set(details, details.open);
+    if (first && choice !== undefined) this.folds.restore(first, choice);
+    this.folds.expect(fresh);
     this.elements.set(id, fresh);
     this.owned.set(fresh, id);
   }
 
-  /**
-   * Put the children of a node where they belong, from the first one on that is to be placed: most are new at the
-   * end. Nothing is moved that is in its place: a moved element loses its scroll.
-   *
-   * @param {string} id
-   * @param {Set<string> | null} unplaced
-   */
   #arrange(id, unplaced) {
     const slot = this.#slot(id);
-    const { children } = this.session.doc.node(id);
+    const { children } = this.run.tree.node(id);
     let at = unplaced ? children.length : 0;
     for (let left = unplaced?.size ?? 0; left > 0 && at > 0; ) if (unplaced?.has(children[--at])) left--;
     let before = this.elements.get(children[at - 1]) ?? null;
@@ -776,7 +771,6 @@ class View {
     }
   }
 
-  /** Whether it is in the slot, and behind that one. @param {Element} mine @param {Element | null} before @param {Element} slot */
   #follows(mine, before, slot) {
     const home = mine.parentElement;
     const group = home && this.groups.has(home) ? home : null;
@@ -785,12 +779,11 @@ class View {
     return (sibling && this.groups.has(sibling) ? sibling.lastElementChild : sibling) === before;
   }
 
-  /** @param {Element} mine @param {Element | null} before @param {Element} slot @param {string} id of the slot's node */
   #put(mine, before, slot, id) {
     if (!before) return slot.prepend(mine);
     const home = /** @type {Element} */ (before.parentElement);
     const isLast = !before.nextElementSibling && (home === slot || !home.nextElementSibling);
-    const isFull = home.childElementCount >= TOGETHER * (canPart(before, mine) ? 1 : 4);
+    const isFull = home.childElementCount >= GROUP_SIZE * (canSplit(before, mine) ? 1 : 4);
     if (!isLast || !isFull || !slot.matches(GROUPED)) return before.after(mine);
     const isJoined = areCalls(before, mine);
     const group = element("div", isJoined ? "tc-group tc-joined" : "tc-group");
@@ -802,384 +795,139 @@ class View {
     group.append(mine);
   }
 
-  /** A group is full and was laid out: out of sight it costs nothing, and keeps its height. @param {Element} group */
-  #leave(group) {
+  #skipLayout(group) {
     if (!(group instanceof HTMLElement) || group.classList.contains("tc-far")) return;
     group.style.containIntrinsicBlockSize = `auto ${group.getBoundingClientRect().height}px`;
     group.classList.add("tc-far");
     this.sizes.unobserve(group);
   }
 
-  /** Where the children of a node live: the innermost last element of its own HTML. @param {string} id */
   #slot(id) {
     let slot = /** @type {Element} */ (this.elements.get(id));
     if (id === ROOT) return slot;
     for (;;) {
-      const own = [...slot.children].filter((child) => !this.owned.has(child));
-      const last = own.at(-1);
+      const last = [...slot.children].filter((child) => !this.owned.has(child)).at(-1);
       if (!last) return slot;
       slot = last;
     }
   }
-
-  // Morphing: the same elements, another content
-
-  /** @param {Node} mine @param {Node} fresh */
-  #morph(mine, fresh) {
-    if (mine instanceof Element && fresh instanceof Element) {
-      this.#morphAttributes(mine, fresh);
-      if (!mine.classList.contains("tc-time")) this.#morphChildren(mine, fresh); // the page alone fills it
-    } else if (mine instanceof CharacterData && fresh instanceof CharacterData) {
-      morphText(mine, fresh.data);
-    }
-  }
-
-  /** @param {Element} mine @param {Element} fresh */
-  #morphAttributes(mine, fresh) {
-    const kept = this.#isReaders(mine) ? "open" : "";
-    for (const { name } of [...mine.attributes]) {
-      if (name !== kept && !fresh.hasAttribute(name)) mine.removeAttribute(name);
-    }
-    for (const { name, value } of fresh.attributes) {
-      if (name !== kept && mine.getAttribute(name) !== value) mine.setAttribute(name, value);
-    }
-    if (!kept && mine instanceof HTMLDetailsElement) this.expected.set(mine, mine.open);
-  }
-
-  /** Whether it is the reader who has opened or closed this. @param {Element} mine */
-  #isReaders(mine) {
-    if (!(mine instanceof HTMLDetailsElement)) return false;
-    return this.readers.has(mine) || this.expected.get(mine) !== mine.open; // its event may be yet to come
-  }
-
-  /** @param {Element} mine @param {Element} fresh */
-  #morphChildren(mine, fresh) {
-    const old = [...mine.childNodes].filter((child) => !this.owned.has(child));
-    const end = [...mine.childNodes].find((child) => this.owned.has(child)) ?? null;
-    let at = 0;
-    for (const next of [...fresh.childNodes]) {
-      const found = old.findIndex((child, place) => place >= at && child.nodeName === next.nodeName);
-      if (found < 0) {
-        mine.insertBefore(next, old[at] ?? end);
-        for (const details of detailsIn(next)) this.expected.set(details, details.open);
-        continue;
-      }
-      for (; at < found; at++) old[at].remove();
-      this.#morph(old[at++], next);
-    }
-    for (; at < old.length; at++) old[at].remove();
-  }
-
-  /** @param {Event} event */
-  #toggled(event) {
-    const details = event.target;
-    if (!(details instanceof HTMLDetailsElement)) return;
-    if (!this.readers.has(details) && this.expected.get(details) === details.open) return;
-    this.readers.add(details);
-    if (details === this.info) return this.session.chose(TAKEN, details.open);
-    const owner = this.#ownerOf(details);
-    if (owner && detailsIn(owner)[0] === details) {
-      this.session.chose(/** @type {string} */ (this.owned.get(owner)), details.open);
-    }
-  }
-
-  /** The innermost node that it is part of. @param {Element} within @returns {Element | null} */
-  #ownerOf(within) {
-    /** @type {Element | null} */
-    let each = within;
-    while (each && !this.owned.has(each)) each = each.parentElement;
-    return each;
-  }
 }
 
-// Asking a person ---------------------------------------------------------------------------------------------
-
-const SCOPES = { once: "once", chat: "for this chat", always: "always for this tool" };
-const INVISIBLE = "Characters of these arguments that cannot be seen are written out, as <U+200B>.";
-const ANYWAY = " without reading all of it";
-const IN_VIEW = 0.95; // of an element: the rest is less than a line
-let panelsMade = 0;
-
-/** @param {string} text @param {string} kind @param {() => void} act */
-function button(text, kind, act) {
-  const made = element("button", `tc-button ${kind}`, text);
-  made.type = "button";
-  made.addEventListener("click", act);
-  return made;
+function areCalls(before, mine) {
+  return [before, mine].every((each) => each.classList.contains("tc-call"));
 }
 
-/**
- * What of a question has been in view, in any order and for a frame at least. The browser says so (IntersectionObserver):
- * it knows of every box that scrolls or clips, of folds, of the window, and of the frame that the page may be in.
- */
-class Reading {
-  /** @param {() => void} look called when it has changed */
-  constructor(look) {
-    /** @type {Map<string, Element>} */
-    this.parts = new Map();
-    /** @type {WeakMap<Element, string>} */
-    this.ids = new WeakMap();
-    /** @type {Set<string>} */
-    this.seen = new Set();
-    this.hasBegun = false;
-    this.observer = new IntersectionObserver(
-      (entries) => {
-        for (const { target, intersectionRatio } of entries) {
-          if (intersectionRatio >= IN_VIEW) this.seen.add(/** @type {string} */ (this.ids.get(target)));
-        }
-        this.hasBegun = true;
-        look();
-      },
-      { threshold: IN_VIEW },
-    );
-  }
-
-  /** @param {Map<string, Element>} parts by their ids, in order */
-  watch(parts) {
-    for (const [id, part] of this.parts) if (parts.get(id) !== part) this.observer.unobserve(part);
-    for (const [id, part] of parts) {
-      if (this.parts.get(id) === part) continue;
-      this.ids.set(part, id);
-      this.observer.observe(part);
-    }
-    this.parts = parts;
-  }
-
-  /** The first part that was not in view. */
-  get next() {
-    for (const [id, part] of this.parts) if (!this.seen.has(id)) return part;
-    return null;
-  }
+function canSplit(before, mine) {
+  return areCalls(before, mine) || mine.matches(".tc-text, .tc-turn, p");
 }
 
-/**
- * May this call run? One panel in the card, in one of three modes: `ask`, `edit` with the arguments' JSON, `deny` with
- * a reason. What is sent back is the text itself, as it came from the kernel or as the person left it: this page
- * never computes with it, since a number of JavaScript does not hold every number of JSON.
- */
-class Panel {
-  /** @param {Ask} ask @param {(answer: object) => void} send */
-  constructor(ask, send) {
-    this.ask = ask;
-    this.send = send;
-    this.isSent = false;
-    this.root = element("div", "tc-ask");
-    this.root.setAttribute("role", "group");
-    this.root.setAttribute("aria-label", `May ${ask.name} run?`);
-    this.root.dataset.lmSuppressShortcuts = "true"; // JupyterLab's own: Enter, A, B, D D mean something else there
-    this.root.addEventListener("keydown", (event) => this.#key(event));
-    this.#buildFields();
-    this.#buildRow();
-    this.#turn("ask");
-  }
+// reader_position.js
 
-  #buildFields() {
-    const id = `tc-ask-${++panelsMade}`;
-    this.text = element("textarea", "tc-ask-text");
-    Object.assign(this.text, { spellcheck: false, autocapitalize: "off", dir: "ltr" });
-    this.text.setAttribute("aria-describedby", id);
-    this.reading = new Reading(() => this.#judge());
-    this.text.addEventListener("input", () => this.#check());
-    this.problem = Object.assign(element("div", "tc-ask-problem"), { id });
-    this.editor = element("label", "tc-ask-field", "Arguments, as JSON");
-    this.editor.append(this.text);
-    this.reason = element("input", "tc-ask-reason");
-    Object.assign(this.reason, { type: "text", maxLength: 2000, placeholder: "optional; the model is told" });
-    this.denial = element("label", "tc-ask-field", "Reason");
-    this.denial.append(this.reason);
-    this.warning = element("div", "tc-ask-warning", this.ask.invisible ? INVISIBLE : "");
-    this.root.append(this.warning, this.editor, this.problem, this.denial);
-  }
+const LIVE_ONLY = ".tc-ask, .tc-time"; // the static output does not have these, or not with this text
+const REPLACED_WITHIN_MS = 3000;
 
-  /** How much was not in view, and what can be done about it. */
-  #buildUnread() {
-    this.count = Object.assign(element("div", "tc-ask-count"), { id: `${this.problem.id}-unread` });
-    this.next = button("Show the next lines", "", () => this.#showNext());
-    this.anyway = button("", "", () => this.#approve(true));
-    this.unread = element("div", "tc-ask-unread");
-    this.unread.append(this.count, this.next, this.anyway);
-    this.unread.hidden = true;
-    this.root.append(this.unread);
+function readPosition(root, scrolled) {
+  const selected = document.getSelection();
+  if (!scrolled.size && selected?.isCollapsed !== false && !root.contains(document.activeElement)) return null;
+  const ancestors = [];
+  for (let each = root.parentElement; each; each = each.parentElement) ancestors.push(each);
+  const scrolls = [];
+  for (const each of scrolled) {
+    const key = each.scrollLeft || each.scrollTop ? keyOf(root, each) : null;
+    if (key) scrolls.push([key, each.scrollLeft, each.scrollTop]);
   }
-
-  #buildRow() {
-    this.approve = button("Approve", "tc-button-go", () => this.#approve());
-    this.edit = button("Edit", "", () => this.#turn("edit", this.text));
-    this.deny = button("Deny", "", () => this.#turn("deny", this.reason));
-    this.edit.title = "The whole arguments as JSON, to be read or changed";
-    this.run = button("Run edited", "tc-button-go", () => this.#approve());
-    this.refuse = button("Deny", "tc-button-no", () => this.#deny());
-    this.cancel = button("Cancel", "", () => this.#leave());
-    this.scope = element("select", "tc-ask-scope");
-    for (const [value, words] of Object.entries(SCOPES)) this.scope.add(new Option(words, value));
-    this.allow = element("label", "tc-ask-allow", "Allow ");
-    this.allow.append(this.scope);
-    const row = element("div", "tc-ask-row");
-    row.append(this.approve, this.edit, this.deny, this.run, this.refuse, this.cancel, this.allow);
-    this.root.append(row);
-    this.#buildUnread();
-    for (const each of [this.approve, this.run]) each.setAttribute("aria-describedby", this.count.id);
-  }
-
-  /** @param {"ask" | "edit" | "deny"} mode @param {HTMLElement} [focus] */
-  #turn(mode, focus) {
-    this.mode = mode;
-    for (const part of [this.approve, this.edit, this.deny]) part.hidden = mode !== "ask";
-    for (const part of [this.editor, this.run]) part.hidden = mode !== "edit";
-    for (const part of [this.denial, this.refuse]) part.hidden = mode !== "deny";
-    this.cancel.hidden = mode === "ask";
-    this.allow.hidden = mode === "deny";
-    this.#complain("");
-    if (mode === "edit") this.#fill();
-    focus?.focus();
-    this.#judge();
-  }
-
-  /** Whether all was in view, and what is said and allowed where it was not. */
-  #judge() {
-    const lines = [...this.reading.parts.keys()].filter((id) => CARD.test(id)).length;
-    const missing = Math.max(lines, this.ask.lines) - this.seen;
-    const { hidden } = this.ask;
-    const words = [];
-    if (missing > 0) words.push(`${missing.toLocaleString("en")} of ${this.ask.lines.toLocaleString("en")} lines not seen yet.`);
-    else if (this.reading.next) words.push("The name of the tool not seen yet.");
-    if (hidden) words.push(`Not shown here: ${hidden}. Edit has all of it.`);
-    this.isRead = this.reading.hasBegun && words.length === 0;
-    const isLeft = this.isRead && this.unread.contains(document.activeElement);
-    this.unread.hidden = this.isRead || !this.reading.hasBegun || this.mode === "deny";
-    this.next.hidden = !this.reading.next;
-    setText(this.count, words.join(" "));
-    const go = this.mode === "edit" ? this.run : this.approve;
-    setText(this.anyway, go.textContent + ANYWAY);
-    this.anyway.disabled = this.mode === "edit" && this.run.disabled;
-    for (const each of [this.approve, this.run]) each.setAttribute("aria-disabled", String(!this.isRead));
-    if (isLeft) go.focus({ preventScroll: true });
-  }
-
-  /** How many lines of the arguments were in view. */
-  get seen() {
-    return [...this.reading.seen].filter((id) => CARD.test(id)).length;
-  }
-
-  /** Scrolls to what was not in view, and opens what it is folded in. */
-  #showNext() {
-    const part = this.reading.next;
-    if (!part) return;
-    for (let fold = part.closest("details"); fold; fold = fold.parentElement?.closest("details") ?? null) fold.open = true;
-    const box = part.closest("pre");
-    if (box) {
-      box.scrollTop += part.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientTop;
-      box.scrollIntoView({ block: "nearest" });
-    }
-    part.scrollIntoView({ block: "nearest" });
-  }
-
-  #fill() {
-    this.text.value = this.ask.text;
-    this.text.rows = Math.min(Math.max(this.ask.text.split("\n").length, 4), 16);
-    this.#check();
-    this.text.setSelectionRange(0, 0);
-  }
-
-  /** Back to the question, with the focus where it came from. */
-  #leave() {
-    this.#turn("ask", this.mode === "deny" ? this.deny : this.edit);
-  }
-
-  #check() {
-    this.#complain(this.text.value === this.ask.text ? "" : problemOf(this.text.value));
-  }
-
-  /** @param {string} problem */
-  #complain(problem) {
-    setText(this.problem, problem);
-    this.text.setAttribute("aria-invalid", String(problem !== ""));
-    this.run.disabled = problem !== "";
-    this.anyway.disabled = this.mode === "edit" && this.run.disabled;
-  }
-
-  /** @param {KeyboardEvent} event */
-  #key(event) {
-    event.stopPropagation();
-    if (event.isComposing) return;
-    if (event.key === "Escape" && this.mode !== "ask") this.#leave();
-    else if (event.key === "Enter" && event.target === this.reason) this.#deny();
-    else if (event.key !== "Enter" || event.target !== this.text || !(event.ctrlKey || event.metaKey)) return;
-    else if (!this.run.disabled) this.#approve();
-    event.preventDefault();
-  }
-
-  /** @param {boolean} [unread] without having read all of it, as the person says */
-  #approve(unread = false) {
-    if (!this.isRead && !unread) return this.#showNext();
-    const text = this.mode === "edit" ? this.text.value : this.ask.text;
-    this.#send({ approved: true, text, scope: this.scope.value, seen: this.seen, ...(unread ? { unread } : {}) });
-  }
-
-  #deny() {
-    this.#send({ approved: false, reason: this.reason.value });
-  }
-
-  /** Once, until the kernel says what was wrong with it. @param {object} answer */
-  #send(answer) {
-    if (this.isSent) return;
-    this.isSent = true;
-    this.root.setAttribute("aria-busy", "true");
-    this.send({ approval: this.ask.approval, ...answer });
-  }
-
-  /**
-   * @param {Ask} ask the same question, perhaps with what was wrong with the last answer
-   * @param {boolean} away an answer would not arrive
-   * @param {Map<string, Element>} parts what has to be in view
-   */
-  update(ask, away, parts) {
-    this.root.inert = away;
-    if ((ask.refused ?? 0) !== (this.ask.refused ?? 0) && this.isSent) {
-      this.isSent = false;
-      this.root.removeAttribute("aria-busy");
-      this.#complain(ask.problem ?? "");
-    }
-    this.ask = ask;
-    this.reading.watch(parts);
-    this.#judge();
-  }
-
-  close() {
-    this.reading.observer.disconnect();
-    this.root.remove();
-  }
+  const isSelected = selected && !selected.isCollapsed && root.contains(selected.anchorNode) && root.contains(selected.focusNode);
+  return {
+    ancestors,
+    text: textOf(root),
+    scrolls,
+    selection: isSelected ? [offsetOf(root, selected.anchorNode, selected.anchorOffset), offsetOf(root, selected.focusNode, selected.focusOffset)] : null,
+    focus: document.activeElement && root.contains(document.activeElement) ? keyOf(root, document.activeElement) : null,
+  };
 }
 
-/** What is wrong with edited arguments, as far as a page can tell; else nothing. @param {string} text */
-function problemOf(text) {
-  try {
-    const value = JSON.parse(text);
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? "" : "Arguments are a JSON object: { … }.";
-  } catch (error) {
-    return `This is not JSON: ${/** @type {Error} */ (error).message}`;
-  }
+function restorePosition(position, live) {
+  if (!position.scrolls.length && !position.selection && !position.focus) return;
+  let watch;
+  const look = () => {
+    const place = position.ancestors.find((each) => each.isConnected && each !== document.documentElement);
+    const found = [...(place?.querySelectorAll(".tc-run > .tc") ?? [])].filter((each) => each !== live);
+    const root = found.length === 1 ? found[0] : found.find((each) => textOf(each) === position.text);
+    if (!root) return;
+    watch.disconnect();
+    for (const [key, x, y] of position.scrolls) elementOf(root, key)?.scrollTo({ left: x, top: y, behavior: "instant" });
+    if (position.focus && document.activeElement === document.body) elementOf(root, position.focus)?.focus({ preventScroll: true });
+    if (position.selection && document.getSelection()?.isCollapsed !== false) select(root, position.text, position.selection);
+  };
+  watch = new MutationObserver(look);
+  const stays = position.ancestors.find((each) => each.matches(".jp-OutputArea")) ?? position.ancestors.at(-1);
+  if (stays) watch.observe(stays, { childList: true, subtree: true });
+  setTimeout(() => watch.disconnect(), REPLACED_WITHIN_MS);
+  look();
 }
 
-// The reader's place --------------------------------------------------------------------------------------------
+function elementsIn(root, tag) {
+  return [...root.getElementsByTagName(tag)].filter((each) => !each.matches(".tc-group") && !each.closest(".tc-ask"));
+}
+
+function keyOf(root, element) {
+  const index = elementsIn(root, element.tagName).indexOf(element);
+  return index < 0 ? null : [element.tagName, index];
+}
+
+function elementOf(root, [tag, index]) {
+  return /** @type {HTMLElement | undefined} */ (elementsIn(root, tag)[index]);
+}
+
+function textNodes(root) {
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT, (node) => {
+    if (node instanceof Element) return node.matches(LIVE_ONLY) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_SKIP;
+    return NodeFilter.FILTER_ACCEPT;
+  });
+  const found = [];
+  while (walker.nextNode()) found.push(/** @type {Text} */ (walker.currentNode));
+  return found;
+}
+
+function textOf(root) {
+  return textNodes(root).map((node) => node.data).join("");
+}
+
+function offsetOf(root, container, offset) {
+  const before = document.createRange();
+  before.selectNodeContents(root);
+  if (container) before.setEnd(container, offset);
+  let count = 0;
+  for (const node of textNodes(root)) {
+    if (node === container) return count + offset;
+    if (!before.isPointInRange(node, node.length)) break;
+    count += node.length;
+  }
+  return count;
+}
+
+function select(root, text, selection) {
+  if (textOf(root) !== text) return; // something is masked in the static output
+  const nodes = textNodes(root);
+  const [from, to] = selection.map((offset) => {
+    let left = offset;
+    const node = nodes.find((each) => left <= each.length || ((left -= each.length), false));
+    return { node, left };
+  });
+  if (from.node && to.node) document.getSelection()?.setBaseAndExtent(from.node, from.left, to.node, to.left);
+}
+
+// scroll_anchor.js
 
 const ROWS = ".tc, .tc-turn, .tc-said, .tc-group, .tc-text, .tc-call, .tc-call > details"; // blocks below each other
 
-/**
- * What is at the upper edge of the reader's sight, where part of the view lies above that edge. After a change `keep`
- * scrolls it back to where it was: JupyterLab switches the browser's own scroll anchoring off for most cells.
- *
- * @param {Element} view
- * @param {Element} root
- */
-function readersPlace(view, root) {
+function anchorScroll(view, root) {
   const scroller = view.isConnected ? scrollerOf(view) : null;
   if (!scroller) return null;
   const edge = scroller === document.scrollingElement ? 0 : scroller.getBoundingClientRect().top;
   const { top, bottom } = view.getBoundingClientRect();
   if (top >= edge) return null;
-  const isAbove = bottom <= edge; // all of it: what is below moves as its end does
+  const isAbove = bottom <= edge; // then what lies below the view moves as its lower end does
   const marks = isAbove ? [] : marksAt(root, edge);
   const tops = marks.map((mark) => mark.getBoundingClientRect().top);
   return {
@@ -1192,7 +940,6 @@ function readersPlace(view, root) {
   };
 }
 
-/** The first element that reaches below the edge, what is first in that, and so on. @param {Element} root @param {number} edge */
 function marksAt(root, edge) {
   const marks = [root];
   for (let last = root; last.matches(ROWS); ) {
@@ -1210,7 +957,6 @@ function marksAt(root, edge) {
   return marks;
 }
 
-/** The element whose scrolling moves this one up and down; one pixel more may be rounding. @param {Element} within */
 function scrollerOf(within) {
   for (let each = within.parentElement; each; each = each.parentElement) {
     if (each.scrollHeight > each.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(each).overflowY)) return each;
@@ -1218,197 +964,364 @@ function scrollerOf(within) {
   return document.scrollingElement;
 }
 
-/**
- * @typedef {[string, number]} Which  a tag, and which of the elements with it: the same in both forms
- * @typedef {{ancestors: Element[], text: string, scrolls: [Which, number, number][], selection: [number, number] | null,
- *            focus: Which | null}} Left  where a reader was: ``selection`` from and to a character, ``scrolls`` left and top
- */
+// view.js
 
-const LIVE_ONLY = ".tc-ask, .tc-time"; // what the static form does not have, or not in words
+const TICK_MS = 100;
+const GOING_ON = ["tc-input-streaming", "tc-queued", "tc-running"]; // render/content.py
+const OPEN = [...GOING_ON, "tc-approval-requested", "tc-approval-responded"];
 
-/** @param {Element} root @param {Set<Element>} scrolled @returns {Left | null} nothing to bring back */
-function leftBy(root, scrolled) {
-  const ancestors = [];
-  if (!scrolled.size && document.getSelection()?.isCollapsed !== false && !root.contains(document.activeElement)) return null;
-  for (let each = root.parentElement; each; each = each.parentElement) ancestors.push(each);
-  /** @type {Left["scrolls"]} */
-  const scrolls = [];
-  for (const each of scrolled) {
-    const which = each.scrollLeft || each.scrollTop ? whichOf(root, each) : null;
-    if (which) scrolls.push([which, each.scrollLeft, each.scrollTop]);
+class View {
+  constructor(run, host) {
+    this.run = run;
+    this.folds = new Folds();
+    this.footer = new Footer(run, this.folds);
+    this.root = element("div", ROOT_CLASS);
+    this.voice = element("div", "tc-voice");
+    this.live = element("div", RUN_CLASS);
+    this.elements = new NodeElements(run, this.root, this.folds);
+    this.forms = new Map();
+    this.touched = new Set();
+    this.staleClocks = new Set();
+    this.frame = 0;
+    this.timer = 0;
+    this.scrolled = new Set();
+    this.position = null;
+    this.savePosition = () => this.#savePosition();
+    this.#build(host);
+    this.touch(run.tree.nodes.keys());
+    this.draw();
   }
-  const selected = document.getSelection();
-  const isSelected = selected && !selected.isCollapsed && root.contains(selected.anchorNode) && root.contains(selected.focusNode);
-  return {
-    ancestors,
-    text: textOf(root),
-    scrolls,
-    selection: isSelected ? [offsetOf(root, selected.anchorNode, selected.anchorOffset), offsetOf(root, selected.focusNode, selected.focusOffset)] : null,
-    focus: document.activeElement && root.contains(document.activeElement) ? whichOf(root, document.activeElement) : null,
-  };
-}
 
-/** Put the reader back, as soon as the static form is there. @param {Left} left @param {Element} gone the live form */
-function bringBack(left, gone) {
-  if (!left.scrolls.length && !left.selection && !left.focus) return;
-  /** @type {MutationObserver} */
-  let watch;
-  const look = () => {
-    const place = left.ancestors.find((each) => each.isConnected && each !== document.documentElement);
-    const found = [...(place?.querySelectorAll(".tc-run > .tc") ?? [])].filter((each) => each !== gone);
-    const mine = found.length === 1 ? found[0] : found.find((each) => textOf(each) === left.text);
-    if (!mine) return;
-    watch.disconnect();
-    for (const [which, x, y] of left.scrolls) elementOf(mine, which)?.scrollTo({ left: x, top: y, behavior: "instant" });
-    if (left.focus && document.activeElement === document.body) elementOf(mine, left.focus)?.focus({ preventScroll: true });
-    if (left.selection && document.getSelection()?.isCollapsed !== false) select(mine, left.text, left.selection);
-  };
-  watch = new MutationObserver(look);
-  const stays = left.ancestors.find((each) => each.matches(".jp-OutputArea")) ?? left.ancestors.at(-1);
-  if (stays) watch.observe(stays, { childList: true, subtree: true });
-  setTimeout(() => watch.disconnect(), SEEK_MS);
-  look();
-}
-
-/** @param {Element} root @param {string} tag those that both forms have */
-const elementsIn = (root, tag) => [...root.getElementsByTagName(tag)].filter((each) => !each.matches(".tc-group") && !each.closest(".tc-ask"));
-
-/** @param {Element} root @param {Element} each @returns {Which | null} */
-function whichOf(root, each) {
-  const number = elementsIn(root, each.tagName).indexOf(each);
-  return number < 0 ? null : [each.tagName, number];
-}
-
-/** @param {Element} root @param {Which} which */
-const elementOf = (root, [tag, number]) => /** @type {HTMLElement | undefined} */ (elementsIn(root, tag)[number]);
-
-/** @param {Element} root @returns {Text[]} those that both forms have */
-function textNodes(root) {
-  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT, (node) => {
-    if (node instanceof Element) return node.matches(LIVE_ONLY) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_SKIP;
-    return NodeFilter.FILTER_ACCEPT;
-  });
-  const found = [];
-  while (walker.nextNode()) found.push(/** @type {Text} */ (walker.currentNode));
-  return found;
-}
-
-/** @param {Element} root */
-const textOf = (root) => textNodes(root).map((node) => node.data).join("");
-
-/** How many characters stand before a point. @param {Element} root @param {Node | null} container @param {number} offset */
-function offsetOf(root, container, offset) {
-  const before = document.createRange();
-  before.selectNodeContents(root);
-  if (container) before.setEnd(container, offset);
-  let count = 0;
-  for (const node of textNodes(root)) {
-    if (node === container) return count + offset;
-    if (!before.isPointInRange(node, node.length)) break;
-    count += node.length;
+  #build(host) {
+    this.voice.setAttribute("role", "status");
+    this.voice.setAttribute("aria-live", "polite");
+    this.live.append(this.root, this.footer.root, this.voice);
+    this.live.addEventListener("toggle", (event) => this.#noteToggle(event.target), true); // it does not bubble
+    this.live.addEventListener("scroll", (event) => this.#noteScroll(event.target), true); // nor does this
+    document.addEventListener("selectionchange", this.savePosition);
+    host.append(this.live);
   }
-  return count;
-}
 
-/** @param {Element} root @param {string} text that it must have @param {[number, number]} selection */
-function select(root, text, selection) {
-  if (textOf(root) !== text) return; // something is masked where it is saved
-  const nodes = textNodes(root);
-  const [from, to] = selection.map((offset) => {
-    let left = offset;
-    const node = nodes.find((each) => left <= each.length || ((left -= each.length), false));
-    return { node, left };
-  });
-  if (from.node && to.node) document.getSelection()?.setBaseAndExtent(from.node, from.left, to.node, to.left);
-}
+  close() {
+    cancelAnimationFrame(this.frame);
+    clearInterval(this.timer);
+    this.elements.close();
+    document.removeEventListener("selectionchange", this.savePosition);
+    if (this.position) restorePosition(this.position, this.root);
+    this.live.remove();
+  }
 
-// Small things ------------------------------------------------------------------------------------------------
+  announce(text) {
+    this.voice.textContent = text;
+  }
 
-/** The one element of the kernel's own HTML. It is escaped there, and a template runs nothing. @param {string} html */
-function parse(html) {
-  const template = document.createElement("template");
-  template.innerHTML = html;
-  return template.content.firstElementChild ?? document.createElement("span");
-}
-
-/** @param {Node} node @returns {HTMLDetailsElement[]} itself, if it is one, and those within */
-function detailsIn(node) {
-  if (!(node instanceof Element)) return [];
-  const within = [...node.querySelectorAll("details")];
-  return node instanceof HTMLDetailsElement ? [node, ...within] : within;
-}
-
-/** Change only what differs, so that a selection in the rest stays. @param {CharacterData} node @param {string} text */
-function morphText(node, text) {
-  const old = node.data;
-  if (old === text) return;
-  if (text.startsWith(old)) return node.appendData(text.slice(old.length));
-  const shorter = Math.min(old.length, text.length);
-  let start = 0;
-  while (start < shorter && old[start] === text[start]) start++;
-  let same = 0;
-  while (same < shorter - start && old[old.length - 1 - same] === text[text.length - 1 - same]) same++;
-  node.replaceData(start, old.length - start - same, text.slice(start, text.length - same));
-}
-
-/** Its text as it would be read aloud. @param {Element} root */
-function lines(root) {
-  const copy = /** @type {Element} */ (root.cloneNode(true));
-  for (const line of copy.querySelectorAll(LINES)) line.append("\n");
-  return (copy.textContent ?? "").replace(/\n{3,}/g, "\n\n").trim();
-}
-
-/** @param {Element} place @param {string} text */
-function setText(place, text) {
-  if (place.textContent !== text) place.textContent = text;
-}
-
-/**
- * Change the outputs that show a widget's view in the notebook. Only JupyterLab's widget manager knows its notebook
- * (`context`, an IContext<INotebookModel>); in another front end, or another JupyterLab, all stays.
- * @param {any} manager @param {string} model @param {(output: any) => any} change an output of nbformat, to another
- */
-function changeOutputs(manager, model, change) {
-  try {
-    const cells = manager?.context?.model?.cells;
-    for (let number = 0; number < (cells?.length ?? 0); number++) {
-      const outputs = cells.get(number).outputs;
-      for (let place = 0; place < (outputs?.length ?? 0); place++) {
-        const output = outputs.get(place);
-        if (output.data[WIDGET_VIEW]?.model_id === model) outputs.set(place, change(output.toJSON()));
-      }
+  touch(ids) {
+    for (const id of ids) {
+      this.touched.add(id);
+      this.staleClocks.add(CARD.exec(id)?.[0] ?? id);
     }
-  } catch (error) {
-    console.warn("[toolcall_nb]", error);
+    if (this.frame) return;
+    const since = performance.now();
+    this.frame = requestAnimationFrame(() => {
+      this.draw();
+      setTimeout(() => this.run.noteDelay(performance.now() - since)); // after style and layout
+    });
+  }
+
+  redrawClocks(ids) {
+    for (const id of ids) this.staleClocks.add(id);
+  }
+
+  draw() {
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    const anchor = anchorScroll(this.live, this.root);
+    const ids = [...this.touched];
+    this.touched.clear();
+    this.elements.update(ids);
+    this.#drawForms();
+    this.footer.draw();
+    this.root.classList.toggle("tc-live", this.footer.isLive); // moves carets and spinners
+    if (this.run.isCut) this.#closeCalls(OPEN, "interrupted", "Interrupted");
+    else if (!this.run.connection && this.run.done) this.#closeCalls(GOING_ON, "called", "Called");
+    anchor?.keep();
+    this.#savePosition();
+    this.#tick();
+    if (this.run.clocks.areRunning && !this.timer) this.timer = window.setInterval(() => this.#tick(), TICK_MS);
+  }
+
+  #closeCalls(open, state, word) {
+    for (const card of this.root.querySelectorAll(open.map((name) => `.${name}`).join())) {
+      card.classList.remove(...open);
+      card.classList.add(`tc-${state}`);
+      const place = card.querySelector(".tc-state");
+      if (place) setText(place, word);
+    }
+  }
+
+  #tick() {
+    if (this.run.isAway) return; // times stay as they were when the connection was lost
+    const { clocks } = this.run;
+    for (const [id, { running }] of clocks.clocks) {
+      if (!running && !this.staleClocks.has(id)) continue;
+      const place = id === ROOT ? this.footer.time : this.elements.get(id)?.querySelector(".tc-time");
+      if (place) setText(place, formatDuration(clocks.seconds(id), running));
+    }
+    this.staleClocks.clear();
+    if (!clocks.areRunning) {
+      clearInterval(this.timer);
+      this.timer = 0;
+    }
+  }
+
+  toStaticOutput(css) {
+    for (const time of this.root.querySelectorAll(".tc-time")) time.textContent = ""; // saved outputs hold no times
+    const line = this.footer.text;
+    const run = element("div", RUN_CLASS);
+    run.append(element("style", "", css), this.root, this.footer.toStatic());
+    return { "text/html": run.outerHTML, "text/plain": `${plainText(this.root)}\n\n${line}` };
+  }
+
+  #drawForms() {
+    const { asks, isAway } = this.run;
+    for (const [id, form] of this.forms) {
+      if (asks[id]?.approval === form.ask.approval && this.elements.get(id)?.contains(form.root)) continue;
+      const hadFocus = form.root.contains(document.activeElement);
+      form.close();
+      this.forms.delete(id);
+      if (hadFocus) this.elements.get(id)?.querySelector("summary")?.focus({ preventScroll: true });
+    }
+    for (const [id, ask] of Object.entries(asks)) {
+      const card = this.elements.get(id);
+      const form = this.forms.get(id) ?? (card && this.#addForm(id, ask, card));
+      form?.update(ask, isAway, this.#partsToRead(id));
+    }
+  }
+
+  #addForm(id, ask, card) {
+    const form = new ApprovalForm(ask, (answer) => this.run.answer(answer));
+    this.elements.owned.set(form.root, id);
+    this.forms.set(id, form);
+    card.append(form.root);
+    return form;
+  }
+
+  #partsToRead(id) {
+    const parts = new Map();
+    for (const name of this.elements.get(id)?.querySelectorAll("summary > :is(.tc-name, .tc-tool)") ?? []) {
+      parts.set(name.className, name);
+    }
+    for (const line of this.run.tree.nodes.get(`${id}.i`)?.children ?? []) {
+      const element = this.elements.get(line);
+      if (element) parts.set(line, element);
+    }
+    return parts;
+  }
+
+  #noteToggle(details) {
+    if (!(details instanceof HTMLDetailsElement) || !this.folds.noteToggle(details)) return;
+    if (details === this.footer.info) return this.run.choose(USAGE_FOLD, details.open);
+    const owner = this.elements.ownerOf(details);
+    if (owner && detailsIn(owner.element)[0] === details) this.run.choose(owner.id, details.open);
+  }
+
+  #noteScroll(target) {
+    if (target instanceof Element) this.scrolled.add(target);
+    this.#savePosition();
+  }
+
+  #savePosition() {
+    if (this.run.done && this.run.connection && this.live.isConnected) this.position = readPosition(this.root, this.scrolled);
   }
 }
 
-/**
- * Put a static output where a widget's view is saved: what `update_display` does in a page that saw the output being made.
- * @param {any} manager @param {string} model @param {Record<string, string>} data
- */
-function replaceOutput(manager, model, data) {
-  changeOutputs(manager, model, () => ({ output_type: "display_data", data, metadata: {} }));
+// live_run.js
+
+const SYNC_AGAIN_MS = 5000;
+const SETTLE_MS = 500;
+const SPEAK_MS = 100; // a live region is read aloud when it changes, not when it appears
+const SENTENCES = ". ";
+const ENDINGS = { lost: "Cut off: the kernel is gone", closed: "Cut off: this view was closed before the end" };
+
+class LiveRun {
+  constructor() {
+    this.tree = new NodeTree();
+    this.clocks = new Clocks();
+    this.pace = new Pace();
+    this.seq = -1;
+    this.status = "";
+    this.info = "";
+    this.foot = "";
+    this.done = false;
+    this.isRestored = false; // after a reload of the page
+    this.isAway = false; // the page is not connected to the kernel
+    this.isCut = false; // the kernel has gone before the end
+    this.choices = new Map();
+    this.asks = {};
+    this.views = new Set();
+    this.announcement = ""; // the last one
+    this.unspoken = ""; // the same while there is no view to speak it
+    this.askedAt = -Infinity; // when the page asked for everything
+    this.connection = null;
+  }
+
+  get viewsInPage() {
+    return [...this.views].filter((view) => view.live.isConnected);
+  }
+
+  attach(model) {
+    const snapshot = model.get("snapshot");
+    this.connection = new Connection(model, this);
+    this.isRestored = snapshot.seq > 0;
+    this.#restart(snapshot);
+    this.connection.open();
+  }
+
+  open(host) {
+    const view = new View(this, host);
+    this.views.add(view);
+    this.connection?.listen();
+    if (this.done) this.#seekFinal();
+    setTimeout(() => this.#speak(), SPEAK_MS);
+    return () => {
+      this.views.delete(view);
+      this.connection?.listen();
+      view.close();
+    };
+  }
+
+  touchViews(ids = /** @type {string[]} */ ([])) {
+    for (const view of this.views) view.touch(ids);
+  }
+
+  receive(message) {
+    if (message.type === "patches") this.#advance(message);
+    else if (message.type === "state" && (message.seq > this.seq || this.askedAt > 0)) this.#restart(message);
+    else if (message.type === "final" && this.connection) replaceOutput(this.connection.widgetManager, message.model, message.bundle);
+    this.connection?.listen();
+  }
+
+  #advance(step) {
+    if (step.seq <= this.seq) return;
+    if (step.seq !== this.seq + 1) return this.#askForEverything();
+    try {
+      const touched = step.patches.flatMap((patch) => this.tree.apply(patch));
+      this.seq = step.seq;
+      this.#apply(step);
+      this.touchViews(touched);
+      if (this.done) for (const view of this.views) view.draw(); // the static output may come before the next frame
+      this.#announce(step.say ?? []);
+    } catch (error) {
+      warn(error);
+      this.#askForEverything();
+    }
+  }
+
+  #restart(state) {
+    const before = [...this.tree.nodes.keys()];
+    this.tree = new NodeTree();
+    for (const patch of state.patches) this.tree.apply(patch);
+    this.seq = state.seq;
+    this.askedAt = -Infinity;
+    for (const [id, isOpen] of Object.entries(state.opened ?? {})) this.choices.set(id, isOpen);
+    this.clocks.clear();
+    this.#apply(state);
+    this.touchViews([...before, ...this.tree.nodes.keys()]);
+    if (state.say?.join(SENTENCES) !== this.announcement) this.#announce(state.say ?? []);
+  }
+
+  #apply(step) {
+    if (step.status !== undefined) this.status = step.status;
+    if (step.info !== undefined) this.info = step.info;
+    if (step.foot !== undefined) this.foot = step.foot;
+    if (step.done !== undefined) this.done = step.done;
+    if (step.asks !== undefined) this.asks = step.asks;
+    this.#redrawClocks(this.clocks.apply(step));
+    if (!this.done) return;
+    this.#redrawClocks(this.clocks.freeze());
+    this.#seekFinal();
+  }
+
+  #redrawClocks(ids) {
+    for (const view of this.views) view.redrawClocks(ids);
+  }
+
+  #seekFinal() {
+    setTimeout(() => this.done && this.views.size && this.connection?.send({ type: "final" }), SETTLE_MS);
+  }
+
+  #askForEverything() {
+    const now = performance.now();
+    if (now - this.askedAt < SYNC_AGAIN_MS) return;
+    this.askedAt = now;
+    this.status = "Catching up…";
+    this.connection?.sync();
+    this.touchViews();
+  }
+
+  end(how) {
+    const { connection } = this;
+    if (!connection) return;
+    this.connection = null;
+    connection.close();
+    if (!this.done) {
+      this.done = true;
+      this.isCut = how === "lost";
+      this.asks = {};
+      this.status = ENDINGS[how];
+      this.#redrawClocks(this.clocks.freeze());
+      this.touchViews();
+    }
+    const view = new View(this, element("div", ""));
+    replaceOutput(connection.widgetManager, connection.widgetId, view.toStaticOutput(connection.model.get("_css")));
+    view.close();
+  }
+
+  choose(node, open) {
+    this.choices.set(node, open);
+    this.connection?.send({ type: "open", node, open });
+  }
+
+  answer(answer) {
+    this.connection?.send({ type: "answer", ...answer });
+  }
+
+  stop() {
+    this.status = "Stopping…";
+    this.connection?.send({ type: "stop" });
+    this.touchViews();
+  }
+
+  noteDelay(delay) {
+    const interval = this.pace.note(delay);
+    if (interval === null || this.done) return;
+    this.pace.interval = interval;
+    this.connection?.send({ type: "pace", seconds: interval / 1000 });
+  }
+
+  #announce(texts) {
+    if (texts.length) this.announcement = this.unspoken = texts.join(SENTENCES);
+    this.#speak();
+  }
+
+  #speak() {
+    const [first] = this.viewsInPage;
+    if (!first || !this.unspoken) return;
+    first.announce(this.unspoken);
+    this.unspoken = "";
+  }
 }
 
-/** As render/html_output/card.py writes it; while it runs, tenths are enough. @param {number} seconds @param {boolean} running */
-function duration(seconds, running) {
-  if (seconds < 9.995) return `${seconds.toFixed(running ? 1 : 2)} s`;
-  const whole = Math.round(seconds);
-  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
-}
+// main.js
 
-/** anywidget calls this once for each model; messages that come before the first view reach only `initialize`. */
 export default () => {
-  const session = new Session();
+  const run = new LiveRun();
   return {
-    /** @param {{model: Model}} context */
     initialize({ model }) {
-      session.attach(model);
+      run.attach(model);
     },
-    /** @param {{el: HTMLElement}} context */
     render({ el }) {
-      return session.open(el);
+      return run.open(el);
     },
   };
 };

@@ -1,0 +1,73 @@
+"""The live transcript's module is one file, built from the modules in ``toolcall_nb/frontend/src``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.frontend_bundle import SOURCES, bundle
+from toolcall_nb.frontend import MODULE
+
+TYPESCRIPT = Path(__file__).parents[1] / "js" / "node_modules" / "typescript" / "bin" / "tsc"
+
+
+def test_the_built_module_is_what_its_sources_give() -> None:
+    assert MODULE.read_text("utf-8") == bundle(), "run ./dev frontend"
+
+
+def test_every_source_is_in_the_built_module() -> None:
+    text = MODULE.read_text("utf-8")
+    assert [path.name for path in SOURCES.glob("*.js") if f"\n// {path.name}\n" not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("main", "other", "problem"),
+    [
+        ("const a = 1;", "export const a = 2;", "both define a"),
+        ('import { b } from "./other.js";', "const b = 2;", "imports b from other.js, which exports no such name"),
+        ('import { b } from "./other.js";', 'import { c } from "./main.js";\nexport const b = 2;', "imports itself"),
+        ('import * as other from "./other.js";', "", "a form that the bundler does not know"),
+        ('export { b } from "./other.js";', "", "a form that the bundler does not know"),
+    ],
+)
+def test_what_does_not_work_as_one_file_is_refused(main: str, other: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "other.js").write_text(f"{other}\n")
+    entry = 'import { a } from "./other.js";\n' if problem == "both define a" else ""
+    exported = "\nexport const c = 3;\n" if problem == "imports itself" else "\n"
+    (tmp_path / "main.js").write_text(entry + main + exported)
+    with pytest.raises(ValueError, match=problem):
+        bundle(tmp_path / "main.js")
+
+
+def test_imports_exports_and_comment_lines_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "other.js").write_text('/** Says.\n * @type {string} */\nexport const url = "http://a/"; // kept\n')
+    (tmp_path / "main.js").write_text('import { url } from "./other.js";\n\n// Shows.\nexport default () => url;\n')
+    built = bundle(tmp_path / "main.js")
+    assert built.split("// other.js\n\n")[1] == (
+        'const url = "http://a/"; // kept\n\n// main.js\n\nexport default () => url;\n'
+    )
+
+
+@pytest.mark.skipif(
+    shutil.which("node") is None or not TYPESCRIPT.exists() and "TOOLCALL_NB_PEERS" not in os.environ,
+    reason="needs Node and what tests/js/package.json names",
+)
+def test_the_types_in_the_modules_comments_are_right(tmp_path: Path) -> None:
+    options = [
+        "--allowJs",
+        "--checkJs",
+        "--noEmit",
+        "--strict",
+        "--target",
+        "es2023",
+        "--lib",
+        "es2023,dom,dom.iterable",
+    ]
+    modules = ["--module", "esnext", "--moduleResolution", "bundler"]
+    command = ["node", str(TYPESCRIPT), *options, *modules, str(SOURCES / "main.js"), str(MODULE.with_name("page.js"))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.stdout + done.stderr == ""

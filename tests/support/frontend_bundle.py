@@ -1,0 +1,63 @@
+"""Bundles the ES modules of the live transcript into the one file that anywidget and the server's page load.
+
+    python -m tests.support.frontend_bundle
+
+The modules in ``toolcall_nb/frontend/src`` import each other by name, in a tree that begins with ``main.js``. The bundle
+is these modules one after another, without their imports, exports and the comments on lines of their own. So it needs
+no Node, and the line of an error in a browser is easily found in the sources.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from toolcall_nb.frontend import MODULE
+
+__all__ = ["SOURCES", "bundle"]
+
+SOURCES = MODULE.parent / "src"
+_HEADER = "// @ts-nocheck\n// Built by ./dev frontend from the modules in src/, which have the types; change those.\n"
+_IMPORT = re.compile(r'^import \{ (.+) \} from "\./(\w+)\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:const|class|function|async function) )", re.MULTILINE)
+_DEFINED = re.compile(r"^(export )?(?:const|let|class|function|async function) (\w+)", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*(?:/\*\*.*?\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
+
+
+def bundle(entry: Path = SOURCES / "main.js") -> str:
+    """Returns the module ``entry`` with all that it imports. Raises `ValueError` for what would not work as one file."""
+    paths = list(dict.fromkeys(_in_order(entry, ())))
+    owners: dict[str, Path] = {}
+    for path in paths:
+        for _, name in _DEFINED.findall(path.read_text("utf-8")):
+            if name in owners:
+                raise ValueError(f"{path.name} and {owners[name].name} both define {name} at their top level.")
+            owners[name] = path
+    return _HEADER + "".join(f"\n// {path.name}\n\n{_body(path)}" for path in paths)
+
+
+def _in_order(path: Path, importers: tuple[Path, ...]) -> Iterator[Path]:
+    """Yields the modules that ``path`` imports, each before those that import it, and ``path`` itself."""
+    if path in importers:
+        raise ValueError(f"{path.name} imports itself by way of {importers[-1].name}.")
+    for names, module in _IMPORT.findall(path.read_text("utf-8")):
+        imported = path.with_name(f"{module}.js")
+        exported = {name for export, name in _DEFINED.findall(imported.read_text("utf-8")) if export}
+        if missing := set(names.split(", ")) - exported:
+            raise ValueError(
+                f"{path.name} imports {', '.join(sorted(missing))} from {module}.js, which exports no such name."
+            )
+        yield from _in_order(imported, (*importers, path))
+    yield path
+
+
+def _body(path: Path) -> str:
+    text = _EXPORT.sub("", _COMMENT.sub("", _IMPORT.sub("", path.read_text("utf-8"))))
+    if re.search(r"^(import|export (?!default))", text, re.MULTILINE):
+        raise ValueError(f"{path.name} has an import or an export in a form that the bundler does not know.")
+    return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
+
+
+if __name__ == "__main__":
+    MODULE.write_text(bundle(), "utf-8")

@@ -1,0 +1,66 @@
+import { element, parse, setText } from "./dom.js";
+import { USAGE_FOLD } from "./protocol.js";
+
+const AWAY = "Not connected to the kernel: this may be old";
+const RESTORED = "Back after a reload; %toolchat show saves it";
+
+/** @typedef {import("./folds.js").Folds} Folds @typedef {import("./live_run.js").LiveRun} LiveRun */
+
+/** The line below a run: model and usage, what is going on, the time, and the Stop button. */
+export class Footer {
+  /** @param {LiveRun} run @param {Folds} folds */
+  constructor(run, folds) {
+    this.run = run;
+    this.folds = folds;
+    /** @type {Element} */
+    this.info = element("span", "tc-foot-info");
+    this.foot = ""; // the HTML that the info was made of
+    this.status = element("span", "tc-foot-status");
+    this.time = element("span", "tc-foot-time");
+    this.stop = element("button", "tc-stop", "Stop");
+    this.stop.type = "button";
+    this.stop.title = "Stop this run";
+    this.stop.addEventListener("click", () => run.stop());
+    this.root = element("div", "tc-foot");
+    this.root.append(this.info, this.status, this.time, this.stop);
+  }
+
+  get isLive() {
+    return !this.run.done && !this.run.isAway;
+  }
+
+  draw() {
+    const { status, done, isRestored, isAway } = this.run;
+    this.#drawInfo();
+    const words = done && isRestored && !status ? RESTORED : status;
+    setText(this.status, isAway && !done ? AWAY : words);
+    this.stop.hidden = !this.isLive;
+    this.root.classList.toggle("tc-busy", this.isLive);
+  }
+
+  /** Shows the line as text; at the end as the kernel's HTML, which may have the usage folded under it. */
+  #drawInfo() {
+    const { foot, info, choices } = this.run;
+    if (!foot) return setText(this.info, info);
+    if (this.foot === foot) return;
+    this.foot = foot;
+    const fresh = parse(foot);
+    if (fresh instanceof HTMLDetailsElement) {
+      fresh.open = choices.get(USAGE_FOLD) ?? fresh.open;
+      this.folds.expected.set(fresh, fresh.open);
+    }
+    this.info.replaceWith(fresh);
+    this.info = fresh;
+  }
+
+  get text() {
+    return [this.info.textContent, this.status.textContent].filter(Boolean).join(" · ");
+  }
+
+  /** Returns the line as it is left in the notebook: without time and button. */
+  toStatic() {
+    const root = element("div", "tc-foot");
+    root.append(this.run.foot ? this.info : element("span", "tc-foot-info", this.text));
+    return root;
+  }
+}

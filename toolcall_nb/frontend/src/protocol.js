@@ -1,0 +1,75 @@
+/**
+ * The messages between the kernel and a page, and the names that both sides must spell alike.
+ *
+ * kernel -> page
+ *   patches  {seq, patches, clocks?, now?, asks?, status?, info?, foot?, say?, done?}: the next step
+ *   state    {seq, patches, opened, clocks, now, asks, status, info, foot, say, done}: everything, for a page that asked
+ *   final    {model, bundle}: the static output, for a page that did not get it
+ *
+ * page -> kernel
+ *   sync {seq}               send everything if this number is not the latest
+ *   here {seq}               the same; nothing has come for a while, and the latest step may have been lost
+ *   open {node, open}        the reader has opened or closed a card or a fold
+ *   answer {approval, approved, text, scope, seen, unread? | reason}   the answer to a question for approval
+ *   stop                     stop the run
+ *   final                    send the static output
+ *   pace {seconds}           send steps no more often than this, because drawing takes long
+ *
+ * The synced trait `snapshot` holds the same as `state`. A page begins with it after a reload.
+ */
+
+/**
+ * @typedef {[string, string, string | null, string]} Insert  id, parent, before, html
+ * @typedef {[string, number, string, number?]} Splice  id, start, text, number of deleted characters (UTF-16 units)
+ * @typedef {[string]} Remove  id
+ * @typedef {Insert | Splice | Remove} Patch
+ *
+ * @typedef {object} Clock  how long a call, or the run, has taken
+ * @property {number} elapsed  in seconds
+ * @property {boolean} running  a running clock goes on in the page
+ *
+ * @typedef {object} Ask  a question: may this call run?
+ * @property {string} approval  its id
+ * @property {string} name  of the tool
+ * @property {string} text  the arguments as JSON
+ * @property {number} lines  how many lines of the arguments the card shows
+ * @property {string} [hidden]  what of the arguments the card does not show
+ * @property {boolean} [invisible]  whether characters without a shape are written out
+ * @property {string} [problem]  what was wrong with the last answer
+ * @property {number} [refused]  how many answers were refused
+ *
+ * @typedef {object} Step
+ * @property {number} seq
+ * @property {Patch[]} patches
+ * @property {Record<string, boolean>} [opened]
+ * @property {Record<string, Clock>} [clocks]  by node; the run's own has the id of the root
+ * @property {number} [now]  the kernel's clock when it sent `clocks`, in seconds
+ * @property {Record<string, Ask>} [asks]  by node; all questions, each time
+ * @property {string} [status]
+ * @property {string} [info]  the line below the run
+ * @property {string} [foot]  the HTML that takes the place of `info` at the end
+ * @property {string[]} [say]  announcements for screen readers
+ * @property {boolean} [done]
+ *
+ * @typedef {object} Model  an anywidget model; its `snapshot` is a Step that also has the model's id, `model`
+ * @property {(name: string) => any} get
+ * @property {(name: string, callback: (...args: any[]) => void) => void} on
+ * @property {(content: object) => void} send
+ * @property {any} [widget_manager]
+ */
+
+/** The id of the root node, and of the run's own clock. */
+export const ROOT = "";
+/** The id of the fold below the run that holds its token usage: runs/footer.py. */
+export const USAGE_FOLD = "fold usage";
+/** The beginning of a node's id that names its card: render/html_output/card.py. */
+export const CARD = /^m\d+\.p\d+/;
+/** render/html_output/page.py */
+export const ROOT_CLASS = "tc mathjax_ignore tex2jax_ignore";
+/** redaction/saved_output.py */
+export const RUN_CLASS = "tc-run mathjax_ignore tex2jax_ignore";
+
+/** @param {unknown} error one that the page survives */
+export function warn(error) {
+  console.warn("[toolcall_nb]", error);
+}

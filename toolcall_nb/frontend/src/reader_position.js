@@ -1,0 +1,117 @@
+/**
+ * The reader's position in the live view, and the same position in the static output that replaces it.
+ *
+ * @typedef {[string, number]} ElementKey  a tag, and the index among the elements with it: the same in both forms
+ *
+ * @typedef {object} Position
+ * @property {Element[]} ancestors  of the live view
+ * @property {string} text  of the live view
+ * @property {[ElementKey, number, number][]} scrolls  with left and top
+ * @property {[number, number] | null} selection  from and to a character
+ * @property {ElementKey | null} focus
+ */
+
+const LIVE_ONLY = ".tc-ask, .tc-time"; // the static output does not have these, or not with this text
+const REPLACED_WITHIN_MS = 3000;
+
+/** @param {Element} root @param {Set<Element>} scrolled @returns {Position | null} null: nothing to restore */
+export function readPosition(root, scrolled) {
+  const selected = document.getSelection();
+  if (!scrolled.size && selected?.isCollapsed !== false && !root.contains(document.activeElement)) return null;
+  const ancestors = [];
+  for (let each = root.parentElement; each; each = each.parentElement) ancestors.push(each);
+  /** @type {Position["scrolls"]} */
+  const scrolls = [];
+  for (const each of scrolled) {
+    const key = each.scrollLeft || each.scrollTop ? keyOf(root, each) : null;
+    if (key) scrolls.push([key, each.scrollLeft, each.scrollTop]);
+  }
+  const isSelected = selected && !selected.isCollapsed && root.contains(selected.anchorNode) && root.contains(selected.focusNode);
+  return {
+    ancestors,
+    text: textOf(root),
+    scrolls,
+    selection: isSelected ? [offsetOf(root, selected.anchorNode, selected.anchorOffset), offsetOf(root, selected.focusNode, selected.focusOffset)] : null,
+    focus: document.activeElement && root.contains(document.activeElement) ? keyOf(root, document.activeElement) : null,
+  };
+}
+
+/** Restores the position as soon as the static output is there. @param {Position} position @param {Element} live the live form */
+export function restorePosition(position, live) {
+  if (!position.scrolls.length && !position.selection && !position.focus) return;
+  /** @type {MutationObserver} */
+  let watch;
+  const look = () => {
+    const place = position.ancestors.find((each) => each.isConnected && each !== document.documentElement);
+    const found = [...(place?.querySelectorAll(".tc-run > .tc") ?? [])].filter((each) => each !== live);
+    const root = found.length === 1 ? found[0] : found.find((each) => textOf(each) === position.text);
+    if (!root) return;
+    watch.disconnect();
+    for (const [key, x, y] of position.scrolls) elementOf(root, key)?.scrollTo({ left: x, top: y, behavior: "instant" });
+    if (position.focus && document.activeElement === document.body) elementOf(root, position.focus)?.focus({ preventScroll: true });
+    if (position.selection && document.getSelection()?.isCollapsed !== false) select(root, position.text, position.selection);
+  };
+  watch = new MutationObserver(look);
+  const stays = position.ancestors.find((each) => each.matches(".jp-OutputArea")) ?? position.ancestors.at(-1);
+  if (stays) watch.observe(stays, { childList: true, subtree: true });
+  setTimeout(() => watch.disconnect(), REPLACED_WITHIN_MS);
+  look();
+}
+
+/** @param {Element} root @param {string} tag @returns {Element[]} those that both forms have */
+function elementsIn(root, tag) {
+  return [...root.getElementsByTagName(tag)].filter((each) => !each.matches(".tc-group") && !each.closest(".tc-ask"));
+}
+
+/** @param {Element} root @param {Element} element @returns {ElementKey | null} */
+function keyOf(root, element) {
+  const index = elementsIn(root, element.tagName).indexOf(element);
+  return index < 0 ? null : [element.tagName, index];
+}
+
+/** @param {Element} root @param {ElementKey} key */
+function elementOf(root, [tag, index]) {
+  return /** @type {HTMLElement | undefined} */ (elementsIn(root, tag)[index]);
+}
+
+/** @param {Element} root @returns {Text[]} those that both forms have */
+function textNodes(root) {
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT, (node) => {
+    if (node instanceof Element) return node.matches(LIVE_ONLY) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_SKIP;
+    return NodeFilter.FILTER_ACCEPT;
+  });
+  const found = [];
+  while (walker.nextNode()) found.push(/** @type {Text} */ (walker.currentNode));
+  return found;
+}
+
+/** @param {Element} root */
+function textOf(root) {
+  return textNodes(root).map((node) => node.data).join("");
+}
+
+/** Counts the characters before a point. @param {Element} root @param {Node | null} container @param {number} offset */
+function offsetOf(root, container, offset) {
+  const before = document.createRange();
+  before.selectNodeContents(root);
+  if (container) before.setEnd(container, offset);
+  let count = 0;
+  for (const node of textNodes(root)) {
+    if (node === container) return count + offset;
+    if (!before.isPointInRange(node, node.length)) break;
+    count += node.length;
+  }
+  return count;
+}
+
+/** @param {Element} root @param {string} text the root's, if the selection is to fit @param {[number, number]} selection */
+function select(root, text, selection) {
+  if (textOf(root) !== text) return; // something is masked in the static output
+  const nodes = textNodes(root);
+  const [from, to] = selection.map((offset) => {
+    let left = offset;
+    const node = nodes.find((each) => left <= each.length || ((left -= each.length), false));
+    return { node, left };
+  });
+  if (from.node && to.node) document.getSelection()?.setBaseAndExtent(from.node, from.left, to.node, to.left);
+}

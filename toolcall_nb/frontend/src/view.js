@@ -1,0 +1,205 @@
+import { ApprovalForm } from "./approval_form.js";
+import { formatDuration } from "./clocks.js";
+import { detailsIn, element, plainText, setText } from "./dom.js";
+import { Folds } from "./folds.js";
+import { Footer } from "./footer.js";
+import { NodeElements } from "./node_elements.js";
+import { CARD, ROOT, ROOT_CLASS, RUN_CLASS, USAGE_FOLD } from "./protocol.js";
+import { readPosition, restorePosition } from "./reader_position.js";
+import { anchorScroll } from "./scroll_anchor.js";
+
+const TICK_MS = 100;
+const GOING_ON = ["tc-input-streaming", "tc-queued", "tc-running"]; // render/content.py
+const OPEN = [...GOING_ON, "tc-approval-requested", "tc-approval-responded"];
+
+/** @typedef {import("./live_run.js").LiveRun} LiveRun @typedef {import("./protocol.js").Ask} Ask */
+
+/** One view of a run. Draws what has changed, at most once a frame. */
+export class View {
+  /** @param {LiveRun} run @param {HTMLElement} host */
+  constructor(run, host) {
+    this.run = run;
+    this.folds = new Folds();
+    this.footer = new Footer(run, this.folds);
+    this.root = element("div", ROOT_CLASS);
+    this.voice = element("div", "tc-voice");
+    this.live = element("div", RUN_CLASS);
+    this.elements = new NodeElements(run, this.root, this.folds);
+    /** @type {Map<string, ApprovalForm>} by node */
+    this.forms = new Map();
+    /** @type {Set<string>} the nodes that have changed */
+    this.touched = new Set();
+    /** @type {Set<string>} the clocks to be written once, beside those that run */
+    this.staleClocks = new Set();
+    this.frame = 0;
+    this.timer = 0;
+    /** @type {Set<Element>} */
+    this.scrolled = new Set();
+    /** @type {import("./reader_position.js").Position | null} where the reader was when the run ended */
+    this.position = null;
+    this.savePosition = () => this.#savePosition();
+    this.#build(host);
+    this.touch(run.tree.nodes.keys());
+    this.draw();
+  }
+
+  /** @param {HTMLElement} host */
+  #build(host) {
+    this.voice.setAttribute("role", "status");
+    this.voice.setAttribute("aria-live", "polite");
+    this.live.append(this.root, this.footer.root, this.voice);
+    this.live.addEventListener("toggle", (event) => this.#noteToggle(event.target), true); // it does not bubble
+    this.live.addEventListener("scroll", (event) => this.#noteScroll(event.target), true); // nor does this
+    document.addEventListener("selectionchange", this.savePosition);
+    host.append(this.live);
+  }
+
+  close() {
+    cancelAnimationFrame(this.frame);
+    clearInterval(this.timer);
+    this.elements.close();
+    document.removeEventListener("selectionchange", this.savePosition);
+    if (this.position) restorePosition(this.position, this.root);
+    this.live.remove();
+  }
+
+  /** @param {string} text */
+  announce(text) {
+    this.voice.textContent = text;
+  }
+
+  // Drawing
+
+  /** @param {Iterable<string>} ids */
+  touch(ids) {
+    for (const id of ids) {
+      this.touched.add(id);
+      this.staleClocks.add(CARD.exec(id)?.[0] ?? id);
+    }
+    if (this.frame) return;
+    const since = performance.now();
+    this.frame = requestAnimationFrame(() => {
+      this.draw();
+      setTimeout(() => this.run.noteDelay(performance.now() - since)); // after style and layout
+    });
+  }
+
+  /** @param {string[]} ids */
+  redrawClocks(ids) {
+    for (const id of ids) this.staleClocks.add(id);
+  }
+
+  draw() {
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    const anchor = anchorScroll(this.live, this.root);
+    const ids = [...this.touched];
+    this.touched.clear();
+    this.elements.update(ids);
+    this.#drawForms();
+    this.footer.draw();
+    this.root.classList.toggle("tc-live", this.footer.isLive); // moves carets and spinners
+    if (this.run.isCut) this.#closeCalls(OPEN, "interrupted", "Interrupted");
+    else if (!this.run.connection && this.run.done) this.#closeCalls(GOING_ON, "called", "Called");
+    anchor?.keep();
+    this.#savePosition();
+    this.#tick();
+    if (this.run.clocks.areRunning && !this.timer) this.timer = window.setInterval(() => this.#tick(), TICK_MS);
+  }
+
+  /** Marks open calls: nobody knows how they would have ended. @param {string[]} open @param {string} state @param {string} word */
+  #closeCalls(open, state, word) {
+    for (const card of this.root.querySelectorAll(open.map((name) => `.${name}`).join())) {
+      card.classList.remove(...open);
+      card.classList.add(`tc-${state}`);
+      const place = card.querySelector(".tc-state");
+      if (place) setText(place, word);
+    }
+  }
+
+  #tick() {
+    if (this.run.isAway) return; // times stay as they were when the connection was lost
+    const { clocks } = this.run;
+    for (const [id, { running }] of clocks.clocks) {
+      if (!running && !this.staleClocks.has(id)) continue;
+      const place = id === ROOT ? this.footer.time : this.elements.get(id)?.querySelector(".tc-time");
+      if (place) setText(place, formatDuration(clocks.seconds(id), running));
+    }
+    this.staleClocks.clear();
+    if (!clocks.areRunning) {
+      clearInterval(this.timer);
+      this.timer = 0;
+    }
+  }
+
+  /** Returns all that is shown, as an output that needs neither kernel nor script. @param {string} css */
+  toStaticOutput(css) {
+    for (const time of this.root.querySelectorAll(".tc-time")) time.textContent = ""; // saved outputs hold no times
+    const line = this.footer.text;
+    const run = element("div", RUN_CLASS);
+    run.append(element("style", "", css), this.root, this.footer.toStatic());
+    return { "text/html": run.outerHTML, "text/plain": `${plainText(this.root)}\n\n${line}` };
+  }
+
+  // Questions for approval
+
+  #drawForms() {
+    const { asks, isAway } = this.run;
+    for (const [id, form] of this.forms) {
+      if (asks[id]?.approval === form.ask.approval && this.elements.get(id)?.contains(form.root)) continue;
+      const hadFocus = form.root.contains(document.activeElement);
+      form.close();
+      this.forms.delete(id);
+      if (hadFocus) this.elements.get(id)?.querySelector("summary")?.focus({ preventScroll: true });
+    }
+    for (const [id, ask] of Object.entries(asks)) {
+      const card = this.elements.get(id);
+      const form = this.forms.get(id) ?? (card && this.#addForm(id, ask, card));
+      form?.update(ask, isAway, this.#partsToRead(id));
+    }
+  }
+
+  /** @param {string} id @param {Ask} ask @param {Element} card */
+  #addForm(id, ask, card) {
+    const form = new ApprovalForm(ask, (answer) => this.run.answer(answer));
+    this.elements.owned.set(form.root, id);
+    this.forms.set(id, form);
+    card.append(form.root);
+    return form;
+  }
+
+  /** What must have been in view before a call is approved: its names and each line of its arguments. @param {string} id of its card */
+  #partsToRead(id) {
+    /** @type {Map<string, Element>} */
+    const parts = new Map();
+    for (const name of this.elements.get(id)?.querySelectorAll("summary > :is(.tc-name, .tc-tool)") ?? []) {
+      parts.set(name.className, name);
+    }
+    for (const line of this.run.tree.nodes.get(`${id}.i`)?.children ?? []) {
+      const element = this.elements.get(line);
+      if (element) parts.set(line, element);
+    }
+    return parts;
+  }
+
+  // The reader
+
+  /** @param {EventTarget | null} details */
+  #noteToggle(details) {
+    if (!(details instanceof HTMLDetailsElement) || !this.folds.noteToggle(details)) return;
+    if (details === this.footer.info) return this.run.choose(USAGE_FOLD, details.open);
+    const owner = this.elements.ownerOf(details);
+    if (owner && detailsIn(owner.element)[0] === details) this.run.choose(owner.id, details.open);
+  }
+
+  /** @param {EventTarget | null} target */
+  #noteScroll(target) {
+    if (target instanceof Element) this.scrolled.add(target);
+    this.#savePosition();
+  }
+
+  /** After the end the static output takes this view's place, and the reader is brought back to this position there. */
+  #savePosition() {
+    if (this.run.done && this.run.connection && this.live.isConnected) this.position = readPosition(this.root, this.scrolled);
+  }
+}
