@@ -53,7 +53,7 @@ def test_imports_exports_and_comment_lines_are_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(
-    shutil.which("node") is None or not TYPESCRIPT.exists() and "TOOLCALL_NB_PEERS" not in os.environ,
+    shutil.which("node") is None or (not TYPESCRIPT.exists() and "TOOLCALL_NB_PEERS" not in os.environ),
     reason="needs Node and what tests/js/package.json names",
 )
 def test_the_types_in_the_modules_comments_are_right(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
     python -m tests.support.frontend_bundle
 
-The modules in ``toolcall_nb/frontend/src`` import each other by name, in a tree that begins with ``main.js``. The bundle
+The modules in ``toolcall_nb/frontend/src`` import each other by name, beginning with ``main.js``. The bundle
 is these modules one after another, without their imports, exports and the comments on lines of their own. So it needs
 no Node, and the line of an error in a browser is easily found in the sources.
 """
@@ -26,7 +26,7 @@ _COMMENT = re.compile(r"^[ \t]*(?:/\*\*.*?\*/|//[^\n]*)\n", re.MULTILINE | re.DO
 
 
 def bundle(entry: Path = SOURCES / "main.js") -> str:
-    """Returns the module ``entry`` with all that it imports. Raises `ValueError` for what would not work as one file."""
+    """Returns the module ``entry`` with all that it imports. Raises `ValueError` for what cannot be one file."""
     paths = list(dict.fromkeys(_in_order(entry, ())))
     owners: dict[str, Path] = {}
     for path in paths:

@@ -60,13 +60,13 @@
 
 /** The id of the root node, and of the run's own clock. */
 export const ROOT = "";
-/** The id of the fold below the run that holds its token usage: runs/footer.py. */
+/** The id of the fold below the run that holds its token usage: render/run_footer.py. */
 export const USAGE_FOLD = "fold usage";
 /** The beginning of a node's id that names its card: render/html_output/card.py. */
 export const CARD = /^m\d+\.p\d+/;
 /** render/html_output/page.py */
 export const ROOT_CLASS = "tc mathjax_ignore tex2jax_ignore";
-/** redaction/saved_output.py */
+/** render/run_footer.py */
 export const RUN_CLASS = "tc-run mathjax_ignore tex2jax_ignore";
 
 /** @param {unknown} error one that the page survives */
