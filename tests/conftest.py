@@ -1,30 +1,45 @@
-"""What all tests share: one deterministic hypothesis profile, and nobody's own Jupyter settings."""
+"""Settings that all tests share: the tier, deterministic Hypothesis profiles, and no personal Jupyter settings."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
+import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from itertools import compress
 
-import pytest
-from hypothesis import HealthCheck, settings
+# Two imports that take more than two seconds of each worker and that no test needs. Hypothesis loads the plugins of
+# other packages: schemathesis, with all that it needs. jsonschema compiles a grammar for the formats "iri" and
+# "iri-reference" where rfc3987_syntax can be imported.
+os.environ.setdefault("HYPOTHESIS_NO_PLUGINS", "1")
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type] # None: the import fails
 
-from tests.support.profile import PROFILE
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
 
-# No deadline: a test never asserts a time. Derandomized where a red run must be the change's own fault;
+from tests.support.profile import IS_QUICK, IS_THOROUGH, PROFILE, share_of  # noqa: E402
+
+# No deadline: a test never asserts a time. Derandomized: a test that fails now did not pass before with the same code.
 # HYPOTHESIS_PROFILE=search looks for new counterexamples, and longer.
 settings.register_profile(
-    "steady",
+    "all",
+    max_examples=100,
     deadline=None,
     derandomize=True,
     database=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.register_profile("search", parent=settings.get_profile("steady"), derandomize=False, max_examples=2000)
+settings.register_profile("usual", parent=settings.get_profile("all"), max_examples=25)
+settings.register_profile("quick", parent=settings.get_profile("all"), max_examples=10)
+settings.register_profile("search", parent=settings.get_profile("all"), derandomize=False, max_examples=2000)
 settings.load_profile(PROFILE)
+
+_SETTINGS = "_hypothesis_internal_use_settings"
+"""The attribute in which Hypothesis keeps a test's settings. There is no public one."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -41,6 +56,23 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what belongs to a higher tier, and puts the tests in a browser first, since they take longest.
+
+    The examples that a test asks for with ``@settings`` are those of the tier "all".
+    """
+    left_out = {"slow", "thorough"} if IS_QUICK else set() if IS_THOROUGH else {"thorough"}
+    is_left_out = [any(item.get_closest_marker(name) for name in left_out) for item in items]
+    if any(is_left_out):
+        config.hook.pytest_deselected(items=list(compress(items, is_left_out)))
+    chosen = [item for item, is_out in zip(items, is_left_out, strict=True) if not is_out]
+    items[:] = sorted(chosen, key=lambda item: "browser" not in item.path.parts)
+    for test in {item.function for item in items if isinstance(item, pytest.Function)}:
+        own = getattr(test, _SETTINGS, None)
+        if own is not None and own.max_examples != settings.default.max_examples:
+            setattr(test, _SETTINGS, settings(own, max_examples=share_of(own.max_examples)))
 
 
 @pytest.fixture(scope="session", autouse=True)

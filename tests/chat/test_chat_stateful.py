@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from tests.support.profile import share_of
 from toolcall_nb.approvals import Decision
 from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
@@ -245,5 +246,5 @@ class Conversation(RuleBasedStateMachine):
         assert Transcript.from_markdown(transcript.to_markdown()) == transcript
 
 
-Conversation.TestCase.settings = settings(max_examples=150, stateful_step_count=8)
+Conversation.TestCase.settings = settings(max_examples=share_of(150), stateful_step_count=8)
 TestConversation = Conversation.TestCase

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from tests.fuzz.found import FOUND, found_before, keep
 from tests.fuzz.running import Outcome, Signature, fuzz, instrumented_targets, is_there
+from tests.support.profile import share_of
 
 if TYPE_CHECKING:
     from tests.fuzz.targets import Target  # it is imported when it can be instrumented
@@ -71,7 +72,8 @@ def _one(
 ) -> Outcome:
     folder = kept / name
     folder.mkdir(parents=True, exist_ok=True)
-    limit = f"-max_total_time={asked.seconds}" if asked.runs is None else f"-runs={asked.runs or target.runs}"
+    runs = asked.runs or share_of(target.runs)
+    limit = f"-max_total_time={asked.seconds}" if asked.runs is None else f"-runs={runs}"
     seeds = _seeds(name, target, asked.runs is None) if number == 0 else ()
     return fuzz(name, target, limit, seed=asked.seed + number, kept=folder, seeds=seeds, known=known)
 

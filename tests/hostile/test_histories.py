@@ -17,7 +17,7 @@ from tests.support.history_calls import IDS, NAMES, ODD, TEXTS
 from tests.support.history_gates import OVER, only, until
 from tests.support.history_lanes import Cell, Lane
 from tests.support.history_pages import Page
-from tests.support.profile import IS_SEARCH
+from tests.support.profile import share_of
 from toolcall_nb.approvals import page as approval_page
 from toolcall_nb.core import events as ev
 from toolcall_nb.errors import ModelError, UsageError
@@ -353,7 +353,7 @@ class Histories(RuleBasedStateMachine):
 
 
 Histories.TestCase.settings = settings(
-    max_examples=2000 if IS_SEARCH else 24,
+    max_examples=share_of(96),
     stateful_step_count=50,
     phases=[Phase.generate],  # a history of threads takes minutes to shrink; it is told step by step as it is
 )

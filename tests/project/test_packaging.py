@@ -144,7 +144,7 @@ def test_the_version_is_one() -> None:
     assert toolcall_nb.__version__ == PROJECT["version"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("extra", ["", *(name for name in PROJECT["optional-dependencies"] if name != "all")])
 def test_the_lowest_versions_that_are_declared_will_do(wheel: Path, tmp_path: Path, extra: str) -> None:
     uv, python = (sys.executable, "-m", "uv"), str(tmp_path / "environment" / "bin" / "python")
@@ -206,7 +206,7 @@ def test_binder_is_given_a_python_that_will_do() -> None:
     assert re.fullmatch(r"python-3\.1[1-9]", version)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [path.name for path in NOTEBOOKS])
 def test_a_notebook_runs_in_an_environment_made_from_binders_files(binder: tuple[Path, Path], name: str) -> None:
     copy, programs = binder
@@ -216,7 +216,7 @@ def test_a_notebook_runs_in_an_environment_made_from_binders_files(binder: tuple
     assert [cell.get("outputs") for cell in there.cells] == [cell.get("outputs") for cell in stored.cells]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_binders_environment_has_jupyterlab_and_the_widgets_side_of_the_page(binder: tuple[Path, Path]) -> None:
     copy, programs = binder
     assert run("jupyter", "lab", "--version", cwd=copy, programs=programs).startswith("4.")

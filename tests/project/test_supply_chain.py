@@ -348,7 +348,7 @@ sys.addaudithook(refuse)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_wheel_and_sdist_install_offline_into_a_clean_environment_and_run_there(
     built: Path, wheels: Path, tmp_path: Path
 ) -> None:

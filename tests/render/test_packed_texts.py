@@ -6,6 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from tests.support.profile import share_of
 from toolcall_nb.render.markdown.packed_texts import PackedTexts
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=5)
@@ -49,7 +50,7 @@ class AsAList(RuleBasedStateMachine):
 
 
 TestAsAList = AsAList.TestCase
-TestAsAList.settings = settings(max_examples=30, stateful_step_count=12, deadline=None)
+TestAsAList.settings = settings(max_examples=share_of(100), stateful_step_count=12, deadline=None)
 
 
 def test_texts_that_are_all_packed_take_little() -> None:

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.support.history_clients import Client
 from tests.support.history_gates import OVER, GatedModel, Gates, only, until
 from tests.support.history_pages import Page
-from tests.support.profile import IS_SEARCH
+from tests.support.profile import share_of
 from toolcall_nb.approvals import page as approval_page
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Message, Transcript
@@ -238,7 +238,7 @@ def _plain(message: Message) -> Any:
 
 
 ServedHistories.TestCase.settings = settings(
-    max_examples=2000 if IS_SEARCH else 20,
+    max_examples=share_of(80),
     stateful_step_count=50,
     phases=[Phase.generate],  # a history of threads takes minutes to shrink; it is told step by step as it is
 )

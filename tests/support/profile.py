@@ -1,10 +1,30 @@
-"""How far the tests go: a steady share, or with ``HYPOTHESIS_PROFILE=search`` all there is, and new examples."""
+"""How thoroughly the tests run; its main entry points are `TIER` and `share_of`.
+
+`TOOLCALL_NB_TIER` names the tier: "quick" (`./dev check`), "usual" (`./dev test` and plain pytest) or "all"
+(`./dev test --all`). `HYPOTHESIS_PROFILE=search` is the tier "all" with new and more examples each time.
+"""
 
 from __future__ import annotations
 
 import os
 
-__all__ = ["IS_SEARCH", "PROFILE"]
+__all__ = ["IS_QUICK", "IS_SEARCH", "IS_THOROUGH", "PROFILE", "TIER", "share_of"]
 
-PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "steady")
-IS_SEARCH = PROFILE == "search"
+IS_SEARCH = os.environ.get("HYPOTHESIS_PROFILE") == "search"
+TIER = "all" if IS_SEARCH else os.environ.get("TOOLCALL_NB_TIER", "usual")
+if TIER not in ("quick", "usual", "all"):
+    raise ValueError(f"TOOLCALL_NB_TIER is {TIER!r}. Use quick, usual or all.")
+IS_QUICK = TIER == "quick"
+IS_THOROUGH = TIER == "all"
+PROFILE = "search" if IS_SEARCH else TIER
+
+_SHARES = {"quick": 10, "usual": 4, "all": 1}
+_FEWEST = 10
+_SEARCHED = 2000
+
+
+def share_of(thorough: int) -> int:
+    """Returns the number of examples for this tier, where the tier "all" takes ``thorough``."""
+    if IS_SEARCH:
+        return max(thorough, _SEARCHED)
+    return max(min(thorough, _FEWEST), thorough // _SHARES[TIER])
