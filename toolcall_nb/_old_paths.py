@@ -129,7 +129,7 @@ notebook.shown notebook.stream_cell
 notebook.threads notebook.conversations
 packing core.packing
 picture_hosts redaction.picture_hosts
-printed core.console_text
+printed core.append_only
 reducer core.reducer
 render.activity render.html_output.activity
 render.calls render.html_output.calls_table
@@ -160,6 +160,8 @@ _RENAMED = {
     "json_text.for_models": "core.json_text.to_strict_json",
     "live.MODULE": "frontend.MODULE",
     "reducer.known_id": "core.reducer.normalize_call_id",
+    "transcript.FINAL_STATES": "core.call_states.FINAL_STATES",
+    "transcript.TRANSITIONS": "core.call_states.TRANSITIONS",
     "told.LIMIT": "core.result_text.RESULT_LIMIT",
     "told.bounded": "core.result_text.truncate",
     "told.output_text": "core.result_text.format_output",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcall_nb.core.console_text import ConsoleText
+from toolcall_nb.core.append_only import ConsoleText
 
 TEXTS = st.text(st.sampled_from("ab \r\n"), max_size=20)
 

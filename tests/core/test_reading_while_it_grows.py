@@ -216,8 +216,8 @@ def test_a_delta_costs_the_same_after_a_million_characters_and_beside_a_thousand
     builder = TranscriptBuilder()
     for event in events:
         builder.apply(event)
-    rows = builder._current.slots._rows if builder._current is not None else ()
+    rows = builder._current.slots.rows if builder._current is not None else ()
     builder.apply(ev.ToolInputDelta("c5", "x"))
-    again = builder._current.slots._rows if builder._current is not None else ()
+    again = builder._current.slots.rows if builder._current is not None else ()
     assert len(rows) < 40
     assert [old is new for old, new in zip(rows, again, strict=True)].count(False) == 1

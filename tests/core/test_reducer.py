@@ -14,8 +14,6 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, from_dict
 from toolcall_nb.core.reducer import Touched, TranscriptBuilder
 from toolcall_nb.core.transcript import (
-    FINAL_STATES,
-    TRANSITIONS,
     DataPart,
     ErrorPart,
     Message,
@@ -34,47 +32,6 @@ def reduced(*events: Any) -> Transcript:
 def the_call(*events: Any) -> ToolCall:
     (call,) = reduced(*events).calls.values()
     return call
-
-
-STEPS: dict[str, Event] = {
-    "tool-input-start": ev.ToolInputStart("c", "t"),
-    "tool-input-delta": ev.ToolInputDelta("c", "{}"),
-    "tool-input-available": ev.ToolInputAvailable("c", "t", {}),
-    "tool-input-error": ev.ToolInputError("c", "t", "{", "no"),
-    "tool-approval-request": ev.ToolApprovalRequest("a", "c"),
-    "tool-approval-response": ev.ToolApprovalResponse("a", True),
-    "tool-output-available": ev.ToolOutputAvailable("c", 1),
-    "tool-output-error": ev.ToolOutputError("c", "no"),
-    "tool-output-denied": ev.ToolOutputDenied("c"),
-    "data-tool-interrupted": ev.ToolInterrupted("c"),
-}
-WAYS: dict[State | None, list[str]] = {
-    None: [],
-    State.INPUT_STREAMING: ["tool-input-start"],
-    State.INPUT_AVAILABLE: ["tool-input-available"],
-    State.APPROVAL_REQUESTED: ["tool-input-available", "tool-approval-request"],
-    State.APPROVAL_RESPONDED: ["tool-input-available", "tool-approval-request", "tool-approval-response"],
-    State.OUTPUT_AVAILABLE: ["tool-input-start", "tool-output-available"],
-    State.OUTPUT_ERROR: ["tool-input-start", "tool-output-error"],
-    State.OUTPUT_DENIED: ["tool-input-start", "tool-output-denied"],
-    State.INTERRUPTED: ["tool-input-start", "data-tool-interrupted"],
-}
-
-
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("state", WAYS, ids=lambda state: str(state))
-def test_each_step_from_each_state_is_as_the_table_says(state: State | None, step: str) -> None:
-    before = [STEPS[name] for name in WAYS[state]]
-    transcript = reduced(*before, STEPS[step])
-    call = transcript.calls.get("c")
-    expected = TRANSITIONS[state].get(step)
-    assert (call.state if call else None) == (expected or state)
-    assert len(transcript.diagnostics) == (expected is None)
-
-
-def test_the_table_has_every_state_and_final_ones_have_no_way_out() -> None:
-    assert set(TRANSITIONS) == {None, *State}
-    assert {state for state, steps in TRANSITIONS.items() if not steps} == FINAL_STATES
 
 
 @settings(max_examples=500)

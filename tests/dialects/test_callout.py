@@ -14,8 +14,9 @@ from tests.support.corpora import corpus
 from tests.support.documents import cuts, documents, in_pieces
 from tests.support.fixture_files import read_fixtures
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_states import FINAL_STATES
 from toolcall_nb.core.events import MISSING, Event
-from toolcall_nb.core.transcript import FINAL_STATES, State, TextPart, ToolCall, Transcript
+from toolcall_nb.core.transcript import State, TextPart, ToolCall, Transcript
 from toolcall_nb.dialects import detector, instructions
 from toolcall_nb.dialects.callout import create_stream_chunks
 from toolcall_nb.errors import UsageError

@@ -14,7 +14,7 @@ from tests.fuzz.oracles import CONTROL
 from tests.render.test_live_html import Tree
 from tests.render.test_safety import Reader
 from tests.support.live_law import assert_whole
-from toolcall_nb.core.console_text import ConsoleText
+from toolcall_nb.core.append_only import ConsoleText
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Message, Transcript

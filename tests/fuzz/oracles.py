@@ -10,10 +10,11 @@ from typing import Any
 
 from tests.support.dialect_texts import all_text
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_states import FINAL_STATES
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.text import well_formed
-from toolcall_nb.core.transcript import FINAL_STATES, ToolCall, Transcript
+from toolcall_nb.core.transcript import ToolCall, Transcript
 from toolcall_nb.errors import WireError
 
 __all__ = [

@@ -18,7 +18,8 @@ from tests.models.test_local_model import LOCAL
 from tests.models.test_providers import LOOPS
 from tests.support.provider_replays import REPLAYED
 from toolcall_nb import Transcript, wire
-from toolcall_nb.core.transcript import FINAL_STATES, State
+from toolcall_nb.core.call_states import FINAL_STATES
+from toolcall_nb.core.transcript import State
 from toolcall_nb.models.providers import NAMES
 from toolcall_nb.render.content import STATE_WORDS
 

@@ -11,7 +11,7 @@ import pytest
 from tests.fixtures.render.samples import LONG, body, call, saying
 from tests.render.test_live_html import Tree, after
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.result_text import format_output, truncate
+from toolcall_nb.core.result_text import format_output, truncate_text
 from toolcall_nb.core.transcript import Approval, State
 from toolcall_nb.render.html_output.live_html import LiveHtml
 from toolcall_nb.render.html_output.page import fragment, to_html
@@ -153,7 +153,7 @@ def test_an_approval_without_a_reason_says_nothing_more(approval: Approval | Non
 )
 def test_what_the_model_was_told_is_folded_with_its_size(output: Any) -> None:
     text = format_output(output)
-    seen = truncate(text, 100)
+    seen = truncate_text(text, 100)
     [(name, inside)] = folds(body(saying(call(output=output, seen=seen)))).items()
     assert name == f"Told to the model {len(seen):,} characters, {len(text) - 100:,} left out"
     assert unescape(inside) == seen

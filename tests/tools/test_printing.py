@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from tests.support.kernels import running_kernel
 from tests.support.shells import the_shell
 from toolcall_nb import Chat
+from toolcall_nb.core.append_only import ConsoleText
 from toolcall_nb.core.call_display import displayed_bundles
-from toolcall_nb.core.console_text import ConsoleText
 from toolcall_nb.tools import Job, Log, Outcome, Progress, Tool, run_together
 from toolcall_nb.tools import printing as printing_module
 from toolcall_nb.tools.printing import Printout, listening

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.support.shells import the_shell
 from toolcall_nb.core.events import MISSING
-from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, format_result, truncate, truncate_output
+from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, format_result, truncate_output, truncate_text
 from toolcall_nb.core.transcript import Approval, State, ToolCall
 from toolcall_nb.tools import Outcome, Result, Tool
 from toolcall_nb.tools.results import _WIDGET_SHOWN, forms
@@ -290,8 +290,8 @@ def test_how_a_call_ended_is_told_in_words(ended: ToolCall, text: str) -> None:
 
 def test_an_error_is_told_within_bounds() -> None:
     error = "x" * (RESULT_LIMIT + 5)
-    assert format_result(call(State.OUTPUT_ERROR, error=error)) == truncate(error, RESULT_LIMIT)
-    assert "… 5 characters left out …" in truncate(error, RESULT_LIMIT)
+    assert format_result(call(State.OUTPUT_ERROR, error=error)) == truncate_text(error, RESULT_LIMIT)
+    assert "… 5 characters left out …" in truncate_text(error, RESULT_LIMIT)
 
 
 def test_what_a_tool_was_called_with_is_json_after_conversion() -> None:

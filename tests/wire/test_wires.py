@@ -10,9 +10,10 @@ from hypothesis import given
 from tests.support.strategies import streams, transcripts
 from tests.support.wire_talk import CONVERSATION, frames, read, read_in_bytes, through, written
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_states import FINAL_STATES
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.json_text import json_text
-from toolcall_nb.core.transcript import FINAL_STATES, State, TextPart, ToolCall, Transcript
+from toolcall_nb.core.transcript import State, TextPart, ToolCall, Transcript
 from toolcall_nb.errors import UsageError, WireError
 from toolcall_nb.wire import NAMES, NOT_SAID, content_type, decoder, encoder, headers, recognised
 from toolcall_nb.wire.sse import LIMIT

@@ -1,7 +1,8 @@
-"""Sequences and texts that grow, as values: adding gives a new version, and every older version stays as it was.
+"""Lists and texts that only grow, as values: adding to one returns a new version and leaves the old one as it was.
 
-The versions share one list, of which each knows how much is its own. So adding costs the same however long the
-sequence is, and a version may be read in any thread while one thread adds to the newest.
+`AppendOnlyList` and `AppendOnlyText` share their storage between versions, and each version knows how much of it is
+its own. So adding costs the same however long the sequence is, and any thread may read a version while one thread adds
+to the newest. `ConsoleText` is such a text for the output of a program.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
-__all__ = ["AppendOnlyList", "AppendOnlyText"]
+from msgspec import Struct, field
+
+__all__ = ["AppendOnlyList", "AppendOnlyText", "ConsoleText"]
 
 _T = TypeVar("_T")
 
-_SMALL = 64
+_MAX_PIECES = 64
 
 
 class AppendOnlyList(Generic[_T]):
-    """A sequence that grows at its end."""
+    """A list that grows at its end."""
 
     __slots__ = ("_count", "_items")
 
@@ -35,49 +38,83 @@ class AppendOnlyList(Generic[_T]):
         return self._items[range(self._count)[index]]
 
     def add(self, item: _T) -> AppendOnlyList[_T]:
-        """This with one more item."""
+        """Returns this list with one more item."""
         longer: AppendOnlyList[_T] = _new(AppendOnlyList)
         items, count = self._items, self._count
-        # A list that another version has added to is left to it; so is that of the empty one, which many start from.
+        # Another version may have added to the list already. The empty list is copied too: many start from one.
         longer._items = items = items if count and len(items) == count else items[:count]
         items.append(item)
         longer._count = count + 1
         return longer
 
     def put(self, index: int, item: _T) -> AppendOnlyList[_T]:
-        """This with another item at ``index``; costs as much as a copy."""
+        """Returns a copy with another item at ``index``."""
         other = AppendOnlyList(self)
         other._items[index] = item
         return other
 
 
 class AppendOnlyText:
-    """A text that grows at its end. ``str()`` gives the whole.
+    """A text that grows at its end. ``str()`` returns all of it.
 
-    Many small pieces become a long one, since a string of four characters takes sixty bytes.
+    Every 64 pieces are joined into one, because a string of four characters takes sixty bytes.
     """
 
-    __slots__ = ("_count", "_long", "_short")
+    __slots__ = ("_count", "_joined", "_pieces")
 
     def __init__(self, text: str = "") -> None:
-        self._long: AppendOnlyList[str] = AppendOnlyList((text,) if text else ())
-        self._short: list[str] = []  # as in `AppendOnlyList`
+        self._joined: AppendOnlyList[str] = AppendOnlyList((text,) if text else ())
+        self._pieces: list[str] = []  # shared between versions, as in `AppendOnlyList`
         self._count = 0
 
     def __str__(self) -> str:
-        return "".join((*self._long, *self._short[: self._count]))
+        return "".join((*self._joined, *self._pieces[: self._count]))
 
     def add(self, piece: str) -> AppendOnlyText:
-        """This with one more piece."""
+        """Returns this text with one more piece."""
         longer = _new(AppendOnlyText)
-        long, short, count = self._long, self._short, self._count
-        if count == _SMALL:
-            long, short, count = long.add("".join(short[:count])), [], 0
-        elif not count or len(short) != count:
-            short = short[:count]
-        short.append(piece)
-        longer._long, longer._short, longer._count = long, short, count + 1
+        joined, pieces, count = self._joined, self._pieces, self._count
+        if count == _MAX_PIECES:
+            joined, pieces, count = joined.add("".join(pieces[:count])), [], 0
+        elif not count or len(pieces) != count:
+            pieces = pieces[:count]
+        pieces.append(piece)
+        longer._joined, longer._pieces, longer._count = joined, pieces, count + 1
         return longer
 
 
 _new = object.__new__
+
+
+class ConsoleText(Struct, frozen=True):
+    """The output of a program as a terminal would show its lines; it comes in pieces that are cut anywhere.
+
+    A carriage return starts its line again, as progress bars do: of each line, only the text after its last carriage
+    return is kept. A carriage return at the very end of the text is kept, because the next character decides: a line
+    end makes it a part of that, anything else replaces the line. Adding a finished text again changes nothing.
+
+    ``lines`` are the complete lines with their ends; ``rest`` is the line that is not complete.
+    """
+
+    lines: AppendOnlyText = field(default_factory=AppendOnlyText)
+    rest: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.lines}{self.rest}"
+
+    def add(self, text: str) -> ConsoleText:
+        """Returns this text with more after it."""
+        lines, rest = self.lines, self.rest
+        whole, end, last = text.rpartition("\n")
+        if end:
+            first, *others = whole.split("\n")
+            lines = lines.add("".join(f"{_last_rewrite(line)}\n" for line in (rest + first, *others)))
+            rest = ""
+        rest += last
+        if "\r" in rest:
+            rest = _last_rewrite(rest) + ("\r" if rest.endswith("\r") else "")
+        return ConsoleText(lines, rest)
+
+
+def _last_rewrite(line: str) -> str:
+    return line.rstrip("\r").rpartition("\r")[2]

@@ -14,13 +14,13 @@ from warnings import warn
 
 __all__ = ["RenamedAttribute", "renamed_members", "renamed_parameters"]
 
-F = TypeVar("F", bound=Callable[..., Any])
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def renamed_parameters(**new_names: str) -> Callable[[F], F]:
+def renamed_parameters(**new_names: str) -> Callable[[_F], _F]:
     """Lets a function take keyword arguments by their former names: ``@renamed_parameters(old="new")``."""
 
-    def decorate(function: F) -> F:
+    def decorate(function: _F) -> _F:
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             for old in sorted(kwargs.keys() & new_names.keys()):
@@ -31,7 +31,7 @@ def renamed_parameters(**new_names: str) -> Callable[[F], F]:
                 kwargs[new] = kwargs.pop(old)
             return function(*args, **kwargs)
 
-        return cast(F, call)
+        return cast(_F, call)
 
     return decorate
 

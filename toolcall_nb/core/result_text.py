@@ -8,7 +8,7 @@ from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.transcript import State, ToolCall
 
-__all__ = ["RESULT_LIMIT", "format_output", "format_result", "truncate", "truncate_output"]
+__all__ = ["RESULT_LIMIT", "format_output", "format_result", "truncate_output", "truncate_text"]
 
 RESULT_LIMIT = 20_000
 """Characters of a result that a model is told unless its tool says otherwise."""
@@ -29,10 +29,10 @@ def format_result(call: ToolCall) -> str:
         case State.OUTPUT_AVAILABLE:
             return format_output(call.output) if call.seen is None else call.seen
         case State.OUTPUT_ERROR:
-            return truncate(call.error or _FAILED, RESULT_LIMIT) + _until_then(call)
+            return truncate_text(call.error or _FAILED, RESULT_LIMIT) + _until_then(call)
         case State.OUTPUT_DENIED:
             reason = call.approval.reason if call.approval is not None else None
-            return f"{_DENIED}: {truncate(reason, RESULT_LIMIT)}" if reason else f"{_DENIED}."
+            return f"{_DENIED}: {truncate_text(reason, RESULT_LIMIT)}" if reason else f"{_DENIED}."
         case State.INTERRUPTED:
             return _INTERRUPTED + _until_then(call)
         case _:
@@ -44,7 +44,7 @@ def _until_then(call: ToolCall) -> str:
     if call.output is MISSING or call.output is None:
         return ""
     gap = " " if call.state is State.INTERRUPTED else "\n\n"
-    return f"{gap}Until then it gave:\n{truncate(format_output(call.output), RESULT_LIMIT)}"
+    return f"{gap}Until then it gave:\n{truncate_text(format_output(call.output), RESULT_LIMIT)}"
 
 
 def format_output(output: Json) -> str:
@@ -57,10 +57,10 @@ def format_output(output: Json) -> str:
 def truncate_output(output: Json, limit: int = RESULT_LIMIT) -> str | None:
     """What a model is told of an output whose text is longer than ``limit`` characters; None for any other."""
     text = format_output(output)
-    return truncate(text, limit) if len(text) > limit else None
+    return truncate_text(text, limit) if len(text) > limit else None
 
 
-def truncate(text: str, limit: int) -> str:
+def truncate_text(text: str, limit: int) -> str:
     """The text, or its beginning and its end, ``limit`` characters in all, and how many there were between them."""
     left_out = len(text) - limit
     if left_out <= 0:

@@ -1,36 +1,24 @@
-"""The transcript: messages of parts, as frozen values, and the table of a tool call's life.
+"""The transcript, `Transcript`: messages made of parts, as frozen values.
 
-A tool call lives by the table `TRANSITIONS`, and nothing else in this package may decide a state:
-
-    (none) ──start──► input-streaming ──available──► input-available ──output──► output-available
-                            │                            │    ▲    │──error────► output-error
-                            │                    request ▼    │    │──denied───► output-denied
-                            │             approval-requested  │    └──stop─────► interrupted
-                            │                   answer ▼      │
-                            └──────────────► approval-responded
-
-A final state is final: an event that the table does not list changes nothing and leaves a diagnostic. A
-preliminary output leaves the call where it was, as running.
-
-`toolcall_nb.core.reducer` makes these values from events; `toolcall_nb.core.replay` goes the other way.
+`toolcall_nb.core.reducer` builds a transcript from events and `toolcall_nb.core.replay` turns it back into events. The
+states of a tool call and their transitions are in `toolcall_nb.core.call_states`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct, field
 
+from toolcall_nb.core.call_states import FINAL_STATES, State
+from toolcall_nb.core.calls import ToolCalls
 from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json, Missing, Object, from_dict
 from toolcall_nb.core.text import well_formed_json
 from toolcall_nb.errors import UsageError, WireError
 
 __all__ = [
-    "FINAL_STATES",
-    "TRANSITIONS",
     "Approval",
     "CustomPart",
     "DataPart",
@@ -52,93 +40,25 @@ __all__ = [
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
 
-class State(StrEnum):
-    """Where a tool call stands; the names are the AI SDK's, and `INTERRUPTED` for a run that was stopped."""
-
-    INPUT_STREAMING = "input-streaming"
-    INPUT_AVAILABLE = "input-available"
-    APPROVAL_REQUESTED = "approval-requested"
-    APPROVAL_RESPONDED = "approval-responded"
-    OUTPUT_AVAILABLE = "output-available"
-    OUTPUT_ERROR = "output-error"
-    OUTPUT_DENIED = "output-denied"
-    INTERRUPTED = "interrupted"
-
-
-FINAL_STATES = frozenset({State.OUTPUT_AVAILABLE, State.OUTPUT_ERROR, State.OUTPUT_DENIED, State.INTERRUPTED})
-
-_ENDS: Mapping[str, State] = {
-    "tool-output-available": State.OUTPUT_AVAILABLE,
-    "tool-output-error": State.OUTPUT_ERROR,
-    "tool-output-denied": State.OUTPUT_DENIED,
-    "tool-input-error": State.OUTPUT_ERROR,
-    "data-tool-interrupted": State.INTERRUPTED,
-}
-_LOG = "data-tool-log"
-_ASK: Mapping[str, State] = {"tool-approval-request": State.APPROVAL_REQUESTED}
-
-TRANSITIONS: Mapping[State | None, Mapping[str, State]] = {
-    None: {
-        "tool-input-start": State.INPUT_STREAMING,
-        "tool-input-available": State.INPUT_AVAILABLE,
-        "tool-input-error": State.OUTPUT_ERROR,
-    },
-    State.INPUT_STREAMING: {
-        "tool-input-start": State.INPUT_STREAMING,  # the same call written anew: its text starts over
-        "tool-input-delta": State.INPUT_STREAMING,
-        "tool-input-available": State.INPUT_AVAILABLE,
-        _LOG: State.INPUT_STREAMING,
-        **_ASK,
-        **_ENDS,
-    },
-    State.INPUT_AVAILABLE: {
-        "tool-input-start": State.INPUT_AVAILABLE,  # a second view of the same call: nothing new
-        "tool-input-available": State.INPUT_AVAILABLE,
-        _LOG: State.INPUT_AVAILABLE,
-        **_ASK,
-        **_ENDS,
-    },
-    State.APPROVAL_REQUESTED: {
-        "tool-input-available": State.APPROVAL_REQUESTED,  # edited while it waits
-        "tool-approval-response": State.APPROVAL_RESPONDED,
-        _LOG: State.APPROVAL_REQUESTED,
-        **_ENDS,
-    },
-    State.APPROVAL_RESPONDED: {
-        "tool-input-available": State.APPROVAL_RESPONDED,  # what was approved, as edited
-        _LOG: State.APPROVAL_RESPONDED,
-        **_ENDS,
-    },
-    State.OUTPUT_AVAILABLE: {},
-    State.OUTPUT_ERROR: {},
-    State.OUTPUT_DENIED: {},
-    State.INTERRUPTED: {},
-}
-"""Chunk type to next state, for each state; ``None`` is a call that has not begun."""
-
-
-# Values -----------------------------------------------------------------------------------------------------
-
-
 class _Value(Struct, frozen=True):
-    """The base of all values. Whoever makes one, it is mended so that its text form reads back equal.
+    """The base class of all values. It corrects its fields, so that every value reads back equal from its text form.
 
-    Texts and JSON values are well formed (`toolcall_nb.core.text`); an optional object without fields is None.
+    Texts and JSON values become well formed (`toolcall_nb.core.text`); an optional object without fields becomes None.
     """
 
     def __post_init__(self) -> None:
-        for name, is_optional in _MENDED[type(self)]:
+        for name, is_optional in _CORRECTED[type(self)]:
             value = getattr(self, name)
             if value is None or value is MISSING or (type(value) is str and value.isascii()):
                 continue
-            self._mend(name, None if is_optional and value == {} else well_formed_json(value))
+            self._set(name, None if is_optional and value == {} else well_formed_json(value))
 
-    def _mend(self, name: str, value: Any) -> None:
+    def _set(self, name: str, value: Any) -> None:
         msgspec.structs.force_setattr(self, name, value)
 
 
 class Approval(_Value, frozen=True, kw_only=True):
-    """A question to a person and, once ``approved`` is not None, the answer."""
+    """A request for approval and, once ``approved`` is not None, the answer to it."""
 
     id: str
     approved: bool | None = None
@@ -148,19 +68,19 @@ class Approval(_Value, frozen=True, kw_only=True):
 
 
 class ToolCall(_Value, frozen=True, kw_only=True):
-    """One invocation of a tool.
+    """One call of a tool.
 
-    ``input`` and ``output`` are JSON values, or `MISSING` while there is none. ``input_text`` is the written
-    form of an input that is not complete. An ``output`` in any state but `State.OUTPUT_AVAILABLE` is a
-    preliminary one. ``extra`` keeps the fields that the vocabulary does not name.
+    ``input`` and ``output`` are JSON values, or `MISSING` while there is none. ``input_text`` is the text of an input
+    that is not complete. In any state but `State.OUTPUT_AVAILABLE`, ``output`` is a preliminary output.
+    ``original_input`` is the model's input where a person edited it before approving.
 
-    ``original_input`` is the input as it was when a person was asked, where it is another now: it was edited.
-    ``log`` is what the tool printed, ``display`` the output as a person sees it (a MIME bundle), ``seen`` what the
-    model was told of it where that is not the whole, ``traceback`` where in its own code the tool failed.
+    ``log`` is what the tool printed. ``display`` is the output as a person sees it, a MIME bundle. ``seen`` is the text
+    that the model was sent, where that is not the whole output. ``traceback`` shows where in its own code the tool
+    failed. ``extra`` keeps the fields that the vocabulary does not name.
 
-    A call has an id and a name that are not blank; with an input it is no longer `State.INPUT_STREAMING`, and has no
-    ``input_text``; a failed one has an ``error`` (which may be empty) and a completed one an ``output``. A call that
-    is made otherwise is mended.
+    A call is corrected where these do not hold: its id and name are not blank; with an input, its state is no longer
+    `State.INPUT_STREAMING` and ``input_text`` is empty; in `State.OUTPUT_ERROR` it has an ``error``, which may be
+    empty; in `State.OUTPUT_AVAILABLE` it has an ``output``.
     """
 
     id: str
@@ -187,63 +107,35 @@ class ToolCall(_Value, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.id.strip():
-            self._mend("id", "tool-call")
+            self._set("id", "tool-call")
         if not self.name.strip():
-            self._mend("name", "tool")
+            self._set("name", "tool")
         if self.input is not MISSING:
-            self._mend("input_text", "")
+            self._set("input_text", "")
             if self.state is State.INPUT_STREAMING:
-                self._mend("state", State.INPUT_AVAILABLE)
+                self._set("state", State.INPUT_AVAILABLE)
         if self.state is State.OUTPUT_ERROR and self.error is None:
-            self._mend("error", "")
+            self._set("error", "")
         if self.state is State.OUTPUT_AVAILABLE and self.output is MISSING:
-            self._mend("output", None)
+            self._set("output", None)
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing more can happen to this call."""
+        """Whether the call has ended."""
         return self.state in FINAL_STATES
 
     def to_code(self) -> str:
-        """The call as a Python expression; see `toolcall_nb.core.call_code`."""
+        """Returns the call as a Python expression; see `toolcall_nb.core.call_code`."""
         from toolcall_nb.core.call_code import call_code
 
         return call_code(self.name, {} if self.input is MISSING else self.input)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """As a cell's value: its card, open."""
+        """Shows the call in a cell as an open card."""
         from toolcall_nb.redaction.saved_output import saved_bundle
 
         whole = Transcript((Message("assistant", (self,)),))
         return saved_bundle(whole, include=include, exclude=exclude, opened={self.id: True})
-
-
-class ToolCalls(Mapping[str, ToolCall]):
-    """Tool calls by id, in order; of two with one id, the later. No ``dict``: IPython prints those its own way."""
-
-    def __init__(self, calls: Iterable[ToolCall] = ()) -> None:
-        self._calls = {call.id: call for call in calls}
-
-    def __getitem__(self, call_id: str) -> ToolCall:
-        return self._calls[call_id]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._calls)
-
-    def __reversed__(self) -> Iterator[str]:
-        return reversed(self._calls)
-
-    def __len__(self) -> int:
-        return len(self._calls)
-
-    def __repr__(self) -> str:
-        return f"<ToolCalls: {', '.join(self._calls) or 'none'}>"
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """As a cell's value: a table."""
-        from toolcall_nb.redaction.saved_output import saved_calls_bundle
-
-        return saved_calls_bundle(self.values(), include=include, exclude=exclude)
 
 
 class TextPart(_Value, frozen=True):
@@ -254,14 +146,14 @@ class TextPart(_Value, frozen=True):
 
 
 class ReasoningPart(_Value, frozen=True):
-    """What the model showed of its reasoning, as Markdown."""
+    """The reasoning that the model showed, as Markdown."""
 
     text: str
     provider_metadata: Object | None = None
 
 
 class SourceUrlPart(_Value, frozen=True):
-    """A web page that the answer rests on."""
+    """A web page that the answer is based on."""
 
     source_id: str
     url: str
@@ -270,7 +162,7 @@ class SourceUrlPart(_Value, frozen=True):
 
 
 class SourceDocumentPart(_Value, frozen=True):
-    """A document that the answer rests on."""
+    """A document that the answer is based on."""
 
     source_id: str
     media_type: str
@@ -280,7 +172,7 @@ class SourceDocumentPart(_Value, frozen=True):
 
 
 class FilePart(_Value, frozen=True):
-    """A file, by URL (often ``data:``). ``reasoning`` says that it belongs to the reasoning."""
+    """A file, by URL (often ``data:``). ``reasoning`` is true for a file that belongs to the reasoning."""
 
     url: str
     media_type: str
@@ -297,14 +189,14 @@ class DataPart(_Value, frozen=True):
 
 
 class CustomPart(_Value, frozen=True):
-    """Something of one provider; ``kind`` is ``provider.type``."""
+    """A part that only one provider knows; ``kind`` is ``provider.type``."""
 
     kind: str
     provider_metadata: Object | None = None
 
 
 class ErrorPart(_Value, frozen=True):
-    """Something went wrong outside a tool call; ``details`` is what the peer said of it."""
+    """An error outside a tool call; ``details`` is what the other side reported."""
 
     text: str
     details: str | None = None
@@ -322,12 +214,11 @@ Part: TypeAlias = (
     | ErrorPart
 )
 
-
 _ORDINARY_ENDS = ("", "stop", "tool-calls")
 
 
 class Message(_Value, frozen=True):
-    """What one side said, in order.
+    """A message of one role: its parts, in order.
 
     ``finish_reason`` is None for an ordinary end (stop, tool-calls). ``aborted`` is None, or the reason (may be
     empty) of a message that was stopped.
@@ -342,10 +233,10 @@ class Message(_Value, frozen=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._mend("parts", tuple(self.parts))
-        self._mend("id", self.id or None)
+        self._set("parts", tuple(self.parts))
+        self._set("id", self.id or None)
         if self.aborted is not None or self.finish_reason in _ORDINARY_ENDS:
-            self._mend("finish_reason", None)
+            self._set("finish_reason", None)
 
     @property
     def text(self) -> str:
@@ -358,17 +249,17 @@ class Message(_Value, frozen=True):
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """As a cell's value: the message as in a transcript."""
+        """Shows the message in a cell as in a transcript."""
         from toolcall_nb.redaction.saved_output import saved_bundle
 
         return saved_bundle(Transcript((self,)), include=include, exclude=exclude)
 
 
-_MENDED: dict[type[_Value], tuple[tuple[str, bool], ...]] = {
+_CORRECTED: dict[type[_Value], tuple[tuple[str, bool], ...]] = {
     cls: tuple(
-        (known.name, known.type == Object | None)
-        for known in msgspec.structs.fields(cls)
-        if known.type in (str, str | None, Json, Json | Missing, Object, Object | None)
+        (each.name, each.type == Object | None)
+        for each in msgspec.structs.fields(cls)
+        if each.type in (str, str | None, Json, Json | Missing, Object, Object | None)
     )
     for cls in _Value.__subclasses__()
 }
@@ -376,9 +267,10 @@ _MENDED: dict[type[_Value], tuple[tuple[str, bool], ...]] = {
 
 
 class Transcript(Struct, frozen=True, eq=False):
-    """Messages in order. Equal when the messages and the metadata are: diagnostics say how it was read.
+    """Messages in order.
 
-    ``metadata`` belongs to the whole and is the front matter of the Markdown form.
+    ``metadata`` belongs to the whole and is the front matter of the Markdown form. ``diagnostics`` report how the
+    transcript was read; two transcripts are equal when their messages and metadata are.
     """
 
     messages: tuple[Message, ...] = ()
@@ -405,25 +297,25 @@ class Transcript(Struct, frozen=True, eq=False):
 
     @property
     def calls(self) -> ToolCalls:
-        """The tool calls by id, in order; of two calls with one id in two messages, the later."""
+        """The tool calls by id, in order. Of calls with the same id in two messages, it holds the later one."""
         return ToolCalls(call for message in self.messages for call in message.calls)
 
     @classmethod
     def from_events(cls, events: Iterable[Event | Mapping[str, Any]]) -> Transcript:
-        """The transcript that a stream of events amounts to, whatever their order.
+        """Builds the transcript of a stream of events, in whatever order they come.
 
-        An event may be a mapping: a chunk of the AI SDK's UI message stream. Raises `UsageError` for what is neither,
-        with its place.
+        An event may be a mapping: a chunk of the AI SDK's UI message stream. Raises `UsageError`, with the position,
+        for an item that is neither.
         """
         from toolcall_nb.core.reducer import TranscriptBuilder
 
         builder = TranscriptBuilder()
         for number, item in enumerate(events, 1):
-            builder.apply(item if isinstance(item, Event) else _event(number, item))
+            builder.apply(item if isinstance(item, Event) else _event_of(number, item))
         return builder.transcript
 
     def events(self) -> Iterator[Event]:
-        """A stream of events that amounts to this transcript (metadata and diagnostics apart)."""
+        """Yields events from which `from_events` builds the same messages."""
         from toolcall_nb.core.replay import message_events
 
         for message in self.messages:
@@ -431,15 +323,15 @@ class Transcript(Struct, frozen=True, eq=False):
 
     @classmethod
     def from_markdown(cls, text: str) -> Transcript:
-        """Read the portable Markdown form; any text is a transcript. See `toolcall_nb.markdown.reading`."""
+        """Reads portable Markdown. Any text is a transcript; see `toolcall_nb.markdown.reading`."""
         from toolcall_nb.markdown.reading import read_transcript
 
         return read_transcript(text)
 
     def to_markdown(self, *, versioned: bool = False) -> str:
-        """The portable Markdown form, which reads back equal. See `toolcall_nb.markdown.writing`.
+        """Returns portable Markdown, which reads back equal; see `toolcall_nb.markdown.writing`.
 
-        ``versioned``: as a file, which always begins with the version of the format.
+        With ``versioned``, the text begins with the version of the format, as a file does.
         """
         from toolcall_nb.markdown.writing import write_transcript
 
@@ -451,7 +343,7 @@ class Transcript(Struct, frozen=True, eq=False):
         return saved_bundle(self, include=include, exclude=exclude)
 
 
-def _event(number: int, item: Any) -> Event:
+def _event_of(number: int, item: Any) -> Event:
     if not isinstance(item, Mapping):
         raise UsageError(
             f"A transcript is made of events, or of chunks as mappings, but item {number} is {item!r:.200}."

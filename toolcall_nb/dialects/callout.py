@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
-from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, format_result, truncate
+from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, format_result, truncate_text
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
 from toolcall_nb.dialects.prompt import describe_tools, path_rule
@@ -86,7 +86,7 @@ def write_result(call: ToolCall, known: Container[str] | None = None) -> str:
         case State.OUTPUT_DENIED:
             return _body(replace(asked, approval=call.approval))
         case _ if call.output is not MISSING:
-            return _body(replace(asked, output=truncate(format_output(call.output), RESULT_LIMIT)))
+            return _body(replace(asked, output=truncate_text(format_output(call.output), RESULT_LIMIT)))
         case _:
             return _body(asked)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from toolcall_nb.core.result_text import truncate
+from toolcall_nb.core.result_text import truncate_text
 from toolcall_nb.tools.values import without_addresses
 
 __all__ = ["own_frames", "remember", "traceback_text"]
@@ -54,7 +54,7 @@ def traceback_text(error: BaseException) -> str | None:
         text = without_addresses("".join(report.format())).rstrip()
     except Exception:  # an exception may have methods of its own
         return None
-    return truncate(text, LONGEST)
+    return truncate_text(text, LONGEST)
 
 
 def remember(error: BaseException | None) -> bool:

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolcall_nb.adapters.plain import get
+from toolcall_nb.core.call_states import FINAL_STATES
 from toolcall_nb.core.events import MISSING, Object, split_extra, with_extra
-from toolcall_nb.core.transcript import FINAL_STATES, Approval, State, ToolCall
+from toolcall_nb.core.transcript import Approval, State, ToolCall
 
 __all__ = ["OURS", "call_of", "call_part", "is_call"]
 

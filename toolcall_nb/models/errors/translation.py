@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from toolcall_nb.core.result_text import truncate
+from toolcall_nb.core.result_text import truncate_text
 from toolcall_nb.errors import ModelError, ToolcallError
 from toolcall_nb.models.errors.error_kinds import recognise_error
 from toolcall_nb.models.errors.exception_details import ExceptionDetails, causes, read_exception
@@ -140,4 +140,4 @@ def _traceback(error: BaseException) -> str | None:
 
 def _masked_and_bounded(text: str | None, hidden: list[str | None]) -> str | None:
     """Masks before it cuts: half a key would not be recognised."""
-    return truncate(masked(text, hidden), _MAX_DETAILS) if text else None
+    return truncate_text(masked(text, hidden), _MAX_DETAILS) if text else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
-from toolcall_nb.core.console_text import ConsoleText
+from toolcall_nb.core.append_only import ConsoleText
 from toolcall_nb.render.escaping import without_ansi
 from toolcall_nb.render.yaml_like import Entry, more
 

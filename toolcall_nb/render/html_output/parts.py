@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import assert_never, overload
 
 from toolcall_nb.core.events import Json
-from toolcall_nb.core.result_text import truncate
+from toolcall_nb.core.result_text import truncate_text
 from toolcall_nb.core.transcript import (
     CustomPart,
     DataPart,
@@ -164,7 +164,7 @@ def _error(id: str, fold: str, part: ErrorPart, look: Look) -> Node:
     if part.details is None:
         return leaf(id, said)
     head = f'<details class="tc-fold"{_open(fold, look)}><summary>Details</summary><pre>'
-    details = leaf(f"{id}.d", f"{head}{escape(truncate(part.details, _LONGEST_DETAILS))}</pre></details>")
+    details = leaf(f"{id}.d", f"{head}{escape(truncate_text(part.details, _LONGEST_DETAILS))}</pre></details>")
     return Node(id, '<div class="tc-fault">', "</div>", [leaf(f"{id}.e", said), details])
 
 
