@@ -163,7 +163,7 @@ _RENAMED = {
     "transcript.FINAL_STATES": "core.call_states.FINAL_STATES",
     "transcript.TRANSITIONS": "core.call_states.TRANSITIONS",
     "told.LIMIT": "core.result_text.RESULT_LIMIT",
-    "told.bounded": "core.result_text.truncate",
+    "told.bounded": "core.result_text.truncate_text",
     "told.output_text": "core.result_text.format_output",
     "told.told": "core.result_text.truncate_output",
     "told.told_text": "core.result_text.format_result",
