@@ -153,6 +153,7 @@ transcript core.transcript
 type_names core.sdk_types
 unicode core.text
 usage core.usage
+wire.ag_ui.documents wire.ag_ui.state
 """
 """Old module, new module; both without the package's name."""
 

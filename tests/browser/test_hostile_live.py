@@ -23,7 +23,7 @@ from tests.support.profile import IS_SEARCH
 from tests.support.replay_server import ReplayServer, Reply
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.notebook.faces import final_bundle
-from toolcall_nb.wire import NAMES as WIRES
+from toolcall_nb.wire import WIRE_NAMES
 
 GROUP = 20
 """So many texts stand in one run."""
@@ -241,11 +241,11 @@ def test_a_person_is_asked_about_hostile_calls_and_nothing_else_happens(lab_apar
 
 
 def test_whichever_way_it_comes_into_the_notebook_nothing_happens(lab_apart: Lab) -> None:
-    with ReplayServer(*(Reply(body(wire, *one_of(payloads(), 6, 3))) for wire in WIRES)) as peer:
-        urls = [f"{peer.url}/api/chat" for _ in WIRES]
+    with ReplayServer(*(Reply(body(wire, *one_of(payloads(), 6, 3))) for wire in WIRE_NAMES)) as peer:
+        urls = [f"{peer.url}/api/chat" for _ in WIRE_NAMES]
         hostile = Hostile(lab_apart, one_of(payloads(), 90, 11), _WAYS, f"for url in {urls}: show(url)")
         for cell in (2, 3):
             hostile.notebook.run(cell)
         expect(hostile.notebook.output(2)).to_contain_text(f"all of {len(WAYS)}")
-        assert len(peer.requests) == len(WIRES)
+        assert len(peer.requests) == len(WIRE_NAMES)
         assert hostile.faults(ends=len(WAYS)) == []

@@ -20,7 +20,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.server.serving import Server
 from toolcall_nb.server.settings import Settings
-from toolcall_nb.wire import NAMES as WIRES
+from toolcall_nb.wire import WIRE_NAMES
 
 
 @contextmanager
@@ -44,9 +44,9 @@ def send(page: Page, text: str) -> None:
     page.get_by_label("Message").press("Enter")
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", WIRE_NAMES)
 def test_in_the_servers_page_nothing_happens_whatever_a_peer_answers(chromium: Browser, wire: str) -> None:
-    texts = share(12, WIRES.index(wire))
+    texts = share(12, WIRE_NAMES.index(wire))
     with (
         ReplayServer(Reply(body(wire, *texts)), Reply(body(wire, *texts, is_ours=True))) as peer,
         opened(chromium, settings(f"{peer.url}/api/chat")) as (page, watch),

@@ -24,7 +24,7 @@ from toolcall_nb.models.mock.prompt_facts import facts_of
 from toolcall_nb.render import to_html, to_text
 from toolcall_nb.render.html_output.sanitising import sanitised
 from toolcall_nb.render.markdown.incremental import IncrementalMarkdown
-from toolcall_nb.wire import NAMES, decoder
+from toolcall_nb.wire import WIRE_NAMES, decoder
 from toolcall_nb.wire.sse import SseDecoder
 
 # What was found so, each by the function that it was found in -----------------------------------------------------
@@ -169,7 +169,7 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WIRE_NAMES)
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
 def test_a_value_without_end_in_a_stream_raises_nothing(name: str, value: str) -> None:
     chunk = f'{{"type":"tool-output-available","toolCallId":"c","output":{value}}}'

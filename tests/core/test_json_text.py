@@ -21,7 +21,7 @@ from toolcall_nb.core.transcript import DataPart, Message, State, TextPart, Tool
 from toolcall_nb.dialects import write_back
 from toolcall_nb.markdown.yaml_text import yaml_scalar
 from toolcall_nb.stages import from_stages, to_stages
-from toolcall_nb.wire import NAMES, decoder, encoder
+from toolcall_nb.wire import WIRE_NAMES, decoder, encoder
 
 ODD: dict[str, Any] = {
     "numbers": [float("nan"), float("inf"), float("-inf"), 1.5, {"deep": (float("nan"),)}],
@@ -67,7 +67,7 @@ def test_a_transcript_with_nan_reads_back_from_markdown() -> None:
     assert Transcript.from_markdown(transcript().to_markdown()) == transcript()
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name in ("ui", "ag-ui")])
+@pytest.mark.parametrize("name", [name for name in WIRE_NAMES if name in ("ui", "ag-ui")])
 def test_a_wire_that_loses_nothing_carries_nan_as_json_that_others_accept(name: str) -> None:
     written = encoder(name)
     data = b"".join([*map(written.encode, transcript().events()), written.close()])

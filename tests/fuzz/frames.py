@@ -14,9 +14,9 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.text import well_formed_json
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import ModelError, UsageError, WireError
-from toolcall_nb.models.over_http.stream import EventStream
+from toolcall_nb.models.over_http.stream import ReconnectingStream
 from toolcall_nb.stages import StageReader, to_stages, validate
-from toolcall_nb.wire import NAMES, decoder, encoder, recognised
+from toolcall_nb.wire import WIRE_NAMES, decoder, encoder, recognised
 from toolcall_nb.wire.sse import ServerSentEvent, SseDecoder, encode_sse
 
 __all__ = ["answer_of_a_server", "chunks", "sdk_objects", "server_sent_events", "stage_log", "wire_of"]
@@ -53,7 +53,7 @@ def wire_of(name: str) -> Callable[[bytes], None]:
         transcript = lives_once(events)
         is_transcript(transcript)
         reads_back(transcript)
-        for other in NAMES:
+        for other in WIRE_NAMES:
             _written_in(other, events)
         recognised("text/event-stream", {}, data)
 
@@ -74,7 +74,7 @@ def answer_of_a_server(data: bytes) -> None:
     """A stream that is none of those that are known is a sentence for a person; all else is events, at any cut."""
 
     def read(pieces: Iterable[bytes]) -> list[Event] | str:
-        stream = EventStream("text/event-stream", {}, "the server")
+        stream = ReconnectingStream({"content-type": "text/event-stream"}, "the server")
         try:
             return steps([event for piece in pieces for event in stream.feed(piece)] + stream.close())
         except (ModelError, WireError) as error:

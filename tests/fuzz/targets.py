@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from tests.fuzz import corpus, faces, frames, texts
-from toolcall_nb.wire import NAMES
+from toolcall_nb.wire import WIRE_NAMES
 
 __all__ = ["TARGETS", "Target"]
 
@@ -132,7 +132,7 @@ TARGETS: Mapping[str, Target] = {
             longest=900,
             runs=200,
         )
-        for name in NAMES
+        for name in WIRE_NAMES
     },
     "server": Target(
         check=frames.answer_of_a_server,

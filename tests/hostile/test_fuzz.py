@@ -18,7 +18,7 @@ from tests.fuzz.running import is_there, smaller
 from tests.fuzz.targets import TARGETS
 from tests.support.profile import share_of
 from toolcall_nb.render.html_output.sanitising import sanitised
-from toolcall_nb.wire import NAMES
+from toolcall_nb.wire import WIRE_NAMES
 
 every_target = pytest.mark.parametrize("name", TARGETS)
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,7 +97,7 @@ FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "markdown": ("toolcall_nb.markdown.yaml_text._is_plain", _says_yes),
     "incremental": ("toolcall_nb.render.markdown.open_text.OpenText._may_restructure", _says_no),
     "sse": ("toolcall_nb.wire.sse.SseDecoder.feed", _without_ends),
-    **{f"wire-{name}": ("toolcall_nb.wire.base.JsonEvents.feed", _without_ends) for name in NAMES},
+    **{f"wire-{name}": ("toolcall_nb.wire.base.JsonEvents.feed", _without_ends) for name in WIRE_NAMES},
     "server": ("toolcall_nb.wire.sse.SseDecoder.feed", _without_ends),
     "chunks": ("toolcall_nb.core.events._fields_of", _only_required),
     "stages": ("toolcall_nb.stages.projecting.StageProjector.feed", _twice),

@@ -25,7 +25,7 @@ from toolcall_nb.render import LiveHtml, to_text
 from toolcall_nb.runs.document import LiveDocument
 from toolcall_nb.runs.footer import info_line
 from toolcall_nb.runs.request_details import foot_info
-from toolcall_nb.wire import NAMES, encoder
+from toolcall_nb.wire import WIRE_NAMES, encoder
 
 SHARE = 25
 """The number of texts that go every way. In `./dev test --all`, a peer writes all of the project's own."""
@@ -57,7 +57,7 @@ def look_at(transcript: Transcript) -> None:
 
 
 def test_the_ways_are_all_wires_dialects_and_formats() -> None:
-    assert {way.split()[1].rstrip(",") for way in WAYS if way.startswith("wire")} == set(NAMES)
+    assert {way.split()[1].rstrip(",") for way in WAYS if way.startswith("wire")} == set(WIRE_NAMES)
     assert {way.split()[1] for way in WAYS if way.startswith("dialect")} == set(DIALECTS)
     assert {*ITEMS, *WHOLES} == {known.name for known in FORMATS}
 
@@ -83,9 +83,9 @@ def test_what_comes_this_way_is_drawn_with_the_tags_of_the_renderer_alone(way: s
         look_at(taken_in(WAYS[way](text)))
 
 
-@pytest.mark.parametrize("wire", NAMES)
+@pytest.mark.parametrize("wire", WIRE_NAMES)
 def test_a_text_in_every_place_of_a_transcript_is_safe_behind_each_wire(wire: str) -> None:
-    for text in one_of(payloads(), 400 if IS_SEARCH else 12, NAMES.index(wire)):
+    for text in one_of(payloads(), 400 if IS_SEARCH else 12, WIRE_NAMES.index(wire)):
         found = through(wire, everywhere(text).events())
         look_at(found)
         assert END in found.messages[-1].text
@@ -114,6 +114,6 @@ def test_half_a_character_that_comes_this_way_can_be_told_and_stored(way: str, h
     look_at(transcript)
     told = [*steps, document.state(), to_ui(transcript.messages), transcript.to_markdown(), to_text(transcript)]
     assert all(msgspec.json.encode(each) for each in told)
-    for wire in NAMES:
+    for wire in WIRE_NAMES:
         writer = encoder(wire)
         assert b"".join(map(writer.encode, events)) + writer.close()

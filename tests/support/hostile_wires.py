@@ -18,7 +18,7 @@ from toolcall_nb.adapters import events_of, read
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
-from toolcall_nb.wire import NAMES, decoder, encoder
+from toolcall_nb.wire import WIRE_NAMES, decoder, encoder
 
 __all__ = ["WAYS", "answer", "body", "conversation", "in_pieces"]
 
@@ -190,8 +190,8 @@ def _whole(name: str) -> Way:
 WAYS: Mapping[str, Way] = {
     "events": conversation,
     "markdown": _reread,
-    **{f"wire {name}, ours": _received(name, True) for name in NAMES},
-    **{f"wire {name}, a peer's": _received(name, False) for name in NAMES},
+    **{f"wire {name}, ours": _received(name, True) for name in WIRE_NAMES},
+    **{f"wire {name}, a peer's": _received(name, False) for name in WIRE_NAMES},
     **{f"dialect {name}": _said(name) for name in dialects.DIALECTS},
     **{f"stream {name}": _streamed(name) for name in ITEMS},
     **{f"whole {name}": _whole(name) for name in WHOLES},

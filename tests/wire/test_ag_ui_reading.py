@@ -15,7 +15,7 @@ from tests.support.wire_talk import read
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import DataPart, ErrorPart, FilePart, ReasoningPart, State, TextPart, Transcript
-from toolcall_nb.wire.ag_ui import CHUNK, OURS
+from toolcall_nb.wire.ag_ui import CHUNK, METADATA_KEY
 
 
 def sent(*events: Mapping[str, Any]) -> bytes:
@@ -120,7 +120,7 @@ def test_shorthands_and_older_events_are_read(events: list[dict[str, Any]], expe
         {"type": "ACTIVITY_DELTA", "messageId": "nobody", "activityType": "plan", "patch": []},
         {"type": "CUSTOM"},
         {"type": "CUSTOM", "name": CHUNK, "value": {"type": "text-delta"}},
-        {"type": "TOOL_CALL_RESULT", "toolCallId": "c", "content": "x", "metadata": {OURS: {"type": 3}}},
+        {"type": "TOOL_CALL_RESULT", "toolCallId": "c", "content": "x", "metadata": {METADATA_KEY: {"type": 3}}},
         {"type": "MESSAGES_SNAPSHOT", "messages": [{"id": "x", "role": "wizard"}]},
         {"type": 3},
         {},

@@ -17,7 +17,7 @@ from tests.support.corpora import corpus
 from tests.support.node_peers import Case, answers
 from tests.support.strategies import texts
 from toolcall_nb.errors import WireError
-from toolcall_nb.wire.sse import LIMIT, ServerSentEvent, SseDecoder, encode_sse
+from toolcall_nb.wire.sse import MAX_EVENT_BYTES, ServerSentEvent, SseDecoder, encode_sse
 
 _PIECES = [
     *(b"data", b"data:", b"data: x", b": comment", b"event:", b"event: e", b"id: 1", b"id: \0", b"id", b"retry: 10"),
@@ -157,7 +157,7 @@ def test_an_endless_event_is_refused_too() -> None:
     decoder = SseDecoder(limit=1000)
     with pytest.raises(WireError, match="single event"):
         decoder.feed(b"data: 0123456789\n" * 1000)
-    assert LIMIT > 10_000_000  # an image in a data: URL is a line
+    assert MAX_EVENT_BYTES > 10_000_000  # an image in a data: URL is a line
 
 
 def test_a_long_line_in_small_pieces_is_joined_once() -> None:

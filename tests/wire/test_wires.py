@@ -15,15 +15,15 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import State, TextPart, ToolCall, Transcript
 from toolcall_nb.errors import UsageError, WireError
-from toolcall_nb.wire import NAMES, NOT_SAID, content_type, decoder, encoder, headers, recognised
-from toolcall_nb.wire.sse import LIMIT
+from toolcall_nb.wire import WIRE_NAMES, WIRES, content_type, decoder, encoder, headers, recognised
+from toolcall_nb.wire.sse import MAX_EVENT_BYTES
 
-every_wire = pytest.mark.parametrize("name", NAMES)
+every_wire = pytest.mark.parametrize("name", WIRE_NAMES)
 
 
 def test_there_are_four_and_for_each_it_is_said_what_it_cannot_say() -> None:
-    assert NAMES == ("chat", "ui", "ag-ui", "provider")
-    assert {name for name, text in NOT_SAID.items() if text} == set(NAMES)
+    assert WIRE_NAMES == ("chat", "ui", "ag-ui", "provider")
+    assert all(WIRES[name].losses for name in WIRE_NAMES)
 
 
 def test_another_name_is_refused_with_those_that_there_are() -> None:
@@ -66,7 +66,7 @@ def test_a_line_without_end_is_refused_and_what_had_come_is_closed(name: str) ->
     reader = decoder(name)
     reader.feed(written(name, [ev.TextDelta("t", "Hel")]).split(b"\n\n")[0] + b"\n\n")
     with pytest.raises(WireError, match="more than 16,777,216 bytes"):
-        reader.feed(b"data: " + b"x" * LIMIT)
+        reader.feed(b"data: " + b"x" * MAX_EVENT_BYTES)
     first, *rest = reader.close()
     assert isinstance(first, ev.Diagnostic)
     assert [event.error_text for event in rest if isinstance(event, ev.Error)]

@@ -34,7 +34,7 @@ from toolcall_nb.server.runs import ServedRun
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import THREAD_ID, is_thread_id
 from toolcall_nb.server.streaming import LIVE, EventStream
-from toolcall_nb.wire import NAMES
+from toolcall_nb.wire import WIRE_NAMES
 
 __all__ = ["application"]
 
@@ -43,7 +43,7 @@ log = logger("toolcall_nb.server")
 _EVENT_ID = r"(?:(?P<answer>[0-9a-f]{8})-)?(?P<number>[0-9]{1,12})"
 _FORMS = ("text/markdown", "application/json", "text/html")
 _HTML_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
-_WIRES = (*(name for name in NAMES if name != "provider"), LIVE)
+_WIRES = (*(name for name in WIRE_NAMES if name != "provider"), LIVE)
 _AGAIN = {"Retry-After": "5"}
 
 

@@ -32,7 +32,7 @@ from toolcall_nb.core.transcript import FilePart, Message, State, TextPart, Tran
 from toolcall_nb.server.problems import Problem
 from toolcall_nb.server.settings import Limits
 from toolcall_nb.server.store import THREAD_ID, is_thread_id
-from toolcall_nb.wire.ag_ui.snapshot import Seen, snapshot_events
+from toolcall_nb.wire.ag_ui.snapshot import EmittedIds, snapshot_events
 
 __all__ = ["Answer", "Asked", "approval_answer", "decoded", "read_request"]
 
@@ -198,7 +198,7 @@ def _ui_messages(given: list[Any]) -> Sequence[Message]:
 def _ag_ui_messages(given: list[Any]) -> Sequence[Message]:
     """What belongs to one answer of the assistant (its texts, calls, results) becomes one message."""
     numbered = [{**message, "id": f"message-{number}"} for number, message in enumerate(given)]
-    return Transcript.from_events(snapshot_events(numbered, Seen())).messages
+    return Transcript.from_events(snapshot_events(numbered, EmittedIds())).messages
 
 
 def _refuse_long(messages: Sequence[Message], limits: Limits) -> None:

@@ -1,28 +1,34 @@
-"""Wires: events as other programs send them, both ways.
+"""Wires: the forms in which programs send a model's reply to each other, read and written as server-sent events.
 
-| name | what it is |
+| name | wire |
 | --- | --- |
 | ``chat`` | the chat contract of seed 003: ``chunk``, ``tool_usage``, ``end``, ``error`` |
 | ``ui`` | the UI message stream of the AI SDK |
 | ``ag-ui`` | AG-UI |
 | ``provider`` | the provider envelopes of seed 001 |
 
-All are JSON objects in server-sent events. What a wire cannot say is in `NOT_SAID`.
+`decoder` and `encoder` make the reader and the writer of one response. Each module below defines one `Wire`; `WIRES`
+lists them by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container, Iterable, Mapping
+from typing import Any
+from warnings import warn
 
+from toolcall_nb.core.events import Json, Object
 from toolcall_nb.errors import UsageError
-from toolcall_nb.wire import ag_ui, chat_sse, provider, ui_stream
-from toolcall_nb.wire.base import Decoder, Encoder, json_objects
-from toolcall_nb.wire.provider import Envelopes
-from toolcall_nb.wire.recognising import recognised, wire_of
+from toolcall_nb.wire.ag_ui import AG_UI_WIRE
+from toolcall_nb.wire.base import Decoder, Encoder, EncoderOptions, EventJson, Wire, json_objects
+from toolcall_nb.wire.chat import CHAT_WIRE
+from toolcall_nb.wire.provider import PROVIDER_WIRE, Envelopes
+from toolcall_nb.wire.sse import SseDecoder
+from toolcall_nb.wire.ui_stream import UI_WIRE
 
 __all__ = [
-    "NAMES",
-    "NOT_SAID",
+    "WIRES",
+    "WIRE_NAMES",
     "Decoder",
     "Encoder",
     "Envelopes",
@@ -33,29 +39,19 @@ __all__ = [
     "json_objects",
     "recognised",
     "wire_of",
+    "wire_of_response",
 ]
 
-NAMES = (chat_sse.NAME, ui_stream.NAME, ag_ui.NAME, provider.NAME)
+WIRES: Mapping[str, Wire] = {wire.name: wire for wire in (CHAT_WIRE, UI_WIRE, AG_UI_WIRE, PROVIDER_WIRE)}
+WIRE_NAMES = tuple(WIRES)
 
-_DECODERS: Mapping[str, Callable[[], Decoder]] = {
-    chat_sse.NAME: chat_sse.ChatDecoder,
-    ui_stream.NAME: ui_stream.UiDecoder,
-    ag_ui.NAME: ag_ui.AgUiDecoder,
-    provider.NAME: provider.EnvelopeDecoder,
-}
-
-NOT_SAID: Mapping[str, str] = {
-    chat_sse.NAME: chat_sse.NOT_SAID,
-    ui_stream.NAME: ui_stream.NOT_SAID,
-    ag_ui.NAME: ag_ui.NOT_SAID,
-    provider.NAME: provider.NOT_SAID,
-}
-"""For each wire, what cannot be said in it, as a sentence for a table."""
+_STREAM_TYPES = ("text/event-stream", "text/plain", "application/octet-stream", "application/x-ndjson", "")
+"""The content types that servers give streams of events, rightly or not."""
 
 
 def decoder(name: str) -> Decoder:
-    """What reads one response of this wire. Raises `UsageError` for a name that there is not."""
-    return _DECODERS[_known(name)]()
+    """Returns a reader of one response in this wire. Raises `UsageError` for an unknown name."""
+    return _wire(name).decoder()
 
 
 def encoder(
@@ -66,40 +62,69 @@ def encoder(
     known: Container[str] | None = None,
     numbered: bool | str = False,
 ) -> Encoder:
-    """What writes one response of this wire.
+    """Returns a writer of one response in this wire. Raises `UsageError` for an unknown name.
 
-    ``thread_id`` is told by ``chat`` and ``ag-ui``, ``run_id`` by ``ag-ui``. ``known`` are the tools that ``chat`` may
-    name, None any. ``numbered`` gives each server-sent event an id, counted from 1, for clients that come back; the
-    front end that seed 003 was written with does not read such events. Raises `UsageError` for an unknown name.
+    ``chat`` and ``ag-ui`` send the ``thread_id``, ``ag-ui`` also the ``run_id``. ``known`` are the tools that ``chat``
+    may name; None allows any. ``numbered`` gives each server-sent event an id, counted from 1, for clients that
+    reconnect; the front end that seed 003 was written with does not read such events.
     """
-    match _known(name):
-        case chat_sse.NAME:
-            return chat_sse.ChatEncoder(thread_id or "", known, numbered)
-        case ag_ui.NAME:
-            return ag_ui.AgUiEncoder(thread_id or "thread", run_id or "run", numbered)
-        case provider.NAME:
-            return provider.EnvelopeEncoder(numbered)
-        case _:
-            return ui_stream.UiEncoder(numbered)
+    return _wire(name).encoder(EncoderOptions(thread_id, run_id, known, numbered))
 
 
 def content_type(name: str) -> str:
-    """The content type of this wire's responses. Raises `UsageError` for a name that there is not."""
+    """Returns the content type of this wire's responses. Raises `UsageError` for an unknown name."""
     return headers(name)["content-type"]
 
 
 def headers(name: str) -> dict[str, str]:
-    """The headers of this wire's responses, in lower case: the type, its own, and that nothing holds them back."""
-    own = ui_stream.HEADERS if _known(name) == ui_stream.NAME else {}
+    """Returns the headers of this wire's responses, in lower case; they also keep proxies from buffering."""
     return {
         "content-type": "text/event-stream; charset=utf-8",
         "cache-control": "no-cache, no-transform",
         "x-accel-buffering": "no",
-        **own,
+        **_wire(name).headers,
     }
 
 
-def _known(name: str) -> str:
-    if name not in NAMES:
-        raise UsageError(f"There is no wire {name!r}. There are {', '.join(NAMES)}.")
-    return name
+def wire_of(event: Object) -> str | None:
+    """Returns the name of the wire that sends such an event, or None."""
+    kind = event.get("type")
+    return next((wire.name for wire in WIRES.values() if isinstance(kind, str) and wire.sends(kind, event)), None)
+
+
+def wire_of_response(content_type: str | None, headers: Mapping[str, str], values: Iterable[Json]) -> str | None:
+    """Returns the name of the wire that a response is in, or None.
+
+    The AI SDK's stream has a header of its own; the others are recognised by the first of the stream's ``values`` that
+    is one of their events.
+    """
+    own = {name.lower() for name in headers}
+    for wire in WIRES.values():
+        if own & wire.headers.keys():
+            return wire.name
+    if (content_type or "").partition(";")[0].strip().lower() not in _STREAM_TYPES:
+        return None
+    return next((name for value in values if isinstance(value, dict) and (name := wire_of(value))), None)
+
+
+def recognised(content_type: str | None, headers: Mapping[str, str], first_bytes: bytes) -> str | None:
+    """Returns the name of the wire that a response is in, or None, also while ``first_bytes`` hold no whole event."""
+    json = EventJson()
+    values = [
+        value for sent in SseDecoder(is_whole=json.is_whole).feed(first_bytes) for value in json.values(sent.data)
+    ]
+    return wire_of_response(content_type, headers, values)
+
+
+def _wire(name: str) -> Wire:
+    if name not in WIRES:
+        raise UsageError(f"There is no wire {name!r}. There are {', '.join(WIRES)}.")
+    return WIRES[name]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("NAMES", "NOT_SAID"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    new = {"NAMES": "WIRE_NAMES", "NOT_SAID": "WIRES[name].losses"}[name]
+    warn(f"{__name__}.{name} is now {new}", DeprecationWarning, stacklevel=2)
+    return WIRE_NAMES if name == "NAMES" else {wire.name: wire.losses for wire in WIRES.values()}

@@ -1,46 +1,54 @@
-"""What all wires share: JSON objects in server-sent events, read without ever failing on what a peer wrote."""
+"""The parts that all wires share: the `Wire` record, and JSON objects in server-sent events, both ways.
+
+`JsonEvents` is the base of the decoders; it never fails on what a peer wrote. `Frames` writes the events.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any, Protocol
+from warnings import warn
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Json, Object
 from toolcall_nb.core.json_text import json_text, read_json
 from toolcall_nb.errors import WireError
-from toolcall_nb.wire.sse import LIMIT, ServerSentEvent, SseDecoder, encode_sse
+from toolcall_nb.wire.sse import MAX_EVENT_BYTES, SseDecoder, encode_sse
 
 __all__ = [
     "DONE",
     "Decoder",
     "Encoder",
+    "EncoderOptions",
+    "EventJson",
     "Frames",
     "JsonEvents",
     "JsonText",
-    "broke_off",
-    "cut_off",
+    "NotJson",
+    "Wire",
+    "connection_lost",
     "json_objects",
-    "mapping",
+    "mark_as_cut_off",
+    "object_or_empty",
 ]
 
 DONE = "[DONE]"
-"""The data of the last event of a stream that is complete, where a wire has one."""
+"""The data of the last event of a complete stream, in the wires that have one."""
 
 
 class Decoder(Protocol):
     """Reads one response: `feed` its bytes, cut anywhere, then `close`.
 
-    What is wrong in the stream is a `Diagnostic`; only a line without end raises, a `WireError`. ``is_over`` says that
-    the stream has told its own end, so that what is missing was not cut off. ``last_event_id`` and ``retry`` are for a
-    client that comes back, as in `SseDecoder`.
+    Errors in the stream become `Diagnostic` events; only a line without an end raises `WireError`. ``last_event_id``
+    and ``retry`` are for a client that reconnects, as in `SseDecoder`.
     """
 
     @property
     def is_over(self) -> bool:
-        """Whether the stream has told its own end."""
+        """Whether the stream has announced its own end, so that nothing was cut off."""
 
     @property
     def last_event_id(self) -> str:
@@ -48,44 +56,117 @@ class Decoder(Protocol):
 
     @property
     def retry(self) -> int | None:
-        """The milliseconds to wait before coming back, where the stream says so."""
+        """The milliseconds to wait before reconnecting, if the stream gives them."""
 
     def feed(self, data: bytes) -> list[Event]:
-        """The events that these bytes complete."""
+        """Returns the events that these bytes complete."""
 
-    def take(self, found: Object) -> list[Event]:
-        """The events of one object of the stream, for a caller that has read it already."""
+    def take(self, value: Json) -> list[Event]:
+        """Returns the events of one JSON value of the stream, for a caller that has parsed it already."""
 
     def close(self) -> list[Event]:
-        """The stream is over, or was cut off: what is still to be said of it."""
+        """Returns the last events, once the stream is over or was cut off."""
 
 
 class Encoder(Protocol):
-    """Writes one response: `encode` each event, then `close`. What it gives together is the response's body."""
+    """Writes one response: `encode` each event, then `close`. The results joined are the response's body."""
 
     def encode(self, event: Event) -> bytes:
-        """The event as the wire has it; no bytes where the wire cannot say it."""
+        """Returns the event in the wire's form; no bytes if the wire cannot express it."""
 
     def close(self) -> bytes:
-        """The end of the stream."""
+        """Returns the end of the stream."""
+
+
+class EncoderOptions(Struct, frozen=True):
+    """The options of `toolcall_nb.wire.encoder`, which each wire uses as far as they apply to it."""
+
+    thread_id: str | None = None
+    run_id: str | None = None
+    known: Container[str] | None = None
+    numbered: bool | str = False
+
+
+class Wire(Struct, frozen=True, kw_only=True):
+    """One wire. ``losses`` is a sentence for a table: what the wire cannot express.
+
+    ``sends`` tells whether an object of a stream, with this ``type``, is one of the wire's events. ``headers`` are
+    those that only this wire's responses have.
+    """
+
+    name: str
+    losses: str
+    decoder: Callable[[], Decoder]
+    encoder: Callable[[EncoderOptions], Encoder]
+    sends: Callable[[str, Object], bool]
+    headers: Mapping[str, str] = {}
+
+
+class NotJson(str):
+    """The data of an event, or a line of it, that is not JSON."""
+
+    __slots__ = ()
+
+
+class EventJson:
+    """Parses the data of server-sent events, each text once.
+
+    Seed 003 writes one event a line, without blank lines between them. So a line that is a whole JSON object is an
+    event of its own: give `is_whole` to `SseDecoder`.
+    """
+
+    def __init__(self) -> None:
+        self._parsed: tuple[str | None, Json] = (None, None)
+
+    def is_whole(self, line: str) -> bool:
+        """Whether the line is a whole JSON object, or `DONE`."""
+        if line == DONE:
+            return True
+        if not (line.lstrip().startswith("{") and line.rstrip().endswith("}")):
+            return False
+        try:
+            self._parsed = (line, read_json(line))
+        except (ValueError, RecursionError):
+            return False
+        return True
+
+    def values(self, data: str) -> list[Json]:
+        """Returns the JSON values of one event's data: usually one."""
+        if data == self._parsed[0]:
+            return [self._parsed[1]]
+        try:
+            return [NotJson(data) if data == DONE else read_json(data)]
+        except RecursionError:
+            return [NotJson(data)]
+        except ValueError:
+            return self._values_by_line(data) if "\n" in data else [NotJson(data)]
+
+    def _values_by_line(self, data: str) -> list[Json]:
+        """Parses line by line, since events without blank lines between them may follow a line that is not JSON."""
+        lines = [
+            self._parsed[1] if line != DONE and self.is_whole(line) else NotJson(line) for line in data.split("\n")
+        ]
+        return lines if any(isinstance(line, dict) for line in lines) else [NotJson(data)]
 
 
 class JsonEvents:
     """The decoder of a wire whose events are JSON objects, each the data of one server-sent event.
 
-    A wire gives ``read`` (the events of one object) and ``end`` (those of the stream's end, told whether it was
-    complete). Seed 003 writes one event a line without blank lines between them, and that is read too: a data line
-    that is a whole JSON object begins no longer value, so nothing is lost by taking it for an event at once.
+    A wire passes ``read``, which returns the events of one object, and ``end``, which returns those of the stream's
+    end; it is called with whether the stream was complete.
     """
 
     def __init__(
-        self, read: Callable[[Object], Iterator[Event]], end: Callable[[bool], Iterator[Event]], limit: int = LIMIT
+        self,
+        read: Callable[[Object], Iterator[Event]],
+        end: Callable[[bool], Iterator[Event]],
+        limit: int = MAX_EVENT_BYTES,
     ) -> None:
         self.is_over = False
         self._on_object = read
         self._on_end = end
-        self._parsed: tuple[str | None, Json] = (None, None)
-        self._sse = SseDecoder(limit, self._is_whole)
+        self._json = EventJson()
+        self._sse = SseDecoder(limit, self._json.is_whole)
 
     @property
     def last_event_id(self) -> str:
@@ -98,67 +179,35 @@ class JsonEvents:
         return self._sse.retry
 
     def feed(self, data: bytes) -> list[Event]:
-        """The events that these bytes complete."""
-        return [event for sent in self._sse.feed(data) for event in self._events(sent)]
+        """Returns the events that these bytes complete."""
+        events: list[Event] = []
+        for sent in self._sse.feed(data):
+            for value in self._json.values(sent.data):
+                events += self.take(value)
+        return events
 
-    def take(self, found: Object) -> list[Event]:
-        """The events of one object of the stream, for a caller that has read it already."""
-        return [*self._one(found)]
+    def take(self, value: Json) -> list[Event]:
+        """Returns the events of one JSON value of the stream, for a caller that has parsed it already."""
+        if not isinstance(value, dict):
+            self.is_over = self.is_over or value == DONE
+            return [] if value in (DONE, "") else [_no_object(value)]
+        events: list[Event] = []
+        try:
+            events.extend(self._on_object(value))
+        except WireError as error:
+            events.append(ev.Diagnostic(str(error), "The chunk was left out."))
+        return events
 
     def close(self) -> list[Event]:
-        """The end of what is open. An event that lacks only its blank line is taken, unlike in a browser."""
+        """Returns the ends of what is open. An event that lacks only its blank line is read, unlike in a browser."""
         refusal = self._sse.refusal
-        found = self.feed(b"\n\n") if refusal is None else [ev.Diagnostic(refusal, "What had come was kept.")]
+        last = self.feed(b"\n\n") if refusal is None else [ev.Diagnostic(refusal, "What had come was kept.")]
         self._sse.close()
-        return [*map(cut_off, found), *self._on_end(self.is_over)]
-
-    def _is_whole(self, line: str) -> bool:
-        if line == DONE:
-            return True
-        if not (line.lstrip().startswith("{") and line.rstrip().endswith("}")):
-            return False
-        try:
-            self._parsed = (line, read_json(line))
-        except (ValueError, RecursionError):
-            return False
-        return True
-
-    def _events(self, sent: ServerSentEvent) -> Iterator[Event]:
-        for found in self._objects(sent.data) if sent.data != DONE else [DONE]:
-            if isinstance(found, dict):
-                yield from self._one(found)
-            elif found == DONE:
-                self.is_over = True
-            elif found != "":
-                yield _no_object(found)
-
-    def _objects(self, data: str) -> Iterator[Json]:
-        """The JSON of one event; where it is none, that of those of its lines that are. A string was no JSON."""
-        if data == self._parsed[0]:
-            yield self._parsed[1]
-            return
-        try:
-            yield read_json(data)
-        except RecursionError:
-            yield data
-        except ValueError:
-            yield from self._by_line(data) if "\n" in data else [data]
-
-    def _by_line(self, data: str) -> Iterator[Json]:
-        """A line that is no JSON must not take those with it that came after it without a blank line."""
-        lines = data.split("\n")
-        whole = [self._parsed[1] if self._is_whole(line) and line != DONE else line for line in lines]
-        yield from whole if any(isinstance(found, dict) for found in whole) else [data]
-
-    def _one(self, found: Object) -> Iterator[Event]:
-        try:
-            yield from self._on_object(found)
-        except WireError as error:
-            yield ev.Diagnostic(str(error), "The chunk was left out.")
+        return [*map(mark_as_cut_off, last), *self._on_end(self.is_over)]
 
 
 def json_objects(stream: bytes) -> list[Object]:
-    """The objects of a whole stream, of whichever wire. Raises `WireError` for an event that is none."""
+    """Returns the objects of a whole stream, in any wire. Raises `WireError` for an event that is not an object."""
     decoder = JsonEvents(lambda found: iter([ev.Other("object", extra=found)]), lambda _: iter(()))
     objects: list[Object] = []
     for event in (*decoder.feed(stream), *decoder.close()):
@@ -168,31 +217,31 @@ def json_objects(stream: bytes) -> list[Object]:
     return objects
 
 
-def _no_object(found: Json) -> Event:
-    return ev.Diagnostic(f"An event of the stream holds no JSON object, but {found!r:.200}.", ev.LEFT_OUT)
+def _no_object(value: Json) -> Event:
+    return ev.Diagnostic(f"An event of the stream holds no JSON object, but {value!r:.200}.", ev.LEFT_OUT)
 
 
-def cut_off(event: Event) -> Event:
-    """The last event of a stream: where it holds no JSON, the stream broke off in it."""
+def mark_as_cut_off(event: Event) -> Event:
+    """Returns a stream's last event; if it is not JSON, its diagnostic says that the stream broke off in it."""
     is_none = isinstance(event, ev.Diagnostic) and event.action == ev.LEFT_OUT
     return replace(event, action="The stream broke off in it.") if is_none else event
 
 
 class JsonText:
-    """JSON text that arrives in pieces, of a call's arguments."""
+    """The JSON text of a call's arguments, which arrives in pieces."""
 
     def __init__(self, text: str = "") -> None:
         self._pieces = [text]
 
     def add(self, delta: str) -> None:
-        """One more piece."""
+        """Appends a piece."""
         self._pieces.append(delta)
 
     def __str__(self) -> str:
         return "".join(self._pieces)
 
     def event(self, call_id: str, name: str) -> Event:
-        """The call with these arguments, no text for none; or the error that they are no JSON."""
+        """Returns the call with these arguments (none for an empty text), or the error that they are not JSON."""
         text = str(self)
         try:
             return ev.ToolInputAvailable(call_id, name, read_json(text) if text.strip() else {})
@@ -201,9 +250,9 @@ class JsonText:
 
 
 class Frames:
-    """Objects as server-sent events; ``numbered`` gives each an id, counted from 1, before its data.
+    """Writes objects as server-sent events; with ``numbered`` each has an id, counted from 1.
 
-    A text for ``numbered`` names the stream, and stands in each id before the number: ``name-1``.
+    A string for ``numbered`` names the stream and precedes the number in each id: ``name-1``.
     """
 
     def __init__(self, numbered: bool | str = False) -> None:
@@ -211,7 +260,7 @@ class Frames:
         self._name = f"{numbered}-" if isinstance(numbered, str) else ""
 
     def frame(self, data: Mapping[str, Any] | str) -> bytes:
-        """One event that holds this object, or this text."""
+        """Returns one event that holds this object or text."""
         text = data if isinstance(data, str) else json_text(data)
         if self._next is None:
             return encode_sse(text)
@@ -219,12 +268,22 @@ class Frames:
         return encode_sse(text, id=f"{self._name}{self._next - 1}")
 
 
-def broke_off() -> Iterator[Event]:
-    """What is said of a stream that was cut off."""
+def connection_lost() -> Iterator[Event]:
+    """Yields the events that end a message whose stream was cut off."""
     yield ev.Error("The connection ended before the reply did. What had come is kept; ask again for the rest.")
     yield ev.Finish(finish_reason="error")
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
-    """``value`` if it is an object, else an empty one."""
+def object_or_empty(value: Any) -> Mapping[str, Any]:
+    """Returns ``value`` if it is an object, else an empty one."""
     return value if isinstance(value, Mapping) else {}
+
+
+_RENAMED = {"broke_off": "connection_lost", "cut_off": "mark_as_cut_off", "mapping": "object_or_empty"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warn(f"{__name__}.{name} is now {_RENAMED[name]}", DeprecationWarning, stacklevel=2)
+    return globals()[_RENAMED[name]]

@@ -1,11 +1,11 @@
-"""Provider envelopes (seed 001): what a service says of its model's reply, each thing in an envelope of its own.
+"""Provider envelopes (seed 001), both ways: a service sends each step of its model's reply in an envelope.
 
     {"type": "provider-event", "data": {"type": "text-delta", "textDelta": "…"}}
     {"type": "latitude-event", "data": {"type": "provider-completed", "response": {"text": "…", "toolCalls": []}, …}}
 
 `Envelopes` reads them one by one; `EnvelopeDecoder` and `EnvelopeEncoder` read and write them as server-sent events.
-Calls that the model writes in its text are none of this module's business: its text goes on as text, and the chat's
-dialect finds them. Types that are not named here are ignored, and so is what comes after the end of a chain.
+Calls that the model writes in its text stay text here; the chat's dialect detects them later. Unknown envelope types
+are ignored, and so is everything after the end of a chain.
 """
 
 from __future__ import annotations
@@ -19,17 +19,9 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json, Missing, Object
 from toolcall_nb.core.result_text import format_output
 from toolcall_nb.errors import WireError
-from toolcall_nb.wire.base import Frames, JsonEvents, broke_off
+from toolcall_nb.wire.base import Frames, JsonEvents, Wire, connection_lost, object_or_empty
 
-__all__ = ["NAME", "NOT_SAID", "EnvelopeDecoder", "EnvelopeEncoder", "Envelopes"]
-
-NAME = "provider"
-
-NOT_SAID = (
-    "No reasoning, sources, files, data, steps, approvals, titles, logs, status or metadata but the usage; a call's "
-    "input only when it is complete, and its end as a result or an error; a stop ends like any reply; several messages "
-    "of the assistant become one, and those of others are left out."
-)
+__all__ = ["PROVIDER_WIRE", "EnvelopeDecoder", "EnvelopeEncoder", "Envelopes"]
 
 _REASONS = frozenset({"stop", "length", "content-filter", "tool-calls", "error", "other"})
 _MOST = 2**53
@@ -41,11 +33,11 @@ _USAGE = {
 
 
 class Envelopes:
-    """Envelopes in, events out: `take` each, then `close`.
+    """Reads envelopes: `take` each, then `close`.
 
-    A text block is what came between two ``provider-completed``, which also brings what was not streamed of it; there
-    may be other blanks between its words. A call is told once, whichever envelopes name it. ``finish`` comes from
-    `close`, with the last reason and the sum of the ``usage``: ``inputTokens``, ``outputTokens``, ``totalTokens``.
+    A text block ends with ``provider-completed``, which repeats its text, perhaps with other blanks between the words;
+    what was not streamed of it is added. A call is emitted once, even if several envelopes name it. `close` emits
+    ``finish`` with the last reason and the summed ``usage``: ``inputTokens``, ``outputTokens``, ``totalTokens``.
     """
 
     def __init__(self) -> None:
@@ -59,11 +51,11 @@ class Envelopes:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the envelopes so far are a whole reply: the chain has ended, or no text is open."""
+        """Whether the reply so far is whole: the chain has ended, or a model was completed and no text is open."""
         return self._is_over or (self._was_completed and self._streamed is None)
 
     def take(self, envelope: Mapping[str, Any]) -> list[Event]:
-        """The events of one envelope. Raises `WireError` for what is none, or has no text where it says so."""
+        """Returns the events of one envelope. Raises `WireError` for anything else."""
         data = envelope.get("data", envelope) if isinstance(envelope, Mapping) else None
         kind = data.get("type") if isinstance(data, Mapping) else None
         if not isinstance(data, Mapping) or not isinstance(kind, str):
@@ -71,7 +63,7 @@ class Envelopes:
         return [] if self._is_over else [*self._events(kind, data)]
 
     def close(self) -> list[Event]:
-        """The stream is over: the end of what is open, and ``finish``."""
+        """Returns the end of an open text, and ``finish``."""
         metadata: Object | None = {"usage": self._usage} if self._usage else None
         return [*self._end_text(), ev.Finish(finish_reason=self._reason, message_metadata=metadata)]
 
@@ -111,7 +103,7 @@ class Envelopes:
             yield ev.TextEnd(f"text-{self._blocks}")
 
     def _completed(self, data: Mapping[str, Any]) -> Iterator[Event]:
-        response = _mapping(data.get("response"))
+        response = object_or_empty(data.get("response"))
         text = response.get("text")
         rest = _beyond("".join(self._streamed or ()), text) if isinstance(text, str) else ""
         if rest:
@@ -122,7 +114,7 @@ class Envelopes:
         self._was_completed = True
         yield from self._end_text()
         yield from self._calls(response.get("toolCalls"))
-        self._count(_mapping(data.get("tokenUsage")))
+        self._count(object_or_empty(data.get("tokenUsage")))
         reason = data.get("finishReason")
         self._reason = reason if reason in _REASONS else "other" if isinstance(reason, str) else self._reason
 
@@ -134,9 +126,9 @@ class Envelopes:
     # Calls
 
     def _calls(self, calls: Any) -> Iterator[Event]:
-        """The calls that were not told before. One without a name is ignored."""
+        """Yields the calls that are new. A call without a name is ignored."""
         for call in calls if isinstance(calls, list) else ():
-            given = _mapping(call)
+            given = object_or_empty(call)
             name, call_id = _first(given, "name", "toolName"), _first(given, "id", "toolCallId")
             if not isinstance(call_id, str) or not call_id:
                 call_id = f"call-{len(self._open) + 1}"
@@ -146,12 +138,12 @@ class Envelopes:
                 yield _call(call_id, name, _first(given, "arguments", "args"))
 
     def _results(self, data: Mapping[str, Any]) -> Iterator[Event]:
-        """The results in the envelope: its own, or those of the last of the messages that it brings."""
+        """Yields the results in the envelope: its own, or those in the last of its messages."""
         messages = data.get("messages")
-        last = _mapping(messages[-1]) if isinstance(messages, list) and messages else {}
+        last = object_or_empty(messages[-1]) if isinstance(messages, list) and messages else {}
         content = last.get("content") if last.get("role") == "tool" else None
         found: Iterable[Any] = content if isinstance(content, list) else ()
-        for result in (data, *map(_mapping, found)):
+        for result in (data, *map(object_or_empty, found)):
             call_id, output = result.get("toolCallId"), result.get("result", MISSING)
             if output is not MISSING and isinstance(call_id, str) and self._open.get(call_id):
                 self._open[call_id] = False
@@ -159,43 +151,43 @@ class Envelopes:
 
 
 class EnvelopeDecoder(JsonEvents):
-    """Envelopes as server-sent events; what is none is a diagnostic."""
+    """Reads envelopes in server-sent events. An object that is no envelope becomes a diagnostic."""
 
     def __init__(self) -> None:
         self._envelopes = Envelopes()
-        super().__init__(self._envelope, self._ended)
+        super().__init__(self._read, self._ended)
 
-    def _envelope(self, envelope: Object) -> Iterator[Event]:
+    def _read(self, envelope: Object) -> Iterator[Event]:
         yield from self._envelopes.take(envelope)
         self.is_over = self._envelopes.is_complete
 
     def _ended(self, is_over: bool) -> Iterator[Event]:
         *ends, finish = self._envelopes.close()
         yield from ends
-        yield from [finish] if is_over else broke_off()
+        yield from [finish] if is_over else connection_lost()
 
 
 class EnvelopeEncoder:
-    """Events to envelopes. An error is told when nothing more comes, since readers stop at it."""
+    """Writes events as envelopes. Readers stop at an error, so `close` sends it."""
 
     def __init__(self, numbered: bool | str = False) -> None:
         self._frames = Frames(numbered)
-        self._text: list[str] = []  # since a call or the last provider-completed
+        self._text: list[str] = []  # the deltas since a call or the last provider-completed
         self._names: dict[str, str] = {}
-        self._is_ours = True
+        self._is_assistant = True
         self._errors: list[str] = []
 
     def encode(self, event: Event) -> bytes:
-        """The event's envelopes, or nothing."""
+        """Returns the event's envelopes, or nothing."""
         if isinstance(event, ev.Start):
-            self._is_ours = event.role in (None, "assistant")
-        return b"".join(map(self._frames.frame, self._envelopes(event))) if self._is_ours else b""
+            self._is_assistant = event.role in (None, "assistant")
+        return b"".join(map(self._frames.frame, self._envelopes(event))) if self._is_assistant else b""
 
     def close(self) -> bytes:
-        """``chain-error``, if there was one, or ``chain-completed``."""
+        """Returns ``chain-error`` if there was an error, or ``chain-completed``."""
         if self._errors:
-            return self._frames.frame(_about("chain-error", error={"message": "\n".join(self._errors)}))
-        return self._frames.frame(_about("chain-completed"))
+            return self._frames.frame(_envelope("chain-error", error={"message": "\n".join(self._errors)}))
+        return self._frames.frame(_envelope("chain-completed"))
 
     def _envelopes(self, event: Event) -> Iterator[Object]:
         match event:
@@ -208,7 +200,7 @@ class EnvelopeEncoder:
                 self._text.clear()
                 self._names[event.tool_call_id] = event.tool_name
                 call = {"id": event.tool_call_id, "name": event.tool_name, "arguments": event.input}
-                yield _about("tools-started", tools=[call])
+                yield _envelope("tools-started", tools=[call])
                 if isinstance(event, ev.ToolInputError):
                     yield self._result(event.tool_call_id, event.error_text, is_error=True)
             case ev.ToolOutputAvailable() if not event.preliminary:
@@ -227,21 +219,21 @@ class EnvelopeEncoder:
     def _completed(self, event: ev.Finish | ev.Abort | None) -> Object:
         text = "".join(self._text)
         self._text.clear()
-        metadata = _mapping(event.message_metadata) if isinstance(event, ev.Finish) else {}
-        usage = _mapping(metadata.get("usage"))
+        metadata = object_or_empty(event.message_metadata) if isinstance(event, ev.Finish) else {}
+        usage = object_or_empty(metadata.get("usage"))
         names = {"promptTokens": "inputTokens", "completionTokens": "outputTokens", "totalTokens": "totalTokens"}
         counts = {theirs: usage[here] for theirs, here in names.items() if here in usage}
         reason = {"finishReason": event.finish_reason or "stop"} if isinstance(event, ev.Finish) else {}
-        return _about("provider-completed", response={"text": text, "toolCalls": []}, tokenUsage=counts, **reason)
+        return _envelope("provider-completed", response={"text": text, "toolCalls": []}, tokenUsage=counts, **reason)
 
     def _result(self, call_id: str, output: Json, *, is_error: bool) -> Object:
         result: Object = {"type": "tool-result", "toolCallId": call_id, "toolName": self._names.get(call_id, "tool")}
-        said: Object = {"result": format_output(output) if is_error else output, "isError": is_error}
-        return _about("tool-completed", messages=[{"role": "tool", "content": [{**result, **said}]}])
+        outcome: Object = {"result": format_output(output) if is_error else output, "isError": is_error}
+        return _envelope("tool-completed", messages=[{"role": "tool", "content": [{**result, **outcome}]}])
 
 
 def _beyond(streamed: str, text: str) -> str | None:
-    """What ``text`` says beyond what was streamed of it, perhaps with other blanks; None where it is another text."""
+    """Returns the rest of ``text`` after what was streamed of it, ignoring blanks; None if it is another text."""
     if text.startswith(streamed):
         return text[len(streamed) :]
     missing = len("".join(streamed.split()))
@@ -255,7 +247,7 @@ def _beyond(streamed: str, text: str) -> str | None:
     return ""
 
 
-def _about(kind: str, **data: Json) -> Object:
+def _envelope(kind: str, **data: Json) -> Object:
     return {"type": "latitude-event", "data": {"type": kind, **data}}
 
 
@@ -277,7 +269,7 @@ def _ended(call_id: str, output: Json, is_error: bool) -> Event:
 
 
 def _error(error: Any) -> str:
-    message = _mapping(error).get("message", error)
+    message = object_or_empty(error).get("message", error)
     return message if isinstance(message, str) and message else "The service reported an error and said no more."
 
 
@@ -285,9 +277,18 @@ def _first(mapping: Mapping[str, Any], *keys: str) -> Any:
     return next((mapping[key] for key in keys if key in mapping), MISSING)
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
 def _is_count(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST
+
+
+PROVIDER_WIRE = Wire(
+    name="provider",
+    losses=(
+        "No reasoning, sources, files, data, steps, approvals, titles, logs, status or metadata but the usage; a "
+        "call's input only when it is complete, and its end as a result or an error; a stop ends like any reply; "
+        "several messages of the assistant become one, and those of others are left out."
+    ),
+    decoder=EnvelopeDecoder,
+    encoder=lambda options: EnvelopeEncoder(options.numbered),
+    sends=lambda kind, _: kind in ("provider-event", "latitude-event"),
+)

@@ -1,7 +1,7 @@
-"""Server-sent events: bytes to events and back, by the rules of the WHATWG (HTML, section 9.2.6).
+"""Server-sent events: `SseDecoder` reads them and `encode_sse` writes them (WHATWG HTML, section 9.2.6).
 
 The bytes may be cut anywhere: inside a character, between CR and LF, within the byte order mark. Time and memory are
-linear in the bytes, and what is held of a stream that never ends a line, or an event, is bounded.
+linear in the bytes, and the memory for a line or an event that never ends is bounded.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from io import StringIO
+from typing import Any
+from warnings import warn
 
 from msgspec import Struct
 
 from toolcall_nb.errors import WireError
 
-__all__ = ["LIMIT", "ServerSentEvent", "SseDecoder", "encode_sse"]
+__all__ = ["MAX_EVENT_BYTES", "ServerSentEvent", "SseDecoder", "encode_sse"]
 
-LIMIT = 16 * 1024 * 1024
-"""Bytes of one line, and of the data of one event, that are taken unless told otherwise."""
+MAX_EVENT_BYTES = 16 * 1024 * 1024
+"""The default limit for one line, and for the data of one event."""
 
 _BOM = b"\xef\xbb\xbf"
 _BREAK = re.compile(rb"\r\n|\n|\r")
@@ -27,7 +29,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 class ServerSentEvent(Struct, frozen=True):
-    """One event: its type (``message`` where none was named), its data, and the last id that the stream has named."""
+    """One event: its type (``message`` by default), its data, and the last id that the stream has given."""
 
     event: str
     data: str
@@ -35,30 +37,30 @@ class ServerSentEvent(Struct, frozen=True):
 
 
 class SseDecoder:
-    """Bytes in, events out: `feed` each piece, then `close`.
+    """Reads events: `feed` each piece of bytes, then `close`.
 
-    ``last_event_id`` is what a client that comes back sends as ``Last-Event-ID``, and ``retry`` the milliseconds that
-    it should wait, or None. ``is_whole`` is asked of an event's first line of data: where it says yes, the event is
-    given at once, and does not wait for the blank line. `feed` raises `WireError` once a line, or the data of an
-    event, has more than ``limit`` bytes, and at every call after that; ``refusal`` is then its message.
+    A client that reconnects sends ``last_event_id`` as ``Last-Event-ID`` and waits ``retry`` milliseconds, if that is
+    not None. ``is_whole`` is called with an event's first line of data; if it returns True, the event is returned at
+    once instead of after its blank line. `feed` raises `WireError` once a line, or the data of an event, has more than
+    ``limit`` bytes, and at every call after that; ``refusal`` is then its message.
     """
 
-    def __init__(self, limit: int = LIMIT, is_whole: Callable[[str], bool] | None = None) -> None:
+    def __init__(self, limit: int = MAX_EVENT_BYTES, is_whole: Callable[[str], bool] | None = None) -> None:
         self.last_event_id = ""
         self.retry: int | None = None
         self._limit = limit
         self._is_whole = is_whole
-        self._held = bytearray()  # the line that has not ended
+        self._held = bytearray()  # the unfinished line
         self._is_first_line = True
         self._after_cr = False
         self._event = ""
-        self._data = StringIO(newline="\n")  # its lines with their ends: many short ones take no more than a long one
+        self._data = StringIO(newline="\n")  # a StringIO, since a list of many short lines would need more memory
         self._size = 0
         self._id = ""
         self.refusal: str | None = None
 
     def feed(self, data: bytes) -> list[ServerSentEvent]:
-        """The events that these bytes complete; those before a line that is refused come first, and then the error."""
+        """Returns the events that these bytes complete. Those before a refused line are returned before it raises."""
         if self.refusal is not None:
             raise WireError(self.refusal)
         if self._after_cr and data:
@@ -82,7 +84,7 @@ class SseDecoder:
         self._after_cr = start == len(data) and data.endswith(b"\r")
 
     def close(self) -> list[ServerSentEvent]:
-        """The stream is over. An event that no blank line has ended is none, as the rules say."""
+        """Ends the stream. An event without its blank line is dropped, as the standard says."""
         self._forget()
         return []
 
@@ -103,7 +105,7 @@ class SseDecoder:
         raise WireError(self.refusal)
 
     def _take(self) -> str:
-        """The line that has ended. A character never reaches over a line's end, so each line is decoded by itself."""
+        """Returns the finished line. No character spans a line end, so each line is decoded by itself."""
         line, self._held = self._held, bytearray()
         if self._is_first_line:
             line, self._is_first_line = line.removeprefix(_BOM), False
@@ -147,9 +149,9 @@ class SseDecoder:
 
 
 def encode_sse(data: str, event: str | None = None, id: str | None = None) -> bytes:
-    """One event as bytes, in UTF-8; ``data`` may have several lines, and its line ends are read back as LF.
+    """Returns one event as UTF-8 bytes; ``data`` may have several lines, whose line ends are read back as LF.
 
-    ``event`` and ``id`` are one line each and ``id`` has no NUL, else `WireError`: no reader would get them back.
+    Raises `WireError` if ``event`` or ``id`` has a line end or a NUL, since no reader would get it back.
     """
     lines = []
     for name, value in (("id", id), ("event", event)):
@@ -160,3 +162,10 @@ def encode_sse(data: str, event: str | None = None, id: str | None = None) -> by
         lines.append(f"{name}: {value}")
     lines += [f"data: {line}" for line in _LINE_END.split(data)]
     return ("\n".join(lines) + "\n\n").encode("utf-8", "replace")
+
+
+def __getattr__(name: str) -> Any:
+    if name != "LIMIT":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warn(f"{__name__}.LIMIT is now MAX_EVENT_BYTES", DeprecationWarning, stacklevel=2)
+    return MAX_EVENT_BYTES

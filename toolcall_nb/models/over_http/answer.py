@@ -15,8 +15,8 @@ from toolcall_nb.core.replay import message_events
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import ModelError, ToolcallError
 from toolcall_nb.models.errors.exception_details import sentence_in
-from toolcall_nb.models.over_http.stream import EventStream
-from toolcall_nb.wire.sse import LIMIT
+from toolcall_nb.models.over_http.stream import ReconnectingStream
+from toolcall_nb.wire.sse import MAX_EVENT_BYTES
 
 __all__ = ["Answer"]
 
@@ -55,9 +55,9 @@ class Answer:
             self._body = self._stream()
 
     @property
-    def stream(self) -> EventStream | None:
+    def stream(self) -> ReconnectingStream | None:
         """The stream of events, if it is one."""
-        return self._body if isinstance(self._body, EventStream) else None
+        return self._body if isinstance(self._body, ReconnectingStream) else None
 
     def feed(self, data: bytes) -> Iterable[Event]:
         """The events that these bytes complete."""
@@ -100,8 +100,8 @@ class Answer:
             f"{self._place} answered with {self._type!r:.80}, which is no reply of a model. Check the address."
         )
 
-    def _stream(self) -> EventStream:
-        return EventStream(self._headers.get("content-type", ""), self._headers, self._place)
+    def _stream(self) -> ReconnectingStream:
+        return ReconnectingStream(self._headers, self._place)
 
 
 class _Collected:
@@ -111,8 +111,10 @@ class _Collected:
         self._data = bytearray()
 
     def feed(self, data: bytes) -> Iterable[Event]:
-        if len(self._data) + len(data) > LIMIT:
-            raise ModelError(f"The answer has more than {LIMIT:,} bytes, and is no stream. Check the address.")
+        if len(self._data) + len(data) > MAX_EVENT_BYTES:
+            raise ModelError(
+                f"The answer has more than {MAX_EVENT_BYTES:,} bytes, and is no stream. Check the address."
+            )
         self._data += data
         return ()
 

@@ -156,7 +156,7 @@ class Exchange:
             if self._asked.conversation is not None:
                 self._thread = response.headers.get("x-thread-id")
         elif (stream := self._answer.stream) is not None:
-            stream.again()
+            stream.reconnected()
         return self._answer
 
     def _is_cut(self) -> bool:
@@ -183,7 +183,7 @@ class Exchange:
     def _request_again(self, client: httpx.AsyncClient) -> httpx.Request | None:
         """Where the rest may be had: at the same address, or where the AI SDK and this package's server keep it."""
         stream = self._answer.stream if self._answer is not None else None
-        if stream is None or not stream.may_come_again:
+        if stream is None or not stream.is_resumable:
             return None
         is_same = self._asked.body is None and stream.last_event_id
         url = self._url if is_same else self._stream_url()

@@ -1,6 +1,6 @@
 """AG-UI (ag-ui-protocol/ag-ui, protocol 1.0), both ways: `AgUiEncoder` writes its events, `AgUiDecoder` reads them.
 
-An assistant's message is one run; several in one stream are several runs. What AG-UI has an event for is that event:
+An assistant's message is one run; several in one stream are several runs. Events that both sides have:
 
 | here | AG-UI |
 | --- | --- |
@@ -16,29 +16,47 @@ An assistant's message is one run; several in one stream are several runs. What 
 | the data part ``state`` | ``STATE_SNAPSHOT`` |
 | other data | ``CUSTOM`` |
 
-All else is a ``CUSTOM`` event named `CHUNK` that holds the chunk of `toolcall_nb.core.events`, which other readers
-skip; and
-where an event has more to say than AG-UI has fields for, it is in the event's ``metadata`` under `OURS`. So this
-package's own reader loses nothing, and `NOT_SAID` is what others do not see.
+Any other event is a ``CUSTOM`` event named `CHUNK`, which holds the chunk of `toolcall_nb.core.events`; other readers
+skip it. Fields that an AG-UI event has no place for are in its ``metadata`` under `METADATA_KEY`. So this package's own
+reader loses nothing.
 
-Reading: an id that is not open, a missing field or an unknown member is a diagnostic; an event of a type that is not
-known is kept as `toolcall_nb.core.events.Other`. The messages that ``RUN_STARTED`` repeats from the request are not
-told
-again; of a ``MESSAGES_SNAPSHOT`` those are that were not streamed before. Changes of the state are transient data
-``state-delta``, and the state that they lead to is told at the end of the run.
+Reading: an id that is not open, a missing field or an unknown member becomes a diagnostic; an event of an unknown type
+is kept as `toolcall_nb.core.events.Other`. The messages that ``RUN_STARTED`` repeats from the request are not emitted
+again; of a ``MESSAGES_SNAPSHOT`` only those are that were not streamed before. Changes of the state are transient data
+``state-delta``; the resulting state is emitted at the end of the run.
 """
 
 from __future__ import annotations
 
+from typing import Any
+from warnings import warn
+
 from toolcall_nb.wire.ag_ui.reading import AgUiDecoder
-from toolcall_nb.wire.ag_ui.terms import CHUNK, NAME, OURS, PROTOCOL_VERSION
+from toolcall_nb.wire.ag_ui.terms import CHUNK, EVENT_TYPES, METADATA_KEY, PROTOCOL_VERSION
 from toolcall_nb.wire.ag_ui.writing import AgUiEncoder
+from toolcall_nb.wire.base import Wire
 
-__all__ = ["CHUNK", "NAME", "NOT_SAID", "OURS", "PROTOCOL_VERSION", "AgUiDecoder", "AgUiEncoder"]
+__all__ = ["AG_UI_WIRE", "CHUNK", "METADATA_KEY", "PROTOCOL_VERSION", "AgUiDecoder", "AgUiEncoder"]
 
-NOT_SAID = (
-    "Other readers see a failed, denied or interrupted call as a result whose text says so, and what turned out to be "
-    "no call as a call; not what a tool prints, preliminary outputs, an edited input, titles, sources, files, a step "
-    "that is tried again, diagnostics, nor input that is no JSON before it is complete. This package's reader loses "
-    "nothing."
+AG_UI_WIRE = Wire(
+    name="ag-ui",
+    losses=(
+        "Other readers see a failed, denied or interrupted call as a result whose text says so, and what turned out to "
+        "be no call as a call; not what a tool prints, preliminary outputs, an edited input, titles, sources, files, a "
+        "step that is tried again, diagnostics, nor input that is no JSON before it is complete. This package's reader "
+        "loses nothing."
+    ),
+    decoder=AgUiDecoder,
+    encoder=lambda options: AgUiEncoder(options.thread_id or "thread", options.run_id or "run", options.numbered),
+    sends=lambda kind, _: kind in EVENT_TYPES,
 )
+
+_OLD_NAMES = {"NAME": AG_UI_WIRE.name, "NOT_SAID": AG_UI_WIRE.losses, "OURS": METADATA_KEY}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OLD_NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    new = {"NAME": "AG_UI_WIRE.name", "NOT_SAID": "AG_UI_WIRE.losses", "OURS": "METADATA_KEY"}[name]
+    warn(f"{__name__}.{name} is now {new}", DeprecationWarning, stacklevel=2)
+    return _OLD_NAMES[name]

@@ -1,4 +1,4 @@
-"""The messages of a ``MESSAGES_SNAPSHOT`` as events: those that were not streamed before."""
+"""Reads the messages of a ``MESSAGES_SNAPSHOT``: `snapshot_events` yields those that were not streamed before."""
 
 from __future__ import annotations
 
@@ -7,50 +7,47 @@ from typing import Any
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-from toolcall_nb.wire.base import JsonText, mapping
+from toolcall_nb.wire.ag_ui.terms import ROLES
+from toolcall_nb.wire.base import JsonText, object_or_empty
 
-__all__ = ["Seen", "snapshot_events"]
-
-_ROLES = {"developer": "system", "system": "system", "user": "user"}
+__all__ = ["EmittedIds", "snapshot_events"]
 
 
-class Seen:
-    """What the stream, or the request that it answers, has told already: ids of messages, calls and results."""
+class EmittedIds:
+    """The ids of the messages and calls that the stream, or the request that it answers, contained so far."""
 
     def __init__(self) -> None:
         self.messages: set[str] = set()
         self.calls: set[str] = set()
 
-    def has_call(self, call_id: str) -> bool:
-        """Whether the stream has told of this call."""
-        return call_id in self.calls
-
     def add_messages(self, messages: Any) -> None:
-        """The request's own messages."""
+        """Adds the messages of the request."""
         for message in messages if isinstance(messages, list) else ():
-            self.messages.add(str(mapping(message).get("id")))
-            self.calls.update(str(mapping(call).get("id")) for call in _list(mapping(message).get("toolCalls")))
+            self.messages.add(str(object_or_empty(message).get("id")))
+            self.calls.update(
+                str(object_or_empty(call).get("id")) for call in _list(object_or_empty(message).get("toolCalls"))
+            )
 
 
-def snapshot_events(messages: Any, seen: Seen) -> Iterator[Event]:
-    """The events of the messages that are new; they are seen from now on."""
+def snapshot_events(messages: Any, emitted: EmittedIds) -> Iterator[Event]:
+    """Yields the events of the messages that are new, and adds them to ``emitted``."""
     role: str | None = None
     for sent in _list(messages):
-        message = mapping(sent)
+        message = object_or_empty(sent)
         message_id = str(message.get("id"))
-        if message_id in seen.messages:
+        if message_id in emitted.messages:
             continue
-        wanted = _ROLES.get(str(message.get("role")))
+        wanted = ROLES.get(str(message.get("role")))
         if wanted is not None or role is not None:
             yield ev.Start(role=wanted, message_id=message_id if wanted else None)
         role = wanted
-        yield from _message(message, message_id, seen)
-        seen.messages.add(message_id)
+        yield from _message(message, message_id, emitted)
+        emitted.messages.add(message_id)
         if wanted is not None:
             yield ev.Finish(finish_reason="stop")
 
 
-def _message(message: Mapping[str, Any], message_id: str, seen: Seen) -> Iterator[Event]:
+def _message(message: Mapping[str, Any], message_id: str, emitted: EmittedIds) -> Iterator[Event]:
     content = message.get("content")
     match message.get("role"):
         case "reasoning":
@@ -63,7 +60,7 @@ def _message(message: Mapping[str, Any], message_id: str, seen: Seen) -> Iterato
         case "assistant" | "user" | "system" | "developer":
             yield from _content(content, message_id)
             for call in _list(message.get("toolCalls")):
-                yield from _call(mapping(call), seen)
+                yield from _call(object_or_empty(call), emitted)
         case _:
             yield ev.Diagnostic(f"A snapshot has a message of no known role: {message!r:.200}.", ev.LEFT_OUT)
 
@@ -71,17 +68,17 @@ def _message(message: Mapping[str, Any], message_id: str, seen: Seen) -> Iterato
 def _content(content: Any, message_id: str) -> Iterator[Event]:
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else _list(content)
     for number, part in enumerate(parts):
-        text = mapping(part).get("text")
-        if mapping(part).get("type") != "text" or not isinstance(text, str):
-            yield _file(mapping(part))
+        text = object_or_empty(part).get("text")
+        if object_or_empty(part).get("type") != "text" or not isinstance(text, str):
+            yield _file(object_or_empty(part))
         elif text:
             block = f"{message_id}-{number}" if number else message_id
             yield from (ev.TextStart(block), ev.TextDelta(block, text), ev.TextEnd(block))
 
 
 def _file(part: Mapping[str, Any]) -> Event:
-    """An image, a sound, a film or a document: by its address, or the data itself as one."""
-    source = mapping(part.get("source")) or part
+    """Returns an image, a sound, a film or a document by its URL; data becomes a data URL."""
+    source = object_or_empty(part.get("source")) or part
     media_type = str(source.get("mimeType") or f"{part.get('type')}/*")
     if isinstance(url := source.get("url"), str):
         return ev.File(url, media_type)
@@ -93,13 +90,13 @@ def _file(part: Mapping[str, Any]) -> Event:
     return ev.Data(str(part.get("type")), dict(part))
 
 
-def _call(call: Mapping[str, Any], seen: Seen) -> Iterator[Event]:
-    call_id, function = call.get("id"), mapping(call.get("function"))
+def _call(call: Mapping[str, Any], emitted: EmittedIds) -> Iterator[Event]:
+    call_id, function = call.get("id"), object_or_empty(call.get("function"))
     name, arguments = function.get("name"), function.get("arguments")
     if not isinstance(call_id, str) or not isinstance(name, str):
         yield ev.Diagnostic(f"A snapshot has a tool call without id or name: {call!r:.200}.", ev.LEFT_OUT)
-    elif call_id not in seen.calls:
-        seen.calls.add(call_id)
+    elif call_id not in emitted.calls:
+        emitted.calls.add(call_id)
         yield JsonText(arguments if isinstance(arguments, str) else "").event(call_id, name)
 
 

@@ -1,4 +1,4 @@
-"""What both directions of AG-UI share: the names, and how a chunk travels in an event's metadata."""
+"""The names of AG-UI, and the fields of a chunk that travel in an event's metadata: `extension` and `extension_of`."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from typing import Any
 
 from toolcall_nb.core.events import Event, Json, Object, from_dict, to_dict
 from toolcall_nb.errors import WireError
-from toolcall_nb.wire.base import mapping
+from toolcall_nb.wire.base import object_or_empty
 
 __all__ = [
     "CHUNK",
     "EVENT_TYPES",
-    "NAME",
-    "OURS",
+    "METADATA_KEY",
+    "NO_EVENT",
     "PROTOCOL_VERSION",
+    "ROLES",
     "STATE",
     "USAGE",
-    "chunk",
-    "ours",
-    "ours_of",
-    "rest_of",
-    "text_of",
+    "chunk_events",
+    "custom_event",
+    "extension",
+    "extension_of",
+    "other_fields",
+    "text_field",
 ]
 
-NAME = "ag-ui"
 PROTOCOL_VERSION = "1.0"
 
 EVENT_TYPES = frozenset(
@@ -40,14 +41,20 @@ EVENT_TYPES = frozenset(
 )
 """The types of the protocol's events (ag_ui.core.EventType)."""
 
-OURS = "toolcall_nb"
-"""The key of an event's ``metadata`` under which this package says what AG-UI has no field for."""
+ROLES: Mapping[str, str] = {"developer": "system", "system": "system", "user": "user"}
+"""The roles of messages that are not the assistant's: AG-UI's, and the one here."""
+
+METADATA_KEY = "toolcall_nb"
+"""The key in an event's ``metadata`` for fields that AG-UI has no place for."""
+
+NO_EVENT: Object = {"type": None}
+"""The extension of an event that AG-UI requires and that stands for no event here."""
 
 CHUNK = "toolcall_nb.chunk"
 """The name of the ``CUSTOM`` events that hold a chunk."""
 
 STATE = "state"
-"""The name and id of the data part that is AG-UI's state."""
+"""The name and id of the data part for AG-UI's state."""
 
 USAGE: Mapping[str, str] = {
     "inputTokens": "inputTokens",
@@ -60,31 +67,35 @@ USAGE: Mapping[str, str] = {
 """The names of the token counts: here, and in AG-UI."""
 
 
-def ours(fields: Mapping[str, Json]) -> Object:
-    """The ``metadata`` that holds these fields of a chunk; nothing where there are none."""
-    return {"metadata": {OURS: dict(fields)}} if fields else {}
+def extension(fields: Mapping[str, Json]) -> Object:
+    """Returns the ``metadata`` field that holds these fields of a chunk; nothing if there are none."""
+    return {"metadata": {METADATA_KEY: dict(fields)}} if fields else {}
 
 
-def ours_of(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What `ours` has put into the event; ``type: null`` in it says that the event brings nothing new."""
-    return mapping(mapping(event.get("metadata")).get(OURS))
+def extension_of(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the fields that `extension` has put into the event."""
+    return object_or_empty(object_or_empty(event.get("metadata")).get(METADATA_KEY))
 
 
-def rest_of(event: Event, *native: str) -> Object:
-    """The fields of the event's chunk but these, which AG-UI has a place for."""
-    chunk = to_dict(event)
-    return {key: value for key, value in chunk.items() if key != "type" and key not in native}
+def other_fields(event: Event, *native: str) -> Object:
+    """Returns the fields of the event's chunk, without its type and those that AG-UI has a place for."""
+    return {key: value for key, value in to_dict(event).items() if key != "type" and key not in native}
 
 
-def chunk(event: Mapping[str, Any], kind: str, **native: Any) -> Iterator[Event]:
-    """The event as the chunk ``kind``: by its own fields, or by what this package has said in its metadata."""
-    told = ours_of(event)
-    if told.get("type", kind) is not None:
-        yield from_dict({"type": kind, **native, **told})
+def custom_event(event: Event) -> Object:
+    """Returns the event as a ``CUSTOM`` event, which only this package reads."""
+    return {"type": "CUSTOM", "name": CHUNK, "value": to_dict(event)}
 
 
-def text_of(event: Mapping[str, Any], name: str) -> str:
-    """The field ``name`` of the event, which is text; `WireError` where it is not."""
+def chunk_events(event: Mapping[str, Any], kind: str, **native: Any) -> Iterator[Event]:
+    """Yields the AG-UI event as the chunk ``kind``, with its own fields and those of its extension."""
+    extra = extension_of(event)
+    if extra.get("type", kind) is not None:
+        yield from_dict({"type": kind, **native, **extra})
+
+
+def text_field(event: Mapping[str, Any], name: str) -> str:
+    """Returns the field ``name`` of the event. Raises `WireError` if it is not a string."""
     value = event.get(name)
     if not isinstance(value, str):
         raise WireError(f"A {event.get('type')} needs a string {name!r}, but is {event!r:.200}. Check who sends it.")

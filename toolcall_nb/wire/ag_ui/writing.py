@@ -1,4 +1,4 @@
-"""Events as those of AG-UI, in an order that its verifier accepts, whatever the order here."""
+"""Writes AG-UI's events: `AgUiEncoder`. Their order is one that AG-UI's verifier accepts, whatever the order here."""
 
 from __future__ import annotations
 
@@ -7,18 +7,26 @@ from typing import Any
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object, to_dict
-from toolcall_nb.wire.ag_ui.calls import CallWriter, Ids, custom
-from toolcall_nb.wire.ag_ui.terms import CHUNK, PROTOCOL_VERSION, STATE, USAGE, ours, rest_of
-from toolcall_nb.wire.base import Frames, mapping
+from toolcall_nb.wire.ag_ui.calls import CallWriter, MessageIds
+from toolcall_nb.wire.ag_ui.terms import (
+    CHUNK,
+    NO_EVENT,
+    PROTOCOL_VERSION,
+    STATE,
+    USAGE,
+    custom_event,
+    extension,
+    other_fields,
+)
+from toolcall_nb.wire.base import Frames, object_or_empty
 
 __all__ = ["AgUiEncoder"]
 
 _ROLES = ("system", "user", "assistant")
-_SILENT: Object = {"type": None}
 
 
 class AgUiEncoder:
-    """Events to AG-UI's. The first run has the id ``run_id``, the next ``<run_id>-run-2`` and so on."""
+    """Writes events as AG-UI's. The first run has the id ``run_id``, the next ``<run_id>-run-2`` and so on."""
 
     def __init__(self, thread_id: str = "thread", run_id: str = "run", numbered: bool | str = False) -> None:
         self._frames = Frames(numbered)
@@ -27,28 +35,28 @@ class AgUiEncoder:
         self._runs = 0
         self._is_running = False
         self._role = "assistant"
-        self._ids = Ids(run_id)
+        self._ids = MessageIds(run_id)
         self._calls = CallWriter(self._ids)
         self._blocks: dict[tuple[str, str], str] = {}  # kind and id of an open block: its message's id
         self._seams: set[str] = set()
         self._parent: str | None = None  # the message that the next call belongs to
         self._step: str | None = None
         self._steps = 0
-        self._error: ev.Error | None = None  # whether it ends the run is known when the next event comes
+        self._error: ev.Error | None = None  # held back until the next event shows whether it ends the run
 
     def encode(self, event: Event) -> bytes:
-        """The event, and what AG-UI wants before it."""
+        """Returns the event, after the events that AG-UI requires before it."""
         return b"".join(map(self._frames.frame, self._with_run(event)))
 
     def close(self) -> bytes:
-        """The end of the run, where none was told."""
+        """Returns the end of the run, if it has not ended."""
         return b"".join(map(self._frames.frame, self._last()))
 
     # The run
 
     def _with_run(self, event: Event) -> Iterator[Object]:
         if self._error is not None and not isinstance(event, ev.Finish | ev.Abort | ev.FinishStep):
-            yield custom(self._error)
+            yield custom_event(self._error)
             self._error = None
         if not self._is_running:
             yield self._begin_run(event)
@@ -59,11 +67,11 @@ class AgUiEncoder:
     def _begin_run(self, event: Event | None) -> Object:
         self._is_running, self._role = True, "assistant"
         self._runs += 1
-        more = _SILENT
+        more = NO_EVENT
         if isinstance(event, ev.Start):
             self._begin_message(event)
-            more = {"type": event.type, **rest_of(event)}
-        return {"type": "RUN_STARTED", **self._run(), "protocolVersion": PROTOCOL_VERSION, **ours(more)}
+            more = {"type": event.type, **other_fields(event)}
+        return {"type": "RUN_STARTED", **self._run(), "protocolVersion": PROTOCOL_VERSION, **extension(more)}
 
     def _run(self) -> Object:
         run_id = self._run_id if self._runs == 1 else f"{self._run_id}-run-{self._runs}"
@@ -87,27 +95,27 @@ class AgUiEncoder:
             yield from self._end_run(None)
 
     def _finish(self, event: ev.Finish | ev.Abort) -> Iterator[Object]:
-        """The end of a message is that of its run, unless it is a message that the reply follows."""
+        """Ends the message. The end of an assistant's message also ends the run."""
         if self._role == "assistant":
             yield from self._end_run(event)
             return
         yield from self._end_parts()
         if self._error is not None:
-            yield custom(self._error)
+            yield custom_event(self._error)
             self._error = None
         self._calls.end_message()
-        yield custom(event)
+        yield custom_event(event)
         self._role = "assistant"
 
     def _end_run(self, event: ev.Finish | ev.Abort | None) -> Iterator[Object]:
         yield from self._end_parts()
         usage = _usage(event)
-        told: Object = _SILENT if event is None else {**rest_of(event), "type": event.type}
+        finish: Object = NO_EVENT if event is None else {**other_fields(event), "type": event.type}
         if self._error is not None:
             error: Object = {"type": "RUN_ERROR", "message": self._error.error_text, **usage}
-            yield {**error, **ours({"type": "error", **rest_of(self._error, "errorText"), "finish": told})}
+            yield {**error, **extension({"type": "error", **other_fields(self._error, "errorText"), "finish": finish})}
         else:
-            yield {"type": "RUN_FINISHED", **self._run(), "outcome": self._outcome(event), **usage, **ours(told)}
+            yield {"type": "RUN_FINISHED", **self._run(), "outcome": self._outcome(event), **usage, **extension(finish)}
         self._error = None
         self._calls.end_message()
         self._is_running, self._steps = False, 0
@@ -131,7 +139,7 @@ class AgUiEncoder:
         match event:
             case ev.Start():
                 yield from self._another_message(event)
-                yield custom(event)
+                yield custom_event(event)
             case ev.Finish() | ev.Abort():
                 yield from self._finish(event)
             case ev.Error():
@@ -139,7 +147,7 @@ class AgUiEncoder:
             case ev.StartStep():
                 yield from self._start_step(event)
             case ev.FinishStep():
-                yield from self._end_step(rest_of(event))
+                yield from self._end_step(other_fields(event))
             case ev.Data():
                 yield _data(event)
             case _:
@@ -170,23 +178,23 @@ class AgUiEncoder:
             case ev.ToolApprovalResponse():
                 yield from self._calls.answer(event)
             case _:
-                yield custom(event)
+                yield custom_event(event)
 
     def _start_step(self, event: ev.StartStep) -> Iterator[Object]:
         yield from self._end_step({})
         self._steps += 1
         named = event.extra.get("stepName")
         self._step = named if isinstance(named, str) else f"step-{self._steps}"
-        yield {"type": "STEP_STARTED", "stepName": self._step, **ours(rest_of(event))}
+        yield {"type": "STEP_STARTED", "stepName": self._step, **extension(other_fields(event))}
 
     def _end_step(self, more: Object) -> Iterator[Object]:
         if self._step is not None:
-            yield {"type": "STEP_FINISHED", "stepName": self._step, **ours(more)}
+            yield {"type": "STEP_FINISHED", "stepName": self._step, **extension(more)}
             self._step = None
 
     def _call(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> Iterator[Object]:
-        if not self._calls.begun(event.tool_call_id):
-            yield from self._end_blocks()  # text that follows is another message, which is where readers show it
+        if not self._calls.has_begun(event.tool_call_id):
+            yield from self._end_blocks()  # later text is another message, so that readers show it below the call
             self._parent = self._parent or self._ids.next()
         match event:
             case ev.ToolInputStart():
@@ -201,34 +209,34 @@ class AgUiEncoder:
     def _text_start(self, event: ev.TextStart | ev.ReasoningStart) -> Iterator[Object]:
         if isinstance(event, ev.TextStart) and event.seam:
             self._seams.add(event.id)
-            yield custom(event)
+            yield custom_event(event)
             return
         self._seams.discard(event.id)
         yield from self._end_block((event.type.partition("-")[0], event.id), {})
-        yield from self._begin_block(event, rest_of(event, "id"))
+        yield from self._begin_block(event, other_fields(event, "id"))
 
     def _begin_block(self, event: Event, more: Object) -> Iterator[Object]:
         kind, block = event.type.partition("-")[0], getattr(event, "id", "")
         message = self._blocks[kind, block] = self._ids.next()
         if kind == "text":
             self._parent = message
-            yield {"type": "TEXT_MESSAGE_START", "messageId": message, "role": self._role, **ours(more)}
+            yield {"type": "TEXT_MESSAGE_START", "messageId": message, "role": self._role, **extension(more)}
         else:
             yield {"type": "REASONING_START", "messageId": message}
-            yield {"type": "REASONING_MESSAGE_START", "messageId": message, "role": "reasoning", **ours(more)}
+            yield {"type": "REASONING_MESSAGE_START", "messageId": message, "role": "reasoning", **extension(more)}
 
     def _text_delta(self, event: ev.TextDelta | ev.ReasoningDelta) -> Iterator[Object]:
         kind = event.type.partition("-")[0]
         if kind == "text" and event.id in self._seams:
-            yield custom(event)
+            yield custom_event(event)
             return
         if (kind, event.id) not in self._blocks:
             yield from self._begin_block(event, {})
         message = self._blocks[kind, event.id]
-        more = rest_of(event, "id", "delta")
+        more = other_fields(event, "id", "delta")
         if event.delta:
             name = "TEXT_MESSAGE_CONTENT" if kind == "text" else "REASONING_MESSAGE_CONTENT"
-            yield {"type": name, "messageId": message, "delta": event.delta, **ours(more)}
+            yield {"type": name, "messageId": message, "delta": event.delta, **extension(more)}
         elif more:
             chunk: Object = {**to_dict(event), "id": message}
             yield {"type": "CUSTOM", "name": CHUNK, "value": chunk}
@@ -237,17 +245,17 @@ class AgUiEncoder:
         kind = event.type.partition("-")[0]
         if kind == "text" and event.id in self._seams:
             self._seams.discard(event.id)
-            yield custom(event)
-        yield from self._end_block((kind, event.id), rest_of(event, "id"))
+            yield custom_event(event)
+        yield from self._end_block((kind, event.id), other_fields(event, "id"))
 
     def _end_block(self, key: tuple[str, str], more: Object) -> Iterator[Object]:
         message = self._blocks.pop(key, None)
         if message is None:
             return
         if key[0] == "text":
-            yield {"type": "TEXT_MESSAGE_END", "messageId": message, **ours(more)}
+            yield {"type": "TEXT_MESSAGE_END", "messageId": message, **extension(more)}
         else:
-            yield {"type": "REASONING_MESSAGE_END", "messageId": message, **ours(more)}
+            yield {"type": "REASONING_MESSAGE_END", "messageId": message, **extension(more)}
             yield {"type": "REASONING_END", "messageId": message}
 
     def _end_blocks(self) -> Iterator[Object]:
@@ -257,16 +265,16 @@ class AgUiEncoder:
 
 def _data(event: ev.Data) -> Object:
     if (event.name, event.id) == (STATE, STATE) and not event.transient:
-        return {"type": "STATE_SNAPSHOT", "snapshot": event.data, **ours(rest_of(event, "data", "id"))}
+        return {"type": "STATE_SNAPSHOT", "snapshot": event.data, **extension(other_fields(event, "data", "id"))}
     if event.name == CHUNK:
-        return custom(event)
-    return {"type": "CUSTOM", "name": event.name, "value": event.data, **ours(rest_of(event, "data"))}
+        return custom_event(event)
+    return {"type": "CUSTOM", "name": event.name, "value": event.data, **extension(other_fields(event, "data"))}
 
 
 def _usage(event: ev.Finish | ev.Abort | None) -> Object:
-    """The tokens of the reply, as AG-UI names them."""
-    metadata = mapping(event.message_metadata) if isinstance(event, ev.Finish) else {}
-    counts = _counts(mapping(metadata.get("usage")))
+    """Returns the token counts of the reply under AG-UI's names."""
+    metadata = object_or_empty(event.message_metadata) if isinstance(event, ev.Finish) else {}
+    counts = _counts(object_or_empty(metadata.get("usage")))
     model = metadata.get("model")
     if not counts:
         return {}

@@ -1,4 +1,4 @@
-"""JSON Patch (RFC 6902), which AG-UI changes its state and its activities by."""
+"""JSON Patch (RFC 6902): `PatchedDocument` applies the patches by which AG-UI changes states and activities."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from toolcall_nb.core.events import Json
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.errors import WireError
 
-__all__ = ["MOST_COPIED", "Patched"]
+__all__ = ["PatchedDocument"]
 
-MOST_COPIED = 1_000_000
-"""Characters of JSON that the copies of one document may amount to: each may double what is there."""
+_MAX_COPIED = 1_000_000
+"""The limit for all copies within one document, in characters of JSON: each copy may double the document."""
 
 
-class Patched:
-    """A JSON document that patches change. `apply` gives a new ``value`` and leaves the one before as it was."""
+class PatchedDocument:
+    """A JSON document that is changed by patches. `apply` makes a new ``value``; earlier values do not change."""
 
     def __init__(self, value: Json) -> None:
         self.value = value
         self._copied = 0
 
     def apply(self, operations: Any) -> None:
-        """All the operations, or none: `WireError` where one is malformed, fails, or copies too much."""
+        """Applies all operations, or none: raises `WireError` if one is malformed, fails, or copies too much."""
         value = self.value
         try:
             for operation in operations:
@@ -57,13 +57,13 @@ class Patched:
 
     def _copy(self, value: Json) -> Json:
         self._copied += len(json_text(value))
-        if self._copied > MOST_COPIED:
+        if self._copied > _MAX_COPIED:
             raise ValueError("it copies too much")
         return value
 
 
 def _path(pointer: str) -> list[str]:
-    """The keys of a JSON pointer (RFC 6901)."""
+    """Returns the keys of a JSON pointer (RFC 6901)."""
     if pointer and not pointer.startswith("/"):
         raise ValueError(f"{pointer!r} is no JSON pointer")
     return [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
@@ -85,7 +85,7 @@ def _index(items: list[Any], key: str, is_new: bool = False) -> int:
 
 
 def _changed(value: Json, path: list[str], new: Json, *, is_new: bool) -> Json:
-    """``value`` with ``new`` at the place, and what is on the way there copied, so that the rest is shared."""
+    """Returns ``value`` with ``new`` at the path. Only the containers along the path are copied."""
     if not path:
         return new
     parents = [value]
