@@ -145,6 +145,14 @@ render.sanitising render.html_output.sanitising
 render.views render.html_output.views
 saved redaction.saved_output
 secrets redaction.registered_secrets
+server.answers server.responses
+server.connections server.connection_limits
+server.feed server.page_feed
+server.log server.event_log
+server.negotiation server.responses
+server.outward server.public_view
+server.problems server.responses
+server.runs server.served_run
 server.threads server.conversations
 told core.result_text
 tools.edited_arguments approvals.edited_arguments
@@ -154,6 +162,9 @@ type_names core.sdk_types
 unicode core.text
 usage core.usage
 wire.ag_ui.documents wire.ag_ui.state
+wire.ag_ui.patching wire.ag_ui.json_patch
+wire.chat_sse wire.chat
+wire.recognising wire
 """
 """Old module, new module; both without the package's name."""
 

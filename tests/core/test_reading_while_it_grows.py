@@ -20,7 +20,7 @@ from toolcall_nb.core.append_only import AppendOnlyList, AppendOnlyText
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.render import LiveHtml
-from toolcall_nb.server.conversations import Threads
+from toolcall_nb.server.conversations import ServedThreads
 from toolcall_nb.server.settings import Settings
 
 PIECES = 1_000
@@ -87,7 +87,7 @@ def test_a_chat_that_is_read_in_other_threads_loses_nothing() -> None:
 
 
 def test_a_thread_of_the_server_that_is_read_in_other_threads_loses_nothing() -> None:
-    threads = Threads(Settings(models={"m": model}), ticking=False)
+    threads = ServedThreads(Settings(models={"m": model}), ticking=False)
     chat = threads._chats["t"] = Chat(model, thread="t")
     seen = polled(lambda: beginning(threads.transcript("t")), lambda: chat.send("Count."))
     assert seen <= {"", "Count.", "a beginning"}

@@ -137,7 +137,7 @@ def _response(name: str, events: Iterable[ev.Event]) -> bytes:
 
 def wire_words(name: str) -> tuple[str, ...]:
     """What stands in quotes in the code of a wire."""
-    files = {"ag-ui": "wire/ag_ui/*.py", "chat": "wire/chat_sse.py", "provider": "wire/provider.py", "ui": "events.py"}
+    files = {"ag-ui": "wire/ag_ui/*.py", "chat": "wire/chat.py", "provider": "wire/provider.py", "ui": "events.py"}
     return _names(files[name])
 
 

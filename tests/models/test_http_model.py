@@ -33,8 +33,8 @@ from toolcall_nb.models.config import Config
 from toolcall_nb.models.over_http.bodies import body_of
 from toolcall_nb.models.over_http.exchange import TRIES
 from toolcall_nb.models.over_http.model import HttpModel
-from toolcall_nb.server.requests import decoded, read_request
-from toolcall_nb.server.settings import Limits
+from toolcall_nb.server.requests import RequestReader, json_object
+from toolcall_nb.server.settings import Settings
 
 QUESTION = "What is the weather in Lisbon?"
 ASKED = (Message("user", (TextPart("Hello"),)),)
@@ -605,7 +605,7 @@ def test_settings_of_the_request_itself_are_headers_and_time() -> None:
 def test_the_usual_request_is_one_that_the_server_takes_whatever_was_said(before: Transcript) -> None:
     messages = [*before.messages, *ASKED]
     body = json_text(body_of(None, messages, (), "c-1", "r-1", {})).encode()
-    asked = read_request(decoded(body), Limits())
+    asked = RequestReader(Settings()).read(json_object(body))
     assert (asked.wire, asked.thread, asked.prompt) == ("ui", "c-1", "Hello")
     assert asked.history is not None
 

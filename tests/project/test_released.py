@@ -20,7 +20,7 @@ from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import State, Transcript
 from toolcall_nb.events import Other, from_dict
 from toolcall_nb.render import to_html, to_text
-from toolcall_nb.server.store import Store
+from toolcall_nb.server.store import ThreadStore
 
 KEPT = sorted(path for path in FOLDER.iterdir() if path.is_dir())
 NOTEBOOKS = [path for folder in KEPT for path in sorted(folder.glob("*.ipynb")) if bundles(path)]
@@ -107,10 +107,10 @@ def test_a_conversation_goes_on_from_each_of_its_files(folder: Path) -> None:
 def test_its_threads_are_opened_by_the_server(folder: Path, tmp_path: Path) -> None:
     for path in folder.glob("thread.md"):
         (tmp_path / "t.md").write_bytes(path.read_bytes())
-        thread = Store(tmp_path).load("t")
+        thread = ThreadStore(tmp_path).load("t")
         assert thread is not None
-        Store(tmp_path).save("t", thread)
-        assert Store(tmp_path).load("t") == thread
+        ThreadStore(tmp_path).save("t", thread)
+        assert ThreadStore(tmp_path).load("t") == thread
 
 
 # It is readable -----------------------------------------------------------------------------------------------

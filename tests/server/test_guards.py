@@ -19,8 +19,8 @@ import pytest
 
 from tests.support.servers import PATIENCE, Gated, ask, data_of, serving, words
 from toolcall_nb.errors import UsageError
-from toolcall_nb.server.command import TOKEN_VARIABLE, add_options, settings_of
-from toolcall_nb.server.guards import is_json
+from toolcall_nb.server.command import TOKEN_VARIABLE, add_options, server_settings
+from toolcall_nb.server.guards import is_json_type
 from toolcall_nb.server.serving import Server
 from toolcall_nb.server.settings import Settings, is_loopback
 
@@ -193,7 +193,7 @@ def settings_from(*options: str) -> Settings:
     """Parses the options of ``serve``."""
     parser = ArgumentParser()
     add_options(parser)
-    return settings_of(parser.parse_args(options), lambda _: ())[0]
+    return server_settings(parser.parse_args(options), lambda _: ())[0]
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_a_body_is_json_by_its_type(client: httpx.Client, kind: str | None) -> N
     "kind", ["application/json", "Application/JSON; charset=UTF-8", 'application/json;charset="utf-8"']
 )
 def test_the_ways_to_say_json(kind: str) -> None:
-    assert is_json(kind)
+    assert is_json_type(kind)
 
 
 @pytest.mark.parametrize(
@@ -491,12 +491,12 @@ def test_what_a_stream_is_asked_for_is_looked_at(
 def test_a_failure_of_the_servers_own_says_nothing_of_its_insides(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from toolcall_nb.server.conversations import Threads
+    from toolcall_nb.server.conversations import ServedThreads
 
     def fails(*_: Any) -> Any:
         raise RuntimeError("/home/me/secret.py")
 
-    monkeypatch.setattr(Threads, "transcript", fails)
+    monkeypatch.setattr(ServedThreads, "transcript", fails)
     with serving() as client:
         response = client.get("/api/threads/t")
     assert response.status_code == 500

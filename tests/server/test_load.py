@@ -17,10 +17,10 @@ from tests.support.servers import PATIENCE, Gated, call, client_of, data_of, sai
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import State, Transcript
-from toolcall_nb.server.conversations import Threads
-from toolcall_nb.server.log import EventLog, weight
-from toolcall_nb.server.requests import Asked
-from toolcall_nb.server.runs import ServedRun
+from toolcall_nb.server.conversations import ServedThreads
+from toolcall_nb.server.event_log import EventLog, event_size
+from toolcall_nb.server.requests import TurnRequest
+from toolcall_nb.server.served_run import ServedRun
 from toolcall_nb.server.serving import Server
 
 STREAMS = 500
@@ -170,7 +170,7 @@ def test_a_turn_waits_for_its_fastest_reader_and_no_longer_once_it_is_to_end() -
     threading.Thread(target=write, daemon=True).start()
     eventually(lambda: log.size > 1_000)
     assert not is_through.wait(0.3)
-    assert log.size == 1_000 + weight(ev.TextDelta("t", "x" * 100))
+    assert log.size == 1_000 + event_size(ev.TextDelta("t", "x" * 100))
 
     async def read_one() -> None:
         with log.reading() as reader:
@@ -245,8 +245,8 @@ class Timed:
 
     def __init__(self, model: Any, **options: Any) -> None:
         self.now = 0.0
-        self.threads = Threads(settings(model, **options), clock=lambda: self.now, ticking=False)
-        self.run: ServedRun = self.threads.begin(Asked(wire="chat", thread="t", run_id="r", prompt="Go"))
+        self.threads = ServedThreads(settings(model, **options), clock=lambda: self.now, ticking=False)
+        self.run: ServedRun = self.threads.begin(TurnRequest(wire="chat", thread="t", run_id="r", prompt="Go"))
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
@@ -289,7 +289,7 @@ def test_of_turns_that_have_ended_so_much_is_kept_and_the_oldest_go_first() -> N
     timed = Timed(Echo(), limits={"linger_bytes": 15_000})
     for thread in ("u", "v"):
         timed.pass_time(1)
-        run = timed.threads.begin(Asked(wire="chat", thread=thread, run_id="r", prompt="Go"))
+        run = timed.threads.begin(TurnRequest(wire="chat", thread=thread, run_id="r", prompt="Go"))
         assert run.wait(PATIENCE)
         eventually(lambda run=run: run.ended is not None)  # type: ignore[misc]  # bound at once
     timed.pass_time(1)

@@ -17,18 +17,18 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.support.history_clients import Client
 from tests.support.history_gates import OVER, GatedModel, Gates, only, until
 from tests.support.history_pages import Page
-from tests.support.profile import share_of
+from tests.support.profile import IS_SEARCH
 from toolcall_nb.approvals import page as approval_page
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Message, Transcript
 from toolcall_nb.render import to_html
 from toolcall_nb.runs import run as running
-from toolcall_nb.server.conversations import Threads
-from toolcall_nb.server.outward import outward_transcript
-from toolcall_nb.server.requests import Answer, Asked
-from toolcall_nb.server.runs import ServedRun
+from toolcall_nb.server.conversations import ServedThreads
+from toolcall_nb.server.public_view import public_transcript
+from toolcall_nb.server.requests import ApprovalAnswer, TurnRequest
+from toolcall_nb.server.served_run import ServedRun
 from toolcall_nb.server.settings import Settings
-from toolcall_nb.server.store import Store
+from toolcall_nb.server.store import ThreadStore
 from toolcall_nb.server.streaming import LIVE
 from toolcall_nb.tools import Registry, Tool, workers
 
@@ -66,11 +66,11 @@ class ServedHistories(RuleBasedStateMachine):
         self.turn: ServedRun | None = None
         self.threads = self.started()
 
-    def started(self) -> Threads:
+    def started(self) -> ServedThreads:
         tools = Registry([Tool.from_function(self.plain)])
         model = GatedModel(self.gates)
         options: dict[str, Any] = {"models": {"m": model}, "tools": tools, "approval_mode": "ask", "speed": None}
-        return Threads(Settings(store=self._folder.name, **options), ticking=False)
+        return ServedThreads(Settings(store=self._folder.name, **options), ticking=False)
 
     def plain(self, n: int) -> int:
         """A tool."""
@@ -112,7 +112,7 @@ class ServedHistories(RuleBasedStateMachine):
             self.check()
 
     def _is_settled(self) -> bool:
-        return not self.is_running or bool(self.gates.waiting) or any(map(self.run.is_asked, self.run.questions))
+        return not self.is_running or bool(self.gates.waiting) or bool(self.run.questions())
 
     @invariant()
     def a_step_was_taken(self) -> None:
@@ -124,7 +124,7 @@ class ServedHistories(RuleBasedStateMachine):
     @only(lambda self: not self.is_running)
     def a_prompt(self, wires: list[str]) -> None:
         ServedHistories.turns += 1
-        asked = Asked(wire=wires[0] if wires[0] != LIVE else "ui", thread=THREAD, run_id="r", prompt="Go on")
+        asked = TurnRequest(wire=wires[0] if wires[0] != LIVE else "ui", thread=THREAD, run_id="r", prompt="Go on")
         self.turn = self.threads.begin(asked)
         self.clients = [Client(self.run, each) for each in wires]
         self.settle()
@@ -151,13 +151,13 @@ class ServedHistories(RuleBasedStateMachine):
         self.settle()
 
     @rule(how=st.sampled_from(["approve", "approve", "edit", "deny"]))
-    @only(lambda self: self.is_running and self.run.questions)
+    @only(lambda self: self.is_running and self.run.questions())
     def a_person_answers(self, how: str) -> None:
-        approval = self.run.questions[0]
+        approval = self.run.questions()[0]["approval"]
         self.number += 1
-        text = json.dumps({"n": self.number}) if how == "edit" else self.run.text_of(approval)
+        text = json.dumps({"n": self.number}) if how == "edit" else str((self.run.question(approval) or {})["text"])
         self.allowed += [json.loads(text)["n"]] if how != "deny" else []
-        self.threads.answer(THREAD, Answer(approval, how != "deny", text=text))
+        self.threads.answer(THREAD, ApprovalAnswer(approval, how != "deny", text=text))
         self.settle()
 
     @rule(pick=PICK)
@@ -188,16 +188,16 @@ class ServedHistories(RuleBasedStateMachine):
         self.threads.close()
         until(lambda: not self.is_running, lambda: "the server's end did not end its turn")
         self.settle()
-        before = outward_transcript(self.threads.transcript(THREAD))
+        before = public_transcript(self.threads.transcript(THREAD))
         self.threads, self.turn, self.clients = self.started(), None, []
         assert self.threads.transcript(THREAD).messages == self.stored.messages
-        assert outward_transcript(self.stored).messages == before.messages
+        assert public_transcript(self.stored).messages == before.messages
 
     # Laws
 
     @property
     def stored(self) -> Transcript:
-        stored = Store(Path(self._folder.name)).load(THREAD)
+        stored = ThreadStore(Path(self._folder.name)).load(THREAD)
         assert stored is not None
         return stored
 
@@ -205,7 +205,7 @@ class ServedHistories(RuleBasedStateMachine):
         """After a turn every client, wherever it was cut off, has pieced together what is stored."""
         assert len(set(self.ran)) == len(self.ran)
         assert set(self.ran) <= set(self.allowed)
-        stored = outward_transcript(self.stored)
+        stored = public_transcript(self.stored)
         assert all(call.is_final for call in stored.calls.values())
         for client in self.clients:
             client.read(self.loop)
@@ -238,7 +238,7 @@ def _plain(message: Message) -> Any:
 
 
 ServedHistories.TestCase.settings = settings(
-    max_examples=share_of(80),
+    max_examples=2000 if IS_SEARCH else 20,
     stateful_step_count=50,
     phases=[Phase.generate],  # a history of threads takes minutes to shrink; it is told step by step as it is
 )

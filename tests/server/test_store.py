@@ -21,17 +21,17 @@ from tests.support.strategies import transcripts
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import Message, TextPart, Transcript
 from toolcall_nb.errors import UsageError
-from toolcall_nb.server.runs import ServedRun
+from toolcall_nb.server.served_run import ServedRun
 from toolcall_nb.server.settings import Limits
-from toolcall_nb.server.store import DamagedThread, Store, is_thread_id
+from toolcall_nb.server.store import DamagedThread, ThreadStore, is_thread_id
 
 PART = ".toolcall_nb.part"
 
 _WRITER = """
 import sys
-from toolcall_nb.server.store import Store
+from toolcall_nb.server.store import ThreadStore
 from toolcall_nb.transcript import Message, TextPart, Transcript
-store, number = Store(sys.argv[1]), 0
+store, number = ThreadStore(sys.argv[1]), 0
 print("ready", flush=True)
 while True:
     number += 1
@@ -46,13 +46,13 @@ def said(text: str) -> Transcript:
 
 @given(transcript=transcripts())
 def test_what_was_stored_is_loaded(transcript: Transcript, tmp_path_factory: pytest.TempPathFactory) -> None:
-    store = Store(tmp_path_factory.mktemp("store"))
+    store = ThreadStore(tmp_path_factory.mktemp("store"))
     store.save("t", transcript)
     assert store.load("t") == transcript
 
 
 def test_what_was_never_stored_is_not_there(tmp_path: Path) -> None:
-    assert Store(tmp_path).load("t") is None
+    assert ThreadStore(tmp_path).load("t") is None
 
 
 @given(st.text())
@@ -66,7 +66,7 @@ def test_only_a_name_is_a_threads_id(name: str) -> None:
 def test_a_path_is_never_a_name(tmp_path: Path) -> None:
     for name in ("../t", "/etc/passwd", "", ".", "t\n", "a/b"):
         with pytest.raises(ValueError, match="no thread's id"):
-            Store(tmp_path).load(name)
+            ThreadStore(tmp_path).load(name)
 
 
 def test_a_kill_in_the_middle_of_a_write_leaves_a_whole_file(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_kill_in_the_middle_of_a_write_leaves_a_whole_file(tmp_path: Path) -> 
         os.kill(writer.pid, signal.SIGKILL)
         writer.wait()
         writer.stdout.close()
-        transcript = Store(tmp_path).load("t")
+        transcript = ThreadStore(tmp_path).load("t")
         assert transcript is not None
         first, *_, last = transcript.messages[0].text.split(" ")[1:]
         assert first == last
@@ -104,7 +104,7 @@ def test_a_kill_in_the_middle_of_a_write_leaves_a_whole_file(tmp_path: Path) -> 
 def test_a_damaged_thread_is_told_and_never_overwritten(content: bytes, why: str, tmp_path: Path) -> None:
     (tmp_path / "t.md").write_bytes(content)
     with pytest.raises(DamagedThread, match=why):
-        Store(tmp_path).load("t")
+        ThreadStore(tmp_path).load("t")
     with serving(store=str(tmp_path)) as client:
         for response in (ask(client), client.get("/api/threads/t"), client.get("/api/threads/t/stream?wire=live")):
             assert response.status_code == 409
@@ -135,7 +135,7 @@ def test_a_name_that_is_taken_by_something_else_than_a_file_is_told_and_left_alo
             assert "left as it is" in response.json()["detail"]
         assert ask(client, thread="another").status_code == 200
     with pytest.raises(DamagedThread):
-        Store(path.parent).save("t", said("Hello"))
+        ThreadStore(path.parent).save("t", said("Hello"))
     assert (path.lstat().st_ino, path.lstat().st_mode) == (was.st_ino, was.st_mode)
     assert sorted(each.name for each in path.parent.iterdir()) == ["another.md", "t.md"]
     assert not other.exists() or other.read_text() == "mine"
@@ -156,22 +156,22 @@ def test_what_is_stored_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 def test_a_file_that_others_could_read_is_theirs_no_more_once_it_is_written(tmp_path: Path) -> None:
-    Store(tmp_path).save("t", said("Hello"))
+    ThreadStore(tmp_path).save("t", said("Hello"))
     (tmp_path / "t.md").chmod(0o644)
-    Store(tmp_path).save("t", said("Hello again"))
+    ThreadStore(tmp_path).save("t", said("Hello again"))
     assert (tmp_path / "t.md").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 def test_a_store_that_others_may_write_into_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     tmp_path.chmod(0o777)
-    Store(tmp_path)
+    ThreadStore(tmp_path)
     assert "chmod 700" in caplog.text
     assert tmp_path.stat().st_mode & 0o777 == 0o777
 
 
 def test_a_link_in_the_place_of_a_file_that_is_being_written_is_not_followed(tmp_path: Path) -> None:
-    store, mine = Store(tmp_path / "store"), tmp_path / "mine.txt"
+    store, mine = ThreadStore(tmp_path / "store"), tmp_path / "mine.txt"
     mine.write_text("mine")
     for name in (".t.part", f".t.{PART}", "t.part"):
         (tmp_path / "store" / name).symlink_to(mine)
@@ -185,14 +185,14 @@ def test_what_a_killed_server_left_is_removed_and_nothing_else_is(tmp_path: Path
     (tmp_path / f".t.abc{PART}").write_text("half")
     (tmp_path / f".folder{PART}").mkdir()
     (tmp_path / ".download.part").write_text("of the user")
-    Store(tmp_path)
+    ThreadStore(tmp_path)
     assert sorted(each.name for each in tmp_path.iterdir()) == [".download.part", f".folder{PART}"]
 
 
 def test_a_store_that_is_a_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "store").write_text("a file")
     with pytest.raises(UsageError, match="is not a folder"):
-        Store(tmp_path / "store")
+        ThreadStore(tmp_path / "store")
 
 
 def test_what_a_newer_server_has_stored_meanwhile_is_not_written_over(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_link_in_the_store_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "t.md").symlink_to(tmp_path / "secret")
     with pytest.raises(DamagedThread):
-        Store(tmp_path / "store").load("t")
+        ThreadStore(tmp_path / "store").load("t")
 
 
 def test_what_cannot_be_stored_is_told_in_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +239,7 @@ def test_what_cannot_be_stored_is_told_in_the_answer(tmp_path: Path, monkeypatch
 
 
 def test_a_new_one_takes_the_place_of_an_old_one(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = ThreadStore(tmp_path)
     store.save("t", said("old"))
     store.save("t", said("new"))
     assert store.load("t") == said("new")

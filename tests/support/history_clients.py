@@ -11,7 +11,7 @@ from tests.support.history_pages import Page
 from toolcall_nb import wire
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript
-from toolcall_nb.server.runs import Response, ServedRun
+from toolcall_nb.server.served_run import ServedRun, TurnResponse
 from toolcall_nb.server.streaming import LIVE, page_chunks, wire_chunks
 
 __all__ = ["Client", "frames_of"]
@@ -26,7 +26,7 @@ class Client:
     def __init__(self, run: ServedRun, wire: str) -> None:
         self.run, self.wire = run, wire
         own = run.responses[0 if wire == LIVE else -1]
-        self.response = Response(wire, own.start, own.run_id, own.id)
+        self.response = TurnResponse(wire, own.start, own.run_id, own.id)
         self.frames: list[bytes] = []
         self.page = Page(lambda _, message: None)
         self.is_whole = False

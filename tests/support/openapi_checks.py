@@ -14,10 +14,10 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from tests.support.servers import settings
 from toolcall_nb.server.app import application
-from toolcall_nb.server.conversations import Threads
+from toolcall_nb.server.conversations import ServedThreads
 
 
-class LastingThreads(Threads):
+class LastingThreads(ServedThreads):
     """Conversations that stay open: schemathesis starts and ends the application for each of its requests."""
 
     def close(self) -> None:

@@ -1,12 +1,13 @@
-"""A chat over HTTP, in anybody's wire: ``toolcall-nb serve``, and ``%toolchat serve`` from a notebook.
+"""A chat over HTTP, in any wire: ``toolcall-nb serve``, and ``%toolchat serve`` in a notebook.
 
-serving.py      a server that runs; command.py: on the command line
-settings.py     what a server is made with, and its limits
-app.py          the routes; guards.py: who may ask; requests.py: what is asked, in three shapes
-threads.py      the conversations; runs.py, log.py: turns that run, and their events; store.py: threads on disk
-outward.py      what of a turn leaves the server; connections.py: which come to an end
-streaming.py    a run as the body of a response; feed.py: as the server's own page sees it
-pages.py        that page; openapi.py: the routes as a document
+serving.py             runs a server; command.py: the command line; connection_limits.py
+settings.py            the settings of a server, and its limits
+app.py                 the routes; guards.py: access; responses.py: JSON and problems; pages.py: the page and its files
+request_types.py       the types of requests, which validate them and describe them in openapi.py
+requests.py            the three shapes of a request, as one
+conversations.py       the threads and their turns; store.py: threads on disk
+served_run.py          a turn that runs; event_log.py: its events; page_feed.py: its steps for the page
+streaming.py           a turn as the body of a response; public_view.py: without the server's insides
 
 Starlette and uvicorn are imported when a server is made.
 """

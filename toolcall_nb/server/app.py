@@ -1,4 +1,4 @@
-"""The routes of a server, as an ASGI application: `application` makes one of its `Settings`."""
+"""The routes of a server, as an ASGI application: `application` makes one from its `Settings`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -18,38 +19,50 @@ from starlette.types import ASGIApp
 
 from toolcall_nb.adapters.ai_sdk import messages as ui_messages
 from toolcall_nb.redaction import masked_value
-from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import known_secrets
 from toolcall_nb.render import to_html
-from toolcall_nb.server import openapi, pages
-from toolcall_nb.server.answers import json_response, problem_response
-from toolcall_nb.server.conversations import Threads
+from toolcall_nb.server import pages
+from toolcall_nb.server.conversations import RETRY_AFTER, ServedThreads
 from toolcall_nb.server.guards import Guard
-from toolcall_nb.server.negotiation import preferred
-from toolcall_nb.server.outward import outward_transcript
-from toolcall_nb.server.problems import Problem
-from toolcall_nb.server.requests import approval_answer, decoded, read_request
-from toolcall_nb.server.runs import Response as Reply
-from toolcall_nb.server.runs import ServedRun
+from toolcall_nb.server.openapi import openapi_document
+from toolcall_nb.server.public_view import public_transcript
+from toolcall_nb.server.requests import RequestReader, json_object, read_approval
+from toolcall_nb.server.responses import (
+    Health,
+    Problem,
+    Question,
+    QuestionAnswered,
+    ServedThread,
+    ServedTool,
+    ServedTools,
+    TurnStopped,
+    json_response,
+    preferred_media_type,
+    problem_response,
+)
+from toolcall_nb.server.served_run import TurnResponse
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import THREAD_ID, is_thread_id
-from toolcall_nb.server.streaming import LIVE, EventStream
+from toolcall_nb.server.streaming import LIVE, RunStreamResponse
 from toolcall_nb.wire import WIRE_NAMES
 
 __all__ = ["application"]
 
-log = logger("toolcall_nb.server")
-
-_EVENT_ID = r"(?:(?P<answer>[0-9a-f]{8})-)?(?P<number>[0-9]{1,12})"
-_FORMS = ("text/markdown", "application/json", "text/html")
+_EVENT_ID = r"(?:(?P<response>[0-9a-f]{8})-)?(?P<number>[0-9]{1,12})"
+_THREAD_TYPES = ("text/markdown", "application/json", "text/html")
 _HTML_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
-_WIRES = (*(name for name in WIRE_NAMES if name != "provider"), LIVE)
-_AGAIN = {"Retry-After": "5"}
+_STREAMS = (*(name for name in WIRE_NAMES if name != "provider"), LIVE)
+_VARY = {"vary": "Accept"}
+_CLOSE = {"connection": "close"}
+_ROUTE_PROBLEMS = {
+    404: "There is nothing here. /openapi.json says what there is.",
+    405: "This method is not allowed here.",
+}
 
 
-def application(settings: Settings, threads: Threads | None = None) -> ASGIApp:
-    """The server. ``threads`` are its conversations; without them, those that ``settings`` say."""
-    server = _Server(settings, threads if threads is not None else Threads(settings))
+def application(settings: Settings, threads: ServedThreads | None = None) -> ASGIApp:
+    """Returns the server as an ASGI application. ``threads`` are its conversations, by default new ones."""
+    server = _Server(settings, threads if threads is not None else ServedThreads(settings))
     app = Starlette(
         routes=[
             _route("/api/chat", server.chat, "POST"),
@@ -65,7 +78,12 @@ def application(settings: Settings, threads: Threads | None = None) -> ASGIApp:
             _route("/page/{name}", pages.asset),
         ],
         lifespan=server.lifespan,
-        exception_handlers={Problem: _told, HTTPException: _told, ClientDisconnect: _gone, Exception: _failed},
+        exception_handlers={
+            Problem: _report_problem,
+            HTTPException: _report_problem,
+            ClientDisconnect: _client_left,
+            Exception: _report_failure,
+        },
     )
     return Guard(app, settings)
 
@@ -78,121 +96,113 @@ def _route(path: str, endpoint: Callable[[Request], Awaitable[Any]], method: str
 
 
 class _Server:
-    def __init__(self, settings: Settings, threads: Threads) -> None:
+    def __init__(self, settings: Settings, threads: ServedThreads) -> None:
         self._settings = settings
         self._threads = threads
-        self._openapi = openapi.document(settings)
+        self._requests = RequestReader(settings)
+        self._openapi = msgspec.json.encode(openapi_document(settings, self._requests.types))
 
     @asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
         yield
         await run_in_threadpool(self._threads.close)
 
-    # A turn
-
     async def chat(self, request: Request) -> Any:
-        """Ask, or answer what was asked; the answer is a stream in the request's own wire."""
-        asked = read_request(decoded(await self._body(request)), self._settings.limits)
+        """Begins a turn, or answers its questions; the response is a stream in the request's own wire."""
+        asked = self._requests.read(json_object(await self._body(request)))
         ids = _flag(request, "ids", asked.wire != "chat")
         self._refuse_if_full()
         run = await run_in_threadpool(self._threads.begin, asked)
-        return EventStream(run, run.responses[-1], self._settings.limits, ids=ids)
+        return RunStreamResponse(run, run.responses[-1], self._settings.limits, ids=ids)
 
     async def stream(self, request: Request) -> Any:
-        """What a running turn gives, from its beginning or after ``Last-Event-ID``; 204 where none runs."""
-        thread = _thread(request)
-        wanted = request.query_params.get("wire")
-        if wanted not in (None, *_WIRES):
-            raise Problem(422, f"'wire' is one of {', '.join(_WIRES)}, but this is {wanted!r:.100}.")
-        last, ids = _last_event_id(request), _flag(request, "ids", True)
+        """Streams a running turn from its beginning, or after ``Last-Event-ID``; 204 if none runs."""
+        thread = _thread_id(request)
+        name = request.query_params.get("wire")
+        if name not in (None, *_STREAMS):
+            raise Problem(422, f"'wire' must be one of {', '.join(_STREAMS)}, but is {name!r:.100}.")
+        (response_id, number), ids = _last_event_id(request), _flag(request, "ids", True)
         self._refuse_if_full()
         run = self._threads.run(thread)
         if run is None:
-            run = await run_in_threadpool(self._threads.ended, thread)
-            if wanted != LIVE:
+            run = await run_in_threadpool(self._threads.finished_run, thread)
+            if name != LIVE:
                 return Response(status_code=204)
-        reply = run.responses[0 if wanted == LIVE else -1]
-        after = last[1] if last[0] in ("", reply.id) else 0
-        reply = Reply(wanted or reply.wire, reply.start, reply.run_id, reply.id)
-        return EventStream(run, reply, self._settings.limits, after=after, ids=ids)
+        last = run.responses[0 if name == LIVE else -1]
+        after = number if response_id in ("", last.id) else 0
+        response = TurnResponse(name or last.wire, last.start, last.run_id, last.id)
+        return RunStreamResponse(run, response, self._settings.limits, after=after, ids=ids)
 
     async def stop(self, request: Request) -> Response:
-        """End the turn that runs in a thread."""
-        thread = _thread(request)
+        """Stops the turn that runs in a thread."""
+        thread = _thread_id(request)
         await self._body(request)
-        return json_response({"stopped": await run_in_threadpool(self._threads.stop, thread)})
+        return json_response(TurnStopped(await run_in_threadpool(self._threads.stop, thread)))
 
     async def approve(self, request: Request) -> Response:
-        """Answer a question: may this call run?"""
-        thread = _thread(request)
-        answer = approval_answer(request.path_params["approval"], decoded(await self._body(request)))
+        """Answers the question whether a call may run."""
+        thread = _thread_id(request)
+        answer = read_approval(request.path_params["approval"], json_object(await self._body(request)))
         await run_in_threadpool(self._threads.answer, thread, answer)
-        return json_response({"answered": answer.approval})
-
-    # What is there
+        return json_response(QuestionAnswered(answer.approval))
 
     async def thread(self, request: Request) -> Response:
-        """All that was said, in the form that the client likes best."""
-        thread = _thread(request)
-        form = preferred(request.headers.get("accept"), _FORMS)
-        if form is None:
-            raise Problem(406, f"A thread is there as {', '.join(_FORMS)}.")
-        said = outward_transcript(await run_in_threadpool(self._threads.transcript, thread))
-        if form == "application/json":
-            return json_response(
-                _about(thread, ui_messages.to_ui(said.messages), self._threads.run(thread)), headers=_VARY
-            )
-        kept = masked_value(said, known_secrets())[0] if self._settings.masking else said
-        text = kept.to_markdown(versioned=True) if form == "text/markdown" else to_html(kept, page=True)
-        policy = {} if form == "text/markdown" else {"content-security-policy": _HTML_POLICY}
-        return Response(text, headers={**_VARY, **policy, "cache-control": "no-store"}, media_type=form)
+        """Returns a whole thread, in the media type that the client prefers."""
+        thread = _thread_id(request)
+        media_type = preferred_media_type(request.headers.get("accept"), _THREAD_TYPES)
+        if media_type is None:
+            raise Problem(406, f"A thread can be had as {', '.join(_THREAD_TYPES)}. Accept one of them.")
+        transcript = public_transcript(await run_in_threadpool(self._threads.transcript, thread))
+        if media_type == "application/json":
+            run = self._threads.run(thread)
+            state = "idle" if run is None or run.ended is not None else "waiting" if run.is_waiting else "running"
+            questions = [] if run is None else [msgspec.convert(form, Question) for form in run.questions()]
+            messages = ui_messages.to_ui(transcript.messages)
+            return json_response(ServedThread(thread, state, messages, questions), headers=_VARY)
+        if self._settings.masking:
+            transcript = masked_value(transcript, known_secrets())[0]
+        is_html = media_type == "text/html"
+        text = to_html(transcript, page=True) if is_html else transcript.to_markdown(versioned=True)
+        policy = {"content-security-policy": _HTML_POLICY} if is_html else {}
+        return Response(text, headers={**_VARY, **policy, "cache-control": "no-store"}, media_type=media_type)
 
     async def tools(self, request: Request) -> Response:
-        """What a request may choose among."""
-        tools = [
-            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-            for tool in self._settings.tools.values()
-        ]
-        return json_response({"tools": tools, "models": [*self._settings.models]})
+        """Returns the tools and models that a request may choose."""
+        tools = [ServedTool(tool.name, tool.description, tool.parameters) for tool in self._settings.tools.values()]
+        return json_response(ServedTools(tools, [*self._settings.models]))
 
     async def health(self, request: Request) -> Response:
-        """That the server answers, and how much it has to do."""
-        return json_response({"status": "ok", "running": len(self._threads.running())})
+        """Returns that the server answers, and how many turns run."""
+        return json_response(Health(len(self._threads.running())))
 
     async def openapi(self, request: Request) -> Response:
-        """What this server takes and gives."""
-        return json_response(self._openapi)
-
-    # The request
+        """Returns the OpenAPI document."""
+        return Response(self._openapi, headers={"cache-control": "no-store"}, media_type="application/json")
 
     async def _body(self, request: Request) -> bytes:
-        """The body, as far as the limits allow."""
+        """Reads the body, within the limits."""
         limits = self._settings.limits
         try:
             async with asyncio.timeout(limits.body_seconds):
-                return await _read(request, limits.body)
+                return await _read_body(request, limits.body)
         except TimeoutError:
             raise Problem(408, f"The body did not come within {limits.body_seconds:g} s.", _CLOSE) from None
 
     def _refuse_if_full(self) -> None:
         count = self._threads.reader_count
         if count >= self._settings.limits.readers:
-            raise Problem(503, f"{count} streams are read at the moment, which is the limit.", _AGAIN)
+            raise Problem(503, f"{count} streams are read at the moment, which is the limit.", RETRY_AFTER)
 
 
-_VARY = {"vary": "Accept"}
-_CLOSE = {"connection": "close"}
+async def _read_body(request: Request, most: int) -> bytes:
+    """Reads the body, and refuses one of more than ``most`` bytes.
 
-
-async def _read(request: Request, most: int) -> bytes:
-    """The body, which is refused where it is longer than ``most`` bytes.
-
-    As much again is read and thrown away first: who still sends when the connection is closed is told of a reset, and
-    never hears the answer. A body that says too much of itself is not waited for.
+    Up to twice as much is read first: a client that still sends when the connection closes gets a reset, and never the
+    response. A body that announces more than that is not read.
     """
-    said = request.headers.get("content-length", "0")
+    length = request.headers.get("content-length", "0")
     too_long = Problem(413, f"The body is longer than {most:,} bytes.", _CLOSE)
-    if not said.isdecimal() or int(said) > 2 * most:
+    if not length.isdecimal() or int(length) > 2 * most:
         raise too_long
     pieces, size = [], 0
     async for piece in request.stream():
@@ -206,48 +216,39 @@ async def _read(request: Request, most: int) -> bytes:
     return b"".join(pieces)
 
 
-def _thread(request: Request) -> str:
+def _thread_id(request: Request) -> str:
     thread: str = request.path_params["thread"]
     if not is_thread_id(thread):
-        raise Problem(400, f"{thread!r:.120} is no thread's id. It matches {THREAD_ID}")
+        raise Problem(400, f"{thread!r:.120} is no thread's id. One matches {THREAD_ID}")
     return thread
 
 
 def _flag(request: Request, name: str, default: bool) -> bool:
     value = request.query_params.get(name)
     if value not in (None, "0", "1"):
-        raise Problem(422, f"{name!r} is 0 or 1, but this is {value!r:.100}.")
+        raise Problem(422, f"{name!r} must be 0 or 1, but is {value!r:.100}.")
     return default if value is None else value == "1"
 
 
 def _last_event_id(request: Request) -> tuple[str, int]:
-    """The answer that the client knows a part of, where it is named, and how many events of it."""
+    """Returns the id of the response that the client has a part of, or "", and the number of its last event."""
     value = request.headers.get("last-event-id", "") or "0"
     found = re.fullmatch(_EVENT_ID, value)
     if found is None:
-        raise Problem(400, f"Last-Event-ID is what this server gave as an id, but this is {value!r:.100}.")
-    return found["answer"] or "", int(found["number"])
+        raise Problem(400, f"Last-Event-ID must be an id of this server's events, but is {value!r:.100}.")
+    return found["response"] or "", int(found["number"])
 
 
-def _about(thread: str, messages: list[Any], run: ServedRun | None) -> dict[str, Any]:
-    running = run is not None and run.ended is None
-    state = "idle" if run is None or not running else "waiting" if run.is_waiting else "running"
-    return {"id": thread, "state": state, "messages": messages, "questions": [] if run is None else run.forms()}
-
-
-async def _told(_: Request, error: Exception) -> Response:
+async def _report_problem(_: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
-        error = Problem(error.status_code, _ROUTES.get(error.status_code, error.detail), error.headers)
+        error = Problem(error.status_code, _ROUTE_PROBLEMS.get(error.status_code, error.detail), error.headers)
     assert isinstance(error, Problem)
     return problem_response(error)
 
 
-_ROUTES = {404: "There is nothing here. /openapi.json says what there is.", 405: "This is not done by this method."}
-
-
-async def _gone(_: Request, error: Exception) -> Response:
+async def _client_left(_: Request, error: Exception) -> Response:
     return Response(status_code=400)  # nobody reads it
 
 
-async def _failed(_: Request, error: Exception) -> Response:
+async def _report_failure(_: Request, error: Exception) -> Response:
     return problem_response(Problem(500, "The server failed at this request. Its log says how."))

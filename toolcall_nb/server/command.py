@@ -1,4 +1,4 @@
-"""``toolcall-nb serve``."""
+"""The command ``toolcall-nb serve``: `add_options` and `serve`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from toolcall_nb.errors import UsageError
 if TYPE_CHECKING:
     from toolcall_nb.server.settings import Limits, Settings
 
-__all__ = ["TOKEN_VARIABLE", "add_options", "serve", "settings_of"]
+__all__ = ["TOKEN_VARIABLE", "add_options", "serve", "server_settings"]
 
 TOKEN_VARIABLE = "TOOLCALL_NB_TOKEN"
-"""Where the token may stand, so that no list of processes shows it."""
+"""The environment variable for the token; unlike the option, no list of processes shows it."""
 
-_ON_THE_LINE = {
+_LIMIT_OPTIONS = {
     "runs": "turns at the same time",
     "readers": "streams that are read at the same time",
     "message": "characters of a message",
@@ -29,40 +29,52 @@ _ON_THE_LINE = {
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What can be told to ``serve``."""
+    """Adds the options of ``serve``."""
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (%(default)s: this machine alone)")
     parser.add_argument("--port", type=int, default=8000, help="0 takes a free one (%(default)s)")
-    parser.add_argument("--model", metavar="M", default="mock", help="who answers (%(default)s)")
-    parser.add_argument("--models", metavar="M,…", default="", help="other models that a request may ask for")
+    parser.add_argument("--model", metavar="M", default="mock", help="the model (%(default)s)")
+    parser.add_argument("--models", metavar="M,…", default="", help="other models that a request may choose")
     parser.add_argument(
-        "--tools", metavar="MODULE:FUNCTION,…", default="", help="functions that may be called; also edit, show, bash"
+        "--tools",
+        metavar="MODULE:FUNCTION,…",
+        default="",
+        help="functions that the model may call; also edit, show, bash",
     )
-    parser.add_argument("--store", metavar="DIR", help="keep the threads there, as Markdown; else in memory")
+    parser.add_argument("--store", metavar="DIR", help="keep the threads in this folder, as Markdown, not in memory")
     parser.add_argument("--system", metavar="TEXT", help="the system prompt")
-    parser.add_argument("--dialect", metavar="D", default="native", help="how calls are written (%(default)s)")
+    parser.add_argument("--dialect", metavar="D", default="native", help="how the model writes calls (%(default)s)")
     parser.add_argument(
-        "--approve", choices=APPROVAL_MODES, default="auto", help="who is asked before a call (%(default)s)"
+        "--approve",
+        choices=APPROVAL_MODES,
+        default="auto",
+        help="how calls are approved (%(default)s)",
     )
-    parser.add_argument("--token", metavar="T", help=f"demanded of each request; or ${TOKEN_VARIABLE}")
-    parser.add_argument("--origin", metavar="URL", action="append", default=[], help="another origin that may ask")
+    parser.add_argument("--token", metavar="T", help=f"every request for data needs it; or set ${TOKEN_VARIABLE}")
     parser.add_argument(
-        "--allow-host", metavar="NAME", action="append", default=[], help="a name of the server, beside loopback's"
+        "--origin", metavar="URL", action="append", default=[], help="an origin whose pages may send requests"
     )
     parser.add_argument(
-        "--no-masking", action="store_true", help="keep secrets as they are in stored threads and documents"
+        "--allow-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a host name of the server beside loopback's",
     )
-    parser.add_argument("--max-steps", metavar="N", type=int, default=10, help="requests in a turn (%(default)s)")
+    parser.add_argument(
+        "--no-masking", action="store_true", help="keep secrets in threads that are stored or downloaded"
+    )
+    parser.add_argument("--max-steps", metavar="N", type=int, default=10, help="model requests in a turn (%(default)s)")
     parser.add_argument("--speed", metavar="X", type=float, default=1.0, help="speed of the mock; 0 never waits")
-    for name, about in _ON_THE_LINE.items():
+    for name, about in _LIMIT_OPTIONS.items():
         option = f"--max-{name.replace('_', '-')}"
         parser.add_argument(option, metavar="N", type=_positive, help=f"{about}, at most")
 
 
 def serve(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> int:
-    """Serve until the end; ``tools`` finds what is named. The exit code."""
+    """Serves until the process is told to end; returns the exit code. ``tools`` finds the tools by name."""
     from toolcall_nb.server.serving import Server
 
-    settings, is_new = settings_of(options, tools)
+    settings, is_new = server_settings(options, tools)
     server = Server(settings, options.host, options.port)
     key = f"/#token={settings.token}" if is_new else ""
     called = ", ".join(settings.tools) or "no tools"
@@ -71,18 +83,18 @@ def serve(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> int:
     return 0
 
 
-def settings_of(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> tuple[Settings, bool]:
-    """What the options say, and whether the token is a new one, which nobody knows yet."""
+def server_settings(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> tuple[Settings, bool]:
+    """Returns the settings, and whether the token was made here, so that it must be printed."""
     from toolcall_nb.server.settings import Settings, is_loopback
 
     names = [options.model, *filter(None, map(str.strip, options.models.split(",")))]
-    given = os.environ.get(TOKEN_VARIABLE) if options.token is None else options.token
-    if given is not None and not given.strip():
+    token = os.environ.get(TOKEN_VARIABLE) if options.token is None else options.token
+    if token is not None and not token.strip():
         source = "--token" if options.token is not None else f"The environment variable {TOKEN_VARIABLE}"
         raise UsageError(
-            f"{source} is empty. Give a token; without the option and the variable, one is made where it is needed."
+            f"{source} is empty. Give a token, or neither option nor variable: one is made if it is needed."
         )
-    is_new = given is None and not is_loopback(options.host)
+    is_new = token is None and not is_loopback(options.host)
     if options.max_steps < 1:
         raise UsageError(f"--max-steps is at least 1, but is {options.max_steps}.")
     settings = Settings(
@@ -94,7 +106,7 @@ def settings_of(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> tu
         max_steps=options.max_steps,
         speed=options.speed or None,
         store=options.store,
-        token=secrets.token_urlsafe(24) if is_new else given,
+        token=secrets.token_urlsafe(24) if is_new else token,
         origins=tuple(options.origin),
         hosts=_hosts(options),
         masking=not options.no_masking,
@@ -104,7 +116,7 @@ def settings_of(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> tu
 
 
 def _hosts(options: Namespace) -> tuple[str, ...]:
-    """Where a token is demanded, a name says nothing more; unless names are given."""
+    """Returns the allowed host names. A server for others has a token, so by default any name is allowed."""
     from toolcall_nb.server.settings import is_loopback
 
     if options.allow_host or is_loopback(options.host):
@@ -115,7 +127,7 @@ def _hosts(options: Namespace) -> tuple[str, ...]:
 def _limits(options: Namespace) -> Limits:
     from toolcall_nb.server.settings import Limits
 
-    given = {name: getattr(options, f"max_{name}") for name in _ON_THE_LINE}
+    given = {name: getattr(options, f"max_{name}") for name in _LIMIT_OPTIONS}
     return Limits(**{name: value for name, value in given.items() if value is not None})
 
 

@@ -1,9 +1,8 @@
-"""Who may ask, from where, and how: looked at before any route is.
+"""Checks host, origin, token and content type before any route runs: `Guard`.
 
-A server on loopback is reached by every page that a browser on this machine shows: by a name that an attacker lets
-point to 127.0.0.1 (DNS rebinding), which the Host header gives away, or as a request of another origin, which Origin
-and Sec-Fetch-Site give away. So both are looked at, always; where the server is reached from elsewhere, a token is
-demanded besides.
+Every page that a browser on this machine shows can send requests to a server on loopback: under a name that an
+attacker points to 127.0.0.1 (DNS rebinding), which the Host header reveals, or from another origin, which Origin and
+Sec-Fetch-Site reveal. So both are always checked; a server that others can reach also demands a token.
 """
 
 from __future__ import annotations
@@ -17,37 +16,36 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.server.answers import problem_response
-from toolcall_nb.server.problems import Problem
+from toolcall_nb.server.responses import Problem, problem_response
 from toolcall_nb.server.settings import Settings, is_loopback
 
-__all__ = ["SAFE", "Guard", "is_json"]
+__all__ = ["Guard", "is_json_type"]
 
-log = logger("toolcall_nb.server")
+_log = logger("toolcall_nb.server")
 
 _ALLOWED = "Accept, Authorization, Content-Type, Last-Event-ID"
 _OPEN = ("/", "/api/health", "/openapi.json")
-"""What needs no token: nothing of it comes from a thread."""
+"""Paths that need no token, since nothing in them comes from a thread."""
 _PAGE = "/page/"
 
-SAFE: Mapping[str, str] = {
+_SAFE_HEADERS: Mapping[str, str] = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cross-origin-resource-policy": "same-origin",
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
-"""Headers of every response that does not say otherwise."""
+"""The default headers of every response."""
 
 
 class Guard:
-    """An ASGI application around another one: lets through what may be asked, and marks what is answered."""
+    """ASGI middleware that refuses requests that are not allowed, and adds headers to the responses."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answers one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -55,33 +53,33 @@ class Guard:
         origin = headers.get("origin")
         shared = origin if origin in self._settings.origins else None
 
-        async def marked(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                _mark(MutableHeaders(scope=message), shared)
+                _add_headers(MutableHeaders(scope=message), shared)
             await send(message)
 
         try:
-            self._look(scope, headers)
+            self._check(scope, headers)
         except Problem as problem:
-            await problem_response(problem)(scope, receive, marked)
+            await problem_response(problem)(scope, receive, send_with_headers)
             return
         if scope["method"] == "OPTIONS" and shared is not None:
-            await _preflight()(scope, receive, marked)
+            await _preflight()(scope, receive, send_with_headers)
             return
         try:
-            await self._app(scope, receive, marked)
-        except Exception:  # it was answered; what serves would log it by itself, with whatever is in it
-            log.exception("A request for %s failed", scope["path"])
+            await self._app(scope, receive, send_with_headers)
+        except Exception:  # the client has its answer; uvicorn would log the error with everything in it
+            _log.exception("A request for %s failed", scope["path"])
 
-    def _look(self, scope: Scope, headers: Headers) -> None:
-        self._look_at_host(headers.get("host", ""))
-        self._look_at_origin(scope, headers)
+    def _check(self, scope: Scope, headers: Headers) -> None:
+        self._check_host(headers.get("host", ""))
+        self._check_origin(scope, headers)
         if scope["method"] == "POST":
-            _look_at_content_type(headers)
+            _check_content_type(headers)
         if scope["method"] != "OPTIONS":
-            self._look_at_token(scope["path"], headers)
+            self._check_token(scope["path"], headers)
 
-    def _look_at_host(self, host: str) -> None:
+    def _check_host(self, host: str) -> None:
         hosts, name = self._settings.hosts, _name_of(host)
         if name is not None and (is_loopback(name) or name in hosts or "*" in hosts):
             return
@@ -89,7 +87,7 @@ class Guard:
             421, f"This server is not called {host!r:.120}. If it is, start it with --allow-host and that name."
         )
 
-    def _look_at_origin(self, scope: Scope, headers: Headers) -> None:
+    def _check_origin(self, scope: Scope, headers: Headers) -> None:
         origin = headers.get("origin")
         if origin is None:
             if headers.get("sec-fetch-site", "none") in ("none", "same-origin") or _is_visit(scope, headers):
@@ -99,7 +97,7 @@ class Guard:
             return
         raise Problem(403, f"Pages of {origin!r:.120} may not ask here. Start the server with --origin to let them.")
 
-    def _look_at_token(self, path: str, headers: Headers) -> None:
+    def _check_token(self, path: str, headers: Headers) -> None:
         token = self._settings.token
         if token is None or path in _OPEN or path.startswith(_PAGE):
             return
@@ -112,29 +110,29 @@ class Guard:
             )
 
 
-def is_json(content_type: str) -> bool:
+def is_json_type(content_type: str) -> bool:
     """Whether a body of this type is JSON in UTF-8."""
     kind, *parameters = (part.strip().lower() for part in content_type.split(";"))
     return kind == "application/json" and all(each in ("", "charset=utf-8", 'charset="utf-8"') for each in parameters)
 
 
-def _look_at_content_type(headers: Headers) -> None:
-    """A form or a text can be sent by any page without being asked for; JSON cannot."""
+def _check_content_type(headers: Headers) -> None:
+    """Refuses bodies other than JSON: any page may send forms and text to another origin, but not JSON."""
     content_type = headers.get("content-type")
     is_empty = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
     if content_type is None and is_empty:
         return
-    if content_type is None or not is_json(content_type):
+    if content_type is None or not is_json_type(content_type):
         raise Problem(415, f"A body is sent as application/json, in UTF-8, but this is {content_type!r:.100}.")
 
 
 def _is_visit(scope: Scope, headers: Headers) -> bool:
-    """Somebody follows a link to the page."""
+    """Whether a browser follows a link to the page."""
     return bool(scope["method"] == "GET" and scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate")
 
 
 def _name_of(host: str) -> str | None:
-    """The name in a Host header, without the port; None where it is none."""
+    """Returns the name in a Host header, without the port; None if it is malformed."""
     try:
         parts = urlsplit(f"//{host}")
         return parts.hostname if parts.netloc == host and parts.port != 0 and not parts.username else None
@@ -151,8 +149,8 @@ def _preflight() -> Response:
     return Response(status_code=204, headers=headers)
 
 
-def _mark(headers: MutableHeaders, shared: str | None) -> None:
-    for name, value in SAFE.items():
+def _add_headers(headers: MutableHeaders, shared: str | None) -> None:
+    for name, value in _SAFE_HEADERS.items():
         headers.setdefault(name, value)
     if shared is not None:
         headers["access-control-allow-origin"] = shared

@@ -1,4 +1,4 @@
-"""What a server is made with: who answers, what may be called, who may ask, and how much of anything."""
+"""A server's `Settings` (models, tools, storage, access) and its `Limits`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["Limits", "Settings", "is_loopback"]
 
 
 class Limits(Struct, frozen=True):
-    """How much is taken of anything; what is beyond is refused with a clear 4xx or 503, or ended."""
+    """The limits of a server. More is refused with a clear 4xx or 503, or stopped."""
 
     body: int = 8_000_000
     """Bytes of a request's body (413)."""
     body_seconds: float = 30.0
-    """Until a body has come whole (408), and a request's head at the latest in twice that."""
+    """Seconds within which a whole body must come (408); a request's head within twice that."""
     message: int = 100_000
     """Characters of a prompt, and of each text of a history (413)."""
     messages: int = 1_000
@@ -35,43 +35,42 @@ class Limits(Struct, frozen=True):
     readers: int = 128
     """Streams that are read at the same time (503, with Retry-After)."""
     threads: int = 1_000
-    """Conversations that are kept in memory; the ones that were used longest ago go first. Stored ones come back."""
+    """Conversations kept in memory; the least recently used are forgotten. Stored ones are loaded again."""
     turn_seconds: float = 600.0
-    """A turn that takes longer is stopped."""
+    """A turn that takes more seconds is stopped."""
     turn_bytes: int = 32_000_000
-    """A turn that gives more is stopped."""
+    """A turn with more bytes is stopped."""
     ahead_bytes: int = 1_000_000
-    """How far a turn may be ahead of its fastest reader; then the model waits."""
+    """Bytes that a turn may be ahead of its fastest reader; then the model waits."""
     stalled_seconds: float = 60.0
-    """A reader that takes nothing for so long is let go."""
+    """A reader that takes nothing for so many seconds is dropped."""
     closing_seconds: float = 5.0
-    """A connection whose client does not take the rest is torn down so long after its end, or twice that."""
+    """A closing connection whose client does not read the rest is aborted after so many seconds, or twice as many."""
     question_seconds: float = 600.0
-    """A question that nobody answers in this time is answered with no."""
+    """A question that nobody answers within so many seconds is denied."""
     grace_seconds: float = 20.0
-    """A turn that nobody reads any more goes on for so long; then it is stopped."""
+    """A turn that nobody reads is stopped after so many seconds."""
     linger_seconds: float = 60.0
-    """A turn that has ended can be read for so long."""
+    """A turn that has ended can be read for so many seconds."""
     linger_bytes: int = 64_000_000
-    """How much is kept of turns that have ended; beyond that the oldest go before their time."""
+    """Bytes that are kept of turns that have ended; the oldest are forgotten first."""
     beat_seconds: float = 15.0
-    """A stream in which nothing happens says so this often, so that a reader that is gone is noticed."""
+    """Seconds between comments in an idle stream; they show whether its reader is still there."""
 
     @property
     def connections(self) -> int:
-        """Connections at the same time: beyond it, those without a whole request are closed; at twice it, 503."""
+        """Connections at the same time. Beyond that, those without a whole request are closed; at twice that, 503."""
         return self.readers + self.runs + 100
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """A server's. ``models`` are what a request may ask for, by name; the first answers where none is asked for.
+    """The settings of a server. ``models`` are those that a request may choose, by name; the first is the default.
 
-    ``tools`` are what a request may choose among: whatever a `Chat` takes, held as a registry. ``store`` is the folder
-    of the threads; None keeps them in memory. ``token`` is demanded of every request for data; an empty one, or one
-    that no header can carry, raises `UsageError`. ``origins`` are the other origins whose pages may ask;
-    ``hosts`` the names under which the server may be called, beside those of loopback; empty: any, where a token is
-    demanded. ``speed`` is the mock's; None never waits. ``masking``: secrets are masked in stored threads, and
-    in those that are asked for as documents.
+    ``tools`` are those that a request may choose, in any form that a `Chat` takes. ``store`` is the folder of the
+    threads; None keeps them in memory. Every request for data needs the ``token``; an empty one, or one that no header
+    can carry, raises `UsageError`. ``origins`` are the other origins whose pages may send requests; ``hosts`` are names
+    of the server beside those of loopback. ``speed`` is the mock's; None never waits. ``masking`` masks secrets in
+    threads that are stored or downloaded.
     """
 
     models: Mapping[str, Any] = field(default_factory=lambda: {"mock": "mock"})
@@ -102,12 +101,12 @@ class Settings(Struct, frozen=True, kw_only=True):
         if not isinstance(self.tools, Registry):
             force_setattr(self, "tools", Registry(as_tools(self.tools)))
 
-    def __repr__(self) -> str:  # the token is never written anywhere
+    def __repr__(self) -> str:  # without the token, which is never written anywhere
         return f"<Settings: {', '.join(self.models)}; tools {', '.join(self.tools) or 'none'}>"
 
     @property
     def default_model(self) -> str:
-        """Who answers where no model is asked for."""
+        """The model for requests that choose none."""
         return next(iter(self.models))
 
 
@@ -117,7 +116,7 @@ def _is_token(token: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine reaches a server on ``host``."""
+    """Whether only this machine can reach a server on ``host``."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -1,8 +1,7 @@
-"""Threads on disk: one portable Markdown file for each, which is always a whole old or a whole new one.
+"""Stores threads on disk: `ThreadStore` writes one portable Markdown file a thread, atomically.
 
-A thread's id is checked before it becomes a file name, and nothing else of a request does. The id also stands in
-the file's front matter: on a file system that takes ``A`` and ``a`` for one name, a file of another thread is told
-from this one's.
+A thread's id is checked before it becomes a file name, and nothing else of a request does. The id is also in the
+file's front matter: a file system that takes ``A`` and ``a`` for one name cannot mix up two threads.
 """
 
 from __future__ import annotations
@@ -20,32 +19,31 @@ from toolcall_nb.errors import ToolcallError, UsageError
 from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_version, read_format_version
 from toolcall_nb.redaction.masked_logging import logger
 
-__all__ = ["THREAD_ID", "DamagedThread", "Store", "is_thread_id"]
+__all__ = ["THREAD_ID", "DamagedThread", "ThreadStore", "is_thread_id"]
 
-log = logger("toolcall_nb.server")
+_log = logger("toolcall_nb.server")
 
-THREAD_ID = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$"
-"""What a thread may be called: no dots, slashes or blanks, so that it can be a file's name anywhere."""
-_ID = re.compile(THREAD_ID)
+THREAD_ID = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}(?!\n)$"
+"""The pattern of a thread's id: no dots, slashes or blanks, so that it can be a file's name anywhere."""
 _KEY = "thread"
 _PART = ".toolcall_nb.part"
-"""How the name of a file ends that is still being written."""
+"""The suffix of a file that is still being written."""
 
 
 class DamagedThread(ToolcallError):
-    """A stored thread that cannot be read as what was written. It is left as it is."""
+    """A stored thread cannot be read as it was written. Its file stays as it is."""
 
 
 def is_thread_id(name: object) -> bool:
-    """Whether a thread may be called so."""
-    return isinstance(name, str) and _ID.fullmatch(name) is not None and not name.endswith("\n")
+    """Whether a thread may have this id."""
+    return isinstance(name, str) and re.match(THREAD_ID, name) is not None
 
 
-class Store:
+class ThreadStore:
     """Threads as files in ``folder``.
 
-    A folder that does not exist is made with the mode 0700, and each file has the mode 0600: what was said is for the
-    owner alone. A folder that exists keeps its mode; where others may write into it, a warning is logged.
+    A new folder has the mode 0700, and each file has the mode 0600, so that only the owner can read the conversations.
+    An existing folder keeps its mode; if others may write into it, a warning is logged.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -56,30 +54,29 @@ class Store:
         if not self._folder.is_dir():
             raise UsageError(f"The store {str(self._folder)!r} is not a folder. Name one, or one that does not exist.")
         if os.name != "nt" and self._folder.stat().st_mode & 0o022:
-            log.warning("Others may write into the store %s: chmod 700 keeps its threads yours", self._folder)
-        for path in self._folder.glob(f".*{_PART}"):  # of a server that was killed while it wrote
+            _log.warning("Others may write into the store %s: chmod 700 keeps its threads yours", self._folder)
+        for path in self._folder.glob(f".*{_PART}"):  # left by a server that was killed while it wrote
             if not path.is_dir():
                 path.unlink(missing_ok=True)
 
     def load(self, thread: str) -> Transcript | None:
-        """The thread; None where there is none. Raises `DamagedThread`."""
+        """Returns the thread, or None if there is none. Raises `DamagedThread`."""
         data = _file_bytes(thread, self._path(thread))
         return None if data is None else _read(thread, data)
 
     def save(self, thread: str, transcript: Transcript) -> None:
-        """Write the thread. It is on disk when this returns; raises `OSError`, and then the old one is there still.
+        """Writes the thread. It is on disk when this returns. After an `OSError` the old file is still there.
 
-        `DamagedThread`: its name is taken by what a newer toolcall_nb wrote, or by something that is not a regular
-        file. Both stay as they are.
+        Raises `DamagedThread` if a newer toolcall_nb wrote the file, or if it is not a regular file; it stays as it is.
 
-        The rename is atomic, and both the file and the folder are flushed: after a loss of power, too, the name
-        holds a whole file.
+        The rename is atomic, and both the file and the folder are flushed, so the file is whole even after a power
+        failure.
         """
         path = self._path(thread)
         _refuse_newer(thread, path)
         metadata = {**transcript.metadata, _KEY: thread}
         data = replace(transcript, metadata=metadata).to_markdown(versioned=True).encode("utf-8", "surrogatepass")
-        # A new file with a name that nobody can guess, of mode 0600: no link that was laid there is followed.
+        # A new file of mode 0600 with an unpredictable name, so that no link that somebody put there is followed.
         handle, part = tempfile.mkstemp(prefix=f".{thread}.", suffix=_PART, dir=self._folder)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -133,7 +130,7 @@ def _file_bytes(thread: str, path: Path) -> bytes | None:
 
 
 def _refuse_newer(thread: str, path: Path) -> None:
-    """What a newer server wrote into the same folder is not written over by what this one holds in memory."""
+    """Raises `DamagedThread` if a newer version wrote the file, so that it is not overwritten."""
     data = _file_bytes(thread, path)
     if data is not None:
         _refuse_version(thread, read_format_version(data.decode("utf-8", "replace")))
@@ -155,7 +152,7 @@ def _damaged(thread: str, why: str) -> DamagedThread:
 
 
 def _flush_folder(folder: Path) -> None:
-    """The rename itself; Windows has no handle of a folder, and flushes it by itself."""
+    """Flushes the rename. Windows has no handle of a folder, and flushes it by itself."""
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)

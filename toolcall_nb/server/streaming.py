@@ -1,7 +1,7 @@
-"""A run as the body of a response, in a wire: from its beginning, or from where a client has left.
+"""Streams a run as the body of a response, in a wire: `RunStreamResponse`, from the beginning or after an event id.
 
-Every server-sent event of a response has a number, counted from 1, and the same run gives the same events each time.
-So a client that comes back is given what comes after its number by writing everything anew and leaving out the rest.
+The server-sent events of a response are numbered from 1, and the same run always gives the same events. So a client
+that reconnects with a number gets what follows it: everything is encoded anew, and what it has is left out.
 """
 
 from __future__ import annotations
@@ -17,95 +17,101 @@ from toolcall_nb import wire
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.server.log import Reader
-from toolcall_nb.server.runs import Response, ServedRun
+from toolcall_nb.server.event_log import LogReader
+from toolcall_nb.server.served_run import ServedRun, TurnResponse
 from toolcall_nb.server.settings import Limits
 
-__all__ = ["LIVE", "EventStream", "page_chunks", "wire_chunks"]
+__all__ = ["LIVE", "RunStreamResponse", "page_chunks", "wire_chunks"]
 
-log = logger("toolcall_nb.server")
+_log = logger("toolcall_nb.server")
 
 LIVE = "live"
-"""The steps that the server's own page is told; no wire for others."""
+"""The name, in place of a wire's, of the steps for the server's own page."""
 
-_PIECE = 32_000
-"""Bytes of events that are written at once, about."""
-_FRAME = 0.04
-"""Seconds between two steps of a page."""
+_MAX_PIECE = 32_000
+"""Approximate bytes of events that are written at once."""
+_STEP_SECONDS = 0.04
+"""The time between two steps of a page."""
 _PAUSING = ("ui", "ag-ui")
-"""Wires whose clients answer a question by a new request: their response ends with the question."""
+"""The wires whose clients answer a question by a new request: the response ends with the question."""
+_HEARTBEATS = {"chat": b": on\n\n", "ui": b": on\n", "ag-ui": b": on\n", LIVE: b": on\n"}
+"""Comments. After an id, a blank line would make httpx-sse emit an empty event. The front end that seed 003 was
+written with needs one, since it does not know comments."""
 
 
-class EventStream:
-    """An ASGI response that reads a run until there is no more, the reader is gone, or takes nothing any more."""
+class RunStreamResponse:
+    """An ASGI response that streams a run until it ends, or its reader leaves or takes nothing any more."""
 
-    def __init__(self, run: ServedRun, response: Response, limits: Limits, *, after: int = 0, ids: bool) -> None:
+    def __init__(self, run: ServedRun, response: TurnResponse, limits: Limits, *, after: int = 0, ids: bool) -> None:
         self._run, self._response, self._limits = run, response, limits
         self._after, self._ids = after, ids
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer."""
+        """Sends the response."""
         start = 0 if self._response.wire == LIVE else self._response.start
         with self._run.log.reading(start) as reader:
-            gone = asyncio.ensure_future(_until_gone(receive))
-            gone.add_done_callback(lambda _: reader.ring())
+            gone = asyncio.ensure_future(_until_disconnected(receive))
+            gone.add_done_callback(lambda _: reader.wake())
             try:
                 await self._send_all(reader, gone, send)
             except TimeoutError:
-                log.warning("A reader of the thread %s took nothing for too long", self._run.chat.thread)
-            except OSError:  # gone, as other ASGI servers than uvicorn say it
-                log.debug("A reader of the thread %s is gone", self._run.chat.thread)
+                _log.warning("A reader of the thread %s took nothing for too long", self._run.chat.thread)
+            except OSError:  # how other ASGI servers than uvicorn report that the client is gone
+                _log.debug("A reader of the thread %s is gone", self._run.chat.thread)
             finally:
                 gone.cancel()
 
-    async def _send_all(self, reader: Reader, gone: asyncio.Future[None], send: Send) -> None:
-        headers = {**_headers(self._response.wire), "x-thread-id": self._run.chat.thread}
+    async def _send_all(self, reader: LogReader, gone: asyncio.Future[None], send: Send) -> None:
+        name, beat = self._response.wire, self._limits.beat_seconds
+        headers = {
+            **wire.headers("ui" if name == LIVE else name),
+            "connection": "keep-alive",
+            "x-thread-id": self._run.chat.thread,
+        }
         raw = [(name.encode(), value.encode()) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": 200, "headers": raw})
-        async for chunk in self._chunks(reader, gone):
+        if name == LIVE:
+            chunks = page_chunks(self._run, reader, gone, self._after, beat)
+        else:
+            chunks = wire_chunks(self._run, self._response, reader, gone, self._after, self._ids, beat)
+        async for chunk in chunks:
             async with asyncio.timeout(self._limits.stalled_seconds):
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
             if gone.done():
                 return
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def _chunks(self, reader: Reader, gone: asyncio.Future[None]) -> AsyncIterator[bytes]:
-        beat = self._limits.beat_seconds
-        if self._response.wire == LIVE:
-            return page_chunks(self._run, reader, gone, self._after, beat)
-        return wire_chunks(self._run, self._response, reader, gone, self._after, self._ids, beat)
-
 
 async def wire_chunks(
     run: ServedRun,
-    response: Response,
-    reader: Reader,
+    response: TurnResponse,
+    reader: LogReader,
     gone: asyncio.Future[None],
     after: int,
     ids: bool,
     beat: float,
 ) -> AsyncIterator[bytes]:
-    """The bytes of one response in its wire, those of several events together where they are there."""
-    frames = _Frames(run, response, after, ids)
+    """Yields the bytes of a response in its wire. Events that are there together are one chunk."""
+    encoder = _ResponseEncoder(run, response, after, ids)
     while not gone.done():
-        is_over, is_waiting = run.log.is_closed, run.is_waiting  # before the look: what comes after it, rings again
+        is_over, is_waiting = run.log.is_closed, run.is_waiting  # read first: a later change wakes the reader again
         if not reader.is_at_end:
-            if chunk := frames.encode(reader.take(_PIECE)):
+            if chunk := encoder.encode(reader.take(_MAX_PIECE)):
                 yield chunk
         elif is_over:
-            yield frames.close()
+            yield encoder.close()
             return
         elif is_waiting and response.wire in _PAUSING:
-            yield frames.pause()
+            yield encoder.pause()
             return
         elif not await reader.wait(beat):
-            yield _BEATS[response.wire]
+            yield _HEARTBEATS[response.wire]
 
 
 async def page_chunks(
-    run: ServedRun, reader: Reader, gone: asyncio.Future[None], after: int, beat: float
+    run: ServedRun, reader: LogReader, gone: asyncio.Future[None], after: int, beat: float
 ) -> AsyncIterator[bytes]:
-    """The steps of a run, as they are drawn, no faster than a display."""
+    """Yields the steps of a run for a page, no faster than a display shows them."""
     feed, number, name = run.feed(), after or None, run.responses[0].id.encode()
     while not gone.done():
         is_over = run.log.is_closed
@@ -117,73 +123,60 @@ async def page_chunks(
         if is_over:
             return
         if await reader.wait(beat):
-            await asyncio.sleep(_FRAME)
+            await asyncio.sleep(_STEP_SECONDS)
         else:
-            yield _BEATS[LIVE]
+            yield _HEARTBEATS[LIVE]
 
 
-_BEATS = {"chat": b": on\n\n", "ui": b": on\n", "ag-ui": b": on\n", LIVE: b": on\n"}
-"""Comments. Where an id was told, a blank line makes httpx-sse give an event that holds nothing; the front end that
-seed 003 was written with needs one, since it knows no comments."""
+class _ResponseEncoder:
+    """Encodes the events of a turn in a wire, and leaves out the numbered frames that the reader has."""
 
-
-class _Frames:
-    """Events of a turn as numbered frames of a wire, without those that the reader has."""
-
-    def __init__(self, run: ServedRun, response: Response, after: int, ids: bool) -> None:
-        thread, known = run.chat.thread, run.chat.tools
+    def __init__(self, run: ServedRun, response: TurnResponse, after: int, ids: bool) -> None:
         self._encoder = wire.encoder(
-            response.wire, thread_id=thread, run_id=response.run_id, known=known, numbered=ids and response.id
+            response.wire,
+            thread_id=run.chat.thread,
+            run_id=response.run_id,
+            known=run.chat.tools,
+            numbered=ids and response.id,
         )
-        self._message = run.responses[0].run_id  # a message that goes on after a question stays the same one
+        self._message_id = run.responses[0].run_id  # a message that continues after a question keeps its id
         self._after = after
         self._count = 0
         self._is_answer = False
-        self._goes_on = response.start > 0
+        self._continues = response.start > 0
 
     def encode(self, events: Iterable[Event]) -> bytes:
-        """The frames of these events."""
-        return b"".join(self._new(self._encoder.encode(event)) for event in self._of_answer(events))
+        """Returns the frames of the assistant's events; the client knows what the user said."""
+        frames = []
+        for event in events:
+            if self._continues and not self._is_answer:  # the rest of a message that was paused
+                self._is_answer = True
+                frames.append(self._new(self._encoder.encode(ev.Start(message_id=self._message_id))))
+            if isinstance(event, ev.Start):
+                self._is_answer = event.role in (None, "assistant")
+                event = replace(event, message_id=event.message_id or self._message_id)
+            if self._is_answer:
+                frames.append(self._new(self._encoder.encode(event)))
+        return b"".join(frames)
 
     def close(self) -> bytes:
-        """The end of the response."""
+        """Returns the end of the response."""
         return self._new(self._encoder.close())
 
     def pause(self) -> bytes:
-        """The end of a response whose turn waits for an answer; not numbered, since the turn will go on otherwise."""
-        end = self._encoder.encode(ev.Finish(finish_reason="tool-calls"))
-        return _without_ids(end + self._encoder.close())
-
-    def _of_answer(self, events: Iterable[Event]) -> Iterable[Event]:
-        """The assistant's message alone: the client knows what the user has said."""
-        for event in events:
-            if self._goes_on and not self._is_answer:  # the rest of a message that was paused
-                self._is_answer = True
-                yield ev.Start(message_id=self._message)
-            if isinstance(event, ev.Start):
-                self._is_answer = event.role in (None, "assistant")
-                event = replace(event, message_id=event.message_id or self._message)
-            if self._is_answer:
-                yield event
+        """Returns the end of a response whose turn waits for an answer, without ids: the turn will go on otherwise."""
+        data = self._encoder.encode(ev.Finish(finish_reason="tool-calls")) + self._encoder.close()
+        return b"\n".join(line for line in data.split(b"\n") if not line.startswith(b"id: "))
 
     def _new(self, data: bytes) -> bytes:
-        frames = data.split(b"\n\n")[:-1] if data else []
-        first = self._count
-        self._count += len(frames)
-        skipped = min(max(self._after - first, 0), len(frames))
-        return b"".join(frame + b"\n\n" for frame in frames[skipped:])
+        """Counts the frames, and returns those that the client does not have."""
+        count = data.count(b"\n\n")
+        skipped = min(max(self._after - self._count, 0), count)
+        self._count += count
+        return data.split(b"\n\n", skipped)[-1] if skipped else data
 
 
-def _without_ids(data: bytes) -> bytes:
-    return b"\n".join(line for line in data.split(b"\n") if not line.startswith(b"id: "))
-
-
-def _headers(name: str) -> dict[str, str]:
-    return {**wire.headers("ui" if name == LIVE else name), "connection": "keep-alive"}
-
-
-async def _until_gone(receive: Receive) -> None:
-    """Until the client has closed the connection."""
+async def _until_disconnected(receive: Receive) -> None:
     with suppress(asyncio.CancelledError):
         while (await receive())["type"] != "http.disconnect":
             pass

@@ -13,7 +13,7 @@ from tests.support.servers import Gated, ask, call, serving, words
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Message, TextPart, Transcript
 from toolcall_nb.errors import ModelError
-from toolcall_nb.server.outward import outward, outward_transcript
+from toolcall_nb.server.public_view import public_event, public_transcript
 
 SECRET = "line-of-the-servers-code"
 
@@ -72,9 +72,9 @@ def test_after_a_restart_it_is_the_same(tmp_path: Path) -> None:
 def test_what_has_no_insides_is_told_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     said = Transcript((Message("user", (TextPart("?"),)),))
-    assert outward_transcript(said) == said
+    assert public_transcript(said) == said
     for event in (ev.TextDelta("t", "x"), ev.Error("Gone."), ev.ToolOutputError("c", "no")):
-        assert outward(event) is event
+        assert public_event(event) is event
     assert caplog.records == []
 
 
@@ -82,8 +82,8 @@ def test_what_others_wrote_is_logged_as_text_that_no_terminal_obeys_and_that_beg
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     forged = "WARNING:root:x\x1b]52;c;ZXZpbA==\x07\x1b[2J\r\nWARNING:root:All is well\u202e"
-    outward(ev.Error(forged, details=forged))
-    outward(ev.ToolOutputError(forged, "No", traceback=forged))
+    public_event(ev.Error(forged, details=forged))
+    public_event(ev.ToolOutputError(forged, "No", traceback=forged))
     for record in caplog.records:
         assert not {"\x1b", "\x07", "\r", "\u202e"} & set(record.getMessage())
         assert "\nWARNING" not in record.getMessage()

@@ -1,4 +1,4 @@
-"""Bounds on connections: uvicorn's HTTP protocol waits without end for clients that neither ask nor read."""
+"""Limits connections (`limited_protocol`): uvicorn itself waits for ever for clients that neither ask nor read."""
 
 from __future__ import annotations
 
@@ -9,37 +9,35 @@ from typing import Any
 
 from toolcall_nb.server.settings import Limits
 
-__all__ = ["bounded"]
+__all__ = ["limited_protocol"]
 
 _NETWORK_BITS = 64
-"""Of an IPv6 address: one client has all addresses that differ only in the rest."""
+"""The bits of an IPv6 address that tell clients apart: one client has all addresses that differ only in the rest."""
 
 
-def bounded(base: type[Any], limits: Limits) -> type[Any]:
+def limited_protocol(base: type[Any], limits: Limits) -> type[Any]:
     """Returns a subclass of uvicorn's HTTP protocol ``base`` that closes connections.
 
-    - One on which no request becomes whole is closed within ``body_seconds`` to twice that: uvicorn bounds the time
-      between requests, and neither that before the first one nor that of a head which comes piece by piece.
-    - One that is to be closed, and whose client does not take what is still to be sent, is torn down
-      ``closing_seconds`` later.
-    - Where there are more than ``connections``, room is made: of the client (an IPv4 address or an IPv6 /64 network)
-      that has the most without a whole request, the oldest of these is torn down. So one client cannot take the
-      places of all.
+    - A connection on which no request becomes whole is closed within ``body_seconds`` to twice that. uvicorn limits
+      only the time between requests, not the time before the first one or of a head that comes in pieces.
+    - A connection that is being closed, and whose client does not read the rest, is aborted ``closing_seconds`` later.
+    - If there are more than ``connections``, one is aborted: the oldest without a whole request, of the client (an IPv4
+      address or an IPv6 /64 network) that has the most of these. So one client cannot take the places of all.
     """
     idle, closing = limits.body_seconds, limits.closing_seconds
 
-    class Bounded(base):  # type: ignore[misc]  # the class is imported late
+    class LimitedProtocol(base):  # type: ignore[misc]  # the class is imported late
         def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
-            self._answered: object = self  # no cycle of a request: the first look lets the connection live
+            self._answered: object = self  # not a request cycle, so that the first check lets the connection live
             self._is_closing = False
-            self._next_look = self.loop.call_later(min(idle, closing), self._look)
-            self._made = self._looked = self.loop.time()
+            self._next_check = self.loop.call_later(min(idle, closing), self._check)
+            self._made = self._checked = self.loop.time()
             self._network = _network(self.client)
             self._make_room()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._next_look.cancel()
+            self._next_check.cancel()
             super().connection_lost(exc)
 
         def _make_room(self) -> None:
@@ -50,34 +48,34 @@ def bounded(base: type[Any], limits: Limits) -> type[Any]:
                 count = Counter(each._network for each in waiting)
                 oldest = min(waiting, key=lambda each: (-count[each._network], each._made))
                 oldest.transport.abort()
-                self.connections.discard(oldest)  # at once: connection_lost comes only after what waits in the loop
+                self.connections.discard(oldest)  # now, since connection_lost is called only later
 
         def _is_incomplete(self) -> bool:
-            """Whether a request is still to come, or its body."""
+            """Whether a request or its body is still to come."""
             return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
-        def _look(self) -> None:
+        def _check(self) -> None:
             if self.transport.is_closing() and self._is_closing:
                 self.transport.abort()
                 return
             self._is_closing = self.transport.is_closing()
-            if self.loop.time() - self._looked >= idle:
-                self._look_for_requests()
-            self._next_look = self.loop.call_later(min(idle, closing), self._look)
+            if self.loop.time() - self._checked >= idle:
+                self._close_if_idle()
+            self._next_check = self.loop.call_later(min(idle, closing), self._check)
 
-        def _look_for_requests(self) -> None:
-            """Closes the connection where nothing is answered, and nothing was asked since the last look."""
-            self._looked = self.loop.time()
+        def _close_if_idle(self) -> None:
+            """Closes the connection if no request is being answered, and none came since the last check."""
+            self._checked = self.loop.time()
             is_idle = self.cycle is None or self.cycle.response_complete
             if is_idle and self._answered is self.cycle:
                 self.transport.close()
             self._answered = self.cycle if is_idle else self
 
-    return Bounded
+    return LimitedProtocol
 
 
 def _network(client: tuple[str, int] | None) -> str | None:
-    """Names the client by its IPv4 address or its IPv6 network; None where the transport knows no address."""
+    """Returns the client's IPv4 address or IPv6 network; None if the transport knows no address."""
     if client is None:
         return None
     try:

@@ -1,0 +1,148 @@
+"""The numbered events of a turn, for any number of readers at their own pace: `EventLog` and `LogReader`.
+
+A reader is only a position, so one that never reads costs nothing beyond its socket's buffer. The turn waits while it
+is too far ahead of its fastest reader.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from toolcall_nb.core.events import Event, to_dict
+from toolcall_nb.core.json_text import json_text
+
+__all__ = ["EventLog", "LogReader", "event_size"]
+
+_OVERHEAD = 100
+"""Approximate bytes of an event beside its text."""
+_POLL = 0.2
+
+
+def event_size(event: Event) -> int:
+    """Returns about how many bytes the event takes, here and on a wire."""
+    text = getattr(event, "delta", None)
+    return _OVERHEAD + len(text if isinstance(text, str) else json_text(to_dict(event)))
+
+
+class EventLog:
+    """Events in their order. One thread at a time may call `append`; `reading` is for an event loop's thread.
+
+    ``size`` is the size of all events in bytes. The newest event may be ``ahead`` bytes ahead of the fastest reader, or
+    of the place where the last reader left.
+    """
+
+    def __init__(self, ahead: int) -> None:
+        self.events: list[Event] = []
+        self.size = 0
+        self.is_closed = False
+        self._ahead = ahead
+        self._ends: list[int] = [0]  # the size before each event
+        self._read = 0  # how many events the fastest reader has taken
+        self._is_free = False
+        self._readers: set[LogReader] = set()
+        self._room = threading.Condition()
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    @property
+    def reader_count(self) -> int:
+        """The number of current readers."""
+        return len(self._readers)
+
+    def append(self, event: Event) -> None:
+        """Adds an event and wakes the readers."""
+        self.size += event_size(event)
+        self.events.append(event)
+        self._ends.append(self.size)
+        self.wake_readers()
+
+    def wait_for_room(self) -> None:
+        """Waits until a reader is close enough to the newest event, or until `free` is called."""
+        if self.size - self._ends[self._read] <= self._ahead:
+            return
+        with self._room:
+            while not self._is_free and self.size - self._ends[self._read] > self._ahead:
+                self._room.wait(_POLL)
+
+    def free(self) -> None:
+        """Lets the turn run ahead of all readers, since it is to end."""
+        with self._room:
+            self._is_free = True
+            self._room.notify_all()
+
+    def close(self) -> None:
+        """Declares that no event follows, and wakes the readers."""
+        self.is_closed = True
+        self.wake_readers()
+
+    def wake_readers(self) -> None:
+        """Lets all readers look again."""
+        for reader in tuple(self._readers):
+            reader.wake()
+
+    @contextmanager
+    def reading(self, position: int = 0) -> Iterator[LogReader]:
+        """Opens a reader from ``position`` on, in the running event loop."""
+        reader = LogReader(self, position)
+        self._readers.add(reader)
+        try:
+            yield reader
+        finally:
+            self._readers.discard(reader)
+
+    def take(self, position: int, most: int) -> list[Event]:
+        """Returns events from ``position`` on: at most ``most`` bytes, but at least one event if there is one."""
+        last = bisect_right(self._ends, self._ends[position] + most, position + 1) - 1
+        end = min(max(last, position + 1), len(self.events))
+        if end > self._read:
+            with self._room:
+                self._read = max(self._read, end)
+                self._room.notify_all()
+        return self.events[position:end]
+
+
+class LogReader:
+    """Reads a log. `wake` may be called in any thread, everything else only in the event loop that it was made in."""
+
+    def __init__(self, log: EventLog, position: int) -> None:
+        self._log = log
+        self.position = position
+        self._loop = asyncio.get_running_loop()
+        self._changed = asyncio.Event()
+        self._is_waking = False
+
+    def wake(self) -> None:
+        """Wakes the reader, once until it has looked."""
+        if not self._is_waking:
+            self._is_waking = True
+            try:
+                self._loop.call_soon_threadsafe(self._changed.set)
+            except RuntimeError:  # the loop is closed, and the reader with it
+                self._is_waking = False
+
+    async def wait(self, seconds: float) -> bool:
+        """Waits until something has changed since the last call; returns whether it has."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            return False
+        self._changed.clear()
+        self._is_waking = False
+        return True
+
+    def take(self, most: int) -> list[Event]:
+        """Returns the next events: at most ``most`` bytes, but at least one event if there is one."""
+        events = self._log.take(self.position, most)
+        self.position += len(events)
+        return events
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether it has taken all events so far."""
+        return self.position >= len(self._log)
