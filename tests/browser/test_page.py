@@ -16,7 +16,7 @@ from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.frontend import MODULE, page_css
-from toolcall_nb.models import MockModel, names
+from toolcall_nb.models import MockModel, model_names
 from toolcall_nb.render import LiveHtml, to_html
 from toolcall_nb.runs.document import LiveDocument
 from toolcall_nb.tools import Registry
@@ -140,7 +140,7 @@ def turn(name: str) -> list[Event]:
     return [event for prompt in ("The weather in Lisbon and Porto?", "And then?") for event in chat.stream(prompt)]
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", model_names())
 def test_a_turn_looks_at_every_moment_as_the_renderer_draws_it(page: Page, name: str) -> None:
     run, random_cuts = Run(page), random.Random(7)
     for event in turn(name):

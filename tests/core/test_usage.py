@@ -19,7 +19,7 @@ from toolcall_nb.core.transcript import Message, State, ToolCall, Transcript
 from toolcall_nb.core.usage import TOKEN_COUNTS, Account, Request, account, added_by, counts, requests_of, to_metadata
 from toolcall_nb.errors import ModelError
 from toolcall_nb.models.prices import cost_of
-from toolcall_nb.models.providers.reading import Reader
+from toolcall_nb.models.providers.reading import ResponseReader
 from toolcall_nb.tools import Tool
 
 
@@ -286,7 +286,7 @@ def test_a_provider_s_reply_has_its_price_where_it_was_asked_there(url: str, cos
 
     taken = RequestUsage(input_tokens=1000, output_tokens=10, cache_read_tokens=5)
     reply = ModelResponse([TextPart("x")], usage=taken, model_name="gpt-4o", provider_name="openai", provider_url=url)
-    reader = Reader()
+    reader = ResponseReader()
     reader.take(reply)
     *_, finish = reader.close()
     assert isinstance(finish, ev.Finish)

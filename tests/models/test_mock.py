@@ -18,7 +18,7 @@ from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.models import MockModel, Model, Pace, as_live, faults, pieces, with_faults
 from toolcall_nb.models.mock.arguments import arguments_for
 from toolcall_nb.models.mock.scenarios import SCENARIOS
-from toolcall_nb.models.text_calls import with_calls
+from toolcall_nb.models.mock.text_calls import with_calls
 from toolcall_nb.tools import Registry, Tool
 
 
@@ -287,7 +287,7 @@ def test_inputs_grow_as_json_text() -> None:
 
 
 def test_a_model_is_found_by_its_name() -> None:
-    for name in models.names():
+    for name in models.model_names():
         if name.endswith(":"):
             continue  # a provider
         assert isinstance(models.model(name), MockModel)

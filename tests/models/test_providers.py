@@ -29,7 +29,7 @@ from toolcall_nb.core.transcript import (
     Transcript,
 )
 from toolcall_nb.errors import MissingPackageError, ModelError, UsageError
-from toolcall_nb.models import model, names
+from toolcall_nb.models import model, model_names
 from toolcall_nb.models.config import Config
 from toolcall_nb.models.providers import ProviderModel, building, catalog
 from toolcall_nb.models.providers.history import history_of
@@ -69,7 +69,7 @@ TOOLS: list[Tool] = [as_tool(capital), as_tool(weather)]
 def test_every_name_of_the_catalog_is_one_of_pydantic_ai() -> None:
     from pydantic_ai.providers import infer_provider_class
 
-    for name in catalog.NAMES:
+    for name in catalog.PROVIDER_NAMES:
         try:
             infer_provider_class(name)
         except ImportError:  # its package is not installed, but the name is known
@@ -77,14 +77,14 @@ def test_every_name_of_the_catalog_is_one_of_pydantic_ai() -> None:
 
 
 def test_every_alias_leads_to_a_name_of_the_catalog() -> None:
-    assert set(catalog.ALIASES.values()) <= set(catalog.NAMES)
+    assert set(catalog.ALIASES.values()) <= set(catalog.PROVIDER_NAMES)
     assert catalog.canonical("google-gla:gemini-2.5-flash") == "google:gemini-2.5-flash"
     assert catalog.canonical("gateway/openai:gpt-5") == "gateway/openai:gpt-5"
 
 
 def test_the_names_of_providers_want_a_model_after_them() -> None:
-    assert names()[0] == "mock"
-    assert {"openai:", "anthropic:", "google:", "ollama:", "groq:", "mistral:"} <= set(names())
+    assert model_names()[0] == "mock"
+    assert {"openai:", "anthropic:", "google:", "ollama:", "groq:", "mistral:"} <= set(model_names())
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_name_that_is_not_known_is_refused_with_those_that_are(name: str, hint
 
 def test_a_name_is_checked_without_importing_anything() -> None:
     code = (
-        "import sys; from toolcall_nb.models import model, names; model('openai:gpt-5'); names();"
+        "import sys; from toolcall_nb.models import model, model_names; model('openai:gpt-5'); model_names();"
         "assert not {'pydantic_ai', 'openai', 'httpx'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -270,9 +270,9 @@ def test_a_tool_that_no_provider_has_is_refused(server: ReplayServer) -> None:
 def test_the_tools_that_can_be_switched_on_are_those_of_pydantic_ai() -> None:
     from pydantic_ai.native_tools import NATIVE_TOOL_TYPES
 
-    from toolcall_nb.models.providers.settings import _KINDS
+    from toolcall_nb.models.providers.settings import _NATIVE_TOOL_KINDS
 
-    assert set(NATIVE_TOOL_TYPES) == _KINDS
+    assert set(NATIVE_TOOL_TYPES) == _NATIVE_TOOL_KINDS
 
 
 def test_in_a_text_dialect_no_tool_is_told_of(server: ReplayServer) -> None:

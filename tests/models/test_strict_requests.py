@@ -16,7 +16,7 @@ from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import FilePart, Message, ReasoningPart, State, TextPart, ToolCall, Transcript
-from toolcall_nb.models.providers.call_ids import CallIds
+from toolcall_nb.models.providers.history import RequestCallIds
 from toolcall_nb.tools import Tool
 
 Reply = Sequence[Event | BaseException]
@@ -304,8 +304,8 @@ def test_any_transcript_at_all_makes_a_request_that_is_accepted(transcript: Tran
 @given(st.lists(st.sampled_from(["a", "b", "", "x" * 50, "<", "123456789"]) | st.text(max_size=3), max_size=12))
 def test_ids_are_unique_the_same_each_time_and_ones_own_where_they_can_be(own: list[str]) -> None:
     for provider in ("mistral", "anthropic", "openai", None):
-        sent = [*map(CallIds(provider).sent, own)]
+        sent = [*map(RequestCallIds(provider).next_id, own)]
         assert len(set(sent)) == len(own)
-        assert sent == [*map(CallIds(provider).sent, own)]
-        assert sent[: len(own) - 1] == [*map(CallIds(provider).sent, own[:-1])]
-    assert [CallIds("anthropic").sent("toolu_1"), CallIds("mistral").sent("D681PevKs")] == ["toolu_1", "D681PevKs"]
+        assert sent == [*map(RequestCallIds(provider).next_id, own)]
+        assert sent[: len(own) - 1] == [*map(RequestCallIds(provider).next_id, own[:-1])]
+    assert [RequestCallIds("anthropic").next_id("toolu_1"), RequestCallIds("mistral").next_id("D681PevKs")] == ["toolu_1", "D681PevKs"]

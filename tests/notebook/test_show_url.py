@@ -17,7 +17,7 @@ from tests.support.wire_talk import CONVERSATION, read, written
 from toolcall_nb import Transcript, show
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import ErrorPart, Message, TextPart
-from toolcall_nb.models.calling import CallableModel
+from toolcall_nb.models.callable_models import CallableModel
 from toolcall_nb.notebook.stream_cell import Shown
 
 QUESTION = "What is the weather in Lisbon?"

@@ -20,7 +20,7 @@ from tests.support.provider_replays import REPLAYED
 from toolcall_nb import Transcript, wire
 from toolcall_nb.core.call_states import FINAL_STATES
 from toolcall_nb.core.transcript import State
-from toolcall_nb.models.providers import NAMES
+from toolcall_nb.models.providers import PROVIDER_NAMES
 from toolcall_nb.render.content import STATE_WORDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,7 +58,7 @@ def test_the_table_of_providers_says_what_the_tests_do() -> None:
     assert {name for name, _, loop, _ in rows if loop} == {name.partition(":")[0] for _, name, _ in LOOPS}
     assert {name for name, _, _, local in rows if local} == set(LOCAL)
     named = re.findall(r"`([\w-]+):`", README + MODELS)
-    assert set(named) <= set(NAMES)
+    assert set(named) <= set(PROVIDER_NAMES)
     assert len(names) == len(set(names))
 
 

@@ -18,7 +18,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Message, Transcript
 from toolcall_nb.models import model
 from toolcall_nb.models.config import Config
-from toolcall_nb.models.providers.building import build, parameters_of, settings_of
+from toolcall_nb.models.providers.building import build, request_parameters, request_settings
 
 __all__ = ["Asked", "blocks", "sent_alone", "sent_by_us"]
 
@@ -109,8 +109,8 @@ async def _response(asked: Asked, server: ReplayServer, history: list[ModelMessa
     request = model_request_stream(
         made,
         history,
-        model_settings=settings_of(made, config.settings),  # type: ignore[arg-type]  # a TypedDict
-        model_request_parameters=parameters_of((), config.settings),
+        model_settings=request_settings(made, config.settings),  # type: ignore[arg-type]  # a TypedDict
+        model_request_parameters=request_parameters((), config.settings),
         instrument=False,
     )
     async with made, request as stream:

@@ -359,7 +359,7 @@ class Chat:
         gate = ApprovalGate(self.approval_mode, self.ask_approval, self.remembered_approvals)
         asks = getattr(self.model, "asks_permission", False)
         yield from CallRunner(self.tools, gate, watch, asks is True).run(unfinished)
-        return bool(unfinished) or any(reply.calls[call.id].wrong for call in calls)
+        return bool(unfinished) or any(reply.calls[call.id].is_wrong for call in calls)
 
     def _reports(self, reply: Reply) -> Iterator[Event]:
         """What is added to the message, now that the calls of the reply have ended."""
@@ -368,6 +368,6 @@ class Chat:
         if self.once:
             texts = results(calls, self.outcomes, self.tools)
         else:
-            texts = reports(self.dialect, calls, reply.troubles, self.tools)
+            texts = reports(self.dialect, calls, reply.unreadable, self.tools)
         for number, text in enumerate(filter(None, texts), 1):
             yield from text_block(f"report-{number}", text)

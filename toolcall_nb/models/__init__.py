@@ -1,15 +1,15 @@
-"""Models: where events come from.
+"""Models: the sources of events. `model` makes one from a name or an object.
 
-`model` makes one from a name. `MockModel` needs no key and no network; `ReplayModel` and `replay` play a
-transcript again; `EnvelopeModel` reads a service's envelopes; `with_faults` spoils any model's stream, for tests.
+`MockModel` needs no key and no network. `ReplayModel` and `replay` play a transcript again. `EnvelopeModel` reads the
+envelopes of a service. `with_faults` puts faults into any model's stream, for tests.
 """
 
 from __future__ import annotations
 
 from toolcall_nb.models import faults
 from toolcall_nb.models.base import Model, model_name
-from toolcall_nb.models.by_name import model, names
-from toolcall_nb.models.envelope_model import EnvelopeModel
+from toolcall_nb.models.callable_models import EnvelopeModel
+from toolcall_nb.models.factory import model, model_names
 from toolcall_nb.models.faults import with_faults
 from toolcall_nb.models.mock.model import MockModel
 from toolcall_nb.models.pace import Pace, as_live, pieces
@@ -25,7 +25,7 @@ __all__ = [
     "faults",
     "model",
     "model_name",
-    "names",
+    "model_names",
     "pieces",
     "replay",
     "with_faults",

@@ -1,4 +1,4 @@
-"""What a model is to the rest: something that streams one reply as events."""
+"""The interface of a model: `Model`."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["Model", "model_name"]
 class Model(Protocol):
     """A source of replies.
 
-    `stream` gives the events of ONE reply: text and reasoning blocks, ``tool-input-*``, sources, files, and at
-    the end perhaps ``finish`` with the reason and, in its metadata, the ``usage``. It does not run tools. What
-    cannot be answered raises `toolcall_nb.errors.ModelError`. An optional attribute ``name`` is shown to people.
-    With an attribute ``asks_permission`` that is True it may leave calls with an approval request, and is asked again
-    with the answer, which brings them to their ends.
+    `stream` yields the events of one reply: text and reasoning blocks, ``tool-input-*``, sources, files, and at the
+    end usually ``finish`` with the reason and, in its metadata, the ``usage``. It does not run tools. It raises
+    `toolcall_nb.errors.ModelError` if it cannot answer. The optional attribute ``name`` is shown to users. If the
+    optional attribute ``asks_permission`` is True, a reply may leave calls with an approval request; the model is
+    then asked again with the answers, and ends those calls itself.
     """
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
-        """Answer the last message; the tools are those that may be called."""
+        """Answers the last message; ``tools`` are those that may be called."""
         ...
 
 
 def model_name(model: Model | Callable[..., Any]) -> str:
-    """The model's ``name``, or a function's, or that of its class."""
+    """Returns the model's ``name``, a function's name, or the name of its class."""
     for name in (getattr(model, "name", None), getattr(model, "__name__", None)):
         if isinstance(name, str) and name:
             return name

@@ -1,4 +1,4 @@
-"""How a provider is reached: base URL, key, settings."""
+"""The configuration of a provider's model: `Config` with base URL, API key and settings."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Config", "Secret"]
 
 
 class Secret(HeldSecret):
-    """A key that shows itself to nobody: only `reveal` gives it. While it is there, it is masked in what is saved."""
+    """An API key that only `reveal` returns. While the object exists, the key is masked in everything that is saved."""
 
     __slots__ = ()
 
     def reveal(self) -> str:
-        """The key itself, for the one who sends it."""
+        """Returns the key itself, for the request that needs it."""
         return self._value
 
     def __repr__(self) -> str:
@@ -41,15 +41,15 @@ class Secret(HeldSecret):
 
 
 class Config:
-    """How a model of a provider is reached; a value that does not change.
+    """The way to reach a provider's model; immutable.
 
-    ``base_url`` and ``api_key`` stand before what the provider's own environment variables say. ``settings`` go with
+    ``base_url`` and ``api_key`` take precedence over the provider's environment variables. ``settings`` are sent with
     each request, by the names of pydantic-ai's ``ModelSettings``: ``temperature``, ``max_tokens``, ``thinking``,
-    ``extra_body`` and more. ``native_tools`` switches on tools that the provider runs itself, by their names in
-    pydantic-ai: ``["web_search", {"kind": "web_fetch", "max_uses": 3}]``. ``wire`` names what a server at ``base_url``
-    speaks, where the model is one of no provider.
+    ``extra_body`` and more. The setting ``native_tools`` switches on tools that the provider runs itself, by
+    pydantic-ai's names: ``["web_search", {"kind": "web_fetch", "max_uses": 3}]``. ``wire`` names the wire format of a
+    server at ``base_url`` that belongs to no provider.
 
-    Nothing shows the key: not ``repr``, ``str``, `to_dict`, a copy or a log; it cannot be pickled.
+    The key is never shown: not by ``repr``, ``str``, `to_dict`, a copy or a log; it cannot be pickled.
     """
 
     __slots__ = ("api_key", "base_url", "settings", "wire")
@@ -68,23 +68,23 @@ class Config:
     ) -> None:
         if base_url is not None and not base_url.startswith(("http://", "https://")):
             raise UsageError(f"A base URL begins with http:// or https://, but is {base_url!r:.100}.")
-        given = {
+        values = {
             "base_url": base_url,
             "api_key": Secret(api_key) if isinstance(api_key, str) else api_key,
             "settings": MappingProxyType(dict(settings or {})),
             "wire": wire,
         }
-        for name, value in given.items():
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"A Config does not change. Make another one, with another {name!r}.")
 
     def to_dict(self) -> dict[str, Any]:
-        """What is set, without the key; of that, only whether there is one."""
+        """Returns the values that are set; for the key, only that there is one."""
         fields = {"base_url": self.base_url, "settings": dict(self.settings) or None, "wire": self.wire}
-        known = {name: value for name, value in fields.items() if value is not None}
-        return {**known, "api_key": "…"} if self.api_key is not None else known
+        values = {name: value for name, value in fields.items() if value is not None}
+        return {**values, "api_key": "…"} if self.api_key is not None else values
 
     def __repr__(self) -> str:
         return f"Config({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"

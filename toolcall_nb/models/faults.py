@@ -1,10 +1,10 @@
-"""Faults of a model's stream, on purpose: for tests of whatever reads it.
+"""Puts faults into a model's stream, for tests of its readers. `with_faults` wraps a model.
 
     model = with_faults(MockModel(), faults.cut(1), faults.duplicate_id())
     Chat(model).send("…")
 
-Each fault is a small frozen value; several are applied in order, the first nearest to the model. Those on ids
-and on the written call know the ways of calling: events, and the text dialects as the mock model writes them.
+Each fault is a small frozen value. Several are applied in order, the first nearest to the model. Faults of ids and
+of written calls work on events, and on the text dialects as the mock model writes them.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ __all__ = [
 
 
 class Fault(Protocol):
-    """One fault: events in, spoiled events out."""
+    """One fault: events in, faulty events out."""
 
     def apply(self, events: Iterator[Event]) -> Iterator[Event]:
-        """The spoiled stream."""
+        """Returns the faulty stream."""
         ...
 
 
 def faulty(events: Iterator[Event], faults: Iterable[Fault]) -> Iterator[Event]:
-    """A stream with these faults, in order."""
+    """Returns the stream with these faults, applied in order."""
     for fault in faults:
         events = fault.apply(events)
     return events
 
 
 def with_faults(model: Model, *faults: Fault) -> Model:
-    """A model whose every reply has these faults."""
+    """Returns a model whose every reply has these faults."""
     return _FaultyModel(model, faults)
 
 
@@ -73,11 +73,11 @@ class _FaultyModel:
         return faulty(iter(self._model.stream(messages, tools)), self._faults)
 
 
-# Where the stream is cut ------------------------------------------------------------------------------------
+# Cuts -------------------------------------------------------------------------------------------------------
 
 
 class cut(Struct, frozen=True):
-    """Text and inputs come in pieces of ``size`` UTF-16 units; 1 parts the halves of a surrogate pair too."""
+    """Cuts text and inputs into pieces of ``size`` UTF-16 units; 1 also separates the halves of a surrogate pair."""
 
     size: int = 1
 
@@ -86,18 +86,18 @@ class cut(Struct, frozen=True):
             raise UsageError(f"A piece has at least 1 unit, not {self.size}.")
 
     def apply(self, events: Iterator[Event]) -> Iterator[Event]:
-        """The stream in such pieces."""
+        """Returns the stream in such pieces."""
         return _recut(events, lambda: self.size)
 
 
 class random_cuts(Struct, frozen=True):
-    """Text and inputs come in pieces of 1 to ``most`` UTF-16 units, by ``seed``."""
+    """Cuts text and inputs into pieces of 1 to ``most`` UTF-16 units, chosen by ``seed``."""
 
     seed: int = 0
     most: int = 12
 
     def apply(self, events: Iterator[Event]) -> Iterator[Event]:
-        """The stream in such pieces."""
+        """Returns the stream in such pieces."""
         random = Random(self.seed)
         return _recut(events, lambda: random.randint(1, self.most))
 
@@ -123,7 +123,7 @@ def _units(text: str, size: Callable[[], int]) -> Iterator[str]:
         place = end
 
 
-# What is wrong with the calls -------------------------------------------------------------------------------
+# Faulty calls -----------------------------------------------------------------------------------------------
 
 _HEADER = re.compile(r"(> *\[!tool +)(\S+)( +\S+)?\](.*)", re.DOTALL)
 _JSON_NAME = re.compile(r'\A( +"(?:toolName|tool)": .*,)')
@@ -131,12 +131,12 @@ _INPUT = re.compile(r'\A(> *input:|  "(?:parameters|params)":).*')
 
 
 class duplicate_id(Struct, frozen=True):
-    """Every call has the same id, in every reply."""
+    """Gives every call the same id, in every reply."""
 
     id: str = "call_1"
 
     def apply(self, events: Iterator[Event]) -> Iterator[Event]:
-        """The stream with that id."""
+        """Returns the stream with that id."""
         return _with_lines(_with_id(events, self.id), self._line)
 
     def _line(self, line: str) -> str:
@@ -145,18 +145,18 @@ class duplicate_id(Struct, frozen=True):
 
 
 class missing_id(Struct, frozen=True):
-    """No call has an id: it is the empty string, or not written at all."""
+    """Removes the ids of all calls: an id is the empty string, or is not written at all."""
 
     def apply(self, events: Iterator[Event]) -> Iterator[Event]:
-        """The stream without ids."""
+        """Returns the stream without ids."""
         return _with_lines(_with_id(events, ""), lambda line: _HEADER.sub(r"\1\2]\4", line))
 
 
 class malformed_call(Struct, frozen=True):
-    """The arguments of every call break off: broken JSON in an input error, or broken YAML or JSON in the text."""
+    """Breaks the arguments of every call: an input error with broken JSON, or broken YAML or JSON in the text."""
 
     def apply(self, events: Iterator[Event]) -> Iterator[Event]:
-        """The stream with broken calls."""
+        """Returns the stream with broken calls."""
         return _with_lines(self._broken(events), self._line)
 
     @staticmethod
@@ -189,12 +189,12 @@ def _with_id(events: Iterator[Event], call_id: str) -> Iterator[Event]:
 
 
 def _with_lines(events: Iterator[Event], change: Callable[[str], str]) -> Iterator[Event]:
-    """Whole lines of text changed; each comes when it is whole, others pass as they come."""
+    """Changes whole lines of text. Only lines that may belong to a call are withheld until they are complete."""
     held = ""
     for event in events:
         if isinstance(event, ev.TextDelta):
             held += event.delta
-            head, newline, held = held.rpartition("\n") if _quoting(held) else (held, "", "")
+            head, newline, held = held.rpartition("\n") if _may_continue(held) else (held, "", "")
             text = "".join(map(change, (head + newline).splitlines(keepends=True)))
             if text:
                 yield replace(event, delta=text)
@@ -205,58 +205,58 @@ def _with_lines(events: Iterator[Event], change: Callable[[str], str]) -> Iterat
         yield event
 
 
-def _quoting(text: str) -> bool:
-    """Whether the last line may be one of a callout or of a JSON object, and more of it may come."""
+def _may_continue(text: str) -> bool:
+    """Whether the last line may belong to a callout or a JSON object, and may continue."""
     last = text.rpartition("\n")[2]
     return not last.strip() or last.lstrip().startswith((">", '"'))
 
 
-# What ends it -----------------------------------------------------------------------------------------------
+# Faulty ends ------------------------------------------------------------------------------------------------
 
 
 class stall(Struct, frozen=True):
-    """Nothing comes for some seconds, after ``after`` events."""
+    """Waits for some seconds after ``after`` events."""
 
     seconds: float
     after: int = 3
     sleep: Callable[[float], None] = time.sleep
 
     def apply(self, events: Iterator[Event]) -> Iterator[Event]:
-        """The stream with the wait in it."""
+        """Returns the stream with the wait in it."""
         yield from islice(events, self.after)
         self.sleep(self.seconds)
         yield from events
 
 
 class abort(Struct, frozen=True):
-    """The model says that it was stopped, after ``after`` events."""
+    """Aborts the reply after ``after`` events."""
 
     after: int = 3
     reason: str = "fault"
 
     def apply(self, events: Iterator[Event]) -> Iterator[Event]:
-        """The stream up to there, and an ``abort``."""
+        """Returns the stream up to there, and an ``abort``."""
         yield from islice(events, self.after)
         yield ev.Abort(reason=self.reason)
 
 
 class truncate(Struct, frozen=True):
-    """The stream just ends after ``after`` events."""
+    """Ends the stream after ``after`` events without an end event."""
 
     after: int = 3
 
     def apply(self, events: Iterator[Event]) -> Iterator[Event]:
-        """The stream up to there."""
+        """Returns the stream up to there."""
         yield from islice(events, self.after)
 
 
 class disconnect(Struct, frozen=True):
-    """The connection is lost after ``after`` events: the stream raises."""
+    """Loses the connection after ``after`` events: the stream raises."""
 
     after: int = 3
     message: str = "The connection to the model was lost."
 
     def apply(self, events: Iterator[Event]) -> Iterator[Event]:
-        """The stream up to there, and then `ModelError`."""
+        """Returns the stream up to there, which then raises `ModelError`."""
         yield from islice(events, self.after)
         raise ModelError(self.message)

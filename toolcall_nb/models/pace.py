@@ -1,6 +1,6 @@
-"""Text as a model sends it: in token-like pieces, with waits between them.
+"""Streams finished text as a live model would: in token-sized pieces, with waits. `as_live` is the entry point.
 
-The mock and the replay both play through `as_live`; nothing else cuts text or waits.
+Only the mock model and the replay use it.
 """
 
 from __future__ import annotations
@@ -20,21 +20,25 @@ from toolcall_nb.core.events import Event, Json
 from toolcall_nb.core.json_text import to_extended
 from toolcall_nb.errors import UsageError
 
-__all__ = ["Pace", "as_live", "pieces"]
+__all__ = ["THINKING_SECONDS", "Pace", "as_live", "pieces"]
 
 _PIECE = re.compile(r" ?[^\W_]{1,7}| ?[^\w\s]{1,2}|_{1,3}|\s{1,4}")
+_KEPT_FIELDS = ("provider_executed", "provider_metadata", "tool_metadata", "dynamic", "title", "open", "extra")
 
-THINKING, TOOL = 0.35, 0.4
-"""Seconds before the first token, and before the result of a recorded call, at speed 1."""
+THINKING_SECONDS = 0.35
+"""The wait before the first token, at speed 1."""
+
+_TOOL_SECONDS = 0.4
+"""The wait before the result of a recorded call, at speed 1."""
 
 
 def pieces(text: str) -> list[str]:
-    """``text`` cut into pieces of the size of tokens: 4 characters on average in prose."""
+    """Cuts ``text`` into pieces of the size of tokens: 4 characters on average in prose."""
     return _PIECE.findall(text)
 
 
 class Pace(Struct, frozen=True):
-    """How fast: ``speed`` 1 is that of a usual model (about 45 tokens a second); None or 0 never waits."""
+    """The speed of a stream: 1 is a usual model (about 45 tokens a second); None or 0 never waits."""
 
     speed: float | None = 1.0
     sleep: Callable[[float], None] = time.sleep
@@ -44,70 +48,50 @@ class Pace(Struct, frozen=True):
             raise UsageError(f"A speed is a number above 0, or None for no waiting at all, but got {self.speed!r}.")
 
     def wait(self, seconds: float) -> None:
-        """Wait as long as ``seconds`` take at this speed."""
+        """Waits for ``seconds`` at speed 1, for less at a higher speed."""
         if self.speed and math.isfinite(self.speed):
             self.sleep(seconds / self.speed)
 
-    def token(self, piece: str) -> None:
-        """Wait before a piece, longer before a long one."""
-        self.wait(0.012 + 0.0025 * len(piece))
+    def cut(self, text: str) -> Iterator[str]:
+        """Yields the pieces of a text, each after its wait."""
+        for piece in pieces(text):
+            self.wait(0.012 + 0.0025 * len(piece))
+            yield piece
 
 
 def as_live(events: Iterable[Event], pace: Pace) -> Iterator[Event]:
-    """The same events as a model streams them: text in pieces, inputs as growing JSON text, with waits.
+    """Yields the same events as a model streams them: text in pieces, inputs as growing JSON text, with waits.
 
-    What it amounts to is the same. Messages of other roles than the assistant come at once.
+    The resulting transcript is the same. Messages of the user and the system come at once.
     """
-    live, begun = True, set[str]()
+    is_live, streamed = True, set[str]()
     for event in events:
         if isinstance(event, ev.Start):
-            live = event.role is None
-            begun.clear()
-        if live:
-            yield from _slowly(event, pace, begun)
-        else:
-            yield event
-
-
-def _slowly(event: Event, pace: Pace, begun: set[str]) -> Iterator[Event]:
-    match event:
-        case ev.TextDelta() | ev.ReasoningDelta():
-            for piece in _paced(event.delta, pace):
-                yield replace(event, delta=piece)
-            return
-        case ev.ToolInputDelta():
-            for piece in _paced(event.input_text_delta, pace):
-                yield replace(event, input_text_delta=piece)
-            return
-        case ev.ToolInputStart():
-            begun.add(event.tool_call_id)
-        case ev.ToolInputAvailable() if event.tool_call_id not in begun:
-            yield from _growing(event, pace)
-        case ev.ToolOutputAvailable() | ev.ToolOutputError():
-            pace.wait(TOOL)
-        case _:
-            pass
-    yield event
-
-
-def _growing(event: ev.ToolInputAvailable, pace: Pace) -> Iterator[Event]:
-    about: dict[str, Any] = {
-        name: getattr(event, name)
-        for name in ("provider_executed", "provider_metadata", "tool_metadata", "dynamic", "title", "open", "extra")
-    }
-    yield ev.ToolInputStart(event.tool_call_id, event.tool_name, **about)
-    for piece in _paced(_json_text(event.input), pace):
-        yield ev.ToolInputDelta(event.tool_call_id, piece)
-
-
-def _paced(text: str, pace: Pace) -> Iterator[str]:
-    for piece in pieces(text):
-        pace.token(piece)
-        yield piece
+            is_live = event.role is None
+            streamed.clear()
+        match event:
+            case ev.TextDelta() | ev.ReasoningDelta() if is_live:
+                for piece in pace.cut(event.delta):
+                    yield replace(event, delta=piece)
+                continue
+            case ev.ToolInputDelta() if is_live:
+                for piece in pace.cut(event.input_text_delta):
+                    yield replace(event, input_text_delta=piece)
+                continue
+            case ev.ToolInputStart() if is_live:
+                streamed.add(event.tool_call_id)
+            case ev.ToolInputAvailable() if is_live and event.tool_call_id not in streamed:
+                fields: dict[str, Any] = {name: getattr(event, name) for name in _KEPT_FIELDS}
+                yield ev.ToolInputStart(event.tool_call_id, event.tool_name, **fields)
+                for piece in pace.cut(_json_text(event.input)):
+                    yield ev.ToolInputDelta(event.tool_call_id, piece)
+            case ev.ToolOutputAvailable() | ev.ToolOutputError() if is_live:
+                pace.wait(_TOOL_SECONDS)
+        yield event
 
 
 def _json_text(value: Json) -> str:
     try:
         return json.dumps(to_extended(value), ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):  # then the card shows it whole, when it is there
+    except (TypeError, ValueError, RecursionError):  # then the card shows the whole input when it is there
         return ""

@@ -1,4 +1,4 @@
-"""What a request cost, by the price list of `genai_prices`: data of the package, no network."""
+"""Calculates what a request cost, by the price list in the package `genai_prices`; no network. `cost_of` does it."""
 
 from __future__ import annotations
 
@@ -7,35 +7,33 @@ from typing import Any
 
 __all__ = ["cost_of"]
 
-_NAMES = {
+_COUNTS = {
     "inputTokens": "input_tokens",
     "outputTokens": "output_tokens",
     "cachedInputTokens": "cache_read_tokens",
     "cacheWriteTokens": "cache_write_tokens",
 }
+"""Our names of the counts, and those of `genai_prices`."""
 
 
 def cost_of(
     usage: Mapping[str, Any], model: str | None, *, provider: str | None = None, url: str | None = None
 ) -> dict[str, str] | None:
-    """``{"USD": "0.0045725"}`` for the tokens of one request; None where no price is known, or no package.
+    """Returns ``{"USD": "0.0045725"}`` for the tokens of one request; None without a known price or the package.
 
-    ``url`` is where the model was asked, ``provider`` its name in the list. With a URL the name does not count: a
-    server of somebody's own may speak a provider's language, and call its model so.
+    ``provider`` is its name in the price list. If the ``url`` of the request is given, it alone decides: a server of
+    one's own may use the names of a provider's models.
     """
-    if not model or not (url or provider) or not any(usage.get(name) for name in _NAMES):
+    if not model or not (url or provider) or not any(usage.get(name) for name in _COUNTS):
         return None
     try:
         from genai_prices import Usage, calc_price
     except ImportError:
         return None
-    counted = Usage(**{theirs: int(usage[ours]) for ours, theirs in _NAMES.items() if usage.get(ours)})
+    counts = Usage(**{theirs: int(usage[ours]) for ours, theirs in _COUNTS.items() if usage.get(ours)})
+    asked = {"provider_api_url": url} if url else {"provider_id": provider}
     try:
-        price = (
-            calc_price(counted, model, provider_api_url=url)
-            if url
-            else calc_price(counted, model, provider_id=provider)
-        )
-    except Exception:  # a model that is not in the list; counts that do not fit each other; a list of another make
+        price = calc_price(counts, model, **asked)
+    except Exception:  # a model or provider that is not in the list, or counts that contradict each other
         return None
     return {"USD": f"{price.total_price.normalize():f}"}

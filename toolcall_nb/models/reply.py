@@ -1,7 +1,6 @@
-"""One reply of a model, as a transcript can take it.
+"""Puts the events of one reply in order before they reach the transcript. `Reply` does it, event by event.
 
-Models reuse ids, leave them out, show a call twice, leave blocks open, and write calls in text. Here that is put
-right, event by event.
+Models use an id twice or leave it out, send a call twice, leave blocks open, and write calls in text.
 """
 
 from __future__ import annotations
@@ -17,40 +16,49 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json
 from toolcall_nb.errors import ModelError
 
-__all__ = ["Begun", "Reply"]
+__all__ = ["Reply", "ReplyCall"]
+
+_TEXT = (ev.TextStart, ev.TextDelta, ev.TextEnd)
+_REASONING = (ev.ReasoningStart, ev.ReasoningDelta, ev.ReasoningEnd)
+_BLOCKS: dict[type, Any] = {kind: block for block in (_TEXT, _REASONING) for kind in block}
 
 
-class Begun(Struct):
-    """A call of this reply: whether its input is there, and whether the model's side found it wrong."""
+class ReplyCall(Struct):
+    """A call of this reply: its complete input, and whether the model's side reported the input as wrong."""
 
     name: str
     input: Json = MISSING
-    wrong: bool = False
+    is_wrong: bool = False
 
 
 class Reply:
-    """One reply on its way: its text through the dialect's detector, its calls under ids that are theirs alone.
+    """One reply as it arrives: gives each call an id of its own, closes blocks, and finds the calls in text.
 
-    In a text dialect the same id again is the same call, as the dialect has it. In a native stream it is the same
-    call only if it says the same (a second view of it), and another call if it does not; until that is known the
-    second one is held. ``troubles`` are the calls in its text that could not be read.
+    ``used_ids`` are the call ids of the chat so far. In a text dialect a repeated id means the same call, as the
+    dialect says. In a native stream it means the same call only if name and input are equal, and another call if they
+    are not; the second call is withheld until its input is complete. ``unreadable`` are the diagnostics of calls in
+    its text that could not be parsed.
     """
 
-    def __init__(self, dialect: str, used: set[str]) -> None:
-        self.calls: dict[str, Begun] = {}
+    def __init__(self, dialect: str, used_ids: set[str]) -> None:
+        self.calls: dict[str, ReplyCall] = {}
         self.finish = ev.Finish()
         self.abort: ev.Abort | None = None
         self.failed = False
-        self.troubles: list[ev.Diagnostic] = []
+        self.unreadable: list[ev.Diagnostic] = []
         self._dialect = dialect
         self._detector: dialects.Detector | None = None
-        self._used = used
-        self._ids: dict[str, str] = {}
-        self._held: dict[str, list[Event]] = {}
-        self._open: dict[tuple[bool, str], Event] = {}  # text and reasoning blocks, and what ends them
+        self._used_ids = used_ids
+        self._ids: dict[str, str] = {}  # the model's id: the chat's
+        self._withheld: dict[str, list[Event]] = {}
+        self._open: dict[tuple[type, str], Event] = {}  # open blocks, and the event that ends each
 
     def take(self, event: Event) -> list[Event]:
-        """The model's event as the transcript takes it: itself, others, or none."""
+        """Returns the events for the transcript: this one, others, or none."""
+        block = _BLOCKS.get(type(event))
+        if block is not None:
+            is_searched = block is _TEXT and self._dialect != "native"
+            return self._detect(event) if is_searched else self._in_block(event, block)
         match event:
             case ev.Start():
                 metadata = event.message_metadata
@@ -63,8 +71,6 @@ class Reply:
             case ev.Abort():
                 self.abort = event
                 return []
-            case ev.TextStart() | ev.TextDelta() | ev.TextEnd() if self._dialect != "native":
-                return self._detect(event)
             case ev.Error():
                 self.failed = True
                 return [event]
@@ -73,106 +79,105 @@ class Reply:
         return self._own(event)
 
     def close(self) -> list[Event]:
-        """The reply is over: what was held, and the ends of what was left open. A second time, nothing."""
-        detector, self._detector = self._detector, None
-        found = [own for event in (detector.close() if detector else ()) for own in self._own(event)]
-        held, self._held = self._held, {}
-        for raw, events in held.items():
-            found += self._renamed(self._new_id(raw, events[0]), events)
+        """Returns the withheld events and the ends of open blocks; nothing the second time."""
+        found = self._close_detector()
+        withheld, self._withheld = self._withheld, {}
+        for raw, events in withheld.items():
+            found += _with_id(self._new_id(raw, events[0]), events)
         ends, self._open = list(self._open.values()), {}
         return [*found, *ends]
 
-    def _detect(self, event: ev.TextStart | ev.TextDelta | ev.TextEnd) -> list[Event]:
-        """The text of one block through one detector; the next block's knows nothing of its ids."""
+    def _in_block(self, event: Any, block: Any) -> list[Event]:
+        start, _, end = block
+        key = (start, event.id)
+        if type(event) is end:
+            return [event] if self._open.pop(key, None) else []
+        if key in self._open:
+            return [event]
+        self._open[key] = end(event.id)
+        return [event] if type(event) is start else [start(event.id), event]
+
+    def _detect(self, event: Any) -> list[Event]:
+        """Passes the text of a block through a detector. Each block has its own, with its own ids."""
         if isinstance(event, ev.TextDelta):
             self._detector = self._detector or dialects.detector(self._dialect)
             return [own for found in self._detector.feed(event.delta) for own in self._own(found)]
-        detector, self._detector = self._detector, None
-        if detector is None:
+        if self._detector is None:
             return []
-        found = [own for event in detector.close() for own in self._own(event)]
+        found = self._close_detector()
         self._ids.clear()
         return found
 
-    def _own(self, event: Event) -> list[Event]:
+    def _close_detector(self) -> list[Event]:
+        detector, self._detector = self._detector, None
+        return [own for found in (detector.close() if detector else ()) for own in self._own(found)]
+
+    def _own(self, event: Any) -> list[Event]:
+        """The event with the chat's call id."""
+        block = _BLOCKS.get(type(event))
+        if block is not None:
+            return self._in_block(event, block)
         match event:
-            case ev.TextStart() | ev.TextDelta() | ev.TextEnd():
-                return self._block(event, ev.TextStart(event.id), ev.TextEnd(event.id))
-            case ev.ReasoningStart() | ev.ReasoningDelta() | ev.ReasoningEnd():
-                return self._block(event, ev.ReasoningStart(event.id), ev.ReasoningEnd(event.id))
             case ev.ToolInputStart() | ev.ToolInputAvailable() | ev.ToolInputError():
-                return self._begin(event)
-            case ev.ToolInputDelta() if event.tool_call_id in self._held:
-                self._held[event.tool_call_id].append(event)
+                return self._begin_call(event)
+            case ev.ToolInputDelta() if event.tool_call_id in self._withheld:
+                self._withheld[event.tool_call_id].append(event)
                 return []
             case ev.ToolRetracted():
                 return self._retract(event)
             case ev.Diagnostic():
-                self.troubles.append(event)
-            case ev.ResetStep():
-                self._forget()
+                self.unreadable.append(event)
+            case ev.ResetStep():  # the step is tried again: its calls are gone, and their ids are free
+                self._used_ids -= self.calls.keys()
+                self._detector = None
+                for kept in (self.calls, self._ids, self._withheld, self._open, self.unreadable):
+                    kept.clear()
         raw = getattr(event, "tool_call_id", None)
-        return [event] if raw is None else self._renamed(self._ids.get(raw, raw), [event])
+        return [event] if raw is None else _with_id(self._ids.get(raw, raw), [event])
 
-    def _forget(self) -> None:
-        """The step is tried again: its calls are gone, and their ids are free."""
-        self._used -= self.calls.keys()
-        self._detector = None
-        for kept in (self.calls, self._ids, self._held, self._open, self.troubles):
-            kept.clear()
-
-    def _block(self, event: Any, start: Event, end: Event) -> list[Event]:
-        key = (isinstance(end, ev.TextEnd), event.id)
-        if type(event) is type(end):
-            return [event] if self._open.pop(key, None) else []
-        missing = [start] if key not in self._open and type(event) is not type(start) else []
-        self._open[key] = end
-        return [*missing, event]
-
-    def _begin(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> list[Event]:
+    def _begin_call(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> list[Event]:
         raw = event.tool_call_id
         own = self._ids.get(raw)
         known = self.calls.get(own) if own is not None else None
-        held = self._held.pop(raw, [])
-        starts = isinstance(event, ev.ToolInputStart)
+        withheld = self._withheld.pop(raw, [])
+        is_start = isinstance(event, ev.ToolInputStart)
         if known is not None and known.input is not MISSING and self._dialect == "native":
-            if starts and raw:
-                self._held[raw] = [*held, event]
+            if is_start and raw:
+                self._withheld[raw] = [*withheld, event]
                 return []
             if raw and (known.name, known.input) == (event.tool_name, getattr(event, "input", MISSING)):
                 return []
             known = None
-        if own is None or known is None or (starts and not raw):
+        if own is None or known is None or (is_start and not raw):
             own = self._new_id(raw, event)
-        begun = self.calls[own]
         if not isinstance(event, ev.ToolInputStart):
-            begun.input, begun.wrong = event.input, isinstance(event, ev.ToolInputError)
-        return self._renamed(own, [*held, event])
+            call = self.calls[own]
+            call.input, call.is_wrong = event.input, isinstance(event, ev.ToolInputError)
+        return _with_id(own, [*withheld, event])
 
     def _new_id(self, raw: str, event: Any) -> str:
-        """An id that no other call of the chat has: the model's own where that is free."""
+        """Returns an id that no other call of the chat has: the model's own if it is free."""
         number = 2 if raw else 1
         own = raw or "call_1"
-        while own in self._used:
+        while own in self._used_ids:
             own = f"{raw}-{number}" if raw else f"call_{number}"
             number += 1
-        self._used.add(own)
+        self._used_ids.add(own)
         self._ids[raw] = own
-        self.calls[own] = Begun(event.tool_name)
+        self.calls[own] = ReplyCall(event.tool_name)
         return own
 
     def _retract(self, event: ev.ToolRetracted) -> list[Event]:
         own = self._ids.pop(event.tool_call_id, None)
         if own is None:
             return []
-        begun = self.calls.pop(own)
-        self._used.discard(own)
+        call = self.calls.pop(own)
+        self._used_ids.discard(own)
         successor = event.successor
         if successor is not None:
-            known = self._ids.get(successor)
-            successor = known or self._new_id(successor, ev.ToolInputStart(successor, begun.name))
+            successor = self._ids.get(successor) or self._new_id(successor, ev.ToolInputStart(successor, call.name))
         return [replace(event, tool_call_id=own, successor=successor)]
 
-    @staticmethod
-    def _renamed(own: str, events: Sequence[Any]) -> list[Event]:
-        return [event if event.tool_call_id == own else replace(event, tool_call_id=own) for event in events]
+
+def _with_id(own: str, events: Sequence[Any]) -> list[Event]:
+    return [event if event.tool_call_id == own else replace(event, tool_call_id=own) for event in events]

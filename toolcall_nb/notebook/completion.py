@@ -134,9 +134,9 @@ def _is_offered(path: Path, suffixes: tuple[str, ...]) -> bool:
 
 
 def _models(magics: ToolchatMagics) -> list[str]:
-    from toolcall_nb.models import names
+    from toolcall_nb.models import model_names
 
-    return [*names(), *magics.threads.model_variables()]
+    return [*model_names(), *magics.threads.model_variables()]
 
 
 def _config(text: str) -> Iterator[str]:

@@ -134,7 +134,7 @@ def _check_setting(name: str, value: Any) -> None:
         return
     if name == "native_tools":
         providers.native_tools_of(value)
-    elif providers.is_of_a_provider(name):
+    elif providers.is_provider_setting(name):
         providers.check_setting(name)
 
 

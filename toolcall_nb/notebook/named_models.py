@@ -8,7 +8,7 @@ from typing import Any
 
 from toolcall_nb import models
 from toolcall_nb.chat import Chat
-from toolcall_nb.models.calling import CallableModel
+from toolcall_nb.models.callable_models import CallableModel
 
 __all__ = ["named", "names"]
 
@@ -37,7 +37,7 @@ def names(namespace: Mapping[str, Any]) -> list[str]:
 
 
 def _is_known(name: str) -> bool:
-    return name in models.names()
+    return name in models.model_names()
 
 
 def _is_likely(value: Any) -> bool:

@@ -1,7 +1,7 @@
-"""Arguments for a tool, made from its JSON schema and a prompt; valid by the schema, but for its patterns.
+"""Makes arguments for a tool from its JSON schema and a prompt. `arguments_for` is the entry point.
 
-What the prompt mentions is used first, guided by the parameter's name; then the schema's default or example;
-then a plain value. A ``pattern`` is met only if one of these happens to match it.
+Values from the prompt come first, chosen by the parameter's name; then the schema's default or example; then a plain
+value. The arguments are valid, except that a ``pattern`` is met only if one of these values happens to match it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from toolcall_nb.models.mock.prompt_facts import Facts, facts_of, words
 __all__ = ["arguments_for", "subject_values"]
 
 _MAX_DEPTH = 8
-_DEEPEST = 4 * _MAX_DEPTH
-_MAX_VALUES = 1_000  # a schema whose objects hold two of the next kind each asks for millions
+_MAX_VALUE_DEPTH = 4 * _MAX_DEPTH
+_MAX_VALUES = 1_000  # a schema whose objects each hold two of the next kind has millions
 
-_SOURCES: Mapping[str, str] = {  # a word of a parameter's name, and the facts that suit it
+_SOURCES: Mapping[str, str] = {  # word in a parameter's name: field of the facts
     **dict.fromkeys(("expression", "formula", "calculation", "sum"), "sums"),
     **dict.fromkeys(("url", "uri", "link", "href"), "urls"),
     **dict.fromkeys(("email", "mail", "recipient"), "emails"),
@@ -49,15 +49,15 @@ _FORMATS: Mapping[str, str] = {
 
 
 def arguments_for(schema: Object, prompt: str, *, about: str = "", subject: str | None = None) -> Object:
-    """Arguments for a tool with this schema of type object.
+    """Returns arguments for a tool whose schema has the type object.
 
-    ``about`` is the tool's name and description; ``subject`` is what its first text is to be.
+    ``about`` is the tool's name and description; ``subject`` becomes its first text.
     """
     return _Maker(schema, facts_of(prompt, about), subject).object(schema, 0)
 
 
 def subject_values(schema: Object, prompt: str, about: str = "") -> list[str]:
-    """What the first text parameter could be by this prompt: of several, each is worth a call."""
+    """Returns the possible values of the first text parameter in this prompt; each is worth a call."""
     facts = facts_of(prompt, about)
     maker = _Maker(schema, facts, None)
     for name, item in schema.get("properties", {}).items():
@@ -70,7 +70,7 @@ def subject_values(schema: Object, prompt: str, about: str = "") -> list[str]:
 
 
 class _Maker:
-    """One set of arguments: the facts that are still unused."""
+    """Makes one set of arguments and keeps the facts that are still unused."""
 
     def __init__(self, root: Object, facts: Facts, subject: str | None) -> None:
         self._definitions: Mapping[str, Object] = root.get("$defs", {})
@@ -83,7 +83,7 @@ class _Maker:
         self._left = _MAX_VALUES
 
     def resolved(self, schema: Json) -> Object:
-        """The schema behind a reference, with what stands beside the reference."""
+        """The schema behind a reference, merged with the keys beside the reference."""
         seen = 0
         while isinstance(schema, dict) and "$ref" in schema and seen < _MAX_DEPTH:
             beside = {key: value for key, value in schema.items() if key != "$ref"}
@@ -103,9 +103,9 @@ class _Maker:
         return {name: made[name] for name in properties if name in made}
 
     def value(self, schema: Object, name: str, depth: int) -> Json:
-        """A value for a parameter that must be given; None where a schema asks for too many, or for too deep ones."""
+        """A value for a required parameter; None if the schema asks for too many or too deeply nested values."""
         self._left -= 1
-        if self._left < 0 or depth > _DEEPEST:
+        if self._left < 0 or depth > _MAX_VALUE_DEPTH:
             return None
         if "const" in schema:
             return schema["const"]
@@ -234,7 +234,7 @@ class _Maker:
 
 
 def _fitted(text: str, schema: Object) -> str | None:
-    """The text made to fit the lengths; None where it cannot fit the pattern or the format."""
+    """The text adjusted to the lengths; None if it does not match the pattern or the format."""
     least, most = schema.get("minLength", 0), schema.get("maxLength", 200)
     text = text[:most].ljust(least, "x")
     if "pattern" in schema and not re.search(schema["pattern"], text):
@@ -266,7 +266,7 @@ def _bounded_integer(number: int, schema: Object) -> int:
 
 
 def _distinct(items: list[Json], least: int) -> list[Json]:
-    """Equal items made different, for a set: a second text or number gets a count."""
+    """Makes equal items different, for a set: a second text or number gets a count."""
     seen: list[Json] = []
     for item in items:
         count = 2

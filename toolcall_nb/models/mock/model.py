@@ -1,6 +1,6 @@
-"""The mock model: no key, no network, and yet it really calls the tools.
+"""The mock model: it needs no key and no network, and really calls the tools. `MockModel` is the entry point.
 
-The same seed and messages give the same reply, word for word. `toolcall_nb.models.mock.scenarios` says what it says.
+The same seed and messages give the same reply, word for word. `toolcall_nb.models.mock.scenarios` plans the replies.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.faults import Fault, faulty
 from toolcall_nb.models.mock.scenarios import SCENARIOS, Call, Plan, Say, Situation, Think
-from toolcall_nb.models.pace import THINKING, Pace, as_live
-from toolcall_nb.models.text_calls import with_calls
+from toolcall_nb.models.mock.text_calls import with_calls
+from toolcall_nb.models.pace import THINKING_SECONDS, Pace, as_live
 from toolcall_nb.tools import Tool
 
 __all__ = ["MockModel"]
 
 
 class MockModel:
-    """A model that plays a scenario; the arguments of its calls are made from the schemas and the prompt.
+    """A model that plays a scenario. It makes the arguments of its calls from the schemas and the prompt.
 
-    ``dialect`` says how it writes a call: ``native`` as events, any other in its text. ``speed`` 1 is that of a
-    usual model; None never waits. ``faults`` spoil the stream, for tests of what reads it.
+    In the ``dialect`` ``native`` its calls are events, in any other text. ``speed`` 1 is that of a usual model; None
+    never waits. ``faults`` are put into the stream, for tests of its readers.
     """
 
     def __init__(
@@ -56,22 +56,22 @@ class MockModel:
         return f"<MockModel {self.name}, seed {self.seed}>"
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
-        """One reply to the last prompt, or to what the tools gave since."""
+        """Streams one reply to the last prompt, or to the tool results since then."""
         messages = with_calls(self.dialect, messages)
-        prompt, calls = _turn(messages)
+        prompt, calls = _last_turn(messages)
         random = Random(f"{self.seed}\0{prompt}\0{len(calls)}")
         plan = SCENARIOS[self.scenario](Situation(prompt, tools, calls, random))
         number = 1 + sum(len(message.calls) for message in messages)
-        events = _native(plan, number) if self.dialect == "native" else _written(plan, number, self.dialect)
+        events = _native_events(plan, number) if self.dialect == "native" else _text_events(plan, number, self.dialect)
         return faulty(self._play(events), self.faults)
 
     def _play(self, events: Iterator[Event]) -> Iterator[Event]:
-        self._pace.wait(THINKING)
+        self._pace.wait(THINKING_SECONDS)
         yield from as_live(events, self._pace)
 
 
-def _turn(messages: Sequence[Message]) -> tuple[str, list[ToolCall]]:
-    """The last prompt, and the calls since."""
+def _last_turn(messages: Sequence[Message]) -> tuple[str, list[ToolCall]]:
+    """The last prompt, and the calls since then."""
     calls: list[ToolCall] = []
     for message in reversed(messages):
         if message.role == "user":
@@ -80,7 +80,7 @@ def _turn(messages: Sequence[Message]) -> tuple[str, list[ToolCall]]:
     return "", calls
 
 
-def _native(plan: Plan, number: int) -> Iterator[Event]:
+def _native_events(plan: Plan, number: int) -> Iterator[Event]:
     for place, part in enumerate(plan, 1):
         match part:
             case Say():
@@ -88,25 +88,25 @@ def _native(plan: Plan, number: int) -> Iterator[Event]:
                 yield ev.TextDelta(f"text-{place}", part.text)
                 yield ev.TextEnd(f"text-{place}")
             case Think():
-                yield from _thought(part, place)
+                yield from _reasoning_events(part, place)
             case Call():
                 yield ev.ToolInputAvailable(f"call_{number}", part.name, part.arguments)
                 number += 1
-    yield ev.Finish(finish_reason=_reason(plan))
+    yield ev.Finish(finish_reason="tool-calls" if any(isinstance(part, Call) for part in plan) else "stop")
 
 
-def _written(plan: Plan, number: int, dialect: str) -> Iterator[Event]:
+def _text_events(plan: Plan, number: int, dialect: str) -> Iterator[Event]:
     for place, part in enumerate(plan, 1):
         if isinstance(part, Think):
-            yield from _thought(part, place)
-    body = Message("assistant", tuple(_numbered(plan, number)))
+            yield from _reasoning_events(part, place)
+    body = Message("assistant", tuple(_parts_with_ids(plan, number)))
     yield ev.TextStart("text-1")
     yield ev.TextDelta("text-1", dialects.write(dialect, body))
     yield ev.TextEnd("text-1")
     yield ev.Finish(finish_reason="stop")
 
 
-def _numbered(plan: Plan, number: int) -> Iterator[TextPart | ToolCall]:
+def _parts_with_ids(plan: Plan, number: int) -> Iterator[TextPart | ToolCall]:
     for part in plan:
         if isinstance(part, Say):
             yield TextPart(part.text)
@@ -116,11 +116,7 @@ def _numbered(plan: Plan, number: int) -> Iterator[TextPart | ToolCall]:
             number += 1
 
 
-def _thought(part: Think, place: int) -> Iterator[Event]:
+def _reasoning_events(part: Think, place: int) -> Iterator[Event]:
     yield ev.ReasoningStart(f"reasoning-{place}")
     yield ev.ReasoningDelta(f"reasoning-{place}", part.text)
     yield ev.ReasoningEnd(f"reasoning-{place}")
-
-
-def _reason(plan: Plan) -> str:
-    return "tool-calls" if any(isinstance(part, Call) for part in plan) else "stop"

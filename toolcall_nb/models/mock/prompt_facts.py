@@ -1,4 +1,4 @@
-"""What a prompt mentions that could be an argument: numbers, quoted strings, names, and more of the kind."""
+"""Finds possible arguments in a prompt: numbers, quoted strings, names and the like. `facts_of` is the entry point."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _URL = re.compile(r"https?://[^\s<>\"']+")
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)+")
 _PATH = re.compile(r"(?<![\w./~-])[\w./~-]*\w[./]\w[\w./-]*")
 
-_LONGEST_NUMBER = 300
-"""Digits; of more there is no float."""
+_MAX_DIGITS = 300
+"""Longer numbers do not fit in a float."""
 
-_NO_NAMES = """
+_NOT_NAMES = """
     a add an and are ask at be call can check compare compute could count create do does draw explain fetch find for
     get give how i if in is it let list look make multiply my now on open or please plot read run search show sum
     tell that the then there these they this to translate turn use we what when where which who why will with
     would write you
 """
-"""Words that are often capitalised at the beginning of a sentence, and name nothing."""
+"""Words that are often capitalised at the beginning of a sentence, but are no names."""
 
 
 class Facts(Struct, frozen=True):
-    """What a prompt mentions, each in order of appearance."""
+    """The possible arguments in a prompt, each kind in order of appearance."""
 
     prompt: str
     numbers: tuple[float | int, ...]
@@ -50,17 +50,15 @@ class Facts(Struct, frozen=True):
 
 
 def facts_of(prompt: str, about: str = "") -> Facts:
-    """The facts of a prompt; linear in its length, and none of an empty one.
+    """Returns the facts of a prompt, in linear time.
 
-    ``about`` describes the tool: its words name the tool in the prompt, and no argument of it.
+    ``about`` is the name and description of the tool: capitalised words from there name the tool, not an argument.
     """
-    prompt = prompt[:10_000]  # a pasted document needs no more for this
+    prompt = prompt[:10_000]  # enough also of a pasted document
     dates, urls, emails = _DATE.findall(prompt), _URL.findall(prompt), _EMAIL.findall(prompt)
     return Facts(
         prompt=prompt,
-        numbers=tuple(
-            _number(text) for text in _NUMBER.findall(_DATE.sub(" ", prompt)) if len(text) <= _LONGEST_NUMBER
-        ),
+        numbers=tuple(_number(text) for text in _NUMBER.findall(_DATE.sub(" ", prompt)) if len(text) <= _MAX_DIGITS),
         quoted=tuple(next(filter(None, groups)) for groups in _QUOTED.findall(prompt)),
         names=tuple(name for name in _names(prompt) if not set(words(name)) <= set(words(about))),
         sums=tuple(_sums(_DATE.sub(" ", prompt))),
@@ -73,7 +71,7 @@ def facts_of(prompt: str, about: str = "") -> Facts:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text or an identifier, lower case; a plural counts as its singular."""
+    """Returns the words of a text or an identifier in lower case, without a plural s."""
     found = _WORD.findall(_CAMEL.sub(" ", text.replace("_", " ")))
     return [word.casefold().removesuffix("s") if len(word) > 3 else word.casefold() for word in found]
 
@@ -83,19 +81,19 @@ def _number(text: str) -> float | int:
 
 
 def _sums(prompt: str) -> Iterator[str]:
-    """What is written of digits, brackets and operators, from a digit or bracket to the last one of them."""
-    for written in _SUM.findall(prompt):
-        found = _SUM_TO_ITS_END.match(written)
+    """Yields arithmetic expressions: digits, brackets and operators, from the first digit or bracket to the last."""
+    for candidate in _SUM.findall(prompt):
+        found = _SUM_TO_ITS_END.match(candidate)
         if found is not None and _OPERATOR.search(found[0][1:-1]):
             yield found[0]
 
 
 def _names(prompt: str) -> list[str]:
-    """Capitalised words, neighbours joined, without those that only begin a sentence."""
+    """Capitalised words, with neighbours joined and without those that only begin a sentence."""
     found = []
     for match in _NAME.findall(_QUOTED.sub(" ", prompt)):
         parts = match.split()
-        while parts and parts[0].casefold().partition("'")[0] in _NO_NAMES.split():
+        while parts and parts[0].casefold().partition("'")[0] in _NOT_NAMES.split():
             del parts[0]
         if parts:
             found.append(" ".join(parts))

@@ -1,15 +1,15 @@
-"""What the mock model says: plans of a reply, made from the prompt, the tools and what they gave.
+"""Plans the mock model's replies from the prompt, the tools and their results. `SCENARIOS` is the table.
 
-- ``auto``: a call of the tool that suits the prompt best; several calls where the prompt names several subjects
-  or several tools. Without tools, text.
+- ``auto``: calls the tool that suits the prompt best; several calls if the prompt names several subjects or
+  several tools. Without tools, text.
 - ``call``: exactly one call.
 - ``parallel``: two calls or more.
-- ``failing``: a call that fails. A required argument of the tool that suits best is left out; where it requires
-  none, one too many is given; without tools, a tool is called that does not exist.
+- ``failing``: a call that fails. It lacks a required argument of the tool that suits best; if there is none, it has
+  an unknown argument; without tools, it names a tool that does not exist.
 - ``long``: a long Markdown answer. ``text``: a short one. No calls.
-- ``reasoning``: reasoning first, then as ``auto``.
+- ``reasoning``: reasoning first, then like ``auto``.
 
-After results the reply sums them up, failures too.
+The reply after results summarises them, failures too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from toolcall_nb.tools import Tool
 
 __all__ = ["SCENARIOS", "Call", "Plan", "Say", "Situation", "Think"]
 
-MOST_CALLS = 4
+_MAX_CALLS = 4
 
 
 class Say(Struct, frozen=True):
@@ -56,7 +56,7 @@ Plan: TypeAlias = Sequence[Say | Think | Call]
 
 
 class Situation(Struct, frozen=True):
-    """What a reply is made from: the last prompt, the tools, and the calls that answered it so far."""
+    """The input for a plan: the last prompt, the tools, and the calls since the prompt."""
 
     prompt: str
     tools: Sequence[Tool]
@@ -141,29 +141,26 @@ SCENARIOS: Mapping[str, Callable[[Situation], Plan]] = {
 }
 
 
-# Which tools, with what -------------------------------------------------------------------------------------
+# Calls ------------------------------------------------------------------------------------------------------
 
 
 def _overlap(now: Situation, tool: Tool) -> float:
-    """How well a tool suits the prompt: a word of its name weighs as much as three of its description."""
+    """Scores how well a tool suits the prompt: a word of its name counts as much as three of its description."""
     asked = set(words(now.prompt))
-    return 3 * len(asked & set(words(tool.name))) + len(asked & _telling(tool.description))
-
-
-def _telling(description: str) -> set[str]:
-    return {word for word in words(description) if len(word) > 3}
+    described = {word for word in words(tool.description) if len(word) > 3}
+    return 3 * len(asked & set(words(tool.name))) + len(asked & described)
 
 
 def _best(now: Situation) -> Tool:
-    """The tool that suits best; the first where none does."""
+    """The tool that suits best; the first if none does."""
     return max(now.tools, key=lambda tool: _overlap(now, tool))
 
 
 def _named_tools(now: Situation) -> list[Tool]:
-    """The tools whose name the prompt mentions whole; failing that, the best one."""
+    """The tools whose whole name is in the prompt; without any, the best one."""
     asked = set(words(now.prompt))
     named = [tool for tool in now.tools if set(words(tool.name)) <= asked]
-    return named[:MOST_CALLS] or [_best(now)]
+    return named[:_MAX_CALLS] or [_best(now)]
 
 
 def _calls_for_subjects(now: Situation, *tools: Tool) -> list[Call]:
@@ -171,7 +168,7 @@ def _calls_for_subjects(now: Situation, *tools: Tool) -> list[Call]:
     for tool in tools:
         subjects: list[str | None] = [*subject_values(tool.parameters, now.prompt, _about(tool))]
         calls += [_made(now, tool, subject) for subject in subjects or [None]]
-    return calls[:MOST_CALLS]
+    return calls[:_MAX_CALLS]
 
 
 def _made(now: Situation, tool: Tool, subject: str | None = None) -> Call:
@@ -182,7 +179,7 @@ def _about(tool: Tool) -> str:
     return f"{tool.name} {tool.description}"
 
 
-# What is said -----------------------------------------------------------------------------------------------
+# Texts ------------------------------------------------------------------------------------------------------
 
 
 def _opening(now: Situation, calls: Sequence[Call]) -> str:
@@ -246,7 +243,7 @@ def _plain(value: Json) -> str:
 
 
 def _code(text: str) -> str:
-    """A code span that holds any text of one line: its fence is longer than any run of backticks in it."""
+    """A code span for any text of one line: its fence is longer than any run of backticks in the text."""
     fence = "`" * (max((len(run) for run in "".join(c if c == "`" else " " for c in text).split()), default=0) + 1)
     pad = " " if text.startswith("`") or text.endswith("`") or not text.strip() else ""
     return f"{fence}{pad}{text}{pad}{fence}"

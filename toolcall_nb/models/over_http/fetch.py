@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urldefrag
 
 from toolcall_nb.errors import MissingPackageError
-from toolcall_nb.models.bridge import iterate
 from toolcall_nb.models.errors.translation import as_model_error
+from toolcall_nb.models.event_loop import iterate
 from toolcall_nb.models.over_http.address import shown_url
 from toolcall_nb.models.over_http.exchange import Asked, Exchange
 

@@ -12,10 +12,10 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, ToolCall
 from toolcall_nb.errors import UsageError
-from toolcall_nb.models.bridge import iterate
-from toolcall_nb.models.calling import OneReply
+from toolcall_nb.models.callable_models import OneReply
 from toolcall_nb.models.config import Config
 from toolcall_nb.models.errors.translation import as_model_error
+from toolcall_nb.models.event_loop import iterate
 from toolcall_nb.models.over_http.address import shown_url
 from toolcall_nb.models.over_http.bodies import WIRES, answered_calls, body_of
 from toolcall_nb.models.over_http.exchange import Asked, Exchange
@@ -110,7 +110,7 @@ class HttpModel:
         reply = OneReply()
         with closing(iterate(exchange.events)) as batches:
             for events in batches:
-                yield from reply.of(events)
+                yield from reply.events_of(events)
 
 
 _ENDS = (ev.ToolOutputAvailable, ev.ToolOutputError, ev.ToolOutputDenied, ev.ToolInterrupted)

@@ -1,16 +1,18 @@
-"""From a name and a `Config` to a model of pydantic-ai, and what goes with each request."""
+"""Builds pydantic-ai's model from a name and a `Config`, and the parameters of each request. `build` makes the model."""
 
 from __future__ import annotations
 
 import inspect
+import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from toolcall_nb.adapters.plain import mapping
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.config import Config
+from toolcall_nb.models.errors.exception_details import status_in
 from toolcall_nb.models.providers.catalog import canonical
-from toolcall_nb.models.providers.errors_as_replies import reveal_errors
 from toolcall_nb.models.providers.settings import NATIVE_TOOLS, check_setting, native_tools_of
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from toolcall_nb.tools import Tool
 
-__all__ = ["build", "keys_of", "parameters_of", "settings_of"]
+__all__ = ["build", "error_status", "keys_of", "request_parameters", "request_settings"]
 
 _OLLAMA = "http://localhost:11434/v1"
 _KEY_NAMES = ("api_key", "token")
@@ -27,11 +29,14 @@ _URL_NAMES = ("base_url", "azure_endpoint", "api_base")
 
 
 def build(name: str, config: Config) -> PydanticModel:
-    """The model, with its provider's own HTTP client. Raises whatever pydantic-ai raises: `UserError` without a key."""
+    """Returns the model with its provider's own HTTP client. Raises what pydantic-ai raises: `UserError` without a key."""
     from pydantic_ai.models import infer_model
 
     model = infer_model(canonical(name), lambda provider: _provider(provider, config))
-    reveal_errors(getattr(model.provider, "_own_http_client", None))  # a client that somebody else made is left alone
+    client: Any = getattr(model.provider, "_own_http_client", None)  # a client of the user's is not changed
+    hooks = getattr(client, "event_hooks", None)
+    if isinstance(hooks, dict):
+        client.event_hooks = {**hooks, "response": [*hooks.get("response", ()), _set_error_status]}
     return model
 
 
@@ -44,44 +49,40 @@ def _provider(name: str, config: Config) -> Any:
     if base_url is None and config.api_key is None:
         return infer_provider(name)
     provider_class = infer_provider_class(name)
-    takes = inspect.signature(provider_class.__init__).parameters
-    given: dict[str, Any] = {}
+    parameters = inspect.signature(provider_class.__init__).parameters
+    arguments: dict[str, Any] = {}
     if config.api_key is not None:
-        key_name = next((one for one in _KEY_NAMES if one in takes), None)
+        key_name = next((one for one in _KEY_NAMES if one in parameters), None)
         if key_name is None:
             raise UsageError(f"The provider {name!r} takes no API key. Sign in the way that its own tools do.")
-        given[key_name] = config.api_key.reveal()
-    url_name = next((one for one in _URL_NAMES if one in takes), None)
+        arguments[key_name] = config.api_key.reveal()
+    url_name = next((one for one in _URL_NAMES if one in parameters), None)
     if base_url is not None and url_name is not None:
-        given[url_name] = base_url
-    provider = provider_class(**given)
+        arguments[url_name] = base_url
+    provider = provider_class(**arguments)
     if base_url is not None and url_name is None:
-        _move(provider.client, base_url, name)
+        client: Any = provider.client
+        if not isinstance(getattr(type(client), "base_url", None), property):  # Stainless's clients (OpenAI's) have it
+            raise UsageError(f"The provider {name!r} takes no base URL here. Set it in its environment variable.")
+        client.base_url = base_url
     return provider
 
 
-def _move(client: Any, base_url: str, name: str) -> None:
-    """Send a client elsewhere whose provider has one address only: those made by Stainless (OpenAI's) can be told."""
-    if not isinstance(getattr(type(client), "base_url", None), property):
-        raise UsageError(f"The provider {name!r} takes no base URL here. Set it in its environment variable.")
-    client.base_url = base_url
-
-
 def keys_of(model: PydanticModel) -> list[str]:
-    """The keys that the model's client holds, for masking them."""
+    """Returns the API keys that the model's client holds, for masking them."""
     client: Any = getattr(model, "client", None)
-    held = [client, getattr(client, "_api_client", None), getattr(client, "sdk_configuration", None)]
-    found = [getattr(one, name, None) for one in held for name in ("api_key", "auth_token", "security")]
+    holders = [client, getattr(client, "_api_client", None), getattr(client, "sdk_configuration", None)]
+    found = [getattr(one, name, None) for one in holders for name in ("api_key", "auth_token", "security")]
     return [key for key in (getattr(one, "api_key", one) for one in found) if isinstance(key, str)]
 
 
-# What goes with a request -----------------------------------------------------------------------------------
+# The parameters of a request ----------------------------------------------------------------------------------
 
 
-def settings_of(model: PydanticModel, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of one request. No package tries again by itself, unless asked to: it would do so unseen.
+def request_settings(model: PydanticModel, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the settings of one request. Raises `UsageError` for an unknown setting.
 
-    Raises `UsageError` for a setting that there is not.
+    Hidden retries inside the SDK are switched off unless the user asks for them.
     """
     for name in given:
         check_setting(name, model)
@@ -89,10 +90,10 @@ def settings_of(model: PydanticModel, given: Mapping[str, Any]) -> dict[str, Any
     return {**ours, **{name: value for name, value in given.items() if name != NATIVE_TOOLS}}
 
 
-def parameters_of(tools: Sequence[Tool], settings: Mapping[str, Any]) -> ModelRequestParameters:
-    """The tools as they are described to the provider, each with its schema as it is: none is made strict.
+def request_parameters(tools: Sequence[Tool], settings: Mapping[str, Any]) -> ModelRequestParameters:
+    """Returns the tools as they are described to the provider, and the provider's own tools that are switched on.
 
-    With them go the provider's own tools, which ``settings`` switch on.
+    Each schema is sent as it is: none is made strict.
     """
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.tools import ToolDefinition
@@ -107,3 +108,29 @@ def parameters_of(tools: Sequence[Tool], settings: Mapping[str, Any]) -> ModelRe
         for tool in tools
     ]
     return ModelRequestParameters(function_tools=described, native_tools=native_tools_of(settings.get(NATIVE_TOOLS)))
+
+
+# Errors with the status 200 ------------------------------------------------------------------------------------
+
+_REPLY_KEYS = frozenset({"choices", "candidates", "content", "output", "message", "id"})
+_BAD_REQUEST = 400
+
+
+async def _set_error_status(response: Any) -> None:
+    """Corrects the status of an error that a server sends with 200, so that the provider's SDK reads the message."""
+    kind = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
+    if response.status_code == 200 and (kind == "application/json" or kind.endswith("+json")):
+        response.status_code = error_status(await response.aread()) or response.status_code
+
+
+def error_status(body: bytes) -> int | None:
+    """Returns the status that an error body names, or else 400; None for a body that is no error."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    fields = mapping(found[0] if isinstance(found, list) and found else found)
+    is_named = bool(fields.get("error")) or "error" in (fields.get("type"), fields.get("object"))
+    if not is_named and not (fields.get("detail") and not fields.keys() & _REPLY_KEYS):
+        return None
+    return status_in(dict(fields)) or _BAD_REQUEST

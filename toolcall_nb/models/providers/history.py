@@ -1,7 +1,8 @@
-"""A transcript as pydantic-ai's messages: one that a strict provider takes, whatever happened in it."""
+"""Converts a transcript into pydantic-ai's messages in a form that strict providers accept. See `history_of`."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import pairwise
@@ -11,31 +12,30 @@ from msgspec.structs import replace
 
 from toolcall_nb.core.events import Object
 from toolcall_nb.core.transcript import CustomPart, FilePart, Message, Part, ReasoningPart, TextPart, ToolCall
-from toolcall_nb.models.providers.call_ids import CallIds
 from toolcall_nb.models.providers.parts import (
-    call_part,
+    tool_call_part,
     compaction_part,
     file_content,
-    joined_thoughts,
-    made_file,
+    joined_reasoning,
+    model_file_part,
     native_parts,
-    provider_of,
+    provider_of_part,
     result_part,
-    said_part,
-    thought_part,
+    text_part,
+    thinking_part,
 )
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponsePart, UserContent
 
-__all__ = ["RESPONSES", "endpoint_of", "history_of", "responses_of"]
+__all__ = ["RESPONSES", "RequestCallIds", "endpoint_of", "history_of", "responses_of"]
 
 RESPONSES = "responses"
-"""The name, in a message's metadata, of the responses that it is made of, as a list of objects.
+"""The key in a message's metadata for the list of responses that the message consists of.
 
-It is written from the first response on of which something must be known: of others, the parts say where they begin.
-Each says with which ``part`` it begins, and what its provider wants back with it: ``provider``, ``id``, the ``system``
-whose keys verify what is signed, the ``endpoint`` that keeps its state (a digest of its address), and ``details``.
+It is written from the first response on that must be recorded; the boundaries of others follow from the parts. Each
+entry says with which ``part`` it begins, and holds what its provider needs back: ``provider``, ``id``, the ``system``
+whose keys verify signatures, the ``endpoint`` that keeps its state (a digest of its address), and ``details``.
 """
 
 _OPENING = "(What was said before is left out.)"
@@ -45,14 +45,13 @@ _GO_ON = "Go on."
 def history_of(
     messages: Sequence[Message], provider: str | None = None, base_url: str | None = None
 ) -> list[ModelMessage]:
-    """The messages of a request to ``provider``, as pydantic-ai names it, at ``base_url``.
+    """Returns the messages of a request to ``provider``, by its name in pydantic-ai, at ``base_url``.
 
-    Requests and responses alternate; the first that is not the system's is a person's, and the last is no response.
-    Every call has its result, as `toolcall_nb.core.result_text` tells it. An assistant's message becomes one response
-    for each
-    request that it took (`RESPONSES`; without them, what comes after the calls begins the next). Calls have ids that
-    the provider takes, each its own (`CallIds`). Left out: what has no text and no signature of this provider,
-    reasoning that led to nothing, other choices of the same reply, errors, sources, data, and the files of results.
+    Requests and responses alternate; the first after the system prompt is the user's, and the last is a request. Every
+    call has its result, in the words of `toolcall_nb.core.result_text`. A message of the assistant becomes one response
+    for each request that it took (`RESPONSES`; without them, text after calls begins the next). Call ids are unique and
+    valid for the provider (`RequestCallIds`). Left out are: parts without text and without a signature of this
+    provider, reasoning at the end, other choices, errors, sources, data, and files in results.
     """
     history = _History(provider, base_url)
     for message in messages:
@@ -60,13 +59,13 @@ def history_of(
             for step, about in _steps(message) if not message.metadata.get("choice") else ():
                 history.answer(step, message, about)
         else:
-            history.ask(_asked(message))
+            history.ask(_request_parts(message))
     history.ask_to_go_on()
     return history.messages
 
 
 def responses_of(messages: Sequence[Message]) -> tuple[list[Object], int]:
-    """What is known of the responses of the answer on its way, and with which part of it the next one begins."""
+    """Returns the recorded responses of the unfinished reply, and the number of the part with which the next begins."""
     last = messages[-1] if messages else None
     if last is None or last.role != "assistant":
         return [], 0
@@ -74,16 +73,16 @@ def responses_of(messages: Sequence[Message]) -> tuple[list[Object], int]:
 
 
 def endpoint_of(base_url: str | None) -> str | None:
-    """A digest of an address: enough to see whether it is another one, and nobody reads the address in a saved file."""
+    """Returns a digest of an address: it can be compared, but a saved file does not show the address."""
     return sha256(base_url.strip().rstrip("/").encode()).hexdigest()[:12] if base_url else None
 
 
 class _History:
-    """Messages so far. What is asked twice in a row is asked at once, and so are two answers one."""
+    """The messages so far. Adjacent requests are joined, and so are adjacent responses."""
 
     def __init__(self, provider: str | None, base_url: str | None) -> None:
         self.messages: list[ModelMessage] = []
-        self._ids = CallIds(provider)
+        self._ids = RequestCallIds(provider)
         self._provider = provider
         self._base_url = base_url
 
@@ -103,9 +102,9 @@ class _History:
 
         step = [part for part in step if not self._is_blank(part)]
         step = [
-            replace(one, id=self._ids.sent(one.id)) if _is_ours(one) else one for one in _without_idle_thought(step)
+            replace(one, id=self._ids.next_id(one.id)) if _is_our_call(one) else one for one in _without_final_reasoning(step)
         ]
-        parts = joined_thoughts(_in_order(step))
+        parts = joined_reasoning(_in_order(step))
         if not parts:
             return
         last = self.messages[-1] if self.messages else None
@@ -113,30 +112,30 @@ class _History:
             parts = [*self.messages.pop().parts, *parts]
         elif last is None or all(part.part_kind == "system-prompt" for part in last.parts):
             self.ask([UserPromptPart(_OPENING)])
-        known: dict[str, Any] = {name: _text(about.get(name)) for name in ("provider", "id", "system")}
-        provider = known["provider"] or next(filter(None, map(provider_of, step)), None)
+        fields: dict[str, Any] = {name: _text(about.get(name)) for name in ("provider", "id", "system")}
+        provider = fields["provider"] or next(filter(None, map(provider_of_part, step)), None)
         details = about.get("details")
         self.messages.append(
             ModelResponse(
                 parts,
                 model_name=_text(message.metadata.get("model")),
                 provider_name=provider,
-                provider_response_id=known["id"],
+                provider_response_id=fields["id"],
                 provider_url=self._url(about.get("endpoint")),
-                canonical_system=known["system"] or known["provider"],
+                canonical_system=fields["system"] or fields["provider"],
                 provider_details=dict(details) if isinstance(details, dict) and details else None,
             )
         )
-        self.ask([result_part(one) for one in step if _is_ours(one)])
+        self.ask([result_part(one) for one in step if _is_our_call(one)])
 
     def _is_blank(self, part: Part) -> bool:
-        """Whether it is a text or a thought without a word, and not one that this provider wants back."""
+        """Whether it is an empty text or reasoning that this provider does not need back."""
         if not isinstance(part, TextPart | ReasoningPart) or part.text.strip():
             return False
-        return part.provider_metadata is None or (isinstance(part, TextPart) and provider_of(part) != self._provider)
+        return part.provider_metadata is None or (isinstance(part, TextPart) and provider_of_part(part) != self._provider)
 
     def _url(self, endpoint: Any) -> str | None:
-        """The address of a response: the one that is asked now, another one, or not known."""
+        """The address of a response: the current one, empty for another one, None if unknown."""
         if not isinstance(endpoint, str):
             return None
         return self._base_url if endpoint == endpoint_of(self._base_url) else ""
@@ -148,8 +147,8 @@ class _History:
             self.ask([UserPromptPart(_GO_ON)])
 
 
-def _asked(message: Message) -> list[ModelRequestPart]:
-    """The system's or a person's words; files of a person."""
+def _request_parts(message: Message) -> list[ModelRequestPart]:
+    """The texts of a system prompt or of a user's message, with the user's files."""
     from pydantic_ai.messages import SystemPromptPart, UserPromptPart
 
     texts = [part.text for part in message.parts if isinstance(part, TextPart) and part.text.strip()]
@@ -168,7 +167,7 @@ def _asked(message: Message) -> list[ModelRequestPart]:
 
 
 def _steps(message: Message) -> Iterator[tuple[Sequence[Part], Object]]:
-    """The parts of the message, response by response, and what is known of each."""
+    """Yields the parts of each response of the message, and its record."""
     responses = [about for about in _responses(message) if about["part"] < len(message.parts)]
     first = responses[0]["part"] if responses else len(message.parts)
     yield from ((step, {}) for step in _guessed_steps(message.parts[:first]) if step)
@@ -178,7 +177,7 @@ def _steps(message: Message) -> Iterator[tuple[Sequence[Part], Object]]:
 
 
 def _responses(message: Message) -> list[Object]:
-    """What is known of the message's responses, in order; of a file that somebody wrote, what makes sense."""
+    """The valid records of the message's responses, in order; a saved file may contain anything."""
     told = message.metadata.get(RESPONSES)
     known = [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
     places = {one["part"]: one for one in known if type(one.get("part")) is int and one["part"] >= 0}
@@ -190,10 +189,10 @@ def _text(value: Any) -> str | None:
 
 
 def _guessed_steps(parts: Iterable[Part]) -> Iterator[Sequence[Part]]:
-    """A step ends with its calls: what the model says after them, it says having read their results."""
+    """Splits the parts after each run of calls: text after a call was written with its result."""
     step: list[Part] = []
     for part in parts:
-        was_called = any(map(_is_ours, step))
+        was_called = any(map(_is_our_call, step))
         if was_called and isinstance(part, TextPart | ReasoningPart):
             yield step
             step = []
@@ -201,32 +200,31 @@ def _guessed_steps(parts: Iterable[Part]) -> Iterator[Sequence[Part]]:
     yield step
 
 
-def _is_ours(part: Part) -> TypeGuard[ToolCall]:
-    """Whether it is a call that was not the provider's own to run."""
+def _is_our_call(part: Part) -> TypeGuard[ToolCall]:
+    """Whether it is a call of one of our tools, and not one that the provider ran."""
     return isinstance(part, ToolCall) and not part.provider_executed
 
 
-def _without_idle_thought(step: Sequence[Part]) -> Sequence[Part]:
-    """The step without reasoning at its end, after which it was cut off.
+def _without_final_reasoning(step: Sequence[Part]) -> Sequence[Part]:
+    """The step without reasoning at its end, where the reply was cut off.
 
     Anthropic: "The final block in an assistant message cannot be `thinking`"; OpenAI: "Item … of type 'reasoning' was
     provided without its required following item".
     """
-    last = next((n for n in reversed(range(len(step))) if not _is_idle(step[n])), -1)
+    kept = (n for n in reversed(range(len(step))) if not isinstance(step[n], ReasoningPart) and _response_parts(step[n]))
+    last = next(kept, -1)
     return step[: last + 1]
 
 
-def _is_idle(part: Part) -> bool:
-    return isinstance(part, ReasoningPart) or not _answered(part)
-
-
 def _in_order(step: Sequence[Part]) -> list[ModelResponsePart]:
-    """The parts of a response as they came: the result of a call that the provider ran may come after other parts."""
+    """The parts of a response in their order; the result of a call that the provider ran may follow other parts."""
     found: list[ModelResponsePart] = []
-    waiting: list[tuple[int, ModelResponsePart]] = []  # results, and after how many parts they come
+    waiting: list[tuple[int, ModelResponsePart]] = []  # results, each with the number of parts before it
     count = 0
-    for part in filter(_is_of_a_response, step):
-        found += _answered(part)
+    for part in step:
+        if not isinstance(part, TextPart | ReasoningPart | ToolCall | FilePart | CustomPart):
+            continue
+        found += _response_parts(part)
         count += 1
         native = native_parts(part) if isinstance(part, ToolCall) and part.provider_executed else None
         if native is not None:
@@ -239,24 +237,59 @@ def _in_order(step: Sequence[Part]) -> list[ModelResponsePart]:
     return found + [result for _, result in sorted(waiting, key=lambda each: each[0])]
 
 
-def _is_of_a_response(part: Part) -> bool:
-    return isinstance(part, TextPart | ReasoningPart | ToolCall | FilePart | CustomPart)
-
-
-def _answered(part: Part) -> list[ModelResponsePart]:
+def _response_parts(part: Part) -> list[ModelResponsePart]:
     match part:
         case TextPart():
-            return [said_part(part)]
+            return [text_part(part)]
         case ReasoningPart():
-            return [thought_part(part)]
+            return [thinking_part(part)]
         case ToolCall(provider_executed=True):
             native = native_parts(part)
             return [] if native is None else [native[0]]
         case ToolCall():
-            return [call_part(part)]
+            return [tool_call_part(part)]
         case FilePart() if part.url.startswith("data:") and part.provider_metadata is not None:
-            return [made_file(part)]
+            return [model_file_part(part)]
         case CustomPart():
             compaction = compaction_part(part)
             return [] if compaction is None else [compaction]
     return []
+
+
+# The ids of calls -------------------------------------------------------------------------------------------------
+
+_OPENAI_ID = re.compile(r"[A-Za-z0-9_.:-]{1,40}")
+"""OpenAI: "Expected a string with maximum length 40". Kimi's own ids look like ``functions.search:0``."""
+
+_STRICT_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+"""Anthropic: "String should match pattern '^[a-zA-Z0-9_-]+$'"; AWS demands the same of ``toolUseId``."""
+
+_MISTRAL_ID = re.compile(r"[A-Za-z0-9]{9}")
+"""Mistral: "must be a-z, A-Z, 0-9, with a length of 9"."""
+
+_ID_FORMS = {"mistral": _MISTRAL_ID, "anthropic": _STRICT_ID, "bedrock": _STRICT_ID, "openrouter": _STRICT_ID}
+_NOT_STRICT = re.compile(r"[^A-Za-z0-9_-]")
+
+
+class RequestCallIds:
+    """The call ids of one request: unique, and valid for the provider; the same calls get the same ids each time.
+
+    A chat may hold ids of another provider, made-up ones, or one id twice. A provider refuses the whole request if it
+    does not accept one of them.
+    """
+
+    def __init__(self, provider: str | None = None) -> None:
+        self._form = _ID_FORMS.get(provider or "", _OPENAI_ID)
+        self._used: set[str] = set()
+
+    def next_id(self, own: str) -> str:
+        """Returns the id for the next call: its ``own`` id if it is valid and unused."""
+        found, tries = own, 0
+        while found in self._used or not self._form.fullmatch(found):
+            # not the number of the call, which changes when earlier messages are left out
+            digest = sha256(f"{tries} {own}".encode("utf-8", "surrogatepass")).hexdigest()
+            is_mistral = self._form is _MISTRAL_ID
+            found = digest[:9] if is_mistral else f"{_NOT_STRICT.sub('_', own)[:27]}_{digest[:12]}"
+            tries += 1
+        self._used.add(found)
+        return found

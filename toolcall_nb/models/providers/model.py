@@ -1,41 +1,66 @@
-"""A provider's model: pydantic-ai's direct requests behind the interface that all models have."""
+"""A provider's model, through pydantic-ai's direct requests: `provider_model` makes a `ProviderModel`."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from toolcall_nb.adapters.plain import class_names
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message
-from toolcall_nb.errors import ModelError
-from toolcall_nb.models.bridge import iterate
+from toolcall_nb.errors import MissingPackageError, ModelError, UsageError
 from toolcall_nb.models.config import Config
 from toolcall_nb.models.errors.translation import as_model_error
-from toolcall_nb.models.providers.building import build, keys_of, parameters_of, settings_of
+from toolcall_nb.models.event_loop import iterate
+from toolcall_nb.models.providers.building import build, keys_of, request_parameters, request_settings
 from toolcall_nb.models.providers.history import RESPONSES, history_of, responses_of
-from toolcall_nb.models.providers.reading import Reader
+from toolcall_nb.models.providers.reading import ResponseReader
 from toolcall_nb.redaction.registered_secrets import HeldSecret
 from toolcall_nb.tools import Tool
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel
 
-__all__ = ["ProviderModel"]
+__all__ = ["ProviderModel", "is_pydantic_ai_object", "provider_model"]
 
-_MOST_TIMES = 20
-"""Requests that one reply may take: a provider that runs tools itself may suspend it in between."""
+_MAX_REQUESTS = 20
+"""The most requests for one reply: a provider that runs tools itself may suspend its reply several times."""
 
-_NO_END = "The answer ended before it was complete: the provider closed the stream. Ask again."
+_INCOMPLETE = "The answer ended before it was complete: the provider closed the stream. Ask again."
+
+_MODEL = ("pydantic_ai.models", "Model")
+_PROVIDER = ("pydantic_ai.providers", "Provider")
+
+
+def is_pydantic_ai_object(thing: Any) -> bool:
+    """Whether this is a model or a provider of pydantic-ai. Nothing is imported."""
+    return any(name in (_MODEL, _PROVIDER) for name in class_names(type(thing)))
+
+
+def provider_model(model: Any, config: Config, *, dialect: str = "native") -> ProviderModel:
+    """Returns the model of a name, or of a model object of pydantic-ai.
+
+    Raises `MissingPackageError` if pydantic-ai is not installed, and `UsageError` for a provider without a model.
+    """
+    if isinstance(model, str):
+        if find_spec("pydantic_ai") is None:
+            raise MissingPackageError("pydantic-ai-slim", "models", f"The model {model!r}")
+    elif _PROVIDER in class_names(type(model)):
+        raise UsageError(
+            f"{model!r:.100} is a provider without a model. Give it to one: OpenAIChatModel(…, provider=…)."
+        )
+    return ProviderModel(model, config, dialect=dialect)
 
 
 class ProviderModel:
     """The model ``provider:model``, or a model object of pydantic-ai.
 
-    One request at a time is asked for, on the loop of `toolcall_nb.models.bridge`; whoever stops reading, or is
-    interrupted, ends it and its connection at once. Nothing is tried again here. In a text dialect no tool is told of.
+    Requests run on the loop of `toolcall_nb.models.event_loop`. When the reader stops or is interrupted, the request
+    and its connection end at once. There are no retries here. In a text dialect no tools are sent.
     """
 
     def __init__(self, model: str | PydanticModel, config: Config | None = None, *, dialect: str = "native") -> None:
@@ -48,44 +73,44 @@ class ProviderModel:
         return f"<ProviderModel {self.name}>"
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
-        """One reply. Raises `ModelError`, with a sentence for a person, for whatever goes wrong.
+        """Yields the events of one reply. Raises `ModelError` for whatever goes wrong.
 
-        What came before a stream that breaks is kept, and its calls are left as they were: not complete.
+        When a stream breaks, its incomplete calls stay incomplete.
         """
         keys = [self._config.api_key.reveal()] if self._config.api_key is not None else []
         try:
             model = build(self._model, self._config) if isinstance(self._model, str) else self._model
             keys += keys_of(model)
-            self._held = [HeldSecret(key) for key in keys]
+            self._masked_keys = [HeldSecret(key) for key in keys]
             yield from self._reply(model, messages, tools if self._dialect == "native" else ())
             return
         except Exception as error:
             failure = as_model_error(error, self.name, base_url=self._config.base_url, secrets=keys)
-        raise failure  # not from the other, which may hold what the provider said of the key
+        raise failure  # not `from error`: the provider's own text may contain the key
 
     def _reply(self, model: PydanticModel, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         history = history_of(messages, model.system, model.base_url)
-        settings = settings_of(model, self._config.settings)
-        parameters = parameters_of(tools, self._config.settings)
+        settings = request_settings(model, self._config.settings)
+        parameters = request_parameters(tools, self._config.settings)
         responses, place = responses_of(messages) if self._dialect == "native" else ([], 0)
-        reader = Reader()
+        reader = ResponseReader()
         with closing(iterate(lambda: _ask(model, history, settings, parameters))) as items:
             for item in items:
                 yield from reader.take(item)
-        if self._dialect == "native" and (responses or reader.must_be_told or (place and reader.begins_with_call)):
+        if self._dialect == "native" and (responses or reader.must_be_recorded or (place and reader.begins_with_call)):
             yield ev.MessageMetadata({RESPONSES: [*responses, {"part": place, **reader.response}]})
         yield from reader.close()
 
 
 async def _ask(model: Any, history: list[Any], settings: Any, parameters: Any) -> AsyncIterator[Any]:
-    """The events of the reply and the whole response; one that the provider suspended is asked to go on.
+    """Yields the stream events and the whole response. Continues a response that the provider suspended.
 
     Raises `ModelError` for a response whose end never came.
     """
     from pydantic_ai.direct import model_request_stream
 
-    async with model:  # its own HTTP client is closed afterwards; one that it was given stays open
-        for _ in range(_MOST_TIMES):
+    async with model:  # closes its own HTTP client afterwards, but not a client that it was given
+        for _ in range(_MAX_REQUESTS):
             request = model_request_stream(
                 model, history, model_settings=settings, model_request_parameters=parameters, instrument=False
             )
@@ -94,10 +119,10 @@ async def _ask(model: Any, history: list[Any], settings: Any, parameters: Any) -
                     yield event
                 response = stream.get()
             if response.state == "incomplete":
-                raise ModelError(_NO_END, may_retry=True)
+                raise ModelError(_INCOMPLETE, may_retry=True)
             yield response
             if response.state != "suspended":
                 return
             history = [*history, response]
             await asyncio.sleep(model.continuation_delay(response) or 0)
-    raise ModelError(f"The provider suspended its answer {_MOST_TIMES} times. Ask again, or ask for less at once.")
+    raise ModelError(f"The provider suspended its answer {_MAX_REQUESTS} times. Ask again, or ask for less at once.")

@@ -1,4 +1,4 @@
-"""Parts of a transcript as pydantic-ai's, with what their provider wants back."""
+"""Converts parts of a transcript into pydantic-ai's parts, with the metadata that their provider needs back."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
         ToolReturnPart,
         UserContent,
     )
-    from pydantic_ai.messages import FilePart as MadeFile
-    from pydantic_ai.messages import TextPart as SaidPart
+    from pydantic_ai.messages import FilePart as ModelFilePart
+    from pydantic_ai.messages import TextPart as ModelTextPart
 
 __all__ = [
-    "call_part",
+    "tool_call_part",
     "compaction_part",
     "file_content",
-    "joined_thoughts",
-    "made_file",
+    "joined_reasoning",
+    "model_file_part",
     "native_parts",
-    "provider_of",
+    "provider_of_part",
     "result_part",
-    "said_part",
-    "thought_part",
+    "text_part",
+    "thinking_part",
 ]
 
-_NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME = 64
-_NO_TEXT = "(The result is an empty text.)"
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_MAX_NAME = 64
+_EMPTY_RESULT = "(The result is an empty text.)"
 _OUTCOMES = {
     State.OUTPUT_AVAILABLE: "success",
     State.OUTPUT_ERROR: "failed",
@@ -52,22 +52,22 @@ _OUTCOMES = {
 }
 
 
-def provider_of(part: Part) -> str | None:
-    """Whose part it is, in pydantic-ai's name for the provider; None where nothing is known."""
+def provider_of_part(part: Part) -> str | None:
+    """Returns the provider of a part, by its name in pydantic-ai; None if unknown."""
     metadata = getattr(part, "provider_metadata", None)
     return next((name for name, own in metadata.items() if isinstance(own, Mapping)), None) if metadata else None
 
 
-def said_part(part: TextPart) -> SaidPart:
-    """Text of the model, with the citations that its provider wants back."""
-    from pydantic_ai.messages import TextPart as SaidPart
+def text_part(part: TextPart) -> ModelTextPart:
+    """Returns the text part of a model, with its citations."""
+    from pydantic_ai.messages import TextPart as ModelTextPart
 
     about, own = _about(part)
-    return SaidPart(part.text, id=_text(own, "id"), citations=_citations(own.pop("cited", None)), **about(own))
+    return ModelTextPart(part.text, id=_text(own, "id"), citations=_citations(own.pop("cited", None)), **about(own))
 
 
-def thought_part(part: ReasoningPart) -> ThinkingPart:
-    """Reasoning, with its signature. Raw reasoning is no text of the part: it goes back beside the summary."""
+def thinking_part(part: ReasoningPart) -> ThinkingPart:
+    """Returns the thinking part with its signature. Raw reasoning goes into the details, not into the text."""
     from pydantic_ai.messages import ThinkingPart
 
     about, own = _about(part)
@@ -77,8 +77,8 @@ def thought_part(part: ReasoningPart) -> ThinkingPart:
     return ThinkingPart(text, id=_text(own, "id"), signature=_text(own, "signature"), **about(own))
 
 
-def joined_thoughts(parts: Iterable[ModelResponsePart]) -> list[ModelResponsePart]:
-    """The parts, where the raw reasoning of an item and its first summary are one part again."""
+def joined_reasoning(parts: Iterable[ModelResponsePart]) -> list[ModelResponsePart]:
+    """Returns the parts; the raw reasoning of an item and its first summary become one part again."""
     from pydantic_ai.messages import ThinkingPart
 
     found: list[ModelResponsePart] = []
@@ -100,29 +100,29 @@ def _raw(thought: ThinkingPart) -> list[str]:
     return (thought.provider_details or {}).get("raw_content") or []
 
 
-def call_part(call: ToolCall) -> ToolCallPart:
-    """A call of one of the caller's tools. A name that no provider would take is told as near to it as they take."""
+def tool_call_part(call: ToolCall) -> ToolCallPart:
+    """Returns the call of one of our tools. A name that no provider accepts is changed to a similar valid one."""
     from pydantic_ai.messages import ToolCallPart
 
     about, own = _about(call)
     return ToolCallPart(_name(call), _arguments(call), call.id, **_of_a_call(own), **about(own))
 
 
-def made_file(part: FilePart) -> MadeFile:
-    """A file that the model made."""
+def model_file_part(part: FilePart) -> ModelFilePart:
+    """Returns a file that the model made."""
     from pydantic_ai.messages import BinaryContent
-    from pydantic_ai.messages import FilePart as MadeFile
+    from pydantic_ai.messages import FilePart as ModelFilePart
 
     about, own = _about(part)
     content = BinaryContent.narrow_type(BinaryContent(_data(part.url), media_type=part.media_type))
-    return MadeFile(content, id=_text(own, "id"), **about(own))
+    return ModelFilePart(content, id=_text(own, "id"), **about(own))
 
 
 def compaction_part(part: CustomPart) -> CompactionPart | None:
-    """A provider's summary of what was said before; None for another part of its own."""
+    """Returns a provider's summary of earlier messages; None for other custom parts."""
     from pydantic_ai.messages import CompactionPart
 
-    provider = provider_of(part)
+    provider = provider_of_part(part)
     if provider is None or not part.kind.endswith(".compaction"):
         return None
     own = _own(part, provider)
@@ -136,22 +136,22 @@ def compaction_part(part: CustomPart) -> CompactionPart | None:
 
 
 def result_part(call: ToolCall) -> ToolReturnPart:
-    """What came of a call, as text. Anthropic refuses an empty one: "text content blocks must be non-empty"."""
+    """Returns the result of a call, as text. Anthropic refuses an empty one: "text content blocks must be non-empty"."""
     from pydantic_ai.messages import ToolReturnPart
 
     outcome: Any = _OUTCOMES.get(call.state, "interrupted")
     text = format_result(call)
-    return ToolReturnPart(_name(call), text if text.strip() else _NO_TEXT, call.id, outcome=outcome)
+    return ToolReturnPart(_name(call), text if text.strip() else _EMPTY_RESULT, call.id, outcome=outcome)
 
 
 def native_parts(call: ToolCall) -> tuple[NativeToolCallPart, int, NativeToolReturnPart] | None:
-    """A call that the provider ran, how many parts stand between it and its result, and the result.
+    """Returns a call that the provider ran, the number of parts between it and its result, and the result.
 
-    Only both together go back, and only to whoever ran it: None where one of them is missing.
+    Only both together are sent back: None if one of them is missing.
     """
     from pydantic_ai.messages import NativeToolCallPart, NativeToolReturnPart
 
-    provider = provider_of(call)
+    provider = provider_of_part(call)
     if provider is None or call.output is MISSING or call.state is not State.OUTPUT_AVAILABLE:
         return None
     if _NAMES.keys() & (call.provider_metadata or {})[provider].keys():
@@ -169,8 +169,8 @@ def native_parts(call: ToolCall) -> tuple[NativeToolCallPart, int, NativeToolRet
 
 
 def _about(part: Part) -> tuple[Callable[[Object], Object], Object]:
-    """What the provider said of the part, and a function that makes fields of pydantic-ai's part of the rest of it."""
-    provider = provider_of(part)
+    """The provider's metadata of the part, and a function that turns the unused rest into fields of pydantic-ai's part."""
+    provider = provider_of_part(part)
     if provider is None:
         return lambda _: {}, {}
     own = _own(part, provider)
@@ -178,7 +178,7 @@ def _about(part: Part) -> tuple[Callable[[Object], Object], Object]:
 
 
 def _own(part: Part, provider: str) -> Object:
-    """What the provider said of the part, under pydantic-ai's names for what other SDKs call otherwise."""
+    """The provider's metadata of the part, under pydantic-ai's names."""
     metadata: Any = getattr(part, "provider_metadata", None)
     own: Object = {_NAMES.get(name, name): value for name, value in metadata[provider].items()}
     if own.pop("redactedData", None) is not None:
@@ -190,11 +190,11 @@ _NAMES = {
     **{"itemId": "id", "encryptedContent": "signature", "reasoningEncryptedContent": "signature"},
     "thoughtSignature": "thought_signature",
 }
-"""By the names of `toolcall_nb.adapters` and of the AI SDK's providers."""
+"""Names in `toolcall_nb.adapters` and the AI SDK's providers: names in pydantic-ai."""
 
 
 def _text(own: Object, name: str) -> str | None:
-    """The text under this name, which is taken out."""
+    """Removes and returns the text under this name."""
     found = own.pop(name, None)
     return found if isinstance(found, str) else None
 
@@ -205,7 +205,7 @@ def _of_a_call(own: Object) -> Object:
 
 
 def _citations(given: Any) -> list[Citation] | None:
-    """The citations as pydantic-ai's; None for what is none, such as what somebody wrote into a file."""
+    """The citations as pydantic-ai's; None if they are invalid, as in an edited file."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter
 
     if not given:
@@ -220,16 +220,16 @@ def _citations(given: Any) -> list[Citation] | None:
 
 
 def _name(call: ToolCall) -> str:
-    return _NO_NAME.sub("_", call.name)[:_LONGEST_NAME]
+    return _NOT_IN_NAMES.sub("_", call.name)[:_MAX_NAME]
 
 
 def _given(call: ToolCall) -> str | dict[str, Any] | None:
-    """The input of a call that the provider ran: none where there was none."""
+    """The input of a call that the provider ran; None for an empty one."""
     return None if call.input is MISSING or call.input in (None, {}) else _arguments(call)
 
 
 def _arguments(call: ToolCall) -> str | dict[str, Any]:
-    """An object; what was written instead of one stays what it is, and pydantic-ai wraps it for who needs one."""
+    """The arguments as an object; a text stays a text, and pydantic-ai wraps it for providers that need an object."""
     if call.input is MISSING or call.input is None:
         return {}
     if isinstance(call.input, dict | str):
@@ -241,7 +241,7 @@ def _arguments(call: ToolCall) -> str | dict[str, Any]:
 
 
 def file_content(part: FilePart) -> UserContent:
-    """A file that a person sends along: its bytes, or where it is to be had."""
+    """Returns a file of the user: its bytes, or its URL."""
     from pydantic_ai import messages
 
     if part.url.startswith("data:"):
@@ -261,7 +261,7 @@ def _exact(media_type: str) -> str | None:
 
 
 def _data(url: str) -> bytes:
-    """The bytes of a ``data:`` URL (RFC 2397); of one that is broken, what there is."""
+    """The bytes of a ``data:`` URL (RFC 2397); of a broken one, none."""
     head, _, body = url.partition(",")
     if not head.endswith(";base64"):
         return unquote_to_bytes(body)

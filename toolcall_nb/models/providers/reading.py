@@ -1,4 +1,4 @@
-"""What a request gives, as events."""
+"""Reads the stream of one pydantic-ai request as events: `ResponseReader`."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from toolcall_nb.core.usage import counts
 from toolcall_nb.models.prices import cost_of
 from toolcall_nb.models.providers.history import endpoint_of
 
-__all__ = ["Reader"]
+__all__ = ["ResponseReader"]
 
 
-class Reader:
-    """Reads the events of one request of pydantic-ai, and the responses that follow them.
+class ResponseReader:
+    """Reads the stream events of one request, and the whole response that ends them.
 
-    pydantic-ai takes a call for complete when the next part begins; but calls that run beside each other grow by turns.
-    So a call whose arguments are no whole object yet is complete when its response is. ``response`` is what the
-    provider wants back with the response as a whole, as `toolcall_nb.models.providers.history` describes it.
+    pydantic-ai ends a call when the next part begins, but the arguments of parallel calls may arrive in turns. So a
+    call whose arguments are not a complete object yet ends with its response. ``response`` holds the fields that the
+    provider needs back with the next request (`toolcall_nb.models.providers.history.RESPONSES`).
     """
 
     def __init__(self) -> None:
         self.response: Object = {}
         self.begins_with_call = False
-        self._goes_on = False
+        self._continues_after_calls = False
         self._adapter = PydanticAIAdapter()
         self._open: dict[int, Any] = {}
-        self._about: Object = {}
+        self._metadata: Object = {}
         self._asked: Object = {"model": None}
         self._refusal = ""
 
     def take(self, item: Any) -> list[Event]:
-        """The events of a stream event, or of the whole ``ModelResponse`` that it ends with."""
+        """Returns the events of a stream event, or of the ``ModelResponse`` at the end."""
         if getattr(item, "kind", None) == "response":
             return self._take_response(item)
         if getattr(item, "event_kind", None) == "part_end" and _is_open_call(item.part):
@@ -47,11 +47,11 @@ class Reader:
         return self._adapter.take(item)
 
     def close(self) -> Iterator[Event]:
-        """The reply is over: the ends of what is open, a refusal, and ``finish``."""
+        """Yields the ends of open parts, a refusal, and ``finish`` with usage and cost."""
         for event in self._adapter.close():
             if isinstance(event, ev.Finish):
-                yield from self._refused()
-                metadata = {**(event.message_metadata or {}), **self._about}
+                yield from self._refusal_events()
+                metadata = {**(event.message_metadata or {}), **self._metadata}
                 cost = cost_of(counts(metadata.get("usage")), **self._asked)
                 metadata |= {} if cost is None else {"cost": cost}
                 event = replace(event, message_metadata=metadata)
@@ -65,7 +65,7 @@ class Reader:
             found += self._adapter.take(end)
         self._adapter.describe(response)
         named = {"provider": response.provider_name, "responseId": response.provider_response_id}
-        self._about = {name: value for name, value in named.items() if value}
+        self._metadata = {name: value for name, value in named.items() if value}
         self._asked = {
             "model": response.model_name,
             "provider": response.provider_name,
@@ -78,14 +78,14 @@ class Reader:
         return found
 
     @property
-    def must_be_told(self) -> bool:
-        """Whether the response says more of itself than who gave it, and under which id, or goes on after its calls."""
-        return self._goes_on or not self.response.keys() <= {"provider", "id"}
+    def must_be_recorded(self) -> bool:
+        """Whether the response must be recorded: it has more than a provider and an id, or continues after its calls."""
+        return self._continues_after_calls or not self.response.keys() <= {"provider", "id"}
 
     def _describe(self, response: Any) -> None:
         kinds = [part.part_kind for part in response.parts]
         self.begins_with_call = kinds[:1] == ["tool-call"]
-        self._goes_on |= "tool-call" in kinds and kinds[-1] != "tool-call"
+        self._continues_after_calls |= "tool-call" in kinds and kinds[-1] != "tool-call"
         details = response.provider_details if isinstance(response.provider_details, Mapping) else {}
         state = {name: json_value(details[name]) for name in _STATE if details.get(name) is not None}
         is_kept = bool(state) or any(getattr(part, "id", None) for part in response.parts)
@@ -98,14 +98,14 @@ class Reader:
         }
         self.response |= {name: value for name, value in named.items() if value}
 
-    def _refused(self) -> list[Event]:
+    def _refusal_events(self) -> list[Event]:
         if not self._refusal:
             return []
         return [ev.TextStart("refusal"), ev.TextDelta("refusal", self._refusal), ev.TextEnd("refusal")]
 
 
 _STATE = ("container_id", "conversation_id", "compaction", "input_transformations", "store")
-"""Of a response's details, those that pydantic-ai reads when it is sent back. The rest is times, costs and the like."""
+"""The details of a response that pydantic-ai reads when it is sent back; the others are times, costs and the like."""
 
 
 def _is_open_call(part: Any) -> bool:

@@ -1,6 +1,4 @@
-"""The settings of a request: which there are, and the tools that a provider runs itself.
-
-`check_setting` refuses a name that is none; `native_tools_of` reads the setting `NATIVE_TOOLS`.
+"""Checks the settings of a request: `check_setting` the names, `native_tools_of` the provider's own tools.
 """
 
 from __future__ import annotations
@@ -13,50 +11,50 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.errors import UsageError
-from toolcall_nb.models.providers.catalog import NAMES
+from toolcall_nb.models.providers.catalog import PROVIDER_NAMES
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel
     from pydantic_ai.native_tools import AbstractNativeTool
 
-__all__ = ["NATIVE_TOOLS", "check_setting", "is_of_a_provider", "native_tools_of"]
+__all__ = ["NATIVE_TOOLS", "check_setting", "is_provider_setting", "native_tools_of"]
 
 NATIVE_TOOLS = "native_tools"
-"""The setting that switches on tools that the provider runs itself, by their names in pydantic-ai."""
+"""The setting that switches on tools that the provider runs itself."""
 
-_FAMILIES = frozenset(name.partition("-")[0] for name in NAMES)
-"""Settings of one provider begin with its name: ``openai_reasoning_effort``."""
+_PREFIXES = frozenset(name.partition("-")[0] for name in PROVIDER_NAMES)
+"""The settings of one provider begin with its name: ``openai_reasoning_effort``."""
 
 _MODULE = "pydantic_ai.models"
 
 
 def check_setting(name: str, model: PydanticModel | None = None) -> None:
-    """Raises `UsageError` for a name that no setting has, with the nearest that there is.
+    """Raises `UsageError` for an unknown setting, with the most similar name.
 
-    For a ``model``, what its own class does not know is refused too. Settings of another provider are left alone: they
-    wait for the model to be changed.
+    For a ``model``, a setting that its class does not have is refused too. Settings of other providers are accepted:
+    the user may change the model later.
     """
     from pydantic_ai.settings import ModelSettings
 
-    family = name.partition("_")[0]
+    prefix = name.partition("_")[0]
     own = {NATIVE_TOOLS, *ModelSettings.__annotations__}
     if model is not None:
-        own |= _settings_of(type(model))
+        own |= _class_settings(type(model))
     if name in own:
         return
-    if not is_of_a_provider(name):
+    if not is_provider_setting(name):
         raise UsageError(_refusal(name, own))
-    theirs = _settings_in(family)
+    theirs = _provider_settings(prefix)
     if theirs is not None and name not in theirs and (theirs or model is not None):
         raise UsageError(_refusal(name, theirs | own))
-    if model is not None and any(known.startswith(f"{family}_") for known in own):
+    if model is not None and any(known.startswith(f"{prefix}_") for known in own):
         raise UsageError(f"This model has no setting {name!r}. {_hint(name, own)}")
 
 
-def is_of_a_provider(name: str) -> bool:
-    """Whether a setting of this name would be one provider's alone."""
-    family, _, rest = name.partition("_")
-    return bool(rest) and family in _FAMILIES
+def is_provider_setting(name: str) -> bool:
+    """Whether a setting of this name belongs to one provider."""
+    prefix, _, rest = name.partition("_")
+    return bool(rest) and prefix in _PREFIXES
 
 
 def _refusal(name: str, known: Iterable[str]) -> str:
@@ -64,12 +62,12 @@ def _refusal(name: str, known: Iterable[str]) -> str:
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
-    """The nearest that there is, or all."""
+    """The most similar name, or all names."""
     close = get_close_matches(name, sorted(known), 1)
     return f"Did you mean {close[0]!r}?" if close else f"There are: {', '.join(sorted(known))}."
 
 
-def _settings_of(model: type) -> set[str]:
+def _class_settings(model: type) -> set[str]:
     """The settings of a model's class: ``OpenAIChatModelSettings`` holds those of ``OpenAIChatModel``."""
     found: set[str] = set()
     for base in model.__mro__:
@@ -80,20 +78,20 @@ def _settings_of(model: type) -> set[str]:
     return found
 
 
-def _settings_in(family: str) -> set[str] | None:
-    """The settings that pydantic-ai has for a provider; None where that provider's own package is not installed."""
+def _provider_settings(prefix: str) -> set[str] | None:
+    """The settings that pydantic-ai has for a provider; None if the provider's package is not installed."""
     try:
-        module = import_module(f"{_MODULE}.{family}")
+        module = import_module(f"{_MODULE}.{prefix}")
     except ImportError as error:
-        return set() if error.name == f"{_MODULE}.{family}" else None
+        return set() if error.name == f"{_MODULE}.{prefix}" else None
     known = [thing for name, thing in vars(module).items() if name.endswith("ModelSettings")]
-    return {name for thing in known for name in thing.__annotations__ if name.startswith(f"{family}_")}
+    return {name for thing in known for name in thing.__annotations__ if name.startswith(f"{prefix}_")}
 
 
 # A provider's own tools ---------------------------------------------------------------------------------------
 
 
-_KINDS = frozenset(
+_NATIVE_TOOL_KINDS = frozenset(
     {
         *("advisor", "code_execution", "file_search", "image_generation", "mcp_server", "memory"),
         *("tool_search", "web_fetch", "web_search", "x_search"),
@@ -103,9 +101,9 @@ _KINDS = frozenset(
 
 
 def native_tools_of(given: Any) -> list[AbstractNativeTool]:
-    """The tools of the setting `NATIVE_TOOLS`: names, objects with a ``kind`` and options, or pydantic-ai's own.
+    """Returns the tools of the setting `NATIVE_TOOLS`: names, objects with a ``kind`` and options, or pydantic-ai's.
 
-    Raises `UsageError` for a tool or an option that there is not.
+    Raises `UsageError` for an unknown tool or option.
     """
     if given is None:
         return []
@@ -119,8 +117,8 @@ def _native_tool(given: Any) -> AbstractNativeTool:
         return given
     options: Mapping[str, Any] = given if isinstance(given, Mapping) else {"kind": given}
     kind = options.get("kind")
-    if kind not in _KINDS:
-        raise UsageError(f"No provider has a tool {kind!r:.100} ({NATIVE_TOOLS}). {_hint(str(kind), _KINDS)}")
+    if kind not in _NATIVE_TOOL_KINDS:
+        raise UsageError(f"No provider has a tool {kind!r:.100} ({NATIVE_TOOLS}). {_hint(str(kind), _NATIVE_TOOL_KINDS)}")
     known = {field.name for field in fields(NATIVE_TOOL_TYPES[kind])}
     for name in options:
         if name not in known:
@@ -128,5 +126,5 @@ def _native_tool(given: Any) -> AbstractNativeTool:
     try:
         return NATIVE_TOOL_TYPES[kind](**{name: value for name, value in options.items() if name != "kind"})
     except (TypeError, ValueError) as error:
-        said = str(error).rpartition("() ")[2]
-        raise UsageError(f"The tool {kind!r} ({NATIVE_TOOLS}) cannot be used so: {said}.") from None
+        reason = str(error).rpartition("() ")[2]
+        raise UsageError(f"The tool {kind!r} ({NATIVE_TOOLS}) cannot be used so: {reason}.") from None

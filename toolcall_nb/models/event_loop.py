@@ -1,6 +1,6 @@
-"""Asynchronous streams for callers that are not: one event loop in a thread of its own.
+"""Reads asynchronous streams from synchronous code, on one event loop in a thread of its own. `iterate` does it.
 
-The loop is made when it is first needed and stays, since the clients of SDKs keep connections that belong to the loop
+The loop is made when it is first needed and then stays: the clients of SDKs keep connections that belong to the loop
 on which they were opened.
 """
 
@@ -19,32 +19,43 @@ from msgspec import Struct
 
 from toolcall_nb.errors import ModelError, UsageError
 
-__all__ = ["iterate"]
+__all__ = ["MAX_AHEAD", "iterate"]
 
 _T = TypeVar("_T")
 
-AHEAD = 64
-"""Items that a stream may be ahead of whoever reads it."""
+MAX_AHEAD = 64
+"""Items that a stream may be ahead of its reader."""
 
-_LOOK = 0.1
-"""Seconds after which a thread that waits looks whether it was interrupted; only the main thread is woken by that."""
+_CHECK_SECONDS = 0.1
+"""After this time a waiting thread checks whether it was interrupted; only the main thread is woken by a signal."""
 
-_END_WITHIN = 5.0
-"""Seconds that a cancelled stream may take to close what it holds; then it is left to itself."""
+_CLOSE_SECONDS = 5.0
+"""A cancelled stream may take so long to close its connection. Then it is left alone."""
 
 
 def iterate(stream: Callable[[], AsyncIterator[_T]]) -> Generator[_T, None, None]:
-    """The items of ``stream()``, which runs as one task on the loop of this module, in the caller's context.
+    """Yields the items of ``stream()``, which runs as one task on the event loop, in the caller's context.
 
-    What it raises is raised here. ``close``, an interrupt, and whatever else ends the reading, cancel the task at
-    once and wait until it has ended. Raises `UsageError` on that loop itself, which cannot wait for itself.
+    Exceptions of the stream are raised here. When the reader closes this generator or is interrupted, the task is
+    cancelled at once, and its end is awaited. Raises `UsageError` on the event loop itself, which cannot wait for
+    itself.
     """
     if threading.current_thread() is _thread:
         raise UsageError("An asynchronous model cannot be waited for by another one: await what it calls instead.")
     task = _Task(stream, _running_loop())
-    task.start()
     try:
-        yield from task.items()
+        task.start()
+        while True:
+            try:
+                item = task.items.get(timeout=_CHECK_SECONDS)
+            except queue.Empty:
+                continue
+            if isinstance(item, _End):
+                if item.error is not None:
+                    raise item.error
+                return
+            task.loop.call_soon_threadsafe(task.room.release)
+            yield item
     finally:
         task.close()
 
@@ -54,52 +65,34 @@ class _End(Struct):
 
 
 class _Task(Generic[_T]):
-    """One stream on its way from the loop's thread to the reader's."""
+    """Carries the items of one stream from the loop's thread to the reader's."""
 
     def __init__(self, stream: Callable[[], AsyncIterator[_T]], loop: asyncio.AbstractEventLoop) -> None:
+        self.items: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.room = asyncio.Semaphore(MAX_AHEAD)
+        self.loop = loop
         self._stream = stream
-        self._loop = loop
-        self._items: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._room = asyncio.Semaphore(AHEAD)
-        self._ended = threading.Event()
+        self._has_ended = threading.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
 
     def start(self) -> None:
-        """Begin, with the context variables of the caller: what the stream prints finds the caller's cell."""
-        self._loop.call_soon_threadsafe(self._begin, context=contextvars.copy_context())
-
-    def items(self) -> Generator[_T, None, None]:
-        """Each as soon as it is there."""
-        while True:
-            item = self._next()
-            if isinstance(item, _End):
-                if item.error is not None:
-                    raise item.error
-                return
-            self._loop.call_soon_threadsafe(self._room.release)
-            yield item
+        """Starts the task with the caller's context variables, so that what it prints goes to the caller's cell."""
+        self.loop.call_soon_threadsafe(self._begin, context=contextvars.copy_context())
 
     def close(self) -> None:
-        """Cancel what still runs, and wait for its end."""
-        if not self._ended.is_set() and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._cancel)
-            self._ended.wait(_END_WITHIN)
-
-    def _next(self) -> Any:
-        while True:
-            try:
-                return self._items.get(timeout=_LOOK)
-            except queue.Empty:
-                continue
+        """Cancels the task if it still runs, and waits for its end."""
+        if not self._has_ended.is_set() and not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(self._cancel)
+            self._has_ended.wait(_CLOSE_SECONDS)
 
     # On the loop
 
     def _begin(self) -> None:
         if self._is_closed:
-            self._ended.set()
-            return
-        self._task = self._loop.create_task(self._run())
+            self._has_ended.set()
+        else:
+            self._task = self.loop.create_task(self._run())
 
     def _cancel(self) -> None:
         self._is_closed = True
@@ -109,21 +102,21 @@ class _Task(Generic[_T]):
     async def _run(self) -> None:
         error: BaseException | None = None
         try:
-            await self._pass_on()
+            await self._put_items()
         except asyncio.CancelledError:
             if not self._is_closed:
                 error = ModelError("The stream was cancelled by its own side. Ask again to go on.", may_retry=True)
         except BaseException as raised:
             error = raised
-        self._items.put(_End(error))
-        self._ended.set()
+        self.items.put(_End(error))
+        self._has_ended.set()
 
-    async def _pass_on(self) -> None:
+    async def _put_items(self) -> None:
         items = self._stream()
         try:
             async for item in items:
-                await self._room.acquire()
-                self._items.put(item)
+                await self.room.acquire()
+                self.items.put(item)
         finally:
             close = getattr(items, "aclose", None)
             if close is not None:
@@ -140,20 +133,21 @@ _thread: threading.Thread | None = None
 def _running_loop() -> asyncio.AbstractEventLoop:
     global _loop, _thread
     with _starting:
-        if _loop is None or _thread is None or not _thread.is_alive():  # it is not after a fork
+        if _loop is None or _thread is None or not _thread.is_alive():  # a fork leaves the thread behind
             _loop = asyncio.new_event_loop()
             _thread = threading.Thread(target=_loop.run_forever, name="toolcall_nb-async", daemon=True)
             _thread.start()
         return _loop
 
 
-def _stop() -> None:
-    """At the end of the interpreter: what still runs is cancelled first, and a loop that is not closed complains."""
+@atexit.register
+def _stop_loop() -> None:
+    """Cancels running tasks before the interpreter exits; otherwise asyncio warns about pending tasks."""
     if _loop is None or _thread is None or not _thread.is_alive():
         return
     cancelled = asyncio.run_coroutine_threadsafe(_cancel_all(), _loop)
     with suppress(Exception):
-        cancelled.result(_END_WITHIN)
+        cancelled.result(_CLOSE_SECONDS)
     _loop.call_soon_threadsafe(_loop.stop)
     _thread.join(1)
     if not _thread.is_alive():
@@ -165,7 +159,4 @@ async def _cancel_all() -> None:
     for task in tasks:
         task.cancel()
     if tasks:
-        await asyncio.wait(tasks, timeout=_END_WITHIN / 2)
-
-
-atexit.register(_stop)
+        await asyncio.wait(tasks, timeout=_CLOSE_SECONDS / 2)

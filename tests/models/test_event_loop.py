@@ -1,4 +1,4 @@
-"""Asynchronous streams for callers that are not."""
+"""Asynchronous streams are read by synchronous code."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from toolcall_nb.errors import ModelError, UsageError
-from toolcall_nb.models.bridge import AHEAD, iterate
+from toolcall_nb.models.event_loop import MAX_AHEAD, iterate
 
 WITHIN = 30
 
 
 class Endless:
-    """Counts on until it is closed; knows how far it came, and whether it was told to end."""
+    """Yields numbers until it is closed; records how many, and whether it was cancelled."""
 
     def __init__(self) -> None:
         self.made = 0
@@ -39,18 +39,18 @@ async def three() -> AsyncIterator[int]:
         yield number
 
 
-def test_the_items_come_in_order_and_then_the_end() -> None:
+def test_items_come_in_order() -> None:
     assert list(iterate(three)) == [0, 1, 2]
 
 
-def test_it_works_inside_a_loop_that_runs_as_in_a_cell() -> None:
+def test_it_works_inside_a_running_loop_as_in_a_cell() -> None:
     async def cell() -> list[int]:
         return list(iterate(three))
 
     assert asyncio.run(cell()) == [0, 1, 2]
 
 
-def test_what_the_stream_raises_is_raised_after_what_came_before() -> None:
+def test_an_exception_of_the_stream_is_raised_after_the_items_before_it() -> None:
     async def broken() -> AsyncIterator[int]:
         yield 1
         raise ConnectionError("gone")
@@ -61,7 +61,7 @@ def test_what_the_stream_raises_is_raised_after_what_came_before() -> None:
         next(stream)
 
 
-def test_one_that_is_cancelled_by_its_own_side_is_an_error_and_no_cancellation_of_the_reader() -> None:
+def test_a_stream_that_its_own_side_cancels_is_an_error_for_the_reader() -> None:
     async def cancelled() -> AsyncIterator[int]:
         yield 1
         raise asyncio.CancelledError
@@ -94,14 +94,14 @@ def test_closing_cancels_a_stream_that_waits() -> None:
     assert ended.is_set()
 
 
-def test_a_stream_is_only_so_far_ahead_of_its_reader() -> None:
+def test_a_stream_is_never_too_far_ahead_of_its_reader() -> None:
     endless = Endless()
     stream = iterate(endless)
     for _ in range(10):
         next(stream)
     settled = threading.Event()
     settled.wait(0.05)
-    assert endless.made <= AHEAD + 11
+    assert endless.made <= MAX_AHEAD + 11
     stream.close()
 
 
@@ -120,7 +120,7 @@ def test_the_stream_is_one_task_in_the_context_of_the_caller() -> None:
     assert len(tasks) == 1
 
 
-def test_an_iterator_that_is_no_generator_is_read_too() -> None:
+def test_an_asynchronous_iterator_without_aclose_is_read_too() -> None:
     class Counting:
         def __init__(self) -> None:
             self.number = 0
@@ -149,7 +149,7 @@ def test_all_streams_share_one_loop() -> None:
     assert len(loops) == 1
 
 
-def test_a_stream_that_waits_for_another_without_awaiting_is_refused() -> None:
+def test_a_stream_that_blocks_the_loop_with_another_stream_is_refused() -> None:
     async def nested() -> AsyncIterator[int]:
         for number in iterate(three):
             yield number

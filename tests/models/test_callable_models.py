@@ -15,7 +15,7 @@ from toolcall_nb import Chat, models
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
 from toolcall_nb.errors import ModelError, UsageError
-from toolcall_nb.models.calling import CallableModel
+from toolcall_nb.models.callable_models import CallableModel
 from toolcall_nb.tools import Tool
 
 WITHIN = 30

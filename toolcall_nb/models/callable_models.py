@@ -1,0 +1,175 @@
+"""Functions as models: `CallableModel` calls any function; `EnvelopeModel` one that sends provider envelopes."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from toolcall_nb.adapters.openai.messages import openai_tool, to_openai
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import Message
+from toolcall_nb.errors import ModelError, UsageError, WireError
+from toolcall_nb.models.event_loop import iterate
+from toolcall_nb.models.sdk_streams import Reader, is_async, items, items_async
+from toolcall_nb.tools import Tool
+from toolcall_nb.tools.values import safe_repr
+from toolcall_nb.wire import Envelopes
+
+__all__ = ["CallableModel", "EnvelopeModel", "OneReply"]
+
+_OTHER_ROLES = ("user", "system")
+_EXPECTED = (
+    "Let it return or yield text, events of toolcall_nb.core.events, or what an SDK gives: "
+    "a stream, its chunks, a whole reply."
+)
+
+
+class CallableModel:
+    """A model that calls ``function(messages)``, or ``function(messages, tools)`` if it takes tools.
+
+    Messages and tools are dictionaries in the form of OpenAI's chat completions. A function takes tools by a parameter
+    of that name, or by a second parameter without a default. In a text dialect it gets no tools: the system prompt
+    describes them, and its text is searched for calls.
+
+    The function may return or yield text, events, chunks of a stream, or a whole reply in any format that
+    `toolcall_nb.adapters` knows; it may be asynchronous. Of several choices the first counts, and of a list of
+    messages those after the last one that is not the assistant's. Raises `UsageError` for an object that cannot be
+    called so. Exceptions of the function are raised by `stream`.
+    """
+
+    def __init__(self, function: Callable[..., Any], name: str | None = None, *, dialect: str = "native") -> None:
+        self._function = function
+        self._takes_tools = _takes_tools(function)
+        self._dialect = dialect
+        self.name = name or _name_of(function)
+
+    def __repr__(self) -> str:
+        return f"<CallableModel {self.name}>"
+
+    def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
+        """Yields the events of one reply. Raises `ModelError` for a result that is no reply."""
+        reader, reply = Reader(), OneReply()
+        for item in self._items(messages, tools):
+            try:
+                events = reader.take(item)
+            except UsageError:
+                hint = " Does it lack a return?" if item is None else ""
+                text = f"{self.name} gave {safe_repr(item):.100}, which is no answer.{hint} {_EXPECTED}"
+                raise ModelError(text) from None
+            yield from reply.events_of(events)
+        yield from reply.events_of(reader.close())
+
+    def _items(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Generator[Any, None, None]:
+        given = self._call(to_openai(messages), tools if self._dialect == "native" else ())
+        return iterate(lambda: items_async(given)) if is_async(given) else items(given)
+
+    def _call(self, messages: list[dict[str, Any]], tools: Sequence[Tool]) -> Any:
+        if self._takes_tools is None:
+            return self._function(messages)
+        sent = [openai_tool(tool.name, tool.description, tool.parameters) for tool in tools]
+        return self._function(messages, tools=sent) if self._takes_tools else self._function(messages, sent)
+
+
+class OneReply:
+    """Drops the events that do not belong to the reply: other choices, and messages from before it."""
+
+    def __init__(self) -> None:
+        self._is_skipping = False
+
+    def events_of(self, events: list[Event]) -> list[Event]:
+        """Returns those of a batch of events that belong to the reply. Another choice is in one batch as a whole."""
+        kept: list[Event] = []
+        for place, event in enumerate(events):
+            if isinstance(event, ev.Start):
+                if event.role in _OTHER_ROLES:  # what came before it is the past
+                    kept.clear()
+                self._is_skipping = event.role in _OTHER_ROLES or _choice_number(events[place:]) > 0
+            if not self._is_skipping:
+                kept.append(event)
+        return kept
+
+
+def _choice_number(events: list[Event]) -> int:
+    """The number of the choice that begins here; the metadata of its ``finish`` holds it."""
+    finish = next((event for event in events if isinstance(event, ev.Finish)), None)
+    metadata = finish.message_metadata if finish is not None else None
+    choice = metadata.get("choice") if isinstance(metadata, dict) else None
+    return choice if isinstance(choice, int) else 0
+
+
+def _name_of(function: Any) -> str:
+    inner = inspect.unwrap(getattr(function, "func", function))
+    name = getattr(inner, "__name__", None) or type(inner).__name__
+    return name if name != "<lambda>" else "lambda"
+
+
+def _takes_tools(function: Any) -> bool | None:
+    """Whether it takes tools by name (True), as its second argument (False), or not at all (None)."""
+    if isinstance(function, type) or not callable(function):
+        raise UsageError(
+            f"A model is a name, a function of the messages, or an object with stream, not {function!r:.100}."
+        )
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some built-in functions have no signature
+        return None
+    parameters = list(signature.parameters.values())
+    if "tools" in signature.parameters and _accepts(signature, (0,), {"tools": ()}):
+        return True
+    if _accepts(signature, (0, 0), {}) and (
+        # a second parameter with a default is a setting of the function's own
+        parameters[0].kind is inspect.Parameter.VAR_POSITIONAL or parameters[1].default is inspect.Parameter.empty
+    ):
+        return False
+    if _accepts(signature, (0,), {}):
+        return None
+    raise UsageError(
+        f"{_name_of(function)}{signature} cannot be a model: it is called with the messages, "
+        "or with the messages and tools."
+    )
+
+
+def _accepts(signature: inspect.Signature, arguments: tuple[int, ...], named: dict[str, Any]) -> bool:
+    try:
+        signature.bind(*arguments, **named)
+    except TypeError:
+        return False
+    return True
+
+
+# Envelopes --------------------------------------------------------------------------------------------------------
+
+Send: TypeAlias = "Callable[[Sequence[Message], Sequence[Tool]], Iterable[Mapping[str, Any] | str | bytes]]"
+
+
+class EnvelopeModel:
+    """A model behind a service that sends envelopes (seed 001).
+
+    ``send(messages, tools)`` returns the envelopes of one reply: mappings, or lines of JSON text. Calls are found by
+    the chat's dialect (``Chat(EnvelopeModel(send), dialect="signature")``), or are the service's own. Blank lines are
+    skipped; a line that is no envelope raises `WireError`.
+    """
+
+    def __init__(self, send: Send, name: str = "envelopes") -> None:
+        self.name = name
+        self._send = send
+
+    def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
+        """Yields the events of one reply."""
+        envelopes = Envelopes()
+        for sent in self._send(messages, tools):
+            envelope = sent if isinstance(sent, Mapping) else _parse_line(sent)
+            if envelope is not None:
+                yield from envelopes.take(envelope)
+        yield from envelopes.close()
+
+
+def _parse_line(line: str | bytes) -> Any:
+    """Returns the envelope of a line; None for a blank one."""
+    try:
+        return json.loads(line) if line.strip() else None
+    except (ValueError, RecursionError) as error:
+        raise WireError(f"An envelope is a JSON object, but this is {line!r:.200} ({error}).") from None

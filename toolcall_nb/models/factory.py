@@ -1,0 +1,99 @@
+"""Makes a model from a name or an object. `model` is the entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from toolcall_nb.adapters.plain import class_names
+from toolcall_nb.errors import UsageError
+from toolcall_nb.models import providers
+from toolcall_nb.models.base import Model
+from toolcall_nb.models.callable_models import CallableModel
+from toolcall_nb.models.config import Config
+from toolcall_nb.models.langchain import LangChainModel, is_runnable
+from toolcall_nb.models.mock.model import MockModel
+from toolcall_nb.models.mock.scenarios import SCENARIOS
+
+__all__ = ["model", "model_names"]
+
+_CLIENT = (
+    "A client is not a model. Name one ({provider}:MODEL), or write a function of the messages that asks the client."
+)
+_NOT_MODELS: Mapping[tuple[str, str], str] = {
+    ("langgraph.pregel.main", "Pregel"): (
+        "A graph of LangGraph runs its tools itself, so it is not a model. Give the chat model that it asks, or "
+        'show(graph.astream_events({"messages": …}, version="v2")).'
+    ),
+    ("pydantic_ai.agent.abstract", "AbstractAgent"): (
+        "An agent of pydantic-ai runs its tools itself, so it is not a model. Give its model (agent.model), or "
+        "show(agent.run_stream_events(…))."
+    ),
+    ("openai._base_client", "BaseClient"): _CLIENT.format(provider="openai"),
+    ("anthropic._base_client", "BaseClient"): _CLIENT.format(provider="anthropic"),
+    ("groq._base_client", "BaseClient"): _CLIENT.format(provider="groq"),
+    ("google.genai.client", "Client"): _CLIENT.format(provider="google"),
+    ("mistralai.client.sdk", "Mistral"): _CLIENT.format(provider="mistral"),
+}
+"""Classes (module and name) that users mistake for models, and the error text with the remedy."""
+
+
+def model(
+    name_or_object: Any,
+    *,
+    dialect: str = "native",
+    speed: float | None = 1.0,
+    config: Config | None = None,
+) -> Model:
+    """Returns the model of a name, or a model that asks an object.
+
+    A name is ``mock``, ``mock:<scenario>``, ``provider:model``, or the URL of a server (`HttpModel`). An object with a
+    ``stream`` method is a model already. Model objects of pydantic-ai and of LangChain are asked in their own ways;
+    any other callable is called with the messages (`CallableModel`). ``dialect`` is the chat's; ``speed`` is for the
+    mock; ``config`` is for providers and servers. Raises `UsageError` for an unknown name, with the known ones, and
+    `MissingPackageError` for a provider without its package.
+    """
+    config = config if config is not None else Config()
+    if isinstance(name_or_object, str):
+        return _named_model(name_or_object, dialect, speed, config)
+    if providers.is_pydantic_ai_object(name_or_object):
+        return providers.provider_model(name_or_object, config, dialect=dialect)
+    for class_name in class_names(type(name_or_object)):
+        if class_name in _NOT_MODELS:
+            raise UsageError(_NOT_MODELS[class_name])
+    if is_runnable(name_or_object):
+        return LangChainModel(name_or_object, dialect=dialect)
+    if not isinstance(name_or_object, type) and callable(getattr(name_or_object, "stream", None)):
+        found: Model = name_or_object
+        return found
+    if callable(name_or_object):
+        return CallableModel(name_or_object, dialect=dialect)
+    raise UsageError(
+        f"A model is a name, an object with stream(messages, tools), a model of pydantic-ai or LangChain, or a "
+        f"function of the messages, but got {name_or_object!r:.100}."
+    )
+
+
+def _named_model(name: str, dialect: str, speed: float | None, config: Config) -> Model:
+    if name.startswith(("http://", "https://")):
+        from toolcall_nb.models.over_http.model import HttpModel
+
+        return HttpModel(name, config, dialect=dialect)
+    prefix, _, variant = name.partition(":")
+    if prefix == "mock":
+        return MockModel(scenario=variant or "auto", dialect=dialect, speed=speed)
+    if providers.is_provider_model(name):
+        return providers.provider_model(name, config, dialect=dialect)
+    known = model_names()
+    close = get_close_matches(name, known, 1) or get_close_matches(f"{prefix}:", known, 1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    if f"{name.rstrip(':')}:" in known:
+        hint = f" Which one of {name.rstrip(':')}? Write its name after the colon."
+    raise UsageError(f"There is no model {name!r:.100}.{hint} There are: {', '.join(known)}.")
+
+
+def model_names() -> list[str]:
+    """Returns the names that `model` knows, the default first. One that ends with a colon is completed with a model."""
+    mocks = ["mock", *(f"mock:{scenario}" for scenario in SCENARIOS)]
+    return [*mocks, *(f"{provider}:" for provider in providers.PROVIDER_NAMES)]
