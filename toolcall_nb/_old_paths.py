@@ -175,6 +175,7 @@ wire.recognising wire
 _RENAMED = {
     "json_text.for_models": "core.json_text.to_strict_json",
     "live.MODULE": "frontend.MODULE",
+    "models.naming.names": "models.factory.model_names",
     "reducer.known_id": "core.reducer.normalize_call_id",
     "transcript.FINAL_STATES": "core.call_states.FINAL_STATES",
     "transcript.TRANSITIONS": "core.call_states.TRANSITIONS",

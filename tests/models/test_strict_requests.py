@@ -308,4 +308,7 @@ def test_ids_are_unique_the_same_each_time_and_ones_own_where_they_can_be(own: l
         assert len(set(sent)) == len(own)
         assert sent == [*map(RequestCallIds(provider).next_id, own)]
         assert sent[: len(own) - 1] == [*map(RequestCallIds(provider).next_id, own[:-1])]
-    assert [RequestCallIds("anthropic").next_id("toolu_1"), RequestCallIds("mistral").next_id("D681PevKs")] == ["toolu_1", "D681PevKs"]
+    assert [RequestCallIds("anthropic").next_id("toolu_1"), RequestCallIds("mistral").next_id("D681PevKs")] == [
+        "toolu_1",
+        "D681PevKs",
+    ]

@@ -6,6 +6,7 @@ envelopes of a service. `with_faults` puts faults into any model's stream, for t
 
 from __future__ import annotations
 
+from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.models import faults
 from toolcall_nb.models.base import Model, model_name
 from toolcall_nb.models.callable_models import EnvelopeModel
@@ -30,3 +31,5 @@ __all__ = [
     "replay",
     "with_faults",
 ]
+
+__getattr__ = renamed_members(__name__, {"names": "toolcall_nb.models.model_names"})

@@ -65,7 +65,7 @@ class LangChainModel:
         except (
             AttributeError,
             NotImplementedError,
-        ):  # a text model lacks the method; a chat model without tools raises
+        ):  # of a text model, and of a chat model without tools
             raise ModelError(
                 f"LangChain knows no way to tell {self.name} of tools (bind_tools). "
                 "Let it write its calls in text: --dialect callout."

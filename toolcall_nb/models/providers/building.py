@@ -1,4 +1,4 @@
-"""Builds pydantic-ai's model from a name and a `Config`, and the parameters of each request. `build` makes the model."""
+"""Builds a model of pydantic-ai from a name and a `Config` (`build`), and the parameters of each request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ _URL_NAMES = ("base_url", "azure_endpoint", "api_base")
 
 
 def build(name: str, config: Config) -> PydanticModel:
-    """Returns the model with its provider's own HTTP client. Raises what pydantic-ai raises: `UserError` without a key."""
+    """Returns the model with its provider's own HTTP client.
+
+    Raises what pydantic-ai raises, such as `UserError` without a key.
+    """
     from pydantic_ai.models import infer_model
 
     model = infer_model(canonical(name), lambda provider: _provider(provider, config))

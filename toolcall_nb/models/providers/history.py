@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from toolcall_nb.core.events import Object
 from toolcall_nb.core.transcript import CustomPart, FilePart, Message, Part, ReasoningPart, TextPart, ToolCall
 from toolcall_nb.models.providers.parts import (
-    tool_call_part,
     compaction_part,
     file_content,
     joined_reasoning,
@@ -23,6 +22,7 @@ from toolcall_nb.models.providers.parts import (
     result_part,
     text_part,
     thinking_part,
+    tool_call_part,
 )
 
 if TYPE_CHECKING:
@@ -102,7 +102,8 @@ class _History:
 
         step = [part for part in step if not self._is_blank(part)]
         step = [
-            replace(one, id=self._ids.next_id(one.id)) if _is_our_call(one) else one for one in _without_final_reasoning(step)
+            replace(one, id=self._ids.next_id(one.id)) if _is_our_call(one) else one
+            for one in _without_final_reasoning(step)
         ]
         parts = joined_reasoning(_in_order(step))
         if not parts:
@@ -132,7 +133,9 @@ class _History:
         """Whether it is an empty text or reasoning that this provider does not need back."""
         if not isinstance(part, TextPart | ReasoningPart) or part.text.strip():
             return False
-        return part.provider_metadata is None or (isinstance(part, TextPart) and provider_of_part(part) != self._provider)
+        return part.provider_metadata is None or (
+            isinstance(part, TextPart) and provider_of_part(part) != self._provider
+        )
 
     def _url(self, endpoint: Any) -> str | None:
         """The address of a response: the current one, empty for another one, None if unknown."""
@@ -211,7 +214,9 @@ def _without_final_reasoning(step: Sequence[Part]) -> Sequence[Part]:
     Anthropic: "The final block in an assistant message cannot be `thinking`"; OpenAI: "Item … of type 'reasoning' was
     provided without its required following item".
     """
-    kept = (n for n in reversed(range(len(step))) if not isinstance(step[n], ReasoningPart) and _response_parts(step[n]))
+    kept = (
+        n for n in reversed(range(len(step))) if not isinstance(step[n], ReasoningPart) and _response_parts(step[n])
+    )
     last = next(kept, -1)
     return step[: last + 1]
 

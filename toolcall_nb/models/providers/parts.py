@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import TextPart as ModelTextPart
 
 __all__ = [
-    "tool_call_part",
     "compaction_part",
     "file_content",
     "joined_reasoning",
@@ -40,6 +39,7 @@ __all__ = [
     "result_part",
     "text_part",
     "thinking_part",
+    "tool_call_part",
 ]
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
@@ -136,7 +136,7 @@ def compaction_part(part: CustomPart) -> CompactionPart | None:
 
 
 def result_part(call: ToolCall) -> ToolReturnPart:
-    """Returns the result of a call, as text. Anthropic refuses an empty one: "text content blocks must be non-empty"."""
+    """Returns the result of a call as text. Anthropic refuses an empty one: "text content blocks must be non-empty"."""
     from pydantic_ai.messages import ToolReturnPart
 
     outcome: Any = _OUTCOMES.get(call.state, "interrupted")
@@ -169,7 +169,7 @@ def native_parts(call: ToolCall) -> tuple[NativeToolCallPart, int, NativeToolRet
 
 
 def _about(part: Part) -> tuple[Callable[[Object], Object], Object]:
-    """The provider's metadata of the part, and a function that turns the unused rest into fields of pydantic-ai's part."""
+    """The provider's metadata of the part, and a function that makes pydantic-ai's fields of the unused rest."""
     provider = provider_of_part(part)
     if provider is None:
         return lambda _: {}, {}

@@ -79,7 +79,7 @@ class ResponseReader:
 
     @property
     def must_be_recorded(self) -> bool:
-        """Whether the response must be recorded: it has more than a provider and an id, or continues after its calls."""
+        """Whether the response must be recorded: it has more than provider and id, or continues after its calls."""
         return self._continues_after_calls or not self.response.keys() <= {"provider", "id"}
 
     def _describe(self, response: Any) -> None:

@@ -1,5 +1,4 @@
-"""Checks the settings of a request: `check_setting` the names, `native_tools_of` the provider's own tools.
-"""
+"""Checks the settings of a request: `check_setting` the names, `native_tools_of` the provider's own tools."""
 
 from __future__ import annotations
 
@@ -118,7 +117,9 @@ def _native_tool(given: Any) -> AbstractNativeTool:
     options: Mapping[str, Any] = given if isinstance(given, Mapping) else {"kind": given}
     kind = options.get("kind")
     if kind not in _NATIVE_TOOL_KINDS:
-        raise UsageError(f"No provider has a tool {kind!r:.100} ({NATIVE_TOOLS}). {_hint(str(kind), _NATIVE_TOOL_KINDS)}")
+        raise UsageError(
+            f"No provider has a tool {kind!r:.100} ({NATIVE_TOOLS}). {_hint(str(kind), _NATIVE_TOOL_KINDS)}"
+        )
     known = {field.name for field in fields(NATIVE_TOOL_TYPES[kind])}
     for name in options:
         if name not in known:
