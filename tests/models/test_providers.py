@@ -113,7 +113,7 @@ def test_a_name_is_checked_without_importing_anything() -> None:
 
 
 def test_without_pydantic_ai_the_install_line_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolcall_nb.models.providers.find_spec", lambda name: None)
+    monkeypatch.setattr("toolcall_nb.models.providers.model.find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match=r"pip install 'toolcall-nb\[models\]'"):
         model("openai:gpt-5")
 
