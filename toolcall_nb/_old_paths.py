@@ -51,6 +51,11 @@ adapters.ui_chunks adapters.ai_sdk.chunks
 adapters.ui_messages adapters.ai_sdk.messages
 approval approvals.terminal
 as_events core.replay
+chat.asking chat.request
+chat.messages chat.turn
+chat.meter chat.turn
+chat.reports chat.turn
+chat.watch chat.calls
 code core.call_code
 dialect_names core.dialect_names
 displays core.call_display

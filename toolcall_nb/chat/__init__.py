@@ -1,4 +1,4 @@
-"""The chat: the only loop from the model to events, to tools, and back to the model."""
+"""The chat: `Chat` is a conversation. The loop of its turns is in `toolcall_nb.chat.turn`."""
 
 from __future__ import annotations
 

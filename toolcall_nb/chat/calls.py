@@ -1,16 +1,17 @@
-"""From the open calls of a reply to their ends: asked for, run or refused, each run at most once.
+"""Brings the calls of a reply to their ends: asks for approval, runs them, or refuses them. See `CallRunner.run`.
 
-Calls run in order of appearance, in the thread of the turn. Those of neighbours whose tools allow it
-(`Tool.parallel`) run beside each other, in threads of their own.
+Calls run in order of appearance, in the thread of the turn. Neighbours whose tools allow it (`Tool.parallel`) run at
+the same time, in threads of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 
+from toolcall_nb import dialects
 from toolcall_nb.approvals.gate import ApprovalGate
-from toolcall_nb.chat.watch import ToolWatch
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import State, ToolCall
@@ -20,81 +21,110 @@ __all__ = ["CallRunner"]
 
 
 class CallRunner:
-    """Brings calls to their ends.
+    """Runs the calls of a turn, each at most once.
 
-    ``asks_permission``: the model's side may ask whether a call may run there. Such a call is answered and left open;
-    the model has its end when it is told the answer.
+    ``timings`` receives the seconds of each call, ``outcomes`` its outcome. While a tool occupies the thread, its
+    events go to ``listener`` at once; without a listener they are yielded when the tool has ended.
     """
 
-    def __init__(self, tools: Registry, gate: ApprovalGate, watch: ToolWatch, asks_permission: bool = False) -> None:
-        self._tools = tools
-        self._gate = gate
-        self._watch = watch
-        self._asks_permission = asks_permission
+    def __init__(
+        self,
+        dialect: str,
+        clock: Callable[[], float],
+        timings: dict[str, float],
+        outcomes: dict[str, Outcome],
+        listener: Callable[[Event], None] | None,
+    ) -> None:
+        self._dialect, self._clock = dialect, clock
+        self._timings, self._outcomes = timings, outcomes
+        self._started: dict[str, float] = {}
+        self._pending: deque[Event] = deque()
+        self._listener = listener or self._pending.append
 
-    def run(self, calls: Iterable[ToolCall]) -> Iterator[Event]:
-        """The events that bring each of these open calls to its final state."""
-        together: list[ToolCall] = []
+    def run(
+        self, calls: Iterable[ToolCall], tools: Registry, gate: ApprovalGate, model_asks: bool = False
+    ) -> Iterator[Event]:
+        """Yields the events that bring each of these open calls to its final state.
+
+        ``model_asks``: the model's side may ask whether a call may run there. Such a call is answered and left open;
+        the model ends it when it gets the answer.
+        """
+        parallel: list[ToolCall] = []
         for call in calls:
-            if self._asks_permission and call.state is State.APPROVAL_REQUESTED and call.approval is not None:
-                yield from self._gate.answer(call)
+            if model_asks and call.state is State.APPROVAL_REQUESTED and call.approval is not None:
+                yield from gate.answer(call)
                 continue
-            refusal = self._refusal(call)
+            refusal = _refusal(call, tools)
             if refusal is not None:
                 yield refusal
                 continue
-            tool = self._tools[call.name]
-            allowed = yield from self._gate.decide(call, tool)
+            tool = tools[call.name]
+            allowed = yield from gate.decide(call, tool)
             if allowed is None:
                 yield ev.ToolOutputDenied(call.id)
             elif tool.parallel:
-                together.append(allowed)
+                parallel.append(allowed)
             else:
-                yield from self._run_together(together)
-                together = []
-                yield from self._run_here(allowed)
-        yield from self._run_together(together)
+                yield from self._run_parallel(parallel, tools)
+                parallel = []
+                yield from self._run_in_turn(allowed, tools)
+        yield from self._run_parallel(parallel, tools)
 
-    def _refusal(self, call: ToolCall) -> Event | None:
-        """Why the call cannot run, if it cannot."""
-        if call.state is State.INPUT_STREAMING:
-            text = "The reply ended before the arguments were complete."
-            return ev.ToolInputError(call.id, call.name, call.input_text, text)
-        if call.state is not State.INPUT_AVAILABLE or call.provider_executed:
-            return ev.ToolOutputError(call.id, "The model's side did not give a result.")
-        return None if call.name in self._tools else ev.ToolOutputError(call.id, self._tools.unknown(call.name))
+    def pending(self) -> Iterator[Event]:
+        """Yields the events that no listener took while a tool ran."""
+        while self._pending:
+            yield self._pending.popleft()
 
-    def _run_here(self, call: ToolCall) -> Iterator[Event]:
-        yield from self._watch.begins(call)
-        outcome = self._tools[call.name].run(
-            _arguments(call), lambda progress: self._watch.tells(_progress_event(call, progress)), _whole(call)
+    def _run_in_turn(self, call: ToolCall, tools: Registry) -> Iterator[Event]:
+        job = _job(call, tools)
+        yield from self._start(call)
+        outcome = job.tool.run(
+            job.arguments, lambda progress: self._listener(_progress_event(call, progress)), job.whole
         )
-        self._watch.ended(call, outcome)
-        yield from self._watch.missed()
+        self._record(call, outcome)
+        yield from self.pending()
         yield from _outcome_events(call, outcome)
 
-    def _run_together(self, calls: Sequence[ToolCall]) -> Iterator[Event]:
-        jobs = {Job(self._tools[call.name], _arguments(call), _whole(call)): call for call in calls}
+    def _run_parallel(self, calls: Sequence[ToolCall], tools: Registry) -> Iterator[Event]:
+        jobs = {_job(call, tools): call for call in calls}
         with closing(run_together(tuple(jobs))) as news:
-            for job, what in news:
+            for job, update in news:
                 call = jobs[job]
-                match what:
+                match update:
                     case Started():
-                        yield from self._watch.begins(call)
+                        yield from self._start(call)
                     case Outcome():
-                        self._watch.ended(call, what)
-                        yield from _outcome_events(call, what)
+                        self._record(call, update)
+                        yield from _outcome_events(call, update)
                     case _:
-                        yield _progress_event(call, what)
+                        yield _progress_event(call, update)
+
+    def _start(self, call: ToolCall) -> Iterator[Event]:
+        self._started[call.id] = self._clock()
+        yield ev.ToolExecution(call.id, "running")
+        status = dialects.executing(self._dialect, call.name)
+        if status is not None:
+            yield ev.Status(status)
+
+    def _record(self, call: ToolCall, outcome: Outcome) -> None:
+        self._timings[call.id] = self._clock() - self._started.pop(call.id)
+        self._outcomes[call.id] = outcome
 
 
-def _arguments(call: ToolCall) -> ev.Json:
-    return {} if call.input is None else call.input
+def _refusal(call: ToolCall, tools: Registry) -> Event | None:
+    """The event that ends a call which cannot run; None for one that can."""
+    if call.state is State.INPUT_STREAMING:
+        text = "The reply ended before the arguments were complete."
+        return ev.ToolInputError(call.id, call.name, call.input_text, text)
+    if call.state is not State.INPUT_AVAILABLE or call.provider_executed:
+        return ev.ToolOutputError(call.id, "The model's side did not give a result.")
+    return None if call.name in tools else ev.ToolOutputError(call.id, tools.unknown(call.name))
 
 
-def _whole(call: ToolCall) -> str:
-    """Where the kernel has the very value that the tool returned."""
-    return f"chat.outcomes[{call.id[:80]!r}].value"
+def _job(call: ToolCall, tools: Registry) -> Job:
+    """The job of a call; shortened results say where the kernel holds the whole value."""
+    arguments = {} if call.input is None else call.input
+    return Job(tools[call.name], arguments, f"chat.outcomes[{call.id[:80]!r}].value")
 
 
 def _progress_event(call: ToolCall, progress: Log | Preliminary) -> Event:
@@ -104,7 +134,7 @@ def _progress_event(call: ToolCall, progress: Log | Preliminary) -> Event:
 
 
 def _outcome_events(call: ToolCall, outcome: Outcome) -> Iterator[Event]:
-    """The end of the call; before a failure, what the tool has given nevertheless."""
+    """The end of the call; a failed call keeps the output that it gave before."""
     if outcome.error is None:
         yield ev.ToolOutputAvailable(call.id, outcome.output, display=outcome.display, seen=outcome.seen)
     elif outcome.wrong_input:

@@ -1,22 +1,36 @@
-"""What a model is sent."""
+"""Requests to the model: `request_messages` makes the messages, `stream_reply` reads the reply and retries."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 from msgspec.structs import replace
 
 from toolcall_nb import dialects
+from toolcall_nb.chat.state import ChatState
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, TextPart, Transcript
+from toolcall_nb.errors import ModelError
+from toolcall_nb.models.errors.retry_after import in_words
+from toolcall_nb.models.errors.translation import as_model_error
+from toolcall_nb.models.reply import Reply
+from toolcall_nb.models.sdk_streams import close_quietly
 from toolcall_nb.tools import Registry
 
-__all__ = ["request"]
+__all__ = ["LONGEST_WAIT", "request_messages", "stream_reply"]
+
+LONGEST_WAIT = 60.0
+"""The most seconds to wait for a retry. If the provider asks for more, the user is told instead."""
+
+_PREAMBLE = (ev.Start, ev.StartStep, ev.MessageMetadata, ev.Status)
+"""Events after which a retry is still safe: the reader has seen nothing of the reply, and no tool can run on it."""
 
 
-def request(transcript: Transcript, dialect: str, tools: Registry) -> Sequence[Message]:
-    """The messages of the next request: the transcript; in a text dialect as text, with the instructions for it.
+def request_messages(transcript: Transcript, dialect: str, tools: Registry) -> Sequence[Message]:
+    """Returns the messages of the next request; in a text dialect as text, with the dialect's instructions.
 
-    The instructions are sent, not said: they stand at the end of the first system prompt.
+    The instructions are at the end of the first system prompt. They are not part of the transcript.
     """
     messages = list(transcript.messages)
     if messages and messages[-1].role == "assistant" and not messages[-1].parts:
@@ -32,3 +46,47 @@ def request(transcript: Transcript, dialect: str, tools: Registry) -> Sequence[M
         else:
             messages[place] = replace(messages[place], parts=(*messages[place].parts, part))
     return messages
+
+
+def stream_reply(chat: ChatState, reply: Reply) -> Generator[Event, None, None]:
+    """Yields the events of one reply, as `Reply` puts them in order. An exception of the model becomes an event.
+
+    A failed request is repeated at most ``chat.retries`` times, and only while nothing of the reply has come.
+    """
+    tries, has_begun, error = 0, False, None
+    while True:
+        stream = None
+        try:
+            messages = request_messages(chat.transcript, chat.dialect, chat.tools)
+            stream = chat.model.stream(messages, tuple(chat.tools.values()))
+            for event in stream:
+                has_begun = has_begun or not isinstance(event, _PREAMBLE)
+                yield from reply.take(event)
+                if reply.abort is not None:
+                    break
+            break
+        except Exception as raised:  # a model may raise anything: the network, the provider's package, a bug
+            chat.last_error = raised
+            error = as_model_error(raised, chat.model_name)
+        finally:
+            close_quietly(stream)
+        tries += 1
+        wait = max(1.0, float(2 ** (tries - 1)) if error.retry_after is None else error.retry_after)
+        if has_begun or not error.may_retry or tries > chat.retries or wait > LONGEST_WAIT:
+            yield from reply.close()
+            yield ev.Error(_final_text(error, tries), error.details)
+            reply.failed = True
+            return
+        brief = error.brief or "No answer"
+        yield ev.Status(f"{brief}. Trying again in {in_words(wait)} ({tries} of {chat.retries})")
+        chat.pause(wait)
+        yield ev.Status("")
+    yield from reply.close()
+
+
+def _final_text(error: ModelError, tries: int) -> str:
+    """The error's text, with the time to wait and the number of tries."""
+    text = str(error)
+    if error.retry_after is not None and error.may_retry and "again" not in text:
+        text += f" Try again in {in_words(error.retry_after)}."
+    return text if tries == 1 else f"{text} It was tried {tries} times."

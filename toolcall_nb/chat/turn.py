@@ -1,48 +1,242 @@
-"""Where a turn stands."""
+"""The loop of one turn: model -> events -> approval -> tools -> model. `Turn.start` is the entry point.
+
+A turn is one prompt and everything that follows from it, until the model calls no more tools. Each step is one
+request: the events of the model pass through `Reply`; then the calls run (`CallRunner`); the next request has their
+results. However a turn ends (normally, by an error, a limit, a stop, an interrupt, or because nobody reads on), the
+next turn can send the transcript.
+"""
 
 from __future__ import annotations
 
+import inspect
 import threading
-from collections.abc import Callable, Generator
+import weakref
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from typing import Any
 
-from toolcall_nb.chat.meter import Meter
-from toolcall_nb.chat.watch import ToolWatch
+from msgspec.structs import replace
+
+from toolcall_nb import dialects
+from toolcall_nb.approvals.gate import ApprovalGate
+from toolcall_nb.chat.calls import CallRunner
+from toolcall_nb.chat.request import stream_reply
+from toolcall_nb.chat.state import ChatState
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.events import Event
+from toolcall_nb.core.events import MISSING, Event
+from toolcall_nb.core.transcript import ToolCall
+from toolcall_nb.core.usage import USAGE_FIELDS, Request, added_by, requests_of, to_metadata
+from toolcall_nb.dialects.json_call import result_text
+from toolcall_nb.errors import UsageError
 from toolcall_nb.models.reply import Reply
 
 __all__ = ["Turn"]
 
 
 class Turn:
-    """One prompt and all that it leads to, as far as it has come.
+    """One turn of a chat. While a tool occupies the thread, its events go to ``live``."""
 
-    ``watch`` follows its tools. ``events`` gives the turn's own stream as long as somebody has it.
-    """
+    def __init__(self, chat: ChatState, live: Callable[[Event], None] | None) -> None:
+        self._chat = chat
+        listener = None if live is None else partial(_apply_and_tell, chat, live)
+        self._runner = CallRunner(chat.dialect, chat.clock, chat.timings, chat.outcomes, listener)
+        self._usage = _TurnUsage()
+        self._reply: Reply | None = None
+        self._has_begun = False
+        self._has_ended = False
+        self._thread: threading.Thread | None = None
+        self._events: Callable[[], Generator[Event, None, None] | None] = lambda: None
 
-    def __init__(self, watch: ToolWatch) -> None:
-        self.watch = watch
-        self.events: Callable[[], Generator[Event, None, None] | None] = lambda: None
-        self.thread: threading.Thread | None = None
-        self.reply: Reply | None = None
-        self.began = False
-        self.ended = False
-        self.meter = Meter()
+    def start(self, prompt: str, files: Sequence[ev.File]) -> Generator[Event, None, None]:
+        """Returns the events of the turn. It runs as they are read."""
+        events = self._run(prompt, files)
+        self._events = weakref.ref(events)
+        return events
 
-    def note(self, event: Event) -> None:
-        """One more event of the answer."""
-        self.began = True
-        self.ended = isinstance(event, ev.Finish | ev.Abort)
+    def end_unread(self) -> None:
+        """Ends the turn if nobody reads its events any more. Raises `UsageError` if somebody does."""
+        events = self._events()
+        if events is None:
+            return
+        state = inspect.getgeneratorstate(events)
+        thread = self._thread
+        is_elsewhere = thread is not None and thread is not threading.current_thread() and thread.is_alive()
+        if state == inspect.GEN_RUNNING or (state == inspect.GEN_SUSPENDED and is_elsewhere):
+            raise UsageError("The chat is still answering. Wait for it, or end it with chat.stop().")
+        events.close()
 
-    def closing(self, reason: str) -> list[Event]:
-        """What ends the turn here: nothing where it has ended."""
-        if self.ended:
+    def _run(self, prompt: str, files: Sequence[ev.File]) -> Generator[Event, None, None]:
+        """Yields each event once it is in the transcript, and completes the transcript however the turn ends."""
+        chat, stopping = self._chat, self._chat.stopping
+        self._thread = threading.current_thread()
+        prologue = self._prologue(prompt, files)
+        chat.apply(*prologue)
+        answer = self._answer()
+        reason = None
+        try:
+            yield from prologue
+            for event in answer:
+                self._has_begun = True
+                self._has_ended = isinstance(event, ev.Finish | ev.Abort)
+                chat.apply(event)
+                yield event
+                if stopping.is_set() and not self._has_ended:
+                    reason = "stopped"
+                    break
+        except KeyboardInterrupt:
+            reason = "stopped" if stopping.is_set() else "interrupted"
+        except BaseException:  # nobody reads on (GeneratorExit), or a bug here: complete the transcript first
+            chat.apply(*(self._abort("stopped") if self._has_begun else ()))
+            raise
+        finally:
+            answer.close()  # ends tools that still run in parallel
+        if reason is not None:
+            last = self._abort(reason)
+            chat.apply(*last)
+            yield from last
+
+    def _prologue(self, prompt: str, files: Sequence[ev.File]) -> list[Event]:
+        """The system prompt, if it is new, and the user's message."""
+        system = self._chat.system
+        prompts = [message.text for message in self._chat.transcript.messages if message.role == "system"]
+        is_new = system and (not prompts or prompts[-1] != system)
+        return [
+            *(_message("system", system) if system and is_new else ()),
+            *_message("user", prompt, files),
+        ]
+
+    def _abort(self, reason: str) -> list[Event]:
+        """The events that end the turn early; none if it has ended."""
+        if self._has_ended:
             return []
-        held = [*self.watch.missed(), *(self.reply.close() if self.reply is not None else ())]
-        self.ended = True
-        return [*([] if self.began else [ev.Start()]), *held, *self.told(), ev.Abort(reason=reason)]
+        self._has_ended = True
+        start = [] if self._has_begun else [ev.Start()]
+        rest = [*self._runner.pending(), *(self._reply.close() if self._reply is not None else ())]
+        return [*start, *rest, *self._usage.events(), ev.Abort(reason=reason)]
 
-    def told(self) -> list[Event]:
-        """The metadata, for a message that does not end with ``finish``."""
-        metadata = self.meter.metadata
-        return [ev.MessageMetadata(metadata)] if metadata else []
+    def _answer(self) -> Generator[Event, None, None]:
+        """The loop: one request and the calls of its reply in each step."""
+        chat, usage = self._chat, self._usage
+        reason: str | None = "other"
+        yield ev.Start()
+        for _ in range(chat.max_steps):
+            yield ev.StartStep()
+            reply = self._reply = Reply(chat.dialect, set(chat.calls))
+            with closing(stream_reply(chat, reply)) as events:
+                for event in _without_text_if_calls(events, reply) if chat.once else events:
+                    if isinstance(event, ev.ToolInputAvailable) and self._can_run(event):
+                        yield ev.ToolExecution(event.tool_call_id, "queued")  # before it could be shown as running
+                    yield event
+            if reply.abort is not None:
+                yield from usage.events()
+                yield reply.abort
+                return
+            usage.add(reply.finish.message_metadata, reply.calls, chat.calls)
+            has_results = yield from self._run_calls(reply)
+            yield from self._reports(reply)
+            yield ev.FinishStep()
+            if chat.once or not has_results:
+                reason = "error" if reply.failed else reply.finish.finish_reason or "stop"
+                break
+        else:
+            yield ev.Error(
+                f"The model still calls tools after {chat.max_steps} steps, which is the limit. "
+                "Raise max_steps (--max-steps) to let it go on."
+            )
+        yield ev.Finish(finish_reason=reason, message_metadata=usage.metadata or None)
+
+    def _can_run(self, event: ev.ToolInputAvailable) -> bool:
+        return not event.provider_executed and event.tool_name in self._chat.tools
+
+    def _run_calls(self, reply: Reply) -> Generator[Event, None, bool]:
+        """Ends the open calls of a reply; returns whether there are results for the model."""
+        chat = self._chat
+        calls = self._calls_of(reply)
+        open_calls = [call for call in calls if not call.is_final]
+        if reply.failed:
+            yield from (ev.ToolInterrupted(call.id) for call in open_calls)
+            return False
+        gate = ApprovalGate(chat.approval_mode, chat.ask_approval, chat.remembered_approvals)
+        model_asks = getattr(chat.model, "asks_permission", False) is True
+        yield from self._runner.run(open_calls, chat.tools, gate, model_asks)
+        return bool(open_calls) or any(reply.calls[call.id].is_wrong for call in calls)
+
+    def _calls_of(self, reply: Reply) -> list[ToolCall]:
+        known = self._chat.calls
+        return [known[call_id] for call_id in reply.calls if call_id in known]
+
+    def _reports(self, reply: Reply) -> Iterator[Event]:
+        """The text that the dialect adds to the message when the calls of a reply have ended."""
+        chat, texts = self._chat, list[str | None]()
+        if not chat.once:
+            texts += (dialects.remark(chat.dialect, diagnostic) for diagnostic in reply.unreadable)
+        for call in self._calls_of(reply):
+            if chat.once:
+                outcome = chat.outcomes.get(call.id)
+                arguments = outcome.arguments if outcome is not None else None
+                texts.append(result_text(call, chat.tools, MISSING if arguments is None else arguments))
+            else:
+                texts.append(dialects.report(chat.dialect, call, chat.tools))
+        for number, text in enumerate(filter(None, texts), 1):
+            yield from _text_block(f"report-{number}", text)
+
+
+def _apply_and_tell(chat: ChatState, live: Callable[[Event], None], event: Event) -> None:
+    chat.apply(event)
+    live(event)
+
+
+class _TurnUsage:
+    """The usage of a turn, request by request, and the other metadata of its replies."""
+
+    def __init__(self) -> None:
+        self._requests: list[Request] = []
+        self._last_calls: tuple[str, ...] = ()  # of the last request
+        self._other: dict[str, Any] = {}
+
+    def add(self, reported: Any, made: Iterable[str], calls: Mapping[str, ToolCall]) -> None:
+        """Adds an answered request: its metadata, and the ids of its calls. ``calls`` are those of the whole chat."""
+        metadata = reported if isinstance(reported, dict) else {}
+        requests = requests_of(metadata) or [Request()]
+        if self._requests:
+            last = self._requests[-1]
+            ended = [calls[call] for call in self._last_calls if call in calls and not calls[call].provider_executed]
+            self._requests[-1] = replace(last, added={**last.added, **added_by(ended, last.usage, requests[0].usage)})
+        self._requests += requests
+        self._last_calls = tuple(made)
+        self._other |= {name: value for name, value in metadata.items() if name not in USAGE_FIELDS}
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The metadata of the message: the sum of the usage, and of other fields the last value."""
+        return {**self._other, **to_metadata(self._requests)}
+
+    def events(self) -> list[Event]:
+        """The metadata as an event, for a message that does not end with ``finish``."""
+        return [ev.MessageMetadata(self.metadata)] if self.metadata else []
+
+
+def _without_text_if_calls(events: Iterable[Event], reply: Reply) -> Iterator[Event]:
+    """The events of a reply; its text only if it has no calls, since their results replace it."""
+    texts: list[Event] = []
+    for event in events:
+        if isinstance(event, ev.TextStart | ev.TextDelta | ev.TextEnd):
+            texts.append(event)
+        else:
+            yield event
+    if not reply.calls:
+        yield from texts
+
+
+def _message(role: str, text: str, files: Sequence[ev.File] = ()) -> Iterator[Event]:
+    yield ev.Start(role=role)
+    yield from _text_block("text-1", text)
+    yield from files
+    yield ev.Finish(finish_reason="stop")
+
+
+def _text_block(block: str, text: str) -> Iterator[Event]:
+    yield ev.TextStart(block)
+    yield ev.TextDelta(block, text)
+    yield ev.TextEnd(block)

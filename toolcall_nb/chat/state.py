@@ -1,0 +1,122 @@
+"""The settings of a chat and the record of what was said and done: `ChatState`, which `Chat` and its turns share."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from toolcall_nb import dialects, models
+from toolcall_nb import tools as tooling
+from toolcall_nb.approvals import APPROVAL_MODES, ApprovalMode, Approver, RememberedApprovals
+from toolcall_nb.core.deprecated_names import renamed_parameters
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.reducer import TranscriptBuilder
+from toolcall_nb.core.transcript import ToolCalls, Transcript
+from toolcall_nb.errors import UsageError
+from toolcall_nb.models import Model, model_name
+from toolcall_nb.tools import Outcome, Registry, ToolSource, as_tools
+
+__all__ = ["ChatState"]
+
+
+class ChatState:
+    """The base of `Chat`, which documents the parameters.
+
+    ``timings`` are the seconds of each tool call by id, ``outcomes`` what its tool returned. ``last_error`` is the
+    exception of the last request that failed.
+    """
+
+    @renamed_parameters(approve="approval_mode", approver="ask_approval", grants="remembered_approvals")
+    def __init__(
+        self,
+        model: Any = "mock",
+        *,
+        tools: ToolSource | None = None,
+        system: str | None = None,
+        max_steps: int = 10,
+        dialect: str = "native",
+        approval_mode: ApprovalMode = "auto",
+        ask_approval: Approver | None = None,
+        remembered_approvals: RememberedApprovals | None = None,
+        once: bool = False,
+        thread: str = "main",
+        speed: float | None = 1.0,
+        retries: int = 2,
+        clock: Callable[[], float] = time.perf_counter,
+        pause: Callable[[float], object] | None = None,
+    ) -> None:
+        self.dialect, self.speed, self.max_steps, self.retries = dialect, speed, max_steps, retries
+        self.system, self.thread = system, thread
+        is_asking = ask_approval is not None and approval_mode == "auto"
+        self.approval_mode: ApprovalMode = "ask" if is_asking else approval_mode
+        self.ask_approval = ask_approval
+        self.remembered_approvals = remembered_approvals or RememberedApprovals()
+        self.once = once
+        self.model = model
+        self.tools = tools
+        self.timings: dict[str, float] = {}
+        self.outcomes: dict[str, Outcome] = {}
+        self.last_error: BaseException | None = None
+        self.stopping = threading.Event()
+        self.clock = clock
+        self.pause = pause if pause is not None else self.stopping.wait
+        self._builder = TranscriptBuilder()
+        self._applying = threading.RLock()  # the threads of tools apply events too
+        self._check()
+
+    @property
+    def model(self) -> Model:
+        """The model. Assign a name, and it becomes the model of that name."""
+        return models.model(self._model, dialect=self.dialect, speed=self.speed)
+
+    @model.setter
+    def model(self, name_or_object: Any) -> None:
+        models.model(name_or_object, dialect=self.dialect, speed=self.speed)  # raises if it is no model
+        self._model = name_or_object
+
+    @property
+    def model_name(self) -> str:
+        """The name that was set, or the model object's own."""
+        return self._model if isinstance(self._model, str) else model_name(self.model)
+
+    @property
+    def tools(self) -> Registry:
+        """The tools that the model may call."""
+        return tooling.registry if self._tools is None else self._tools
+
+    @tools.setter
+    def tools(self, tools: ToolSource | None) -> None:
+        self._tools = tools if tools is None or isinstance(tools, Registry) else Registry(as_tools(tools))
+
+    @property
+    def transcript(self) -> Transcript:
+        """All messages so far, also during a turn."""
+        return self._builder.transcript
+
+    @property
+    def calls(self) -> ToolCalls:
+        """The tool calls by id, in order."""
+        return self.transcript.calls
+
+    def apply(self, *events: Event) -> None:
+        """Adds events to the transcript, in any thread."""
+        with self._applying:
+            for event in events:
+                self._builder.apply(event)
+
+    def _check(self) -> None:
+        """Raises `UsageError` for settings with which no turn can begin."""
+        if self.dialect != "native":
+            dialects.detector(self.dialect)  # raises for an unknown name
+        if self.retries < 0:
+            raise UsageError(f"retries is at least 0, but is {self.retries!r}.")
+        if self.max_steps < 1:
+            raise UsageError(f"max_steps is at least 1, but is {self.max_steps!r}.")
+        if self.approval_mode not in APPROVAL_MODES:
+            raise UsageError(f"approval_mode is 'auto', 'ask' or 'never', but is {self.approval_mode!r}.")
+        if self.approval_mode == "ask" and self.ask_approval is None:
+            raise UsageError(
+                "approval_mode='ask' needs someone to ask. Give Chat(ask_approval=…), or use 'auto' or 'never'."
+            )
