@@ -22,7 +22,7 @@ from toolcall_nb.models.errors.exception_details import ExceptionDetails, read_e
 from toolcall_nb.models.errors.retry_after import waiting_time
 from toolcall_nb.models.mock.prompt_facts import facts_of
 from toolcall_nb.render import to_html, to_text
-from toolcall_nb.render.html_output.sanitising import sanitised
+from toolcall_nb.render.html_output.sanitising import sanitise
 from toolcall_nb.render.markdown.incremental import IncrementalMarkdown
 from toolcall_nb.wire import WIRE_NAMES, decoder
 from toolcall_nb.wire.sse import SseDecoder
@@ -213,5 +213,5 @@ def test_a_chunk_with_half_a_character_for_a_name_is_a_chunk() -> None:
 
 
 def test_what_html_names_by_number_stands_there_as_what_it_is() -> None:
-    assert sanitised("<b>exe&#8238;gnp&#2;</b>").html == "<b>exe&lt;U+202E&gt;gnp&lt;U+0002&gt;</b>"
-    assert sanitised("a\u202eb\r\nc").html == "a&lt;U+202E&gt;b\nc"
+    assert sanitise("<b>exe&#8238;gnp&#2;</b>").html == "<b>exe&lt;U+202E&gt;gnp&lt;U+0002&gt;</b>"
+    assert sanitise("a\u202eb\r\nc").html == "a&lt;U+202E&gt;b\nc"

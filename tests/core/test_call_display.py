@@ -20,8 +20,7 @@ from toolcall_nb.core.call_display import (
 from toolcall_nb.core.events import Json
 from toolcall_nb.core.transcript import Message, State, ToolCall, Transcript
 from toolcall_nb.render import to_html, to_text
-from toolcall_nb.render.content import Written
-from toolcall_nb.render.sections import sections
+from toolcall_nb.render.card_sections import sections
 from toolcall_nb.stages import to_stages
 from toolcall_nb.tools import Job, Outcome, Preliminary, Progress, Tool, run_together
 
@@ -259,8 +258,8 @@ def test_what_the_reader_or_the_writer_closed_stays_closed() -> None:
 def test_what_was_displayed_stands_beside_the_result_and_in_its_place_where_there_is_none() -> None:
     shown = with_displayed_bundles(None, [{"image/png": PNG, "text/plain": "<Figure>"}, {"text/markdown": "*two*"}])
     with_text, without = call(shown, "a result"), call(shown)
-    assert [found.key for found in sections(with_text, Written())] == ["i", "w", "o"]
-    assert [found.key for found in sections(without, Written())] == ["i", "w"]
+    assert [found.key for found in sections(with_text)] == ["i", "w", "o"]
+    assert [found.key for found in sections(without)] == ["i", "w"]
     assert page(with_text).count("<img") == 1
     assert "<em>two</em>" in page(with_text)
     text = to_text(Transcript((Message("assistant", (without,)),)))

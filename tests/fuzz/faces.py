@@ -22,7 +22,7 @@ from toolcall_nb.dialects import detector
 from toolcall_nb.redaction import masked
 from toolcall_nb.render import LiveHtml, TerminalFace, to_html, to_text
 from toolcall_nb.render.html_output.page import fragment
-from toolcall_nb.render.html_output.sanitising import sanitised
+from toolcall_nb.render.html_output.sanitising import sanitise
 
 __all__ = ["html", "live_html", "masking", "printed_text", "result_html", "terminal_text"]
 
@@ -75,7 +75,7 @@ def _is_whole(live: LiveHtml, tree: Tree) -> None:
 
 def result_html(data: bytes) -> None:
     """What is left of a result's HTML is of allowed tags, balanced, and visible."""
-    clean = sanitised(text_of(data))
+    clean = sanitise(text_of(data))
     Reader(f"<div>{clean.html}</div>")
     assert not CONTROL.search(clean.html)
 

@@ -17,7 +17,7 @@ from tests.fuzz.found import FOUND, found_before, keep
 from tests.fuzz.running import is_there, smaller
 from tests.fuzz.targets import TARGETS
 from tests.support.profile import share_of
-from toolcall_nb.render.html_output.sanitising import sanitised
+from toolcall_nb.render.html_output.sanitising import sanitise
 from toolcall_nb.wire import WIRE_NAMES
 
 every_target = pytest.mark.parametrize("name", TARGETS)
@@ -77,7 +77,7 @@ def _says_no(_: Any) -> Callable[..., Any]:
 
 
 def _says_nothing(_: Any) -> Callable[..., Any]:
-    return lambda *_: iter(())
+    return lambda *_: []
 
 
 def _only_required(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -95,7 +95,7 @@ FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "body": ("toolcall_nb.markdown.yaml_text._is_plain", _says_yes),
     "header": ("toolcall_nb.markdown.callout.HeaderGrammar.may_start", _says_no),
     "markdown": ("toolcall_nb.markdown.yaml_text._is_plain", _says_yes),
-    "incremental": ("toolcall_nb.render.markdown.open_text.OpenText._may_restructure", _says_no),
+    "incremental": ("toolcall_nb.render.markdown.open_paragraph.OpenText._may_restructure", _says_no),
     "sse": ("toolcall_nb.wire.sse.SseDecoder.feed", _without_ends),
     **{f"wire-{name}": ("toolcall_nb.wire.base.JsonEvents.feed", _without_ends) for name in WIRE_NAMES},
     "server": ("toolcall_nb.wire.sse.SseDecoder.feed", _without_ends),
@@ -103,7 +103,7 @@ FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "stages": ("toolcall_nb.stages.projecting.StageProjector.feed", _twice),
     "sdk": ("toolcall_nb.adapters.reading.AnyAdapter.take", _raising),
     "html": ("toolcall_nb.render.html_output.card.escape", _as_it_is),
-    "live": ("toolcall_nb.render.html_output.views.update", _says_nothing),
+    "live": ("toolcall_nb.render.html_output.live_parts.update", _says_nothing),
     "result": ("toolcall_nb.render.html_output.sanitising._attribute", lambda _: lambda tag, name, value: value),
     "terminal": ("toolcall_nb.render.text.visible", _as_it_is),
     "masking": ("toolcall_nb.redaction.Masker.text", _masks_nothing),
@@ -122,11 +122,11 @@ def test_a_fault_that_is_planted_is_found(name: str, monkeypatch: pytest.MonkeyP
     seeds = [data[: target.longest] for data in target.seeds()]
     assert not any(fails(target.check, data) for data in seeds[:FEW])
     monkeypatch.setattr(holder, attribute, fault(getattr(holder, attribute)))
-    sanitised.cache_clear()
+    sanitise.cache_clear()
     try:
         assert any(fails(target.check, data) for data in seeds)
     finally:
-        sanitised.cache_clear()
+        sanitise.cache_clear()
 
 
 def fails(check: Callable[[bytes], None], data: bytes) -> bool:

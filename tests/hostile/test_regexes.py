@@ -22,7 +22,7 @@ import pytest
 import toolcall_nb
 from tests.support.profile import IS_SEARCH
 from tests.support.regex_steps import Steps, TooMany, samples
-from toolcall_nb.render.html_output.sanitising import sanitised
+from toolcall_nb.render.html_output.sanitising import sanitise
 
 # The source -------------------------------------------------------------------------------------------------------
 
@@ -39,8 +39,8 @@ MADE_AT_RUN_TIME = {
     "models/errors/error_kinds.py": "the table in the same file",
     "models/mock/arguments.py": "the pattern of a tool's own schema",
     "redaction/key_formats.py": "its own table; `tests.redaction.test_masking` tries them",
-    "redaction/provider_keys.py": "its own table, which is matched against one value at a time",
-    "redaction/secret_forms.py": "secrets that are known, as they are",
+    "redaction/secret_names.py": "its table of shapes, each of which is matched against one value at a time",
+    "redaction/secret_forms.py": "the forms of known secrets",
 }
 """Where expressions are made of what only a run knows, and of what."""
 NEVER_SO = {
@@ -181,7 +181,7 @@ def test_twice_the_text_is_twice_the_steps_of_every_regular_expression() -> None
 
 
 def test_in_html_that_was_sanitised_each_bracket_is_closed() -> None:
-    clean = sanitised('<img alt="<img <img <b" src="data:image/png;base64,AAAA"><p>a < b').html
+    clean = sanitise('<img alt="<img <img <b" src="data:image/png;base64,AAAA"><p>a < b').html
     assert clean.count("<") == clean.count(">") == 3
 
 

@@ -21,7 +21,7 @@ from toolcall_nb import Transcript, wire
 from toolcall_nb.core.call_states import FINAL_STATES
 from toolcall_nb.core.transcript import State
 from toolcall_nb.models.providers import PROVIDER_NAMES
-from toolcall_nb.render.content import STATE_WORDS
+from toolcall_nb.render.shown_states import STATE_WORDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {

@@ -36,9 +36,17 @@ from toolcall_nb.core.transcript import (
     ToolCall,
     Transcript,
 )
-from toolcall_nb.redaction import MASK, commands, headers, manifests, mark, masked, masked_text, masked_transcript
-from toolcall_nb.redaction import assignments as assigned
-from toolcall_nb.redaction import key_formats as forms
+from toolcall_nb.redaction import (
+    MASK,
+    assignments,
+    commands,
+    headers,
+    key_formats,
+    masked,
+    masked_text,
+    masked_transcript,
+    named_mask,
+)
 
 KEY = made_up("quiet-", 30)
 NAMED = {KEY: "MY_KEY"}
@@ -302,9 +310,9 @@ def test_errors_are_masked_more_eagerly_than_what_is_saved() -> None:
 def test_a_known_secret_is_found_in_whichever_form_it_is_written(secret: str, write: Any) -> None:
     text = write(secret)
     said, tally = masked_text(f"It is {text} here", {secret: "MY_KEY"})
-    assert mark("MY_KEY") in said
+    assert named_mask("MY_KEY") in said
     assert text not in said
-    assert len(said) <= len("It is  here") + len(mark("MY_KEY")) + 24  # what base64 says of what stands beside it
+    assert len(said) <= len("It is  here") + len(named_mask("MY_KEY")) + 24  # what base64 says of what stands beside it
     assert tally.secrets == 1
 
 
@@ -331,7 +339,7 @@ def test_short_ones_are_not_looked_for() -> None:
 def test_what_is_counted_is_secrets_and_the_places_where_they_stand() -> None:
     key = formats()["hf_"]
     tally = masked_transcript(calling({"a": KEY, "b": [key, f"{key} {KEY}"]}), NAMED)[1]
-    assert (tally.secrets, tally.places, tally.marks) == (2, 4, {mark("MY_KEY"): 2, MASK: 2})
+    assert (tally.secrets, tally.places, tally.masks) == (2, 4, {named_mask("MY_KEY"): 2, MASK: 2})
     assert f"{tally}" == "2 secrets masked"
 
 
@@ -432,17 +440,17 @@ def test_a_key_is_masked_at_any_depth(levels: int) -> None:
 
 
 PATTERNS = {
-    "forms": forms._PATTERN,
-    "forms, eagerly": forms._EAGER_PATTERN,
-    **forms.INSIDE,
-    **forms.BLOCKS,
+    "forms": key_formats._PATTERN,
+    "forms, eagerly": key_formats._EAGER_PATTERN,
+    **key_formats.INSIDE,
+    **key_formats.BLOCKS,
     **{f"header {hint}": pattern for hint, pattern in headers._HEADERS.items()},
     **{f"driver {hint}": pattern for hint, pattern in headers._DRIVERS.items()},
     **{f"setting {hint}": pattern for hint, pattern in commands._SETTINGS.items()},
     **{f"command -{flag}": pattern for flag, pattern in commands._COMMANDS.items()},
     **{
         f"{module.__name__} {name}": value
-        for module in (assigned, commands, headers, manifests)
+        for module in (assignments, commands, headers)
         for name, value in vars(module).items()
         if isinstance(value, re.Pattern)
     },

@@ -12,8 +12,10 @@ from tests.fixtures.render.samples import EVERYTHING, body, call, golden, saying
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import Approval, FilePart, ReasoningPart, State, TextPart, ToolCall, Transcript
 from toolcall_nb.render import mime_bundle, to_html
-from toolcall_nb.render.content import STATE_WORDS, Written, partial_input, seconds, shown_state
 from toolcall_nb.render.html_output.card import is_open
+from toolcall_nb.render.shown_states import STATE_WORDS, shown_state
+from toolcall_nb.render.value_summary import PartialInput
+from toolcall_nb.render.wording import format_seconds
 
 # The whole ------------------------------------------------------------------------------------------------------
 
@@ -141,7 +143,7 @@ def test_time_is_shown_only_where_it_is_given() -> None:
     [(0, "0.00 s"), (0.413, "0.41 s"), (9.999, "10 s"), (59.4, "59 s"), (59.6, "1 min 00 s"), (125, "2 min 05 s")],
 )
 def test_times_are_short(took: float, text: str) -> None:
-    assert seconds(took) == text
+    assert format_seconds(took) == text
 
 
 def test_what_may_have_to_be_scrolled_can_be_reached_by_keyboard() -> None:
@@ -187,7 +189,7 @@ def test_an_input_that_streams_is_counted_and_shown_as_far_as_it_goes() -> None:
     ids=range(10),
 )
 def test_a_partial_input_is_what_can_be_said_of_it_so_far(text: str, value: Any) -> None:
-    assert partial_input(Written().plus(text)) == value
+    assert PartialInput().add(text).parse() == value
 
 
 def test_an_input_that_never_became_whole_says_so() -> None:

@@ -20,9 +20,9 @@ from toolcall_nb.core.transcript import Part, State, Transcript
 from toolcall_nb.dialects import detector
 from toolcall_nb.render.html_output.card import Look
 from toolcall_nb.render.html_output.live_html import LiveHtml
+from toolcall_nb.render.html_output.message_nodes import part_node
 from toolcall_nb.render.html_output.nodes import Node, Patch, splice
 from toolcall_nb.render.html_output.page import fragment, to_html
-from toolcall_nb.render.html_output.parts import part_node
 
 
 class Tree:
@@ -317,7 +317,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch, live: LiveHtml, event: Event) -> int:
         calls.append(id)
         return part_node(id, fold, part, look)
 
-    monkeypatch.setattr("toolcall_nb.render.html_output.views.part_node", counting)
+    monkeypatch.setattr("toolcall_nb.render.html_output.live_parts.part_node", counting)
     live.apply(event)
     return len(calls)
 

@@ -16,9 +16,9 @@ from tests.support.documents import in_pieces
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import State
 from toolcall_nb.render.html_output.live_html import LiveHtml
-from toolcall_nb.render.html_output.log import LogLines
 from toolcall_nb.render.html_output.nodes import Patch
 from toolcall_nb.render.html_output.page import fragment, to_html
+from toolcall_nb.render.log_lines import LogLines
 from toolcall_nb.render.text import to_text
 
 RUNNING = State.INPUT_AVAILABLE
@@ -157,7 +157,7 @@ def test_a_line_is_drawn_without_drawing_the_card(monkeypatch: pytest.MonkeyPatc
     def fail(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("toolcall_nb.render.html_output.views.call_node", fail)
+    monkeypatch.setattr("toolcall_nb.render.html_output.live_parts.call_node", fail)
     assert live.apply(ev.ToolLog("c", "two\n"))
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.support.profile import share_of
-from toolcall_nb.render.markdown.packed_texts import PackedTexts
+from toolcall_nb.render.markdown.compressed_texts import CompressedTexts
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=5)
 
@@ -15,7 +15,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 class AsAList(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.packed, self.plain, self.settled = PackedTexts(), [""][:0], 0
+        self.packed, self.plain, self.settled = CompressedTexts(), [""][:0], 0
 
     @rule(texts=st.lists(TEXT, max_size=400))
     def append(self, texts: list[str]) -> None:
@@ -54,7 +54,7 @@ TestAsAList.settings = settings(max_examples=share_of(100), stateful_step_count=
 
 
 def test_texts_that_are_all_packed_take_little() -> None:
-    packed = PackedTexts()
+    packed = CompressedTexts()
     for number in range(1000):
         packed.append(f"<p>This is paragraph {number}.</p>\n")
     packed.pack_all()

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.fixtures.render.samples import PNG, TABLE, body, call, saying
 from tests.render.test_safety import Reader
 from tests.support.strategies import texts
-from toolcall_nb.render.html_output.result_display import Shown, says_more, shown
-from toolcall_nb.render.html_output.sanitising import LONGEST, sanitised
+from toolcall_nb.render.html_output.result_display import DisplayForm, adds_to_display, display_form
+from toolcall_nb.render.html_output.sanitising import MAX_HTML, sanitise
 from toolcall_nb.render.text import to_text
 
 SVG = '<svg viewBox="0 0 9 9"><circle cx="4" cy="4" r="4"/></svg>'
@@ -25,8 +25,8 @@ def html_of(bundle: Any, output: Any = "text") -> str:
     return body(saying(call(output=output, display=bundle)))
 
 
-def form_of(bundle: dict[str, Any], output: Any = "text") -> Shown:
-    form = shown(bundle, output)
+def form_of(bundle: dict[str, Any], output: Any = "text") -> DisplayForm:
+    form = display_form(bundle, output)
     assert form is not None
     return form
 
@@ -40,7 +40,7 @@ def test_the_richest_form_is_shown_and_no_other() -> None:
     for kind in order:
         assert form_of(bundle).kind == kind
         del bundle[kind]
-    assert shown(bundle, "text") is None
+    assert display_form(bundle, "text") is None
 
 
 def test_a_picture_is_its_data_and_says_in_words_what_it_is() -> None:
@@ -87,7 +87,7 @@ def test_what_is_no_picture_gives_way_to_the_next_form(value: Any) -> None:
 
 
 def test_a_picture_of_another_type_than_it_says_is_none() -> None:
-    assert shown({"image/jpeg": PNG, "image/bmp": PNG, "image/x-icon": PNG}, "") is None
+    assert display_form({"image/jpeg": PNG, "image/bmp": PNG, "image/x-icon": PNG}, "") is None
 
 
 def test_a_picture_that_is_too_large_says_so() -> None:
@@ -150,7 +150,7 @@ def test_a_data_frame_is_a_table_that_scrolls_in_its_own_box() -> None:
     ],
 )
 def test_html_is_brought_down_to_what_can_be_read(given: str, clean: str, left_out: tuple[str, ...]) -> None:
-    found = sanitised(given)
+    found = sanitise(given)
     if "colspan" in given:
         clean = '<table><tbody><tr><td colspan="2">a</td><td>b</td></tr></tbody></table>'
     assert found == (clean, left_out)
@@ -179,7 +179,7 @@ def test_what_is_not_closed_swallows_nothing_that_follows(unclosed: str) -> None
 def test_long_html_is_cut_before_a_tag_and_says_how_much_is_not_shown() -> None:
     table = f"<table>{'<tr><td>1</td></tr>' * 20_000}</table>"
     html = html_of({"text/html": table})
-    assert f"{len(table) - LONGEST:,} more characters are not shown" in html
+    assert f"{len(table) - MAX_HTML:,} more characters are not shown" in html
     assert html.count("<td>") == html.count("</td>") > 10_000
 
 
@@ -193,20 +193,20 @@ def test_long_html_is_cut_before_a_tag_and_says_how_much_is_not_shown() -> None:
     ids=["formatting in each paragraph", "quotes", "styles"],
 )
 def test_a_few_characters_never_become_many(bomb: str) -> None:
-    assert len(sanitised(bomb).html) <= 5 * LONGEST
+    assert len(sanitise(bomb).html) <= 5 * MAX_HTML
 
 
 def test_the_same_html_gives_the_same_each_time() -> None:
     html = "<table><tr><th scope=col colspan=2>a</th></tr></table><a href=https://h>b</a>"
-    first = sanitised(html)
-    sanitised.cache_clear()
-    assert sanitised(html) == first
+    first = sanitise(html)
+    sanitise.cache_clear()
+    assert sanitise(html) == first
 
 
 @given(st.lists(st.one_of(texts(2), st.sampled_from(["<b>", "</b>", "<table>", "<td>", "<p>", "<a href=x>", "<pre>"]))))
 @settings(max_examples=150)
 def test_whatever_the_html_the_result_is_balanced(pieces: list[str]) -> None:
-    Reader(f"<div>{sanitised(''.join(pieces)).html}</div>")
+    Reader(f"<div>{sanitise(''.join(pieces)).html}</div>")
 
 
 # Markdown and formulas ------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def test_no_formula_raises(tex: str) -> None:
     ],
 )
 def test_the_text_stands_beside_a_display_where_it_tells_more(output: Any, tells: bool) -> None:
-    assert says_more(output, Shown("x", "image/png", source="source")) is tells
+    assert adds_to_display(output, DisplayForm("x", "image/png", source="source")) is tells
     html = html_of({"image/png": PNG}, output)
     assert ("<summary>As " in html) is (tells or output == "source\n")
 

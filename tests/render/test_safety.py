@@ -16,8 +16,8 @@ from toolcall_nb.core.transcript import Message, Transcript
 from toolcall_nb.render import stylesheet, to_html
 from toolcall_nb.render.escaping import escape, image_source, link_target, visible, without_ansi
 from toolcall_nb.render.html_output.card import Look
+from toolcall_nb.render.html_output.message_nodes import message_node
 from toolcall_nb.render.html_output.nodes import Node
-from toolcall_nb.render.html_output.parts import message_node
 
 # Escaping -------------------------------------------------------------------------------------------------------
 

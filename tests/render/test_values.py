@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.fixtures.render.samples import body, call, saying
 from tests.support.strategies import json_values
-from toolcall_nb.render.values import draw_text, one_line, table_of
-from toolcall_nb.render.yaml_like import Drawing, draw_value
+from toolcall_nb.render.value_lines import Drawing, draw_text, draw_value
+from toolcall_nb.render.value_summary import one_line, table_of
 
 
 def lines(value: Any) -> str:
@@ -142,5 +142,5 @@ def test_what_would_make_no_good_table_is_none(value: Any) -> None:
 
 
 def test_text_stands_as_it_is_but_for_terminal_colours() -> None:
-    assert draw_text("\x1b[1;31mred\x1b[0m  a: b\n\x1b]8;;http://h\x07link").tokens == (("", "red  a: b\nlink"),)
-    assert draw_text("").tokens == (("", ""),)
+    assert draw_text("\x1b[1;31mred\x1b[0m  a: b\n\x1b]8;;http://h\x07link").tokens == [("", "red  a: b\nlink")]
+    assert draw_text("").tokens == [("", "")]

@@ -63,14 +63,14 @@ def run(shell: Any, cell: str) -> None:
 def rendered() -> None:
     from toolcall_nb import Transcript
     from toolcall_nb.redaction.saved_output import saved_bundle
-    from toolcall_nb.render.html_output.sanitising import sanitised
+    from toolcall_nb.render.html_output.sanitising import sanitise
 
     bundle = saved_bundle(Transcript.from_markdown(RICH))
     assert Transcript.from_markdown(bundle["text/markdown"]) == Transcript.from_markdown(RICH)
     assert [
         piece for piece in ("<msup>", "<table>", "<span class=", "<details") if piece not in bundle["text/html"]
     ] == []
-    assert "<map>" not in sanitised('<img src="https://h.example/p.png" alt="A <map>">').html
+    assert "<map>" not in sanitise('<img src="https://h.example/p.png" alt="A <map>">').html
 
 
 def live() -> None:

@@ -25,7 +25,7 @@ from toolcall_nb.core.json_text import to_extended
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.render.review import review
-from toolcall_nb.render.yaml_like import counted
+from toolcall_nb.render.value_lines import format_count
 
 __all__ = ["ApprovalForm", "PendingApprovals", "editable_json"]
 
@@ -152,7 +152,7 @@ class _PendingCall:
     def _unread_problem(self, lines_seen: Any) -> str:
         lines = len(self._review.entries)
         missing = lines - min(max(lines_seen, 0), lines) if type(lines_seen) is int else lines
-        parts = [counted(missing, "lines")] if missing else []
+        parts = [format_count(missing, "lines")] if missing else []
         words = " and ".join([*parts, *([self._review.hidden] if self._review.hidden else [])])
         return f"Not all of the arguments were in view: {words}. Look at them, or approve without reading all of it."
 

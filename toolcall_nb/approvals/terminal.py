@@ -23,7 +23,7 @@ from toolcall_nb.core.invisible_characters import escaped_in_json, written_out
 from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.render.review import review
 from toolcall_nb.render.text import INDENT, indented
-from toolcall_nb.render.yaml_like import counted
+from toolcall_nb.render.value_lines import format_count
 
 __all__ = ["TerminalApprover", "deny_unattended"]
 
@@ -190,7 +190,7 @@ def _prompt(left: list[str]) -> str:
 
 
 def _lines(left: list[str]) -> str:
-    return counted(len(left), "lines")
+    return format_count(len(left), "lines")
 
 
 def _screen_lines(arguments: Json) -> list[str]:

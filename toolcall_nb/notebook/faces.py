@@ -12,8 +12,8 @@ from toolcall_nb.core.usage import account
 from toolcall_nb.frontend import run_css
 from toolcall_nb.notebook.environment import Place
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.redaction.picture_hosts import picture_hosts
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
+from toolcall_nb.redaction.saved_output import picture_hosts
 from toolcall_nb.render import mime_bundle
 from toolcall_nb.render.escaping import visible
 from toolcall_nb.runs.face import Face

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.approvals.page import PendingApprovals
 from toolcall_nb.notebook.faces import final_bundle, saved_line
-from toolcall_nb.redaction.picture_hosts import picture_hosts
 from toolcall_nb.redaction.registered_secrets import saved_value
+from toolcall_nb.redaction.saved_output import picture_hosts
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.render.escaping import visible
 from toolcall_nb.runs.document import LiveDocument

@@ -85,7 +85,7 @@ class ToolchatMagics(Magics):
 
     def close(self) -> None:
         """Stop what runs, take the hooks out, and load no pictures any more; the magics are going away."""
-        from toolcall_nb.redaction.picture_hosts import allow_pictures
+        from toolcall_nb.redaction.saved_output import allow_pictures
 
         self.hooks.remove()
         allow_pictures([])
@@ -275,7 +275,7 @@ class ToolchatMagics(Magics):
         self.threads.replay(read_transcript(_path(file, "replay")), options)
 
     def _images(self, words: str, _: Namespace) -> None:
-        from toolcall_nb.redaction.picture_hosts import allow_pictures, picture_hosts
+        from toolcall_nb.redaction.saved_output import allow_pictures, picture_hosts
 
         if words:
             allow_pictures([] if words == "off" else words.split())

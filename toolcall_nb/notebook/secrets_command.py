@@ -47,7 +47,7 @@ def _described(transcript: Transcript) -> str:
     lines = [
         f"secrets: {'masked' if is_masking() else 'not masked, they are saved as they are'}",
         f"known:   {', '.join([*names, *([f'{unnamed:,} without a name'] if unnamed else [])]) or 'none'}",
-        *(f"in this thread: {_told(mark)}, {counted(number, 'time')}" for mark, number in sorted(tally.marks.items())),
+        *(f"in this thread: {_told(mark)}, {counted(number, 'time')}" for mark, number in sorted(tally.masks.items())),
     ]
     return "\n".join(lines)
 

@@ -1,7 +1,7 @@
-"""Values that are secrets by the name that stands before them: ``name=value`` and its like.
+"""Secrets in assignments, where the name says what the value is: ``name=value``; and in manifests of Kubernetes.
 
-Each search is linear: it begins at one character (``=``, ``:``) or word, and what it looks at from there is bounded or
-ends before the next place where it begins.
+`in_assignments` and `in_manifests` yield the places of the secrets in a text. Each search is linear: it begins at one
+character (``=``, ``:``) or word, and reads from there a bounded text, or as far as the next place where it begins.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ import re
 import string
 from collections.abc import Iterator
 
-from toolcall_nb.redaction.provider_keys import is_key_of_provider, keys_beside
-from toolcall_nb.redaction.secret_names import Naming, naming
+from toolcall_nb.redaction.secret_names import Naming, is_key_of_provider, keys_beside, naming
 from toolcall_nb.redaction.value_shapes import is_digest, is_literal, is_mixed, is_random
 
-__all__ = ["WITH_DIGIT", "in_assignments", "is_value", "value_at"]
+__all__ = ["WITH_DIGIT", "in_assignments", "in_manifests", "is_value", "value_at"]
 
 _BARE = r"[^\s\"'`<>(){}\[\],;&\\|=:]"
 _SIGN = r"[=:>|,](?:(?<=[=:>|])[=:>|]*+|(?<=[\"'`],))[\s\"'`\\*|>]*+"
@@ -22,7 +21,7 @@ WITH_DIGIT = r"[^\s\"'`<>(){}\[\],;&\\|0-9]{0,100}+[0-9]"
 _LETTERS = r"[A-Za-z]{12}"
 _ASSIGNED = re.compile(rf"{_SIGN}(?=[^\s\"'`<>(){{}}\[\],;&\\|]{{6}})(?={WITH_DIGIT}|{_LETTERS})")
 _ASSIGNED_EAGERLY = re.compile(rf"{_SIGN}(?={_BARE}{{6}})")
-"""A sign, and whatever quotes and spaces are between it and a value that may be a secret."""
+"""The sign, and the quotes and spaces between it and a value that may be a secret."""
 _IN_QUOTES = {'"': re.compile(r"[^\s\"\\]+"), "'": re.compile(r"[^\s'\\]+"), "`": re.compile(r"[^\s`\\]+")}
 _UNQUOTED = re.compile(rf"{_BARE}+")
 _REST = re.compile(r"(?:[=:]+[^\s\"'`<>(){}\[\],;&\\|=:]*)*+")
@@ -32,25 +31,25 @@ _ESCAPED = ("n", "r", "t")
 _WORDS = re.compile(r"[A-Za-z0-9_\-]+")
 _NAME_WITHIN = 80
 _BETWEEN = " \t\r\n\"'`\\*])|?+."
-"""What may stand between a name and its sign: ``os.environ["NAME"] =``, ``**Name**:``, ``$name .=``."""
+"""The characters that may stand between a name and its sign: ``os.environ["NAME"] =``, ``**Name**:``, ``$name .=``."""
 _TYPES = frozenset(
     {"str", "string", "String", "SecretStr", "bytes", "char", "text", "auto", "None", "|", "Optional[str", "Final[str"}
 )
 _VALUES = ("value", "Value", "VALUE", "val")
 _VERBS = ("is", "was", "are")
 _NO_NAMES = _TYPES.union(_VALUES, _VERBS)
-"""Types between a name and its sign: ``api_key: str =``, ``var apiKey string =``."""
+"""Words that may stand between a name and its sign: ``api_key: str =``, ``var apiKey string =``."""
 _NAME_OF_VALUE = re.compile(
     r"(?:name|key|variable|id)[\"'\\]{0,4}[ \t]{0,4}[=:][ \t\"'\\]{0,4}([\w.\-]{1,80})", re.IGNORECASE
 )
 """``{"name": "API_KEY", "value": "…"}``, ``<add key="Password" value="…"/>``."""
 _OF_URLS = re.compile(r"(?:token|auth|sig|signature|code)$", re.IGNORECASE)
-"""Parameters of a URL with which it opens something. Elsewhere a signature is what a provider's thoughts have."""
+"""Parameters of a URL that are secrets. Elsewhere a signature is public: providers sign a model's reasoning."""
 _NOT_EAGERLY = re.compile(r"null|none|true|false|bearer|basic|undefined", re.IGNORECASE)
 
 
 def in_assignments(text: str, eager: bool) -> Iterator[tuple[int, int]]:
-    """``name=value`` and ``"name": "value"``, in a URL, a header, an environment, JSON, XML or a program."""
+    """Finds the secret values of ``name=value`` and ``"name": "value"``, in URLs, headers, JSON, XML and programs."""
     end = 0
     for found in (_ASSIGNED_EAGERLY if eager else _ASSIGNED).finditer(text):
         start = found.end()
@@ -63,28 +62,28 @@ def in_assignments(text: str, eager: bool) -> Iterator[tuple[int, int]]:
 
 
 def _length_of_secret(text: str, sign: re.Match[str], eager: bool) -> int:
-    """How long the secret is that stands behind the sign; 0 where there is none."""
+    """Returns the length of the secret behind the sign; 0 if there is none."""
     place = sign.start()
     before = text[place - _NAME_WITHIN if place > _NAME_WITHIN else 0 : place].rstrip(_BETWEEN)
     outside = before.rstrip(_IN_NAMES)
     name = before[len(outside) :]
     if outside[-1:] == "\\" and name[:1] in _ESCAPED:
-        name = name[1:]  # behind a line end, as JSON writes it
+        name = name[1:]  # the end of a line, as JSON writes it
     if name in _NO_NAMES:
         name, outside = _name_elsewhere(name, before, outside, sign[0])
     is_spaced = outside[-1:] == " " and outside[-2:-1].isalnum()
     phrase = "_".join([*_WORDS.findall(outside[-40:])[-2:], name]) if is_spaced else name
-    said, keys = naming(name), keys_beside(phrase)
-    if is_spaced and said is not Naming.SECRET and naming(phrase) is Naming.SECRET:
-        said = Naming.LIKELY  # "API key: …"
-    if outside[-1:] in ("?", "&") and said is not Naming.SECRET and _OF_URLS.search(name):
-        said = Naming.LIKELY
-    if (said is Naming.NOTHING and keys is None) or (sign[0][0] == ">" and outside[-1:] != "<"):
+    meaning, keys = naming(name), keys_beside(phrase)
+    if is_spaced and meaning is not Naming.SECRET and naming(phrase) is Naming.SECRET:
+        meaning = Naming.LIKELY  # "API key: …"
+    if outside[-1:] in ("?", "&") and meaning is not Naming.SECRET and _OF_URLS.search(name):
+        meaning = Naming.LIKELY
+    if (meaning is Naming.NOTHING and keys is None) or (sign[0][0] == ">" and outside[-1:] != "<"):
         return 0
     if outside[-1:] == ":" and "arn:" in outside:  # the name of a secret in a cloud
         return 0
     start = sign.end()
-    value = value_at(text, start, said, eager, is_on_next_line="\n" in sign[0])
+    value = value_at(text, start, meaning, eager, is_on_next_line="\n" in sign[0])
     if value:
         return len(value)
     whole = None if keys is None else _WHOLE.match(text, start)
@@ -92,7 +91,7 @@ def _length_of_secret(text: str, sign: re.Match[str], eager: bool) -> int:
 
 
 def _name_elsewhere(name: str, before: str, outside: str, sign: str) -> tuple[str, str]:
-    """The name, and what is before it, where a type or ``value`` stands between the name and its sign."""
+    """Returns the name, and the text before it, if a type or ``value`` stands between the name and its sign."""
     if name in _VALUES:
         named = _NAME_OF_VALUE.findall(outside)
         return (named[-1], "") if named else ("", "")
@@ -104,9 +103,9 @@ def _name_elsewhere(name: str, before: str, outside: str, sign: str) -> tuple[st
     return before[len(outside) :], outside
 
 
-def value_at(text: str, start: int, said: Naming, eager: bool, *, is_on_next_line: bool = False) -> str:
-    """The secret that begins here; empty where there is none."""
-    if said is Naming.NOTHING:
+def value_at(text: str, start: int, meaning: Naming, eager: bool, *, is_on_next_line: bool = False) -> str:
+    """Returns the secret that begins at ``start``; empty if there is none."""
+    if meaning is Naming.NOTHING:
         return ""
     quote = _IN_QUOTES.get(text[start - 1])
     whole = (quote or _UNQUOTED).match(text, start)
@@ -116,18 +115,46 @@ def value_at(text: str, start: int, said: Naming, eager: bool, *, is_on_next_lin
     value = whole[0].rstrip(".")
     if is_on_next_line and ((behind and behind in "=:") or not is_random(value)):
         return ""
-    if not is_value(said, value, is_quoted=quote is not None, eager=eager):
+    if not is_value(meaning, value, is_quoted=quote is not None, eager=eager):
         return ""
     rest = None if quote or value != whole[0] else _REST.match(text, whole.end())
     return value + (rest[0] if rest is not None else "")
 
 
-def is_value(said: Naming, value: str, *, is_quoted: bool, eager: bool = False) -> bool:
-    """Whether the value of a thing whose name says this is a secret."""
+def is_value(meaning: Naming, value: str, *, is_quoted: bool, eager: bool = False) -> bool:
+    """Whether a value is a secret, given the meaning of its name."""
     if eager:
-        return len(value) >= 8 and not _NOT_EAGERLY.fullmatch(value) and (said is Naming.SECRET or is_mixed(value))
-    if said is Naming.SECRET:
+        return len(value) >= 8 and not _NOT_EAGERLY.fullmatch(value) and (meaning is Naming.SECRET or is_mixed(value))
+    if meaning is Naming.SECRET:
         is_one = len(value) >= 6 and (is_mixed(value) or (is_random(value) and not is_digest(value)))
         return is_one and (is_literal(value) if not is_quoted else value[0] not in "${<[")
     is_one = len(value) >= 16 and is_mixed(value) and not value.startswith(("$", "{"))
-    return is_one and is_random(value, digests=said is Naming.LIKELY)
+    return is_one and is_random(value, digests=meaning is Naming.LIKELY)
+
+
+# Manifests of Kubernetes ------------------------------------------------------------------------------------------
+
+_MANIFEST_SIZE = 2_000
+"""How many characters of a manifest are read before its data, and of its data."""
+_KIND = re.compile(r"kind[\"'\\]{0,4}:[ \t]{0,4}[\"'\\]{0,4}Secret[\"'\\]{0,4}(?=[ \t\r]{0,4}(?:\n|\\n|[,}]|$))")
+_MANIFEST_DATA = re.compile(r"(?<![A-Za-z])(?:data|stringData)[\"'\\]{0,4}:[ \t]{0,4}(?=\\n|\n|\{)")
+_ENTRY = re.compile(
+    r"(?:\{|,|\n[ ]|\\n[ ])(?:[ \t\n]|\\n)*+[\"'\\]{0,4}[\w.\-]{1,80}[\"'\\]{0,4}:[ \t]{0,4}"
+    r"(?:[|>][+\-]?(?:[ \t\n]|\\n)*+)?+[\"'\\]{0,4}(?P<value>[^\s\"'\\{}<>,]*+)[\"'\\]{0,4}"
+)
+"""One entry of the data, as YAML and as JSON."""
+
+
+def in_manifests(text: str, eager: bool) -> Iterator[tuple[int, int]]:
+    """Finds the values in ``data`` and ``stringData`` of a manifest of the kind ``Secret``: all are secrets."""
+    for data in _MANIFEST_DATA.finditer(text) if "Secret" in text and _KIND.search(text) else ():
+        begin = text.rfind("---", max(data.start() - _MANIFEST_SIZE, 0), data.start())
+        end = text.find("---", data.end(), data.end() + _MANIFEST_SIZE)
+        begin, end = max(begin, data.start() - _MANIFEST_SIZE, 0), end if end >= 0 else data.end() + _MANIFEST_SIZE
+        if not _KIND.search(text, begin, end):
+            continue
+        entry = _ENTRY.match(text, data.end())
+        while entry is not None:
+            if len(entry["value"]) >= 8:
+                yield entry.span("value")
+            entry = _ENTRY.match(text, entry.end())

@@ -1,4 +1,4 @@
-"""Passwords and keys that a command gets: ``--password …``, ``curl -u user:password``, ``sshpass -p …``."""
+"""Finds passwords and keys in commands: ``--password …``, ``curl -u user:password``, ``sshpass -p …``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 
 from toolcall_nb.redaction.assignments import WITH_DIGIT, value_at
-from toolcall_nb.redaction.provider_keys import is_key_of_provider
-from toolcall_nb.redaction.secret_names import Naming, naming
+from toolcall_nb.redaction.secret_names import Naming, is_key_of_provider, naming
 from toolcall_nb.redaction.value_shapes import is_password
 
 __all__ = ["in_commands"]
@@ -26,10 +25,10 @@ _COMMANDS = {
     "P": re.compile(r"(?<![\w\-])(?:sqlcmd|bcp|mosquitto_(?:pub|sub)|(?:un)?zip)[ \t\\]"),
     "w": re.compile(r"(?<![\w\-])ldap(?:search|add|modify)[ \t\\]"),
 }
-"""The commands whose flag has a password, or ``user:password``."""
+"""By flag, the commands that take a password, or ``user:password``, with it."""
 _USER_AND_PASSWORD = frozenset({"u", "U", "-user", "-proxy-user", "a", "-auth"})
 _COMMAND_WITHIN = 400
-"""So many characters before its flag a command is looked for."""
+"""How many characters before a flag its command is searched."""
 _WORD = re.compile(r"[^\s\"'`\\<>|;&)]+")
 _IN_QUOTES = re.compile(r"[^\s\"'\\]+")
 _NAME_AND_VALUE = r"[ \t]{1,4}(?P<name>[\w./:\-]{1,80}+)[ \t]{1,4}[\"'\\]{0,4}(?P<value>[^\s\"'\\]{6,})"
@@ -46,10 +45,10 @@ _PAIR = re.compile(r"uth(?:[ \t]?=[ \t]?)?\([ \t]{0,4}\\?[\"'][^\"'\n\\]{1,80}\\
 
 
 def in_commands(text: str, eager: bool) -> Iterator[tuple[int, int]]:
-    """``--password …``, ``curl -u user:password``, ``sshpass -p …``; and ``.netrc``."""
+    """Finds the secrets of ``--password …``, ``curl -u user:password``, ``sshpass -p …`` and ``.netrc``."""
     for found in _FLAG.finditer(text) if "--" in text else ():
-        said = Naming.LIKELY if naming(found[1]) is Naming.PERHAPS and found[1] != "key" else naming(found[1])
-        value = value_at(text, found.end(), said, eager)
+        meaning = Naming.LIKELY if naming(found[1]) is Naming.PERHAPS and found[1] != "key" else naming(found[1])
+        value = value_at(text, found.end(), meaning, eager)
         if value:
             yield found.end(), found.end() + len(value)
     for found in _ARGUMENT.finditer(text) if " -" in text else ():
@@ -66,7 +65,7 @@ def in_commands(text: str, eager: bool) -> Iterator[tuple[int, int]]:
 
 
 def _password_of_command(text: str, flag: re.Match[str]) -> Iterator[tuple[int, int]]:
-    """What stands behind a flag of one of the `_COMMANDS`, in the same line (a backslash goes on with it)."""
+    """Finds the password after a flag of one of the `_COMMANDS`, on the same line (a backslash continues it)."""
     before = text[max(flag.start() - _COMMAND_WITHIN, 0) : flag.start() + 1]
     line = re.split(r"(?<!\\)\n", before)[-1]
     if not _COMMANDS[flag[1]].search(line):

@@ -1,4 +1,4 @@
-"""Secrets in the headers of HTTP, in cookies, and in addresses with a user and a password."""
+"""Finds secrets in HTTP headers, cookies, and addresses with a user and a password."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _HEADERS = {
         rf"(?:token=\\?\"?)?{_VALUE}"
     ),
 }
-"""RFC 6750, RFC 7617, and the schemes that providers made up: ``Authorization: token …``, ``Bot …``, ``ApiKey …``."""
+"""RFC 6750, RFC 7617, and the schemes of providers: ``Authorization: token …``, ``Bot …``, ``ApiKey …``."""
 _ADDRESS = re.compile(r"://(?P<user>[^\s/@:\"'`<>]*+)(?::(?P<password>[^\s/\"'`<>]*))?@")
 _DRIVERS = {
     "@tcp(": re.compile(r":([^\s:@/\"'`<>]{6,80})@tcp\("),
     "@unix(": re.compile(r":([^\s:@/\"'`<>]{6,80})@unix\("),
     "thin:": re.compile(r"thin:[^\s:@/\"'`<>]{1,80}/([^\s@/\"'`<>]{6,80})@"),
 }
-"""RFC 3986, 3.2.1; and what the database drivers of Go and of Oracle write."""
+"""RFC 3986, 3.2.1; and the addresses of database drivers for Go and Oracle."""
 
 _COOKIES = re.compile(r"ookie2?[\"'\\]{0,4}[ \t]{0,4}:[ \t\"'\\]{0,8}(?=[\w.\-]{1,80}=)")
 _COOKIE = re.compile(r"(?P<name>[\w.\-]{1,80})=(?P<value>[^\s;,\"'\\]*+)(?P<next>;[ \t]{0,4})?")
@@ -36,7 +36,7 @@ _OF_SESSIONS = re.compile(r"sess|sid|auth|token|csrf|xsrf|login|secret|jwt", re.
 
 
 def in_headers(text: str, eager: bool) -> Iterator[tuple[int, int]]:
-    """``Bearer …``, ``Basic …`` and ``Authorization: token …``."""
+    """Finds the secrets of ``Bearer …``, ``Basic …`` and ``Authorization: token …``."""
     for hint, pattern in _HEADERS.items():
         for found in pattern.finditer(text) if hint in text else ():
             value = found[1].rstrip(".")
@@ -50,7 +50,7 @@ def _is_token(value: str) -> bool:
 
 
 def in_cookies(text: str, eager: bool) -> Iterator[tuple[int, int]]:
-    """The values in ``Cookie: a=…; b=…`` and ``Set-Cookie: …`` that look random (RFC 6265, 4.1 and 4.2)."""
+    """Finds values that look random in ``Cookie: a=…; b=…`` and ``Set-Cookie: …`` (RFC 6265, 4.1 and 4.2)."""
     for header in _COOKIES.finditer(text) if "ookie" in text else ():
         found = _COOKIE.match(text, header.end())
         while found is not None:
@@ -63,9 +63,9 @@ def in_cookies(text: str, eager: bool) -> Iterator[tuple[int, int]]:
 
 
 def in_addresses(text: str, eager: bool) -> Iterator[tuple[int, int]]:
-    """The password of ``https://user:password@host``, unless it is a word, by which such addresses are explained.
+    """Finds the password of ``https://user:password@host``, unless it is a word, as documentation has it.
 
-    A token in the place of the user is one as well.
+    A token in the place of the user is found too.
     """
     if "@" not in text:
         return

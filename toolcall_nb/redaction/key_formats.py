@@ -1,15 +1,15 @@
-"""The forms of keys that tell by themselves what they are: by a prefix, or by a shape that nothing else has.
+"""The formats of keys that can be recognised alone, by a prefix or a unique shape: `find_keys` finds such keys.
 
 Facts (prefixes, alphabets, lengths) come from gitleaks' rules (github.com/gitleaks/gitleaks, commit
 b58d3f102cf3a2c84cb7f923d05c25c9b1aed84b), GitHub's "Supported secret scanning patterns" (docs.github.com/code-security)
-and the providers' own documentation. One row is one form, written as `shapes.shape_regex` explains. Many lengths are a
-little below what is given out today, since they have grown before.
+and the providers' own documentation. Each shape is one format, as `value_shapes.shape_regex` explains. Many lengths are
+a little below those of today's keys, because keys have become longer before.
 
-A key of letters and digits without a prefix (Mistral's, Cohere's, Azure's) is known by a name beside it alone: see
-`toolcall_nb.redaction.provider_keys` and `toolcall_nb.redaction.secret_names`.
+A key of letters and digits without a prefix (Mistral's, Cohere's, Azure's) is found only by the name beside it: see
+`toolcall_nb.redaction.secret_names`.
 
-All forms are one regular expression, which is tried only on long runs of the characters that keys are made of. It is
-linear: a form begins where a word does, and takes a bounded number of characters or all of a run.
+All formats are one regular expression, which is tried only on long runs of the characters of keys. It is linear: a
+format begins where a word does, and takes a bounded number of characters or a whole run.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from msgspec.structs import replace
 
 from toolcall_nb.redaction.value_shapes import is_mixed, is_random, shape_regex
 
-__all__ = ["BLOCKS", "FORMS", "Form", "all_in_one", "find_keys"]
+__all__ = ["BLOCKS", "INSIDE", "KEY_FORMATS", "KeyFormat", "find_keys"]
 
 
-class Form(Struct, frozen=True):
-    """One form of keys: a literal ``prefix``, and a regular expression for what follows.
+class KeyFormat(Struct, frozen=True):
+    """One format of keys: a literal ``prefix``, and a regular expression for the rest.
 
-    ``is_key`` says of what has the form whether it is a key. ``is_base64``: other text may have the form in the
-    middle of base64, where ``+`` and ``/`` do not end a word. ``kept``: so much of it is left as it is.
+    ``is_key`` says whether a text of this format is a key. ``is_base64`` if other text may have the format in the
+    middle of base64, where ``+`` and ``/`` do not end a word. The first ``kept`` characters are not masked.
     """
 
     prefix: str
@@ -45,16 +45,16 @@ _LAST_GROUP = re.compile(r"<([a-z])(\d{1,4})(?:\+|-\d{1,4})?>$")
 
 def _form(
     shape: str, is_key: Callable[[str], bool] | None = None, *, is_base64: bool = False, is_prefix_kept: bool = False
-) -> Form:
+) -> KeyFormat:
     prefix, sign, rest = shape.partition("<")
     fewer = _LAST_GROUP.sub(lambda group: f"<{group[1]}{min(int(group[2]), 16)}+>", sign + rest)
-    return Form(
+    return KeyFormat(
         prefix, shape_regex(sign + rest), shape_regex(fewer), is_key, is_base64, len(prefix) if is_prefix_kept else 0
     )
 
 
 def _is_random_or_long(key: str) -> bool:
-    """``sk_test_`` and ``xoxa-`` have short keys, which shall not be words."""
+    """Whether a key of ``sk_test_`` or ``xoxa-`` is long, or not a word."""
     return len(key) >= 24 or is_mixed(key[key.rindex("_" if "_" in key else "-") :])
 
 
@@ -63,7 +63,7 @@ def _is_no_digest(key: str) -> bool:
 
 
 def _is_parted(key: str) -> bool:
-    """For three parts with dots between them that may also be names of a program."""
+    """Whether three parts with dots between them are a key, and not names of a program."""
     first, middle, last = key.split(".")
     return is_mixed(first) and is_mixed(last) and _WORD.fullmatch(middle) is None
 
@@ -94,7 +94,7 @@ sgp_<x40+> sq0atp-<t22+> sq0csp-<t40+> tfp_<q50+> access-sandbox-<uuid> access-d
 access-production-<uuid> s-s4t2ud-<x64+> s-s4t2af-<x64+> SG.<q40+> LLM|<d14-18>|<t27-40> bot<d5-16>:A<t34>
 1/<d16>:<x32>
 """
-"""Shapes that nothing else has."""
+"""Shapes that only keys have."""
 _GITHUB = ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")
 _GITLAB = ("pat", "rt", "dt", "ft", "fft", "ffct", "imt", "agent", "oas", "cbt", "ptt", "soat", "wt")
 _RANDOM = """
@@ -102,11 +102,11 @@ AQ.<t30+> 1//0<t38+> pa-<t40-50> sb_secret_<t20+> BSA<t28> ak-<w22> as-<w22> rnd
 ico-<w32> tk-us-<t48> s.<w24> sl.<t100+> pk.<t50+>.<t20+> sk.<t50+>.<t20+> LTAI<w16-24> ATBB<w24-32> A3T<u17>
 ABIA<u16> ACCA<u16> SK<x32> AQVN<t35-38> t1.<e9+>.<e86+> sk-<t20+>
 """
-"""Shapes that words with hyphens and the like have as well: the key has to look random."""
+"""Shapes that other text has too, such as words with hyphens: the key must look random."""
 _IN_BASE64 = """
 ABSK<b100+> eyJrIjoi<b50+> EAAA<t22-60> EAAM<w100+> EAAC<w100+> AKCp<w69> cmVmd<w59> dG9rO<b40+> ZXlK<k60+>
 """
-"""Shapes that begin with letters which base64 of other things may have."""
+"""Shapes that begin with letters that other base64 may have."""
 _WEBHOOKS = {
     "hooks.slack.com/services/": "<h40+>",
     "hooks.slack.com/workflows/": "<h40+>",
@@ -117,7 +117,7 @@ _WEBHOOKS = {
     "webhook.office.com/webhookb2/": "<h100+>",
     "with/key/": "<t40+>",  # IFTTT
 }
-"""Who has such an address may write; its host may be seen."""
+"""Addresses that allow everybody who has them to write. The host is not masked."""
 
 _INSIDE = {
     "|": (15, "<d15>", "<t27-40>"),  # Facebook
@@ -128,21 +128,21 @@ _INSIDE = {
     "JQQJ99": (52, "<w52>", "<w20+>"),  # Azure's AI services
     "Q~": (4, "<a3><d1>", "<a31+>"),  # Azure AD
 }
-"""Forms that are known by what stands inside: how many characters are before it, which, and which are behind it."""
+"""Formats with a fixed text inside: the number of characters before it, their shape, and the shape behind it."""
 
 _TOKEN = r"[A-Za-z0-9_\-]"
 _JWT = rf"{_TOKEN}{{8,}}+\.{_TOKEN}{{8,}}+\.{_TOKEN}*+(?:\.{_TOKEN}{{8,}}+){{0,2}}"
 _JWT_OF_WORDS = rf"[A-Za-z0-9]{{17,}}+\.ey{_TOKEN}{{17,}}+\.{_TOKEN}*+"
 _DISCORD = rf"{_TOKEN}{{22,27}}\.{_TOKEN}{{6,7}}\.{_TOKEN}{{27,40}}(?!{_TOKEN})"
 _STRUCTURED = (
-    Form("eyJ", _JWT, _JWT, is_base64=True),
-    Form("ey", _JWT_OF_WORDS, _JWT_OF_WORDS, is_base64=True),
-    *(Form(first, _DISCORD, _DISCORD, _is_parted, is_base64=True) for first in "MNO"),
+    KeyFormat("eyJ", _JWT, _JWT, is_base64=True),
+    KeyFormat("ey", _JWT_OF_WORDS, _JWT_OF_WORDS, is_base64=True),
+    *(KeyFormat(first, _DISCORD, _DISCORD, _is_parted, is_base64=True) for first in "MNO"),
 )
 """JSON web tokens (RFC 7519; encrypted ones have five parts), and the tokens of Discord's bots."""
 
 
-def _forms() -> Iterator[Form]:
+def _forms() -> Iterator[KeyFormat]:
     yield from (_form(prefix + shape, is_prefix_kept=True) for prefix, shape in _WEBHOOKS.items())
     yield from (_form(f"{prefix}<w36+>") for prefix in _GITHUB)
     yield from (_form(f"gl{kind}-<p20+>") for kind in _GITLAB)
@@ -156,11 +156,11 @@ def _forms() -> Iterator[Form]:
     yield from _STRUCTURED
 
 
-FORMS = tuple(_forms())
-"""What is masked wherever it stands."""
+KEY_FORMATS = tuple(_forms())
+"""The formats of keys that are masked anywhere."""
 
 _SHORTEST = 11
-"""Characters of the shortest key: the beginning of one that a provider repeats."""
+"""The length of the shortest key, which is the beginning of one that a provider repeats."""
 _CORE, _WIDE, _OUTSIDE = b"a. "
 _KINDS = bytes(
     next(
@@ -169,28 +169,28 @@ _KINDS = bytes(
     )
     for code in range(256)
 )
-"""For each byte: inside of every part of a key, between the parts of one, or outside of it."""
+"""The kind of each byte: in any part of a key, between the parts of one, or outside."""
 _LONG_RUN = bytes([_CORE]) * _SHORTEST
 _MARK = b"x"
 _MARKS = bytes(_MARK[0] if re.match(r"[0-9A-Z]", chr(code)) else _OUTSIDE for code in range(256))
-"""What every key has; but Hugging Face's may be of small letters alone."""
+"""Characters of which every key has one, except that Hugging Face's keys may be small letters alone."""
 _OF_LETTERS = ("hf_", "api_org_")
 _ESCAPES = re.compile(r"[nrtbf]|u[0-9a-fA-F]{4}"), re.compile(r"[0-9a-fA-F]{2}")
-"""What JSON has behind a backslash, and a URL behind a percent sign: it ends a word."""
+"""The escapes of JSON after a backslash, and of URLs after a percent sign: they end a word."""
 
 
-def all_in_one(forms: Iterable[Form]) -> tuple[re.Pattern[str], list[Form]]:
-    """One regular expression for all forms, with a group for each, and the forms in the order of the groups.
+def _all_in_one(forms: Iterable[KeyFormat]) -> tuple[re.Pattern[str], list[KeyFormat]]:
+    """Returns one regular expression with a group for each format, and the formats in the order of the groups.
 
-    It begins with the character before a key. Forms share a branch for what their prefixes have in common.
+    It begins with the character before a key. Formats with a common beginning of their prefixes share a branch.
     """
-    ordered: list[Form] = []
+    ordered: list[KeyFormat] = []
     return re.compile(f"[^A-Za-z0-9]{_branch([*forms], 0, ordered)}"), ordered
 
 
-def _branch(forms: list[Form], depth: int, ordered: list[Form]) -> str:
-    """The expression for forms whose prefixes are the same up to ``depth``; the longest prefix is tried first."""
-    longer: dict[str, list[Form]] = {}
+def _branch(forms: list[KeyFormat], depth: int, ordered: list[KeyFormat]) -> str:
+    """Returns the expression for formats with the same prefix up to ``depth``; the longest prefix is tried first."""
+    longer: dict[str, list[KeyFormat]] = {}
     for form in forms:
         if len(form.prefix) > depth:
             longer.setdefault(form.prefix[depth], []).append(form)
@@ -204,13 +204,13 @@ def _branch(forms: list[Form], depth: int, ordered: list[Form]) -> str:
 
 
 _WRONG_KEY = r"[A-Za-z0-9_*.\-]{8,}+"
-"""A key as a provider repeats it in an error, with its middle left out."""
+"""A key as a provider repeats it in an error, without its middle."""
 
-_PATTERN, _FORMS = all_in_one(FORMS)
-_EAGER_PATTERN, _EAGER_FORMS = all_in_one(
-    (Form("sk-", _WRONG_KEY, _WRONG_KEY), *(replace(form, body=form.eager_body) for form in FORMS))
+_PATTERN, _FORMATS = _all_in_one(KEY_FORMATS)
+_EAGER_PATTERN, _EAGER_FORMATS = _all_in_one(
+    (KeyFormat("sk-", _WRONG_KEY, _WRONG_KEY), *(replace(form, body=form.eager_body) for form in KEY_FORMATS))
 )
-"""For what is said of a failure: there 16 characters at the end of a key are enough, since it may be cut off."""
+"""For error texts: 16 characters at the end of a key are enough, since it may be cut off."""
 
 _DASHES = "-----"
 _BREAK = r"(?:\s|\\{1,4}[nr])*+"  # also as JSON escapes it
@@ -224,19 +224,19 @@ BLOCKS = {
     ),
     "Private-Lines": re.compile(rf"Private-Lines: \d{{1,3}}{_BREAK}(?:{_LINE}{{16,}}+={{0,2}}{_BREAK})*+"),
 }
-"""RFC 7468 and OpenPGP's armour; PuTTY's files. What was cut off goes as far as its lines look like base64."""
+"""RFC 7468, OpenPGP's armour, and PuTTY's files. A block without its end ends where lines are not base64."""
 
 
 INSIDE = {
     hint: re.compile(f"{re.escape(hint)}(?<={shape_regex(before + hint)}){shape_regex(behind)}")
     for hint, (_, before, behind) in _INSIDE.items()
 }
-"""Each begins with its hint, which is found fast, and then looks back."""
+"""The expressions for `_INSIDE`. Each begins with the fixed text, which is found fast, and then looks back."""
 
 
 def find_keys(text: str, eager: bool) -> Iterator[tuple[int, int]]:
-    """Where keys stand that tell by themselves what they are."""
-    pattern, forms = (_EAGER_PATTERN, _EAGER_FORMS) if eager else (_PATTERN, _FORMS)
+    """Yields the places of keys that can be recognised alone."""
+    pattern, forms = (_EAGER_PATTERN, _EAGER_FORMATS) if eager else (_PATTERN, _FORMATS)
     has_run = False
     for start, end in _long_runs(text, eager):
         has_run = True
@@ -267,9 +267,9 @@ def find_keys(text: str, eager: bool) -> Iterator[tuple[int, int]]:
 
 
 def _long_runs(text: str, eager: bool) -> Iterator[tuple[int, int]]:
-    """Runs of characters that keys are made of, with a part that is long enough; none that is of words alone.
+    """Yields runs of characters of keys with a part that is long enough, and without runs of words alone.
 
-    A run that begins with an escape is there once more without it.
+    A run that begins with an escape is yielded a second time without it.
     """
     codes = text.encode("ascii", "replace")
     kinds = codes.translate(_KINDS)

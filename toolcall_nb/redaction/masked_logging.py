@@ -1,6 +1,6 @@
-"""The loggers of this package: what they emit has no secrets in it.
+"""The loggers of this package, which mask secrets: `logger`.
 
-Only what is logged here is changed, before any handler gets it; loggers of others are left alone.
+Records are changed before a handler gets them. Loggers of other packages are not touched.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ __all__ = ["logger"]
 
 
 def logger(name: str) -> logging.Logger:
-    """The logger ``toolcall_nb.…`` of this name, which masks what it emits: the message, its arguments, the traceback.
+    """Returns the logger of this name, which masks the message, its arguments and the traceback.
 
-    A record without secrets is emitted as it is. From one with secrets in its traceback the exception itself is taken
-    away, since handlers write it out by themselves; its text stays.
+    A record without secrets is not changed. A record with secrets in its traceback loses the exception, which handlers
+    would write out themselves, and keeps its masked text.
     """
     found = logging.getLogger(name)
     if _masking not in found.filters:
@@ -25,10 +25,10 @@ def logger(name: str) -> logging.Logger:
 
 
 class _Masking(logging.Filter):
-    """Safe in any thread; a record that cannot be written out is left to the handlers, as it would be."""
+    """Masks records, in any thread. A record that cannot be formatted is left to the handlers."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        from toolcall_nb.redaction import Masker
+        from toolcall_nb.redaction.masker import Masker
         from toolcall_nb.redaction.registered_secrets import known_secrets
 
         masker = Masker(known_secrets(), eager=True)
@@ -44,8 +44,8 @@ class _Masking(logging.Filter):
 
     def _mask_traceback(self, record: logging.LogRecord, mask: Callable[[str], str]) -> None:
         if record.exc_info and record.exc_info[0] is not None:
-            told = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
-            if (masked := mask(told)) is not told:
+            text = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
+            if (masked := mask(text)) is not text:
                 record.exc_info, record.exc_text = None, masked
         if record.stack_info:
             record.stack_info = mask(record.stack_info)

@@ -1,16 +1,15 @@
-"""Secrets in values: in each text of a transcript, whatever it is made of."""
+"""Masks the secrets in values: `masked_value`, in each text of a transcript or of any other value."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from toolcall_nb.redaction.marks import MASK
-from toolcall_nb.redaction.masker import Masker, Tally
+from toolcall_nb.redaction.masker import MASK, Masker, Tally
 
 __all__ = ["masked_value"]
 
@@ -19,21 +18,21 @@ _Value = TypeVar("_Value")
 _JSON = json.Encoder(enc_hook=lambda _: None)
 
 _CLOSED = frozenset({"role", "state"})
-"""Fields whose texts are those of a closed list."""
+"""Fields whose texts are from a fixed list."""
 _DEEPEST = 100
-"""Levels; a call of Python's for each, of which there are not many more."""
+"""The most levels. Each takes a call, and Python has not many more."""
 _IDS = ("id", "tool_call_id")
 _BINARY = re.compile(r"(?:image/(?!svg)|audio/|video/|font/|application/(?:pdf|octet-stream|zip))", re.IGNORECASE)
-"""MIME types whose text is base64 of bytes."""
+"""MIME types whose text is bytes in base64."""
 _DATA = re.compile(r"data:[^,\s]{0,200};base64,", re.IGNORECASE)
 
 
 def masked_value(value: _Value, secrets: Mapping[str, str | None]) -> tuple[_Value, Tally]:
-    """The value with the secrets in all its texts masked, and what was masked; the same object where there is none.
+    """Returns the value with the secrets in all its texts masked, and the tally; the same object if it has none.
 
-    Structs, mappings and sequences are gone through, keys of mappings too. The name of a field says what its value is.
-    What is base64 of bytes (images, ``data:`` URLs) is left as it is. Ids and keys that would fall together are
-    numbered. What `toolcall_nb.core.transcript` makes stays what it makes: it is written as Markdown, and reads back.
+    It goes through structs, mappings with their keys, and sequences. The name of a field tells whether its value is a
+    secret. Bytes in base64 (images, ``data:`` URLs) stay as they are. Ids and keys that masking makes equal are
+    numbered. A transcript stays a valid one: it can be written as Markdown, and reads back.
     """
     masker = Masker(secrets)
     if not _may_find(masker, value):
@@ -42,7 +41,7 @@ def masked_value(value: _Value, secrets: Mapping[str, str | None]) -> tuple[_Val
 
 
 def _may_find(masker: Masker, value: Any) -> bool:
-    """Whether it may have secrets, by one look at all of it as JSON; what cannot be written so may have any."""
+    """Whether it may have secrets, by one search in all of it as JSON. A value that JSON cannot hold may have some."""
     try:
         return masker.may_find(_JSON.encode(value).decode())
     except (TypeError, ValueError, OverflowError, RecursionError):
@@ -54,7 +53,7 @@ def _is_left(name: str, text: str) -> bool:
 
 
 class _Walk:
-    """Goes through one value. The same id is masked as the same one everywhere, and two as two."""
+    """Masks one value. Equal ids stay equal, and different ones different."""
 
     def __init__(self, masker: Masker) -> None:
         self._masker = masker
@@ -62,7 +61,7 @@ class _Walk:
         self._depth = 0
 
     def of(self, value: Any, name: str = "") -> Any:
-        """The value masked. Deeper than anybody nests, one mark stands for all."""
+        """Returns the value masked. Below the deepest level, one mask stands for the whole value."""
         self._depth += 1
         try:
             return self._inner(value, name) if self._depth < _DEEPEST else self._whole(value)
@@ -102,7 +101,7 @@ class _Walk:
         return replace(value, **changes) if changes else value
 
     def _id(self, value: Any) -> Any:
-        """Ids are kept apart: two calls of one message are not to become one."""
+        """Returns an id masked. Different ids stay different, or two calls of a message would become one."""
         if not isinstance(value, str):
             return value
         if value not in self._ids:
@@ -121,10 +120,10 @@ class _Walk:
         return value if is_same else changed
 
 
-def _free(name: str, taken: Any) -> str:
-    """The name, numbered where another one has it."""
-    known, number, free = set(taken), 1, name
-    while free in known:
+def _free(name: str, used: Iterable[str]) -> str:
+    """Returns the name, with a number if it is used already."""
+    names, number, free = set(used), 1, name
+    while free in names:
         number += 1
         free = f"{name} {number}"
     return free

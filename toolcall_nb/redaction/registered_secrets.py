@@ -1,8 +1,9 @@
-"""The secrets that are known here, and what is saved without them.
+"""The known secrets (`known_secrets`), and values without them as they are saved (`saved_value`, `saved_text`).
 
-Known are those that were registered, the keys of models that are in use, and the values of environment variables that
-are called as keys are and look like one. They are masked in whatever is saved: what a cell keeps, files, a server's
-threads, logs. Tools, models and the conversation that goes on in memory have the real ones. `mask` switches it.
+Known are registered secrets (`register_secret`), the keys of models that are in use, and the values of environment
+variables whose names and values look like those of keys. They are masked in everything that is saved: the outputs of
+cells, files, a server's conversations, logs. Tools, models and conversations in memory have the real values. `mask`
+switches the masking on and off.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from urllib.parse import unquote, urlsplit
 from weakref import WeakValueDictionary
 
 from toolcall_nb.errors import UsageError
-from toolcall_nb.redaction import Naming, Tally, masked_text, masked_value, naming
+from toolcall_nb.redaction.masked_values import masked_value
+from toolcall_nb.redaction.masker import Masker, Tally
+from toolcall_nb.redaction.secret_forms import MIN_LENGTH
+from toolcall_nb.redaction.secret_names import Naming, naming
 
 __all__ = [
     "HeldSecret",
@@ -29,7 +33,6 @@ __all__ = [
 
 _Value = TypeVar("_Value")
 
-_SHORTEST = 6
 _SHORTEST_OF_ENVIRONMENT = 8
 _LONGEST = 20_000
 _WORD = re.compile(r"[a-z]{1,15}|[A-Z]{1,15}|[A-Z][a-z]{1,14}")
@@ -42,7 +45,7 @@ _switch = {"on": True}
 
 
 class HeldSecret:
-    """What holds a secret in use. It is known as long as this is there."""
+    """A secret in use. It is known as long as this object exists."""
 
     __slots__ = ("__weakref__", "_value")
 
@@ -52,24 +55,24 @@ class HeldSecret:
 
 
 def register_secret(value: str, name: str | None = None) -> None:
-    """Have a value masked wherever it would be saved; ``name`` stands in the mark, and is no secret.
+    """Has a value masked in everything that is saved. ``name`` stands in the mask, and must not be secret.
 
-    Take it from where it is kept (``register_secret(os.environ["MY_KEY"])``): what is typed into a cell stays in the
-    notebook. Raises `UsageError` for what is no text, or too short to be told from other text.
+    Read the value from where it is stored (``register_secret(os.environ["MY_KEY"])``): the text of a cell stays in the
+    notebook. Raises `UsageError` for a value that is not a text, or too short to be told from other text.
     """
-    if not isinstance(value, str) or len(value.strip()) < _SHORTEST:
-        raise UsageError(f"A secret is a text of {_SHORTEST} characters or more: shorter ones are parts of words.")
+    if not isinstance(value, str) or len(value.strip()) < MIN_LENGTH:
+        raise UsageError(f"A secret is a text of {MIN_LENGTH} characters or more: shorter ones are parts of words.")
     _registered[value.strip()] = name
 
 
 def known_secrets() -> dict[str, str | None]:
-    """All of them, with their names: environment variables', or None."""
-    held = {held._value: None for held in list(_held.values()) if len(held._value) >= _SHORTEST}
+    """Returns the known secrets with their names, which may be None."""
+    held = {held._value: None for held in list(_held.values()) if len(held._value) >= MIN_LENGTH}
     return {**held, **dict(_in_environment(dict(os.environ))), **_registered}
 
 
 def mask(on: bool) -> None:
-    """Whether what is saved from now on is masked, in this process. Logs and the texts of errors always are."""
+    """Switches the masking of what is saved, in this process. Logs and error texts are always masked."""
     _switch["on"] = on
 
 
@@ -79,25 +82,25 @@ def is_masking() -> bool:
 
 
 def saved_value(value: _Value) -> tuple[_Value, Tally]:
-    """A transcript, or a part of one, as it is saved, and what was masked in it; the same object where nothing was."""
+    """Returns a transcript, or a part of one, as it is saved, and the tally; the same object if nothing was masked."""
     return masked_value(value, known_secrets()) if is_masking() else (value, Tally())
 
 
 def saved_text(text: str) -> str:
-    """A text as it is saved."""
-    return masked_text(text, known_secrets())[0] if is_masking() else text
+    """Returns a text as it is saved."""
+    return Masker(known_secrets()).text(text) if is_masking() else text
 
 
 def _in_environment(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, value in environment.items():
-        if naming(name) is not Naming.NOTHING and _looks_like_one(value.strip()):
+        if naming(name) is not Naming.NOTHING and _looks_secret(value.strip()):
             yield value.strip(), name
         elif (password := _password(value)) is not None:
             yield password, name
 
 
-def _looks_like_one(value: str) -> bool:
-    """Long enough, and neither a switch, a number, a common word, an address nor a file that is there."""
+def _looks_secret(value: str) -> bool:
+    """Whether it is long enough, and not a switch, a number, a common word, an address or an existing file."""
     if not _SHORTEST_OF_ENVIRONMENT <= len(value) <= _LONGEST or _NO_SECRET.fullmatch(value) or _WORD.fullmatch(value):
         return False
     return "://" not in value and not _is_file(value)
@@ -111,7 +114,7 @@ def _is_file(value: str) -> bool:
 
 
 def _password(value: str) -> str | None:
-    """Of an address with a password in it: ``DATABASE_URL``."""
+    """Returns the password in an address, as in ``DATABASE_URL``; None if there is none."""
     if "://" not in value or "@" not in value:
         return None
     try:

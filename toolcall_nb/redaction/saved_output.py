@@ -1,21 +1,36 @@
-"""What a notebook keeps of a transcript, or of calls: three forms without secrets, and below how many were masked."""
+"""The output that a notebook saves of a transcript or of calls: without secrets, and with the number of masked ones.
+
+It shows pictures only from the hosts that `allow_pictures` allowed in this process; see
+`toolcall_nb.render.html_output.pictures` for the reason.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from toolcall_nb.core.text import well_formed
-from toolcall_nb.redaction.picture_hosts import picture_hosts
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
-from toolcall_nb.render import mime_bundle
 from toolcall_nb.render.escaping import element, visible
 from toolcall_nb.render.html_output.page import ROOT_CLASS
+from toolcall_nb.render.html_output.pictures import NO_HOSTS, allowed_hosts
+from toolcall_nb.render.mime_bundles import calls_bundle, mime_bundle
 
 if TYPE_CHECKING:
     from toolcall_nb.core.transcript import ToolCall, Transcript
 
-__all__ = ["saved_bundle", "saved_calls_bundle"]
+__all__ = ["allow_pictures", "picture_hosts", "saved_bundle", "saved_calls_bundle"]
+
+_allowed = {"hosts": NO_HOSTS}
+
+
+def allow_pictures(hosts: Iterable[str]) -> None:
+    """Allows pictures of these hosts and no others. Raises `UsageError` for a bad name, and then changes nothing."""
+    _allowed["hosts"] = allowed_hosts(hosts)
+
+
+def picture_hosts() -> frozenset[str]:
+    """Returns the hosts whose pictures are shown; none by default."""
+    return _allowed["hosts"]
 
 
 def saved_bundle(
@@ -26,9 +41,9 @@ def saved_bundle(
     opened: Mapping[str, bool] | None = None,
     line: str = "",
 ) -> dict[str, str]:
-    """`toolcall_nb.render.mime_bundle` of the transcript as it is saved, with a ``line`` below it.
+    """Returns `toolcall_nb.render.mime_bundle` of the transcript without its secrets, with a ``line`` below it.
 
-    The Markdown has neither the line nor the number of what was masked: it reads back as what was saved.
+    The Markdown has neither the line nor the number of masked secrets, so that it reads back as the saved transcript.
     """
     kept, tally = saved_value(transcript)
     bundle = mime_bundle(kept, include=include, exclude=exclude, opened=opened, images=picture_hosts())
@@ -38,20 +53,9 @@ def saved_bundle(
 def saved_calls_bundle(
     calls: Iterable[ToolCall], *, include: Collection[str] | None = None, exclude: Collection[str] | None = None
 ) -> dict[str, str]:
-    """A table of the calls as it is saved."""
-    from toolcall_nb.render.html_output.calls_table import calls_html, calls_markdown, calls_text
-
+    """Returns a table of the calls without their secrets."""
     kept, tally = saved_value(tuple(calls))
-    makers: dict[str, Callable[[Iterable[ToolCall]], str]] = {
-        "text/html": calls_html,
-        "text/markdown": calls_markdown,
-        "text/plain": calls_text,
-    }
-    bundle = {
-        kind: well_formed(make(kept))
-        for kind, make in makers.items()
-        if (not include or kind in include) and (not exclude or kind not in exclude)
-    }
+    bundle = calls_bundle(kept, include=include, exclude=exclude)
     return _with_line(bundle, f"{tally}")
 
 

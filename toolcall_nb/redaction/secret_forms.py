@@ -1,4 +1,4 @@
-"""Secrets that are known, found in whichever form they are written."""
+"""The forms in which a known secret may be written: `SecretForms` finds them in a text."""
 
 from __future__ import annotations
 
@@ -9,34 +9,31 @@ from base64 import b64encode
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
-from toolcall_nb.redaction.marks import mark
+__all__ = ["MIN_LENGTH", "SecretForms"]
 
-__all__ = ["SHORTEST", "KnownSecret"]
-
-SHORTEST = 6
-"""Characters of a secret; a shorter one would be found in the middle of words."""
+MIN_LENGTH = 6
+"""The least characters of a secret. A shorter one would be found in the middle of words."""
 
 _CORE = 10
-"""Characters of base64 that are looked for; fewer would be found by chance."""
+"""The least characters of base64 that are searched for. Fewer would be found by chance."""
 
 
-class KnownSecret:
-    """One secret: found as it is, as JSON, a URL, HTML and Python write it, and inside of base64 (RFC 4648).
+class SecretForms:
+    """The forms of one secret: as it is, as JSON, URLs, HTML and Python write it, and inside base64 (RFC 4648).
 
-    Inside of base64 its first and last character may share theirs with what stands beside it: those go too.
+    Inside base64, its first and last character may be encoded together with the text beside it, which is then masked
+    too.
     """
 
-    def __init__(self, value: str, name: str | None) -> None:
-        self.mark = mark(name)
-        self.value = value
+    def __init__(self, value: str) -> None:
         plain = max(re.findall(r"[A-Za-z0-9]+", value) or [""], key=len)
         self._cores = list(_base64_cores(value))
         forms = sorted(_forms(value), key=len, reverse=True)
-        self._hints = [plain] if len(plain) >= SHORTEST // 2 else forms  # a plain run is the same in each form
+        self._hints = [plain] if len(plain) >= MIN_LENGTH // 2 else forms  # the same in each form
         self._pattern = re.compile("|".join([*map(re.escape, forms), *(pattern for _, pattern in self._cores)]))
 
     def find(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where it stands."""
+        """Yields the places of the secret."""
         if any(hint in text for hint in self._hints) or any(core in text for core, _ in self._cores):
             for found in self._pattern.finditer(text):
                 yield found.span()
@@ -51,7 +48,7 @@ def _forms(value: str) -> set[str]:
 
 
 def _base64_cores(value: str) -> Iterator[tuple[str, str]]:
-    """For each of the three places where it may begin: what is the same whatever stands beside it, and a pattern."""
+    """Yields, for each of the three offsets in base64, the part that is the same beside any text, and a pattern."""
     data = value.encode("utf-8", "surrogatepass")
     for before in range(3):
         encoded = b64encode(b"\0" * before + data).decode().rstrip("=")

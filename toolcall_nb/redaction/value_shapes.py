@@ -1,4 +1,4 @@
-"""What a value looks like: random as keys are, or a word that somebody wrote."""
+"""The shape of a value: random like a key, or like something that a person wrote. `shape_regex` reads shapes."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _GROUP = re.compile(r"<(?:(?P<uuid>uuid)|(?P<alphabet>[a-z])(?P<least>\d+)(?P<mo
 
 _RUN = re.compile(r"[A-Za-z0-9]{16,}")
 _CHANGE = re.compile(r"(?<=[a-z])[A-Z]|(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]")
-"""Where a word or a number ends: in ``OAuthClient2`` twice; by chance at four characters of ten."""
+"""The ends of words and numbers: two in ``OAuthClient2``; in random text at four characters of ten."""
 _CHANGES = 0.25
 _LONG = 20
 _DIGEST = re.compile(rf"[0-9a-fA-F]+|{_UUID}")
 _LENGTH_OF_NO_DIGEST = 48
-"""Hexadecimal digits of Jupyter's tokens and ElevenLabs' keys; of no digest and of no id in use."""
+"""The number of hexadecimal digits of Jupyter's tokens and ElevenLabs' keys. No digest or id in use has so many."""
 _PLACEHOLDER = re.compile(
     r"your|example|placeholder|change-?me|redacted|masked|dummy|insert|replace|xxx|\.\.\.|…|\*\*|://", re.IGNORECASE
 )
@@ -61,7 +61,7 @@ _OF_MADE_UP = _MADE_UP.union(
         "a",
     }
 )
-"""Words of placeholders; what has only these, and one of the first of them, is one."""
+"""Words of placeholders. A text with only these words, and at least one of `_MADE_UP`, is a placeholder."""
 _LETTERS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _OF_SECRETS = re.compile(r"key|token|secret|passw|passphrase|credential|auth", re.IGNORECASE)
@@ -70,16 +70,16 @@ _TYPE = re.compile(
     r"|(?:[Uu]?[Ii]nt|float|bytes|string|str|utf|[Bb]ase|sha|md|rsa|aes|ed|oauth|arg|var|col|row|field|line|value)_?\d{1,5}"
     r"|[a-z]+(?:_[a-z]+)+_?\d{1,3}"
 )
-"""Names that programs have where a value may stand: ``Uint8Array``, ``OAuth2PasswordBearer``, ``bytes32``."""
+"""Names in programs that stand where a value may stand: ``Uint8Array``, ``OAuth2PasswordBearer``, ``bytes32``."""
 _REFERENCES = ("$", "{", "<", "[", "%", "@", "./", "../", "~/", "arn:", "-")
 _PATH = re.compile(r"/[a-z][a-z.\-]*/|[A-Za-z]:[\\/]")
 
 
 def shape_regex(shape: str) -> str:
-    """The regular expression for a shape: literal text with groups in angle brackets.
+    """Returns the regular expression for a shape: literal text with groups in angle brackets.
 
     ``<w36>`` is exactly 36 letters and digits, ``<w36+>`` at least, ``<w20-40>`` between; ``<uuid>`` is a UUID.
-    The letter names the alphabet. What ends in an exact number is not followed by more of the same alphabet.
+    The letter names the alphabet. A group at the end with an exact number is not followed by more of its alphabet.
     """
     pieces, place = [], 0
     for found in _GROUP.finditer(shape):
@@ -99,14 +99,14 @@ def _group_regex(group: re.Match[str], *, is_last: bool) -> str:
 
 
 def is_mixed(text: str) -> bool:
-    """Whether it has both letters and digits, and is no placeholder of a documentation."""
+    """Whether it has both letters and digits, and is not a placeholder as documentation uses them."""
     return _has_both(text) and not _is_placeholder(text)
 
 
 def is_random(text: str, *, digests: bool = True) -> bool:
-    """Whether letters, capitals and digits alternate in it as by chance. ``digests``: also in digests and UUIDs.
+    """Whether letters, capitals and digits alternate as in random text. ``digests``: also for digests and UUIDs.
 
-    Words with hyphens between them, as CSS classes and names of files are, do not, nor does a word with a number.
+    They do not in words with hyphens, such as CSS classes and file names, or in a word with a number.
     """
     if is_digest(text):
         return digests
@@ -116,25 +116,25 @@ def is_random(text: str, *, digests: bool = True) -> bool:
 
 
 def is_digest(text: str) -> bool:
-    """Whether it is hexadecimal, as digests and ids are, or a UUID."""
+    """Whether it is hexadecimal, like a digest or id, or a UUID."""
     return _DIGEST.fullmatch(text) is not None and len(text) != _LENGTH_OF_NO_DIGEST
 
 
 def is_literal(text: str) -> bool:
-    """Whether what stands without quotes is a value, and no expression of a program: ``config.password2``."""
+    """Whether text without quotes is a value, and not an expression of a program such as ``config.password2``."""
     if text.startswith(_REFERENCES) or _PATH.match(text) or _TYPE.fullmatch(text):
         return False
     return not _IDENTIFIER.fullmatch(text) or not ("." in text or _OF_SECRETS.search(text))
 
 
 def is_password(text: str) -> bool:
-    """Whether what stands where a command expects a password is one, and no variable, file or placeholder."""
+    """Whether an argument that should be a password is one, and not a variable, file or placeholder."""
     is_more_than_a_word = _has_both(text) or re.search(r"[A-Za-z0-9][!#%^&*+=?~:@]", text) is not None
     return is_more_than_a_word and not text.startswith(_REFERENCES) and not _is_placeholder(text)
 
 
 def is_basic(text: str) -> bool:
-    """Whether it is ``user:password`` as HTTP's basic authentication writes it (RFC 7617): base64 of a text."""
+    """Whether it is ``user:password`` in base64, as in HTTP's basic authentication (RFC 7617)."""
     if len(text) % 4 or len(text) > 1_000:
         return False
     try:
@@ -153,5 +153,5 @@ def _has_both(text: str) -> bool:
 
 
 def _is_of_odd_letters(run: str) -> bool:
-    """Whether capitals and small letters alternate more often than in words: by chance every second one does."""
+    """Whether capitals and small letters alternate more often than in words. In random text every second one does."""
     return run.isalpha() and 3 * sum(one.islower() != other.islower() for one, other in pairwise(run)) > len(run)

@@ -1,12 +1,12 @@
-"""One pure renderer for every face: HTML (static and live), plain text, the terminal.
+"""The one renderer of transcripts: static and live HTML, plain text, and a live view in a terminal.
 
     to_html(transcript)       static HTML, a fragment or a page
     to_text(transcript)       plain text
-    mime_bundle(transcript)   what a notebook saves
-    LiveHtml()                events in, the patches of a live view out; the same HTML at every step
-    TerminalFace()            events in, a live view in a terminal
+    mime_bundle(transcript)   the forms that a notebook saves
+    LiveHtml()                takes events, returns the patches of a live view; the same HTML at every step
+    TerminalFace()            takes events, draws a live view in a terminal
 
-What is heavy to import is imported when first used.
+A card's sections are listed in `toolcall_nb.render.card_sections`. The modules are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolcall_nb.render.bundle import mime_bundle
     from toolcall_nb.render.html_output.live_html import LiveHtml
     from toolcall_nb.render.html_output.nodes import Patch
     from toolcall_nb.render.html_output.page import ROOT_CLASS, stylesheet, to_html
+    from toolcall_nb.render.mime_bundles import mime_bundle
     from toolcall_nb.render.terminal import TerminalFace
     from toolcall_nb.render.text import to_text
 
@@ -29,7 +29,7 @@ _HOMES = {
     "Patch": "html_output.nodes",
     "ROOT_CLASS": "html_output.page",
     "TerminalFace": "terminal",
-    "mime_bundle": "bundle",
+    "mime_bundle": "mime_bundles",
     "stylesheet": "html_output.page",
     "to_html": "html_output.page",
     "to_text": "text",

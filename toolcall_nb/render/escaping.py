@@ -1,9 +1,8 @@
-"""Text on its way into HTML or a terminal: the one place where it is made harmless.
+"""Escaping: the one place where text is made harmless for HTML and terminals.
 
-Model text, tool names, arguments, results, errors and addresses are hostile. `escape` is the only way for them
-into HTML (Markdown apart, which `toolcall_nb.render.markdown.flavor` renders with HTML off). Into plain text and a
-terminal
-prose goes by `visible`; names, arguments and results go by `toolcall_nb.core.invisible_characters`, as they do in HTML.
+Model text, tool names, arguments, results, errors and addresses are hostile. They get into HTML only through `escape`,
+except Markdown, which `toolcall_nb.render.markdown.flavor` renders with HTML off. For plain text and terminals, prose
+goes through `visible`; names, arguments and results go through `toolcall_nb.core.invisible_characters`, as in HTML.
 """
 
 from __future__ import annotations
@@ -34,23 +33,23 @@ _IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif|bmp);base64,[A-Za-z0-
 
 
 def visible(text: str) -> str:
-    """Prose with line ends as LF and each control character but tab and LF as its picture (ESC as ␛).
+    """Returns prose with LF as line ends, and each control character but tab and LF as its picture (ESC as ␛).
 
-    HTML drops NUL and reads CR as LF, and a terminal obeys ESC, so none of them may pass. Characters that turn the
-    order of a line around, or that have no width, stand as ``<U+202E>``. Those that shape emoji and letters stay.
+    HTML drops NUL and reads CR as LF, and a terminal obeys ESC, so none of them may pass. Characters that reverse the
+    order of a line, or that have no width, are written as ``<U+202E>``. Those that shape emoji and letters stay.
     """
     text = well_formed(text)
     return _CONTROL.sub(_picture, text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text)
 
 
 def visible_html(html: str) -> str:
-    """HTML of a result with all that cannot be seen written out, as text and no tag."""
+    """Returns HTML of a result with the characters that cannot be seen written out as text."""
     html = well_formed(html)
     return written_out_markup(html.replace("\r\n", "\n").replace("\r", "\n") if "\r" in html else html, _entities)
 
 
 def line_ends(text: str) -> str:
-    """The text with LF as the end of each line; a CR that stood alone is left before its LF, to be written out."""
+    """Returns the text with LF as the end of each line. A lone CR stays before its LF, to be written out."""
     return text.replace("\r\n", "\n").replace("\r", "\r\n") if "\r" in text else text
 
 
@@ -62,28 +61,28 @@ def _picture(match: re.Match[str]) -> str:
 
 
 def without_ansi(text: str) -> str:
-    """The text without the colour and cursor sequences that programs write for terminals."""
+    """Returns the text without the colour and cursor sequences that programs write for terminals."""
     return _ANSI.sub("", text) if "\x1b" in text else text
 
 
 def escape(text: str) -> str:
-    """A name, argument or result as HTML text or as the value of a quoted attribute that is read or seen."""
+    """Returns a name, argument or result as HTML text, or as the value of a quoted attribute that a person reads."""
     return _entities(written_out(join_surrogates(text).replace("\r\n", "\n")))
 
 
 def escape_marked(shown: str) -> str:
-    """Text that `written_out` has made, as HTML, with what is written out set off by the class ``u``."""
+    """Returns text of `written_out` as HTML, with the characters that it has written out in the class ``u``."""
     html = _entities(shown)
     return _WRITTEN_OUT.sub(r'<span class="u">\g<0></span>', html) if "&lt;U+" in html else html
 
 
 def element(tag: str, classes: str, text: str) -> str:
-    """One element with nothing in it but a name, argument or result."""
+    """Returns an element that holds only a name, argument or result."""
     return f'<{tag} class="{classes}">{escape_marked(written_out(join_surrogates(text)))}</{tag}>'
 
 
 def attribute(value: str) -> str:
-    """An address as the value of a quoted attribute: exactly what it was, since a program reads it."""
+    """Returns an address as the value of a quoted attribute, unchanged, since a program reads it."""
     return _entities(visible(value))
 
 
@@ -93,10 +92,10 @@ def _entities(text: str) -> str:
 
 
 def link_target(url: str) -> str | None:
-    """The address, escaped, if a link may lead there: the web and mail, nothing that runs."""
+    """Returns the address, escaped, if a link may lead there: to the web or mail, not to anything that runs."""
     return attribute(url) if _LINK.fullmatch(url) else None
 
 
 def image_source(url: str) -> str | None:
-    """The address, escaped, if it is a picture that asks nobody: raster data, never SVG and never a server."""
+    """Returns the address, escaped, if it is raster data: no server is asked, and SVG is refused."""
     return attribute(url) if _IMAGE.fullmatch(url) else None

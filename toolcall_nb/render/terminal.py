@@ -1,8 +1,8 @@
-"""The live face for a terminal: what is finished is printed once, only the rest is drawn again.
+"""The live view in a terminal: `TerminalFace` prints what is finished once, and draws only the rest again.
 
-In a terminal the rest is what may still change: the last block of Markdown, calls that are under way. Elsewhere
-(a file, a pipe) nothing can be drawn again: text is written line by line as it comes, a call when it is final, and
-all of it together is `to_text`.
+In a terminal the rest is what may still change: the last block of Markdown, and calls that have not ended. In a file
+or a pipe nothing can be drawn again. There text is written line by line as it comes, a call when it is final, and the
+whole output is `to_text`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import Touched, TranscriptBuilder
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, State, TextPart, ToolCall
-from toolcall_nb.render.content import WHO, ending
 from toolcall_nb.render.escaping import visible
-from toolcall_nb.render.html_output.activity import Activities
+from toolcall_nb.render.shown_states import Activities
 from toolcall_nb.render.text import BLANK, INDENT, call_lines, indented, part_text
+from toolcall_nb.render.wording import SPEAKERS, ending
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -50,9 +50,9 @@ _LINE_START = re.compile(r"\n(?=[^\n])")
 
 
 class TerminalFace:
-    """Use it as a context manager, and `apply` each event.
+    """The live view of a transcript in a terminal: a context manager, with `apply` for each event.
 
-    ``console`` is rich's; without one, standard output. Nothing is drawn by a timer: only `apply` draws.
+    ``console`` is rich's; the default is standard output. Only `apply` draws, never a timer.
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -60,8 +60,8 @@ class TerminalFace:
         self._builder = TranscriptBuilder()
         self._activities = Activities()
         self._message = -1
-        self._rest: dict[int, _Item] = {}  # parts that are not printed to their end, by the reducer's key
-        self._pending: set[tuple[int, str]] = set()  # calls that were printed before they were final
+        self._rest: dict[int, _Item] = {}  # the parts that are not printed to their end, by the reducer's key
+        self._pending: set[tuple[int, str]] = set()  # the calls that were printed before they were final
         self._has_printed = False  # anything at all
         self._has_spoken = False  # a part of this message
         self._live: Live | None = None
@@ -82,7 +82,7 @@ class TerminalFace:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Nothing is drawn and the cursor is there: for asking the person something."""
+        """Clears the drawing and shows the cursor, so that the person can be asked something."""
         if self._live is None:
             yield
             return
@@ -94,7 +94,7 @@ class TerminalFace:
             self._live.start()
 
     def apply(self, event: Event) -> None:
-        """Take one event in and show what it changed."""
+        """Takes one event, and shows what it changed."""
         self._activities.apply(event)
         touched = self._builder.apply(event)
         if touched is None:
@@ -135,7 +135,7 @@ class TerminalFace:
             self._rest.setdefault(touched.part, _Item()).part = part
 
     def _refresh(self, event: Event) -> None:
-        """The message began, ended, or took parts back; what is printed stays."""
+        """Handles a message that began, ended or removed parts. What is printed stays."""
         if isinstance(event, (ev.Finish, ev.Abort)):
             message = self._builder.transcript.messages[self._message]
             calls = {call.id: call for call in message.calls}
@@ -150,7 +150,7 @@ class TerminalFace:
     # Printing
 
     def _show(self) -> None:
-        """Print what has become final, from the front; draw the rest anew."""
+        """Prints the parts that have become final, from the front, and draws the rest again."""
         while self._rest:
             key, item = next(iter(self._rest.items()))
             is_last = len(self._rest) == 1
@@ -179,7 +179,7 @@ class TerminalFace:
             self._out(_drawn_part(item.part))
 
     def _print_text(self, item: _Item, *, is_whole: bool) -> None:
-        """Write what is certain of a text: whole blocks where the rest can be drawn, else whole lines."""
+        """Writes what is certain of a text: whole blocks if the rest can be drawn, else whole lines."""
         text = item.take_whole() if is_whole else item.take_blocks() if self._live is not None else item.take_lines()
         if text and not item.has_begun:
             self._space()
@@ -194,7 +194,7 @@ class TerminalFace:
             self._write("\n")
 
     def _out(self, *what: RenderableType) -> None:
-        """Print for good, in the place of what was drawn for now."""
+        """Prints for good, in the place of the drawing."""
         if self._live is not None:
             self._live.update(Group(), refresh=True)
         for one in what:
@@ -204,11 +204,11 @@ class TerminalFace:
                 self._console.print(one)
 
     def _write(self, text: str) -> None:
-        """Write text as it is: in a rich `Text` its tabs would become blanks."""
+        """Writes text as it is. In a rich `Text` its tabs would become blanks."""
         self._console.print(Segments([Segment(text)]), end="", soft_wrap=True)
 
     def _print_late(self, number: int) -> None:
-        """A call that was printed while it ran has ended since: it is printed again."""
+        """Prints again the calls that were printed while they ran and have ended since."""
         for call in self._builder.transcript.messages[number].calls:
             if call.is_final and (number, call.id) in self._pending:
                 self._pending.discard((number, call.id))
@@ -223,21 +223,21 @@ class TerminalFace:
             self._out(Text(visible(f"{INDENT}({end})"), "dim"))
 
     def _space(self) -> None:
-        """What parts a block from the one before: the name of a new speaker, or a blank line."""
+        """Separates a block from the one before, by the name of a new speaker or a blank line."""
         if self._has_printed:
             self._out(Text())
         if not self._has_spoken:
-            self._out(self._who())
+            self._out(self._speaker())
         self._has_printed = self._has_spoken = True
 
-    def _who(self) -> Text:
-        return Text(WHO[self._builder.transcript.messages[self._message].role], "bold")
+    def _speaker(self) -> Text:
+        return Text(SPEAKERS[self._builder.transcript.messages[self._message].role], "bold")
 
     def _drawn(self) -> Iterator[RenderableType]:
-        """The rest, spaced as it would be printed."""
+        """Yields the rest, spaced as it would be printed."""
         if self._rest and not self._has_spoken:
             yield from ([Text()] if self._has_printed else [])
-            yield self._who()
+            yield self._speaker()
         elif self._rest:
             yield Text()
         for number, item in enumerate(self._rest.values()):
@@ -250,7 +250,7 @@ class TerminalFace:
 
 
 class _Item:
-    """One part that is not printed to its end. ``text`` is what of a text has not been taken."""
+    """A part that is not printed to its end. ``text`` is what is left of a text."""
 
     def __init__(self, is_reasoning: bool = False) -> None:
         self.part: Part | None = None
@@ -270,11 +270,11 @@ class _Item:
         return self._take(len(self.text)).rstrip(BLANK)
 
     def take_lines(self) -> str:
-        """All lines that are whole, but for blank ones at the end: no more may come."""
+        """Takes all whole lines without blank ones at the end, since nothing may follow them."""
         return self._take(len(self.text[: self.text.rfind("\n") + 1].rstrip(BLANK)))
 
     def take_blocks(self) -> str:
-        """All blocks of Markdown that nothing can change any more: those before one whose start is certain."""
+        """Takes all blocks of Markdown that are final: those before one whose start is certain."""
         return self._take(_certain(self.text)).rstrip(BLANK)
 
     def _take(self, length: int) -> str:
@@ -283,9 +283,9 @@ class _Item:
 
 
 def _certain(text: str) -> int:
-    """Where the last block begins that starts behind a blank line and whose first line is whole; else 0.
+    """Returns where the last block begins that starts behind a blank line and has a whole first line; else 0.
 
-    Such a block starts there whatever follows (see `toolcall_nb.render.markdown.incremental`).
+    Such a block starts there, whatever follows (see `toolcall_nb.render.markdown.incremental`).
     """
     from toolcall_nb.render.markdown.flavor import parser
 
@@ -308,7 +308,7 @@ def _markdown(text: str, item: _Item) -> Padding:
 
 
 def _with_json_as_code(text: str) -> str:
-    """The Markdown with its JSON over several lines in fences: rich would join the lines."""
+    """Returns the Markdown with JSON over several lines in fences, since rich would join the lines."""
     if not _JSON_BEGINS.search(text):
         return text
     from toolcall_nb.render.markdown.flavor import parser
@@ -322,7 +322,7 @@ def _with_json_as_code(text: str) -> str:
 
 
 def _drawn_part(part: Part, activities: Mapping[str, str] | None = None) -> Text:
-    """A card in colours; anything else as its text. What is printed for good says nothing of ``activities``."""
+    """Returns a card in colours, or the text of another part. Only a live drawing has ``activities``."""
     if not isinstance(part, ToolCall):
         return Text(indented(part_text(part)))
     drawn = Text()
@@ -341,7 +341,7 @@ def _drawn_part(part: Part, activities: Mapping[str, str] | None = None) -> Text
 
 
 class _Last:
-    """The last lines of something that may be taller than the screen: what is new is at its end."""
+    """The last lines of something that may be taller than the screen, since new text is at its end."""
 
     def __init__(self, content: RenderableType) -> None:
         self.content = content

@@ -1,9 +1,9 @@
-"""A transcript as plain text: every word of it, nothing but words, and nothing that a terminal would obey."""
+"""Transcripts as plain text: `to_text`. It has all words, and nothing that a terminal would obey."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Iterable, Iterator, Sequence
+from typing import assert_never
 
 from toolcall_nb.core.invisible_characters import written_out
 from toolcall_nb.core.text import join_surrogates
@@ -21,35 +21,25 @@ from toolcall_nb.core.transcript import (
     ToolCall,
     Transcript,
 )
-from toolcall_nb.render.content import (
-    EMPTY,
-    WHO,
-    Written,
-    ending,
-    file_words,
-    shown_name,
-    shown_state,
-)
+from toolcall_nb.render.card_sections import Section, error_sections, sections
 from toolcall_nb.render.escaping import line_ends, visible
-from toolcall_nb.render.sections import FOLD, Section, reason, sections
-from toolcall_nb.render.values import Table
-from toolcall_nb.render.yaml_like import Entry, Token, draw_value, more
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from toolcall_nb.render.shown_states import shown_state
+from toolcall_nb.render.value_lines import Entry, Token, draw_value, format_hidden
+from toolcall_nb.render.value_summary import Table
+from toolcall_nb.render.wording import EMPTY, SPEAKERS, ending, file_words, shown_name
 
 __all__ = ["BLANK", "INDENT", "call_lines", "indented", "one_text", "part_text", "table_text", "to_text"]
 
 INDENT = "  "
 BLANK = " \t\r\n"
-"""What is left out at the end of a text."""
+"""The characters that are left out at the end of a text."""
 _ADDRESS = 200
 _TRACEBACK = 40  # lines
 _DETAILS = 20  # lines
 
 
 def to_text(transcript: Transcript) -> str:
-    """The transcript as text, without a newline at its end: who speaks, and below it, indented, what was said."""
+    """Returns the transcript as text, without a newline at its end: each speaker, and indented below it the message."""
     return "\n\n".join(_message_text(message) for message in transcript.messages) or EMPTY
 
 
@@ -57,11 +47,11 @@ def _message_text(message: Message) -> str:
     blocks = [text for part in message.parts if (text := part_text(part))]
     if (end := ending(message)) is not None:
         blocks.append(visible(f"({end})"))
-    return "\n".join([WHO[message.role], indented("\n\n".join(blocks))]).rstrip("\n")
+    return "\n".join([SPEAKERS[message.role], indented("\n\n".join(blocks))]).rstrip("\n")
 
 
 def part_text(part: Part) -> str:
-    """One part as a block of lines; empty where there is nothing to show."""
+    """Returns a part as a block of lines; empty if there is nothing to show."""
     match part:
         case TextPart():
             return one_text(part.text)
@@ -97,7 +87,7 @@ def _other_text(part: Part) -> str:
 
 
 def _beginning(details: str) -> str:
-    """The first lines of what a peer said, each within bounds, and how many there are more."""
+    """Returns the first lines of an error's details, each bounded, and the number of the others."""
     lines = visible(details).strip("\n").split("\n")
     hidden = len(lines) - _DETAILS
     shown = [line if len(line) <= _ADDRESS else f"{line[:_ADDRESS]}…" for line in lines[:_DETAILS]]
@@ -105,12 +95,12 @@ def _beginning(details: str) -> str:
 
 
 def one_text(text: str) -> str:
-    """Markdown as it was written, without blank lines around it."""
+    """Returns Markdown as it was written, without blank lines around it."""
     return visible(text).lstrip("\n").rstrip(BLANK)
 
 
 def indented(text: str, by: str = INDENT) -> str:
-    """The text with each line that is not empty moved to the right."""
+    """Returns the text with each line indented that is not empty."""
     return "\n".join(by + line if line else line for line in text.split("\n"))
 
 
@@ -118,9 +108,9 @@ def indented(text: str, by: str = INDENT) -> str:
 
 
 def call_lines(call: ToolCall, activity: str | None = None) -> Iterator[Sequence[Token]]:
-    """The card, line by line, in pieces with a kind: as of values, or ``name dim label state e``.
+    """Yields the card's lines, as pieces with a kind: that of a value's `Token`, or ``name dim label state e``.
 
-    ``activity`` is what is going on with the call, where that is shown live.
+    ``activity`` is that of `toolcall_nb.render.shown_states`, if the call is shown live.
     """
     title, name = shown_name(call)
     yield [
@@ -128,34 +118,32 @@ def call_lines(call: ToolCall, activity: str | None = None) -> Iterator[Sequence
         *([("dim", f" ({_line(name)})")] if name else []),
         *(("dim", " · "), ("state", shown_state(call, activity).word)),
     ]
-    found = [*sections(call, Written().plus(call.input_text)), *reason(call)]
-    folded = {section.key: section for section in found}
+    found = [*sections(call), *error_sections(call)]
+    earlier = next((section.label for section in found if section.fold == "log"), "")
     for section in found:
-        yield from _section_lines(section, folded.get(f"{FOLD}log") if section.key == "l" else None)
+        yield from _section_lines(section, earlier)
 
 
-def _section_lines(section: Section, earlier: Section | None) -> Iterator[Sequence[Token]]:
-    """A section, and what there is of one that is folded elsewhere; ``earlier`` are folded lines before it."""
-    match section.key:
-        case "fold-rest" | "fold-error":
-            yield [("", INDENT * 2), ("c", f"… {section.label}")]
-        case "fold-told":
-            yield _label(section)
-        case "fold-model":
-            yield from (_label(section), *_body(_tokens(section)))
-        case "fold-traceback":
-            yield from (_label(section), *_last(list(_body(_tokens(section)))))
-        case "l":
-            yield _label(section)
-            if earlier is not None:
-                yield [("", INDENT * 2), ("c", f"… {earlier.label}")]
+def _section_lines(section: Section, earlier: str) -> Iterator[Sequence[Token]]:
+    """Yields as much of a section as is in plain text. ``earlier`` is the label of the log lines that are folded."""
+    if section.in_text == "count":
+        yield [("", INDENT * 2), ("c", f"… {section.label}")]
+        return
+    if section.in_text:
+        yield _label(section)
+    match section.in_text, section.layout:
+        case "end", _:
+            yield from _last(list(_body(_tokens(section))))
+        case "all", "log":
+            if earlier:
+                yield [("", INDENT * 2), ("c", f"… {earlier}")]
             yield from _body((("dim", text) for _, text in _tokens(section)), "│ ")
-        case "t" if section.table is not None:
-            yield from (_label(section), *_body(_table_tokens(section.table)))
-        case "e":
-            yield from (_label(section), *_body(("e", text) for _, text in _tokens(section)))
-        case key if not key.startswith(FOLD):
-            yield from (_label(section), *_body(_tokens(section)))
+        case "all", "table" if section.table is not None:
+            yield from _body(_table_tokens(section.table))
+        case "all", "error":
+            yield from _body(("e", text) for _, text in _tokens(section))
+        case "all", _:
+            yield from _body(_tokens(section))
 
 
 def _label(section: Section) -> Sequence[Token]:
@@ -170,7 +158,7 @@ def _body(tokens: Iterable[Token], mark: str = "") -> Iterator[Sequence[Token]]:
 
 
 def _last(lines: list[Sequence[Token]]) -> list[Sequence[Token]]:
-    """The last of the lines: of a traceback they tell most."""
+    """Returns the last of the lines, which tell most of a traceback."""
     hidden = len(lines) - _TRACEBACK
     if hidden <= 0:
         return lines
@@ -199,7 +187,7 @@ def _entries_text(entries: Iterable[Entry]) -> str:
 
 
 def _lines(tokens: Iterable[Token]) -> Iterator[list[Token]]:
-    """The same pieces, cut at newlines; trailing blank lines are left out."""
+    """Yields the pieces line by line, without blank lines at the end."""
     blank = 0
     line: list[Token] = []
     for kind, text in (*tokens, ("", "\n")):
@@ -215,7 +203,7 @@ def _lines(tokens: Iterable[Token]) -> Iterator[list[Token]]:
 
 
 def table_text(table: Table) -> str:
-    """The table in columns."""
+    """Returns the table in columns."""
     return visible("".join(text for _, text in _table_tokens(table)).rstrip("\n"))
 
 
@@ -226,4 +214,4 @@ def _table_tokens(table: Table) -> Iterator[Token]:
         text = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         yield "k" if number == 0 else "", text + "\n"
     if table.hidden:
-        yield "c", more(table.hidden, "rows")
+        yield "c", format_hidden(table.hidden, "rows")

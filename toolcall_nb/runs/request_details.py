@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["FOLD", "foot_info", "money"]
 
 FOLD = "fold usage"
-"""The fold's key, in the form of `toolcall_nb.render.html_output.parts.fold_key`."""
+"""The fold's key, in the form of `toolcall_nb.render.html_output.message_nodes.fold_key`."""
 
 _MOST_ROWS = 100
 _MOST_NAME = 60

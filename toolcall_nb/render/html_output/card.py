@@ -1,4 +1,4 @@
-"""The card of a tool call as nodes.
+"""The card of a tool call as nodes: `call_node`.
 
     <div class="tc-call tc-STATE">           m0.p3
       <details open>                         m0.p3.d
@@ -11,38 +11,40 @@
       </details>
       <pre class="tc-err">…</pre>            m0.p3.e    the error, visible when the card is closed
 
-The summary ends with an empty ``<span class="tc-time">``: only the live front end fills it, or ``timings``.
+The sections are those of `toolcall_nb.render.card_sections`. The summary ends with an empty ``<span class="tc-time">``,
+which only the live front end and ``timings`` fill.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import NamedTuple
 
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import State, ToolCall
-from toolcall_nb.render.content import Written, arguments, seconds, shown_name, shown_state
+from toolcall_nb.render.card_sections import GrowingCall, Section, error_sections, input_progress, sections
 from toolcall_nb.render.escaping import element, escape, escape_marked
-from toolcall_nb.render.html_output.log import LogLines
-from toolcall_nb.render.html_output.nodes import Node, leaf
+from toolcall_nb.render.html_output.nodes import Node
 from toolcall_nb.render.html_output.pictures import NO_HOSTS
-from toolcall_nb.render.sections import FOLD, RICH, Section, progress, reason, sections
-from toolcall_nb.render.values import Table
-from toolcall_nb.render.yaml_like import Drawing, Entry, more
+from toolcall_nb.render.shown_states import shown_state
+from toolcall_nb.render.value_lines import Entry, format_hidden
+from toolcall_nb.render.value_summary import PartialInput, Table
+from toolcall_nb.render.wording import format_seconds, shown_name, summarise_input
 
-__all__ = ["Look", "call_node", "entry_leaves", "fold_name", "is_open", "recounted", "section_nodes", "table_html"]
+__all__ = ["Look", "call_node", "entry_nodes", "fold_name", "input_node", "is_open", "section_nodes", "table_html"]
 
 _FITS = 12
+"""How many lines fit without scrolling."""
 _CLOSED = (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
 
 
 class Look(NamedTuple):
-    """What is shown beside the transcript: which cards the user opened or closed, and seconds, by call id.
+    """The settings of a rendering: which cards the user opened or closed, and seconds, both by call id.
 
-    ``hosts`` may serve pictures. ``activities`` is what is going on with calls
-    (`toolcall_nb.render.html_output.activity`): empty
-    in a static form, which says of a call without a result that it was called.
+    ``hosts`` may serve pictures. ``activities`` are those of `toolcall_nb.render.shown_states`, and empty in a static
+    form, which says of a call without a result that it was called.
     """
 
     opened: Mapping[str, bool] = {}
@@ -52,9 +54,9 @@ class Look(NamedTuple):
 
 
 def is_open(call: ToolCall, opened: Mapping[str, bool], is_rich: bool = False) -> bool:
-    """The user decides; then, of a finished call, the writer; else open while it runs, asks, has failed, or is rich.
+    """Whether the card is open: as the user chose, else as the transcript says of a finished call.
 
-    ``is_rich``: it has a picture, a table, or another view of its own.
+    Else it is open while the call runs or asks, if it failed, and if it has a picture or a table (``is_rich``).
     """
     wish = opened.get(call.id)
     if wish is None and call.is_final:
@@ -63,136 +65,128 @@ def is_open(call: ToolCall, opened: Mapping[str, bool], is_rich: bool = False) -
 
 
 def fold_name(name: str, call_id: str) -> str:
-    """The name under which ``opened`` knows a fold within a card."""
+    """Returns the key in ``opened`` of a fold within a card."""
     return f"{name} of {call_id}"
 
 
-def call_node(
-    id: str,
-    call: ToolCall,
-    written: Written,
-    look: Look,
-    drawing: Drawing | None = None,
-    log: LogLines | None = None,
-) -> Node:
-    """The card, whole. ``written`` is the call's ``input_text``; for ``drawing`` and ``log`` see `sections`."""
-    summary = leaf(f"{id}.s", _summary(call, written, look))
-    found = sections(call, written, drawing, log)
-    body = section_nodes(id, found, call.id, look)
-    is_rich = any(section.key in RICH for section in found)
-    details = "<details open>" if is_open(call, look.opened, is_rich) else "<details>"
-    children = [
-        Node(f"{id}.d", details, "</details>", [summary, *body]),
-        *section_nodes(id, reason(call), call.id, look),
-    ]
-    return Node(id, _head(shown_state(call, look.activities.get(call.id)).key), "</div>", children)
+def call_node(id: str, call: ToolCall, look: Look, growing: GrowingCall | None = None) -> Node:
+    """Returns the whole card. A live view keeps the ``growing`` parts of a call between two drawings."""
+    growing = growing or GrowingCall(call)
+    found = sections(call, growing)
+    state = shown_state(call, look.activities.get(call.id))
+    is_rich = any([section.is_rich for section in found])
+    details = Node(
+        f"{id}.d",
+        "<details open>" if is_open(call, look.opened, is_rich) else "<details>",
+        "</details>",
+        [Node(f"{id}.s", _summary(call, growing.partial, state.word, look)), *section_nodes(id, found, call.id, look)],
+    )
+    return Node(id, _head(state.key), "</div>", [details, *section_nodes(id, error_sections(call), call.id, look)])
 
 
 @cache
 def _head(state: str) -> str:
-    """One text for all cards of a state: there may be a hundred thousand of them."""
+    """Returns one string for all cards of a state: there may be a hundred thousand of them."""
     return f'<div class="tc-call tc-{state}">'
 
 
-def section_nodes(id: str, found: Iterable[Section], call_id: str, look: Look) -> list[Node]:
-    """The sections of the card ``id``, one node for each."""
-    return [_section(f"{id}.{section.key}", section, call_id, look) for section in found]
-
-
-def _summary(call: ToolCall, written: Written, look: Look) -> str:
-    """One line; the spaces keep its words apart where there is no style."""
+def _summary(call: ToolCall, partial: PartialInput, state: str, look: Look) -> str:
+    """Returns the summary in one line; the spaces keep its words apart where there is no style."""
     title, name = shown_name(call)
     took = look.timings.get(call.id)
     pieces = [
         element("b", "tc-name", title),
         *([element("span", "tc-tool", name)] if name else []),
-        element("span", "tc-args", arguments(call, written)),
-        *([element("span", "tc-mark", "edited")] if call.original_input is not MISSING else []),
-        element("span", "tc-state", shown_state(call, look.activities.get(call.id)).word),
-        element("span", "tc-time", "" if took is None else seconds(took)),
+        element("span", "tc-args", summarise_input(call, partial)),
+        *(['<span class="tc-mark">edited</span>'] if call.original_input is not MISSING else []),
+        f'<span class="tc-state">{state}</span>',
+        f'<span class="tc-time">{"" if took is None else format_seconds(took)}</span>',
     ]
     return f"<summary>{' '.join(pieces)}</summary>"
 
 
+# Sections -------------------------------------------------------------------------------------------------------
+
+
+def section_nodes(id: str, found: Iterable[Section], call_id: str, look: Look) -> list[Node]:
+    """Returns one node for each section of the card ``id``."""
+    return [_section(f"{id}.{section.key}", section, call_id, look) for section in found]
+
+
 def _section(id: str, section: Section, call_id: str, look: Look) -> Node:
-    if section.key.startswith(FOLD):
-        is_opened = look.opened.get(fold_name(section.key.removeprefix(FOLD), call_id))
+    if fold := section.fold:
+        is_opened = look.opened.get(fold_name(fold, call_id))
         head = f'<details class="tc-more"{" open" if is_opened else ""}><summary>{escape(section.label)}'
-        return Node(
-            id, f"{head}{_note(section)}</summary><pre{_high(section)}>", "</pre></details>", _leaves(id, section)
-        )
-    label = _label(section)
-    match section.key:
-        case "a":
-            return leaf(id, element("p", "tc-note", section.label))
-        case "e":
-            return leaf(id, _error(section))
-        case "v" | "w":
-            return leaf(id, f"{label}{section.html}</div>")
-        case "l":
-            head = f'{label}<div class="tc-log"{_high(section)}><pre>'
-            return Node(id, head, "</pre></div></div>", _leaves(id, section))
-        case "t":
+        head = f"{head}{_note(section.note)}</summary><pre{_tabindex(section)}>"
+        return Node(id, head, "</pre></details>", _section_entries(id, section))
+    match section.layout:
+        case "label":
+            return Node(id, element("p", "tc-note", section.label))
+        case "error":
+            word = f'<b class="tc-word">{section.label}: </b>{_entry(section.entries[0])}'
+            return Node(id, f'<pre class="tc-err"{_tabindex(section)}>{word}</pre>')
+        case "html":
+            return Node(id, f"{_label(section.label, section.note)}{section.html}</div>")
+        case "log":
+            head = f'{_label(section.label, section.note)}<div class="tc-log"{_tabindex(section)}><pre>'
+            return Node(id, head, "</pre></div></div>", _section_entries(id, section))
+        case "table":
             assert section.table is not None
-            head = f'{label}<div class="tc-wide"{_focus(len(section.table.rows) + len(section.table.columns))}>'
-            return Node(id, head, "</div></div>", [leaf(f"{id}.0", table_html(section.table))])
-        case _:
-            return Node(id, f"{label}<pre{_high(section)}>", "</pre></div>", _leaves(id, section))
+            head = f'{_label(section.label, section.note)}<div class="tc-wide"{_tabindex(section)}>'
+            return Node(id, head, "</div></div>", [Node(f"{id}.0", table_html(section.table))])
+        case "lines":
+            head = f"{_label(section.label, section.note)}<pre{_tabindex(section)}>"
+            return Node(id, head, "</pre></div>", _section_entries(id, section))
 
 
-def recounted(node: Node, call: ToolCall, written: Written) -> Node:
-    """``node``, the section of an input, where more was written and no more of it is drawn: its note is another."""
-    label = _label(Section("i", "Input", progress(call, written)))
-    return Node(node.id, label + node.head[node.head.rindex("<pre") :], node.tail, node.children)
+def input_node(former: Node, call: ToolCall, partial: PartialInput) -> Node:
+    """Returns ``former``, the section of an input, with the note for an input that is longer and shows no more."""
+    label = _label("Input", input_progress(call, partial))
+    return Node(former.id, label + former.head[former.head.rindex("<pre") :], former.tail, former.children)
 
 
-def _label(section: Section) -> str:
-    return f'<div class="tc-io"><div class="tc-label"><b>{section.label}</b>{_note(section)}</div>'
+def _label(label: str, note: str) -> str:
+    return f'<div class="tc-io"><div class="tc-label"><b>{label}</b>{_note(note)}</div>'
 
 
-def _note(section: Section) -> str:
-    return f" <span>{escape(section.note)}</span>" if section.note else ""
+def _note(note: str) -> str:
+    return f" <span>{escape(note)}</span>" if note else ""
 
 
-def _high(section: Section) -> str:
-    return _focus(sum(entry.height for entry in section.entries))
-
-
-def _focus(height: int) -> str:
-    """What may have to be scrolled can be reached by keyboard: not every browser sees to that by itself."""
+def _tabindex(section: Section) -> str:
+    """Makes a section that may have to be scrolled reachable by keyboard: not every browser does that by itself."""
+    table = section.table
+    height = len(table.rows) + len(table.columns) if table else sum([entry.height for entry in section.entries])
     return ' tabindex="0"' if height > _FITS else ""
 
 
-def _leaves(id: str, section: Section) -> list[Node]:
+def _section_entries(id: str, section: Section) -> list[Node]:
     if not section.has_ends:
-        return entry_leaves(id, section.entries)
+        return entry_nodes(id, section.entries)
     numbered = enumerate(section.entries, section.first)
-    return [leaf(f"{id}.{number}", f"<span>{_entry(entry)}</span>") for number, entry in numbered]
+    return [Node(f"{id}.{number}", f"<span>{_entry(entry)}</span>") for number, entry in numbered]
 
 
-def entry_leaves(id: str, entries: Sequence[Entry]) -> list[Node]:
-    """One leaf for each entry; the newline stands before, so that an entry stays as it is when another follows."""
+def entry_nodes(id: str, entries: Sequence[Entry]) -> list[Node]:
+    """Returns one node for each entry. The newline is before it, so that it does not change when another follows."""
     return [
-        leaf(f"{id}.{number}", f"<span>{chr(10) if number else ''}{_entry(entry)}</span>")
+        Node(f"{id}.{number}", f"<span>{chr(10) if number else ''}{_entry(entry)}</span>")
         for number, entry in enumerate(entries)
     ]
 
 
 def _entry(entry: Entry) -> str:
     if entry.html is None:
-        marked = ((kind, escape_marked(text)) for kind, text in entry.tokens)
-        entry.html = "".join(f'<span class="{kind}">{html}</span>' if kind else html for kind, html in marked)
+        # All texts are escaped at once. NUL keeps them apart: it is written out, so that it is in none of them.
+        texts = escape_marked("\0".join(map(itemgetter(1), entry.tokens))).split("\0")
+        marked = zip(map(itemgetter(0), entry.tokens), texts, strict=False)
+        entry.html = "".join([f'<span class="{kind}">{text}</span>' if kind else text for kind, text in marked])
     return entry.html
 
 
 def table_html(table: Table) -> str:
-    """The table, escaped."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
-    rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
-    hidden = f"<caption>{escape(more(table.hidden, 'rows'))}</caption>" if table.hidden else ""
+    """Returns the table as HTML, escaped."""
+    head = "".join([f"<th>{escape(name)}</th>" for name in table.columns])
+    rows = "".join([f"<tr>{''.join([f'<td>{escape(cell)}</td>' for cell in row])}</tr>" for row in table.rows])
+    hidden = f"<caption>{escape(format_hidden(table.hidden, 'rows'))}</caption>" if table.hidden else ""
     return f"<table>{hidden}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-
-
-def _error(why: Section) -> str:
-    entry = why.entries[0]
-    return f'<pre class="tc-err"{_focus(entry.height)}><b class="tc-word">{why.label}: </b>{_entry(entry)}</pre>'

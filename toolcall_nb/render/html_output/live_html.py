@@ -1,36 +1,37 @@
-"""The live view: the HTML of a transcript kept up to date, event by event, by the least patches.
+"""The live view: `LiveHtml` keeps the HTML of a transcript up to date, event by event, with the least patches.
 
-`LiveHtml.apply` asks the reducer what an event touched, draws only that anew, and compares nodes. What arrives
-most, the deltas of text and of tool inputs, goes past the drawing of whole parts: text through
-`IncrementalMarkdown`, which names the blocks that changed; inputs through a bounded beginning; what a tool prints
-through `LogLines`. So a delta costs
-the same at the end of a long transcript as at its start.
+`LiveHtml.apply` asks the reducer what an event touched, draws only that again, and compares nodes. The most frequent
+events are not drawn as whole parts: text goes through `IncrementalMarkdown`, which names the blocks that changed; of
+inputs only a bounded beginning is drawn; printed output goes through `LogLines`. So a delta costs the same at the end
+of a long transcript as at its start.
 
-The law: `LiveHtml.html` is `to_html` of the transcript so far, after every event, but for the states of the calls
-with which something is going on (Pending, Queued, Running: `toolcall_nb.render.html_output.activity`); once the stream
-is over
-(`close`), byte for byte.
+The law: after every event, `LiveHtml.html` is `to_html` of the transcript so far, except for the states of the calls
+that have an activity (Pending, Queued, Running: `toolcall_nb.render.shown_states`). After `close` it is that byte for
+byte.
 
-What only a live view shows has no place in that law and is left to the front end, by style: its root also has
-the class ``tc-live``, under which spinners and carets move.
+The view has a reducer of its own, and is not given its owner's state: the owner may be events ahead when it lets the
+page catch up, and its transcript may begin before this run.
+
+What only a live view shows, as spinners and carets, is not in that HTML. The front end adds it by style, with the
+class ``tc-live`` on its root.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import Touched, TranscriptBuilder, normalize_call_id
 from toolcall_nb.core.text import SURROGATE
 from toolcall_nb.core.transcript import ToolCall, Transcript
-from toolcall_nb.render.html_output.activity import Activities
 from toolcall_nb.render.html_output.card import Look, fold_name
+from toolcall_nb.render.html_output.live_parts import LiveCall, LiveMessage, LiveText
 from toolcall_nb.render.html_output.nodes import Node, Patch, insert
 from toolcall_nb.render.html_output.page import fragment
 from toolcall_nb.render.html_output.pictures import allowed_hosts
-from toolcall_nb.render.html_output.views import CallView, TextView, Turn
+from toolcall_nb.render.shown_states import Activities
 
 __all__ = ["LiveHtml"]
 
@@ -38,12 +39,11 @@ _NODE_ID = re.compile(r"m(\d{1,9})\.p(\d{1,9})\b(?:\.fold-(\w+))?")
 
 
 class LiveHtml:
-    """A transcript that grows, as HTML and as the patches that keep a copy of it elsewhere the same.
+    """The HTML of a transcript that grows, and the patches that keep a copy of it elsewhere the same.
 
-    ``opened`` says which cards the user opened or closed, by call id; `set_open` tells more of it. ``images`` are
-    the hosts that may serve pictures (see `toolcall_nb.render.html_output.pictures`). The copy starts empty and takes
-    every
-    patch in order, or starts over from `snapshot`.
+    ``opened`` says which cards the user opened or closed, by call id; `set_open` changes it. ``images`` are the hosts
+    that may serve pictures (see `toolcall_nb.render.html_output.pictures`). The copy starts empty and takes every
+    patch in order, or starts again from `snapshot`.
     """
 
     def __init__(self, opened: Mapping[str, bool] | None = None, images: Iterable[str] = ()) -> None:
@@ -51,145 +51,150 @@ class LiveHtml:
         self._activities = Activities()
         self._look = Look(self._opened, {}, allowed_hosts(images), self._activities)
         self._builder = TranscriptBuilder()
-        self._turns: list[Turn] = []
-        self._is_closed = True  # whether the next event of a message begins a new one
+        self._messages: list[LiveMessage] = []
+        self._has_ended = True  # whether the next event of a message begins a new one
 
     @property
     def transcript(self) -> Transcript:
-        """What the events so far amount to."""
+        """The transcript of the events so far."""
         return self._builder.transcript
 
     @property
     def html(self) -> str:
-        """What the patches so far amount to."""
+        """The HTML that the patches so far build."""
         return fragment(self._roots())
 
     def apply(self, event: Event) -> list[Patch]:
-        """Take one event in; the patches it takes, none where nothing that is shown has changed."""
+        """Takes one event; returns the patches for it, none if nothing that is shown has changed."""
         self._activities.apply(event)
-        return list(self._apply(event, self._builder.apply(event)))
+        return self._apply(event, self._builder.apply(event))
 
     def close(self) -> list[Patch]:
-        """The stream is over: nothing goes on with the calls that it left open."""
-        left = set(self._activities)
+        """Ends the stream: the calls that it left open have no activity any more."""
+        ids = set(self._activities)
         self._activities.clear()
-        return [patch for turn in self._turns for patch in self._redraw_calls(turn, left)]
+        return [patch for message in self._messages for patch in self._redraw_calls(message, ids)]
 
     def snapshot(self) -> list[Patch]:
-        """The patches that make the whole out of an empty root."""
+        """Returns the patches that build everything from an empty root."""
         return [patch for node in self._roots() for patch in insert(node, "", None)]
 
     def call_of(self, node_id: str) -> str | None:
-        """The name under which ``opened`` knows what a node belongs to: the id of its call, or a fold's own.
+        """Returns the key in ``opened`` of what a node belongs to: the id of its call, or the name of a fold.
 
-        A fold in a card, and all that is in it, has a name of its own, so that opening it does not open the card.
+        A fold in a card has a name of its own, also for the nodes in it, so that opening it does not open the card.
         """
         found = _NODE_ID.match(node_id)
-        if found is None or int(found[1]) >= len(self._turns):
+        if found is None or int(found[1]) >= len(self._messages):
             return None
-        view = self._turns[int(found[1])].views.get(int(found[2]))
-        key = view.opened_key if view is not None else None
+        live = self._messages[int(found[1])].parts.get(int(found[2]))
+        key = live.opened_key if live is not None else None
         return fold_name(found[3], key) if key is not None and found[3] else key
 
     def set_open(self, key: str, is_open: bool) -> list[Patch]:
-        """The user opened or closed what `call_of` names ``key``; the patches for other views of the same."""
+        """Notes that the user opened or closed what `call_of` names ``key``; returns the patches for other pages."""
         self._opened[key] = is_open
-        views = [(turn, view) for turn in self._turns for view in turn.views.values() if view.is_named(key)]
-        return [patch for turn, view in views for patch in turn.place(view, view.wanted())]
+        patches: list[Patch] = []
+        for message in self._messages:
+            for live in message.parts.values():
+                if live.is_named(key):
+                    patches += message.place(live, live.draw())
+        return patches
 
-    # Events to changes
+    # From events to changes
 
     def _roots(self) -> list[Node]:
-        return [turn.node for turn in self._turns]
+        return [message.node for message in self._messages]
 
-    def _apply(self, event: Event, touched: Touched | None) -> Iterator[Patch]:
+    def _apply(self, event: Event, touched: Touched | None) -> list[Patch]:
         if touched is None:
-            yield from self._begin_unsaid()
-            return
-        if touched.message == len(self._turns):
-            yield from self._begin(touched.message)
-        turn = self._turns[touched.message]
+            # The event may still have begun a message, if the last one has ended.
+            has_begun = self._has_ended and len(self.transcript.messages) > len(self._messages)
+            return self._begin(len(self._messages)) if has_begun else []
+        patches = self._begin(touched.message) if touched.message == len(self._messages) else []
+        message = self._messages[touched.message]
         if isinstance(event, ev.ToolExecution):
-            yield from self._redraw_calls(turn, {normalize_call_id(event.tool_call_id)})
+            patches += self._redraw_calls(message, {normalize_call_id(event.tool_call_id)})
         elif touched.part is None:
-            yield from self._refresh(turn)
+            patches += self._refresh(message)
         elif touched.removed:
-            yield from self._retract(turn, touched.part)
+            patches += self._retract(message, touched.part)
         else:
-            yield from self._change(turn, touched.part, event)
+            patches += self._change(message, touched.part, event)
         if isinstance(event, (ev.Finish, ev.Abort)):
-            self._is_closed = True
-            yield from self._end_calls(turn)
-            turn.rest()
+            self._has_ended = True
+            patches += self._end_calls(message)
+            message.rest()
+        return patches
 
-    def _begin_unsaid(self) -> Iterator[Patch]:
-        """An event that touches nothing may still begin a message; that takes a message that has ended."""
-        if self._is_closed and len(self.transcript.messages) > len(self._turns):
-            yield from self._begin(len(self._turns))
+    def _begin(self, number: int) -> list[Patch]:
+        patches = self._end_calls(self._messages[-1]) if self._messages else []
+        self._has_ended = False
+        self._messages.append(LiveMessage(number, self.transcript.messages[number].role))
+        return patches + insert(self._messages[-1].node, "", None)
 
-    def _begin(self, number: int) -> Iterator[Patch]:
-        if self._turns:
-            yield from self._end_calls(self._turns[-1])
-        self._is_closed = False
-        self._turns.append(Turn(number, self.transcript.messages[number].role))
-        yield from insert(self._turns[-1].node, "", None)
+    def _refresh(self, live_message: LiveMessage) -> list[Patch]:
+        """Draws all parts of the message that changed. Parts may have been removed from its end."""
+        message = self.transcript.messages[live_message.number]
+        patches: list[Patch] = []
+        for key in list(live_message.parts)[len(message.parts) :]:
+            patches += live_message.drop(key)
+        for live, part in zip(live_message.parts.values(), message.parts, strict=True):
+            if live.part is not part:
+                patches += live.take(live_message, part)
+        return patches + live_message.end(message)
 
-    def _refresh(self, turn: Turn) -> Iterator[Patch]:
-        """Anything about the message may have changed; parts were taken back from its end, if at all."""
-        message = self.transcript.messages[turn.number]
-        for key in list(turn.views)[len(message.parts) :]:
-            yield from turn.drop(key)
-        for view, part in zip(turn.views.values(), message.parts, strict=True):
-            if view.part is not part:
-                yield from view.take(turn, part)
-        yield from turn.end(message)
-
-    def _end_calls(self, turn: Turn) -> Iterator[Patch]:
-        """The message is over: nothing goes on with the calls that it left open."""
-        going_on = {view.part.id for view in turn.views.values() if isinstance(view.part, ToolCall)}
-        left = going_on & self._activities.keys()
-        for call in left:
-            del self._activities[call]
-        yield from self._redraw_calls(turn, left)
+    def _end_calls(self, message: LiveMessage) -> list[Patch]:
+        """Ends the message: the calls that it left open have no activity any more."""
+        ids = {live.part.id for live in message.parts.values() if isinstance(live.part, ToolCall)}
+        ids &= self._activities.keys()
+        for id in ids:
+            del self._activities[id]
+        return self._redraw_calls(message, ids)
 
     @staticmethod
-    def _redraw_calls(turn: Turn, ids: Collection[str]) -> Iterator[Patch]:
-        """Something else is going on with these calls, as far as they are in this turn."""
-        for view in turn.views.values() if ids else ():
-            if isinstance(view.part, ToolCall) and view.part.id in ids:
-                yield from turn.place(view, view.wanted())
+    def _redraw_calls(message: LiveMessage, ids: Collection[str]) -> list[Patch]:
+        """Draws those calls of the message again whose activity has changed."""
+        patches: list[Patch] = []
+        for live in message.parts.values() if ids else ():
+            if isinstance(live.part, ToolCall) and live.part.id in ids:
+                patches += message.place(live, live.draw())
+        return patches
 
-    def _retract(self, turn: Turn, key: int) -> Iterator[Patch]:
-        """A call was none: it goes, and the text before it may have become longer."""
-        before = turn.before(key)
-        yield from turn.drop(key)
-        if before is not None:
-            yield from self._take(turn, before)
+    def _retract(self, message: LiveMessage, key: int) -> list[Patch]:
+        """Removes a call that turned out not to be one. The text before it may be longer now."""
+        before = message.key_before(key)
+        patches = message.drop(key)
+        return patches if before is None else patches + self._take(message, before)
 
-    def _change(self, turn: Turn, key: int, event: Event) -> Iterator[Patch]:
-        if key not in turn.views and (part := self._builder.part(Touched(turn.number, key))) is not None:
-            turn.add(key, part, self._look)
-        view = turn.views[key]
-        if isinstance(view, TextView) and isinstance(event, (ev.TextDelta, ev.ReasoningDelta)) and not view.is_resting:
-            yield from view.write(turn, event.delta)
-        elif isinstance(view, CallView) and isinstance(event, ev.ToolInputDelta) and _is_whole(event.input_text_delta):
-            yield from view.write(turn, event.input_text_delta)
-        elif isinstance(view, CallView) and isinstance(event, ev.ToolLog) and _is_whole(event.text):
-            yield from view.print(turn, event.text)
-        else:
-            yield from self._take(turn, key)
-            if isinstance(view.part, ToolCall) and view.part.is_final:
-                turn.rest(key)
+    def _change(self, message: LiveMessage, key: int, event: Event) -> list[Patch]:
+        live = message.parts.get(key)
+        if live is None:
+            part = self._builder.part(Touched(message.number, key))
+            assert part is not None
+            live = message.add(key, part, self._look)
+        match event:
+            case ev.TextDelta() | ev.ReasoningDelta() if isinstance(live, LiveText) and live.markdown is not None:
+                return live.write(message, event.delta)
+            case ev.ToolInputDelta() if isinstance(live, LiveCall) and _is_whole(event.input_text_delta):
+                return live.write(message, event.input_text_delta)
+            case ev.ToolLog() if isinstance(live, LiveCall) and _is_whole(event.text):
+                return live.print(message, event.text)
+        patches = self._take(message, key)
+        if isinstance(live.part, ToolCall) and live.part.is_final:
+            message.rest(key)
+        return patches
 
-    def _take(self, turn: Turn, key: int) -> Iterator[Patch]:
-        part = self._builder.part(Touched(turn.number, key))
+    def _take(self, message: LiveMessage, key: int) -> list[Patch]:
+        part = self._builder.part(Touched(message.number, key))
         if part is None:
-            return
-        if isinstance(turn.views[key].part, ToolCall) != isinstance(part, ToolCall):
-            yield from turn.replace(key, part, self._look)
-        yield from turn.views[key].take(turn, part)
+            return []
+        patches: list[Patch] = []
+        if isinstance(message.parts[key].part, ToolCall) != isinstance(part, ToolCall):
+            patches = message.replace(key, part, self._look)
+        return patches + message.parts[key].take(message, part)
 
 
 def _is_whole(delta: str) -> bool:
-    """Whether no character of the delta is half of one, which would change what came before it."""
+    """Whether the delta holds no half of a surrogate pair, which would change the character before it."""
     return delta.isascii() or not SURROGATE.search(delta)

@@ -1,4 +1,4 @@
-"""The static HTML of a transcript: a fragment for a cell, or a page of its own."""
+"""The static HTML of a transcript: `to_html` makes a fragment for a cell, or a whole page."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from importlib.resources import files
 from re import sub
 
 from toolcall_nb.core.transcript import Transcript
-from toolcall_nb.render.content import EMPTY
 from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.html_output.card import Look
+from toolcall_nb.render.html_output.message_nodes import message_node
 from toolcall_nb.render.html_output.nodes import Node, serialise
-from toolcall_nb.render.html_output.parts import message_node
 from toolcall_nb.render.html_output.pictures import allowed_hosts
+from toolcall_nb.render.wording import EMPTY
 
 __all__ = ["ROOT_CLASS", "fragment", "stylesheet", "to_html"]
 
 ROOT_CLASS = "tc mathjax_ignore tex2jax_ignore"
-"""Class of the root element. JupyterLab's typesetter leaves ``$`` alone under the last two."""
+"""The classes of the root element. JupyterLab's typesetter ignores ``$`` below the last two."""
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:{hosts}; base-uri 'none'; form-action 'none'"
 _PAGE_STYLE = (
     ":root{color-scheme:light dark}"
@@ -35,12 +35,12 @@ def to_html(
     timings: Mapping[str, float] | None = None,
     images: Iterable[str] = (),
 ) -> str:
-    """The transcript as HTML: complete without scripts, readable without styles, the same each time.
+    """Returns the transcript as HTML: complete without scripts, readable without styles, the same each time.
 
     A fragment (``<style>`` and one ``<div class="tc">``), or with ``page`` a document that loads nothing.
     ``opened`` says which cards the user opened or closed, by call id; ``timings`` seconds by call id.
-    ``images`` are the hosts that may serve pictures; raises `UsageError` for a name that is none (see
-    `toolcall_nb.render.html_output.pictures`). No call is said to be pending, queued or running: what is saved
+    ``images`` are the hosts that may serve pictures (see `toolcall_nb.render.html_output.pictures`); raises
+    `UsageError` for a name that is not a host. No call is shown as pending, queued or running, since a saved page
     outlasts that.
     """
     look = Look(opened or {}, timings or {}, allowed_hosts(images))
@@ -49,14 +49,14 @@ def to_html(
 
 
 def fragment(nodes: Sequence[Node]) -> str:
-    """The nodes in the root element, with the style. Without any, the root says so; that is no node."""
+    """Returns the nodes in the root element, with the style. Without nodes, the root says that it is empty."""
     html = serialise(nodes) or element("p", "tc-empty", EMPTY)
     return f'<style>{stylesheet()}</style><div class="{ROOT_CLASS}">{html}</div>'
 
 
 @cache
 def stylesheet() -> str:
-    """The style of every face that is HTML, without comments and needless space."""
+    """Returns the style sheet of all HTML, without comments and needless space."""
     css = sub(r"/\*.*?\*/", "", files("toolcall_nb.render").joinpath("style.css").read_text("utf-8").replace("\n", " "))
     return sub(r"\s*([{};,>])\s*", r"\1", sub(r"\s+", " ", sub(r":\s+", ":", css))).replace(";}", "}").strip()
 

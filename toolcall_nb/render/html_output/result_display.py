@@ -1,8 +1,8 @@
-"""The output as its own display shows it: of a MIME bundle the richest form that can stand in a card.
+"""The display of a tool's result: `display_form` makes the richest form of a MIME bundle that can stand in a card.
 
-A picture is an ``<img>`` with its data in the address, also a drawing in SVG: there it neither runs nor loads
-anything. HTML is sanitised, Markdown and LaTeX are rendered as in messages. What is not as its type says, or has
-nothing to show, gives way to the next form.
+A picture is an ``<img>`` with its data in the address. So is a drawing in SVG, which neither runs nor loads anything
+there. HTML is sanitised; Markdown and LaTeX are rendered as in messages. A form that is not of the type that it
+claims, or has nothing to show, is passed over for the next one.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import NamedTuple
 from toolcall_nb.core.events import Json, Missing
 from toolcall_nb.core.invisible_characters import written_out_markup
 from toolcall_nb.render.escaping import element, escape
-from toolcall_nb.render.html_output.sanitising import LONGEST, sanitised
-from toolcall_nb.render.yaml_like import counted, more
+from toolcall_nb.render.html_output.sanitising import MAX_HTML, sanitise
+from toolcall_nb.render.value_lines import format_count, format_hidden
 
-__all__ = ["Shown", "says_more", "shown"]
+__all__ = ["DisplayForm", "adds_to_display", "display_form"]
 
 _BEGINNINGS: Mapping[str, bytes] = {
     "image/png": b"\x89PNG\r\n\x1a\n",
@@ -41,10 +41,10 @@ _BLANK = re.compile(r"\s+")
 _REPR = re.compile(r"\s*(?:<[^\n]*>|\w[\w.]*\([^\n]*\))\s*")
 
 
-class Shown(NamedTuple):
-    """One form of the output: its HTML, what there is to say of it, and the text of the bundle that it was made of.
+class DisplayForm(NamedTuple):
+    """One form of a display: its HTML and MIME type, a note about it, and the text in the bundle that it was made of.
 
-    ``words`` is what it says where there are only words; empty for a picture. ``plain`` is the plain text beside it.
+    ``words`` is its text alone, empty for a picture. ``plain`` is the bundle's plain text.
     """
 
     html: str
@@ -55,8 +55,8 @@ class Shown(NamedTuple):
     plain: str = ""
 
 
-def shown(bundle: Mapping[str, Json], output: Json | Missing) -> Shown | None:
-    """The richest form in the bundle; without HTML where it has none but says why; else None. Never raises."""
+def display_form(bundle: Mapping[str, Json], output: Json | Missing) -> DisplayForm | None:
+    """Returns the richest form in the bundle, only a note on what is left out, or None. Never raises."""
     words = _words(bundle, output)
     left_out = ""
     for kind, draw in _FORMS:
@@ -69,18 +69,18 @@ def shown(bundle: Mapping[str, Json], output: Json | Missing) -> Shown | None:
                 note=", ".join(note for note in (found.note, left_out) if note),
             )
         left_out = left_out or (found.note if found is not None else "")
-    return Shown("", "", left_out) if left_out else None
+    return DisplayForm("", "", left_out) if left_out else None
 
 
-def says_more(output: Json, form: Shown) -> bool:
-    """Whether the output tells more than what is shown of it: not if it is empty, a mere name of it, or its source."""
+def adds_to_display(output: Json, form: DisplayForm) -> bool:
+    """Whether the output adds to its display: not if it is empty, an object's ``repr``, or its source."""
     if not isinstance(output, str):
         return output is not None
     return bool(output.strip()) and not _REPR.fullmatch(output) and output.strip() != form.source.strip()
 
 
 def _text(value: Json) -> str:
-    """The form's text; notebooks also hold it as a list of lines."""
+    """Returns a form's text, which notebooks also store as a list of lines."""
     if isinstance(value, list) and all(isinstance(line, str) for line in value):
         return "".join(value)
     return value if isinstance(value, str) else ""
@@ -95,62 +95,62 @@ def _words(bundle: Mapping[str, Json], output: Json | Missing) -> str:
 # The forms ------------------------------------------------------------------------------------------------------
 
 
-def _raster(kind: str, text: str, words: str) -> Shown | None:
+def _raster(kind: str, text: str, words: str) -> DisplayForm | None:
     data = "".join(text.split())
     if len(data) > _PICTURE:
-        return Shown("", kind, f"a picture of {counted(len(data), 'characters')} is too large to be shown")
+        return DisplayForm("", kind, f"a picture of {format_count(len(data), 'characters')} is too large to be shown")
     if not _BASE64.fullmatch(data) or len(data) % 4:
         return None
     return _picture(kind, data, words) if base64.b64decode(data[:16]).startswith(_BEGINNINGS[kind]) else None
 
 
-def _drawing(kind: str, text: str, words: str) -> Shown | None:
+def _drawing(kind: str, text: str, words: str) -> DisplayForm | None:
     start = _SVG.search(text)
     if start is None:
         return None
     if len(text) > _PICTURE:
-        return Shown("", kind, f"a drawing of {counted(len(text), 'characters')} is too large to be shown")
+        return DisplayForm("", kind, f"a drawing of {format_count(len(text), 'characters')} is too large to be shown")
     if "xmlns=" not in start[1]:  # without it, no picture: in a page it goes without saying
         text = f"{text[: start.start(1)]}{_NAMESPACE}{text[start.start(1) :]}"
     return _picture(kind, base64.b64encode(text.encode("utf-8", "replace")).decode(), words)
 
 
-def _picture(kind: str, data: str, words: str) -> Shown:
+def _picture(kind: str, data: str, words: str) -> DisplayForm:
     alt = escape(f"Picture, {kind}: {words}" if words else f"Picture, {kind}")
-    return Shown(f'<div class="tc-picture"><img src="data:{kind};base64,{data}" alt="{alt}"></div>', kind)
+    return DisplayForm(f'<div class="tc-picture"><img src="data:{kind};base64,{data}" alt="{alt}"></div>', kind)
 
 
-def _html(kind: str, text: str, _: str) -> Shown:
-    clean = sanitised(text)
+def _html(kind: str, text: str, _: str) -> DisplayForm:
+    clean = sanitise(text)
     notes = [f"left out: {', '.join(clean.left_out)}"] if clean.left_out else []
-    if len(text) > LONGEST and clean.html:
-        notes.append(more(len(text) - LONGEST, "characters").removeprefix("… ") + " are not shown")
+    if len(text) > MAX_HTML and clean.html:
+        notes.append(format_hidden(len(text) - MAX_HTML, "characters").removeprefix("… ") + " are not shown")
     html = f'<div class="tc-wide tc-html" tabindex="0">{clean.html}</div>' if clean.html else ""
-    return Shown(html, kind, "; ".join(notes), words=_plain(clean.html))
+    return DisplayForm(html, kind, "; ".join(notes), words=_plain(clean.html))
 
 
 def _plain(clean: str) -> str:
-    """The words of HTML that was sanitised, line by line."""
+    """Returns the words of sanitised HTML, line by line."""
     lines = unescape(_TAG.sub(" ", _LINE_END.sub("\n", _BLANK.sub(" ", clean)))).split("\n")
     return "\n".join(line for line in (" ".join(line.split()) for line in lines) if line)
 
 
-def _markdown(kind: str, text: str, _: str) -> Shown:
+def _markdown(kind: str, text: str, _: str) -> DisplayForm:
     from toolcall_nb.render.markdown.flavor import render_markdown
 
-    rest = element("p", "tc-note", more(len(text) - _TEXT, "characters")) if len(text) > _TEXT else ""
-    return Shown(
+    rest = element("p", "tc-note", format_hidden(len(text) - _TEXT, "characters")) if len(text) > _TEXT else ""
+    return DisplayForm(
         f'<div class="tc-text">{render_markdown(written_out_markup(text[:_TEXT]))}{rest}</div>', kind, words=text
     )
 
 
-def _latex(kind: str, text: str, words: str) -> Shown:
+def _latex(kind: str, text: str, words: str) -> DisplayForm:
     tex = _formula(text.strip()) if len(text) <= _TEXT else None
     return _markdown(kind, text if tex is None else f"$$\n{tex}\n$$", words)._replace(words=text)
 
 
 def _formula(text: str) -> str | None:
-    """The one formula that the text is, without delimiters and blank lines; None if it is text with formulas in it."""
+    """Returns the formula without delimiters and blank lines; None if the text is not one formula."""
     for opening, closing in _DELIMITERS:
         inner = text.removeprefix(opening).removesuffix(closing)
         if len(inner) == len(text) - len(opening) - len(closing):
@@ -159,7 +159,7 @@ def _formula(text: str) -> str | None:
     return None
 
 
-_FORMS: tuple[tuple[str, Callable[[str, str, str], Shown | None]], ...] = (
+_FORMS: tuple[tuple[str, Callable[[str, str, str], DisplayForm | None]], ...] = (
     ("image/svg+xml", _drawing),
     *((kind, _raster) for kind in _BEGINNINGS),
     ("text/html", _html),

@@ -1,8 +1,8 @@
-"""HTML that a tool's result makes of itself, brought down to what can only be read.
+"""The HTML of a tool's result, reduced by `sanitise` to what can only be read.
 
-The parsing, the balancing and the list of what may stay are nh3's (ammonia and html5ever, the parser of a browser);
-here are the lists, and the words for what was left out. Nothing that runs, loads, styles or names anything stays,
-so that the result can stand in the middle of a page which is not its own.
+nh3 parses and balances it (ammonia and html5ever, a browser's parser). This module has the lists of what may stay,
+and the words for what was left out. Nothing that runs, loads, styles or names anything stays, so that the result can
+stand in the middle of a page that is not its own.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from toolcall_nb.render.escaping import image_source, link_target, visible_html
 
-__all__ = ["LONGEST", "Clean", "sanitised"]
+__all__ = ["MAX_HTML", "sanitise"]
 
-LONGEST = 200_000
+MAX_HTML = 200_000
 """How many characters of one piece of HTML are read."""
-_GROWN = 4 * LONGEST
+_GROWN = 4 * MAX_HTML
 
 _TAGS = frozenset(
     (
@@ -43,7 +43,7 @@ _GONE = frozenset(
         *("select", "datalist", "textarea", "xmp"),
     )
 )
-"""Tags that go with all that is in them; of any other the content stays."""
+"""Tags that are removed with their content. The content of other tags stays."""
 
 _LEFT_OUT: Mapping[str, re.Pattern[str]] = {
     "scripts": re.compile(r"<script\b", re.IGNORECASE),
@@ -55,8 +55,8 @@ _LEFT_OUT: Mapping[str, re.Pattern[str]] = {
     "drawings": re.compile(r"<(?:svg|canvas|math)\b", re.IGNORECASE),
     "sound or video": re.compile(r"<(?:audio|video)\b", re.IGNORECASE),
 }
-# What is not closed is repeated in each block that follows, three times of a kind; with other attributes it is of
-# another kind, and a few thousand characters become millions of elements.
+# A formatting element that is not closed is repeated in each block that follows, up to three times if the attributes
+# are the same. With attributes that differ, a few thousand characters become millions of elements.
 _FORMATTING = re.compile(
     r"<(b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/])[^>]*(?:>|\Z)", re.IGNORECASE
 )
@@ -68,16 +68,16 @@ _NAMELESS = re.compile(r"<img (?![^>]*\balt=)")
 _MARKUP = re.compile(r"<(?!img)[^>]*>")
 
 
-class Clean(NamedTuple):
-    """``html`` is balanced, and empty where nothing can be read; ``left_out`` says in words what is missing."""
+class _Sanitised(NamedTuple):
+    """``html`` is balanced, and empty if it has nothing to read; ``left_out`` names what was removed."""
 
     html: str
     left_out: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=16)
-def sanitised(html: str) -> Clean:
-    """The HTML without all that is not on the lists; of more than `LONGEST` characters the beginning."""
+def sanitise(html: str) -> _Sanitised:
+    """Returns the HTML without what is not on the lists; of more than `MAX_HTML` characters only the beginning."""
     import nh3
 
     left_out = [words for words, pattern in _LEFT_OUT.items() if pattern.search(html)]
@@ -91,24 +91,24 @@ def sanitised(html: str) -> Clean:
         link_rel=None,
     )
     if len(clean) > _GROWN:
-        return Clean("", ("HTML that grows without end",))
-    clean = visible_html(clean)  # once more: now ``&#x202e;`` is the character
+        return _Sanitised("", ("HTML that grows without end",))
+    clean = visible_html(clean)  # again, since ``&#x202e;`` has become the character
     clean, pictures = _NO_PICTURE.subn(lambda match: f"<span>{match[1] or ''}</span>", clean)
     if pictures:
         left_out.append("pictures from elsewhere")
     clean = _NAMELESS.sub('<img alt="Picture" ', clean).replace("<a href=", f"<a {_OUTWARD} href=")
-    return Clean(clean if _MARKUP.sub("", clean).strip() else "", tuple(left_out))
+    return _Sanitised(clean if _MARKUP.sub("", clean).strip() else "", tuple(left_out))
 
 
 def _beginning(html: str) -> str:
-    """As much as is read, cut before a tag."""
-    if len(html) <= LONGEST:
+    """Returns as much as is read, cut before a tag."""
+    if len(html) <= MAX_HTML:
         return html
-    return html[: html.rfind("<", 0, LONGEST)]
+    return html[: html.rfind("<", 0, MAX_HTML)]
 
 
 def _attribute(tag: str, name: str, value: str) -> str | None:
-    """The value, if it is harmless; nh3 escapes it."""
+    """Returns the value if it is harmless; nh3 escapes it."""
     if name == "href":
         return value if link_target(value) is not None else None
     if name == "src":

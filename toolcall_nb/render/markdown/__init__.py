@@ -1,1 +1,1 @@
-"""Markdown as HTML: the flavor that model text is shown in, whole or as it streams."""
+"""Model text as HTML: the Markdown parser and its rules, and the same HTML built step by step while text streams in."""

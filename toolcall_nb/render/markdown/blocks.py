@@ -1,4 +1,4 @@
-"""Top-level blocks as the parser gives them: their tokens, their lines, and where one is over for good."""
+"""Top-level blocks of Markdown: their tokens, the line they start on, and where one certainly ends."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import Protocol
 
 from markdown_it.token import Token
 
-__all__ = ["OpenEnd", "first_line", "is_blank", "is_over", "top_level"]
+__all__ = ["OpenEnd", "first_line", "is_blank", "is_over", "split_blocks"]
 
 _MARKERS = frozenset("-+*0123456789")
 
 
 class OpenEnd(Protocol):
-    """A last block that takes up more text."""
+    """The last block of a text that grows, where more text can be added without parsing all of it again."""
 
-    def extended(self, text: str) -> str | None:
-        """The block's HTML with ``text`` added, or None, and nothing is changed, where only a parse can tell."""
+    def extend(self, text: str) -> str | None:
+        """Returns the block's HTML with ``text`` added; None, with nothing changed, if only a parse can tell."""
 
     def tokens(self) -> list[Token] | None:
-        """The block's tokens, whose inline content is whole; None where they are not kept."""
+        """Returns the block's tokens, with the whole inline content; None if they are not kept."""
 
     def is_over(self, character: str) -> bool:
-        """Whether a line that begins with ``character``, behind a blank one, starts another block for good."""
+        """Whether a line that begins with ``character``, after a blank one, certainly starts another block."""
 
 
-def top_level(tokens: Iterable[Token]) -> list[list[Token]]:
-    """The tokens of each top-level block."""
+def split_blocks(tokens: Iterable[Token]) -> list[list[Token]]:
+    """Returns the tokens of each top-level block."""
     groups: list[list[Token]] = []
     depth = 0
     for token in tokens:
@@ -38,20 +38,20 @@ def top_level(tokens: Iterable[Token]) -> list[list[Token]]:
 
 
 def first_line(group: list[Token]) -> int:
-    """The number of the line that the block starts on."""
+    """Returns the number of the line that the block starts on."""
     return (group[0].map or [0])[0]
 
 
 def is_blank(line: str) -> bool:
-    """Whether nothing is on the line, as CommonMark sees it."""
+    """Whether CommonMark sees the line as blank."""
     return not line.strip(" \t")
 
 
 def is_over(group: list[Token], character: str) -> bool:
-    """Whether a line that begins with ``character``, behind a blank one, is not of this block, whatever follows on it.
+    """Whether a line that begins with ``character``, after a blank one, starts another block, whatever follows on it.
 
-    The block is not a fence that is open. Behind a blank line, other blocks than a list go on, if at all, with
-    a line that is indented, and a list goes on with such a line or with a marker (CommonMark, sections 4 and 5).
+    The block must not be an open fence. After a blank line, a block other than a list continues, if at all, with a
+    line that is indented; a list continues with such a line or with a marker (CommonMark, sections 4 and 5).
     """
     if character in " \t\n":
         return False

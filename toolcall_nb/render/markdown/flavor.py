@@ -1,18 +1,19 @@
-"""The one Markdown that model text is shown in: CommonMark with tables, strikethrough, task lists, alerts, formulas.
+"""The Markdown of model text: CommonMark with tables, strikethrough, task lists, alerts and formulas.
 
-Everything is untrusted. HTML in the text is text. A link has a scheme from a short list, or it stays text; one
-that leaves the page says so to the browser. An image is loaded only from its own bytes: asking another host for
-it would tell that host who reads, and when, so it becomes a link.
+`render_markdown` renders a whole text; `parser` is the parser with its rules. Everything is untrusted. HTML in the
+text is text. A link has a scheme from a short list, or stays text; a link that leaves the page opens in a new tab. An
+image is shown only if its bytes are in the address. Loading it from another host would tell that host who reads and
+when, so it becomes a link.
 
-What carries meaning by form alone also says it in words, for where a host strips forms and styles: a check box
-is followed by ``[x]`` in a ``tc-check``, a formula by its TeX (see `toolcall_nb.render.markdown.math`); the style sheet
-hides these beside the real thing.
+If a form alone carries meaning, words say the same, because some hosts strip forms and styles: a check box is followed
+by ``[x]`` in a ``tc-check``, a formula by its TeX (see `toolcall_nb.render.markdown.math`). The style sheet hides the
+words where the form is shown.
 
-Code is highlighted once its fence is closed. Before, each new character could colour all that came earlier, at
-the cost of reading it all again.
+Code is highlighted only when its fence is closed. Until then each new character could change the colours of all code
+before it, which would have to be read again.
 
-JSON that stands in the text over several lines keeps them, as code: a paragraph of its own, perhaps with a label
-(``Data: {``) before it. Tool results in the words of seed 004 have this form.
+A paragraph that is JSON over several lines, perhaps after a label (``Data: {``), becomes code. Tool results in the
+words of seed 004 have this form.
 """
 
 from __future__ import annotations
@@ -37,42 +38,42 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_MARKS", "has_too_many_marks", "is_closed", "marks_in", "parser", "plain_block", "render_markdown"]
 
-DEEPEST = 40  # blocks within blocks, and brackets within brackets
+_DEEPEST = 40  # blocks within blocks, and brackets within brackets
 
 _MOST_KEPT = 500  # characters of a link
 
 MOST_MARKS = 5000
-"""In the inline content of one block: of a paragraph, a heading, a cell."""
+"""The most marks in the inline content of one block: a paragraph, a heading or a cell."""
 
 _MARK = re.compile(r"[\n!\[\]*_~`$\\<&]")
 _SCHEME = re.compile(r"\s*([a-zA-Z][a-zA-Z0-9+.-]*):")
 _SCHEMES = frozenset({"http", "https", "mailto", "tel"})
 _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);", re.IGNORECASE)
 _OUTSIDE = re.compile(r"https?:|//", re.IGNORECASE)  # a browser supplies the slashes of `https:host`
-# Both brackets stand at a line's end and beginning: only a parse adds such a line to a paragraph that grows.
+# The brackets stand at the end and the beginning of a line: only a parse adds such a line to a growing paragraph.
 _JSON = re.compile(r"(?:([A-Za-z][A-Za-z ]{0,40}:)[ \t]*+)?([{\[]\n.*\n[ \t]*+[}\]])", re.DOTALL)
 _LANGUAGE = re.compile(r"[\w+#.-]{1,40}")
 
 
 def render_markdown(text: str) -> str:
-    """``text`` as HTML: a sequence of block elements, without a wrapper. Never raises, whatever the text."""
-    # A nesting limit in the parser keeps its stack short; a caller's may be long already.
+    """Returns ``text`` as HTML: a sequence of block elements, without a wrapper. Never raises."""
+    # The parser limits its own nesting, but the caller's stack may be long already.
     try:
-        # `references` is there from the start, as in IncrementalMarkdown, for the two to take the same steps.
+        # `references` is there from the start, as in IncrementalMarkdown, so that both take the same steps.
         return str(parser().render(well_formed(text), {"references": {}}))
     except Exception:
         return plain_block(text)
 
 
 def plain_block(text: str) -> str:
-    """``text`` as it is, in one block."""
+    """Returns ``text`` as it is, in one block."""
     return f'<pre class="tc-code"><code>{escapeHtml(well_formed(text))}</code></pre>\n'
 
 
 @cache
 def parser() -> MarkdownIt:
-    """The parser of this flavor. It is shared: who needs another rule makes another parser."""
-    md = _Parser("commonmark", {"html": False, "tasklists": True, "alerts": True, "maxNesting": DEEPEST})
+    """Returns the one parser of this flavor. It is shared, so no rule may be added to it elsewhere."""
+    md = _Parser("commonmark", {"html": False, "tasklists": True, "alerts": True, "maxNesting": _DEEPEST})
     md.enable(["table", "strikethrough"])
     md.use(math_plugin)
     md.block.ruler.before("table", "tc_deep", _deep)
@@ -88,12 +89,12 @@ def parser() -> MarkdownIt:
 
 class _Parser(MarkdownIt):
     def validateLink(self, url: str) -> bool:
-        """Whether ``url`` becomes a link. The library refuses four schemes; here only known ones pass."""
+        """Whether ``url`` becomes a link. The library refuses four schemes; this allows only known ones."""
         scheme = _SCHEME.match(url)
         return scheme is None or scheme[1].lower() in _SCHEMES or _PICTURE.match(url) is not None
 
     def normalizeLink(self, url: str) -> str:
-        """The library's. A link in a text that grows is read again and again, and this is half of the cost."""
+        """Normalises as the library does, with a cache: links in a growing text are read again and again."""
         return _normalized(url) if len(url) <= _MOST_KEPT else super().normalizeLink(url)
 
 
@@ -103,8 +104,8 @@ def _normalized(url: str) -> str:
 
 
 def _deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Shows as it is what is nested too deep to be read: the library would drop it, and hide it from the reader."""
-    if silent or state.level < DEEPEST - 3:
+    """Shows blocks that are nested too deep as code: the library would drop them, and hide them from the reader."""
+    if silent or state.level < _DEEPEST - 3:
         return False
     line = start + 1
     while line < end and (state.isEmpty(line) or state.sCount[line] >= state.blkIndent):
@@ -117,7 +118,7 @@ def _deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _json(state: StateCore) -> None:
-    """Puts a token of its own in the place of each top-level paragraph that is JSON over several lines."""
+    """Replaces each top-level paragraph that is JSON over several lines by a token of its own."""
     tokens = state.tokens
     for at in [n for n, token in enumerate(tokens) if token.type == "paragraph_open" and token.level == 0][::-1]:
         found = _JSON.fullmatch(tokens[at + 1].content)
@@ -137,7 +138,7 @@ def _is_json(text: str) -> bool:
 
 
 def _inline(state: StateCore) -> None:
-    """Reads the inline content of blocks; what has too many marks is text, as it is written."""
+    """Parses the inline content of blocks. Content with too many marks stays as it is written."""
     for token in state.tokens:
         if token.type != "inline" or token.children is None:
             continue
@@ -150,25 +151,25 @@ def _inline(state: StateCore) -> None:
 def has_too_many_marks(content: str, besides: int = 0) -> bool:
     """Whether the inline content of one block has more than `MOST_MARKS`, with those ``besides``.
 
-    A block that grows is read again and again: so each time costs no more than that many.
+    A growing block is parsed again and again, so the limit bounds the cost of each time.
     """
     return len(content) + besides > MOST_MARKS and marks_in(content) + besides > MOST_MARKS
 
 
 def marks_in(content: str) -> int:
-    """How many characters of it mean something to the inline parser, line ends among them."""
+    """Returns how many characters mean something to the inline parser, line ends among them."""
     return len(_MARK.findall(content))
 
 
 def _links(state: StateCore) -> None:
-    """Marks links that leave the page, and puts links in the place of images that would be loaded."""
+    """Marks links that leave the page, and replaces images that would be loaded by links."""
     for token in state.tokens:
         if token.type == "inline" and token.children:
             token.children = _safe(state, token.children)
 
 
 def _safe(state: StateCore, tokens: list[Token]) -> list[Token]:
-    if not any(token.type in ("link_open", "image") for token in tokens):
+    if not {"link_open", "image"}.intersection([token.type for token in tokens]):
         return tokens
     result: list[Token] = []
     links = 0
@@ -193,7 +194,7 @@ def _alt(state: StateCore, image: Token) -> str:
 
 
 def _in_place_of(image: Token, alt: str, *, linked: bool) -> list[Token]:
-    """A link to the image under its text; only the text where it stands in a link, since links don't nest."""
+    """Returns a link to the image with its text; in a link only the text, since links do not nest."""
     source = str(image.attrs["src"])
     text = Token("text", "", 0, content=alt.strip() or source)
     if linked:
@@ -237,7 +238,7 @@ def _language(fence: Token) -> str:
 
 
 def is_closed(fence: Token) -> bool:
-    """Whether the fence's last line is the closing one; markdown-it says it only by the number of lines."""
+    """Whether the fence's last line is the closing one, which markdown-it shows only by the number of lines."""
     content, lines = fence.content, fence.map or [0, 0]
     written = content.count("\n") + (content != "" and not content.endswith("\n"))
     return lines[1] - lines[0] == written + 2

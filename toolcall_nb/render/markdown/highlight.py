@@ -1,8 +1,7 @@
-"""Highlighted code: pygments' tokens as a few classes, no colour in the text.
+"""Highlighted code: `highlight` gives pygments' tokens a few classes, and no colours.
 
-The classes are pygments' own short names behind ``tc-h-`` (``tc-h-k`` is a keyword), so that a style sheet made
-for pygments maps onto them; ``CLASSES`` is the whole list that a style sheet has to know. What has none of these
-is plain text.
+The classes are pygments' own short names after ``tc-h-`` (``tc-h-k`` is a keyword), so that a style sheet made for
+pygments can be used with them. `CLASSES` lists all that a style sheet has to know. Other tokens are plain text.
 """
 
 from __future__ import annotations
@@ -20,30 +19,30 @@ if TYPE_CHECKING:
 
 __all__ = ["CLASSES", "highlight"]
 
-LONGEST = 50_000  # characters; longer code is shown plain
+_LONGEST = 50_000  # characters; longer code is shown plain
 
-#: Short names of the kinds of token that are told apart: comment, keyword, string, number, function, class,
-#: builtin, decorator, tag, attribute, operator word, and of a diff or a session: deleted, inserted, heading, prompt.
 CLASSES = ("c", "k", "s", "m", "nf", "nc", "nb", "nd", "nt", "na", "ow", "gd", "gi", "gh", "gp")
+"""Comment, keyword, string, number, function, class, builtin, decorator, tag, attribute, operator word; and of a diff
+or a session: deleted, inserted, heading, prompt."""
 
 _NAME = re.compile(r"[\w+#.-]{1,40}")
 
 
 def highlight(code: str, language: str) -> str | None:
-    """``code`` as escaped HTML with ``span`` elements, or None where it is to be shown plain. Never raises."""
-    return None if len(code) > LONGEST else _highlighted(code, language)
+    """Returns ``code`` as escaped HTML with ``span`` elements; None if it is to be shown plain. Never raises."""
+    return None if len(code) > _LONGEST else _highlighted(code, language)
 
 
 @lru_cache(maxsize=128)
 def _highlighted(code: str, language: str) -> str | None:
-    """The HTML. Kept, since a block of code comes again while what follows it is still open."""
+    """Returns the HTML. It is cached, since a block of code is rendered again while the text behind it is open."""
     try:
         lexer = _lexer(language)
         pieces = list(lexer.get_tokens(code)) if lexer else []
-    # A lexer is some five hundred people's code run over hostile text: if one fails, the code is shown plain.
+    # Lexers are written by hundreds of people and run over hostile text: if one fails, the code is shown plain.
     except Exception:
         return None
-    if "".join(text for _, text in pieces) != code:  # a lexer may normalise; the reader sees what was written
+    if "".join(text for _, text in pieces) != code:  # a lexer may change the code; the reader must see it as written
         return None
     runs = groupby(pieces, key=lambda piece: _class(piece[0]))
     return "".join(_span(name, "".join(text for _, text in run)) for name, run in runs)
@@ -51,7 +50,7 @@ def _highlighted(code: str, language: str) -> str | None:
 
 @cache
 def _aliases() -> frozenset[str]:
-    """Names of pygments' own lexers. Those of installed plugins would be searched for at every unknown name."""
+    """Returns the names of pygments' own lexers. Without them, each unknown name would search installed plugins."""
     from pygments.lexers import get_all_lexers
 
     return frozenset(alias for _, aliases, _, _ in get_all_lexers(plugins=False) for alias in aliases)
@@ -75,7 +74,7 @@ def _kinds() -> dict[_TokenType, str]:
 
 @cache
 def _class(kind: _TokenType) -> str:
-    """The class of the nearest kind that has one: a docstring is a string."""
+    """Returns the class of the nearest kind that has one: a docstring is a string."""
     kinds = _kinds()
     return next((kinds[part] for part in reversed(kind.split()) if part in kinds), "")
 

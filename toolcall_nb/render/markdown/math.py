@@ -5,10 +5,10 @@ r"""Mathematics in model text: ``$…$``, ``$$…$$``, ``\(…\)`` and ``\[…\]
 The style sheet hides a ``tc-tex`` that follows a ``math``. Where a host drops ``math`` with its contents (the
 sanitizer of JupyterLab does) or the style sheet, the TeX stays readable.
 
-The rules are our own, since those of mdit-py-plugins 0.7 don't serve here: the dollar rule looks at the last
-character of the text when it stands at the first, so that what comes later decides over what came before; the
-bracket rules of texmath run over blank lines, drop what follows the closing bracket and are quadratic. Here no
-formula holds a blank line, and each rule looks no further than the next delimiter of its kind.
+The rules are our own, since those of mdit-py-plugins 0.7 do not fit. Its dollar rule looks at the last character of
+the text when it is at the first, so later text changes the meaning of earlier text. Its bracket rules (texmath) run
+over blank lines, drop what follows the closing bracket, and are quadratic. Here a formula has no blank line, and each
+rule looks no further than the next delimiter of its kind.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["math_plugin", "to_mathml"]
 
-LONGEST = 4_000  # characters of one formula that are converted; a longer one is shown as TeX
-DEEPEST = 60  # elements within elements; what is nested deeper is shown as TeX
+_LONGEST = 4_000  # characters of a formula; a longer one is shown as TeX
+_DEEPEST = 60  # elements within elements; a formula that is nested deeper is shown as TeX
 
 _DOLLARS = re.compile(r"\$\$((?:[^$\\]|\\.|\$(?!\$))++)\$\$", re.DOTALL)
 _DOLLAR = re.compile(r"\$(?![\s$])((?:[^$\\]|\\.)++)(?<!\s)\$", re.DOTALL)
@@ -44,7 +44,7 @@ _TEX = re.compile(r"[\\^_={}]|\A\s")
 
 # Macros can double themselves at every step.
 _MACRO = re.compile(r"\\(?:def|(?:re)?newcommand|(?:re)?newenvironment|DeclareMathOperator)(?![a-zA-Z])")
-# Environments that the converter does not know, and those it knows that look the same but for the numbers.
+# Environments that the converter does not know, and known ones that look the same without equation numbers.
 _ENVIRONMENT = re.compile(r"(\\(?:begin|end)\s*\{)(aligned|align|split|gathered|gather\*?|dcases)\}")
 _SAME_AS = {
     "aligned": "align*", "align": "align*", "split": "align*",
@@ -55,7 +55,7 @@ _ELEMENTS = re.compile(
     "math|menclose|mfrac|mi|mmultiscripts|mn|mo|mover|mpadded|mphantom|mprescripts|mroot|mrow|ms|mspace|msqrt|mstyle|"
     "msub|msubsup|msup|mtable|mtd|mtext|mtr|munder|munderover|none"
 )
-# How many children these have; with others a browser shows an error.
+# How many children these have. With another number a browser shows an error.
 _CHILDREN = {
     **dict.fromkeys(("mfrac", "mroot", "msub", "msup", "munder", "mover"), 2),
     **dict.fromkeys(("msubsup", "munderover"), 3),
@@ -65,7 +65,7 @@ _ATTRIBUTES = re.compile(
     "linebreak|linethickness|lspace|mathbackground|mathcolor|mathvariant|maxsize|minsize|movablelimits|notation|"
     "rowlines|rowspacing|rspace|scriptlevel|separator|stretchy|symmetric|voffset|width"
 )
-# Words, colours and small lengths: a long one would push the formula over what stands beside it.
+# Words, colours and small lengths. A long one would push the formula over the text beside it.
 _VALUE = re.compile(
     r"[a-zA-Z][a-zA-Z -]{0,60} | \#[0-9a-fA-F]{3,8} | (?:-\d?|\+?\d{0,2})(?:\.\d+)?[a-z]{0,5} | (?:\d{1,2}em[ ]?)+",
     re.VERBOSE,
@@ -74,11 +74,11 @@ _REFERENCE = re.compile(r"&#x([0-9a-fA-F]{1,6});")
 
 
 class _Unfit(Exception):
-    """The formula is shown as TeX: it is too deep, has parts missing, or has elements that are not shown."""
+    """Raised for a formula that is shown as TeX: it is too deep, incomplete, or has elements that are not allowed."""
 
 
 def math_plugin(md: MarkdownIt) -> None:
-    """Adds the rules for formulas and how they are shown."""
+    """Adds the rules for formulas to a parser and its renderer."""
     md.inline.ruler.before("escape", "tc_math", _inline_rule)
     md.block.ruler.before("fence", "tc_math_block", _block_rule, {"alt": ["paragraph", "reference"]})
     md.add_render_rule("tc_math", _render_inline)
@@ -98,7 +98,7 @@ def _inline_rule(state: StateInline, silent: bool) -> bool:
 
 
 def _at(text: str, at: int, end: int) -> re.Match[str] | None:
-    """The formula that starts at ``at``."""
+    """Returns the formula that starts at ``at``."""
     if text[at] == "$":
         return _dollars(text, at, end)
     if text[at] != "\\":
@@ -125,12 +125,12 @@ def _dollars(text: str, at: int, end: int) -> re.Match[str] | None:
 
 
 def _is_price(content: str) -> bool:
-    """An amount and then words, no TeX: "$5, or 6$ each"."""
+    """Whether it is an amount and then words, without TeX: "$5, or 6$ each"."""
     return content[0].isdigit() and not _TEX.search(content) and _WORD.search(content) is not None
 
 
 def _block_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A formula on lines of its own: a delimiter opens the first and ends the last, with no blank line between."""
+    """Parses a formula on lines of its own: a delimiter begins the first and ends the last, without a blank line."""
     if state.is_code_block(start):
         return False
     first = _line(state, start)
@@ -157,7 +157,7 @@ def _line(state: StateBlock, line: int) -> str:
 
 
 def _until(state: StateBlock, start: int, end: int, first: str, closer: str) -> tuple[str, int] | None:
-    """The content up to the closer, and the closer's line; None where it does not end a line of this block."""
+    """Returns the content up to the closer, and the closer's line; None if it does not end a line of this block."""
     lines, line, text = [], start, first[2:]
     while closer not in text:
         lines.append(text)
@@ -165,7 +165,7 @@ def _until(state: StateBlock, start: int, end: int, first: str, closer: str) -> 
         if line >= end or state.isEmpty(line) or state.sCount[line] < state.blkIndent:
             return None
         text = _line(state, line)
-        # Code is no formula; and over lines that each open one, the search would be quadratic.
+        # Code is not a formula. Over lines that each open a formula, the search would be quadratic.
         if text.startswith(("\\[", "```", "~~~")):
             return None
     text, _, after = text.partition(closer)
@@ -187,10 +187,10 @@ def _classes(display: bool) -> str:
 
 
 def _formula(tex: str, display: bool) -> str:
-    """The formula twice: as MathML, which shows under our style only, and as TeX, which shows without it.
+    """Returns the formula twice: as MathML, which shows only with our style, and as TeX, which shows without it.
 
-    Where JupyterLab's sanitizer drops ``math`` it keeps the characters in it: ``hidden`` hides them (with a value,
-    or it is dropped too), and our style shows them again.
+    JupyterLab's sanitizer drops ``math`` but keeps its characters. ``hidden`` hides them (with a value, or it would be
+    dropped too), and our style shows them again.
     """
     mathml = to_mathml(tex, display=display)
     shown = f'<span class="tc-mathml" hidden="hidden">{mathml}</span>' if mathml else ""
@@ -198,24 +198,24 @@ def _formula(tex: str, display: bool) -> str:
 
 
 def to_mathml(tex: str, *, display: bool = False) -> str:
-    """``tex`` as a ``math`` element, or the empty string where it cannot be shown as one. Never raises.
+    """Returns ``tex`` as a ``math`` element, or the empty string if it cannot be shown as one. Never raises.
 
-    Of what the converter gives, only the elements and attributes of MathML that lay out a formula are written,
-    everything escaped here: latex2mathml 3.81 writes ``\\text{<script>}`` as it stands.
+    Only elements and attributes of MathML that lay out a formula are taken from the converter, and all text is escaped
+    here, since latex2mathml 3.81 writes ``\\text{<script>}`` as it stands.
     """
-    return "" if len(tex) > LONGEST or _MACRO.search(tex) else _converted(tex, display)
+    return "" if len(tex) > _LONGEST or _MACRO.search(tex) else _converted(tex, display)
 
 
 @lru_cache(maxsize=512)
 def _converted(tex: str, display: bool) -> str:
-    """The element. Kept, since the same formula comes again with each new character of its paragraph."""
+    """Returns the element. It is cached, since each new character of a paragraph renders its formulas again."""
     try:
         from latex2mathml.converter import Converter
 
         tree = Converter(display="block" if display else "inline").convert_to_element(_known(tex))
         return _element(tree, 0)
-    # Whatever the converter trips over (it raises its own errors, StopIteration, KeyError, RecursionError, …), the
-    # reader gets the TeX.
+    # Whatever error the converter raises (its own, StopIteration, KeyError, RecursionError, …), the reader gets the
+    # TeX.
     except Exception:
         return ""
 
@@ -225,9 +225,9 @@ def _known(tex: str) -> str:
 
 
 def _element(node: Element, depth: int) -> str:
-    if depth > DEEPEST or not _ELEMENTS.fullmatch(node.tag) or len(node) != _CHILDREN.get(node.tag, len(node)):
+    if depth > _DEEPEST or not _ELEMENTS.fullmatch(node.tag) or len(node) != _CHILDREN.get(node.tag, len(node)):
         raise _Unfit(node.tag)
-    if node.text == "&":  # of a table in an environment that the converter does not know; `\\&` comes as a reference
+    if node.text == "&":  # of a table in an environment that the converter does not know; `\\&` is a reference
         raise _Unfit(node.text)
     attributes = "".join(f' {key}="{escapeHtml(value)}"' for key, value in node.items() if _shown(key, value))
     children = "".join(_element(child, depth + 1) for child in node)
@@ -239,7 +239,7 @@ def _shown(name: str, value: str) -> bool:
 
 
 def _text(text: str | None) -> str:
-    """The text of an element: the converter writes its own symbols as references, and all else as it stands."""
+    """Returns the text of an element. The converter writes its own symbols as references, and other text as it is."""
     return escapeHtml(_REFERENCE.sub(_symbol, text or ""))
 
 

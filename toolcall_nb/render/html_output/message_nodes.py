@@ -1,4 +1,4 @@
-"""Messages and their parts as nodes; the card of a tool call has its own file."""
+"""Messages and their parts as nodes: `message_node`. `toolcall_nb.render.html_output.card` has the tool calls."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from toolcall_nb.core.transcript import (
     TextPart,
     ToolCall,
 )
-from toolcall_nb.render.content import WHO, Written, ending, file_words
 from toolcall_nb.render.escaping import attribute, element, escape, image_source, link_target
-from toolcall_nb.render.html_output.card import Look, call_node, entry_leaves
-from toolcall_nb.render.html_output.nodes import Node, leaf
+from toolcall_nb.render.html_output.card import Look, call_node, entry_nodes
+from toolcall_nb.render.html_output.nodes import Node
 from toolcall_nb.render.html_output.pictures import allowed_source, with_pictures
 from toolcall_nb.render.markdown.incremental import markdown_blocks
-from toolcall_nb.render.yaml_like import draw_value
+from toolcall_nb.render.value_lines import draw_value
+from toolcall_nb.render.wording import SPEAKERS, ending, file_words
 
-__all__ = ["BlockLeaves", "block_leaf", "fold_key", "message_node", "note_node", "part_node", "text_node", "turn_node"]
+__all__ = ["BlockNodes", "block_html", "fold_key", "message_node", "note_node", "part_node", "role_node", "text_node"]
 
 _DOWNLOADS = {
     "application/json": "json",
@@ -44,50 +44,50 @@ _LONGEST_DETAILS = 20_000
 
 
 def message_node(number: int, message: Message, look: Look) -> Node:
-    """One turn, whole."""
+    """Returns a whole message."""
     parts = (
         part_node(f"m{number}.p{place}", fold_key(number, place), part, look)
         for place, part in enumerate(message.parts)
     )
     nodes = [node for node in (*parts, note_node(number, message)) if node is not None]
-    return turn_node(number, message.role, nodes)
+    return role_node(number, message.role, nodes)
 
 
-def turn_node(number: int, role: Role, nodes: Sequence[Node]) -> Node:
-    """One turn with the nodes of its parts."""
-    head = f'<div class="tc-turn tc-{role}"><b class="tc-who">{WHO[role]}</b><div class="tc-said">'
+def role_node(number: int, role: Role, nodes: Sequence[Node]) -> Node:
+    """Returns a message with these nodes of its parts."""
+    head = f'<div class="tc-turn tc-{role}"><b class="tc-who">{SPEAKERS[role]}</b><div class="tc-said">'
     return Node(f"m{number}", head, "</div></div>", nodes)
 
 
 def note_node(number: int, message: Message) -> Node | None:
-    """How the message ended, if that was out of the ordinary."""
+    """Returns the note on how the message ended; None if it ended in the ordinary way."""
     text = ending(message)
-    return None if text is None else leaf(f"m{number}.n", element("p", "tc-note", text))
+    return None if text is None else Node(f"m{number}.n", element("p", "tc-note", text))
 
 
 def fold_key(number: int, place: int) -> str:
-    """The name under which ``opened`` knows a fold that is no tool call: by its place, since it has no id."""
+    """Returns the key in ``opened`` of a fold that is not a tool call: its place, since it has no id."""
     return f"fold {number}.{place}"
 
 
 def part_node(id: str, fold: str, part: Part, look: Look) -> Node | None:
-    """One part, whole; None where there is nothing to show (text that is empty or blank)."""
+    """Returns a whole part; None if there is nothing to show (text that is empty or blank)."""
     match part:
         case TextPart() | ReasoningPart():
             return text_node(id, fold, part, markdown_blocks(part.text), look)
         case ToolCall():
-            return call_node(id, part, Written().plus(part.input_text), look)
+            return call_node(id, part, look)
         case DataPart():
             return _fold(id, fold, element("b", "tc-name", part.name), part.data, look)
         case SourceUrlPart():
-            return leaf(id, _source(_link(part.url, part.title or part.url[:_ADDRESS])))
+            return Node(id, _source(_link(part.url, part.title or part.url[:_ADDRESS])))
         case SourceDocumentPart():
             about = escape(", ".join(word for word in (part.filename, part.media_type) if word))
-            return leaf(id, _source(f"{escape(part.title)} ({about})" if about else escape(part.title)))
+            return Node(id, _source(f"{escape(part.title)} ({about})" if about else escape(part.title)))
         case FilePart():
-            return leaf(id, _file(part, look.hosts))
+            return Node(id, _file(part, look.hosts))
         case CustomPart():
-            return leaf(id, element("p", "tc-note", part.kind))
+            return Node(id, element("p", "tc-note", part.kind))
         case ErrorPart():
             return _error(id, fold, part, look)
         case _:
@@ -98,18 +98,18 @@ def part_node(id: str, fold: str, part: Part, look: Look) -> Node | None:
 
 
 def text_node(id: str, fold: str, part: TextPart | ReasoningPart, blocks: Sequence[str], look: Look) -> Node | None:
-    """Text, or a fold of reasoning, with one leaf for each block of its Markdown."""
+    """Returns text, or a fold of reasoning, with one node for each block of its Markdown; None without blocks."""
     if not blocks:
         return None
-    leaves = BlockLeaves(id, blocks, look.hosts)
+    nodes = BlockNodes(id, blocks, look.hosts)
     if isinstance(part, TextPart):
-        return Node(id, '<div class="tc-text">', "</div>", leaves)
+        return Node(id, '<div class="tc-text">', "</div>", nodes)
     head = f'<details class="tc-fold"{_open(fold, look)}><summary>Reasoning</summary><div class="tc-text">'
-    return Node(id, head, "</div></details>", leaves)
+    return Node(id, head, "</div></details>", nodes)
 
 
-class BlockLeaves(Sequence[Node]):
-    """A leaf for each block of a text's Markdown, made when it is asked for: a long text has very many."""
+class BlockNodes(Sequence[Node]):
+    """A node for each block of a text's Markdown. It is made when it is read, since a long text has very many."""
 
     __slots__ = ("_blocks", "_hosts", "_id")
 
@@ -128,23 +128,24 @@ class BlockLeaves(Sequence[Node]):
     def __getitem__(self, index: int | slice) -> Node | Sequence[Node]:
         numbers = range(len(self))[index]
         if isinstance(numbers, int):
-            return block_leaf(self._id, numbers, self._blocks[numbers], self._hosts)
+            return Node(f"{self._id}.b{numbers}", block_html(self._blocks[numbers], self._hosts))
         return [self[number] for number in numbers]
 
     def __iter__(self) -> Iterator[Node]:
         for number, block in enumerate(self._blocks):
-            yield block_leaf(self._id, number, block, self._hosts)
+            yield Node(f"{self._id}.b{number}", block_html(block, self._hosts))
 
     def __eq__(self, other: object) -> bool:
-        """Whether these are leaves of the same blocks, which are then always alike."""
-        return isinstance(other, BlockLeaves) and (self._id, id(self._blocks)) == (other._id, id(other._blocks))
+        """Whether these are the nodes of the same blocks, and so always equal."""
+        return isinstance(other, BlockNodes) and (self._id, id(self._blocks)) == (other._id, id(other._blocks))
 
     __hash__ = None  # type: ignore[assignment]  # the blocks may change
 
 
-def block_leaf(id: str, number: int, block: str, hosts: frozenset[str]) -> Node:
-    """One top-level block of Markdown."""
-    return leaf(f"{id}.b{number}", with_pictures(block.strip("\n"), hosts))
+def block_html(block: str, hosts: frozenset[str]) -> str:
+    """Returns the HTML of one top-level block of Markdown, with the pictures that ``hosts`` serve."""
+    html = block.strip("\n")
+    return with_pictures(html, hosts) if hosts else html
 
 
 # The rest -----------------------------------------------------------------------------------------------------
@@ -156,16 +157,16 @@ def _open(fold: str, look: Look) -> str:
 
 def _fold(id: str, fold: str, title: str, value: Json, look: Look) -> Node:
     head = f'<details class="tc-fold"{_open(fold, look)}><summary>Data {title}</summary><pre>'
-    return Node(id, head, "</pre></details>", entry_leaves(id, draw_value(value)))
+    return Node(id, head, "</pre></details>", entry_nodes(id, draw_value(value)))
 
 
 def _error(id: str, fold: str, part: ErrorPart, look: Look) -> Node:
-    said = f'<pre class="tc-err"><b>Error</b> {escape(part.text)}</pre>'
+    error = f'<pre class="tc-err"><b>Error</b> {escape(part.text)}</pre>'
     if part.details is None:
-        return leaf(id, said)
+        return Node(id, error)
     head = f'<details class="tc-fold"{_open(fold, look)}><summary>Details</summary><pre>'
-    details = leaf(f"{id}.d", f"{head}{escape(truncate_text(part.details, _LONGEST_DETAILS))}</pre></details>")
-    return Node(id, '<div class="tc-fault">', "</div>", [leaf(f"{id}.e", said), details])
+    details = Node(f"{id}.d", f"{head}{escape(truncate_text(part.details, _LONGEST_DETAILS))}</pre></details>")
+    return Node(id, '<div class="tc-fault">', "</div>", [Node(f"{id}.e", error), details])
 
 
 def _source(html: str) -> str:
@@ -179,14 +180,12 @@ def _link(url: str, text: str) -> str:
     return f'<a href="{target}" target="_blank" rel="noopener noreferrer nofollow">{escape(text)}</a>'
 
 
-def _allowed(part: FilePart, hosts: frozenset[str]) -> str | None:
-    return allowed_source(part.url, hosts) if part.media_type.lower().startswith("image/") else None
-
-
 def _file(part: FilePart, hosts: frozenset[str]) -> str:
-    """A picture if that asks nobody, or a host that is allowed; else a link, the data to download, or what it is."""
+    """Returns a picture if its data is there or its host allowed; else a link, the data to download, or its type."""
     words = file_words(part)
-    picture = image_source(part.url) or _allowed(part, hosts)
+    picture = image_source(part.url)
+    if picture is None and part.media_type.lower().startswith("image/"):
+        picture = allowed_source(part.url, hosts)
     if picture is not None:
         return f'<p class="tc-file"><img src="{picture}" alt="{words.label}, {escape(part.media_type)}"></p>'
     about = escape(words.about)

@@ -1,35 +1,55 @@
-"""Values in other forms than lines: text, a summary in one line, a table; each bounded."""
+"""JSON values in short: in one line (`one_line`), as a table (`table_of`), and an input that is being written.
+
+`toolcall_nb.render.value_lines` draws a value in lines.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
-from toolcall_nb.core.events import Json
-from toolcall_nb.render.escaping import line_ends, without_ansi
-from toolcall_nb.render.yaml_like import CHARACTERS, ROWS, Entry, constant, is_block, more
+import jiter
 
-__all__ = ["Table", "draw_text", "one_line", "table_of"]
+from toolcall_nb.core.events import MISSING, Json
+from toolcall_nb.render.value_lines import MAX_CHARACTERS, MAX_ROWS, format_constant, is_block
+
+__all__ = ["PartialInput", "Table", "one_line", "table_of"]
 
 _CELL = 200
 _KEY = 200
 _COLUMNS = 16
 _SUMMARY = 160
-_BLANKS = re.compile(r"[ \t\r\n]+")  # spaces of another kind are to be written out
+_BLANKS = re.compile(r"[ \t\r\n]+")  # other spaces are written out
 
 
-def draw_text(text: str, limit: int = CHARACTERS) -> Entry:
-    """Text as it stands, without the colour sequences of terminals."""
-    head = ("", line_ends(without_ansi(text[:limit])))
-    hidden = len(text) - limit
-    return Entry([head, ("c", "\n" + more(hidden, "characters"))] if hidden > 0 else [head])
+class PartialInput(NamedTuple):
+    """The text of a tool call's input while it is being written: the beginning that is drawn, and its whole length."""
+
+    head: str = ""
+    length: int = 0
+
+    def add(self, delta: str) -> PartialInput:
+        """Returns it with ``delta`` added; the cost does not depend on the text before."""
+        room = MAX_CHARACTERS - len(self.head)
+        return PartialInput(self.head + delta[:room] if room > 0 else self.head, self.length + len(delta))
+
+    def parse(self) -> Json:
+        """Returns the value so far if the text is JSON, else the text; MISSING if it is blank."""
+        if not self.head.strip():
+            return MISSING
+        if self.head.lstrip()[0] in "{[":
+            try:
+                return jiter.from_json(self.head.encode(), partial_mode="trailing-strings") or MISSING
+            except ValueError:  # not JSON
+                return self.head
+        return self.head
 
 
 # One line -----------------------------------------------------------------------------------------------------
 
 
 def one_line(value: Json) -> str:
-    """The value in at most about 160 characters, for the summary of a card: ``city: Lyon, days: 7``."""
+    """Returns the value in at most about 160 characters, for the summary of a card: ``city: Lyon, days: 7``."""
     if not isinstance(value, dict):
         return _cut(_brief(value), _SUMMARY)
     pieces: list[str] = []
@@ -46,8 +66,8 @@ def _brief(value: Json) -> str:
     if isinstance(value, str):
         return _cut(_flat(value[: 2 * _SUMMARY]), 80)
     if isinstance(value, list) and value and not is_block(value):
-        return "[" + ", ".join(_brief(item) for item in value) + "]"
-    return constant(value)
+        return "[" + ", ".join([_brief(item) for item in value]) + "]"
+    return format_constant(value)
 
 
 def _flat(text: str) -> str:
@@ -62,7 +82,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 class Table(NamedTuple):
-    """A list of flat objects. ``hidden`` is how many rows there are beyond those; ``is_whole``: nothing is cut."""
+    """A list of flat objects. ``hidden`` is the number of rows that are left out; ``is_whole`` if nothing is cut."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -71,31 +91,26 @@ class Table(NamedTuple):
 
 
 def table_of(value: Json) -> Table | None:
-    """The value as a table, if it is a list of flat objects that mostly share their keys."""
+    """Returns the value as a table if it is a list of flat objects that mostly share their keys."""
     if not isinstance(value, list) or not value:
         return None
-    records = value[:ROWS]
+    records = value[:MAX_ROWS]
     if not all(isinstance(record, dict) and record and _is_flat(record) for record in records):
         return None
     columns = tuple(dict.fromkeys(key for record in records for key in record))
     if len(columns) > _COLUMNS or sum(map(len, records)) * 2 < len(columns) * len(records):
         return None
     rows: list[tuple[str, ...]] = []
-    left = CHARACTERS
+    left = MAX_CHARACTERS
     for record in records:
         rows.append(tuple(_cell(record[key]) if key in record else "" for key in columns))
         left -= sum(map(len, rows[-1]))
         if left <= 0:
             break
     hidden = len(value) - len(rows)
-    is_whole = not hidden and all(
-        len(item) <= _CELL for record in records for item in record.values() if _is_text(item)
-    )
+    texts = [item for record in records for item in record.values() if isinstance(item, str)]
+    is_whole = not hidden and all(len(text) <= _CELL for text in texts)
     return Table(tuple(_cut(str(key), 60) for key in columns), tuple(rows), hidden, is_whole)
-
-
-def _is_text(value: Json) -> TypeGuard[str]:
-    return isinstance(value, str)
 
 
 def _is_flat(record: dict[str, Json]) -> bool:
@@ -103,4 +118,4 @@ def _is_flat(record: dict[str, Json]) -> bool:
 
 
 def _cell(value: Json) -> str:
-    return _cut(value[: _CELL + 1], _CELL) if isinstance(value, str) else constant(value)
+    return _cut(value[: _CELL + 1], _CELL) if isinstance(value, str) else format_constant(value)

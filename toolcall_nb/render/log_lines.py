@@ -1,7 +1,7 @@
-"""What a tool printed, in groups of lines: the newest are shown, earlier ones folded, and what is older counted.
+"""The output that a tool printed, in groups of lines: the newest are shown, earlier ones folded, older ones counted.
 
-A group never changes once the next has begun, so that a live view sends a line once where it is new, and once
-more when it goes into the fold. How the text was cut into pieces makes no difference.
+A group never changes once the next one has begun. So a live view sends a line once when it is new, and once more when
+it moves into the fold. It makes no difference how the text was cut into pieces.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from toolcall_nb.core.append_only import ConsoleText
 from toolcall_nb.render.escaping import without_ansi
-from toolcall_nb.render.yaml_like import Entry, more
+from toolcall_nb.render.value_lines import Entry, format_hidden
 
-__all__ = ["Group", "LogLines"]
+__all__ = ["LogLines"]
 
 _LINES = 40  # of a group
 _CHARACTERS = 4_000  # of a group; its last line may make it longer
@@ -22,8 +22,8 @@ _KEPT = 200_000  # characters, about
 _LINE = 4_000  # characters of one line
 
 
-class Group(NamedTuple):
-    """Some lines as one entry, each with its end; ``number`` counts from the first that there was."""
+class _Group(NamedTuple):
+    """Some lines as one entry, each with its end; ``number`` counts from the first group that there was."""
 
     number: int
     entry: Entry
@@ -32,22 +32,23 @@ class Group(NamedTuple):
 
 
 class LogLines:
-    """The lines of a log that grows: `add` takes what was printed, in any pieces."""
+    """The lines of a log that grows. `add` takes printed text, in any pieces."""
 
     def __init__(self, text: str = "") -> None:
-        self._closed: deque[Group] = deque()
+        self._closed: deque[_Group] = deque()
         self.number = 0
-        """Of the group that grows: what is folded changes only with it."""
+        """The number of the group that grows. The fold changes only together with it."""
         self._lines: list[str] = []  # of that group, with their ends
         self._length = 0
         self._rest = ""  # the line that has not ended
         self._kept = 0  # characters of the closed groups
         self.lost = 0
-        """How many lines are not kept, since there are too many after them."""
-        self.add(text)
+        """How many lines are not kept, because there are too many after them."""
+        if text:
+            self.add(text)
 
     def add(self, text: str) -> None:
-        """More of it."""
+        """Adds printed text."""
         whole, end, self._rest = str(ConsoleText().add(self._rest + text)).rpartition("\n")
         for line in whole.split("\n") if end else ():
             self._end_line(line)
@@ -65,12 +66,12 @@ class LogLines:
             self._kept -= oldest.length
             self.lost += oldest.lines
 
-    def _open(self, rest: str) -> Group:
+    def _open(self, rest: str) -> _Group:
         text = "".join(self._lines) + _drawn(rest.rstrip("\r"))
-        return Group(self.number, Entry([("", text)]), len(self._lines), len(text))
+        return _Group(self.number, Entry([("", text)]), len(self._lines), len(text))
 
-    def parted(self) -> tuple[list[Group], list[Group]]:
-        """What is folded, and what is shown; nothing where nothing was printed that can be seen."""
+    def parted(self) -> tuple[list[_Group], list[_Group]]:
+        """Returns the groups that are folded and those that are shown; none if nothing visible was printed."""
         if not (self._rest or self._lines or self._closed):
             return [], []
         last = self._open(self._rest)
@@ -80,4 +81,4 @@ class LogLines:
 
 def _drawn(line: str) -> str:
     text = without_ansi(line)
-    return text if len(text) <= _LINE else f"{text[:_LINE]} {more(len(text) - _LINE, 'characters')}"
+    return text if len(text) <= _LINE else f"{text[:_LINE]} {format_hidden(len(text) - _LINE, 'characters')}"

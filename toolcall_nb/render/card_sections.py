@@ -1,0 +1,330 @@
+"""The sections of a tool call's card: what went in, what was printed, what came out, and why the call failed.
+
+`sections` lists them, for HTML, plain text and the terminal alike. A new section is one more function in `_SECTIONS`;
+its ``layout`` says how it is drawn, and its ``in_text`` how much of it is in plain text.
+
+A person sees values whole, only folded: beside what is drawn at once there is a fold with the rest, up to a limit.
+Beyond that the section says how much there is and where.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from toolcall_nb.core.call_display import DISPLAYED, displayed_bundles
+from toolcall_nb.core.events import MISSING, Json
+from toolcall_nb.core.result_text import format_output
+from toolcall_nb.core.transcript import State, ToolCall
+from toolcall_nb.render.escaping import line_ends, without_ansi
+from toolcall_nb.render.html_output.result_display import DisplayForm, adds_to_display, display_form
+from toolcall_nb.render.log_lines import LogLines
+from toolcall_nb.render.review import review
+from toolcall_nb.render.value_lines import (
+    MAX_CHARACTERS,
+    MAX_ROWS,
+    Drawing,
+    Entry,
+    draw_text,
+    draw_value,
+    format_count,
+    format_hidden,
+    is_cut,
+)
+from toolcall_nb.render.value_summary import PartialInput, Table, table_of
+
+__all__ = ["GrowingCall", "Section", "error_sections", "input_progress", "log_sections", "sections"]
+
+_FOLDED = 200_000
+"""How many characters of text are in a fold."""
+_FOLDED_JSON = 100_000
+"""How many characters of JSON are in a fold; JSON takes more room in HTML."""
+_ALLOWED = re.compile(r"(?:Approved|(?:Always )?[Aa]llowed)\b")
+_LEFT_OUT = re.compile(r"\n… ([\d,]+) characters left out …\n")
+
+
+class Section(NamedTuple):
+    """A section of a card. ``key`` names it within the card; that of a fold is ``fold-`` and the fold's name.
+
+    ``entries`` are its lines; ``has_ends`` if the newlines between them are in them, and ``first`` is the number of
+    the first one. A ``table`` or ``html`` takes their place in HTML. ``in_text`` is how much of it is in plain text.
+    """
+
+    key: str
+    label: str
+    note: str = ""
+    entries: Sequence[Entry] = ()
+    table: Table | None = None
+    html: str = ""
+    first: int = 0
+    has_ends: bool = False
+    layout: Literal["lines", "log", "table", "html", "label", "error"] = "lines"
+    in_text: Literal["all", "end", "label", "count", ""] = "all"
+
+    @property
+    def fold(self) -> str:
+        """The name of the fold; empty for a section that is not folded."""
+        return self.key[5:] if self.key.startswith("fold-") else ""
+
+    @property
+    def is_rich(self) -> bool:
+        """Whether it is a table, a picture or the like, for which a card stays open."""
+        return self.layout in ("html", "table")
+
+
+class GrowingCall:
+    """The parts of a tool call that may still grow: the text of its input, its drawing, and what was printed."""
+
+    __slots__ = ("drawing", "log", "partial")
+
+    def __init__(self, call: ToolCall, drawing: Drawing | None = None) -> None:
+        self.partial = PartialInput().add(call.input_text)
+        self.drawing = drawing or Drawing()
+        self.log = LogLines(call.log)
+
+
+def sections(call: ToolCall, growing: GrowingCall | None = None) -> list[Section]:
+    """Returns the sections of a card that have something to show, without the error.
+
+    A live view keeps the ``growing`` parts of a call between two drawings.
+    """
+    growing = growing or GrowingCall(call)
+    found: list[Section] = []
+    for make in _SECTIONS:
+        found += make(call, growing)
+    return found
+
+
+def error_sections(call: ToolCall) -> list[Section]:
+    """Returns why the call failed or was denied, which is visible also in a closed card; empty if it did not."""
+    if call.error is not None or call.state is State.OUTPUT_ERROR:
+        text = call.error if call.error and call.error.strip() else "The tool gave no error text."
+        return _text("e", "Error", "", text, "fold-error", _where(call, "error"))
+    if call.approval is not None and call.approval.approved is False and call.approval.reason:
+        return _text("e", "Denied", "", call.approval.reason, "fold-error", _where(call, "approval.reason"))
+    return []
+
+
+def _where(call: ToolCall, field: str) -> str:
+    return f"chat.calls[{call.id[:80]!r}].{field}"
+
+
+def _join_notes(*notes: str) -> str:
+    return ", ".join([note for note in notes if note])
+
+
+# Input and approval ---------------------------------------------------------------------------------------------
+
+
+def _input(call: ToolCall, growing: GrowingCall) -> list[Section]:
+    if call.input is MISSING:
+        if not growing.partial.length and call.state is not State.INPUT_STREAMING:
+            return []
+        value = growing.partial.parse()
+        is_text = value is growing.partial.head
+        entries = [] if value is MISSING else [draw_text(value)] if is_text else growing.drawing.draw(value)
+        return [Section("i", "Input", input_progress(call, growing.partial), entries)]
+    if call.state is State.APPROVAL_REQUESTED:  # a person must see all of it
+        seen = review(call.input)
+        note = f"{seen.hidden}: {_where(call, 'input')}" if seen.hidden else "" if seen.entries else "none"
+        return [Section("i", "Input", note, seen.entries, has_ends=True)]
+    is_edited = call.original_input is not MISSING
+    entries = [] if call.input == {} else growing.drawing.draw(call.input)
+    note = _join_notes("" if entries else "none", "edited by you" if is_edited else "")
+    found = [Section("i", "Input", note, entries)]
+    if is_cut(entries):
+        found += _whole("input", call.input, _where(call, "input"))
+    if is_edited:
+        found.append(Section("fold-model", "As the model wrote it", "", draw_value(call.original_input)))
+    return found
+
+
+def input_progress(call: ToolCall, partial: PartialInput) -> str:
+    """Returns the note beside the label of an input: how much of it was written."""
+    if not partial.length:
+        return ""
+    count = format_count(partial.length, "characters")
+    count += " so far" if call.state is State.INPUT_STREAMING else ", not complete"
+    return count if partial.length == len(partial.head) else f"{count}, the first {len(partial.head):,} shown"
+
+
+def _approval(call: ToolCall, _: GrowingCall) -> list[Section]:
+    if call.approval is None or not call.approval.approved or not call.approval.reason:
+        return []
+    text = " ".join(call.approval.reason[:1_000].split())
+    return [Section("a", text if _ALLOWED.match(text) else f"Approved: {text}", layout="label")]
+
+
+# Printed and displayed ------------------------------------------------------------------------------------------
+
+
+def _log(call: ToolCall, growing: GrowingCall) -> list[Section]:
+    return log_sections(growing.log, call.id)
+
+
+def log_sections(log: LogLines, call_id: str) -> list[Section]:
+    """Returns what the tool printed: the newest lines, and a fold with the lines before them."""
+    folded, newest = log.parted()
+    if not newest:
+        return []
+    entries = [group.entry for group in newest]
+    found = [Section("l", "Printed", "", entries, first=newest[0].number, has_ends=True, layout="log")]
+    if folded:
+        label = f"{sum([group.lines for group in folded]):,} earlier lines"
+        note = f"{format_count(log.lost, 'lines')} before these: chat.calls[{call_id[:80]!r}].log" if log.lost else ""
+        entries = [group.entry for group in folded]
+        found.append(Section("fold-log", label, note, entries, first=folded[0].number, has_ends=True, in_text=""))
+    return found
+
+
+def _displayed(call: ToolCall, _: GrowingCall) -> list[Section]:
+    """Returns what the tool displayed while it ran, one below the other."""
+    forms = [
+        display_form(bundle, MISSING) or DisplayForm("", "", "cannot be shown")
+        for bundle in displayed_bundles(call.display)
+    ]
+    if not forms:
+        return []
+    words = [draw_text(form.words or form.plain or f"({form.kind or form.note})") for form in forms]
+    html = "".join(form.html for form in forms)
+    note = _join_notes(*dict.fromkeys(form.note for form in forms))
+    return [Section("w", "Displayed", note, words, html=html, layout="html")]
+
+
+# Output ---------------------------------------------------------------------------------------------------------
+
+
+def _output(call: ToolCall, _: GrowingCall) -> list[Section]:
+    output = call.output
+    has_only_displayed = call.display is not None and list(call.display) == [DISPLAYED]
+    if output is MISSING or (output is None and has_only_displayed):
+        return []
+    note = "" if call.state is State.OUTPUT_AVAILABLE else "so far"
+    form = display_form(call.display, output) if call.display else None
+    if form is not None and form.html:
+        return _display(call, form, note)
+    form_note = form.note if form is not None else ""
+    if isinstance(output, str):
+        note = _join_notes(note or ("" if output else "empty text"), form_note)
+        return _text("o", "Output", note, output, "fold-rest", _where(call, "output"))
+    return _value(call, _join_notes(note, form_note))
+
+
+def _display(call: ToolCall, form: DisplayForm, note: str) -> list[Section]:
+    """Returns the output's own display, and a fold with the output if that tells more."""
+    output, note = call.output, _join_notes(note, form.note)
+    if not adds_to_display(output, form):
+        words = [draw_text(form.words or str(output or f"({form.kind})"))]
+        return [Section("v", "Output", note, words, html=form.html, layout="html")]
+    if isinstance(output, str):
+        words, fold_note = [draw_text(output)], _beyond(len(output), _where(call, "output"))
+        fold = Section("fold-text", "As text", fold_note, [_plain(output)], in_text="")
+    else:
+        words = draw_value(output)
+        fold = Section("fold-text", "As data", "", words, in_text="")
+    return [Section("v", "Output", note, words, html=form.html, layout="html"), fold]
+
+
+def _value(call: ToolCall, note: str) -> list[Section]:
+    table = table_of(call.output)
+    if table is not None:
+        found = [Section("t", "Output", note, table=table, layout="table")]
+        is_whole = table.is_whole
+    else:
+        entries = draw_value(call.output)
+        found = [Section("o", "Output", note, entries)]
+        is_whole = not is_cut(entries)
+    return found if is_whole else [*found, *_whole("json", call.output, _where(call, "output"))]
+
+
+def _whole(name: str, value: Json, where: str) -> list[Section]:
+    """Returns a fold with all of a value as JSON."""
+    text = _json(value)
+    if not text:
+        return []
+    note = f"the first {_FOLDED_JSON:,} characters; all: {where}" if len(text) > _FOLDED_JSON else ""
+    return [Section(f"fold-{name}", "All of it, as JSON", note, [Entry([("", text[:_FOLDED_JSON])])], in_text="")]
+
+
+def _json(value: Json) -> str:
+    """Returns the value as indented JSON, or about as much of it as is shown; empty if it cannot be written."""
+    pieces: list[str] = []
+    length = 0
+    try:
+        for piece in json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(value):
+            pieces.append(piece)
+            length += len(piece)
+            if length > _FOLDED_JSON:
+                break
+    except (RecursionError, TypeError, ValueError):  # too deep for Python, not JSON, a number of too many digits
+        return ""
+    return "".join(pieces)
+
+
+# Text -----------------------------------------------------------------------------------------------------------
+
+
+def _text(
+    key: Literal["o", "e"], label: str, note: str, text: str, fold: Literal["fold-rest", "fold-error"], where: str
+) -> list[Section]:
+    """Returns the beginning of a text, and a fold with the rest."""
+    head = _head(text)
+    found = [Section(key, label, note, [_plain(head)] if head else [], layout="error" if key == "e" else "lines")]
+    text = text.rstrip("\n")
+    if len(head) >= len(text):
+        return found
+    rest = text[len(head) :].removeprefix("\n")
+    lines = text.count("\n", len(head))
+    count = format_hidden(lines, "lines") if lines else format_hidden(len(rest), "characters")
+    rest_note = _beyond(len(rest), where)
+    return [*found, Section(fold, count.removeprefix("… "), rest_note, [_plain(rest)], in_text="count")]
+
+
+def _head(text: str) -> str:
+    """Returns how much of a text is shown at once: whole lines, if they are not too long."""
+    if len(text) <= MAX_CHARACTERS and text.count("\n") < MAX_ROWS:
+        return text
+    lines = text[:MAX_CHARACTERS].split("\n", MAX_ROWS)
+    if len(lines) > MAX_ROWS or (len(text) > MAX_CHARACTERS and len(lines) > 1):
+        lines.pop()
+    return "\n".join(lines) if any(lines) else text[:MAX_CHARACTERS]
+
+
+def _plain(text: str) -> Entry:
+    return Entry([("", line_ends(without_ansi(text[:_FOLDED])))])
+
+
+def _beyond(length: int, where: str) -> str:
+    """Returns the note of a fold that cannot hold all of its text."""
+    return f"{format_hidden(length - _FOLDED, 'characters')}: {where}" if length > _FOLDED else ""
+
+
+def _sent_to_model(call: ToolCall, _: GrowingCall) -> list[Section]:
+    if call.seen is None or call.output is MISSING:
+        return []
+    length = len(format_output(call.output))
+    remark = next((found for found in _LEFT_OUT.finditer(call.seen) if _is_remark(found, call.seen, length)), None)
+    left_out = f", {remark[1]} left out" if remark else ""
+    size = f"{format_count(len(call.seen), 'characters')}{left_out}"
+    note = "; ".join([words for words in (size, _beyond(len(call.seen), _where(call, "seen"))) if words])
+    return [Section("fold-told", "Told to the model", note, [_plain(call.seen)], in_text="label")]
+
+
+def _is_remark(found: re.Match[str], seen: str, length: int) -> bool:
+    """Whether it is the remark of `toolcall_nb.core.result_text`: the same words may stand in the output."""
+    return length - (len(seen) - len(found[0])) == int(found[1].replace(",", ""))
+
+
+def _traceback(call: ToolCall, _: GrowingCall) -> list[Section]:
+    if not call.traceback or not call.traceback.strip():
+        return []
+    text = call.traceback.strip("\n")
+    hidden = max(0, len(text) - _FOLDED)  # the end tells most
+    note = f"{hidden:,} characters before these: {_where(call, 'traceback')}" if hidden else ""
+    return [Section("fold-traceback", "Traceback", note, [_plain(text[hidden:])], in_text="end")]
+
+
+_SECTIONS = (_input, _approval, _log, _displayed, _output, _sent_to_model, _traceback)
+"""The sections of a card, in the order in which they are shown. Each function returns those that apply to a call."""

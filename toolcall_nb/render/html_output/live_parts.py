@@ -1,0 +1,286 @@
+"""The live view's messages and parts: the node of each, and the state needed to change only a piece of it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from toolcall_nb.core.text import well_formed
+from toolcall_nb.core.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall
+from toolcall_nb.render.card_sections import GrowingCall, log_sections
+from toolcall_nb.render.html_output.card import Look, call_node, fold_name, input_node, section_nodes
+from toolcall_nb.render.html_output.message_nodes import (
+    BlockNodes,
+    block_html,
+    fold_key,
+    note_node,
+    part_node,
+    role_node,
+    text_node,
+)
+from toolcall_nb.render.html_output.nodes import Node, PackedNodes, Patch, insert, splice, update
+from toolcall_nb.render.markdown.incremental import IncrementalMarkdown
+
+__all__ = ["LiveCall", "LiveMessage", "LivePart", "LiveText"]
+
+
+class LiveMessage:
+    """A message of the live view: its node, and its parts by the reducer's keys, which ascend."""
+
+    def __init__(self, number: int, role: Role) -> None:
+        self.number = number
+        self._nodes: list[Node] = []  # of the parts that are shown, and of the note
+        self.node = role_node(number, role, self._nodes)
+        self._growing: deque[tuple[int, LivePart]] = deque()  # the parts that may still grow, by their keys
+        self.parts: dict[int, LivePart] = {}
+        self.note: Node | None = None
+
+    def add(self, key: int, part: Part, look: Look) -> LivePart:
+        """Adds a part at the end, without a node yet."""
+        live = self.parts[key] = self._live(key, part, look, len(self.parts))
+        self._growing.append((key, live))
+        return live
+
+    def replace(self, key: int, part: Part, look: Look) -> list[Patch]:
+        """Replaces a part by one of another kind, without a node yet; returns the patch that removes the old one."""
+        old = self.parts[key]
+        self.parts[key] = self._live(key, part, look, old.place)
+        return self.place(old, None)
+
+    def _live(self, key: int, part: Part, look: Look, place: int) -> LivePart:
+        kinds: dict[type, type[LivePart]] = {TextPart: LiveText, ReasoningPart: LiveText, ToolCall: LiveCall}
+        live = kinds.get(type(part), LivePart)(f"{self.node.id}.p{key}", part, look)
+        live.message, live.place = self.number, place
+        return live
+
+    def key_before(self, key: int) -> int | None:
+        """Returns the key of the part before that one."""
+        return next((other for other in reversed(self.parts) if other < key), None)
+
+    def drop(self, key: int) -> list[Patch]:
+        """Removes a part. The later ones have a new place, which names their folds."""
+        live = self.parts.pop(key)
+        patches = self.place(live, None)
+        for place, later in enumerate(self.parts.values()):
+            if later.place != place:
+                later.place = place
+                patches += self.place(later, later.draw())
+        return patches
+
+    def end(self, message: Message) -> list[Patch]:
+        """Shows how the message ended."""
+        note = note_node(self.number, message)
+        if note is None:
+            return []
+        if self.note is not None:
+            return update(self.note, note)
+        self.note = note
+        self._nodes.append(note)
+        return insert(note, self.node.id, None)
+
+    def rest(self, until: int | None = None) -> None:
+        """Frees what the parts up to the key ``until`` (None: all) need only while they grow."""
+        while self._growing and (until is None or self._growing[0][0] <= until):
+            self._growing.popleft()[1].rest()
+
+    def place(self, live: LivePart, wanted: Node | None) -> list[Patch]:
+        """Makes the node of a part like ``wanted``."""
+        if live.node is not None and wanted is not None:
+            return update(live.node, wanted)
+        if wanted is not None:
+            after = self._node_after(live)
+            self._nodes.insert(self._nodes.index(after) if after is not None else len(self._nodes), wanted)
+            live.node = wanted
+            return insert(wanted, self.node.id, after.id if after is not None else None)
+        if live.node is not None:
+            gone, live.node = live.node, None
+            self._nodes.remove(gone)
+            return [["remove", gone.id]]
+        return []
+
+    def _node_after(self, live: LivePart) -> Node | None:
+        """Returns the node before which a new one for the part belongs."""
+        after = self.note
+        for other in reversed(self.parts.values()):
+            if other is live:
+                break
+            after = other.node or after
+        return after
+
+
+class LivePart:
+    """A part of the live view: the one at ``place`` of the message number ``message``."""
+
+    __slots__ = ("id", "look", "message", "node", "part", "place")
+
+    def __init__(self, id: str, part: Part, look: Look) -> None:
+        self.id = id
+        self.message = self.place = 0
+        self.part = part
+        self.look = look
+        self.node: Node | None = None
+
+    def take(self, message: LiveMessage, part: Part) -> list[Patch]:
+        """Replaces the part by its newer state."""
+        self.part = part
+        return message.place(self, self.draw())
+
+    def rest(self) -> None:
+        """Frees what is needed only while the part grows. It can still be changed, at a higher cost."""
+
+    def draw(self) -> Node | None:
+        """Returns the node that the part should have; None if there is nothing to show."""
+        return part_node(self.id, fold_key(self.message, self.place), self.part, self.look)
+
+    @property
+    def opened_key(self) -> str | None:
+        """The key in ``opened``; None for a part that cannot be opened."""
+        return None if isinstance(self.part, TextPart) else fold_key(self.message, self.place)
+
+    def is_named(self, key: str) -> bool:
+        """Whether ``key`` is the key in ``opened`` of this part, or of a fold in it."""
+        return key == self.opened_key
+
+
+class LiveCall(LivePart):
+    """A tool call of the live view. While its input is written, only the beginning that is drawn is kept."""
+
+    __slots__ = ("_growing",)
+    part: ToolCall
+
+    def __init__(self, id: str, part: ToolCall, look: Look) -> None:
+        super().__init__(id, part, look)
+        self._growing: GrowingCall | None = GrowingCall(part)
+
+    def take(self, message: LiveMessage, part: Part) -> list[Patch]:
+        """Replaces the call by its newer state."""
+        assert isinstance(part, ToolCall)
+        self._growing = GrowingCall(part, self._growing.drawing if self._growing is not None else None)
+        return super().take(message, part)
+
+    def rest(self) -> None:
+        """Frees what is needed only while the call goes on."""
+        self._growing = None
+        if self.node is not None:
+            self.node.children = PackedNodes(self.node.children)
+
+    def _wake(self) -> GrowingCall:
+        if self._growing is None:
+            self._growing = GrowingCall(self.part)
+            if self.node is not None:
+                self.node.children = [*self.node.children]
+        return self._growing
+
+    def write(self, message: LiveMessage, delta: str) -> list[Patch]:
+        """Adds to the input. Beyond the part of it that is drawn, only the note with its length changes."""
+        growing = self._wake()
+        head, growing.partial = growing.partial.head, growing.partial.add(delta)
+        here = self._sections().get(f"{self.id}.i") if growing.partial.head is head else None
+        if here is not None:
+            return update(here, input_node(here, self.part, growing.partial))
+        return message.place(self, self.draw())
+
+    def print(self, message: LiveMessage, text: str) -> list[Patch]:
+        """Adds to the log. Only the log's sections are drawn if they are there already."""
+        log = self._wake().log
+        number = log.number
+        log.add(text)
+        found = log_sections(log, self.part.id)
+        changed = found[:1] if log.number == number else found
+        wanted = section_nodes(self.id, changed, self.part.id, self.look)
+        here = self._sections()
+        if any(node.id not in here for node in wanted):
+            return message.place(self, self.draw())
+        return [patch for node in wanted for patch in update(here[node.id], node)]
+
+    def _sections(self) -> dict[str, Node]:
+        return {node.id: node for node in self.node.children[0].children} if self.node is not None else {}
+
+    def draw(self) -> Node | None:
+        """Returns the card."""
+        return call_node(self.id, self.part, self.look, self._growing)
+
+    @property
+    def opened_key(self) -> str | None:
+        """The key in ``opened``: the call's id."""
+        return self.part.id
+
+    def is_named(self, key: str) -> bool:
+        """Whether ``key`` is the call's id, or names a fold in its card."""
+        return key == self.part.id or key.endswith(fold_name("", self.part.id))
+
+
+class LiveText(LivePart):
+    """Text or reasoning of the live view, block by block."""
+
+    __slots__ = ("_blocks", "_half", "_length", "_shown", "markdown")
+    part: TextPart | ReasoningPart
+
+    def __init__(self, id: str, part: TextPart | ReasoningPart, look: Look) -> None:
+        super().__init__(id, part, look)
+        self.markdown: IncrementalMarkdown | None = IncrementalMarkdown()
+        """None while the part rests: then it takes no deltas."""
+        self._blocks: Sequence[str] = self.markdown.blocks
+        self._shown = 0  # how many of the blocks are shown
+        self._length = 0  # of the text that was fed, as the reducer has it, without `_half`
+        self._half = ""  # the first half of a surrogate pair, which stands as one character until the other comes
+
+    def take(self, message: LiveMessage, part: Part) -> list[Patch]:
+        """Replaces the text by its newer state. Only what is new is read, unless the part rests."""
+        assert isinstance(part, (TextPart, ReasoningPart))
+        self.part = part
+        news = part.text[self._length + len(self._half) :]
+        if self.markdown is not None:
+            return self.write(message, news)
+        if not news:
+            return message.place(self, self.draw())
+        self.markdown = IncrementalMarkdown()
+        self._blocks = self.markdown.blocks
+        self.markdown.feed(part.text[: self._length] + self._half)
+        if self.node is not None:
+            self.node.children = BlockNodes(self.id, self._blocks, self.look.hosts)
+        patches = self.write(message, news)
+        self.rest()
+        return patches
+
+    def write(self, message: LiveMessage, delta: str) -> list[Patch]:
+        """Adds to the text. The cost does not depend on the text before."""
+        assert self.markdown is not None
+        if self._half or not delta.isascii():
+            self._count(delta)
+        else:
+            self._length += len(delta)
+        changed = self.markdown.feed(delta)
+        shown, self._shown = self._shown, len(self._blocks)
+        if self.node is None or self._shown == 0:
+            return message.place(self, self.draw())
+        return self._patches(shown, changed, self.markdown)
+
+    def _count(self, delta: str) -> None:
+        text = self._half + delta
+        self._half = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
+        self._length += len(well_formed(text[: len(text) - len(self._half)]))
+
+    def _patches(self, shown: int, changed: Sequence[int], markdown: IncrementalMarkdown) -> list[Patch]:
+        """Returns the patches for the blocks that changed; ``shown`` blocks were there. No other block is drawn."""
+        gone = range(shown - 1, self._shown - 1, -1)
+        patches: list[Patch] = [["remove", f"{self.id}.b{number}"] for number in gone]
+        hosts = self.look.hosts
+        for number in changed:
+            id, html = f"{self.id}.b{number}", block_html(self._blocks[number], hosts)
+            before = markdown.before(number)
+            if before is None:
+                patches.append(["insert", id, self.id, None, html])
+            elif (former := block_html(before, hosts)) != html:
+                patches.append(splice(id, former, html))
+        return patches
+
+    def rest(self) -> None:
+        """Frees the parser's state, and compresses the blocks."""
+        if self.markdown is not None:
+            self.markdown.close()
+        self.markdown = None
+
+    def draw(self) -> Node | None:
+        """Returns the node of the text's blocks; None while there is none."""
+        return text_node(self.id, fold_key(self.message, self.place), self.part, self._blocks, self.look)

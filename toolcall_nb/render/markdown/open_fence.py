@@ -1,0 +1,110 @@
+"""The innermost block that a growing text ends in: an open code fence, the gap behind a block, or a paragraph.
+
+`find_open_leaf` says, after a parse, which of them it is. ``extend`` then adds text and returns the block's HTML, or
+None if only a parse of the tail can tell. The docstring of each class says why the result is that of the parse.
+`toolcall_nb.render.markdown.open_paragraph` holds paragraphs, headings and cells.
+"""
+
+from __future__ import annotations
+
+from markdown_it.common.utils import escapeHtml
+from markdown_it.token import Token
+
+from toolcall_nb.render.markdown.blocks import OpenEnd, is_blank, is_over
+from toolcall_nb.render.markdown.flavor import is_closed
+from toolcall_nb.render.markdown.link_definitions import Definitions
+from toolcall_nb.render.markdown.open_paragraph import OpenText
+
+__all__ = ["find_open_leaf"]
+
+_FENCE_END = "</code></pre>\n"
+
+
+def find_open_leaf(group: list[Token], html: str, lines: list[str], definitions: Definitions) -> OpenEnd | None:
+    """Returns the open end of the innermost block of ``group``, which is the last one of ``lines``.
+
+    ``html`` is that of the group, and ``definitions`` are those that it was parsed with.
+    """
+    if group[0].type == "fence" and not is_closed(group[0]):
+        return _OpenFence.of(group[0], html, lines)
+    if len(lines) > 1 and is_blank(lines[-1]):
+        return _OpenGap(group, html) if _ends_at_gap(group) else None
+    text = OpenText.of(group, html, lines, definitions)
+    return _OpenGap(group, html, is_begun=False) if text is None and group[0].type == "table_open" else text
+
+
+def _ends_at_gap(group: list[Token]) -> bool:
+    """Whether more blank lines behind the group add nothing to it. Those behind code may be part of the code."""
+    last = next(token for token in reversed(group) if token.nesting >= 0)
+    return last.type == "inline" or (len(group) == 1 and last.type in ("fence", "hr", "tc_math_block"))
+
+
+class _OpenGap:
+    """A blank line behind a block that a line end has ended: more blank lines add nothing.
+
+    Nor does the end of a table's row, with which the gap begins.
+    """
+
+    def __init__(self, group: list[Token], html: str, *, is_begun: bool = True) -> None:
+        self._group = group
+        self._html = html
+        self._is_begun = is_begun
+
+    def extend(self, text: str) -> str | None:
+        """Returns the block's HTML with ``text`` added; None if only a parse can tell."""
+        if text.strip(" \t\n") or not (self._is_begun or text.startswith("\n")):
+            return None
+        self._is_begun = True
+        return self._html
+
+    def tokens(self) -> list[Token] | None:
+        """Returns the block's tokens."""
+        return self._group
+
+    def is_over(self, character: str) -> bool:
+        """Whether a line that begins with ``character``, after a blank one, starts another block."""
+        return is_over(self._group, character)
+
+
+class _OpenFence:
+    """An open top-level fence, not indented: its lines are shown as they are until one closes it.
+
+    The parser leaves out a last line of blanks without a line end, so these wait until more text follows.
+    """
+
+    def __init__(self, head: str, markup: str, line: str) -> None:
+        self._head = head
+        self._markup = markup
+        self._line = line  # the last line so far
+        self._blanks = "" if line.strip(" \t") else line
+
+    @classmethod
+    def of(cls, token: Token, html: str, lines: list[str]) -> _OpenFence | None:
+        """Returns the open fence if its first line is whole, and it removes no indentation from its lines."""
+        start = (token.map or [0])[0]
+        if start + 1 >= len(lines) or not lines[start].startswith(token.markup):
+            return None
+        if "|" in token.info:  # the next line may make it the head of a table
+            return None
+        return cls(html.removesuffix(_FENCE_END), token.markup, lines[-1])
+
+    def extend(self, text: str) -> str | None:
+        """Returns the block's HTML with ``text`` added; None if a line may close the fence."""
+        lines = (self._line + text).split("\n")
+        for line in lines:
+            bare = line.strip(" \t")
+            if bare.startswith(self._markup) and not bare.strip(self._markup[0]):
+                return None
+        shown = self._blanks + text
+        self._line = lines[-1]
+        self._blanks = "" if self._line.strip(" \t") else self._line
+        self._head += escapeHtml(shown[: len(shown) - len(self._blanks)])
+        return self._head + _FENCE_END
+
+    def tokens(self) -> list[Token] | None:
+        """Returns None: the tokens are not kept."""
+        return None
+
+    def is_over(self, character: str) -> bool:
+        """Returns False: a fence continues after a blank line."""
+        return False

@@ -1,0 +1,94 @@
+"""The state of a tool call as it is shown: the words for it, and what is known of calls that have not ended.
+
+A transcript does not say whether the arguments of a call without a result are still being written, whether its turn
+has not come, or whether its tool is running. `Activities` learns that from the events; `shown_state` combines both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.reducer import normalize_call_id
+from toolcall_nb.core.transcript import State, ToolCall
+
+__all__ = ["STATE_WORDS", "Activities", "ShownState", "shown_state"]
+
+STATE_WORDS: Mapping[State, str] = {
+    State.INPUT_STREAMING: "Pending",
+    State.INPUT_AVAILABLE: "Queued",
+    State.APPROVAL_REQUESTED: "Awaiting approval",
+    State.APPROVAL_RESPONDED: "Responded",
+    State.OUTPUT_AVAILABLE: "Completed",
+    State.OUTPUT_ERROR: "Error",
+    State.OUTPUT_DENIED: "Denied",
+    State.INTERRUPTED: "Interrupted",
+}
+"""The words for states, so that a state is never told by colour alone. `shown_state` has two more."""
+
+
+class ShownState(NamedTuple):
+    """The state that a card shows: the key in its CSS class, and the word."""
+
+    key: str
+    word: str
+
+
+_CALLED = ShownState("called", "Called")
+_PENDING = ShownState("input-streaming", STATE_WORDS[State.INPUT_STREAMING])
+_QUEUED = ShownState("queued", STATE_WORDS[State.INPUT_AVAILABLE])
+_RUNNING = ShownState("running", "Running")
+_SHOWN: Mapping[tuple[State, str | None], ShownState] = {
+    **{(state, None): ShownState(state.value, word) for state, word in STATE_WORDS.items()},
+    (State.INPUT_STREAMING, None): _CALLED,
+    (State.INPUT_AVAILABLE, None): _CALLED,
+    (State.INPUT_STREAMING, "writing"): _PENDING,
+    (State.INPUT_STREAMING, "queued"): _PENDING,
+    (State.INPUT_STREAMING, "running"): _RUNNING,
+    (State.INPUT_AVAILABLE, "queued"): _QUEUED,
+    (State.INPUT_AVAILABLE, "running"): _RUNNING,
+    (State.APPROVAL_RESPONDED, "queued"): _QUEUED,
+    (State.APPROVAL_RESPONDED, "running"): _RUNNING,
+}
+"""By the call's state and its activity."""
+
+
+def shown_state(call: ToolCall, activity: str | None = None) -> ShownState:
+    """Returns the state that a card shows. ``activity`` is that of `Activities`, or None outside a live view.
+
+    A call without a result is Called if nothing more is known than that it was made: in anything that is saved or
+    over, and where no event says when its tool starts.
+    """
+    return _SHOWN.get((call.state, activity)) or _SHOWN[call.state, None]
+
+
+class Activities(dict[str, str]):
+    """The activity of each call that has not ended, by its id.
+
+    It is ``writing`` (its arguments arrive), ``queued`` or ``running`` (`events.ToolExecution`). A call that is not in
+    it has ended, or nothing more is known than that it was made.
+    """
+
+    def apply(self, event: Event) -> None:
+        """Takes the event into account."""
+        match event:
+            case ev.ToolInputStart():
+                self.setdefault(normalize_call_id(event.tool_call_id), "writing")
+            case ev.ToolExecution():
+                self[normalize_call_id(event.tool_call_id)] = event.status
+            case ev.ToolRetracted():
+                activity = self.pop(normalize_call_id(event.tool_call_id), None)
+                if activity is not None and event.successor is not None:
+                    self.setdefault(normalize_call_id(event.successor), activity)
+            case ev.ToolOutputAvailable(preliminary=True):
+                pass
+            case (
+                ev.ToolOutputAvailable()
+                | ev.ToolOutputError()
+                | ev.ToolOutputDenied()
+                | ev.ToolInputError()
+                | ev.ToolInterrupted()
+            ):
+                self.pop(normalize_call_id(event.tool_call_id), None)

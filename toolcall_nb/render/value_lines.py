@@ -1,0 +1,327 @@
+"""JSON values as lines that look like YAML: `draw_value` makes bounded entries, in pieces with a kind.
+
+HTML, plain text and the terminal make their output of the same pieces. A value is stored whole; only the drawing is
+cut, and each cut says how much it hides, since a `<pre>` of megabytes costs a second for each layout.
+"""
+
+from __future__ import annotations
+
+import json
+import marshal
+import re
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import Literal, NamedTuple, TypeAlias
+
+from toolcall_nb.core.events import Json
+from toolcall_nb.core.invisible_characters import written_out
+from toolcall_nb.core.text import join_surrogates
+from toolcall_nb.render.escaping import line_ends, without_ansi
+
+__all__ = [
+    "MAX_CHARACTERS",
+    "MAX_ROWS",
+    "Bounds",
+    "Drawing",
+    "Entry",
+    "Token",
+    "draw_text",
+    "draw_value",
+    "format_constant",
+    "format_count",
+    "format_hidden",
+    "is_block",
+    "is_cut",
+]
+
+MAX_CHARACTERS = 20_000
+"""About how many characters of one value are drawn."""
+MAX_ROWS = 200
+"""How many items of one list, keys of one object, or rows of one table are drawn."""
+_FLOW_ITEMS = 12
+_FLOW_WIDTH = 60
+_WIDTH = 80
+
+
+class Bounds(NamedTuple):
+    """How much of a value is drawn: characters in all, members of one list or object, levels, characters of a key."""
+
+    characters: int = MAX_CHARACTERS
+    rows: int = MAX_ROWS
+    depth: int = 24
+    key: int = 200
+
+
+_BOUNDS = Bounds()
+
+Token: TypeAlias = tuple[str, str]
+"""A kind and text: ``k`` key, ``s`` string, ``n`` number or other constant, ``c`` a remark of ours, or ``""``."""
+
+_NOT_PLAIN = re.compile(
+    r"""^[\s\-?:,\[\]{}#&*!|>'"%@`] | \s$ | :[ ] | :$ | [ ]\# | [\x00-\x1f\x7f]
+    | ^(?:null|true|false|~)$ | ^[-+.]?\d[\w.:+-]*$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_NOT_FLOW = re.compile(r"[,\[\]{}]")
+_text_of = itemgetter(1)
+
+
+class Entry:
+    """One or more lines, without a newline at the end. Characters that cannot be seen are written out.
+
+    ``is_written_out`` says that the given text is so already. ``height`` is about how many lines there are on a
+    screen. ``html`` is where the HTML card keeps the HTML that it makes of the entry.
+    """
+
+    __slots__ = ("height", "html", "tokens")
+
+    def __init__(self, tokens: Sequence[Token], *, is_written_out: bool = False) -> None:
+        if not is_written_out:
+            text = "".join(map(_text_of, tokens))
+            if not text.isascii() or written_out(text) is not text:
+                tokens = [(kind, written_out(join_surrogates(text))) for kind, text in tokens]
+        self.tokens = tokens
+        self.height = 1 + sum([text.count("\n") + len(text) // _WIDTH for _, text in tokens])
+        self.html: str | None = None
+
+
+def is_cut(entries: Sequence[Entry]) -> bool:
+    """Whether a remark of ours stands for something that is not drawn."""
+    return "c" in [kind for entry in entries for kind, _ in entry.tokens]
+
+
+def draw_text(text: str, limit: int = MAX_CHARACTERS) -> Entry:
+    """Returns a text as one entry, without the colour sequences of terminals."""
+    head = ("", line_ends(without_ansi(text[:limit])))
+    hidden = len(text) - limit
+    return Entry([head, ("c", "\n" + format_hidden(hidden, "characters"))] if hidden > 0 else [head])
+
+
+class _Pen:
+    """Collects the tokens of an entry, and counts the characters that may still be drawn."""
+
+    __slots__ = ("bounds", "left", "tokens")
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self.left = bounds.characters
+        self.tokens: list[Token] = []
+
+    def write(self, kind: str, text: str) -> None:
+        self.left -= len(text)
+        self.tokens.append((kind, text))
+
+
+def draw_value(value: Json, bounds: Bounds = _BOUNDS) -> list[Entry]:
+    """Returns the value as entries: one for each key or item at the top, and for each one in those that are blocks.
+
+    Keys and strings look as in YAML. A string that could be read as something else is quoted.
+    """
+    pen = _Pen(bounds)
+    return [_draw(piece, pen) for piece in _pieces(value, pen)]
+
+
+class Drawing:
+    """Draws a value repeatedly while it grows. An entry that has not changed is the same object."""
+
+    def __init__(self) -> None:
+        self._drawn: list[tuple[bytes | None, Entry, int]] = []
+
+    def draw(self, value: Json) -> list[Entry]:
+        """Returns the entries of `draw_value`, at the cost of those that changed."""
+        pen = _Pen(_BOUNDS)
+        former = iter(self._drawn)
+        drawn: list[tuple[bytes | None, Entry, int]] = []
+        for piece in _pieces(value, pen):
+            mark = _bytes_of(piece)  # compared as bytes, since 1, 1.0 and True are equal in Python
+            last = next(former, None)
+            if last is not None and last[0] == mark is not None:
+                pen.left = last[2]
+                drawn.append(last)
+            else:
+                former = iter(())  # the later ones were drawn with another number of characters left
+                drawn.append((mark, _draw(piece, pen), pen.left))
+        self._drawn = drawn
+        return [entry for _, entry, _ in drawn]
+
+
+# Pieces: each becomes one entry ---------------------------------------------------------------------------------
+
+
+_Kind: TypeAlias = Literal["pair", "head", "item", "more", "whole"]
+_Piece: TypeAlias = tuple[_Kind, str, str, Json]
+"""The kind, the indentation, the key, and the value; of ``more``, the name and the number of what is hidden."""
+
+
+def _pieces(value: Json, pen: _Pen) -> Iterator[_Piece]:
+    whole: _Piece = ("whole", "", "", value)
+    return _level(value, "", pen, split=True) if is_block(value) else iter([whole])
+
+
+def _bytes_of(piece: _Piece) -> bytes | None:
+    """Returns the piece as bytes; None if it holds something that JSON has not, and so has to be drawn again."""
+    try:
+        return marshal.dumps(piece, 2)
+    except ValueError:
+        return None
+
+
+def _level(value: Json, indent: str, pen: _Pen, *, split: bool = False) -> Iterator[_Piece]:
+    """Yields the pieces of an object or a list, until there are too many or no characters are left."""
+    members = value.items() if isinstance(value, dict) else [("", item) for item in value]
+    kind: _Kind = "pair" if isinstance(value, dict) else "item"
+    for number, (key, item) in enumerate(members):
+        if number == pen.bounds.rows or pen.left <= 0:
+            yield "more", indent, "keys" if kind == "pair" else "items", len(value) - number
+            return
+        if split and kind == "pair" and is_block(item):
+            yield "head", indent, str(key), None
+            yield from _level(item, indent + "  ", pen)
+        else:
+            yield kind, indent, str(key), item
+
+
+def is_block(value: Json) -> bool:
+    """Whether the value takes lines of its own: an object or a list, unless it is empty or short."""
+    return bool(value) and (isinstance(value, dict) or (isinstance(value, list) and not _is_flow(value)))
+
+
+def _is_flow(value: list[Json]) -> bool:
+    """Whether the list is short enough for one line: constants and short strings."""
+    if len(value) > _FLOW_ITEMS:
+        return False
+    width = 0
+    for item in value:
+        if isinstance(item, (dict, list)) or (isinstance(item, str) and "\n" in item):
+            return False
+        width += len(item) + 4 if isinstance(item, str) else 8
+    return width <= _FLOW_WIDTH
+
+
+# Tokens: an entry is made of them -------------------------------------------------------------------------------
+
+
+def _draw(piece: _Piece, pen: _Pen) -> Entry:
+    pen.tokens = [("", piece[1])] if piece[1] else []
+    _line(piece, 0, pen)
+    return Entry(pen.tokens)
+
+
+def _line(piece: _Piece, depth: int, pen: _Pen) -> None:
+    """Draws a piece from where its line begins, behind the indentation."""
+    kind, indent, key, value = piece
+    match kind:
+        case "pair" | "head":
+            pen.write("k", _quoted(key[: pen.bounds.key]))
+            if len(key) > pen.bounds.key:
+                pen.tokens.append(("c", "…"))
+            pen.tokens.append(("", ":"))
+            pen.left -= len(indent) + 1  # the indentation of a line is drawn too
+            if kind == "pair":
+                _after(" ", value, indent, depth, pen)
+        case "item":
+            pen.tokens.append(("", "-"))
+            pen.left -= len(indent) + 1
+            if is_block(value) and depth < pen.bounds.depth:
+                pen.tokens.append(("", " "))
+                _block(value, indent + "  ", depth + 1, pen)
+            else:
+                _after(" ", value, indent, depth, pen)
+        case "more":
+            pen.tokens.append(("c", format_hidden(value, key)))
+        case "whole" if isinstance(value, str) and "\n" in value:
+            _lines(value, "", pen)
+        case "whole":
+            _after("", value, "", depth, pen)
+
+
+def _after(space: str, value: Json, indent: str, depth: int, pen: _Pen) -> None:
+    """Draws what follows a key or a dash: a scalar on the same line, anything else on lines of its own."""
+    inner = indent + "  "
+    if isinstance(value, str):
+        _string(space, value, inner, pen)
+    elif not is_block(value):
+        pen.tokens.append(("", space))
+        _inline(value, pen)
+    elif depth < pen.bounds.depth:
+        pen.tokens.append(("", "\n" + inner))
+        _block(value, inner, depth + 1, pen)
+    else:
+        pen.tokens.append(("", space))
+        pen.write("c", format_constant(value))
+
+
+def _block(value: Json, indent: str, depth: int, pen: _Pen) -> None:
+    """Draws the members of an object or a list, each on lines of its own."""
+    for number, piece in enumerate(_level(value, indent, pen)):
+        if number:
+            pen.tokens.append(("", "\n" + indent))
+        _line(piece, depth, pen)
+
+
+def _inline(value: Json, pen: _Pen) -> None:
+    """Draws a constant, or a short list of constants, on the same line."""
+    if not isinstance(value, list) or not value:
+        pen.write("" if isinstance(value, (dict, list)) else "n", format_constant(value))
+        return
+    pen.tokens.append(("", "["))
+    for number, item in enumerate(value):
+        if number:
+            pen.tokens.append(("", ", "))
+        if isinstance(item, str):
+            pen.write("s", json.dumps(item, ensure_ascii=False) if _NOT_FLOW.search(item) else _quoted(item))
+        else:
+            pen.write("n", format_constant(item))
+    pen.tokens.append(("", "]"))
+
+
+def _string(space: str, text: str, indent: str, pen: _Pen) -> None:
+    if "\n" in text:
+        pen.tokens.append(("s", space + "|\n" + indent))
+        _lines(text, indent, pen)
+    elif len(text) > pen.left:
+        _lines(text, indent, pen, space)
+    else:
+        pen.tokens.append(("", space))
+        pen.write("s", _quoted(text))
+
+
+def _lines(text: str, indent: str, pen: _Pen, space: str = "") -> None:
+    """Draws the lines of a text, as far as characters are left. Indentation counts, since it is drawn too."""
+    text = line_ends(text)
+    limit = max(pen.left, 0)
+    shown = text[:limit]
+    while indent and shown and len(shown) + shown.count("\n") * len(indent) > limit:
+        shown = shown[: min(len(shown) - 1, limit * len(shown) // (len(shown) + shown.count("\n") * len(indent)))]
+    drawn = shown.replace("\n", "\n" + indent)
+    pen.left -= len(drawn)
+    pen.tokens.append(("s", space + drawn))
+    if len(shown) < len(text):
+        pen.tokens.append(("c", f"\n{indent}{format_hidden(len(text) - len(shown), 'characters')}"))
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False) if not text or _NOT_PLAIN.search(text) else text
+
+
+def format_constant(value: Json) -> str:
+    """Returns a value that is no string, on one line; of an object or a list only its size."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, dict):
+        return f"{{{format_count(len(value), 'keys')}}}" if value else "{}"
+    if isinstance(value, list):
+        return f"[{format_count(len(value), 'items')}]" if value else "[]"
+    if isinstance(value, int) and value.bit_length() > 14_000:  # Python refuses to write these as decimals
+        return f"(an integer of {value.bit_length():,} bits)"
+    return str(value) if isinstance(value, (int, float)) else f"({type(value).__name__})"
+
+
+def format_hidden(count: int, what: str) -> str:
+    """Returns the remark that stands in the place of hidden things: ``… 3 more keys``."""
+    return f"… {count:,} more {what.removesuffix('s') if count == 1 else what}"
+
+
+def format_count(count: int, what: str) -> str:
+    """Returns a number of things: ``3 keys``, ``1 key``."""
+    return f"{count:,} {what.removesuffix('s') if count == 1 else what}"

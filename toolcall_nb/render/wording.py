@@ -1,0 +1,82 @@
+"""The words that HTML, plain text and the terminal share: who speaks, how a message ended, a file, a call's summary.
+
+The forms of output differ in how they show these words, not in the words. The words for a call's state are in
+`toolcall_nb.render.shown_states`, the sections of its card in `toolcall_nb.render.card_sections`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from toolcall_nb.core.events import MISSING
+from toolcall_nb.core.transcript import FilePart, Message, Role, State, ToolCall
+from toolcall_nb.render.value_lines import format_count
+from toolcall_nb.render.value_summary import PartialInput, one_line
+
+__all__ = ["EMPTY", "SPEAKERS", "FileWords", "ending", "file_words", "format_seconds", "shown_name", "summarise_input"]
+
+SPEAKERS: Mapping[Role, str] = {"user": "You", "assistant": "AI", "system": "System"}
+EMPTY = "No messages yet."
+
+_ENDS = {
+    "length": "Stopped at the length limit.",
+    "content-filter": "Stopped by the content filter.",
+    "error": "Ended with an error.",
+}
+_NAME = 200
+_REASON = 1_000
+_DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)[;,]", re.IGNORECASE)
+
+
+def ending(message: Message) -> str | None:
+    """Returns how the message ended, in one line; None if it ended in the ordinary way."""
+    if message.aborted is not None:
+        why = " ".join(message.aborted[:_REASON].split())
+        return f"Stopped: {why}" if why not in ("", "stopped") else "Stopped."
+    if message.finish_reason:
+        return _ENDS.get(message.finish_reason, f"Ended: {' '.join(message.finish_reason[:_REASON].split())}")
+    return None
+
+
+class FileWords(NamedTuple):
+    """A file's label, and what is known of it. ``kind`` is the media type of a ``data:`` address."""
+
+    label: str
+    about: str
+    kind: str | None
+
+
+def file_words(part: FilePart) -> FileWords:
+    """Returns the words for a file."""
+    label = "Reasoning file" if part.reasoning else "File"
+    data = _DATA.match(part.url)
+    if data is None:
+        return FileWords(label, part.media_type, None)
+    size = format_count(len(part.url) - data.end(), "characters")
+    return FileWords(label, f"{part.media_type}, {size}", data[1].lower())
+
+
+def shown_name(call: ToolCall) -> tuple[str, str]:
+    """Returns the title of a card, and the tool's name if that is different."""
+    title = (call.title or call.name)[:_NAME]
+    return title, call.name[:_NAME] if call.title and call.title != call.name else ""
+
+
+def summarise_input(call: ToolCall, partial: PartialInput | None = None) -> str:
+    """Returns the input in one line; empty while it is being written. ``partial`` is its text, if at hand."""
+    if call.state is State.INPUT_STREAMING:
+        return ""
+    value = call.input
+    if value is MISSING:
+        value = (partial or PartialInput().add(call.input_text)).parse()
+    return "" if value is MISSING else one_line(value)
+
+
+def format_seconds(took: float) -> str:
+    """Returns a duration as a card shows it: ``0.41 s``, ``12 s``, ``2 min 05 s``."""
+    if took < 9.995:
+        return f"{took:.2f} s"
+    whole = round(took)
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02} s"
