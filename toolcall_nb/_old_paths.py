@@ -58,6 +58,10 @@ chat.reports chat.turn
 chat.watch chat.calls
 code core.call_code
 dialect_names core.dialect_names
+dialects.signature_detector dialects.signature
+dialects.request dialects.base
+dialects.prompt dialects.base
+dialects.json_detector dialects.json_call
 displays core.call_display
 files runs.files
 growing core.append_only

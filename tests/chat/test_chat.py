@@ -412,13 +412,15 @@ def test_the_dialect_s_instructions_are_sent_and_not_stored() -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_in_a_text_dialect_the_model_is_sent_its_calls_and_their_results_as_text(dialect: str) -> None:
     asked = Message("assistant", (TextPart("Let me see."), ToolCall(id="call_1", name="f", input={"n": 41})))
-    chat = chat_with(text(dialects.write(dialect, asked)), text("It is 42."), tools=[f], dialect=dialect)
+    chat = chat_with(
+        text(dialects.find_text_dialect(dialect).write(asked)), text("It is 42."), tools=[f], dialect=dialect
+    )
     chat.send("?")
     assert isinstance(chat.model, Script)
     sent = chat.model.requests[1][0]
     assert [message.role for message in sent] == ["system", "user", "assistant", "user"]
     assert not [message for message in sent if message.calls]
-    assert sent[2].text == dialects.write(dialect, asked)
+    assert sent[2].text == dialects.find_text_dialect(dialect).write(asked)
     assert "42" in sent[3].text
 
 

@@ -18,7 +18,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.json_text import json_text, read_json
 from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import DataPart, Message, State, TextPart, ToolCall, Transcript
-from toolcall_nb.dialects import write_back
+from toolcall_nb.dialects import find_dialect
 from toolcall_nb.markdown.yaml_text import yaml_scalar
 from toolcall_nb.stages import from_stages, to_stages
 from toolcall_nb.wire import WIRE_NAMES, decoder, encoder
@@ -116,7 +116,7 @@ def test_a_model_is_told_nan_as_a_word_in_json_that_is_valid(dialect: str) -> No
     request = to_openai(transcript().messages)
     assert strict(request[0]["tool_calls"][0]["function"]["arguments"])["limit"] == "Infinity"
     said = [Message("user", (TextPart("hi"),)), *transcript().messages]
-    texts = "\n".join(message.text for message in write_back(dialect, said))
+    texts = "\n".join(message.text for message in find_dialect(dialect).write_history(said))
     assert "limit" in texts
     assert dialect == "callout" or "NaN" not in texts.replace('"NaN"', "")
 

@@ -20,7 +20,8 @@ from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Approval, Message, Part, ReasoningPart, State, TextPart, ToolCall, Transcript
 from toolcall_nb.dialects.fences import Lines
 from toolcall_nb.dialects.json_object import JsonObject
-from toolcall_nb.dialects.live_call import Flow
+from toolcall_nb.dialects.live_call import TextFlow
+from toolcall_nb.dialects.signature import SIGNATURE_DIALECT
 from toolcall_nb.errors import UsageError
 
 every_dialect = pytest.mark.parametrize("dialect", dialects.DIALECTS)
@@ -190,7 +191,7 @@ def test_the_work_is_linear_in_the_text(dialect: str, text: str, size: int, monk
 
     counted(JsonObject, "feed")
     counted(Lines, "extend")
-    counted(Flow, "text")
+    counted(TextFlow, "text")
     events = detect(dialect, *(text[place : place + size] for place in range(0, len(text), size)))
     assert looked_at <= 8 * len(text)
     assert all_text(events) == text
@@ -224,7 +225,7 @@ def test_what_is_written_is_detected_as_the_same_calls(dialect: str, parts: list
             for number, part in enumerate(parts)
         ),
     )
-    transcript = Transcript.from_events(detect(dialect, dialects.write(dialect, message)))
+    transcript = Transcript.from_events(detect(dialect, dialects.find_text_dialect(dialect).write(message)))
     assert [(call.name, call.input) for call in transcript.calls.values()] == [
         (call.name, call.input if dialect == "callout" else to_strict_json(call.input)) for call in message.calls
     ]
@@ -235,11 +236,13 @@ def test_what_is_written_is_detected_as_the_same_calls(dialect: str, parts: list
 def test_write_leaves_results_and_other_parts_out(dialect: str) -> None:
     done = call(1, output="OUT", seen="SEEN", log="LOG", traceback="TRACE")
     message = Message("assistant", (ReasoningPart("WHY"), TextPart("Text."), TextPart(" \n"), done))
-    written = dialects.write(dialect, message)
+    written = dialects.find_text_dialect(dialect).write(message)
     assert written.startswith("Text.\n\n")
     assert not any(left_out in written for left_out in ("OUT", "SEEN", "LOG", "TRACE", "WHY"))
-    assert dialects.write(dialect, Message("assistant", (ToolCall(id="c", name="add", input=MISSING),)))
-    assert dialects.write(dialect, Message("assistant")) == ""
+    assert dialects.find_text_dialect(dialect).write(
+        Message("assistant", (ToolCall(id="c", name="add", input=MISSING),))
+    )
+    assert dialects.find_text_dialect(dialect).write(Message("assistant")) == ""
 
 
 def call(number: int, state: State = State.OUTPUT_AVAILABLE, **about: Any) -> ToolCall:
@@ -251,7 +254,9 @@ def call(number: int, state: State = State.OUTPUT_AVAILABLE, **about: Any) -> To
 def test_a_message_is_cut_after_each_run_of_calls_and_results_follow(dialect: str) -> None:
     prompt = Message("user", (TextPart("Hi"),))
     answer = Message("assistant", (TextPart("One."), call(1), call(2), TextPart("Two."), call(3), TextPart("Three.")))
-    written = dialects.write_back(dialect, [Message("system", (TextPart("S"),)), prompt, answer, prompt])
+    written = dialects.find_dialect(dialect).write_history(
+        [Message("system", (TextPart("S"),)), prompt, answer, prompt]
+    )
     assert [message.role for message in written] == [
         *("system", "user", "assistant", "user", "assistant", "user", "assistant", "user")
     ]
@@ -269,7 +274,7 @@ def test_every_call_has_a_result_whatever_became_of_it(dialect: str) -> None:
         call(2, State.OUTPUT_DENIED, approval=Approval(id="a", approved=False, reason="Not now.")),
         *(call(3, State.INTERRUPTED), call(4, State.INPUT_AVAILABLE), call(5)),
     )
-    (_, results) = dialects.write_back(dialect, [Message("assistant", calls)])
+    (_, results) = dialects.find_dialect(dialect).write_history([Message("assistant", calls)])
     assert "ValueError: bad" in results.text
     assert "Not now." in results.text
     marks = {"callout": "> [!tool add c", "signature": '"CLIENT_TOOL_RESULT"', "json": "Tool "}
@@ -279,7 +284,7 @@ def test_every_call_has_a_result_whatever_became_of_it(dialect: str) -> None:
 
 def test_a_callout_s_result_is_the_callout_with_state_and_output() -> None:
     given = (call(1), call(2, State.INTERRUPTED), call(3, seen="3 of 9"))
-    (_, results) = dialects.write_back("callout", [Message("assistant", given)])
+    (_, results) = dialects.find_dialect("callout").write_history([Message("assistant", given)])
     read = Transcript.from_markdown(results.text).calls
     assert [(found.id, found.state, found.output) for found in read.values()] == [
         ("c1", State.OUTPUT_AVAILABLE, 1),
@@ -291,7 +296,7 @@ def test_a_callout_s_result_is_the_callout_with_state_and_output() -> None:
 def test_an_interrupted_call_tells_what_it_had_given() -> None:
     stopped = ToolCall(id="c", name="add", state=State.INTERRUPTED, input={}, output={"half": 1})
     for dialect in dialects.DIALECTS:
-        assert "half" in dialects.write_back(dialect, [Message("assistant", (stopped,))])[-1].text
+        assert "half" in dialects.find_dialect(dialect).write_history([Message("assistant", (stopped,))])[-1].text
 
 
 def test_what_a_dialect_added_to_the_message_is_left_out() -> None:
@@ -300,34 +305,32 @@ def test_what_a_dialect_added_to_the_message_is_left_out() -> None:
         "\n\n*❌ Tool add failed: x*\n\n*❌ Error processing tool call*\n",
     )
     parts: list[Part] = [call(1), *map(TextPart, said), call(2), TextPart("*🔧 Executed add* and more")]
-    written = dialects.write_back("signature", [Message("assistant", tuple(parts))])
+    written = dialects.find_dialect("signature").write_history([Message("assistant", tuple(parts))])
     assert [message.role for message in written] == ["assistant", "user", "assistant", "user", "assistant"]
     assert written[-1].text == "*🔧 Executed add* and more"
     assert not any("❌" in message.text for message in written)
 
 
 def test_every_report_and_remark_is_known_as_one() -> None:
-    from toolcall_nb.dialects.signature import is_report
-
     for state in State:
         for known in (None, {"add"}, ()):
-            said = dialects.report("signature", call(1, state, error="a*b\n\nc"), known)
-            assert said is None or is_report(said)
+            said = dialects.find_dialect("signature").report_end(call(1, state, error="a*b\n\nc"), known)
+            assert said is None or SIGNATURE_DIALECT.is_report(said)
 
 
 def test_native_messages_stay_as_they_are_and_nothing_is_added_to_them() -> None:
     messages = [Message("assistant", (call(1), ReasoningPart("x")))]
-    assert dialects.write_back("native", messages) == messages
-    assert dialects.report("native", call(1)) is None
-    assert dialects.executing("native", "add") is None
-    assert dialects.remark("native", ev.Diagnostic("❌ Invalid tool call format", "")) is None
+    assert dialects.find_dialect("native").write_history(messages) == messages
+    assert dialects.find_dialect("native").report_end(call(1)) is None
+    assert dialects.find_dialect("native").report_running("add") is None
+    assert dialects.find_dialect("native").report_diagnostic(ev.Diagnostic("❌ Invalid tool call format", "")) is None
 
 
 @pytest.mark.parametrize("dialect", ["callout", "json"])
 def test_only_the_signature_dialect_adds_to_a_message(dialect: str) -> None:
-    assert dialects.report(dialect, call(1), {"add"}) is None
-    assert dialects.executing(dialect, "add") is None
-    assert dialects.remark(dialect, ev.Diagnostic("❌ Invalid tool call format", "")) is None
+    assert dialects.find_dialect(dialect).report_end(call(1), {"add"}) is None
+    assert dialects.find_dialect(dialect).report_running("add") is None
+    assert dialects.find_dialect(dialect).report_diagnostic(ev.Diagnostic("❌ Invalid tool call format", "")) is None
 
 
 def test_an_unknown_dialect_is_refused_with_those_that_there_are() -> None:
@@ -335,7 +338,5 @@ def test_an_unknown_dialect_is_refused_with_those_that_there_are() -> None:
         UsageError, match=r"There is no dialect 'jsn'. Did you mean 'json'\? .*: callout, signature, json"
     ):
         dialects.detector("jsn")
-    asks: list[Any] = [dialects.write_back, dialects.report, dialects.executing, dialects.remark]
-    for ask in asks:
-        with pytest.raises(UsageError, match="no dialect 'klingon'"):
-            ask("klingon", [])
+    with pytest.raises(UsageError, match="no dialect 'klingon'"):
+        dialects.find_dialect("klingon")

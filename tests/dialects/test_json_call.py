@@ -12,9 +12,9 @@ from tests.support.fixture_files import read_fixtures
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Object
 from toolcall_nb.core.transcript import Approval, Message, State, ToolCall, Transcript
-from toolcall_nb.dialects import detector, instructions, write_back
-from toolcall_nb.dialects.json_call import result_text
-from toolcall_nb.dialects.prompt import PATH_RULE
+from toolcall_nb.dialects import detector, find_dialect, instructions
+from toolcall_nb.dialects.base import PATH_RULE
+from toolcall_nb.dialects.json_call import JSON_DIALECT
 
 FIXTURES = read_fixtures("json_calls.md")
 
@@ -110,7 +110,7 @@ INPUT = '\n\nInput: {\n  "file_path": "a.md"\n}'
     ],
 )
 def test_success_says_message_and_data(given: ToolCall, says: str) -> None:
-    assert result_text(given, {"edit"}) == f"Tool 'edit' executed successfully:\n{says}"
+    assert JSON_DIALECT.write_result(given, {"edit"}) == f"Tool 'edit' executed successfully:\n{says}"
 
 
 @pytest.mark.parametrize(
@@ -128,30 +128,30 @@ def test_success_says_message_and_data(given: ToolCall, says: str) -> None:
     ],
 )
 def test_failure_says_the_input(given: ToolCall, says: str) -> None:
-    assert result_text(given, {"edit"}) == says + INPUT
+    assert JSON_DIALECT.write_result(given, {"edit"}) == says + INPUT
 
 
 def test_what_a_failed_tool_gave_follows_the_words_of_the_document() -> None:
     failed = call(output={"success": False, "message": "Exit code 1", "data": {"stderr": "no such file"}})
-    assert result_text(failed, {"edit"}) == (
+    assert JSON_DIALECT.write_result(failed, {"edit"}) == (
         f'Tool \'edit\' failed:\nExit code 1{INPUT}\n\nData: {{\n  "stderr": "no such file"\n}}'
     )
     stopped = call(State.OUTPUT_ERROR, error="Command timed out", output={"stdout": "so far"})
-    assert result_text(stopped, {"edit"}) == (
+    assert JSON_DIALECT.write_result(stopped, {"edit"}) == (
         f'Tool execution failed: Command timed out\n\nUntil then it gave:\n{{"stdout":"so far"}}{INPUT}'
     )
 
 
 def test_a_tool_that_is_not_there_is_not_found() -> None:
     given = call(State.OUTPUT_ERROR, error="whatever")
-    assert result_text(given, ()) == f"Tool execution failed: Tool not found: edit{INPUT}"
+    assert JSON_DIALECT.write_result(given, ()) == f"Tool execution failed: Tool not found: edit{INPUT}"
 
 
 def test_the_input_is_the_resolved_one_where_it_is_known() -> None:
     arguments: Object = {"file_path": "/workspace/testing.md", "start_line": 1, "end_line": 10}
     error = "Invalid input: File does not exist: /workspace/testing.md"
     given = ToolCall(id="c", name="show", state=State.OUTPUT_ERROR, input={"file_path": "testing.md"}, error=error)
-    assert result_text(given, {"show"}, arguments) == (
+    assert JSON_DIALECT.write_result(given, {"show"}, arguments) == (
         f"Tool execution failed: {error}\n\n"
         'Input: {\n  "file_path": "/workspace/testing.md",\n  "start_line": 1,\n  "end_line": 10\n}'
     )
@@ -159,11 +159,13 @@ def test_the_input_is_the_resolved_one_where_it_is_known() -> None:
 
 def test_a_call_without_input_had_an_empty_one() -> None:
     given = ToolCall(id="c", name="show", state=State.INTERRUPTED, input=MISSING)
-    assert result_text(given).endswith("\n\nInput: {}")
+    assert JSON_DIALECT.write_result(given).endswith("\n\nInput: {}")
 
 
 def test_results_are_written_back_in_these_texts() -> None:
-    (asked, results) = write_back("json", [Message("assistant", (call(output="done"), call(output="again")))])
+    (asked, results) = find_dialect("json").write_history(
+        [Message("assistant", (call(output="done"), call(output="again")))]
+    )
     assert seen(detect("json", asked.text)) == [
         ["tool-call-1", "edit", {"file_path": "a.md"}],
         ["tool-call-2", "edit", {"file_path": "a.md"}],

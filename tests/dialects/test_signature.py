@@ -13,7 +13,8 @@ from tests.support.fixture_files import read_fixtures
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Approval, Message, State, TextPart, ToolCall, Transcript
-from toolcall_nb.dialects import detector, executing, instructions, remark, report, write_back
+from toolcall_nb.dialects import detector, find_dialect, instructions
+from toolcall_nb.dialects.signature import SIGNATURE_DIALECT
 from toolcall_nb.tools import Tool
 
 WAITING = ev.Status("🔧 Waiting for tool call completion...")
@@ -143,28 +144,28 @@ def call(state: State = State.OUTPUT_AVAILABLE, **about: Any) -> ToolCall:
     ],
 )
 def test_a_call_that_ended_is_reported(given: ToolCall, says: str | None) -> None:
-    assert report("signature", given, {"add"}) == report("signature", given) == says
+    assert SIGNATURE_DIALECT.report_end(given, {"add"}) == SIGNATURE_DIALECT.report_end(given) == says
 
 
 def test_a_tool_that_is_not_there_is_reported_as_the_document_says() -> None:
     failed = call(State.OUTPUT_ERROR, error="whatever")
-    assert report("signature", failed, {"other"}) == "*❌ Tool add not available*"
+    assert SIGNATURE_DIALECT.report_end(failed, {"other"}) == "*❌ Tool add not available*"
 
 
 def test_while_a_tool_runs_the_status_names_it() -> None:
-    assert executing("signature", "add") == "🔧 Executing tool: add..."
+    assert SIGNATURE_DIALECT.report_running("add") == "🔧 Executing tool: add..."
 
 
 @pytest.mark.parametrize("message", ["❌ Invalid tool call format", "❌ Error processing tool call"])
 def test_a_call_that_could_not_be_read_is_remarked_upon_in_italics(message: str) -> None:
-    assert remark("signature", ev.Diagnostic(message, "")) == f"*{message}*"
-    assert remark("signature", ev.Diagnostic("a NUL character", "")) is None
+    assert SIGNATURE_DIALECT.report_diagnostic(ev.Diagnostic(message, "")) == f"*{message}*"
+    assert SIGNATURE_DIALECT.report_diagnostic(ev.Diagnostic("a NUL character", "")) is None
 
 
 def test_it_is_logged_as_the_document_says(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "toolcall_nb.dialects.signature"):
         detect("signature", 'Hi\n###: {"toolName": "add"}\n')
-        report("signature", call(output="done"))
+        SIGNATURE_DIALECT.report_end(call(output="done"))
     assert caplog.messages == [
         "🔧 Tool call detection: Starting tool call request...",
         '🔧 Tool call completed, processing: ###: {"toolName": "add"}',
@@ -183,7 +184,7 @@ def test_results_are_written_in_the_form_of_the_calls() -> None:
         *(call(output={"t": 3}), call(output="long", seen="lo"), denied),
         *(call(State.OUTPUT_ERROR, error="ValueError: bad"), call(State.INPUT_AVAILABLE)),
     )
-    (_, results) = write_back("signature", [Message("assistant", given)])
+    (_, results) = find_dialect("signature").write_history([Message("assistant", given)])
     assert results.role == "user"
     read = [json.loads(text) for text in results.text.removeprefix("###: ").split("\n\n###: ")]
     about = {"signature": "CLIENT_TOOL_RESULT", "toolName": "add"}
@@ -197,7 +198,9 @@ def test_results_are_written_in_the_form_of_the_calls() -> None:
 
 
 def test_a_result_of_a_tool_that_is_not_there_says_so() -> None:
-    (_, results) = write_back("signature", [Message("assistant", (call(State.OUTPUT_ERROR, error="x"),))], known=())
+    (_, results) = find_dialect("signature").write_history(
+        [Message("assistant", (call(State.OUTPUT_ERROR, error="x"),))], known=()
+    )
     assert '"error": "Tool add not available"' in results.text
 
 

@@ -31,7 +31,7 @@ def passed(pieces: list[str]) -> Lines:
     """The lines after these pieces, each taken on the short way where there is one."""
     lines = Lines()
     for piece in pieces:
-        if not lines.go_on(piece, _STOP):
+        if not lines.skip_text(piece, _STOP):
             lines.extend(piece)
     return lines
 
@@ -50,7 +50,7 @@ def test_what_is_known_of_the_lines_does_not_depend_on_the_cuts(data: st.DataObj
 def test_the_short_way_is_taken_within_text_only(text: str) -> None:
     lines = Lines()
     for end, character in enumerate(text, 1):
-        if lines.go_on(character, _STOP):
+        if lines.skip_text(character, _STOP):
             assert not lines.at_start
             assert known(lines)[:2] == known(passed([text[:end]]))[:2]
         else:

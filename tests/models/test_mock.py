@@ -230,7 +230,7 @@ def test_in_a_text_dialect_it_sums_up_results_that_came_as_text(dialect: str) ->
             ToolCall(id="3", name="add", state=State.OUTPUT_AVAILABLE, input={}, output="five"),
         ),
     )
-    request = dialects.write_back(dialect, [user("?"), done])
+    request = dialects.find_dialect(dialect).write_history([user("?"), done])
     message = Transcript.from_events(MockModel(speed=None, dialect=dialect).stream(request, TOOLS)).messages[-1]
     for line in ("- **now** for Oslo gave `t: 3`.", "- **add** failed: `ValueError: bad`.", "- **add** gave `five`."):
         assert line in message.text

@@ -155,14 +155,17 @@ def _said(dialect: str) -> Way:
 
 def _well(dialect: str, text: str) -> str:
     call = ToolCall(id=text, name=text, state=State.INPUT_AVAILABLE, input={text: text, "a": [text]})
-    return dialects.write(dialect, Message("assistant", (TextPart(text), call)))
+    return dialects.find_text_dialect(dialect).write(Message("assistant", (TextPart(text), call)))
 
 
 def _remarks(dialect: str, text: str) -> Iterator[Event]:
     done = ToolCall(id=text, name=text, state=State.OUTPUT_AVAILABLE, input={}, output=text)
     failed = ToolCall(id=text, name=text, state=State.OUTPUT_ERROR, input={}, error=text)
-    said = [dialects.report(dialect, call, known) for call in (done, failed) for known in (None, ())]
-    said += [dialects.remark(dialect, ev.Diagnostic(text, text)), dialects.executing(dialect, text)]
+    said = [dialects.find_dialect(dialect).report_end(call, known) for call in (done, failed) for known in (None, ())]
+    said += [
+        dialects.find_dialect(dialect).report_diagnostic(ev.Diagnostic(text, text)),
+        dialects.find_dialect(dialect).report_running(text),
+    ]
     for number, each in enumerate(said):
         if each is not None:
             yield ev.TextDelta(f"said-{number}", each)

@@ -102,7 +102,7 @@ class CallRunner:
     def _start(self, call: ToolCall) -> Iterator[Event]:
         self._started[call.id] = self._clock()
         yield ev.ToolExecution(call.id, "running")
-        status = dialects.executing(self._dialect, call.name)
+        status = dialects.find_dialect(self._dialect).report_running(call.name)
         if status is not None:
             yield ev.Status(status)
 

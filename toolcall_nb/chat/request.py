@@ -37,7 +37,7 @@ def request_messages(transcript: Transcript, dialect: str, tools: Registry) -> S
         del messages[-1]  # the answer that has just begun
     if dialect == "native":
         return messages
-    messages = dialects.write_back(dialect, messages, tools)
+    messages = dialects.find_dialect(dialect).write_history(messages, tools)
     if tools:
         part = TextPart(dialects.instructions(dialect, tuple(tools.values())))
         place = next((n for n, message in enumerate(messages) if message.role == "system"), None)

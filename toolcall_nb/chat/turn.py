@@ -27,7 +27,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.core.usage import USAGE_FIELDS, Request, added_by, requests_of, to_metadata
-from toolcall_nb.dialects.json_call import result_text
+from toolcall_nb.dialects.json_call import JSON_DIALECT
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.reply import Reply
 
@@ -170,14 +170,14 @@ class Turn:
         """The text that the dialect adds to the message when the calls of a reply have ended."""
         chat, texts = self._chat, list[str | None]()
         if not chat.once:
-            texts += (dialects.remark(chat.dialect, diagnostic) for diagnostic in reply.unreadable)
+            texts += (dialects.find_dialect(chat.dialect).report_diagnostic(diagnostic) for diagnostic in reply.unreadable)
         for call in self._calls_of(reply):
             if chat.once:
                 outcome = chat.outcomes.get(call.id)
                 arguments = outcome.arguments if outcome is not None else None
-                texts.append(result_text(call, chat.tools, MISSING if arguments is None else arguments))
+                texts.append(JSON_DIALECT.write_result(call, chat.tools, MISSING if arguments is None else arguments))
             else:
-                texts.append(dialects.report(chat.dialect, call, chat.tools))
+                texts.append(dialects.find_dialect(chat.dialect).report_end(call, chat.tools))
         for number, text in enumerate(filter(None, texts), 1):
             yield from _text_block(f"report-{number}", text)
 

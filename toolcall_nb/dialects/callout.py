@@ -1,10 +1,13 @@
-"""The callout dialect (seed 000): a model writes a call as a ``> [!tool …]`` callout in its Markdown."""
+"""The callout dialect (seed 000): a model writes a call as a ``> [!tool …]`` callout in its Markdown.
+
+`CALLOUT_DIALECT` is the dialect; `create_stream_chunks` converts a whole document in the exact form of the seed.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -13,8 +16,15 @@ from toolcall_nb.core.events import MISSING, Event, Object
 from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, format_result, truncate_text
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
-from toolcall_nb.dialects.prompt import describe_tools, path_rule
-from toolcall_nb.dialects.request import input_of, written_parts
+from toolcall_nb.dialects.base import (
+    TextDialect,
+    ToolDescription,
+    describe_tools,
+    input_of,
+    path_rule,
+    renamed_functions,
+    written_parts,
+)
 from toolcall_nb.markdown.characters import CharacterReader
 from toolcall_nb.markdown.scanner import CalloutClosed, Scanner, Segment, Text, scan
 from toolcall_nb.markdown.tool_callout import SEED_CALLOUT_FIELDS, CalloutIds, ToolCallout, read_tool_callout
@@ -22,16 +32,13 @@ from toolcall_nb.markdown.tool_events import UNKNOWN_ERROR, TextBlocks, ToolEven
 from toolcall_nb.markdown.writing import write_message_body
 from toolcall_nb.markdown.yaml_body import BodyError
 
-if TYPE_CHECKING:
-    from toolcall_nb.dialects import ToolDescription
-
-__all__ = ["Detector", "create_stream_chunks", "instructions", "write", "write_result"]
+__all__ = ["CALLOUT_DIALECT", "CalloutDetector", "CalloutDialect", "create_stream_chunks"]
 
 _WORDS = re.compile(r"\s+|\S+")
 
 
-class Detector:
-    """Text of one message in, cut anywhere; events out. See `toolcall_nb.dialects.Detector`."""
+class CalloutDetector:
+    """Finds callouts in the text of one message. See `toolcall_nb.dialects.Detector`."""
 
     def __init__(self) -> None:
         self._characters = CharacterReader()
@@ -45,68 +52,78 @@ class Detector:
         return self._scanner.held + self._characters.held
 
     def feed(self, text: str) -> list[Event]:
-        """Take in more text; return the events that are certain now."""
+        """Takes more text and returns the events that are certain now."""
         return self._events(self._scanner.feed(self._characters.feed(text)))
 
     def close(self) -> list[Event]:
-        """The text is complete; return the rest."""
+        """Ends the text and returns the remaining events."""
         segments = self._scanner.feed(self._characters.close()) + self._scanner.close()
-        return [*self._events(segments), *self._blocks.close(), *self._characters.troubles]
+        return [*self._events(segments), *self._blocks.close(), *self._characters.diagnostics]
 
     def _events(self, segments: list[Segment]) -> list[Event]:
-        take = self._tools.take
-        return [event for segment in segments for event in take(segment)]
+        return [event for segment in segments for event in self._tools.read(segment)]
 
 
-def instructions(tools: Sequence[ToolDescription]) -> str:
-    """The part of a system prompt that describes ``tools`` and how to call them in this dialect."""
-    return (
-        f"{describe_tools(tools)}\n\n"
-        "To use a tool, write a callout that begins on a line of its own and ends at the first line without '>':\n\n"
-        "> [!tool tool_name call_1]\n> input:\n>   param1: value1\n\n"
-        "The lines after the first are YAML. Give each call an id of its own. Write nothing after your calls: the "
-        f"results come in the next message, as the same callouts with their output.{path_rule(tools)}"
-    )
+class CalloutDialect(TextDialect):
+    """The callout dialect."""
+
+    def detector(self) -> CalloutDetector:
+        """Returns a new detector for the text of one message."""
+        return CalloutDetector()
+
+    def instructions(self, tools: Sequence[ToolDescription]) -> str:
+        """Describes the tools and the form of a callout."""
+        return (
+            f"{describe_tools(tools)}\n\n"
+            "To use a tool, write a callout that begins on a line of its own and ends at the first line without '>':"
+            "\n\n"
+            "> [!tool tool_name call_1]\n> input:\n>   param1: value1\n\n"
+            "The lines after the first are YAML. Give each call an id of its own. Write nothing after your calls: the "
+            f"results come in the next message, as the same callouts with their output.{path_rule(tools)}"
+        )
+
+    def write(self, message: Message) -> str:
+        """Returns text and calls as portable Markdown."""
+        parts = (_without_result(part) if isinstance(part, ToolCall) else part for part in written_parts(message))
+        return _body(*parts)
+
+    def write_result(self, call: ToolCall, known: Container[str] | None = None) -> str:
+        """Returns the callout that the model wrote, with the call's state and its output or error."""
+        ended = replace(_without_result(call), state=call.state if call.is_final else State.INTERRUPTED)
+        match call.state:
+            case State.OUTPUT_AVAILABLE:
+                return _body(replace(ended, output=call.output if call.seen is None else call.seen))
+            case State.OUTPUT_ERROR:
+                return _body(replace(ended, error=format_result(call)))
+            case State.OUTPUT_DENIED:
+                return _body(replace(ended, approval=call.approval))
+            case _ if call.output is not MISSING:
+                return _body(replace(ended, output=truncate_text(format_output(call.output), RESULT_LIMIT)))
+            case _:
+                return _body(ended)
 
 
-def write(message: Message) -> str:
-    """The text and the calls of a message as a model writes them; results and other parts are left out."""
-    parts = tuple(_asked(part) if isinstance(part, ToolCall) else part for part in written_parts(message))
-    return _body(*parts) if parts else ""
+CALLOUT_DIALECT = CalloutDialect()
+__getattr__ = renamed_functions(__name__, CALLOUT_DIALECT)
 
 
-def write_result(call: ToolCall, known: Container[str] | None = None) -> str:
-    """What became of a call, for the model: the callout that it wrote, with the state and what it gave."""
-    asked = replace(_asked(call), state=call.state if call.is_final else State.INTERRUPTED)
-    match call.state:
-        case State.OUTPUT_AVAILABLE:
-            return _body(replace(asked, output=call.output if call.seen is None else call.seen))
-        case State.OUTPUT_ERROR:
-            return _body(replace(asked, error=format_result(call)))
-        case State.OUTPUT_DENIED:
-            return _body(replace(asked, approval=call.approval))
-        case _ if call.output is not MISSING:
-            return _body(replace(asked, output=truncate_text(format_output(call.output), RESULT_LIMIT)))
-        case _:
-            return _body(asked)
-
-
-def _asked(call: ToolCall) -> ToolCall:
+def _without_result(call: ToolCall) -> ToolCall:
     return ToolCall(id=call.id, name=call.name, state=State.INPUT_AVAILABLE, input=input_of(call))
 
 
 def _body(*parts: TextPart | ToolCall) -> str:
-    return write_message_body(Message("assistant", parts)).rstrip("\n")
+    return write_message_body(Message("assistant", parts)).rstrip("\n") if parts else ""
 
 
 def create_stream_chunks(markdown: str) -> list[Object]:
-    """The chunks of a whole document, to the letter of seed 000: AI SDK chunks as dicts.
+    """Converts a whole document into the chunks that seed 000 specifies: AI SDK chunks as dicts.
 
-    One text block, ``text-1``, in words and blanks, line ends around callouts included; for each callout
-    ``tool-input-available`` and then an error or an output, if there is one; ``finish`` with lengths in characters.
-    Fields of a callout that the seed does not name are kept on each of its chunks, under ``extra`` those that have the
-    name of one of the chunk's own. Any text gives chunks: what is not a valid callout stays text. Blank text gives an
-    empty text block.
+    All text is one text block, ``text-1``, in words and blanks, line ends around callouts included. Each callout
+    becomes ``tool-input-available`` and, where it has one, an error or an output. The last chunk is ``finish``, with
+    lengths in characters. Fields of a callout that the seed does not name are kept on each of its chunks; those with
+    the name of one of the chunk's own fields are kept under ``extra``.
+
+    Any text gives chunks: a callout that cannot be read stays text, and blank text gives an empty text block.
     """
     text = well_formed(markdown)
     chunks: list[Object] = [{"type": "text-start", "id": "text-1"}]
@@ -132,18 +149,18 @@ def _text_chunks(text: str) -> Iterator[Object]:
 
 
 def _callout_chunks(closed: CalloutClosed, ids: CalloutIds) -> list[Object] | None:
-    """The chunks of a callout, or None for one that cannot be read."""
+    """Returns the chunks of a callout, or None if it cannot be read."""
     try:
         callout = read_tool_callout(closed.header, closed.body, ids)
     except BodyError:
         return None
     given = {} if callout.input is MISSING or callout.input is None else callout.input
-    events: list[Event] = [ev.ToolInputAvailable(callout.id, callout.name, given), *_outcome(callout)]
+    events: list[Event] = [ev.ToolInputAvailable(callout.id, callout.name, given), *_end_events(callout)]
     extra = {key: value for key, value in callout.fields.items() if key not in SEED_CALLOUT_FIELDS} | callout.extra
     return [ev.with_extra(chunk, extra, chunk) for chunk in map(ev.to_dict, events)]
 
 
-def _outcome(callout: ToolCallout) -> list[Event]:
+def _end_events(callout: ToolCallout) -> list[Event]:
     error = callout.error if callout.error and callout.error.strip() else None
     if error is not None or callout.state is State.OUTPUT_ERROR:
         return [ev.ToolOutputError(callout.id, error or UNKNOWN_ERROR)]

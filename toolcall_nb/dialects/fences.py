@@ -1,6 +1,6 @@
-"""Code fences in a text that goes by: where a line begins, and whether it stands in one.
+"""Lines and code fences of a text that comes in pieces: `Lines` knows where a line begins and which fence is open.
 
-As in CommonMark, section 4.5, but for the containers: a fence may stand after 99 blanks, as it does deep in a list.
+Fences follow CommonMark, section 4.5, except for containers: a fence may be indented by up to 99 blanks, as in a list.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from toolcall_nb.markdown.characters import TextPosition
 __all__ = ["AFTER_LINE", "LINE_START", "MAX_FENCE_LINE", "Fence", "Lines"]
 
 AFTER_LINE = r"(?=[ \t]{0,99}(?:[`~#]|\Z))"
-"""Where a line begins that may say something: it may be a fence, it has a heading's mark, or it says nothing yet."""
+"""A pattern for the beginning of a line that matters: a possible fence, a heading's mark, or nothing yet."""
 
 LINE_START = rf"[\r\n]{AFTER_LINE}"
-"""The last character of the line before one that may say something."""
+"""A pattern for the last character of the line before one that matters."""
 
 MAX_FENCE_LINE = 400
-"""How many characters of a line are looked at; a longer one opens or closes no fence."""
+"""The longest line, in characters, that can open or close a fence."""
 
 _OPENING = re.compile(r"[ \t]{0,99}(?P<mark>`{3,}(?=[^`]*\Z)|~{3,})[ \t]*(?P<word>[^ \t]*)")
 _BEGINS_MARK = re.compile(r"[ \t]{0,99}(?:[`~]|\Z)")
@@ -28,42 +28,42 @@ _CLOSING = re.compile(r"[ \t]{0,99}(?P<mark>`{3,}|~{3,})[ \t]*")
 
 
 class Fence(NamedTuple):
-    """A fence that is open: its mark, and the first word after it in lower case."""
+    """An open fence: its mark, and the first word after it in lower case."""
 
     mark: str
     word: str
 
     def is_closed_by(self, mark: str) -> bool:
-        """Whether it ends at a line with nothing but this mark."""
+        """Whether a line that holds only this mark closes the fence."""
         return mark[0] == self.mark[0] and len(mark) >= len(self.mark)
 
 
 class Lines:
-    """The lines of a text that comes in pieces. ``place`` is where it has come to."""
+    """The lines of a text that comes in pieces. ``place`` is the position of its end so far."""
 
     def __init__(self) -> None:
         self.place = TextPosition()
         self.at_start = True
         self.fence: Fence | None = None
-        self._line: str | None = ""  # as far as it has come; None: it opens and closes no fence
+        self._line: str | None = ""  # its text so far; None: it opens and closes no fence
 
     def may_be_mark(self, text: str, position: int) -> bool:
-        """Whether the line that goes on with ``text`` from ``position`` may open or close a fence."""
+        """Whether the current line, continued with ``text`` from ``position``, may open or close a fence."""
         line = self._line
         return line is not None and _BEGINS_MARK.match(line + text[position : position + MAX_FENCE_LINE]) is not None
 
-    def go_on(self, text: str, stop: re.Pattern[str]) -> bool:
-        """Whether ``text`` has gone by: it has if it goes on with a line of text and ``stop`` is nowhere in it.
+    def skip_text(self, text: str, stop: re.Pattern[str]) -> bool:
+        """Skips ``text`` if it only continues a line of text, and returns whether it did.
 
-        ``stop`` finds `LINE_START`, and what else matters to who asks.
+        ``stop`` matches `LINE_START` and anything else that the caller must look at.
         """
-        goes_on = self._line is None and stop.search(text) is None
-        if goes_on:
+        is_plain = self._line is None and stop.search(text) is None
+        if is_plain:
             self.place.advance(text)
-        return goes_on
+        return is_plain
 
     def extend(self, text: str) -> None:
-        """More text went by."""
+        """Adds text."""
         if not text:
             return
         self.place.advance(text)
@@ -75,8 +75,8 @@ class Lines:
             self._add(self._line, text[begin:])
 
     def skip(self, source: str) -> None:
-        """A call was there: what it holds are no lines of the text."""
-        self._line = None  # what comes after it on its line begins none
+        """Skips the source of a call: its lines are not lines of the text."""
+        self._line = None  # text after the call on its last line begins no line
         self.place.advance(source)
         self.at_start = source[-1] in "\r\n"
 

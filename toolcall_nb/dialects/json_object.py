@@ -1,7 +1,7 @@
-"""One JSON object in a stream, read as it comes: where it ends, or where it turns out to be none.
+"""A JSON object in a stream, `JsonObject`: reads it as it comes and finds its end, or the place where it breaks.
 
-The grammar is RFC 8259's, but for two things: a string may hold line ends and other control characters as they are,
-since models write them so, and nesting is bounded. Each character is looked at once, however the text is cut.
+The grammar is RFC 8259's with two exceptions: a string may contain line ends and other control characters, because
+models write them so, and nesting is limited. Each character is scanned once, however the text is cut.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from toolcall_nb.core.text import well_formed
 __all__ = ["MAX_JSON_DEPTH", "JsonObject", "Member", "parse_lenient_json"]
 
 MAX_JSON_DEPTH = 200
-"""How deep objects and arrays may be nested: jiter's limit, and well below Python's own."""
+"""The deepest nesting of objects and arrays: jiter's limit, and well below Python's."""
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _PLAIN = re.compile(r'[^"\\]*')
@@ -29,7 +29,7 @@ _Expected = Literal["object", "first key", "key", "colon", "value", "first value
 
 
 def _scalars() -> Mapping[str, Mapping[str, str]]:
-    """For each state of a number or a literal, the next state by character; the state "" is before the first one."""
+    """Returns, for each state of a number or a literal, the next state by character. The first state is ""."""
     after_int = {".": ".", "e": "e", "E": "e"}
     table: dict[str, dict[str, str]] = {
         "": {"-": "-", "0": "0", **dict.fromkeys("123456789", "int")},
@@ -54,7 +54,7 @@ _COMPLETE = frozenset({"0", "int", "fraction", "exponent", "true", "false", "nul
 
 
 class Member:
-    """A key of the object and what is there of the text of its value; ``index`` counts the members from 0."""
+    """A key of the object and the text of its value so far; ``index`` counts the members from 0."""
 
     __slots__ = ("chunks", "index", "is_whole", "key")
 
@@ -66,19 +66,19 @@ class Member:
 
     @property
     def begins(self) -> str:
-        """The first character of the value, or nothing before it has come."""
+        """The first character of the value, or an empty string before it has come."""
         return self.chunks[0][:1] if self.chunks else ""
 
     def string(self) -> str | None:
-        """The value, if it is a string and whole."""
+        """Returns the value if it is a string and complete."""
         return _string("".join(self.chunks)) if self.is_whole and self.begins == '"' else None
 
 
 class JsonObject:
-    """Text from its opening brace on, cut anywhere.
+    """A JSON object, fed from its opening brace on in pieces that are cut anywhere.
 
-    ``members`` holds the object's own keys, the first of each. ``length`` counts the characters taken in. Once the
-    object ``is_whole`` or ``is_broken`` it takes in no more.
+    ``members`` holds the object's own keys; of equal keys, the first. ``length`` counts the characters read. Once the
+    object ``is_whole`` or ``is_broken``, it reads no more.
     """
 
     def __init__(self) -> None:
@@ -87,29 +87,29 @@ class JsonObject:
         self.is_whole = False
         self.is_broken = False
         self._chunks: list[str] = []
-        self._stack: list[tuple[str, int]] = []  # what is open: its bracket, and where that stands
+        self._stack: list[tuple[str, int]] = []  # open objects and arrays: bracket and position
         self._expected: _Expected = "object"
         self._step: Callable[[str, int], int] = self._between
         self._scalar_state = ""
         self._digits_missing = 0
-        self._start = 0  # of the text that is being fed
+        self._start = 0  # position in the text that is being fed
         self._key: list[str] | None = None  # the source of a key
         self._member: Member | None = None
-        self._kept: list[str] | None = None  # where the text since `_mark` belongs
+        self._kept: list[str] | None = None  # the list that gets the text since `_mark`
         self._mark = 0
 
     @property
     def source(self) -> str:
-        """All that was taken in."""
+        """All the text that was read."""
         return "".join(self._chunks)
 
     @property
     def open_braces(self) -> list[int]:
-        """Where the objects begin that are open now, this one first, counted from its beginning."""
+        """The positions of the objects that are open now, counted from the beginning of this one."""
         return [place for bracket, place in self._stack if bracket == "{"]
 
     def feed(self, text: str, start: int = 0) -> int:
-        """Take in ``text`` from ``start`` on, as far as the object goes; where that ends is returned."""
+        """Reads ``text`` from ``start`` up to the end of the object, and returns the position where it stopped."""
         position = self._start = self._mark = start
         while position < len(text) and not (self.is_whole or self.is_broken):
             position = self._step(text, position)
@@ -118,7 +118,7 @@ class JsonObject:
         self.length += position - start
         return position
 
-    # Each step returns where the next one begins; a character that breaks the object is not taken in.
+    # Each step returns where the next one begins. A character that breaks the object is not read.
 
     def _between(self, text: str, position: int) -> int:
         blanks = _BLANKS.match(text, position)
@@ -244,9 +244,9 @@ class JsonObject:
 
 
 def parse_lenient_json(text: str) -> Any:
-    """The value of a JSON text, its strings as lenient as `JsonObject`'s.
+    """Parses a JSON text with the leniency of `JsonObject`.
 
-    Raises `ValueError` where no value of JSON's own can stand for it: ``1e999``, a number of 5,000 digits.
+    Raises `ValueError` where JSON has no such value: ``1e999``, a number of 5,000 digits.
     """
     return json.loads(text, strict=False, parse_float=_finite, parse_constant=_no_json)
 

@@ -1,4 +1,7 @@
-"""What the text dialects share in telling of a call while it is being written: its id, its card, the text around it."""
+"""Events of a text with JSON calls while it is written: `StreamedCall` for a call, `TextFlow` for the text around it.
+
+The JSON and the signature dialect use it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from toolcall_nb.dialects.json_object import Member
 from toolcall_nb.markdown.block_context import SEAM
 from toolcall_nb.markdown.tool_events import TextBlocks
 
-__all__ = ["Card", "Flow", "WrittenCallIds", "own_id"]
+__all__ = ["StreamedCall", "TextFlow", "WrittenCallIds"]
 
 _ID_KEYS = ("id", "callId")
 _AFTER = re.compile(r"(?:[ \t]{0,99}(?:\r\n?|\n)){0,2}")
@@ -24,32 +27,35 @@ class WrittenCallIds:
     """The ids of the calls of one text."""
 
     def __init__(self) -> None:
-        self._taken: set[str] = set()
+        self._used: set[str] = set()
 
     def take(self, wanted: str | None = None) -> str:
-        """``wanted`` if it is free, else ``tool-call-N``: N counts the calls, and skips what is taken."""
-        number = len(self._taken) + 1
-        call_id = wanted if wanted and wanted not in self._taken else f"tool-call-{number}"
-        while call_id in self._taken:
+        """Reserves ``wanted`` if it is free, else ``tool-call-N``: N counts the calls and skips used ids."""
+        number = len(self._used) + 1
+        call_id = wanted if wanted and wanted not in self._used else f"tool-call-{number}"
+        while call_id in self._used:
             number += 1
             call_id = f"tool-call-{number}"
-        self._taken.add(call_id)
+        self._used.add(call_id)
         return call_id
 
     def free(self, call_id: str) -> None:
-        """There is no such call after all."""
-        self._taken.discard(call_id)
+        """Releases the id of a call that turned out not to be one."""
+        self._used.discard(call_id)
 
     def __contains__(self, call_id: str) -> bool:
-        return call_id in self._taken
+        return call_id in self._used
 
 
-class Flow:
-    """The text around the calls, as blocks; line ends between text and call become seams, two at most."""
+class TextFlow:
+    """The text around the calls, as text blocks.
+
+    Up to two line ends between a text and a call become a block of their own, a seam.
+    """
 
     def __init__(self) -> None:
         self._blocks = TextBlocks()
-        self._tail = ""  # line ends that may come before a call, or after one
+        self._tail = ""  # line ends that may be a seam
         self._after_call = False
 
     @property
@@ -58,7 +64,7 @@ class Flow:
         return len(self._tail)
 
     def text(self, text: str) -> list[Event]:
-        """More text."""
+        """Adds text."""
         text, self._tail = self._tail + text, ""
         return self._text_after_call(text) if self._after_call else self._text(text)
 
@@ -80,17 +86,17 @@ class Flow:
         return self._blocks.text(text) if text else []
 
     def begin_call(self) -> list[Event]:
-        """A call follows."""
+        """Ends the text before a call."""
         seam, self._tail = self._tail, ""
         self._after_call = False
         return self._seam(seam) + self._blocks.close()
 
     def end_call(self) -> None:
-        """The call is over: the line ends after it are a seam."""
+        """Marks the end of a call: line ends after it are a seam."""
         self._after_call = True
 
     def close(self) -> list[Event]:
-        """No more text follows."""
+        """Ends the text."""
         tail, self._tail = self._tail, ""
         if not tail:
             return self._blocks.close()
@@ -100,29 +106,30 @@ class Flow:
         return self._blocks.seam(text) if text else []
 
 
-class Card:
-    """A call from when its name is known. Its input streams as the text of one member of its JSON."""
+class StreamedCall:
+    """A call that is being written, from when its name is known. Its input is one member of its JSON object."""
 
     def __init__(self, name: str, call_id: str) -> None:
         self.id = call_id
         self.name = name
-        self._told = 0  # pieces of the input's text
+        self._sent = 0  # how many pieces of the input's text were sent
 
-    def start(self, flow: Flow) -> Iterator[Event]:
-        """It appears."""
+    def start(self, flow: TextFlow) -> Iterator[Event]:
+        """Yields the events that begin the call."""
         yield from flow.begin_call()
         yield ev.ToolInputStart(self.id, self.name)
 
     def grow(self, input_member: Member) -> Iterator[Event]:
-        """What is new of its input."""
-        new = "".join(input_member.chunks[self._told :])
-        self._told = len(input_member.chunks)
+        """Yields the new text of the input."""
+        new = "".join(input_member.chunks[self._sent :])
+        self._sent = len(input_member.chunks)
         if new:
             yield ev.ToolInputDelta(self.id, new)
 
     def rename(self, read: dict[str, Any], ids: WrittenCallIds) -> Iterator[Event]:
-        """Take the id that its JSON gives, where that is free."""
-        wanted = own_id(read)
+        """Gives the call the id from its JSON, if that is free."""
+        wanted = next((value for key in _ID_KEYS if isinstance(value := read.get(key), str) and value.strip()), None)
+        wanted = wanted and well_formed(wanted)
         if wanted is None or wanted in ids:
             return
         ids.free(self.id)
@@ -130,15 +137,6 @@ class Card:
         self.id = wanted
 
     def retract(self, ids: WrittenCallIds) -> Iterator[Event]:
-        """It was none; its text follows."""
+        """Withdraws the call, because it is not one. Its text follows."""
         ids.free(self.id)
         yield ev.ToolRetracted(self.id)
-
-
-def own_id(read: dict[str, Any]) -> str | None:
-    """The id that a call's JSON gives: ``id``, or ``callId``."""
-    for key in _ID_KEYS:
-        value = read.get(key)
-        if isinstance(value, str) and value.strip():
-            return well_formed(value)
-    return None

@@ -1,11 +1,8 @@
-"""Markdown: the one callout grammar, the transcript's text form both ways, and Markdown as it is shown.
+"""Portable Markdown: a transcript as Markdown with callouts, both ways.
 
-- ``callout.py``, ``tool_callout.py``, ``yaml_body.py``, ``yaml_text.py``: what a callout says, and how it is written
-- ``characters.py``, ``block_context.py``, ``scanner.py``, ``tool_events.py``: callouts in a stream
-- ``plugin.py``: callouts for markdown-it-py
-- ``reading.py``, ``writing.py``: a transcript from Markdown, and back
-- ``flavor.py``, ``math.py``, ``highlight.py``: text to HTML
-- ``incremental.py``, ``open_end.py``, ``definitions.py``: the same as the text grows
+`toolcall_nb.markdown.writing` writes it and `toolcall_nb.markdown.reading` reads it; ``callout.py`` has the grammar of
+a callout, ``scanner.py`` finds callouts in a stream, and `tool_callout_plugin` teaches them to markdown-it-py.
+`IncrementalMarkdown`, which renders a growing text as HTML, is defined in `toolcall_nb.render.markdown`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Does a header line stand at the top level of its document? Answered from the text before it.
+"""Decides from the text before it whether a header line is at the top level of its document: `BlockContext`.
 
-At once where nothing before could hold the line; else by markdown-it-py's own block parser, so that no second grammar
-of Markdown's blocks exists. Of what was parsed, only the last top-level block is kept: blocks before it are settled
-(CommonMark, section 3).
+Where nothing before the line could contain it, the answer is immediate. Otherwise markdown-it-py's own block parser
+decides, so that there is no second grammar of Markdown's blocks. Only the last top-level block of the parsed text is
+kept: the blocks before it cannot change any more (CommonMark, section 3).
 
-The cost is linear for any text. A parse looks ahead as far as it had to look back, so that the next one is due only
-after as much text again; where that much is not there yet, it is paid from a budget that grows with the text, and
-without budget the answer has to wait.
+The cost is linear for any text. A parse looks as far ahead as it had to look back, so the next one is due only after as
+much text again. Where that much text has not come yet, the parse is paid from a budget that grows with the text;
+without budget, the answer has to wait.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from toolcall_nb.markdown.callout import HeaderGrammar
 __all__ = ["NEWLINE", "SEAM", "BlockContext"]
 
 NEWLINE = re.compile(r"\r\n?|\n")
-"""A line ending, as CommonMark and markdown-it-py have it."""
+"""A line ending, as in CommonMark and markdown-it-py."""
 
 SEAM = re.compile(r"(?:\r\n?|\n){1,2}\Z")
-"""The line ends that may part a text from a callout after it."""
+"""The line ends that may separate a text from a callout after it."""
 
 _MARKER = r"(?:[-+*]|\d{1,9}[.)])"
 _CONTAINERS = re.compile(rf"[ \t>]*(?:{_MARKER}[ \t][ \t>]*)*")
@@ -39,7 +39,7 @@ _PER_CHARACTER = 8
 
 
 class BlockContext:
-    """The text since the last place that is certainly between two top-level blocks."""
+    """The text since the last position that is certainly between two top-level blocks."""
 
     def __init__(self, kinds: tuple[str, ...]) -> None:
         self._kinds = kinds
@@ -47,23 +47,23 @@ class BlockContext:
         self._budget = _FREE
 
     def extend(self, text: str) -> None:
-        """More text went by."""
+        """Adds text."""
         self._pieces.append(text)
         self._size += len(text)
         self._budget += _PER_CHARACTER * len(text)
 
     def reset(self) -> None:
-        """The text that follows begins a block of its own."""
+        """Forgets the text, because the next text begins a block of its own."""
         self._pieces: list[str] = []
         self._size = 0
-        self._may_hold = False  # what is kept may hold a header: only a parse can tell
-        self._header_next = False  # the header after what is kept is known to stand alone
+        self._may_hold = False  # whether only a parse can tell if a header is at the top level
+        self._header_next = False  # whether the header after the kept text is known to be at the top level
 
     def examine(self, buffer: str, start: int, found: int, final: bool) -> int | None:
-        """How much after ``found``, where a header line begins, is text: 0 says that the header stands alone.
+        """Returns how many characters from ``found``, where a header line begins, are text; 0: it is at the top level.
 
-        Only line ends part ``start`` from ``found``. Where more than 0 is returned, ``buffer`` from ``start`` that
-        far has become part of the context, and stops before line ends. None: not affordable before more text came.
+        There are only line ends between ``start`` and ``found``. If the result is above 0, ``buffer`` from ``start`` up
+        to there has become part of the context. None means that the parse is too expensive before more text has come.
         """
         before = buffer[start:found]
         if self._header_next:
@@ -80,7 +80,7 @@ class BlockContext:
         return self._parse(before, window)
 
     def _window(self, buffer: str, found: int) -> str:
-        """Whole lines from ``found`` on: one, and as many as the context is long."""
+        """Returns the line at ``found`` and as many whole lines after it as the context is long."""
         line = NEWLINE.search(buffer, found)
         if line is None:
             return buffer[found:]
@@ -116,12 +116,12 @@ class BlockContext:
 
 
 def _line_feeds(text: str) -> str:
-    """``text`` with every line ended by LF."""
+    """Returns ``text`` with LF as its line ends."""
     return NEWLINE.sub("\n", text) if "\r" in text else text
 
 
 def _line_offset(text: str, line: int) -> int:
-    """Where the line number ``line``, from 0, begins."""
+    """Returns the position at which the line number ``line``, from 0, begins."""
     position = 0
     for _ in range(line):
         ending = NEWLINE.search(text, position)
@@ -134,15 +134,15 @@ def _from_line(text: str, line: int) -> str:
 
 
 def _may_hold_header(context: str, begins: str) -> bool:
-    """Whether a fence, an HTML block, a list or a quote may be open that would hold a header line.
+    """Whether a fence, an HTML block, a list or a quote may be open that would contain a header line.
 
-    ``begins`` is the line's first character: one that is not indented is in no list.
+    ``begins`` is the line's first character: a line that is not indented is in no list.
     """
     start = _after_fences(context)
     if start is None or (begins == " " and _LIST_ITEM.search(context, start)):
         return True
     end = len(context)
-    while end > start:  # the lines up to the last blank one: a quote goes on through them
+    while end > start:  # back to the last blank line: a quote continues through lines that are not blank
         line = context.rfind("\n", start, end - 1) + 1 or start
         if not context[line:end].strip(" \t\n"):
             return False
@@ -153,16 +153,16 @@ def _may_hold_header(context: str, begins: str) -> bool:
 
 
 def _after_fences(context: str) -> int | None:
-    """Where the last fence ends, if each is a whole one at the top level and there is no HTML; else None.
+    """Returns the end of the last fence, if all fences are closed and at the top level and there is no HTML; else None.
 
-    A fence that is not indented opens at the top level whatever came before, but in HTML or another fence: it ends
-    every list, quote and paragraph (CommonMark, section 4.5).
+    Outside HTML and other fences, a fence that is not indented opens at the top level: it ends every list, quote and
+    paragraph (CommonMark, section 4.5).
     """
     position = start = 0
     while (found := _FENCE_OR_HTML.search(context, start)) is not None:
         line = context.rfind("\n", 0, found.start()) + 1
         if line < position or not _CONTAINERS.fullmatch(context, line, found.start()):
-            start = context.find("\n", found.start()) + 1 or len(context)  # it is within the line's text
+            start = context.find("\n", found.start()) + 1 or len(context)  # within the line's text
             continue
         fence = _TOP_FENCE.match(context, line)
         if fence is None:
@@ -176,9 +176,9 @@ def _after_fences(context: str) -> int | None:
 
 
 def _blocks(kinds: tuple[str, ...], text: str, settled: int) -> list[Token]:
-    """The top-level block tokens of ``text``.
+    """Returns the top-level block tokens of ``text``.
 
-    After the first ``settled`` lines, one that begins as a header, whether readable or not, is a ``header``.
+    After the first ``settled`` lines, a line that begins as a header, readable or not, is a ``header`` token.
     """
     tokens: list[Token] = []
     parser = _parser(kinds)

@@ -1,4 +1,6 @@
-"""The grammar of a callout, line by line: what every reader of callouts in this package goes by.
+"""The grammar of a callout, line by line: `HeaderGrammar` for its first line, `body_line` for the others.
+
+Every reader of callouts in this package uses it.
 
 A callout is a top-level blockquote whose first line is a header (seed 000; design.md, "Callouts"):
 
@@ -12,8 +14,8 @@ quoted as in a shell; ``key=value`` is an assignment, anything else is positiona
 
 Body: the lines after it that begin with ``>``, up to the next header. There is no lazy continuation.
 
-Lines end with LF, CRLF or CR, as in CommonMark. Whether a header stands at the top level of its document is
-for `toolcall_nb.markdown.plugin` (in a parse) and `toolcall_nb.markdown.scanner` (in a stream) to know.
+Lines end with LF, CRLF or CR, as in CommonMark. `toolcall_nb.markdown.plugin` (in a parse) and
+`toolcall_nb.markdown.scanner` (in a stream) decide whether a header is at the top level of its document.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from msgspec import Struct, field
 __all__ = ["MAX_HEADER", "Header", "HeaderGrammar", "body_line", "quote_value"]
 
 MAX_HEADER = 4096
-"""Longest header line, in characters. A longer one is text: it bounds what a stream must withhold."""
+"""The longest header line, in characters. A longer line is text, so that a stream never withholds more."""
 
 _TOKEN = r"""(?:[^\s\]"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+"""
 _VALUES = re.compile(rf"(?P<values>(?:[ \t]+{_TOKEN})*)[ \t]*\](?P<fold>[+-]?)(?:[ \t]+(?P<title>\S.*?))?[ \t]*")
@@ -38,7 +40,7 @@ _SIMPLE_VALUE = re.compile(r"[^\s\]\"'\\=]+")
 
 
 class Header(Struct, frozen=True):
-    """What the first line of a callout says. ``assigned`` has lower-case keys; of one key, the first."""
+    """The values of a callout's first line. ``assigned`` has lower-case keys; of equal keys, it holds the first."""
 
     kind: str
     positional: tuple[str, ...] = ()
@@ -56,17 +58,17 @@ class HeaderGrammar:
         self._begun = re.compile(rf" {{0,3}}(?:> ?(?:{'|'.join(map(_prefixes, words))})?)?", re.IGNORECASE)
 
     def starts(self, line: str) -> re.Match[str] | None:
-        """Match the beginning of a header line, up to and with its kind; the rest may still be unreadable."""
+        """Matches the beginning of a header line, including its kind; the rest may still be unreadable."""
         return self._start.match(line)
 
     def may_start(self, line: str) -> bool:
-        """Whether ``line``, not complete yet, may still become a header."""
+        """Whether ``line``, which is not complete, may still become a header."""
         if len(line) > MAX_HEADER:
             return False
         return self._begun.fullmatch(line) is not None or self._start.match(line) is not None
 
     def read(self, line: str) -> Header | None:
-        """The header that ``line`` (without its line ending) is, or None."""
+        """Reads the header in ``line`` (without its line ending); None if it is not a header."""
         start = self._start.match(line)
         if start is None or len(line) > MAX_HEADER:
             return None
@@ -79,13 +81,13 @@ class HeaderGrammar:
 
 
 def body_line(line: str) -> str | None:
-    """What a body line says, without its marker; None where the line ends the callout."""
+    """Returns a body line without its marker; None if the line ends the callout."""
     marker = _BODY.match(line)
     return None if marker is None else line[marker.end() :]
 
 
 def quote_value(value: str) -> str | None:
-    """``value`` as a positional header value, or None where a header cannot hold it."""
+    """Writes ``value`` as a positional header value; returns None if a header cannot hold it."""
     if not value.isprintable() or not value.strip() or len(value) > MAX_HEADER // 8:
         return None
     if _SIMPLE_VALUE.fullmatch(value):
@@ -115,7 +117,7 @@ def _unquote(match: re.Match[str]) -> str:
 
 @lru_cache
 def _prefixes(word: str) -> str:
-    """A pattern for every beginning of ``[!word``."""
+    """Returns a pattern for every beginning of ``[!word``."""
     pattern = ""
     for character in reversed(f"[!{word}"):
         pattern = rf"(?:{re.escape(character)}{pattern})?"

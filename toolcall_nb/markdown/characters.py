@@ -1,7 +1,7 @@
-"""The first look at what a model wrote: its characters.
+"""Makes a model's text well formed as it comes, `CharacterReader`, and counts lines and columns, `TextPosition`.
 
-Text may be cut inside a surrogate pair, hold half a pair, or hold NUL. Pairs are joined, a half becomes U+FFFD, NUL
-stays (faces show U+FFFD for it). Each kind of trouble is reported once, where it is first met: the report is bounded.
+A text may be cut inside a surrogate pair, contain half a pair, or contain NUL. Pairs are joined, a half becomes U+FFFD,
+and NUL stays (views show U+FFFD for it). Each kind of problem is reported once, where it first occurs.
 """
 
 from __future__ import annotations
@@ -13,47 +13,47 @@ from toolcall_nb.core.text import join_surrogates, well_formed
 
 __all__ = ["CharacterReader", "TextPosition"]
 
-_TROUBLE = re.compile("[\0\ud800-\udfff]")
-_MOST_BEHIND = 1 << 16
+_PROBLEM = re.compile("[\0\ud800-\udfff]")
+_MAX_UNCOUNTED = 1 << 16
 _NUL = ("a NUL character", "It was kept; what is shown for it is U+FFFD.")
 _HALF = ("a lone surrogate, which is no character", "It was replaced by U+FFFD.")
 
 
 class TextPosition:
-    """Where in a text one is: line and column, from 1. Lines end with LF, CRLF or CR, cut anywhere.
+    """A position in a text: line and column, from 1. Lines end with LF, CRLF or CR; the text may be cut anywhere.
 
-    Few ask, and most of the text goes by in small pieces: lines are counted many at once, or never.
+    The position is rarely needed, and text comes in small pieces: so lines are counted in large batches, or never.
     """
 
     def __init__(self) -> None:
         self._line = 1
         self._column = 1
         self._after_return = False
-        self._behind: list[str] = []  # what was moved over and is not counted yet
-        self._size_behind = 0
+        self._uncounted: list[str] = []  # pieces whose lines are not counted yet
+        self._uncounted_size = 0
 
     @property
     def line(self) -> int:
-        """The line that one is in."""
+        """The line."""
         self._count()
         return self._line
 
     @property
     def column(self) -> int:
-        """How far into the line one is."""
+        """The column in the line."""
         self._count()
         return self._column
 
     def advance(self, text: str) -> None:
-        """Move over ``text``."""
-        self._behind.append(text)
-        self._size_behind += len(text)
-        if self._size_behind > _MOST_BEHIND:
+        """Moves the position past ``text``."""
+        self._uncounted.append(text)
+        self._uncounted_size += len(text)
+        if self._uncounted_size > _MAX_UNCOUNTED:
             self._count()
 
     def _count(self) -> None:
-        text = "".join(self._behind)
-        self._behind, self._size_behind = [], 0
+        text = "".join(self._uncounted)
+        self._uncounted, self._uncounted_size = [], 0
         if not text:
             return
         crossed = text[1:] if self._after_return and text[0] == "\n" else text
@@ -64,13 +64,13 @@ class TextPosition:
 
 
 class CharacterReader:
-    """Well-formed text from pieces, cut anywhere.
+    """Makes text well formed that comes in pieces, cut anywhere.
 
-    ``troubles`` is what was wrong so far; the places count in the whole text.
+    ``diagnostics`` are the problems so far, with positions in the whole text.
     """
 
     def __init__(self) -> None:
-        self.troubles: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = []
         self._half = ""
         self._place = TextPosition()
         self._reported: set[tuple[str, str]] = set()
@@ -81,8 +81,8 @@ class CharacterReader:
         return len(self._half)
 
     def feed(self, text: str) -> str:
-        """The text that is certain now."""
-        if not self._half and ((text.isascii() and "\0" not in text) or not _TROUBLE.search(text)):
+        """Takes a piece and returns the text that is certain now."""
+        if not self._half and ((text.isascii() and "\0" not in text) or not _PROBLEM.search(text)):
             self._place.advance(text)
             return text
         text = self._half + text
@@ -90,20 +90,20 @@ class CharacterReader:
         return self._checked(text[: len(text) - len(self._half)])
 
     def close(self) -> str:
-        """What is left: a half that never met its other."""
+        """Ends the text and returns the rest: U+FFFD for half a pair, or nothing."""
         half, self._half = self._half, ""
         return self._checked(half)
 
     def _checked(self, text: str) -> str:
         text = join_surrogates(text)
         position = 0
-        for trouble in _TROUBLE.finditer(text):
-            what = _NUL if trouble[0] == "\0" else _HALF
-            if what in self._reported:
+        for found in _PROBLEM.finditer(text):
+            problem = _NUL if found[0] == "\0" else _HALF
+            if problem in self._reported:
                 continue
-            self._place.advance(text[position : trouble.start()])
-            position = trouble.start()
-            self._reported.add(what)
-            self.troubles.append(Diagnostic(*what, self._place.line, self._place.column))
+            self._place.advance(text[position : found.start()])
+            position = found.start()
+            self._reported.add(problem)
+            self.diagnostics.append(Diagnostic(*problem, self._place.line, self._place.column))
         self._place.advance(text[position:])
         return well_formed(text)

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 1
-"""The version that is written, and the highest that is known."""
+"""The version that is written, and the highest that can be read whole."""
 VERSION_KEY = "toolcall_nb"
 
 _FENCED = re.compile(r"---[ \t]*\n((?:[^\n]*\n)*?)---[ \t]*(?:\n|\Z)\n?")
@@ -43,7 +43,7 @@ _KEPT = "The front matter was kept as text."
 
 
 class FrontMatter(Struct, frozen=True):
-    """What stands before the body, and the body; ``lines`` is how many lines of the text come before it."""
+    """A text split into front matter and body; ``lines`` is the number of lines before the body."""
 
     body: str
     metadata: Object = {}
@@ -53,14 +53,14 @@ class FrontMatter(Struct, frozen=True):
 
 
 def front_matter(metadata: Object) -> str:
-    """The lines that say the version and hold the metadata; they end with a line end."""
+    """Returns the front matter: the version and the metadata. It ends with a line end."""
     plain = VERSION_KEY not in metadata and list(metadata) != ["metadata"]
     fields = {VERSION_KEY: FORMAT_VERSION, **(metadata if plain else {"metadata": metadata})}
     return "".join(f"{line}\n" for line in ("---", *yaml_lines(fields), "---"))
 
 
 def split_front_matter(text: str) -> FrontMatter:
-    """The front matter and the rest. What is none of ours belongs to the body. Never raises."""
+    """Splits a text into front matter and body. Another program's front matter belongs to the body. Never raises."""
     found = _FENCED.match(text.replace("\r\n", "\n") if text.startswith("---") else "")
     if found is None:
         return FrontMatter(text)
@@ -90,12 +90,12 @@ def split_front_matter(text: str) -> FrontMatter:
 
 
 def read_format_version(text: str) -> int:
-    """The version that a text says that it is of; 1 where it says nothing. Never raises."""
+    """Returns the version in the front matter of a text; 1 if there is none. Never raises."""
     return split_front_matter(text).version
 
 
 def describe_newer_version(version: int) -> str:
-    """What there is to say of a text of a higher version."""
+    """Describes, for a person, a text of a version that is not known here."""
     return (
         f"version {version} of the format, and this toolcall_nb knows version {FORMAT_VERSION}; install a newer one to "
         "read it whole"
@@ -103,7 +103,7 @@ def describe_newer_version(version: int) -> str:
 
 
 def _version_line(yaml: str) -> tuple[int, str]:
-    """The line of the text that says the version, counted from 1, and what it says; the first one if none does."""
+    """Returns the number, from 1, of the line with the version, and its value; line 2 and nothing if there is none."""
     found = _KEY_LINE.search(yaml)
     return (2, "") if found is None else (2 + yaml.count("\n", 0, found.start()), found[1])
 

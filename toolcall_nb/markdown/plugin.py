@@ -1,4 +1,4 @@
-"""The tool callout as a markdown-it-py plugin: usable by anyone, without the rest of this package.
+"""The tool callout as a markdown-it-py plugin, `tool_callout_plugin`, for any program that renders Markdown.
 
     from markdown_it import MarkdownIt
     from toolcall_nb.markdown import tool_callout_plugin
@@ -33,15 +33,15 @@ Emit = Callable[[StateBlock, Header, str, int], None]
 
 
 def tool_callout_plugin(md: MarkdownIt) -> None:
-    """Teach ``md`` the tool callout."""
+    """Teaches ``md`` the tool callout."""
     callout_rule(md, ("tool",), _emit_tool)
     md.add_render_rule("tool_callout", _render_tool)
 
 
 def callout_rule(md: MarkdownIt, kinds: Sequence[str], emit: Emit) -> None:
-    """Teach ``md`` callouts of ``kinds``; ``emit(state, header, body, start_line)`` pushes their tokens.
+    """Teaches ``md`` callouts of ``kinds``; ``emit(state, header, body, start_line)`` pushes their tokens.
 
-    The rule comes first: a header line is never the head of a table.
+    The rule comes before the others, because a header line is never the head of a table.
     """
     grammar = HeaderGrammar(kinds)
 
@@ -57,10 +57,10 @@ def callout_rule(md: MarkdownIt, kinds: Sequence[str], emit: Emit) -> None:
         line = start + 1
         while line < end:
             raw = _line(state, line)
-            said = body_line(raw)
-            if said is None or grammar.read(raw) is not None:
+            content = body_line(raw)
+            if content is None or grammar.read(raw) is not None:
                 break
-            body.append(said + "\n")
+            body.append(content + "\n")
             line += 1
         state.line = line
         emit(state, header, "".join(body), start)
@@ -88,7 +88,7 @@ def _emit_tool(state: StateBlock, header: Header, body: str, start: int) -> None
 
 
 def _emit_quote(state: StateBlock, start: int) -> None:
-    """The callout's own lines as a blockquote with one paragraph."""
+    """Pushes the callout's lines as a blockquote with one paragraph."""
     lines = [body_line(_line(state, line)) or "" for line in range(start, state.line)]
     state.push("blockquote_open", "blockquote", 1).map = [start, state.line]
     state.push("paragraph_open", "p", 1).map = [start, state.line]

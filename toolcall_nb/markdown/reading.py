@@ -1,4 +1,4 @@
-"""Portable Markdown to a transcript. Any text is one; what could not be read as meant leaves a diagnostic.
+"""Reads portable Markdown as a transcript: `read_transcript`. Any text is one; problems become diagnostics.
 
     ---
     toolcall_nb: 1              the format's version, and the transcript's metadata: front_matter.py
@@ -13,14 +13,14 @@
     > input:
     >   city: Porto
 
-Kinds beside ``tool``: ``user``, ``system``, ``assistant`` begin a message (without a body: the parts that follow are
-its parts); ``text``, ``reasoning``, ``stream-error`` quote text; ``source-url``, ``source-document``, ``file``,
-``reasoning-file``, ``data``, ``custom`` hold the fields of the chunk of that name as YAML. With ``as=yaml`` in its
-header, a message or a text has a YAML body of fields instead of quoted text. A ``text`` without a body parts two
-texts that stand side by side.
+Besides ``tool`` there are these kinds. ``user``, ``system`` and ``assistant`` begin a message; without a body, the
+parts that follow are its parts. ``text``, ``reasoning`` and ``stream-error`` quote text. ``source-url``,
+``source-document``, ``file``, ``reasoning-file``, ``data`` and ``custom`` hold the fields of the chunk of that name as
+YAML. With ``as=yaml`` in its header, a message or a text has a YAML body of fields instead of quoted text. A ``text``
+without a body separates two neighbouring texts.
 
-A live stream reads ``tool`` only. A document without any of this is one message of the assistant. The rules, each
-with an example, are in docs/format.md.
+A live stream reads ``tool`` only. A document without callouts is one message of the assistant. The rules, each with an
+example, are in docs/format.md.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ _FINAL_LINE_END = re.compile(r"(?:\r\n?|\n)\Z")
 
 
 def read_transcript(text: str) -> Transcript:
-    """The transcript that ``text`` is. Never raises on a string."""
+    """Reads ``text`` as a transcript. Never raises on a string."""
     reader = _Reader()
     builder = TranscriptBuilder()
     characters = CharacterReader()
     document = split_front_matter(characters.feed(text) + characters.close())
     events = reader.read(_FINAL_LINE_END.sub("", document.body), document.lines)
-    for event in (*document.diagnostics, *events, *characters.troubles):
+    for event in (*document.diagnostics, *events, *characters.diagnostics):
         builder.apply(event)
     read = builder.transcript
     return Transcript(read.messages, document.metadata, read.diagnostics)
@@ -74,9 +74,9 @@ class _Reader:
         self._begin_blocks()
 
     def read(self, text: str, skipped_lines: int) -> Iterator[Event]:
-        """The events of the whole document; line numbers count from the document's first line."""
+        """Yields the events of the whole document; line numbers count from the document's first line."""
         for segment in scan(text, CALLOUT_KINDS):
-            for event in self._take(segment):
+            for event in self._read(segment):
                 yield _moved(event, skipped_lines)
         yield from self._finish()
 
@@ -84,25 +84,25 @@ class _Reader:
         self._blocks = TextBlocks()
         self._tools = ToolEvents(self._blocks)
 
-    def _take(self, segment: Segment) -> Iterator[Event]:
+    def _read(self, segment: Segment) -> Iterator[Event]:
         match segment:
             case Text():
                 if segment.text.strip(" \t\r\n"):
                     yield from self._open()
-                    yield from self._tools.take(segment)
+                    yield from self._tools.read(segment)
                 elif self._is_open:
-                    yield from self._tools.take(Text(segment.text, seam=True))
+                    yield from self._tools.read(Text(segment.text, seam=True))
             case CalloutOpened() | CalloutGrew() if self._is_tool(segment):
                 yield from self._open()
-                yield from self._tools.take(segment)
+                yield from self._tools.read(segment)
             case CalloutClosed(header=header) if header.kind == "tool":
-                yield from self._tools.take(segment)
+                yield from self._tools.read(segment)
             case CalloutClosed():
                 yield from self._callout(segment)
             case CalloutOpened() | CalloutGrew():
                 pass
             case problem:
-                yield from self._tools.take(problem)
+                yield from self._tools.read(problem)
 
     def _is_tool(self, segment: CalloutOpened | CalloutGrew) -> bool:
         if isinstance(segment, CalloutOpened):
@@ -116,8 +116,8 @@ class _Reader:
                 yield from self._message(kind, *_text_and_fields(closed))
             elif kind in TEXT_KINDS:
                 text, fields = _text_and_fields(closed)
-                parts = kind == "text" and text is None and not fields
-                yield from self._part([] if parts else _text_part(kind, text or "", fields))
+                is_separator = kind == "text" and text is None and not fields
+                yield from self._part([] if is_separator else _text_part(kind, text or "", fields))
             else:
                 yield from self._part([_chunk(kind, load_body(closed.body).fields)])
         except (BodyError, WireError) as error:
@@ -163,7 +163,7 @@ def _moved(event: Event, lines: int) -> Event:
 
 
 def _text_and_fields(closed: CalloutClosed) -> tuple[str | None, Object]:
-    """The text of a callout that quotes one (None: it has no body), and its fields."""
+    """Returns the text that a callout quotes (None: it has no body), and its fields."""
     if closed.header.assigned.get("as") == "yaml":
         fields = load_body(closed.body).fields
         for key, kind in _FIELD_TYPES.items():

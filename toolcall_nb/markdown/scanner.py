@@ -1,7 +1,7 @@
-"""Callouts in a stream: text in pieces, cut anywhere, becomes segments as early as they are certain.
+"""Finds callouts in a stream: `Scanner` turns text in pieces, cut anywhere, into segments as soon as they are certain.
 
-What is withheld is short: a line that may still become a header, and the line ends before it. Whether a header
-stands at the top level is answered by `BlockContext`. The source of all segments, joined, is the input.
+It withholds only a line that may still become a header, and the line ends before it. `BlockContext` decides whether a
+header is at the top level. The sources of all segments, joined, are the input.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _LINE = re.compile(r"([^\r\n]*)(\r\n?|\n)?")
 
 
 class Text(Struct, frozen=True):
-    """Text outside callouts. ``seam``: it is only the line ends between text and a callout."""
+    """Text outside callouts. ``seam`` is true if it is only the line ends between a text and a callout."""
 
     text: str
     seam: bool = False
 
 
 class CalloutOpened(Struct, frozen=True):
-    """A callout's header line is whole. ``line`` counts from 1."""
+    """A callout's header line is complete. ``line`` counts from 1."""
 
     header: Header
     source: str
@@ -48,7 +48,7 @@ class CalloutOpened(Struct, frozen=True):
 
 
 class CalloutGrew(Struct, frozen=True):
-    """The callout's body grew by ``text``: without markers, lines ended by LF."""
+    """The callout's body grew by ``text``, which has no markers, and LF as its line ends."""
 
     text: str
     source: str
@@ -64,7 +64,7 @@ class CalloutClosed(Struct, frozen=True):
 
 
 class UnreadableHeader(Struct, frozen=True):
-    """A line at the top level that begins as a header and is none; it stays text."""
+    """A line at the top level that begins as a header and cannot be read as one. It stays text."""
 
     message: str
     line: int
@@ -84,21 +84,21 @@ class _Callout:
         self.line = line
         self.source = [source]
         self.body: list[str] = []
-        self.in_line = False  # the body line's marker has gone by, its end has not
+        self.in_line = False  # whether a body line's marker was read and its end was not
 
 
 class Scanner:
-    """Splits a text into callouts of ``kinds`` and the rest: `feed` any number of times, then `close`."""
+    """Splits a text into callouts of ``kinds`` and other text: `feed` any number of times, then `close`."""
 
     def __init__(self, kinds: Collection[str] = ("tool",)) -> None:
         words = tuple(sorted(kinds))
         self._grammar = HeaderGrammar(words)
         self._context = BlockContext(words)
-        self._longest = max(map(len, words), default=0) + 3  # "[!", a kind, and what parts it from the rest
+        self._longest = max(map(len, words), default=0) + 3  # "[!", a kind, and the character after it
         choice = "|".join(map(re.escape, words))
         self._header_line = re.compile(rf"(?:(?<=[\r\n])|\A) {{0,3}}> ?\[!(?:{choice})(?=[ \t\]])", re.IGNORECASE)
         self._buffer = ""
-        self._line_start = True  # the buffer begins a line
+        self._line_start = True  # whether the buffer begins a line
         self._line = 1
         self._callout: _Callout | None = None
         self._after_callout = False
@@ -110,7 +110,7 @@ class Scanner:
         return len(self._buffer)
 
     def feed(self, text: str) -> list[Segment]:
-        """Take in more text; return what is certain now."""
+        """Takes more text and returns the segments that are certain now."""
         self._buffer += text
         if self._callout is not None or "[!" in self._buffer:
             return self._run(final=False)
@@ -119,7 +119,7 @@ class Scanner:
         return self._found_before(end)
 
     def close(self) -> list[Segment]:
-        """The text is complete; return all the rest."""
+        """Ends the text and returns the remaining segments."""
         segments = self._run(final=True)
         if self._callout is not None:
             self._close_callout(self._callout)
@@ -140,14 +140,14 @@ class Scanner:
         return self._found_before(position)
 
     def _found_before(self, position: int) -> list[Segment]:
-        """What was found; the buffer up to ``position`` is done with."""
+        """Returns the segments found so far and drops the buffer up to ``position``."""
         if position:
             self._line_start = self._buffer[position - 1] in "\r\n"
             self._buffer = self._buffer[position:]
         out, self._out = self._out, []
         return out
 
-    # Outside a callout. A step returns where to go on; the same place means: not before more text came.
+    # Outside a callout. A step returns the position to continue from; the same position means that it needs more text.
 
     def _text_step(self, start: int, final: bool) -> int:
         buffer = self._buffer
@@ -162,7 +162,7 @@ class Scanner:
         return end
 
     def _header_step(self, start: int, found: int, final: bool) -> int:
-        """Decide on the header line at ``found``, which only line ends part from ``start``."""
+        """Decides on the header line at ``found``. There are only line ends between ``start`` and it."""
         line, ending, end = self._line_at(found, final)
         if not ending and not final and len(line) <= MAX_HEADER:
             return start
@@ -189,7 +189,7 @@ class Scanner:
         return found + len(line)
 
     def _find_header(self, start: int) -> int | None:
-        """Where the next line begins that may be a header. Looked for by its bracket: there are few of them."""
+        """Returns the start of the next line that may be a header. It searches for the bracket, which is rare."""
         mark = self._buffer.find("[!", start)
         while mark >= 0:
             found = self._header_line.search(self._buffer, max(start, mark - _MOST_BEFORE_MARK), mark + self._longest)
@@ -199,17 +199,17 @@ class Scanner:
         return None
 
     def _safe_end(self, start: int) -> int:
-        """The end of what need not be withheld."""
+        """Returns the end of the text that need not be withheld."""
         buffer = self._buffer
         tail = max(buffer.rfind("\n", start), buffer.rfind("\r", start)) + 1 or start
         begins = buffer[tail - 1] in "\r\n" if tail else self._line_start
-        # Most lines show by their first character that they are no header.
+        # The first character shows for most lines that they are not a header.
         if tail < len(buffer) and not (begins and buffer[tail] in " >" and self._grammar.may_start(buffer[tail:])):
             return len(buffer)
         return self._seam_start(start, tail)
 
     def _seam_start(self, start: int, end: int) -> int:
-        """Where the line ends before ``end`` begin that would part text from a callout: two at most."""
+        """Returns the start of the line ends before ``end`` that would separate a text from a callout: two at most."""
         seam = SEAM.search(self._buffer, max(start, end - 4), end)
         return seam.start() if seam else end
 
@@ -231,7 +231,7 @@ class Scanner:
             self._out.append(Text(text, seam))
 
     def _line_at(self, start: int, final: bool) -> tuple[str, str, int]:
-        """The line at ``start``, its ending (empty while it may still change), and where the next begins."""
+        """Returns the line at ``start``, its ending (empty while it may change), and the start of the next line."""
         line = _LINE.match(self._buffer, start)
         assert line is not None
         text, ending = line[1], line[2] or ""
@@ -253,19 +253,19 @@ class Scanner:
         complete = bool(ending) or final
         if not complete and self._undecided(line):
             return start
-        said = body_line(line)
-        if said is None or (complete and self._grammar.read(line) is not None):
+        content = body_line(line)
+        if content is None or (complete and self._grammar.read(line) is not None):
             self._close_callout(callout)
             return start
-        return self._grow(callout, said, start, ending, end)
+        return self._grow(callout, content, start, ending, end)
 
     def _undecided(self, line: str) -> bool:
         """Whether a line that is not complete may still become a body line or a header."""
         return (len(line.lstrip(" ")) <= 1 and line.strip(" ") in ("", ">")) or self._grammar.may_start(line)
 
-    def _grow(self, callout: _Callout, said: str, start: int, ending: str, end: int) -> int:
+    def _grow(self, callout: _Callout, content: str, start: int, ending: str, end: int) -> int:
         source = self._buffer[start:end]
-        text = said + "\n" if ending else said
+        text = content + "\n" if ending else content
         callout.in_line = not ending
         self._line += bool(ending)
         callout.body.append(text)
@@ -285,7 +285,7 @@ class Scanner:
 
 
 def scan(text: str, kinds: Collection[str] = ("tool",)) -> list[Segment]:
-    """The segments of a whole text: of texts that follow one another, one."""
+    """Returns the segments of a whole text. Texts that follow one another are joined."""
     scanner = Scanner(kinds)
     segments: list[Segment] = []
     for segment in (*scanner.feed(text), *scanner.close()):

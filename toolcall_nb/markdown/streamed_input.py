@@ -1,7 +1,7 @@
-"""The text of the field ``input`` in the body of a callout while the body streams: what a card shows of it so far.
+"""Finds the text of the field ``input`` in the body of a callout while the body streams: `StreamedInput`.
 
-It is found line by line, as YAML's block style has it: from the key ``input`` at the margin to the next key there.
-The body as a whole is read by `toolcall_nb.markdown.yaml_body` when it is complete.
+It works line by line, by the rules of YAML's block style: the input goes from the key ``input`` at the margin to the
+next key there. When the body is complete, `toolcall_nb.markdown.yaml_body` reads it as a whole.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ _BLANKS = " \t"
 
 
 class StreamedInput:
-    """`feed` it the body, cut anywhere. Of the text it leaves out the indentation and the line ends after it."""
+    """Extracts the input's text from a body, fed in pieces, without its indentation and the line ends after it."""
 
     def __init__(self) -> None:
-        self._is_input = False  # the field that the body stands in
-        self._is_shown = False  # whether the rest of this line is text of the input
-        self._start: str | None = ""  # of this line, while it is not certain whose it is
+        self._is_input = False  # whether the current field is the input
+        self._is_shown = False  # whether the rest of this line belongs to the input
+        self._start: str | None = ""  # of this line, until it is certain which field it belongs to
         self._indent: int | None = None
-        self._ends = 0  # line ends that are text if more follows
+        self._ends = 0  # line ends that belong to the text if more text follows
         self._has_text = False
 
     def feed(self, body: str) -> str:
-        """What is new of the input's text."""
+        """Takes more of the body and returns the new text of the input."""
         first, *others = body.split("\n")
         found = [self._more(first)]
         for line in others:
@@ -47,7 +47,7 @@ class StreamedInput:
         return found
 
     def _decide(self, line: str, *, is_whole: bool) -> str:
-        """Whose the line is, as far as it has come; what it says of the input."""
+        """Decides which field the line so far belongs to, and returns its text of the input."""
         text = line.lstrip(_BLANKS)
         blanks = len(line) - len(text)
         if not text or (not blanks and not is_whole and _MAY_BE_KEY.fullmatch(text)):
@@ -65,7 +65,7 @@ class StreamedInput:
         self._is_input = key is not None
         self._indent = None
         value = line[key.end() :] if key is not None else ""
-        self._is_shown = self._is_input and value[:1] not in ("|", ">")  # these say how the lines below are read
+        self._is_shown = self._is_input and value[:1] not in ("|", ">")  # these only say how the lines below are read
         return self._text(value) if self._is_shown else ""
 
     def _text(self, text: str) -> str:

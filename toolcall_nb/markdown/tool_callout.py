@@ -1,14 +1,14 @@
-"""Reads a tool callout, header and body together, by the rules of seed 000.
+"""Reads a tool callout, header and body together, by the rules of seed 000: `read_tool_callout`.
 
-Header beats body for id and name; the aliases of each field are read in a fixed order. Scalars as id, name or error
-become strings, as they are written; an error that is a list or a mapping becomes its JSON text. Nothing is lost: what
-no field takes (a state that is none, a list as a name, an id beside the header's, a name that means nothing) is kept
-in ``extra``, and where its name means something, a diagnostic says so.
+For id and name, the header takes precedence over the body; the aliases of each field are read in a fixed order. A
+scalar as id, name or error becomes a string, as it is written; a list or a mapping as error becomes its JSON text.
+Nothing is lost: a value that no field accepts (an unknown state, a list as a name, a second id, an unknown key) is kept
+in ``extra``, with a diagnostic if its key is a known one.
 
-Beyond the seed, so that a transcript reads back whole: ``title``, ``approval``, ``inputText`` (the written form of an
-input that never became complete), ``originalInput`` (before a person edited it), ``log``, ``display``, ``seen``,
-``traceback`` (see `toolcall_nb.core.transcript.ToolCall`), ``preliminaryOutput``, ``providerExecuted``, ``dynamic``,
-``providerMetadata``, ``toolMetadata``; and the states of approval, denial and interruption.
+These fields are additions to the seed, so that a transcript reads back whole: ``title``, ``approval``, ``inputText``
+(the text of an input that never became complete), ``originalInput`` (before a person edited it), ``log``, ``display``,
+``seen``, ``traceback`` (see `toolcall_nb.core.transcript.ToolCall`), ``preliminaryOutput``, ``providerExecuted``,
+``dynamic``, ``providerMetadata``, ``toolMetadata``; and the states of approval, denial and interruption.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BODY_NAMES = ("toolName", "tool_name", "name", "tool")
 _BODY_IDS = ("toolCallId", "tool_call_id", "callId", "id", "toolCall")
 _BODY_ERRORS = ("errorText", "error_text", "error")
 SEED_CALLOUT_FIELDS = frozenset((*_BODY_NAMES, *_BODY_IDS, *_BODY_ERRORS, "state", "input", "output"))
-"""The names that seed 000 gives a meaning to, with their aliases."""
+"""The field names of seed 000, with their aliases."""
 _TYPED: dict[str, tuple[str, type]] = {
     "title": ("title", str),
     "inputText": ("input_text", str),
@@ -60,35 +60,35 @@ _APPROVAL: dict[str, tuple[str, type]] = {
     "signature": ("signature", str),
 }
 CALLOUT_FIELDS = SEED_CALLOUT_FIELDS.union((*_TYPED, "approval", "originalInput", "preliminaryOutput", "extra"))
-"""Every name that the body of a tool callout gives a meaning to."""
+"""All field names of the body of a tool callout."""
 
 
 class CalloutIds:
-    """The ids of the callouts of one message, in order."""
+    """The ids of the callouts of one message."""
 
     def __init__(self) -> None:
         self._count = 0
-        self._taken: set[str] = set()
+        self._used: set[str] = set()
 
     def __contains__(self, call_id: str) -> bool:
-        return call_id in self._taken
+        return call_id in self._used
 
     def fallback(self) -> str:
-        """``tool-call-N`` for the next callout, N counting callouts and skipping ids that are taken."""
+        """Returns ``tool-call-N`` for the next callout: N counts callouts and skips used ids."""
         number = self._count + 1
-        while f"tool-call-{number}" in self._taken:
+        while f"tool-call-{number}" in self._used:
             number += 1
         return f"tool-call-{number}"
 
     def add(self, call_id: str | None) -> None:
-        """One more callout; ``call_id`` is None where it turned out to be none."""
+        """Counts a callout and reserves its id; ``call_id`` is None if the callout cannot be read."""
         self._count += 1
         if call_id is not None:
-            self._taken.add(call_id)
+            self._used.add(call_id)
 
 
 class ToolCallout(Struct, frozen=True, kw_only=True):
-    """One callout. ``problems`` tells, for a person, what in it had no place; ``fields`` is its whole body."""
+    """A tool callout's content. ``problems`` describes values that no field accepts; ``fields`` is the whole body."""
 
     id: str
     name: str = "tool"
@@ -116,26 +116,26 @@ class ToolCallout(Struct, frozen=True, kw_only=True):
 
     @property
     def is_edited(self) -> bool:
-        """Whether a person who was asked made another input of the model's."""
+        """Whether a person edited the model's input before approving it."""
         return self.approval is not None and self.input is not MISSING and self.original_input is not MISSING
 
 
 def header_name(header: Header) -> str | None:
-    """The tool's name as the header gives it: assigned, or the first positional value."""
+    """Returns the tool's name in the header: assigned, or the first positional value."""
     return _first(header.assigned, _HEADER_NAMES) or (header.positional[0] if header.positional else None)
 
 
 def header_id(header: Header) -> str | None:
-    """The call's id as the header gives it: assigned, or the next positional value after the name."""
+    """Returns the call's id in the header: assigned, or the first positional value after the name."""
     place = 0 if _first(header.assigned, _HEADER_NAMES) else 1
     positional = header.positional[place] if len(header.positional) > place else None
     return _first(header.assigned, _HEADER_IDS) or positional
 
 
 def read_tool_callout(header: Header, body: str, ids: CalloutIds) -> ToolCallout:
-    """Read a callout and count it in ``ids``.
+    """Reads a callout and counts it in ``ids``.
 
-    Raises `BodyError` where the body is no mapping; the callout is then text, and is counted all the same.
+    Raises `BodyError` if the body is not a mapping. The callout then stays text, and is counted nevertheless.
     """
     try:
         read = load_body(body)
@@ -168,7 +168,7 @@ def read_tool_callout(header: Header, body: str, ids: CalloutIds) -> ToolCallout
 
 
 class _Fields:
-    """The fields of a callout, from which its call takes those that it has a place for; `rest` is what is left."""
+    """The fields of a callout while they are read; `rest` returns those that no reader took."""
 
     def __init__(self, header: Header, body: Body) -> None:
         self._written = body.written
@@ -180,27 +180,27 @@ class _Fields:
         self._unread = [*header.positional[assigned.count(None) :]]
 
     def take(self, key: str, kind: type = object) -> Any:
-        """The value under ``key``, if it is of this kind; else `MISSING`. The header's title beats the body's."""
-        said = self._title if key == "title" else None
+        """Takes the value under ``key`` if it has this type; else `MISSING`. The header's title has precedence."""
+        title = self._title if key == "title" else None
         value = self._left.get(key, MISSING)
-        if value is not MISSING and isinstance(value, kind) and said in (None, value):
+        if value is not MISSING and isinstance(value, kind) and title in (None, value):
             return self._left.pop(key)
-        return MISSING if said is None else said
+        return MISSING if title is None else title
 
-    def text(self, assigned: tuple[str, ...], said: str | None, keys: tuple[str, ...]) -> str | None:
-        """What the header has ``said``, or the first of the body's single values under ``keys``, as it is written."""
+    def text(self, assigned: tuple[str, ...], value: str | None, keys: tuple[str, ...]) -> str | None:
+        """Takes the header's value, or else the first scalar of the body under ``keys``, as it is written."""
         for key in assigned:
-            if self._assigned.get(key) == said:
+            if self._assigned.get(key) == value:
                 self._assigned.pop(key, None)
         for key in keys:
             written = self._written.get(key) if self._left.get(key) is not None else None
-            if written is not None and written.strip() and said in (None, written):
-                said = written
+            if written is not None and written.strip() and value in (None, written):
+                value = written
                 del self._left[key]
-        return said
+        return value
 
     def error(self, blank: bool) -> str | None:
-        """The first value that says what went wrong; a list or a mapping as JSON. A ``blank`` text may say it too."""
+        """Takes the first error; a list or a mapping as JSON. With ``blank``, a blank text counts as an error."""
         for key in _BODY_ERRORS:
             value = self._left.get(key)
             is_single = not isinstance(value, dict | list)
@@ -211,7 +211,7 @@ class _Fields:
         return None
 
     def state(self) -> State | None:
-        """The state, if it is one."""
+        """Takes the state, if it is a known one."""
         value = self._left.get("state")
         if isinstance(value, str) and value in tuple(State):
             del self._left["state"]
@@ -221,7 +221,7 @@ class _Fields:
         return None
 
     def approval(self, call_id: str, state: State | None) -> Approval | None:
-        """The approval, or the one that the state speaks of. What it does not take of a mapping is left."""
+        """Takes the approval, or makes one if the state implies it. Unknown keys of the mapping are left."""
         value = self.take("approval", dict)
         if value is MISSING:
             asked = state in (State.APPROVAL_REQUESTED, State.APPROVAL_RESPONDED)
@@ -234,7 +234,7 @@ class _Fields:
         return Approval(**{"id": f"{call_id}-approval", **given})
 
     def rest(self) -> Object:
-        """The fields that the call has no place for."""
+        """Returns the fields that nothing took, and describes them in ``problems``."""
         extra = {key: value for key, value in self._left.items() if key != "extra"}
         nested = self._left.get("extra")
         if isinstance(nested, dict) and nested and extra.keys().isdisjoint(nested):

@@ -1,8 +1,8 @@
-"""From segments of a scanned text to events: text blocks, and tool calls that begin as soon as they can be seen.
+"""Turns the segments of a scanned text into events: `TextBlocks` for text, `ToolEvents` for tool callouts.
 
-A call starts at its header line, under the id of the header or a provisional one; the ``input`` in its body streams as
-the call's input text; at its end come the events that seed 000 names. Then also the id is certain: where the body gives
-another, the call is renamed; where the body cannot be read, the call is taken back and its source is text.
+A call starts at its header line, with the header's id or a provisional one. The ``input`` in its body streams as the
+call's input text, and at its end come the events of seed 000. Only then is the id certain: if the body gives another,
+the call is renamed; if the body cannot be read, the call is retracted and its source becomes text.
 
 The same id again in one message is the same call: the callout updates it (design.md, "Callouts").
 """
@@ -23,7 +23,7 @@ from toolcall_nb.markdown.yaml_body import BodyError
 __all__ = ["UNKNOWN_ERROR", "TextBlocks", "ToolEvents"]
 
 UNKNOWN_ERROR = "An unknown tool error occurred."
-"""What a failed call says that does not say why (seed 000's implementation)."""
+"""The error of a failed call that gives no reason (from seed 000's implementation)."""
 
 
 class TextBlocks:
@@ -34,7 +34,7 @@ class TextBlocks:
         self._open: str | None = None
 
     def text(self, text: str) -> list[Event]:
-        """More of the open block, or a new one."""
+        """Adds text to the open block, or begins one."""
         if self._open is not None:
             return [ev.TextDelta(self._open, text)]
         self._number += 1
@@ -42,20 +42,20 @@ class TextBlocks:
         return [ev.TextStart(self._open), ev.TextDelta(self._open, text)]
 
     def seam(self, text: str) -> list[Event]:
-        """A block of the line ends between text and a call."""
+        """Returns a block of the line ends between a text and a call."""
         ended = self.close()
         self._number += 1
         block = f"text-{self._number}"
         return [*ended, ev.TextStart(block, seam=True), ev.TextDelta(block, text), ev.TextEnd(block)]
 
     def close(self) -> list[Event]:
-        """End the open block, if there is one."""
+        """Ends the open block, if there is one."""
         block, self._open = self._open, None
         return [] if block is None else [ev.TextEnd(block)]
 
 
 class ToolEvents:
-    """The events of the segments of one message."""
+    """Turns the segments of one message into events."""
 
     def __init__(self, blocks: TextBlocks) -> None:
         self._blocks = blocks
@@ -64,18 +64,17 @@ class ToolEvents:
         self._provisional = ""
         self._input = StreamedInput()
         self._updates = False
-        self._kept_as_text = False  # the last callout was none: what follows goes on its text
+        self._kept_as_text = False  # whether the last callout could not be read: its text continues
 
-    def take(self, segment: Segment) -> list[Event]:
-        """The events of ``segment``; its callouts, if it has any, are tool callouts."""
+    def read(self, segment: Segment) -> list[Event]:
+        """Returns the events of ``segment``. All callouts are read as tool callouts."""
         match segment:
             case Text():
-                parts = segment.seam and not self._kept_as_text
+                is_seam = segment.seam and not self._kept_as_text
                 self._kept_as_text = False
-                return (self._blocks.seam if parts else self._blocks.text)(segment.text)
+                return (self._blocks.seam if is_seam else self._blocks.text)(segment.text)
             case UnreadableHeader():
-                problem = "The line was kept as text."
-                return [ev.Diagnostic(segment.message, problem, segment.line, segment.column)]
+                return [ev.Diagnostic(segment.message, "The line was kept as text.", segment.line, segment.column)]
             case CalloutOpened():
                 self._kept_as_text = False
                 return [*self._blocks.close(), *self._start(segment.header)]
@@ -118,19 +117,19 @@ class ToolEvents:
 
 
 def _callout_events(callout: ToolCallout, updates: bool) -> Iterator[Event]:
-    """The events at the end of a callout. ``updates``: its call has begun with an earlier one."""
+    """Yields the events at the end of a callout. ``updates`` is true if an earlier callout began the call."""
     if callout.input is not MISSING or (callout.input_text is None and not _is_streaming(callout) and not updates):
         asked = callout.original_input if callout.is_edited else callout.input
         yield ev.ToolInputAvailable(callout.id, callout.name, {} if asked is MISSING else asked, **_about(callout))
     elif callout.input_text is not None:
-        yield ev.ToolInputStart(callout.id, callout.name, **_about(callout))  # its text is in a field of its own
+        yield ev.ToolInputStart(callout.id, callout.name, **_about(callout))  # the text has a field of its own
         yield ev.ToolInputDelta(callout.id, callout.input_text)
     yield from _approval_events(callout)
     yield from _outcome_events(callout)
 
 
 def _outcome_events(callout: ToolCallout) -> Iterator[Event]:
-    """How the call ended, if it did: an error beats an output, both beat what the state says."""
+    """Yields the end of the call, if any. An error takes precedence over an output, and both over the state."""
     shown: Object = {"display": callout.display, "seen": callout.seen}
     if callout.log:
         yield ev.ToolLog(callout.id, callout.log)

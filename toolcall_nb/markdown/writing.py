@@ -1,8 +1,8 @@
-"""A transcript to portable Markdown, which reads back equal (see `toolcall_nb.markdown.reading`).
+"""Writes a transcript as portable Markdown: `write_transcript`. It reads back equal (`toolcall_nb.markdown.reading`).
 
-What can stand as plain Markdown does. Whether it can is not guessed: it is read back, and where the reader would see
-something else (an open fence that would swallow the next call, text that looks like a callout) the part is written
-as a callout with its text as a YAML string.
+Text is written as plain Markdown where that reads back. To find out, it is read back; where the reader finds something
+else (an open fence that would include the next call, text that looks like a callout), the part is written as a callout
+with its text as a YAML string.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _ABOUT = ("providerExecuted", "dynamic", "providerMetadata", "toolMetadata")
 
 
 def write_transcript(transcript: Transcript, *, versioned: bool = False) -> str:
-    """The whole transcript; it ends with a line end unless it is empty.
+    """Writes the whole transcript. The text ends with a line end unless it is empty.
 
-    ``versioned``: it begins with the front matter that says the format's version, as a file does. Without it only
-    where there are metadata, or where the text would be taken for a front matter.
+    With ``versioned``, it begins with front matter that gives the format's version, as a file does. Otherwise there is
+    front matter only for metadata, or where the text would be mistaken for front matter.
     """
     blocks: list[str] = []
-    implied = True  # the reader begins a message of the assistant by itself here
+    implied = True  # whether the reader begins a message of the assistant by itself here
     for number, message in enumerate(transcript.messages):
         last = number == len(transcript.messages) - 1
         written, implied = _message(message, implied, last)
@@ -56,12 +56,12 @@ def write_transcript(transcript: Transcript, *, versioned: bool = False) -> str:
 
 
 def write_message_body(message: Message) -> str:
-    """The parts of one message, without a mark of whose it is."""
+    """Writes the parts of one message, without its role."""
     return "\n\n".join(_parts(message.parts, last=True)) + "\n"
 
 
 def _message(message: Message, implied: bool, last: bool) -> tuple[list[str], bool]:
-    """The blocks of a message; and whether the reader then begins a message of the assistant by itself."""
+    """Returns the blocks of a message, and whether the reader then begins a message of the assistant by itself."""
     about = _about_message(message)
     only = message.parts[0] if len(message.parts) == 1 else None
     if message.role != "assistant" and isinstance(only, TextPart):
@@ -84,7 +84,7 @@ def _about_message(message: Message) -> Object:
 
 def _parts(parts: tuple[Part, ...], last: bool) -> list[str]:
     written: list[str] = []
-    after_text = False  # two texts side by side would read as one
+    after_text = False  # two neighbouring texts would be read as one
     for number, part in enumerate(parts):
         is_final = last and number == len(parts) - 1
         plain = isinstance(part, TextPart) and _stands_plain(part, first=not written, last=is_final)
@@ -108,7 +108,7 @@ def _part(part: Part) -> str:
 
 
 def _stands_plain(part: TextPart, first: bool, last: bool) -> bool:
-    """Whether the reader finds this very text where it stands as plain Markdown."""
+    """Whether the text, written as plain Markdown, is read back as it is."""
     text = part.text
     if part.provider_metadata or not text.strip(" \t\r\n"):
         return False
@@ -122,7 +122,7 @@ def _stands_plain(part: TextPart, first: bool, last: bool) -> bool:
 
 
 def _quoted(kind: str, part: TextPart | ReasoningPart | ErrorPart, about: Object) -> str:
-    """A callout that quotes a text, or where quoting would change it, one that holds it as a YAML string."""
+    """Returns a callout that quotes a text; if quoting would change it, one with the text as a YAML string."""
     more: Object = {}
     if isinstance(part, ErrorPart):
         more = {} if part.details is None else {"details": part.details}
@@ -145,7 +145,7 @@ def _callout(kind: str, values: str, body: Iterable[str], after: str = "") -> st
 
 
 def _tool(call: ToolCall) -> str:
-    """A tool callout: name and id in the header where it can hold them, all else in the body."""
+    """Returns a tool callout, with name and id in the header if it can hold them, and all else in the body."""
     name, call_id = quote_value(call.name), quote_value(call.id)
     fields: Object = {}
     if name is None:
@@ -190,11 +190,11 @@ def _tool_fields(call: ToolCall, with_title: bool) -> Iterator[tuple[str, object
     yield from ((key, value) for key, value in zip(_ABOUT, about, strict=True) if value is not None)
     yield from _extra_fields(call.extra)
     if call.display is not None:
-        yield "display", call.display  # last: a picture is long, and nobody reads it
+        yield "display", call.display  # last, because a picture is long and not for reading
 
 
 def _extra_fields(extra: Object) -> Iterator[tuple[str, object]]:
-    """Unknown fields under their own names; under ``extra`` where a name means something in a callout."""
+    """Yields unknown fields under their own names, or all under ``extra`` if a callout has a field of such a name."""
     if CALLOUT_FIELDS.isdisjoint(extra):
         yield from extra.items()
     else:

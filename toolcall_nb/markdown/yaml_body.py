@@ -1,11 +1,11 @@
-"""YAML as callout bodies use it: version 1.2's core schema, JSON values only, bounded.
+"""Reads the YAML of callout bodies, `load_body`: version 1.2's core schema, JSON values only, limited in size.
 
-libyaml scans (PyYAML's C parser, eight times the speed of its Python one); the values are built here, because
-PyYAML's own schema is YAML 1.1, in which ``no``, ``on``, ``12:30`` and ``2025-01-01`` are not strings.
+PyYAML's C parser scans it, eight times as fast as the Python one. The values are built here, because PyYAML's own
+schema is YAML 1.1, in which ``no``, ``on``, ``12:30`` and ``2025-01-01`` are not strings.
 
-Errors, with their place: more than one document, a custom tag, a key given twice or that is no scalar, an alias
-of its own parent, more than `MAX_YAML_DEPTH` levels, more than `MAX_ALIASED` nodes by aliases (so that a "billion
-laughs" stays small). Source: YAML 1.2.2, chapter 10.3.
+These are errors, reported with their position: more than one document, a custom tag, a key that is given twice or is
+not a scalar, an alias of its own parent, more than `MAX_YAML_DEPTH` levels, and more than `MAX_ALIASED` nodes by
+aliases (against the "billion laughs" attack). Source: YAML 1.2.2, chapter 10.3.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 
 
 class BodyError(Exception):
-    """A body that is not what it should be; ``line`` and ``column`` count from 0 within the body."""
+    """A body that cannot be read. ``line`` and ``column`` count from 0 within the body."""
 
     def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
         super().__init__(message)
@@ -47,14 +47,14 @@ class BodyError(Exception):
 
 
 class Body(Struct, frozen=True):
-    """A mapping, and how its own scalar values were written (``id: 007`` is the string ``007``)."""
+    """A mapping, and its own scalar values as they were written (``id: 007`` is the string ``007``)."""
 
     fields: dict[str, Any]
     written: dict[str, str]
 
 
 def load_body(text: str) -> Body:
-    """Read a body. Blank text is an empty mapping. Raises `BodyError` for anything else that is no mapping."""
+    """Reads a body. Blank text is an empty mapping. Raises `BodyError` for any other text that is not a mapping."""
     if not text.strip():
         return Body({}, {})
     builder = _Builder()
@@ -72,7 +72,7 @@ def load_body(text: str) -> Body:
 
 
 def resolve_plain(text: str) -> Any:
-    """The value of a plain scalar in the core schema."""
+    """Returns the value of a plain scalar in the core schema."""
     if text in _KEYWORDS:
         return _KEYWORDS[text]
     if text[0] not in _NUMBER_BEGINS:
@@ -80,7 +80,7 @@ def resolve_plain(text: str) -> Any:
     if _INT.fullmatch(text):
         try:
             number = int(text, 0) if text[:2] in ("0o", "0x") else int(text)
-            str(number)  # which Python reads of any length, and does not write
+            str(number)  # Python reads octal and hexadecimal numbers of any length, but does not write them
         except ValueError:  # longer than Python converts; the digits are kept
             return text
         return number
@@ -93,13 +93,13 @@ def _parse(text: str, builder: _Builder) -> None:
     parser = _LOADER(text)
     try:
         while not isinstance(event := parser.get_event(), yaml.StreamEndEvent):
-            builder.take(event)
+            builder.apply(event)
     finally:
         parser.dispose()
 
 
 def _place(error: Any, text: str) -> tuple[int, int]:
-    """Where it went wrong; of what is missing at the end of the text, where it began, or the last line."""
+    """Returns the position of the error. If something is missing at the end of the text, that is its beginning."""
     last = text.rstrip("\n").count("\n")
     marks = [mark for mark in (error.problem_mark, error.context_mark) if mark is not None and mark.line <= last]
     return (marks[0].line, marks[0].column) if marks else (last, 0)
@@ -111,7 +111,7 @@ def _character(error: Any) -> str:
 
 
 class _Frame:
-    """A collection that is being built."""
+    """A list or mapping that is being built."""
 
     __slots__ = ("anchor", "key", "size_before", "value")
 
@@ -134,8 +134,8 @@ class _Builder:
         self._size = 0
         self._aliased = 0
 
-    def take(self, event: Any) -> None:
-        """One more event."""
+    def apply(self, event: Any) -> None:
+        """Applies one parser event."""
         step = _STEPS.get(type(event))
         if step is not None:
             step(self, event)

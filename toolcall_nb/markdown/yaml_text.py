@@ -1,8 +1,8 @@
-"""JSON values as YAML lines that make small, stable diffs.
+"""Writes JSON values as YAML lines that make small, stable diffs: `yaml_lines`.
 
-Keys keep their order, nothing is wrapped, strings of several lines are block scalars, two blanks a level. What is
-written reads back equal with `toolcall_nb.markdown.yaml_body`; strings that YAML 1.1 readers take for something else
-(``no``, ``12:30``) are quoted, so that they read the same elsewhere too.
+Keys keep their order, nothing is wrapped, strings of several lines are block scalars, and each level is indented by two
+blanks. `toolcall_nb.markdown.yaml_body` reads it back equal. Strings that YAML 1.1 readers take for something else
+(``no``, ``12:30``) are quoted, so that other readers agree.
 """
 
 from __future__ import annotations
@@ -19,20 +19,18 @@ __all__ = ["yaml_lines", "yaml_scalar"]
 _PLAIN = re.compile(r"[^\W\d][^\n]*|[/(_$][^\n]*")
 _BREAKS_PLAIN = re.compile(r": |:$| #|\s$")
 _YAML_1_1 = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
-_LONGEST_KEY = (
-    1000  # a longer one is written with a question mark: YAML 1.2.2, 7.4.2, allows 1024 characters before ":"
-)
+_MAX_KEY = 1000  # a longer one is written after "?": YAML 1.2.2, 7.4.2, allows 1024 characters before ":"
 _ESCAPED = re.compile(r"[^\x20-\x7e]")
 
 
 def yaml_lines(mapping: dict[str, Any]) -> Iterator[str]:
-    """The lines of a mapping, without line ends."""
+    """Yields the lines of a mapping, without line ends."""
     for key, value in mapping.items():
         yield from _field(key, value, "")
 
 
 def yaml_scalar(value: Any) -> str:
-    """A JSON scalar or an empty collection, on one line."""
+    """Writes a JSON scalar or an empty collection on one line."""
     if isinstance(value, str):
         return value if _is_plain(value) else _quoted(value)
     if isinstance(value, float):
@@ -41,9 +39,9 @@ def yaml_scalar(value: Any) -> str:
 
 
 def _field(key: str, value: Any, indent: str) -> Iterator[str]:
-    """A key with its value."""
+    """Yields the lines of a key with its value."""
     written = yaml_scalar(key)
-    if len(written) > _LONGEST_KEY:
+    if len(written) > _MAX_KEY:
         yield f"{indent}? {written}"
         yield from _entry(":", value, indent)
     else:
@@ -51,7 +49,7 @@ def _field(key: str, value: Any, indent: str) -> Iterator[str]:
 
 
 def _entry(lead: str, value: Any, indent: str) -> Iterator[str]:
-    """``lead`` (a key with its colon, or a dash) with its value."""
+    """Yields the lines of ``lead`` (a key with its colon, or a dash) with its value."""
     inner = indent + "  "
     if isinstance(value, dict) and value:
         yield from _nested(lead, indent, [_field(key, item, inner) for key, item in value.items()])
@@ -65,7 +63,7 @@ def _entry(lead: str, value: Any, indent: str) -> Iterator[str]:
 
 
 def _nested(lead: str, indent: str, entries: list[Iterator[str]]) -> Iterator[str]:
-    """A collection under its lead, from the lines of its entries; in a list it begins on the line of its dash."""
+    """Yields a collection under its lead. Within a list, it begins on the line of the dash."""
     if lead != "-":
         yield indent + lead
     for number, lines in enumerate(entries):
@@ -85,7 +83,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """A double-quoted scalar: JSON's, with all that is not printable escaped as YAML escapes it."""
+    """Returns a double-quoted scalar: JSON's, with characters that are not printable escaped as in YAML."""
     if text.isprintable():
         return json.dumps(text, ensure_ascii=False)
     escaped = json.dumps(text, ensure_ascii=False)

@@ -101,7 +101,7 @@ def _text_events(plan: Plan, number: int, dialect: str) -> Iterator[Event]:
             yield from _reasoning_events(part, place)
     body = Message("assistant", tuple(_parts_with_ids(plan, number)))
     yield ev.TextStart("text-1")
-    yield ev.TextDelta("text-1", dialects.write(dialect, body))
+    yield ev.TextDelta("text-1", dialects.find_text_dialect(dialect).write(body))
     yield ev.TextEnd("text-1")
     yield ev.Finish(finish_reason="stop")
 

@@ -1,0 +1,227 @@
+"""The interface of a dialect, `Dialect` and `TextDialect`, and what the text dialects share in writing.
+
+Each text dialect is one subclass of `TextDialect`, in a file of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, Protocol, runtime_checkable
+from warnings import warn
+
+from msgspec.structs import replace
+
+from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json
+from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
+
+__all__ = [
+    "PATH_RULE",
+    "Detector",
+    "Dialect",
+    "TextDialect",
+    "ToolDescription",
+    "describe_tools",
+    "input_of",
+    "is_unknown",
+    "path_rule",
+    "renamed_functions",
+    "written_parts",
+]
+
+
+class Detector(Protocol):
+    """Finds the tool calls in the text of one message, which comes in pieces that are cut anywhere."""
+
+    @property
+    def held(self) -> int:
+        """How many characters are withheld, because they may still become a call."""
+
+    def feed(self, text: str) -> list[Event]:
+        """Takes more text and returns the events that are certain now."""
+
+    def close(self) -> list[Event]:
+        """Ends the text and returns the remaining events."""
+
+
+@runtime_checkable
+class ToolDescription(Protocol):
+    """The description of a tool that a dialect gives to a model."""
+
+    @property
+    def name(self) -> str:
+        """The name by which the model calls the tool."""
+
+    @property
+    def description(self) -> str:
+        """The tool's purpose, for the model."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The JSON schema of its input."""
+
+
+class Dialect:
+    """The way in which a model writes calls and reads results.
+
+    This base class is the dialect ``native``: the provider transports calls and results, and nothing is written as
+    text.
+    """
+
+    def write_history(self, messages: Iterable[Message], known: Container[str] | None = None) -> list[Message]:
+        """Returns the messages as they are sent with the next request."""
+        return [*messages]
+
+    def report_end(self, call: ToolCall, known: Container[str] | None = None) -> str | None:
+        """Returns the Markdown that the dialect adds to the message when ``call`` has ended, if any.
+
+        ``known`` holds the names of the available tools; None: they are not known.
+        """
+        return None
+
+    def report_running(self, tool_name: str) -> str | None:
+        """Returns the status that the dialect shows while a tool runs, if any."""
+        return None
+
+    def report_diagnostic(self, diagnostic: Diagnostic) -> str | None:
+        """Returns the Markdown that the dialect adds to the message for a call that could not be read, if any."""
+        return None
+
+
+class TextDialect(Dialect, ABC):
+    """A dialect for models that write calls in their text and read results in the next message."""
+
+    @abstractmethod
+    def detector(self) -> Detector:
+        """Returns a new detector for the text of one message."""
+
+    @abstractmethod
+    def instructions(self, tools: Sequence[ToolDescription]) -> str:
+        """Returns the part of a system prompt that describes ``tools`` and how to call them."""
+
+    @abstractmethod
+    def write(self, message: Message) -> str:
+        """Returns the text and the calls of a message as a model writes them, without results and other parts."""
+
+    @abstractmethod
+    def write_result(self, call: ToolCall, known: Container[str] | None = None) -> str:
+        """Returns the result of a call, or why there is none, as the model reads it."""
+
+    def is_report(self, text: str) -> bool:
+        """Whether the text consists only of reports that this dialect added to a message."""
+        return False
+
+    def write_history(self, messages: Iterable[Message], known: Container[str] | None = None) -> list[Message]:
+        """Returns the messages for the next request, with those of the assistant as text.
+
+        A message of the assistant is split after each run of calls, and a message of the user with their results
+        follows. Reports that this dialect added are left out, and so are parts that are neither text nor calls.
+        """
+        history: list[Message] = []
+        for message in messages:
+            if message.role != "assistant":
+                history.append(message)
+                continue
+            for run in _runs(written_parts(message)):
+                parts = tuple(part for part in run if isinstance(part, ToolCall) or not self.is_report(part.text))
+                if parts:
+                    history.append(replace(message, parts=(TextPart(self.write(replace(message, parts=parts))),)))
+                results = [self.write_result(part, known) for part in parts if isinstance(part, ToolCall)]
+                if results:
+                    history.append(Message("user", (TextPart("\n\n".join(results)),)))
+        return history
+
+
+def _runs(parts: Iterable[TextPart | ToolCall]) -> Iterator[list[TextPart | ToolCall]]:
+    """Splits the parts into runs: text, and the calls that follow it."""
+    run: list[TextPart | ToolCall] = []
+    for is_call, group in groupby(parts, key=lambda part: isinstance(part, ToolCall)):
+        if not is_call and run:
+            yield run
+            run = []
+        run += group
+    if run:
+        yield run
+
+
+def written_parts(message: Message) -> Iterator[TextPart | ToolCall]:
+    """Yields the parts that a model writes: calls, and text that is not blank."""
+    for part in message.parts:
+        if isinstance(part, ToolCall) or (isinstance(part, TextPart) and part.text.strip()):
+            yield part
+
+
+def input_of(call: ToolCall) -> Json:
+    """Returns the input of a call; an empty object where it never became complete."""
+    return {} if call.input is MISSING else call.input
+
+
+def is_unknown(call: ToolCall, known: Container[str] | None) -> bool:
+    """Whether a call failed because there is no such tool."""
+    return call.state is State.OUTPUT_ERROR and known is not None and call.name not in known
+
+
+# Instructions in the words of seed 004 ------------------------------------------------------------------------
+
+PATH_RULE = """\
+IMPORTANT: For file_path parameters, ALWAYS use the full relative path from the workspace root.
+Examples:
+- CORRECT: "crates/merlin-tools/src/lib.rs"
+- CORRECT: "benchmarks/testing.md"
+- WRONG: "lib.rs" (ambiguous - which lib.rs?)
+- WRONG: "testing.md" (ambiguous - which directory?)"""
+"""The rule for paths, exactly as seed 004 words it."""
+
+
+def describe_tools(tools: Sequence[ToolDescription]) -> str:
+    """Returns the list of tools: each with its name, description and parameter schema."""
+    return "\n\n".join(("# Available Tools", *map(_describe, tools)))
+
+
+def _describe(tool: ToolDescription) -> str:
+    schema = json.dumps(tool.parameters, ensure_ascii=False)
+    return f"## {tool.name}\n{tool.description}\n\nParameters (JSON Schema): {schema}"
+
+
+def path_rule(tools: Sequence[ToolDescription]) -> str:
+    """Returns the rule for paths after a blank line where a tool takes a path; else nothing."""
+    return f"\n\n{PATH_RULE}" if any(map(_takes_path, tools)) else ""
+
+
+def _takes_path(tool: ToolDescription) -> bool:
+    properties: dict[str, Any] = tool.parameters.get("properties", {})
+    return any(name == "file_path" or _holds_path(schema) for name, schema in properties.items())
+
+
+def _holds_path(schema: Any) -> bool:
+    """Whether a schema is that of a path or contains one, as an optional path or a list of paths does."""
+    if isinstance(schema, list):
+        return any(map(_holds_path, schema))
+    return isinstance(schema, dict) and (schema.get("format") == "path" or any(map(_holds_path, schema.values())))
+
+
+# Names of version 0.1 -----------------------------------------------------------------------------------------
+
+_NEW_NAMES = {
+    "Detector": "detector",
+    "executing": "report_running",
+    "remark": "report_diagnostic",
+    "report": "report_end",
+    "result_text": "write_result",
+    **{name: name for name in ("instructions", "is_report", "write", "write_result")},
+}
+
+
+def renamed_functions(module: str, dialect: TextDialect) -> Callable[[str], Any]:
+    """Returns the ``__getattr__`` of a dialect's module: its functions of version 0.1 are methods of ``dialect``."""
+
+    def find(name: str) -> Any:
+        method = _NEW_NAMES.get(name)
+        if method is None:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        warn(f"{module}.{name} is now {type(dialect).__name__}.{method}", DeprecationWarning, stacklevel=2)
+        return getattr(dialect, method)
+
+    return find
