@@ -1,11 +1,11 @@
-"""Tool calls of language models, live in a notebook cell and readable ever after.
+"""Tool calls of language models: live in a notebook cell while they run, and readable in the saved notebook.
 
     %load_ext toolcall_nb
 
     %%toolchat
     What is the weather in Lisbon?
 
-The names below are imported when they are first used, so that loading the extension costs next to nothing.
+The public names are imported on first use, so that loading the extension costs little.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _old_paths.install()
 
 
 def __getattr__(name: str) -> Any:
-    """PEP 562: bring a public name from its home, once."""
+    """Imports a public name on first use (PEP 562)."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)
@@ -59,19 +59,19 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names, and those that every module has."""
+    """Lists the public names, and those that every module has."""
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """``%load_ext toolcall_nb``."""
+    """Loads the extension, for ``%load_ext toolcall_nb``."""
     from toolcall_nb.notebook.extension import load
 
     load(ipython)
 
 
 def unload_ipython_extension(ipython: Any) -> None:
-    """``%unload_ext toolcall_nb``."""
+    """Unloads the extension, for ``%unload_ext toolcall_nb``."""
     from toolcall_nb.notebook.extension import unload
 
     unload(ipython)

@@ -1,13 +1,13 @@
-"""The error tree. Text from a model never raises; these are for callers and for peers.
+"""The error tree. Text from a model never raises; these errors are for callers and for other programs.
 
-    ToolcallError                what this package raises on purpose
-    ├── UsageError               a caller's misuse: a wrong option, a name that is taken (also a ValueError)
-    ├── WireError                a peer sent a frame that is not what its protocol says (also a ValueError)
+    ToolcallError                the base class of every error that this package raises on purpose
+    ├── UsageError               the caller made a mistake: a wrong option, a name already in use (also a ValueError)
+    ├── WireError                the other side sent a frame that its protocol does not allow (also a ValueError)
     ├── ModelError               a model could not answer: no key, no connection, a refusal
     └── MissingPackageError      an optional package is not installed (also an ImportError)
 
-A message says what happened, quotes the value, and says what to do. In a cell it is all that IPython prints, apart
-from the frames of the user's own functions: see `cell_traceback`.
+A message says what happened, quotes the value, and says what to do. In a cell, IPython prints only the message and the
+frames of the user's own functions: see `cell_traceback`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["MissingPackageError", "ModelError", "ToolcallError", "UsageError", "
 
 
 class ToolcallError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """The base class of every error that this package raises on purpose."""
 
     def _render_traceback_(self) -> list[str]:
         return cell_traceback(self)
@@ -33,15 +33,15 @@ class UsageError(ToolcallError, ValueError):
 
 
 class WireError(ToolcallError, ValueError):
-    """A peer sent a frame that its own protocol does not allow."""
+    """The other side sent a frame that its own protocol does not allow."""
 
 
 class ModelError(ToolcallError):
     """A model could not answer. The message is for a person: what happened and what to do.
 
-    ``details`` is what the provider said of it, as text. ``may_retry``: the same request may be answered a little
-    later; ``retry_after`` is when, in seconds, where the provider says so. ``brief`` is what happened in two words, for
-    a line of status.
+    ``details`` is the provider's own report, as text. ``may_retry`` is true if the same request may succeed later;
+    ``retry_after`` is the number of seconds to wait, if the provider gives it. ``brief`` describes the error in two
+    words, for a status line.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class ModelError(ToolcallError):
 
 
 class MissingPackageError(ToolcallError, ImportError):
-    """An optional package is needed; the message holds its install line."""
+    """An optional package is missing; the message contains the command that installs it."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         install = f"pip install 'toolcall-nb[{extra}]'"
@@ -69,10 +69,10 @@ class MissingPackageError(ToolcallError, ImportError):
 
 
 def cell_traceback(error: BaseException) -> list[str]:
-    """What IPython prints for an error in a cell: one line, below the frames of the user's own functions if it has any.
+    """Formats an error for a cell: one line, below the frames of the user's own functions if there are any.
 
-    Frames of this package and of IPython are left out, and secrets are masked. IPython asks an error for this by the
-    method ``_render_traceback_`` (IPython, `InteractiveShell.showtraceback`).
+    Frames of this package and of IPython are left out, and secrets are masked. IPython calls an error's method
+    ``_render_traceback_`` for this (IPython, `InteractiveShell.showtraceback`).
     """
     from toolcall_nb.redaction.registered_secrets import saved_text
 
@@ -85,7 +85,7 @@ def cell_traceback(error: BaseException) -> list[str]:
 
 
 def _formatted(shell: Any, error: BaseException, trace: TracebackType) -> list[str]:
-    """The error and these frames as IPython formats them, without the errors that led to it in this package."""
+    """Formats the error with these frames as IPython does, without the errors that caused it in this package."""
     kept = error.__cause__, error.__suppress_context__
     error.__cause__, error.__suppress_context__ = None, True
     try:
@@ -96,16 +96,16 @@ def _formatted(shell: Any, error: BaseException, trace: TracebackType) -> list[s
 
 
 def _users_frames(trace: TracebackType | None) -> TracebackType | None:
-    """The traceback without the frames of this package, of IPython, and of what both pass through on the way."""
+    """Removes from a traceback the frames of this package, of IPython, and of the helpers that both use."""
     if trace is None:
         return None
     rest = _users_frames(trace.tb_next)
-    if trace.tb_frame.f_code.co_filename.startswith(_passed_through()):
+    if trace.tb_frame.f_code.co_filename.startswith(_hidden_files()):
         return rest
     return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
 
 
-def _passed_through() -> tuple[str, ...]:
+def _hidden_files() -> tuple[str, ...]:
     packages = [sys.modules.get(name) for name in ("IPython", "ipykernel")]
     files = [__file__, *(package.__file__ for package in packages if package is not None and package.__file__)]
     return (*(os.path.dirname(file) + os.sep for file in files), contextlib.__file__)

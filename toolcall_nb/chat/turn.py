@@ -169,15 +169,16 @@ class Turn:
     def _reports(self, reply: Reply) -> Iterator[Event]:
         """The text that the dialect adds to the message when the calls of a reply have ended."""
         chat, texts = self._chat, list[str | None]()
+        dialect = dialects.find_dialect(chat.dialect)
         if not chat.once:
-            texts += (dialects.find_dialect(chat.dialect).report_diagnostic(diagnostic) for diagnostic in reply.unreadable)
+            texts += map(dialect.report_diagnostic, reply.unreadable)
         for call in self._calls_of(reply):
             if chat.once:
                 outcome = chat.outcomes.get(call.id)
                 arguments = outcome.arguments if outcome is not None else None
                 texts.append(JSON_DIALECT.write_result(call, chat.tools, MISSING if arguments is None else arguments))
             else:
-                texts.append(dialects.find_dialect(chat.dialect).report_end(call, chat.tools))
+                texts.append(dialect.report_end(call, chat.tools))
         for number, text in enumerate(filter(None, texts), 1):
             yield from _text_block(f"report-{number}", text)
 

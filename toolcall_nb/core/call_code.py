@@ -1,4 +1,4 @@
-"""A tool call as Python source, to be run again or changed."""
+"""Writes a tool call as Python source, to run again or edit: `call_code`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _WIDTH = 88
 
 
 def call_code(name: str, arguments: Json) -> str:
-    """``name(key=value, …)``, on one line where it fits.
+    """Returns ``name(key=value, …)``, on one line if it fits.
 
-    A name that Python cannot have is looked up in the registry; arguments that are no names are given as a mapping;
-    arguments that are no object are the only positional one.
+    A name that is not an identifier is looked up in the registry. Keys that are not identifiers are passed as a
+    mapping, and arguments that are not an object as the only positional argument.
     """
     called = name if _is_name(name) else f"registry[{name!r}].function"
     lines = [] if _is_name(name) else ["from toolcall_nb.tools import registry", ""]
@@ -38,9 +38,9 @@ def _call(called: str, arguments: Json) -> str:
 
 
 def _value(value: Json) -> str:
-    """The literal; NaN and the infinities, which have none, as a call."""
+    """Returns a literal. NaN and the infinities, which have none, are written as calls."""
     text = pprint.pformat(value, width=_WIDTH - 4, sort_dicts=False)
-    return text if isinstance(value, str) or not _has_no_literal(value) else _without_names(value)
+    return text if isinstance(value, str) or not _has_no_literal(value) else _with_float_calls(value)
 
 
 def _has_no_literal(value: Json) -> bool:
@@ -50,11 +50,11 @@ def _has_no_literal(value: Json) -> bool:
     return any(map(_has_no_literal, items))
 
 
-def _without_names(value: Json) -> str:
+def _with_float_calls(value: Json) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key!r}: {_without_names(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{key!r}: {_with_float_calls(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_without_names, value)) + "]"
+        return "[" + ", ".join(map(_with_float_calls, value)) + "]"
     return f'float("{value}")' if _has_no_literal(value) else repr(value)
 
 

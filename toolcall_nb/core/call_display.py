@@ -1,7 +1,7 @@
-"""A tool call's display: the view of its result as a MIME bundle, and in that what the tool displayed while it ran.
+"""The display of a tool call: the MIME bundle of its result, and in it the bundles that the tool displayed.
 
-The kinds of the bundle are the result's own view. Under `DISPLAYED` stands the list of what ``display()`` and
-``plt.show()`` showed, one MIME bundle for each.
+The bundle's MIME types are the result's own view. Under `DISPLAYED` is a list with one MIME bundle for each call of
+``display()`` and ``plt.show()`` while the tool ran: `with_displayed_bundles` adds it, `displayed_bundles` reads it.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ MAX_DISPLAY = 10_000_000
 
 
 def displayed_bundles(display: Mapping[str, Json] | None) -> list[Object]:
-    """What the tool displayed while it ran, in order."""
+    """Returns the bundles that the tool displayed while it ran, in order."""
     found = (display or {}).get(DISPLAYED)
     return [bundle for bundle in found if isinstance(bundle, dict)] if isinstance(found, list) else []
 
 
 def with_displayed_bundles(own: Object | None, bundles: Sequence[Object]) -> Object | None:
-    """The display of a call whose result has the view ``own``; None where there is nothing to show.
+    """Returns the display of a call whose result has the view ``own``; None if there is nothing to show.
 
-    A picture that is the result's own, or stands there already, is not repeated. Of what is too much the number is
-    kept.
+    A picture that is already there is not repeated. Bundles beyond the limits are left out, and their number is noted.
     """
     kept: list[Object] = []
     left_out, room = 0, MAX_DISPLAY - _size(own or {})

@@ -1,13 +1,13 @@
-"""The vocabulary: one frozen class for each step of a stream, and JSON both ways.
+"""The vocabulary: one frozen class for each chunk type of a stream; `to_dict` and `from_dict` convert to and from JSON.
 
 The chunk types, their fields and their wire names are those of the AI SDK's UI message stream (vercel/ai,
 packages/ai/src/ui-message-stream/ui-message-chunks.ts, version 7.0.77). Seed 000 names three of them. Fields
-that a sender adds are kept in ``extra`` and written back: beside the chunk's own, or where they have the name of one
-of these, in an object under ``extra``.
+that a sender adds are kept in ``extra`` and written back beside the chunk's own fields, or in an object under
+``extra`` where they have the name of one of these.
 
-What that vocabulary cannot say is said in the ways it leaves open, so that other readers skip it:
+What that vocabulary does not cover is added in the ways that it allows, so that other readers skip it:
 
-- a field more on a known chunk: ``start.role``, ``text-start.seam``, ``tool-input-start.open``,
+- an additional field on a known chunk: ``start.role``, ``text-start.seam``, ``tool-input-start.open``,
   ``tool-output-available.display`` and ``.seen``, ``tool-output-error.traceback``, ``error.details``;
 - a transient ``data-*`` chunk: ``data-diagnostic``, ``data-status``, ``data-tool-execution``, ``data-tool-log``,
   ``data-tool-retracted``, ``data-tool-interrupted``.
@@ -76,15 +76,14 @@ Json: TypeAlias = Any
 Object: TypeAlias = dict[str, Any]
 Missing: TypeAlias = UnsetType
 MISSING = UNSET
-"""Stands for a JSON value that is not there, which null is not."""
+"""Stands for a JSON value that is missing; null is a value."""
 
 
 class _Chunk(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What all chunks share. ``extra`` holds the fields that the vocabulary does not name.
+    """The base class of all chunks. ``extra`` holds the fields that the vocabulary does not name.
 
-    Ids, names, titles, addresses, messages and all JSON values are well formed (`toolcall_nb.core.text`), so whatever
-    is
-    told or stored can be encoded; a delta may hold half a character.
+    Texts that come whole and all JSON values are well formed (`toolcall_nb.core.text`), so that they can be encoded. A
+    delta may end with half a character.
     """
 
     type: ClassVar[str]
@@ -101,14 +100,14 @@ class _Chunk(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tr
 
 
 class _Transient(_Chunk, frozen=True):
-    """A chunk of ours: its fields travel inside ``data`` of a transient ``data-*`` chunk."""
+    """A chunk that this package adds: its fields are sent in the ``data`` of a transient ``data-*`` chunk."""
 
 
 # The message as a whole -------------------------------------------------------------------------------------
 
 
 class Start(_Chunk, frozen=True, kw_only=True):
-    """A message begins. ``role`` is ours: absent means assistant, the only role that the AI SDK streams."""
+    """A message begins. ``role`` is an addition; without it, the role is assistant, as always in the AI SDK."""
 
     type: ClassVar[str] = "start"
     message_id: str | None = None
@@ -132,7 +131,7 @@ class Abort(_Chunk, frozen=True, kw_only=True):
 
 
 class MessageMetadata(_Chunk, frozen=True):
-    """More metadata for the message; objects are merged, those within them too."""
+    """More metadata for the message. Objects are merged, nested ones too."""
 
     type: ClassVar[str] = "message-metadata"
     message_metadata: Json
@@ -151,15 +150,15 @@ class FinishStep(_Chunk, frozen=True):
 
 
 class ResetStep(_Chunk, frozen=True):
-    """The parts since the last ``start-step`` are taken back: the request is tried again."""
+    """The parts since the last ``start-step`` are dropped, because the request is tried again."""
 
     type: ClassVar[str] = "reset-step"
 
 
 class Error(_Chunk, frozen=True):
-    """Something went wrong outside a tool call.
+    """An error outside a tool call.
 
-    ``error_text`` is for a person: what happened and what to do. ``details`` is ours: what the peer said of it.
+    ``error_text`` is for a person: what happened and what to do. ``details`` is an addition: the other side's report.
     """
 
     type: ClassVar[str] = "error"
@@ -171,7 +170,7 @@ class Error(_Chunk, frozen=True):
 
 
 class TextStart(_Chunk, frozen=True):
-    """A text block begins. ``seam`` is ours: the block is only the blank line between text and a call."""
+    """A text block begins. ``seam`` is an addition: the block is only the blank line between a text and a call."""
 
     type: ClassVar[str] = "text-start"
     id: str
@@ -225,7 +224,7 @@ class ReasoningEnd(_Chunk, frozen=True):
 
 
 class ToolInputStart(_Chunk, frozen=True):
-    """A call begins. ``open`` is ours: the writer asked for an open or a folded card."""
+    """A call begins. ``open`` is an addition: the writer asked for an open or a closed card."""
 
     type: ClassVar[str] = "tool-input-start"
     tool_call_id: str
@@ -239,7 +238,7 @@ class ToolInputStart(_Chunk, frozen=True):
 
 
 class ToolInputDelta(_Chunk, frozen=True):
-    """The written form of the call's input grows."""
+    """The text of the call's input grows."""
 
     type: ClassVar[str] = "tool-input-delta"
     tool_call_id: str
@@ -262,7 +261,7 @@ class ToolInputAvailable(_Chunk, frozen=True):
 
 
 class ToolInputError(_Chunk, frozen=True):
-    """The call's input could not be used; ``input`` is what was written."""
+    """The call's input could not be used; ``input`` is the input as it was written."""
 
     type: ClassVar[str] = "tool-input-error"
     tool_call_id: str
@@ -298,10 +297,10 @@ class ToolApprovalResponse(_Chunk, frozen=True):
 
 
 class ToolOutputAvailable(_Chunk, frozen=True):
-    """The call gave ``output``; while ``preliminary``, more may follow.
+    """The call returned ``output``; if it is ``preliminary``, more may follow.
 
-    Ours: ``display`` is the output as a person sees it, a MIME bundle (binary types as base64 text); ``seen`` is what
-    the model was told of it, where that is not the whole.
+    There are two additions: ``display`` is the output as a person sees it, a MIME bundle (binary types as base64 text);
+    ``seen`` is the text that the model was sent, where that is not the whole output.
     """
 
     type: ClassVar[str] = "tool-output-available"
@@ -317,7 +316,7 @@ class ToolOutputAvailable(_Chunk, frozen=True):
 
 
 class ToolOutputError(_Chunk, frozen=True):
-    """The call failed. ``traceback`` is ours: where in the tool's own code."""
+    """The call failed. ``traceback`` is an addition: it shows where in its own code the tool failed."""
 
     type: ClassVar[str] = "tool-output-error"
     tool_call_id: str
@@ -337,9 +336,9 @@ class ToolOutputDenied(_Chunk, frozen=True):
 
 
 class ToolRetracted(_Transient, frozen=True):
-    """What began as the call ``tool_call_id`` was none and stays text; or, with ``successor``, has that id.
+    """The call ``tool_call_id`` was not a call and becomes text; or, with ``successor``, it gets that id.
 
-    The text follows as deltas; where other parts came since, ``text`` is the one that stands in its place.
+    The text follows as deltas. If other parts have come since, ``text`` is the text that replaces the call.
     """
 
     type: ClassVar[str] = "data-tool-retracted"
@@ -349,11 +348,11 @@ class ToolRetracted(_Transient, frozen=True):
 
 
 class ToolExecution(_Transient, frozen=True):
-    """Where the execution of a call stands, told by whoever runs the tools.
+    """The progress of a call's execution, reported by the program that runs the tools.
 
-    ``queued``: it will run, and its turn has not come; may be told before the call's arguments are complete.
-    ``running``: its tool has been started. The end is the call's output, error, denial or interruption. A stream
-    that never tells this says nothing about when its tools run. The transcript does not change by it.
+    ``queued``: it will run later; this may be reported before the call's arguments are complete. ``running``: its tool
+    was started. The end is the call's output, error, denial or interruption. The event does not change the transcript,
+    and a stream need not contain it.
     """
 
     type: ClassVar[str] = "data-tool-execution"
@@ -380,14 +379,14 @@ class ToolInterrupted(_Transient, frozen=True):
 
 
 class Status(_Transient, frozen=True):
-    """What is going on, in words, until the next one or until something happens; empty: nothing special."""
+    """A status text. It holds until the next one or until something happens; an empty text removes it."""
 
     type: ClassVar[str] = "data-status"
     text: str
 
 
 class SourceUrl(_Chunk, frozen=True):
-    """A web page that the answer rests on."""
+    """A web page that the answer is based on."""
 
     type: ClassVar[str] = "source-url"
     source_id: str
@@ -397,7 +396,7 @@ class SourceUrl(_Chunk, frozen=True):
 
 
 class SourceDocument(_Chunk, frozen=True):
-    """A document that the answer rests on."""
+    """A document that the answer is based on."""
 
     type: ClassVar[str] = "source-document"
     source_id: str
@@ -426,7 +425,7 @@ class ReasoningFile(_Chunk, frozen=True):
 
 
 class Custom(_Chunk, frozen=True):
-    """Something of one provider; ``kind`` is ``provider.type``."""
+    """A part that only one provider knows; ``kind`` is ``provider.type``."""
 
     type: ClassVar[str] = "custom"
     kind: str
@@ -434,7 +433,7 @@ class Custom(_Chunk, frozen=True):
 
 
 class Data(_Chunk, frozen=True):
-    """A ``data-<name>`` chunk. The same name and id again replaces; transient data are no part of the message."""
+    """A ``data-<name>`` chunk. The same name and id again replaces it; transient data is not part of the message."""
 
     type: ClassVar[str] = "data-"
     name: str
@@ -444,13 +443,13 @@ class Data(_Chunk, frozen=True):
 
 
 LEFT_OUT = "It was left out."
-"""The `Diagnostic.action` of what nothing here knows: `toolcall_nb.show` tells a person of it."""
+"""The `Diagnostic.action` for an item that no reader knows; `toolcall_nb.show` prints such a diagnostic."""
 
 
 class Diagnostic(_Transient, frozen=True):
-    """What was wrong with a text, where, and what was done instead.
+    """A problem in a text: its message, its position, and the action that was taken.
 
-    ``line`` and ``column`` count from 1, in the text that the detector was fed; 0 means the place is not known.
+    ``line`` and ``column`` count from 1 in the text that the detector was fed; 0 means that the position is unknown.
     """
 
     type: ClassVar[str] = "data-diagnostic"
@@ -509,7 +508,7 @@ Event: TypeAlias = (
 CHUNK_TYPES: Mapping[str, type[_Chunk]] = {
     cls.type: cls for cls in (*_Chunk.__subclasses__(), *_Transient.__subclasses__()) if getattr(cls, "type", "")
 }
-"""Every chunk type by its wire name; ``data-`` stands for all ``data-<name>`` that are not ours."""
+"""The class of every chunk type by its wire name; ``data-`` stands for every other ``data-<name>``."""
 
 _CLASSES: tuple[type[_Chunk], ...] = (*CHUNK_TYPES.values(), Other)
 _FIELDS: dict[type[_Chunk], tuple[tuple[str, str, Any], ...]] = {
@@ -517,7 +516,7 @@ _FIELDS: dict[type[_Chunk], tuple[tuple[str, str, Any], ...]] = {
     for cls in _CLASSES
 }
 _PIECES = {(TextDelta, "delta"), (ReasoningDelta, "delta"), (ToolInputDelta, "input_text_delta"), (ToolLog, "text")}
-_BLOCKS = (TextStart, TextDelta, TextEnd, ReasoningStart, ReasoningDelta, ReasoningEnd)  # nobody is shown their ids
+_BLOCKS = (TextStart, TextDelta, TextEnd, ReasoningStart, ReasoningDelta, ReasoningEnd)  # whose ids are never shown
 _WHOLE: dict[type[_Chunk], tuple[str, ...]] = {
     cls: tuple(
         f.name
@@ -527,20 +526,20 @@ _WHOLE: dict[type[_Chunk], tuple[str, ...]] = {
     )
     for cls in _CLASSES
 }
-"""What comes whole: the texts of which no other piece follows, and JSON values."""
+"""The fields that come whole: texts that are not deltas, and JSON values."""
 _WIRE_NAMES = {cls: frozenset(wire for _, wire, _ in fields) for cls, fields in _FIELDS.items()}
-_WIRE_NAMES[Data] -= {"name"}  # it is part of the type
+_WIRE_NAMES[Data] -= {"name"}  # which is part of the type
 _RESERVED = {
     cls: frozenset({"type", "data", "transient"}) if issubclass(cls, _Transient) else _WIRE_NAMES[cls] | {"type"}
     for cls in _CLASSES
 }
 _RESERVED[Other] = frozenset({"type"})
-"""The names that an extra field cannot have beside the chunk's own."""
+"""The names that an extra field must not have beside the chunk's own fields."""
 _EXTRA = "extra"
 
 
 def to_dict(event: Event) -> Object:
-    """The chunk as a mapping with the wire's names: required fields always, optional ones where they are set."""
+    """Converts an event to a chunk, with the wire's names: required fields always, optional ones where they are set."""
     fields = _fields_of(event)
     if isinstance(event, _Transient):
         fields = {"type": event.type, "data": fields, "transient": True}
@@ -554,10 +553,10 @@ def to_dict(event: Event) -> Object:
 
 
 def from_dict(mapping: Mapping[str, Any]) -> Event:
-    """The event of a chunk as it came from a wire.
+    """Converts a chunk, as it came from a wire, to an event.
 
-    A type that is not known gives `Other`; fields that are not known are kept in ``extra``. Raises `WireError`
-    where the mapping is no chunk: no type, a required field that is missing or of another JSON type.
+    An unknown type gives `Other`; unknown fields are kept in ``extra``. Raises `WireError` if the mapping is not a
+    chunk: it has no type, or a required field is missing or has another JSON type.
     """
     kind = mapping.get("type") if isinstance(mapping, Mapping) else None
     if not isinstance(kind, str) or not kind:
@@ -574,7 +573,7 @@ def from_dict(mapping: Mapping[str, Any]) -> Event:
 
 
 def with_extra(fields: Object, extra: Object, names: Container[str]) -> Object:
-    """The fields of a form with extra ones beside them; those that have one of its ``names`` stand under ``extra``."""
+    """Adds extra fields to ``fields``; those with one of the reserved ``names`` go under ``extra``."""
     packed = {key: value for key, value in extra.items() if key in names}
     if packed or _is_packed(extra.get(_EXTRA), names):
         packed |= {_EXTRA: extra[_EXTRA]} if _EXTRA in extra else {}
@@ -583,7 +582,7 @@ def with_extra(fields: Object, extra: Object, names: Container[str]) -> Object:
 
 
 def split_extra(mapping: Mapping[str, Any], names: Container[str]) -> tuple[Object, Object]:
-    """The fields that have one of a form's ``names``, and the extra ones: what `with_extra` has put together."""
+    """Splits a mapping into the fields with one of the reserved ``names`` and the extra ones; undoes `with_extra`."""
     fields = {key: value for key, value in mapping.items() if key in names}
     extra = {key: value for key, value in mapping.items() if key not in names}
     if _is_packed(extra.get(_EXTRA), names):

@@ -1,20 +1,20 @@
-"""Characters that have no shape of their own: which they are, and how they are written out.
+"""Escapes characters that cannot be seen: `written_out`.
 
-`written_out` serves every name, argument and result, in HTML, plain text and the terminal. A character that cannot be
-seen stands as its code point, ``<U+200B>``; a run of the same one as ``<U+200B x40>``. Text that looks like that
-already has its ``<`` written out (``<U+003C>U+200B>``), so two different texts never look the same.
+It is applied to every name, argument and result, in HTML, plain text and the terminal. A character that cannot be seen
+is shown as its code point, ``<U+200B>``; a run of the same one as ``<U+200B x40>``. In text that looks like such an
+escape, the ``<`` is escaped (``<U+003C>U+200B>``), so two different texts never look the same.
 
-Written out are
+These are escaped:
 
 - the categories Cc, Cf, Cs, Co, Cn, Zl, Zp and Zs but for space, tab and line feed: what `str.isprintable` refuses.
   Unassigned code points of the emoji and Han blocks are shown: newer systems know them, and others draw a box.
 - Default_Ignorable_Code_Point (DerivedCoreProperties.txt, Unicode 17.0), reserved code points included
-- letters, marks and symbols that are blank, or that only say how others are drawn
+- letters, marks and symbols that are blank, or that only change how others are drawn
 - a combining mark without a base, and the fifth and later ones of a stack: they are drawn over their neighbours
 
 The exception is an emoji sequence (UTS #51): U+FE0F after one emoji, U+200D between two, and a keycap. These
-characters change how an emoji is drawn that is seen anyway, and a second one in the same place is written out. Tags
-are always written out: a flag made of tags can hold any text. Prose is not shown through this module.
+characters change how a visible emoji is drawn; a second one in the same place is escaped. Tags are always escaped,
+because a flag made of tags can contain any text. Prose is not escaped by this module.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _EMOJI = (  # Emoji=Yes beyond ASCII (emoji-data.txt, Unicode 17.0); of the emoj
     "\u27b0\u27bf\u2934\u2935\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 )
 _SCANNED = 0x20000
-"""Beyond are Han characters, and from U+E0000 on tags, variation selectors and private use."""
+"""Beyond this are Han characters, and from U+E0000 on tags, variation selectors and private use."""
 _STACK = 4
-"""So many marks stand on one base: Hebrew with its accents and Vietnamese need no more."""
+"""The number of marks on one base that are shown: Hebrew with its accents and Vietnamese need no more."""
 
 _EMOJI_STYLE, _JOINER, _KEYCAP = "\ufe0f", "\u200d", "\u20e3"
 _IS_IGNORABLE = re.compile(f"[{_IGNORABLE}{_BLANK}]").match
@@ -63,36 +63,36 @@ _LOOKS_WRITTEN_OUT = re.compile(r"<(?=U\+[0-9A-F]{4,6}(?: x[\d,]+)?>)")
 
 
 def written_out(text: str) -> str:
-    """The text with all that cannot be seen written out, lone surrogates too: join the halves of a pair before."""
+    """Escapes invisible characters, lone surrogates too: the halves of a pair must be joined before."""
     if "<U+" in text:
         text = _LOOKS_WRITTEN_OUT.sub(_named("<"), text)
     return _replaced(text, _named)
 
 
 def written_out_markup(markup: str, write: Callable[[str], str] = str) -> str:
-    """The same of HTML or Markdown, where spaces of any width are layout; ``write`` makes markup of what is written."""
+    """Escapes invisible characters of HTML or Markdown, except spaces. ``write`` makes markup of an escape."""
     return _replaced(markup, lambda run: run if run[0] in _spaces() else write(_named(run)))
 
 
 def escaped_in_json(text: str) -> str:
-    """JSON text with all that cannot be seen as JSON's own escapes, ``\\u200b``: the same value is read from it."""
+    """Writes invisible characters of JSON text as JSON's own escapes, ``\\u200b``, so that its value stays the same."""
     return _replaced(text, _json_escapes)
 
 
 def has_invisible(text: str) -> bool:
-    """Whether the text holds anything that is written out because it cannot be seen."""
+    """Whether the text contains a character that is escaped because it cannot be seen."""
     return _replaced(text, _named) != text
 
 
 def _replaced(text: str, write: Callable[[str], str]) -> str:
-    """The text with what ``write`` makes of each run of a character that cannot be seen."""
+    """Replaces each run of one invisible character by what ``write`` returns for it."""
     if text.isascii() and not _ASCII_CONTROL.search(text):
         return text
     return _runs().sub(lambda found: "".join(_written(found, write)), text)
 
 
 def _written(found: re.Match[str], write: Callable[[str], str]) -> Iterator[str]:
-    """The characters of a match, kept where they only change how one is drawn that is seen."""
+    """Yields the characters of a match: as they are if they only change how a visible one is drawn, else escaped."""
     start, end = found.span()
     text = found.string
     has_base = start > 0 and not _IS_NO_BASE(text, start - 1)
@@ -114,7 +114,7 @@ def _written(found: re.Match[str], write: Callable[[str], str]) -> Iterator[str]
 
 
 def _is_of_emoji(text: str, place: int) -> bool:
-    """Whether the character there belongs to a well-formed emoji sequence, as its style, joiner or keycap."""
+    """Whether the character is the style, joiner or keycap of a well-formed emoji sequence."""
     before = text[place - 1 : place]
     match text[place]:
         case "\ufe0f":
@@ -129,7 +129,7 @@ def _is_of_emoji(text: str, place: int) -> bool:
 
 @cache
 def _runs() -> re.Pattern[str]:
-    """Matches characters that cannot be seen and combining marks, as many as stand together."""
+    """Returns a pattern for runs of invisible characters and combining marks."""
     flags = "".join("x" if not c.isprintable() or _is_mark(c) else " " for c in map(chr, range(_SCANNED)))
     for start, end in (ord("\t"), ord("\n") + 1), (0x1F000, 0x1FB00):  # and the emoji blocks
         flags = flags[:start] + " " * (end - start) + flags[end:]

@@ -1,10 +1,10 @@
-"""JSON values as text that every JSON reader accepts, and back without loss.
+"""Writes JSON values as text that every JSON reader accepts, `json_text`, and reads it back without loss, `read_json`.
 
-JSON has no word for NaN and the infinities. `json_text` writes them as MongoDB's Extended JSON (version 2) does,
+JSON cannot express NaN and the infinities. `json_text` writes them as MongoDB's Extended JSON (version 2) does,
 ``{"$numberDouble": "NaN"}``, ``"Infinity"`` or ``"-Infinity"``, and `read_json` reads these back as numbers. An object
-of the data that has the one key ``$numberDouble`` is written within another such object, and so is not mistaken.
+of the data whose only key is ``$numberDouble`` is wrapped in another such object, so that it is not mistaken for one.
 
-A model is sent the words alone, as strings: see `to_strict_json`.
+For a model, `to_strict_json` replaces them by the bare words, as strings.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def json_text(value: Any) -> str:
-    """``value`` as JSON on one line. Whatever JSON cannot hold is mended, and nothing raises.
+    """Writes ``value`` as JSON on one line. A value that JSON cannot hold is corrected; nothing raises.
 
     Half a surrogate pair is written as its escape, which joins with the other half in the reader.
     """
@@ -38,9 +38,9 @@ def json_text(value: Any) -> str:
 
 
 def read_json(text: str) -> Any:
-    """The value of a JSON text; raises `ValueError`, or `RecursionError` where it is nested too deep.
+    """Reads a JSON text. Raises `ValueError`, or `RecursionError` if it is nested too deep.
 
-    Half a surrogate pair is allowed, as Python and JavaScript write it. The bare words NaN and Infinity, which are no
+    Half a surrogate pair is allowed, as Python and JavaScript write it. The bare words NaN and Infinity, which are not
     JSON, are read as strings, and so are numbers beyond a float's range.
     """
     try:
@@ -51,7 +51,7 @@ def read_json(text: str) -> Any:
 
 
 def to_extended(value: Any) -> Any:
-    """The value with NaN and the infinities as objects of Extended JSON."""
+    """Returns the value with NaN and the infinities as objects of Extended JSON."""
     if isinstance(value, float):
         return value if math.isfinite(value) else {_NUMBER: _word(value)}
     if isinstance(value, dict):
@@ -61,7 +61,7 @@ def to_extended(value: Any) -> Any:
 
 
 def to_strict_json(value: Any) -> Any:
-    """The value with NaN and the infinities as strings, which models and their providers take for what they are."""
+    """Returns the value with NaN and the infinities as strings, which models and providers understand."""
     if isinstance(value, float):
         return value if math.isfinite(value) else _word(value)
     if isinstance(value, dict):
@@ -78,17 +78,17 @@ def _is_number(value: dict[Any, Any]) -> bool:
 
 
 def from_extended(value: Any) -> Any:
-    """The value that `to_extended` was given."""
+    """Returns the value that `to_extended` was given."""
     if isinstance(value, list):
         return [from_extended(item) for item in value]
     if not isinstance(value, dict):
         return value
     if _is_number(value):
-        held = value[_NUMBER]
-        if isinstance(held, str):
-            return _NUMBERS.get(held, value)
-        if isinstance(held, dict) and _is_number(held):
-            value = held  # an object of the data, which only looks like a number
+        content = value[_NUMBER]
+        if isinstance(content, str):
+            return _NUMBERS.get(content, value)
+        if isinstance(content, dict) and _is_number(content):
+            value = content  # an object of the data that only looks like a number
     return {key: from_extended(item) for key, item in value.items()}
 
 

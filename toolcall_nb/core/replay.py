@@ -1,4 +1,7 @@
-"""Turns values back into events: a message, a part, a call. `toolcall_nb.core.reducer` goes the other way."""
+"""Turns values back into events: `message_events`, `part_events` and `call_events`.
+
+`toolcall_nb.core.reducer` does the opposite.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ __all__ = ["call_events", "message_events", "part_events"]
 
 
 def message_events(message: Message) -> Iterator[Event]:
-    """The events of one message, from ``start`` to ``finish`` or ``abort``."""
+    """Yields the events of a message, from ``start`` to ``finish`` or ``abort``."""
     yield ev.Start(message_id=message.id, message_metadata=message.metadata or None, role=_wire_role(message.role))
     for number, part in enumerate(message.parts, 1):
         yield from part_events(part, str(number))
@@ -42,7 +45,7 @@ def _wire_role(role: Role) -> str | None:
 
 
 def part_events(part: Part, number: str) -> Iterator[Event]:
-    """The events of one part; ``number`` tells its text block from others."""
+    """Yields the events of a part; ``number`` distinguishes its text block from others."""
     match part:
         case TextPart():
             yield ev.TextStart(f"text-{number}", provider_metadata=part.provider_metadata)
@@ -71,7 +74,7 @@ def part_events(part: Part, number: str) -> Iterator[Event]:
 
 
 def call_events(call: ToolCall) -> Iterator[Event]:
-    """The events of one call, from its start to the state that it is in."""
+    """Yields the events of a call, from its start to its current state."""
     about: Object = {
         "provider_executed": call.provider_executed,
         "provider_metadata": call.provider_metadata,
@@ -107,7 +110,7 @@ def call_events(call: ToolCall) -> Iterator[Event]:
 
 
 def _approval_events(call: ToolCall, approval: Approval) -> Iterator[Event]:
-    """The question, what a person made of the input, and the answer."""
+    """Yields the request for approval, the edited input if any, and the answer."""
     yield ev.ToolApprovalRequest(approval.id, call.id, approval.is_automatic, approval.signature)
     if call.original_input is not MISSING:
         yield ev.ToolInputAvailable(call.id, call.name, call.input)

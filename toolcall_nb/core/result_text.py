@@ -1,4 +1,4 @@
-"""What a model is told of a tool call's end: a text of bounded length."""
+"""Formats a tool result as the text that is sent back to the model, `format_result`, in limited length."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolcall_nb.core.transcript import State, ToolCall
 __all__ = ["RESULT_LIMIT", "format_output", "format_result", "truncate_output", "truncate_text"]
 
 RESULT_LIMIT = 20_000
-"""Characters of a result that a model is told unless its tool says otherwise."""
+"""The number of characters of a result that a model is sent, unless its tool sets another limit."""
 
 _FAILED = "The tool failed."
 _DENIED = "The call was denied"
@@ -40,7 +40,7 @@ def format_result(call: ToolCall) -> str:
 
 
 def _until_then(call: ToolCall) -> str:
-    """The preliminary output of a call that has no other."""
+    """Returns the preliminary output of a call that has no other."""
     if call.output is MISSING or call.output is None:
         return ""
     gap = " " if call.state is State.INTERRUPTED else "\n\n"
@@ -48,20 +48,20 @@ def _until_then(call: ToolCall) -> str:
 
 
 def format_output(output: Json) -> str:
-    """An output as text: a string as it is, nothing as no text, anything else as JSON without blanks."""
+    """Formats an output: a string as it is, a missing output as an empty text, anything else as JSON without blanks."""
     if isinstance(output, str):
         return output
     return "" if output is MISSING else json.dumps(to_strict_json(output), ensure_ascii=False, separators=(",", ":"))
 
 
 def truncate_output(output: Json, limit: int = RESULT_LIMIT) -> str | None:
-    """What a model is told of an output whose text is longer than ``limit`` characters; None for any other."""
+    """Returns the text of an output cut to ``limit`` characters; None if it is not longer."""
     text = format_output(output)
     return truncate_text(text, limit) if len(text) > limit else None
 
 
 def truncate_text(text: str, limit: int) -> str:
-    """The text, or its beginning and its end, ``limit`` characters in all, and how many there were between them."""
+    """Returns the text, or ``limit`` characters of its beginning and end with a note of how many were left out."""
     left_out = len(text) - limit
     if left_out <= 0:
         return text

@@ -1,7 +1,7 @@
-"""The types of what people hold, by module and class: whole replies, streams, and what must be entered to get one.
+"""The types of SDKs by module and class name: whole replies, streams, and context managers that return a stream.
 
-Names alone, for whoever must know the types before they exist, as IPython's ``for_type_by_name`` does: nothing is
-imported for them, not even the rest of this package. `toolcall_nb.adapters.recognise` says what the kinds mean.
+These are only names, so that nothing is imported for them: IPython's ``for_type_by_name`` registers types that may not
+be loaded yet. `toolcall_nb.adapters.recognise` explains the kinds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SDK_REPLY_TYPES: tuple[tuple[str, str], ...] = (
     ("pydantic_ai.run", "AgentRunResult"),
     ("langchain_core.messages.base", "BaseMessage"),
 )
-"""Module and class of whole replies; what is made from these classes is one too."""
+"""Module and class name of whole replies; subclasses count too."""
 
 SDK_STREAM_TYPES: dict[tuple[str, str], str] = {
     ("openai", "Stream"): _STREAM,
@@ -61,4 +61,4 @@ SDK_STREAM_TYPES: dict[tuple[str, str], str] = {
     ("langgraph.stream.run_stream", "GraphRunStream"): _STREAM,
     ("langgraph.stream.run_stream", "AsyncGraphRunStream"): _ASYNC_STREAM,
 }
-"""Module and class of streams, and of what must be entered to get one, each with its kind."""
+"""Module and class name of streams and of context managers that return one, each with its kind."""

@@ -1,8 +1,8 @@
-"""Well-formed text: what Python's `str` allows and Unicode does not is mended at the door.
+"""Makes text and JSON values well formed: `well_formed` and `well_formed_json`.
 
-A stream that was cut between the two halves of a surrogate pair hands over two lone surrogates. No encoder
-takes them, so neither a file, nor a socket, nor a notebook. Halves that belong together are joined; a half
-without its other becomes U+FFFD.
+A stream that is cut between the two halves of a surrogate pair contains two lone surrogates. Python's `str` allows
+them, but no encoder does, so they can be neither stored nor sent. Halves that belong together are joined; a half
+without the other becomes U+FFFD.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
 
 MAX_LEVELS = 64
-"""How deep a JSON value of a transcript may be nested."""
+"""The deepest nesting of a JSON value in a transcript."""
 
 
 def join_surrogates(text: str) -> str:
-    """``text`` with the two halves of each pair joined; lone halves stay."""
+    """Joins the two halves of each surrogate pair; lone halves stay."""
     if text.isascii() or not SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def well_formed(text: str) -> str:
-    """``text`` with surrogate halves joined, and lone ones replaced by U+FFFD."""
+    """Joins the two halves of each surrogate pair and replaces lone halves by U+FFFD."""
     joined = join_surrogates(text)
     return joined if joined.isascii() else SURROGATE.sub(_REPLACEMENT, joined)
 
 
 def well_formed_json(value: Any, levels: int = MAX_LEVELS) -> Any:
-    """A JSON value that every face can hold: strings well formed, keys too, and at most ``levels`` deep.
+    """Returns a JSON value whose strings and keys are well formed and which is at most ``levels`` deep.
 
-    What lies deeper becomes its own JSON text: no reader, renderer or writer here meets a depth that it can't take.
-    Keys are strings, as JSON has them, and arrays lists. NaN is always the same object, `math.nan`: so values that
-    hold it are equal, since Python compares what is in a container, or in a Struct, by identity first.
+    A deeper value is replaced by its JSON text, so that no reader, renderer or writer recurses too deep. Keys become
+    strings, as in JSON, and arrays become lists. NaN is always the same object, `math.nan`, so that values with NaN can
+    be equal: Python compares the items of a container, and the fields of a Struct, by identity first.
     """
     if isinstance(value, str):
         return well_formed(value)
@@ -55,7 +55,7 @@ def well_formed_json(value: Any, levels: int = MAX_LEVELS) -> Any:
 
 
 def _key(key: Any) -> str:
-    """A name; other keys as JSON writes them."""
+    """Returns a key as a string; a number, a boolean or None as JSON writes it."""
     if isinstance(key, str):
         return well_formed(key)
     return json.dumps(key) if key is None or isinstance(key, int | float) else well_formed(str(key))

@@ -1,12 +1,13 @@
-"""What requests to a model took: tokens and costs, as a message's metadata keeps them.
+"""Tokens and costs of requests to a model, as a message's metadata keeps them.
 
     usage   {inputTokens, outputTokens, …}     of the whole message; `TOKEN_COUNTS` are the counts that are known
     cost    {USD: "0.0045725"}                 by currency, as decimal text, where each request's price is known
-    model   who answered
-    steps   [{usage, cost?, model?, added?}]   of each request, where there were several; ``added`` says by call id how
+    model   the model that answered
+    steps   [{usage, cost?, model?, added?}]   of each request, if there were several; ``added`` is, by call id, how
                                                many tokens the call's result added to the next prompt
 
-Nothing here is measured: it is what providers report, and the same each time that the transcript is read.
+Nothing is measured: these are the numbers that providers report, the same whenever the transcript is read.
+`to_metadata` writes them and `account` reads them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 USAGE_FIELDS = ("usage", "cost", "steps")
-"""What `to_metadata` writes."""
+"""The fields that `to_metadata` writes."""
 
 _LARGEST = 2**53
 
@@ -49,7 +50,7 @@ _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "reasoningTokens": ("reasoning_tokens",),
 }
 TOKEN_COUNTS = tuple(_OTHER_NAMES)
-"""The counts. Of the input, some was cached, or was written to a cache; of the output, some was reasoning."""
+"""The names of the counts. Cached tokens are part of the input, and reasoning tokens of the output."""
 
 _OWN = {other: own for own, others in _OTHER_NAMES.items() for other in others}
 
@@ -69,33 +70,33 @@ class Request(Struct, frozen=True):
 
 
 class Account(Struct, frozen=True):
-    """What a transcript took, request by request."""
+    """Tokens and costs of a transcript, request by request."""
 
     requests: tuple[Request, ...] = ()
 
     @property
     def usage(self) -> dict[str, int | float]:
-        """All of it."""
+        """The sum of all counts."""
         return total(request.usage for request in self.requests)
 
     @property
     def cost(self) -> dict[str, Decimal] | None:
-        """All of it, by currency; None where the price of a request is not known, or there is none."""
+        """The sum by currency; None if there is no request, or the price of one is not known."""
         return total_cost(request.cost for request in self.requests if request.usage)
 
     @property
     def added(self) -> dict[str, int]:
-        """Tokens that a call's result added to the next prompt, by call id, where that can be told."""
+        """How many tokens a call's result added to the next prompt, by call id, where it can be estimated."""
         return {call: tokens for request in self.requests for call, tokens in request.added.items()}
 
 
 def account(messages: Iterable[Message]) -> Account:
-    """What the metadata of the messages say; of a message that says nothing, nothing."""
+    """Reads tokens and costs from the metadata of messages."""
     return Account(tuple(request for message in messages for request in requests_of(message.metadata)))
 
 
 def requests_of(metadata: Object) -> list[Request]:
-    """The requests that a message's metadata tells of; none where it reports no usage."""
+    """Reads the requests from a message's metadata; none if it reports no usage."""
     steps = metadata.get("steps")
     whole = _request(metadata)
     if not isinstance(steps, list) or not steps:
@@ -114,7 +115,7 @@ def _request(fields: Mapping[str, Any]) -> Request:
 
 
 def to_metadata(requests: Sequence[Request]) -> Object:
-    """The fields ``usage``, ``cost`` and ``steps`` of a message that took these requests; none where none reported."""
+    """Returns the fields ``usage``, ``cost`` and ``steps`` for a message; none if no request reported usage."""
     whole = Account(tuple(requests))
     if not whole.usage:
         return {}
@@ -135,7 +136,7 @@ def _step(request: Request, model: str | None) -> Object:
 
 
 def counts(reported: Json) -> dict[str, int | float]:
-    """What is reported under `TOKEN_COUNTS`, or other names of providers for these; what is no count is left out."""
+    """Reads counts reported under the names of `TOKEN_COUNTS` or providers' names for them; leaves other values out."""
     found: dict[str, int | float] = {}
     for name, value in reported.items() if isinstance(reported, Mapping) else ():
         if isinstance(name, str) and _is_count(value):
@@ -144,7 +145,7 @@ def counts(reported: Json) -> dict[str, int | float]:
 
 
 def total(usages: Iterable[Mapping[str, int | float]]) -> dict[str, int | float]:
-    """The counts added up."""
+    """Adds the counts up."""
     sums: dict[str, int | float] = {}
     for usage in usages:
         for name, value in usage.items():
@@ -157,11 +158,11 @@ def _is_count(value: Any) -> bool:
 
 
 def added_by(calls: Sequence[ToolCall], before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, int]:
-    """How many tokens of the prompt the results of these calls are, by call id; nothing where that cannot be told.
+    """Estimates how many tokens of the prompt are the results of these calls, by call id; empty if that is impossible.
 
-    ``before`` is the usage of the request that made the calls, ``after`` that of the next: its input is the input
-    and the output of the first, and what the results added. Reasoning may be left out of the next prompt; where the sum
-    says so, it is not counted. The calls share by the length of what was told of them.
+    ``before`` is the usage of the request that made the calls, ``after`` that of the next one. The next input consists
+    of the first request's input and output, and the results. The next prompt may lack the reasoning; if the sum shows
+    that, it is not counted. The tokens are divided among the calls by the length of their result texts.
     """
     if not calls or any("inputTokens" not in usage for usage in (before, after)):
         return {}
@@ -171,7 +172,7 @@ def added_by(calls: Sequence[ToolCall], before: Mapping[str, Any], after: Mappin
 
 
 def _shared(tokens: int, lengths: Mapping[str, int]) -> dict[str, int]:
-    """The tokens by length, whole ones, and all of them."""
+    """Divides the tokens by length, in whole numbers, without a remainder."""
     shares: dict[str, int] = {}
     left, longer = tokens, sum(lengths.values())
     for call, length in lengths.items():
@@ -184,7 +185,7 @@ def _shared(tokens: int, lengths: Mapping[str, int]) -> dict[str, int]:
 
 
 def total_cost(costs: Iterable[Mapping[str, Decimal] | None]) -> dict[str, Decimal] | None:
-    """The costs added up by currency; None where one is not known, or there are none."""
+    """Adds the costs up by currency; None if one is not known, or there are none."""
     sums: dict[str, Decimal] = {}
     for cost in costs:
         if cost is None:
@@ -194,9 +195,9 @@ def total_cost(costs: Iterable[Mapping[str, Decimal] | None]) -> dict[str, Decim
     return sums or None
 
 
-def _cost(told: Json) -> dict[str, Decimal] | None:
+def _cost(reported: Json) -> dict[str, Decimal] | None:
     amounts = {}
-    for currency, text in told.items() if isinstance(told, dict) else ():
+    for currency, text in reported.items() if isinstance(reported, dict) else ():
         try:
             amount = Decimal(text) if isinstance(text, str) else None
         except InvalidOperation:

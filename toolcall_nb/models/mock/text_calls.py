@@ -1,6 +1,7 @@
 """Reads the calls and results back from a conversation that a text dialect wrote as text. `with_calls` does it.
 
-Only the mock needs this: a real model reads the text. `toolcall_nb.dialects.TextDialect.write_history` is the other direction.
+Only the mock needs this: a real model reads the text. `toolcall_nb.dialects.TextDialect.write_history` is the other
+direction.
 """
 
 from __future__ import annotations
