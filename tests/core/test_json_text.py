@@ -121,10 +121,10 @@ def test_a_model_is_told_nan_as_a_word_in_json_that_is_valid(dialect: str) -> No
     assert dialect == "callout" or "NaN" not in texts.replace('"NaN"', "")
 
 
-def test_a_provider_is_sent_arguments_that_every_json_writer_takes() -> None:
+def test_a_provider_is_sent_arguments_that_every_json_writer_accepts() -> None:
     parts = pytest.importorskip("toolcall_nb.models.providers.parts")
     (call,) = transcript().calls.values()
-    assert json.dumps(parts.call_part(call).args, allow_nan=False)
+    assert json.dumps(parts.tool_call_part(call).args, allow_nan=False)
 
 
 @given(json_values())
