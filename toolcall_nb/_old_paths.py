@@ -112,11 +112,11 @@ models.enveloped models.callable_models
 models.facts models.mock.prompt_facts
 models.held models.sdk_streams
 models.http models.over_http
-models.http.address models.over_http.address
-models.http.answer models.over_http.answer
-models.http.bodies models.over_http.bodies
+models.http.address models.over_http.exchange
+models.http.answer models.over_http.response_body
+models.http.bodies models.over_http.request_bodies
 models.http.exchange models.over_http.exchange
-models.http.fetched models.over_http.fetch
+models.http.fetched models.over_http.exchange
 models.http.model models.over_http.model
 models.http.responses models.over_http.responses
 models.http.stream models.over_http.stream

@@ -30,9 +30,9 @@ from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import ErrorPart, Message, State, TextPart, ToolCall
 from toolcall_nb.errors import MissingPackageError, ModelError, UsageError
 from toolcall_nb.models.config import Config
-from toolcall_nb.models.over_http.bodies import body_of
-from toolcall_nb.models.over_http.exchange import TRIES
+from toolcall_nb.models.over_http.exchange import _MAX_RECONNECTS
 from toolcall_nb.models.over_http.model import HttpModel
+from toolcall_nb.models.over_http.request_bodies import request_body
 from toolcall_nb.server.requests import RequestReader, json_object
 from toolcall_nb.server.settings import Settings
 
@@ -352,7 +352,7 @@ def test_a_client_comes_back_so_often_and_waits_as_the_server_says() -> None:
     body = b"retry: 1500\n\n" + written("ui", ANSWER, numbered=True)
     with ReplayServer(Reply(body, lost_after=200), Reply("", status=503)) as server:
         events = stream(HttpModel(f"{server.url}/api/chat", pause=pause))
-    assert [request.method for request in server.requests] == ["POST", *["GET"] * TRIES]
+    assert [request.method for request in server.requests] == ["POST", *["GET"] * _MAX_RECONNECTS]
     assert waits == [1.5, 3.0, 6.0, 10.0, 10.0, 10.0]
     assert isinstance(events[-1], ev.Finish)
     assert [type(event) for event in events].count(ev.Error) == 1
@@ -577,7 +577,7 @@ def test_the_request_of_each_wire() -> None:
     tools = tuple(Chat(tools=[add]).tools.values())
     settings = {"model": "m", "toolIds": ["x"], "extra_headers": {"X-A": "1"}, "timeout": 5, "extra_body": {"y": 2}}
     chat, ui, ag_ui, both = (
-        body_of(wire, asked, tools, "c-1", "r-1", settings) for wire in ("chat", "ui", "ag-ui", None)
+        request_body(wire, asked, tools, "c-1", "r-1", settings) for wire in ("chat", "ui", "ag-ui", None)
     )
     more = {"model": "m", "toolIds": ["x"], "y": 2}
     assert chat == {**more, "message": "Look", "conversationId": "c-1", "images": [picture]}
@@ -604,7 +604,7 @@ def test_settings_of_the_request_itself_are_headers_and_time() -> None:
 @given(transcripts())
 def test_the_usual_request_is_one_that_the_server_takes_whatever_was_said(before: Transcript) -> None:
     messages = [*before.messages, *ASKED]
-    body = json_text(body_of(None, messages, (), "c-1", "r-1", {})).encode()
+    body = json_text(request_body(None, messages, (), "c-1", "r-1", {})).encode()
     asked = RequestReader(Settings()).read(json_object(body))
     assert (asked.wire, asked.thread, asked.prompt) == ("ui", "c-1", "Hello")
     assert asked.history is not None
@@ -613,13 +613,13 @@ def test_the_usual_request_is_one_that_the_server_takes_whatever_was_said(before
 @given(transcripts())
 def test_ag_uis_request_is_one_by_its_own_schema_whatever_was_said(before: Transcript) -> None:
     messages = [*before.messages, *ASKED]
-    RunAgentInput.model_validate(json.loads(json_text(body_of("ag-ui", messages, (), "c-1", "r-1", {}))))
+    RunAgentInput.model_validate(json.loads(json_text(request_body("ag-ui", messages, (), "c-1", "r-1", {}))))
 
 
 def test_the_chat_contract_cannot_tell_results() -> None:
     answer = Message("assistant", (TextPart("x"),))
     with pytest.raises(ModelError, match="wire='ui'"):
-        body_of("chat", [*ASKED, answer], (), "c", "r", {})
+        request_body("chat", [*ASKED, answer], (), "c", "r", {})
 
 
 # Tools here, for models there

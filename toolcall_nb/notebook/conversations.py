@@ -1,4 +1,4 @@
-"""The chats of a notebook by name, what is set for them, and which of them are running."""
+"""The conversations of a notebook by thread name, their settings, and their runs: `NotebookThreads`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from toolcall_nb.runs.run import Run, Stoppable
 from toolcall_nb.tools import Tool, registry, remember
 from toolcall_nb.tools.naming import tool_names, tools_named, unknown_name
 
-__all__ = ["Settings", "Threads"]
+__all__ = ["NotebookThreads", "TurnSettings"]
 
 _ALL = "all"
 _REPLAY = "replay"
@@ -35,14 +35,14 @@ _VARIABLE = "chat"
 _OTHER_VARIABLE = "toolchat"
 _STOP_WITHIN = 2.0
 _POLL = 0.1
-"""Seconds between looks at a run that a cell waits for; an interrupt is heard between them, on every system."""
+"""Seconds between checks of a run that a cell waits for. Every system handles an interrupt between them."""
 
 _made: WeakSet[Chat] = WeakSet()
-"""The chats that the magic has made. A variable that holds one may be given another; any other value is the user's."""
+"""The chats that the magic has made. A variable that holds one may be overwritten; any other value is the user's."""
 
 
-class Settings(Struct, frozen=True):
-    """What a turn is made with. ``tools`` None: all that are registered."""
+class TurnSettings(Struct, frozen=True):
+    """The settings of a turn. ``tools`` are names, or None for all registered tools."""
 
     model: str = "mock"
     tools: str | None = None
@@ -53,23 +53,23 @@ class Settings(Struct, frozen=True):
     system: str | None = None
     once: bool = False
 
-    def changed(self, options: Namespace) -> Settings:
-        """With what the options of one cell say."""
+    def changed(self, options: Namespace) -> TurnSettings:
+        """Returns the settings with the options of one cell."""
         wishes = {name: getattr(options, name) for name in self.__struct_fields__}
         return replace(self, **{name: wish for name, wish in wishes.items() if wish is not None})
 
 
-class Threads:
-    """The chats by name. Options of a cell hold for that cell; what is set here for all that follow."""
+class NotebookThreads:
+    """The chats by thread name. Options of a cell hold for that cell; the settings here for all cells that follow."""
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
-        self._settings = Settings()
-        self._asking = ModelSettings()
+        self._settings = TurnSettings()
+        self._model_settings = ModelSettings()
         self._chats: dict[str, Chat] = {}
         self._runs: dict[str, Run] = {}
         self._replays: list[Run] = []
-        self._always: list[Any] = []  # what is allowed in every thread; see RememberedApprovals
+        self._always: list[Any] = []  # what a person has allowed in every thread; see RememberedApprovals
         self._variable = _VARIABLE
         self.current = "main"
 
@@ -82,10 +82,10 @@ class Threads:
     # Runs
 
     def ask(self, prompt: str, options: Namespace) -> None:
-        """One turn, shown in the cell that is running, in the thread that the options name or else the current one.
+        """Runs one turn in the thread that the options name, or the current one, and shows it in the running cell.
 
-        Where that thread still answers in the background, the turn begins when it has ended. Raises `UsageError`, and
-        changes nothing, where the turn cannot begin.
+        If that thread still answers in the background, the turn begins after that. Raises `UsageError`, and changes
+        nothing, if the turn cannot begin.
         """
         place = place_of(self._shell)
         name = options.thread or self.current
@@ -104,7 +104,7 @@ class Threads:
             _remember_failure(chat, run.face.transcript)
 
     def replay(self, transcript: Transcript, options: Namespace) -> None:
-        """Play a transcript as if it were live."""
+        """Plays a transcript as if it were live."""
         place = place_of(self._shell)
         events = Stoppable(models.replay(transcript, _speed(options.speed, place)))
         run = Run(lambda _: iter(events), stop=events.stop, info=lambda run: info_line(_REPLAY, run.face.transcript))
@@ -112,7 +112,7 @@ class Threads:
         self._play(run, place, info=_REPLAY, timings={}, background=options.background)
 
     def _play(self, run: Run, place: Place, *, info: str, timings: Mapping[str, float], background: bool) -> None:
-        background = background and place is Place.LIVE  # elsewhere nobody looks on, or it would write over the prompt
+        background = background and place is Place.LIVE  # elsewhere nobody watches, or it would overwrite the prompt
         face = make_face(place, info=info, on_stop=run.stop, timings=timings, background=background)
         if background:
             run.play_in_background(face)
@@ -120,7 +120,7 @@ class Threads:
             run.play(face)
 
     def stop(self, name: str | None = None) -> str:
-        """End what runs in the background: a thread's answer, or all answers and replays. Returns what to print."""
+        """Stops a thread's answer, or all answers and replays in the background. Returns what to print."""
         runs = {f"the thread {key!r}": run for key, run in self._runs.items() if name in (None, key)}
         if name is None:
             runs |= {f"replay {number}": run for number, run in enumerate(self._replays, 1)}
@@ -133,7 +133,7 @@ class Threads:
         return "" if running else "Nothing is running."
 
     def _wait_until_free(self, name: str) -> None:
-        """Wait until the thread has answered in the background. Raises `UsageError` when the wait is interrupted."""
+        """Waits until the thread has answered in the background. Raises `UsageError` if the wait is interrupted."""
         run = self._runs.get(name)
         if run is None or not run.is_running:
             return
@@ -164,36 +164,36 @@ class Threads:
     # Chats
 
     def chat(self, name: str | None = None) -> Chat:
-        """The chat of a thread, the current one if none is named; a new chat where there is none."""
+        """Returns the chat of a thread, by default the current one; makes one if there is none."""
         return self._chats.get(name or self.current) or self._new_chat(name or self.current)
 
     def switch(self, name: str) -> None:
-        """Make a thread the current one, in which the cells that follow go on."""
+        """Makes a thread the current one."""
         self.current = name
         self._put(name, self.chat(name))
 
     def forget(self, name: str | None = None) -> None:
-        """Begin anew in a thread, the current one if none is named; it is the current one from then on."""
+        """Begins a new chat in a thread, by default the current one, and makes that the current one."""
         self._wait_until_free(name or self.current)
         self.current = name or self.current
         self._put(self.current, self._new_chat(self.current))
 
     def load(self, transcript: Transcript, origin: str) -> str:
-        """Go on from a transcript in the current thread; says what was loaded, from ``origin``, and what it replaced.
+        """Continues from a transcript in the current thread. Returns a sentence about what was loaded and replaced.
 
-        A conversation that is replaced becomes a thread of its own, so that nothing is lost.
+        A replaced conversation becomes a thread of its own, so that nothing is lost. ``origin`` names the source.
         """
         name = self.current
         self._wait_until_free(name)
         before, chat = self._chats.get(name), self._new_chat(name)
         chat.load(transcript)
-        said = f"Loaded {origin} into the thread {name!r}: {_counts(chat.transcript)}."
+        report = f"Loaded {origin} into the thread {name!r}: {_counts(chat.transcript)}."
         if before is not None and before.transcript.messages and before.transcript != chat.transcript:
-            before.thread = next(other for other in _copies(name) if other not in self._chats)
+            before.thread = next(other for n in count(2) if (other := f"{name}-{n}") not in self._chats)
             self._chats[before.thread] = before
-            said += f" What was there ({_counts(before.transcript)}) is now the thread {before.thread!r}."
+            report += f" What was there ({_counts(before.transcript)}) is now the thread {before.thread!r}."
         self._put(name, chat)
-        return said
+        return report
 
     def _new_chat(self, name: str) -> Chat:
         chat = Chat(thread=name, remembered_approvals=RememberedApprovals(self._always))
@@ -201,28 +201,28 @@ class Threads:
         return chat
 
     def _put(self, name: str, chat: Chat) -> None:
-        """Make it the thread's chat, and give it to the notebook: as `chat`, unless the notebook has its own `chat`."""
+        """Makes it the thread's chat and assigns it to the variable `chat`, or to another if the user has a `chat`."""
         self._chats[name] = chat
         variable = next(each for each in _variables() if self._is_free(each))
         if variable != self._variable:
             if self._is_free(self._variable):
                 self.namespace.pop(self._variable, None)
             self._variable = variable
-            print(f"The conversation is the variable {self._whereabouts()}.")
+            print(f"The conversation is the variable {self._describe_variable()}.")
         self.namespace[variable] = chat
 
     def _is_free(self, variable: str) -> bool:
-        """Whether the variable may be set: nobody has it, or it holds a chat of the magic."""
+        """Whether the variable may be assigned: it does not exist, or it holds a chat of the magic."""
         value = self.namespace.get(variable)
         return variable not in self.namespace or (isinstance(value, Chat) and value in _made)
 
-    def _whereabouts(self) -> str:
-        """The variable that holds the chat, and why it is not `chat`."""
+    def _describe_variable(self) -> str:
+        """Returns the variable that holds the chat, and why it is not `chat`."""
         is_usual = self._variable == _VARIABLE
         return f"`{self._variable}`" + ("" if is_usual else f", since `{_VARIABLE}` is a variable of your own")
 
     def find(self, name: str) -> Transcript:
-        """The transcript of a thread (of the current one without a name), or one with nothing but a call."""
+        """Returns the transcript of a thread, by default the current one, or one with only the call of this id."""
         if not name or name == self.current:
             return self.chat().transcript
         if name in self._chats:
@@ -233,21 +233,21 @@ class Threads:
         return Transcript((Message("assistant", (call,)),))
 
     def put_code(self, name: str) -> None:
-        """Put a call into a new cell, as Python: the one of this id, in any thread, or the current thread's last."""
+        """Puts a call into a new cell, as Python: the one with this id, or the last of the current thread."""
         call = self._find_call(name or next(reversed(self.call_ids()), ""))
         if call is None:
             raise UsageError(unknown_name("call", name, self.call_ids()) if name else "There is no call yet.")
         code = saved_value(call)[0].to_code()
         self._shell.set_next_input(code, replace=False)
-        if place_of(self._shell) is not Place.LIVE:  # where no new cell appears
+        if place_of(self._shell) is not Place.LIVE:  # elsewhere no new cell appears
             print(code)
 
     def _find_call(self, name: str) -> ToolCall | None:
         chats = (self.chat(), *self._chats.values())
         return next((chat.calls[name] for chat in chats if name in chat.calls), None)
 
-    def _set_up(self, chat: Chat, settings: Settings, speed: float | None) -> None:
-        """Set the chat up for a turn. Raises `UsageError`, and changes nothing, for a model or a tool that is none."""
+    def _set_up(self, chat: Chat, settings: TurnSettings, speed: float | None) -> None:
+        """Applies the settings to the chat. Raises `UsageError`, and changes nothing, for an unknown model or tool."""
         model = self._model(settings.model, settings.dialect, speed)
         models.model(model, dialect=settings.dialect, speed=speed)
         tools = None if settings.tools is None else self._tools(settings.tools)
@@ -258,7 +258,7 @@ class Threads:
         chat.model, chat.tools = model, tools
 
     def _answer(self, chat: Chat, call: ToolCall) -> Decision:
-        """Whether a call may run: the person before the run's own output is asked, or whoever runs a cell."""
+        """Asks whether a call may run: in the output of its run, or else in the cell that is running."""
         run = self._runs.get(chat.thread)
         if run is not None and run.is_running:
             return run.face.ask(call, lambda: chat.is_stopping)
@@ -267,36 +267,38 @@ class Threads:
     # Settings
 
     def sample(self) -> Chat:
-        """A chat that is set up as the next turn would be."""
+        """Returns a chat with the settings of the next turn."""
         chat = Chat(thread="sample")
         self._set_up(chat, self._settings, 1.0)
         return chat
 
     def set_model(self, name: str) -> None:
-        """Who answers from now on; raises `UsageError` for a name that is none."""
+        """Sets the model for all turns that follow. Raises `UsageError` for an unknown name."""
         models.model(self._model(name, self._settings.dialect, None))
         self._settings = replace(self._settings, model=name)
 
     def model_name(self) -> str:
-        """Who answers."""
+        """Returns the name of the model."""
         return self._settings.model
 
     def configure(self, changes: str) -> None:
-        """How named models are asked from now on; see `ModelSettings.changed`."""
-        self._asking = self._asking.changed(changes, self.namespace)
+        """Changes the settings of named models; see `ModelSettings.changed`."""
+        self._model_settings = self._model_settings.changed(changes, self.namespace)
 
     def describe_config(self) -> str:
-        """What is set, without any key."""
-        return str(self._asking) or "Nothing is set: models are asked as their providers and the environment say."
+        """Describes the settings of named models, without keys."""
+        return (
+            str(self._model_settings) or "Nothing is set: models are asked as their providers and the environment say."
+        )
 
     def set_tools(self, names: str) -> None:
-        """What may be called from now on: ``a,b``, or ``all`` that are registered."""
+        """Sets the tools for all turns that follow: ``a,b``, or ``all`` that are registered."""
         if names != _ALL:
             self._tools(names)
         self._settings = replace(self._settings, tools=None if names == _ALL else names)
 
     def set_approve(self, mode: ApprovalMode) -> None:
-        """Who is asked from now on. With ``ask``, what was allowed so far is forgotten."""
+        """Sets the approval mode. With ``ask``, all remembered approvals are forgotten."""
         self._settings = replace(self._settings, approve=mode)
         if mode == "ask":
             self._always.clear()
@@ -304,72 +306,67 @@ class Threads:
                 chat.remembered_approvals.clear()
 
     def approve(self) -> ApprovalMode:
-        """Who is asked before a call runs."""
+        """Returns the approval mode."""
         return self._settings.approve
 
     def _model(self, name: str, dialect: str, speed: float | None) -> Any:
-        """A model that the notebook holds under this name, or else the name; asked as is set by `configure`."""
+        """Returns the model that a notebook variable of this name holds, or the named model with its settings."""
         found = answering.named(name, self.namespace, dialect)
-        if not isinstance(found, str) or self._asking == ModelSettings():
+        if not isinstance(found, str) or self._model_settings == ModelSettings():
             return found
-        return models.model(found, dialect=dialect, speed=speed, config=self._asking.config(self.namespace))
+        return models.model(found, dialect=dialect, speed=speed, config=self._model_settings.config(self.namespace))
 
     def _tools(self, names: str) -> list[Tool]:
         return [tool for name in names.replace(",", " ").split() for tool in tools_named(name, self.namespace)]
 
-    # What is there
+    # Descriptions
 
     def names(self) -> list[str]:
-        """The threads."""
+        """Returns the names of the threads."""
         return list(dict.fromkeys([*self._chats, self.current]))
 
     def call_ids(self) -> list[str]:
-        """The calls of the current thread."""
+        """Returns the ids of the calls in the current thread."""
         return list(self._chats[self.current].calls) if self.current in self._chats else []
 
     def model_variables(self) -> list[str]:
-        """The variables that may answer."""
+        """Returns the names of variables that hold a model."""
         return answering.names(self.namespace)
 
     def tool_names(self) -> list[str]:
-        """The names that ``--tools`` takes."""
+        """Returns the names that ``--tools`` takes."""
         return tool_names(self.namespace)
 
     def summary(self) -> str:
-        """What is set, in a few lines."""
+        """Describes the settings in a few lines."""
         chat = self._chats.get(self.current)
-        said = chat.transcript if chat is not None else Transcript()
+        transcript = chat.transcript if chat is not None else Transcript()
         state = " (running)" if self.current in self._runs and self._runs[self.current].is_running else ""
         lines = {
             "model": self._settings.model,
-            "config": " ".join(str(self._asking).splitlines()),
+            "config": " ".join(str(self._model_settings).splitlines()),
             "tools": self._settings.tools or ", ".join(registry) or "none; make one with @tool",
             "approve": "" if self._settings.approve == "auto" else self._settings.approve,
-            "thread": f"{self.current}{state}: {_counts(said)}",
-            "chat": "" if self._variable == _VARIABLE else self._whereabouts(),
+            "thread": f"{self.current}{state}: {_counts(transcript)}",
+            "chat": "" if self._variable == _VARIABLE else self._describe_variable(),
             "tokens": tokens(chat.usage) if chat is not None else "",
         }
         return "\n".join(f"{name:8}{value}" for name, value in lines.items() if value)
 
     def describe_tools(self) -> str:
-        """What may be called, one tool a line."""
+        """Describes the tools, one a line."""
         chosen = self._settings.tools
         return toolbox.describe(list(registry.values()) if chosen is None else self._tools(chosen))
 
     def describe_threads(self) -> str:
-        """The threads, the current one marked."""
+        """Lists the threads; the current one is marked."""
         return "\n".join(f"{'*' if name == self.current else ' '} {name}" for name in self.names())
 
 
 def _variables() -> Iterator[str]:
-    """The names that the chat may have in the notebook, the first that is free."""
+    """Yields variable names for the chat; the first that is free is used."""
     yield from (_VARIABLE, _OTHER_VARIABLE)
     yield from (f"{_OTHER_VARIABLE}_{number}" for number in count(2))
-
-
-def _copies(name: str) -> Iterator[str]:
-    """Names for a conversation that leaves its thread."""
-    return (f"{name}-{number}" for number in count(2))
 
 
 def _counts(transcript: Transcript) -> str:
@@ -377,13 +374,13 @@ def _counts(transcript: Transcript) -> str:
 
 
 def _remember_failure(chat: Chat, shown: Transcript) -> None:
-    """Let ``%debug`` open in the tool that failed last in what was shown."""
+    """Lets ``%debug`` open in the tool that failed last."""
     outcomes = (chat.outcomes.get(call) for call in reversed(shown.calls))
     remember(next((outcome.exception for outcome in outcomes if outcome is not None and outcome.traceback), None))
 
 
 def _speed(wish: float | None, place: Place) -> float | None:
-    """As wished; without a wish as usual, and without any waits where nobody looks on."""
+    """Returns the wished speed (0 means no waits), else the usual one; without waits where nobody watches."""
     if wish is not None:
         return wish or None
     return None if place is Place.STATIC else 1.0

@@ -23,7 +23,7 @@ from toolcall_nb.notebook.hooks import Hooks
 if TYPE_CHECKING:
     from toolcall_nb.approvals import ApprovalMode
     from toolcall_nb.core.transcript import Transcript
-    from toolcall_nb.notebook.conversations import Threads
+    from toolcall_nb.notebook.conversations import NotebookThreads
     from toolcall_nb.notebook.serve_command import Serving
 
 __all__ = ["COMMANDS", "DIALECTS", "OPTIONS", "SWITCH", "Interrupted", "ToolchatMagics"]
@@ -70,17 +70,17 @@ class ToolchatMagics(Magics):
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
-        self._threads: Threads | None = None
+        self._threads: NotebookThreads | None = None
         self.hooks = Hooks(shell)
         self._serving: Serving | None = None
 
     @property
-    def threads(self) -> Threads:
+    def threads(self) -> NotebookThreads:
         """The chats by name; made when they are first needed."""
         if self._threads is None:
-            from toolcall_nb.notebook.conversations import Threads
+            from toolcall_nb.notebook.conversations import NotebookThreads
 
-            self._threads = Threads(self.shell)
+            self._threads = NotebookThreads(self.shell)
         return self._threads
 
     def close(self) -> None:

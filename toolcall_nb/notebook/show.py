@@ -14,8 +14,7 @@ from toolcall_nb.adapters.recognise import Kind, kind_of
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
-from toolcall_nb.models.over_http.address import is_url, shown_url
-from toolcall_nb.models.over_http.fetch import fetched
+from toolcall_nb.models.over_http.exchange import displayed_url, fetch_events, is_url
 from toolcall_nb.models.over_http.responses import is_response, must_be_awaited
 from toolcall_nb.models.player import events_of_items, played, played_async
 from toolcall_nb.notebook.stream_cell import Shown, play, play_async
@@ -45,7 +44,7 @@ def show(thing: Any, *, dialect: str | None = None) -> Shown:
     if dialect is not None and dialect != _NATIVE:
         dialects.detector(dialect)  # raises for a name that is none
     if isinstance(thing, str) and _is_address(thing):
-        return play(played(fetched(thing), dialect), shown_url(thing))
+        return play(played(fetch_events(thing), dialect), displayed_url(thing))
     if isinstance(thing, os.PathLike) or (isinstance(thing, str) and _is_path(thing)):
         thing = read_file(Path(thing).expanduser())
     whole = _whole(thing, dialect) if not is_response(thing) else None

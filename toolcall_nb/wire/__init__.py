@@ -14,9 +14,8 @@ lists them by name.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from typing import Any
-from warnings import warn
 
+from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.errors import UsageError
 from toolcall_nb.wire.ag_ui import AG_UI_WIRE
@@ -27,6 +26,7 @@ from toolcall_nb.wire.sse import SseDecoder
 from toolcall_nb.wire.ui_stream import UI_WIRE
 
 __all__ = [
+    "LOSSES",
     "WIRES",
     "WIRE_NAMES",
     "Decoder",
@@ -44,6 +44,8 @@ __all__ = [
 
 WIRES: Mapping[str, Wire] = {wire.name: wire for wire in (CHAT_WIRE, UI_WIRE, AG_UI_WIRE, PROVIDER_WIRE)}
 WIRE_NAMES = tuple(WIRES)
+LOSSES: Mapping[str, str] = {wire.name: wire.losses for wire in WIRES.values()}
+"""What each wire cannot express, as a sentence for a table."""
 
 _STREAM_TYPES = ("text/event-stream", "text/plain", "application/octet-stream", "application/x-ndjson", "")
 """The content types that servers give streams of events, rightly or not."""
@@ -122,9 +124,4 @@ def _wire(name: str) -> Wire:
     return WIRES[name]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in ("NAMES", "NOT_SAID"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    new = {"NAMES": "WIRE_NAMES", "NOT_SAID": "WIRES[name].losses"}[name]
-    warn(f"{__name__}.{name} is now {new}", DeprecationWarning, stacklevel=2)
-    return WIRE_NAMES if name == "NAMES" else {wire.name: wire.losses for wire in WIRES.values()}
+__getattr__ = renamed_members(__name__, {"NAMES": f"{__name__}.WIRE_NAMES", "NOT_SAID": f"{__name__}.LOSSES"})

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any, Protocol
-from warnings import warn
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.core.events import Event, Json, Object
 from toolcall_nb.core.json_text import json_text, read_json
 from toolcall_nb.errors import WireError
@@ -279,11 +279,11 @@ def object_or_empty(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-_RENAMED = {"broke_off": "connection_lost", "cut_off": "mark_as_cut_off", "mapping": "object_or_empty"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _RENAMED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warn(f"{__name__}.{name} is now {_RENAMED[name]}", DeprecationWarning, stacklevel=2)
-    return globals()[_RENAMED[name]]
+__getattr__ = renamed_members(
+    __name__,
+    {
+        "broke_off": f"{__name__}.connection_lost",
+        "cut_off": f"{__name__}.mark_as_cut_off",
+        "mapping": f"{__name__}.object_or_empty",
+    },
+)

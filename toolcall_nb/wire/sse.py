@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from io import StringIO
-from typing import Any
-from warnings import warn
 
 from msgspec import Struct
 
+from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.errors import WireError
 
 __all__ = ["MAX_EVENT_BYTES", "ServerSentEvent", "SseDecoder", "encode_sse"]
@@ -164,8 +163,4 @@ def encode_sse(data: str, event: str | None = None, id: str | None = None) -> by
     return ("\n".join(lines) + "\n\n").encode("utf-8", "replace")
 
 
-def __getattr__(name: str) -> Any:
-    if name != "LIMIT":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warn(f"{__name__}.LIMIT is now MAX_EVENT_BYTES", DeprecationWarning, stacklevel=2)
-    return MAX_EVENT_BYTES
+__getattr__ = renamed_members(__name__, {"LIMIT": f"{__name__}.MAX_EVENT_BYTES"})

@@ -1,13 +1,12 @@
-"""Models behind a URL, and what else is read over HTTP.
+"""Models behind a URL, and responses over HTTP.
 
-address.py      what an address is, and how it is shown
-model.py        `HttpModel`: a server that speaks any of the wires, as a model
-bodies.py       what it is asked; exchange.py: the asking, the coming back, the stop
-answer.py       bytes of an answer to events; stream.py: the event streams among them
-fetched.py      what is at an address, for `toolcall_nb.show`
-responses.py    responses of httpx, requests and urllib that somebody else has asked for
+model.py            `HttpModel`: a server that speaks any of the wires, as a model
+request_bodies.py   the bodies of its requests
+exchange.py         one request and its response, with reconnections; URLs, and `fetch_events` for `toolcall_nb.show`
+response_body.py    the body of a response as events; stream.py: server-sent events
+responses.py        responses of httpx, requests and urllib that the user holds
 
-httpx is imported when something is asked.
+httpx is imported when a request is sent.
 """
 
 from __future__ import annotations

@@ -1,81 +1,129 @@
-"""One request and its answer, over as many connections as it takes.
+"""Sends one HTTP request and reads its response, over as many connections as it takes: `Exchange`, `fetch_events`.
 
-A turn is asked for once: where the connection is lost after the answer has begun, the rest of it is fetched from where
-the server keeps it, if it does, and never asked for again.
+A request is sent once. If the connection is lost after the response has begun, the rest is fetched from where the
+server keeps it, if it does; the turn is never requested again.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import aclosing, closing, suppress
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qs, quote, urldefrag, urlsplit
 
 from msgspec import Struct
 
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.text import well_formed_json
-from toolcall_nb.errors import MissingPackageError, ModelError
-from toolcall_nb.models.over_http.address import place_of
-from toolcall_nb.models.over_http.answer import Answer
+from toolcall_nb.errors import MissingPackageError, ModelError, UsageError
+from toolcall_nb.models.errors.translation import as_model_error
+from toolcall_nb.models.event_loop import iterate
+from toolcall_nb.models.over_http.response_body import ResponseBody
 
 if TYPE_CHECKING:
     import httpx
 
     from toolcall_nb.core.events import Event
 
-__all__ = ["Asked", "Exchange"]
+__all__ = ["Exchange", "HttpRequest", "displayed_url", "fetch_events", "is_url", "origin_of"]
 
-TRIES = 6
-"""How often in a row a client comes back without getting anything new."""
+_MAX_RECONNECTS = 6
+"""How many reconnections in a row may bring nothing new."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 10.0
 _REDIRECTS = 5
-_MOST_OF_ERROR = 64 * 1024
-"""Bytes that are read of an answer that says what went wrong."""
+_MAX_ERROR_BYTES = 64 * 1024
+"""Bytes that are read of the response to a failed request."""
 _STOP_WITHIN = 2.0
-_ACCEPT_ANSWER = "text/event-stream, application/json;q=0.9, text/plain;q=0.8, */*;q=0.1"
+_ACCEPT_REPLY = "text/event-stream, application/json;q=0.9, text/plain;q=0.8, */*;q=0.1"
+_ACCEPT_ANY = "text/event-stream, text/markdown;q=0.9, application/json;q=0.8, text/plain;q=0.7, */*;q=0.1"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_AGAIN_LATER = (408, 425, 429, 500, 502, 503, 504)
+_TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 
 
-class Asked(Struct, frozen=True, kw_only=True):
-    """What is asked of an address: ``body`` is posted, None is a GET. ``conversation`` is the name of the thread there.
+def is_url(text: str) -> bool:
+    """Whether the text begins like a URL of HTTP."""
+    return text.startswith(("http://", "https://"))
 
-    ``headers`` are the caller's own, ``key`` goes as a bearer token, ``timeout`` is how many seconds nothing may come.
+
+def origin_of(url: str) -> str:
+    """Returns scheme and host, for messages."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def displayed_url(url: str) -> str:
+    """Returns the URL without the parts that may be secret. Raises `UsageError` for an invalid one."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise UsageError(f"{url!r:.200} is no address: {error}.") from None
+    if not is_url(url) or not parts.hostname:
+        raise UsageError(f"{url!r:.200} is no address. One is like http://127.0.0.1:8000/api/chat.")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}{f':{port}' if port is not None else ''}{parts.path}"
+
+
+def fetch_events(url: str) -> Generator[Event, None, None]:
+    """Yields the events of a thread, stream or reply at ``url`` as they come, and reconnects to streams with ids.
+
+    ``#token=…`` at the end of the URL, as a server prints it, is sent as a bearer token, to its host only. Raises
+    `ModelError`, with a sentence for the user, and `UsageError` for an invalid URL.
+    """
+    address, fragment = urldefrag(url)
+    name = displayed_url(address)
+    key = next(iter(parse_qs(fragment).get("token", ())), None)
+    exchange = Exchange(HttpRequest(url=address, accept=_ACCEPT_ANY, key=key))
+    try:
+        with closing(iterate(exchange.events)) as batches:
+            for events in batches:
+                yield from events
+        return
+    except MissingPackageError:
+        raise
+    except Exception as error:
+        failure = as_model_error(error, name, base_url=address, secrets=[key])
+    raise failure
+
+
+class HttpRequest(Struct, frozen=True, kw_only=True):
+    """One request: a POST of ``body``, or a GET if that is None. ``conversation`` is the server's name of the thread.
+
+    ``headers`` are the caller's own, ``key`` is sent as a bearer token, ``timeout`` is in seconds without any data.
     """
 
     url: str
     body: Mapping[str, Any] | None = None
     conversation: str | None = None
     headers: Mapping[str, str] = {}
-    accept: str = _ACCEPT_ANSWER
+    accept: str = _ACCEPT_REPLY
     key: str | None = None
     timeout: float = 600.0
 
-    def __repr__(self) -> str:  # neither the key nor what was said
-        return f"<Asked of {place_of(self.url)}>"
+    def __repr__(self) -> str:  # without the key and the conversation
+        return f"<HttpRequest to {origin_of(self.url)}>"
 
 
 class Exchange:
-    """Asks, and reads. ``pause`` lets seconds pass. ``has_begun``: the server has taken the request.
+    """Sends a request and reads the response. ``pause`` waits for seconds. ``has_begun``: the server took the request.
 
-    `events` raises what httpx raises, and `ModelError`. Whoever stops reading it, or cancels it, closes the
-    connection at once; a server of this package is then also told that the turn is to end.
+    `events` raises what httpx raises, and `ModelError`. If its reader stops or cancels it, the connection is closed at
+    once, and a server of this package is asked to stop the turn.
     """
 
-    def __init__(self, asked: Asked, pause: Callable[[float], Awaitable[Any]] = asyncio.sleep) -> None:
+    def __init__(self, request: HttpRequest, pause: Callable[[float], Awaitable[Any]] = asyncio.sleep) -> None:
         self.has_begun = False
-        self._asked = asked
+        self._request = request
         self._pause = pause
-        self._place = place_of(asked.url)
-        self._url = asked.url
-        self._answer: Answer | None = None
-        self._thread: str | None = None  # as a server of this package calls it
+        self._place = origin_of(request.url)
+        self._url = request.url
+        self._body: ResponseBody | None = None
+        self._thread: str | None = None  # the id that a server of this package gave it
         self._is_complete = False
 
     async def events(self) -> AsyncGenerator[list[Event], None]:
-        """The events of the answer, those together that came together."""
+        """Yields the events of the response, those together that came together."""
         async with self._client() as client:
             try:
                 async with aclosing(self._all(client)) as batches:
@@ -91,18 +139,18 @@ class Exchange:
             import httpx
         except ImportError:
             raise MissingPackageError("httpx", "models", "A model behind a URL") from None
-        timeout = httpx.Timeout(self._asked.timeout, connect=min(self._asked.timeout, 30.0))
-        is_near = urlsplit(self._asked.url).hostname in _LOOPBACK  # no proxy is asked about this machine
+        timeout = httpx.Timeout(self._request.timeout, connect=min(self._request.timeout, 30.0))
+        is_near = urlsplit(self._request.url).hostname in _LOOPBACK  # requests to this machine use no proxy
         return httpx.AsyncClient(timeout=timeout, follow_redirects=False, trust_env=not is_near)
 
     def _headers(self, accept: str) -> dict[str, str]:
-        key = {} if self._asked.key is None else {"Authorization": f"Bearer {self._asked.key}"}
-        return {"Accept": accept, **key, **self._asked.headers}
+        key = {} if self._request.key is None else {"Authorization": f"Bearer {self._request.key}"}
+        return {"Accept": accept, **key, **self._request.headers}
 
     # Connections
 
     async def _all(self, client: httpx.AsyncClient) -> AsyncGenerator[list[Event], None]:
-        """What comes over the first connection and over those that take its place."""
+        """Yields the events of the first connection and of those that replace it."""
         import httpx
 
         request, tries = self._first_request(client), 0
@@ -118,74 +166,74 @@ class Exchange:
                 if not self.has_begun:
                     raise
                 lost = error
-            except _Later:
+            except _NotNow:
                 lost = before
-            except _Never:
+            except _NotKept:
                 lost = before
                 break
             else:
                 if not self._is_cut():
                     break
-            again = self._request_again(client) if tries < TRIES else None
+            again = self._rest_request(client) if tries < _MAX_RECONNECTS else None
             if again is None:
                 break
             await self._pause(self._wait(tries))
             request, tries = again, tries + 1
-        assert self._answer is not None
+        assert self._body is not None
         if lost is not None and not self._is_cut():
             raise lost
-        yield [*self._answer.close()]
+        yield [*self._body.close()]
 
     async def _over_one(self, client: httpx.AsyncClient, request: httpx.Request) -> AsyncGenerator[list[Event], None]:
-        response = await self._sent(client, request)
+        response = await self._send(client, request)
         try:
-            answer = self._taken(response)
+            body = self._body_of(response)
             async for data in response.aiter_bytes():
-                if events := [*answer.feed(data)]:
+                if events := [*body.feed(data)]:
                     yield events
-                if answer.stream is not None and answer.stream.is_over:
+                if body.stream is not None and body.stream.is_over:
                     break
         finally:
             await response.aclose()
 
-    def _taken(self, response: httpx.Response) -> Answer:
-        """Who reads the response: another connection's is read on by who has read the first."""
-        if self._answer is None:
+    def _body_of(self, response: httpx.Response) -> ResponseBody:
+        """Returns the reader of the response; the first connection's reader also reads those that replace it."""
+        if self._body is None:
             self.has_begun = True
-            self._answer = Answer(response.headers, self._place)
-            if self._asked.conversation is not None:
+            self._body = ResponseBody(response.headers, self._place)
+            if self._request.conversation is not None:
                 self._thread = response.headers.get("x-thread-id")
-        elif (stream := self._answer.stream) is not None:
+        elif (stream := self._body.stream) is not None:
             stream.reconnected()
-        return self._answer
+        return self._body
 
     def _is_cut(self) -> bool:
-        """Whether a wire's own reader will say that the answer is not whole."""
-        stream = self._answer.stream if self._answer is not None else None
+        """Whether the reader of the wire will report that the response is not whole."""
+        stream = self._body.stream if self._body is not None else None
         return stream is not None and stream.is_cut
 
     def _wait(self, tries: int) -> float:
-        stream = self._answer.stream if self._answer is not None else None
+        stream = self._body.stream if self._body is not None else None
         first = _FIRST_WAIT if stream is None or stream.retry is None else stream.retry / 1000
         return float(min(first * 2**tries, max(_LONGEST_WAIT, first)))
 
     # Requests
 
     def _first_request(self, client: httpx.AsyncClient) -> httpx.Request:
-        headers = self._headers(self._asked.accept)
-        if self._asked.body is None:
+        headers = self._headers(self._request.accept)
+        if self._request.body is None:
             return client.build_request("GET", self._url, headers=headers)
-        content = json_text(well_formed_json(self._asked.body)).encode()
+        content = json_text(well_formed_json(self._request.body)).encode()
         return client.build_request(
             "POST", self._url, headers={**headers, "Content-Type": "application/json"}, content=content
         )
 
-    def _request_again(self, client: httpx.AsyncClient) -> httpx.Request | None:
-        """Where the rest may be had: at the same address, or where the AI SDK and this package's server keep it."""
-        stream = self._answer.stream if self._answer is not None else None
+    def _rest_request(self, client: httpx.AsyncClient) -> httpx.Request | None:
+        """Returns the request for the rest: at the same URL, or where the AI SDK and this package keep it."""
+        stream = self._body.stream if self._body is not None else None
         if stream is None or not stream.is_resumable:
             return None
-        is_same = self._asked.body is None and stream.last_event_id
+        is_same = self._request.body is None and stream.last_event_id
         url = self._url if is_same else self._stream_url()
         if url is None:
             return None
@@ -193,36 +241,38 @@ class Exchange:
         return client.build_request("GET", url, headers={**self._headers("text/event-stream"), **after})
 
     def _stream_url(self) -> str | None:
-        thread = self._thread or self._asked.conversation
+        thread = self._thread or self._request.conversation
         if thread is None:
             return None
         parts = urlsplit(self._url)
         return parts._replace(path=f"{parts.path.rstrip('/')}/{quote(thread, safe='')}/stream").geturl()
 
-    async def _sent(self, client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
-        """The response, redirected as far as that is safe; raises for one that is an error."""
+    async def _send(self, client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
+        """Returns the response, after redirections that are safe; raises for one that is an error."""
         for _ in range(_REDIRECTS + 1):
             response = await client.send(request, stream=True)
             if not response.is_redirect:
                 break
             await response.aclose()
-            request = self._redirected(client, request, response)
+            request = self._redirected_request(client, request, response)
         if self.has_begun and response.status_code != 200:
             await response.aclose()
-            raise (_Later if response.status_code in _AGAIN_LATER else _Never)
+            raise (_NotNow if response.status_code in _TEMPORARY else _NotKept)
         if not response.is_success:
-            await _refused(response)
+            await _raise_error(response)
         return response
 
-    def _redirected(self, client: httpx.AsyncClient, request: httpx.Request, response: httpx.Response) -> httpx.Request:
-        """The same request at the new address, if that is the same host, and the request may be sent again there."""
+    def _redirected_request(
+        self, client: httpx.AsyncClient, request: httpx.Request, response: httpx.Response
+    ) -> httpx.Request:
+        """Returns the same request for the new URL. Raises if it holds private data and the host is another one."""
         to = request.url.join(response.headers["location"])
         is_same = to.host == request.url.host and (to.scheme, request.url.scheme) != ("http", "https")
-        is_private = request.method == "POST" or self._asked.key is not None or bool(self._asked.headers)
+        is_private = request.method == "POST" or self._request.key is not None or bool(self._request.headers)
         if (is_private and not is_same) or (request.method == "POST" and response.status_code not in (307, 308)):
             raise ModelError(
-                f"{self._place} redirects to {place_of(str(to))}{to.path}, where neither the conversation nor a key "
-                "is sent unasked. If you trust that address, use it as the model's."
+                f"{self._place} redirects to {origin_of(str(to))}{to.path}. Neither the conversation nor a key is sent "
+                "there unasked. If you trust that address, use it as the model's."
             )
         if request.method == "POST":
             self._url = str(to)
@@ -231,7 +281,7 @@ class Exchange:
     # The stop
 
     async def _stop(self, client: httpx.AsyncClient, thread: str) -> None:
-        """Tell a server of this package that nobody waits for the turn any more; how that goes is no news."""
+        """Asks a server of this package to stop the turn, since nobody reads it. Failures are ignored."""
         parts = urlsplit(self._url)
         if not parts.path.endswith("/api/chat"):
             return
@@ -241,20 +291,20 @@ class Exchange:
                 await client.post(parts._replace(path=path, query="").geturl(), headers=self._headers("*/*"))
 
 
-class _Later(Exception):
-    """The server cannot give the rest at the moment."""
+class _NotNow(Exception):
+    """The server cannot send the rest at the moment."""
 
 
-class _Never(Exception):
-    """The server does not have the rest."""
+class _NotKept(Exception):
+    """The server has not kept the rest."""
 
 
 def _without_host(request: httpx.Request) -> dict[str, str]:
     return {name: value for name, value in request.headers.items() if name not in ("host", "content-length")}
 
 
-async def _refused(response: httpx.Response) -> None:
-    """Raise what a response says that is an error, with its body as far as that is of use."""
+async def _raise_error(response: httpx.Response) -> None:
+    """Raises the error that a response reports, with the beginning of its body."""
     import httpx
 
     body = b""
@@ -262,10 +312,12 @@ async def _refused(response: httpx.Response) -> None:
         with suppress(httpx.TransportError, httpx.DecodingError):
             async for piece in response.aiter_bytes():
                 body += piece
-                if len(body) > _MOST_OF_ERROR:
+                if len(body) > _MAX_ERROR_BYTES:
                     break
     finally:
         await response.aclose()
     kept = {name: value for name, value in response.headers.items() if name not in ("content-encoding",)}
-    told = httpx.Response(response.status_code, headers=kept, content=body[:_MOST_OF_ERROR], request=response.request)
-    raise httpx.HTTPStatusError(f"HTTP {response.status_code}", request=response.request, response=told)
+    short = httpx.Response(
+        response.status_code, headers=kept, content=body[:_MAX_ERROR_BYTES], request=response.request
+    )
+    raise httpx.HTTPStatusError(f"HTTP {response.status_code}", request=response.request, response=short)

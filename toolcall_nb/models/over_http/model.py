@@ -1,4 +1,4 @@
-"""A server that speaks any of the wires, as a model."""
+"""Uses a server that speaks any of the wires as a model: `HttpModel`."""
 
 from __future__ import annotations
 
@@ -16,32 +16,31 @@ from toolcall_nb.models.callable_models import OneReply
 from toolcall_nb.models.config import Config
 from toolcall_nb.models.errors.translation import as_model_error
 from toolcall_nb.models.event_loop import iterate
-from toolcall_nb.models.over_http.address import shown_url
-from toolcall_nb.models.over_http.bodies import WIRES, answered_calls, body_of
-from toolcall_nb.models.over_http.exchange import Asked, Exchange
+from toolcall_nb.models.over_http.exchange import Exchange, HttpRequest, displayed_url
+from toolcall_nb.models.over_http.request_bodies import REQUEST_WIRES, answered_calls, request_body
 from toolcall_nb.tools import Tool
 
-__all__ = ["THREAD", "HttpModel"]
+__all__ = ["HttpModel"]
 
-THREAD = "threadId"
-"""Under which the metadata of an answer holds the name of its conversation at the server."""
+_THREAD = "threadId"
+"""The key in a reply's metadata for the server's name of the conversation."""
 
 
 class HttpModel:
-    """What answers at ``url``: a chat server in any of the wires of `toolcall_nb.wire`, a provider's raw stream, JSON.
+    """The model at ``url``: a server that answers in any wire of `toolcall_nb.wire`, or with a provider's stream.
 
-    The request is one that the chat contract's servers and the AI SDK's both understand, or, with ``config.wire``,
-    exactly that of ``chat``, ``ui`` or ``ag-ui``. What answers is told apart by what it says. ``config.api_key`` goes
-    as a bearer token, to this host alone; ``config.settings`` go along as fields (``model``, ``toolIds``, …;
-    ``extra_headers`` and ``timeout`` are the request's own).
+    The request is one that servers of the chat contract and of the AI SDK both understand, or, with ``config.wire``,
+    exactly that of ``chat``, ``ui`` or ``ag-ui``. The form of the response is recognised. ``config.api_key`` is sent as
+    a bearer token, to this host only; ``config.settings`` become fields of the request (``model``, ``toolIds``, …),
+    except for its own ``extra_headers`` and ``timeout``.
 
-    Calls that the server has run come with their outputs. Those without are the caller's to run, and the next request
-    tells their results; a question of the server whether a call may run is asked here, and the next request tells the
-    answer. The name of the conversation there stands in the metadata of its answers (``threadId``), so it goes on
-    wherever the transcript is; ``conversation`` is the one to begin with, instead of a new name.
+    Calls that the server has run come with their outputs. The others are run here, and the next request sends their
+    results. If the server asks whether a call may run, a person is asked here, and the next request sends the answer.
+    The metadata of a reply holds the server's name of the conversation (``threadId``), so the conversation can continue
+    wherever the transcript is; ``conversation`` is its first name, by default a new one.
 
-    Connections that are lost in the middle are replaced where the server keeps what it sends; ``pause`` lets the
-    seconds between two of them pass. Raises `UsageError` for what is no address, and a wire that there is not.
+    After a lost connection the rest is fetched, if the server keeps it; ``pause`` waits between attempts. Raises
+    `UsageError` for an invalid address, and for an unknown wire.
     """
 
     asks_permission = True
@@ -56,33 +55,33 @@ class HttpModel:
         pause: Callable[[float], Awaitable[Any]] = asyncio.sleep,
     ) -> None:
         self._config = config if config is not None else Config()
-        self._url, self.name = url, shown_url(url)
+        self._url, self.name = url, displayed_url(url)
         self._dialect = dialect
         self._conversation = conversation
         self._pause = pause
-        if self._config.wire not in (None, *WIRES):
+        if self._config.wire not in (None, *REQUEST_WIRES):
             raise UsageError(
-                f"A server is asked in one of the wires {', '.join(WIRES)}, not {self._config.wire!r:.100}."
+                f"The wire of a request is one of {', '.join(REQUEST_WIRES)}, not {self._config.wire!r:.100}."
             )
 
     def __repr__(self) -> str:
         return f"<HttpModel {self.name}>"
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
-        """One reply. Raises `ModelError`, with a sentence for a person, for whatever goes wrong.
+        """Yields one reply. Raises `ModelError`, with a sentence for the user, whatever goes wrong.
 
-        What came before a stream that breaks is kept. Once the server has taken the request it is not sent again.
+        What came before a stream breaks is kept. Once the server has taken the request it is not sent again.
         """
         known = _conversation_of(messages)
         conversation = known or self._conversation or uuid4().hex
         waiting = {call.id: call for call in answered_calls(messages)}
         exchange: Exchange | None = None
         try:
-            exchange = Exchange(self._asked(messages, tools, conversation), self._pause)
+            exchange = Exchange(self._request(messages, tools, conversation), self._pause)
             if known is None:
-                yield ev.Start(message_metadata={THREAD: conversation})
+                yield ev.Start(message_metadata={_THREAD: conversation})
             with closing(self._reply(exchange)) as events:
-                yield from _ending(events, waiting)
+                yield from _with_ends(events, waiting)
             return
         except Exception as error:
             key = self._config.api_key
@@ -90,15 +89,15 @@ class HttpModel:
             failure = as_model_error(error, self.name, base_url=self._url, secrets=secrets)
         failure.may_retry = failure.may_retry and not (exchange is not None and exchange.has_begun)
         yield from (ev.ToolInterrupted(call_id) for call_id in waiting)
-        raise failure  # not from the other, which holds the request
+        raise failure  # not "from error", which holds the request
 
-    def _asked(self, messages: Sequence[Message], tools: Sequence[Tool], conversation: str) -> Asked:
+    def _request(self, messages: Sequence[Message], tools: Sequence[Tool], conversation: str) -> HttpRequest:
         settings, key = self._config.settings, self._config.api_key
-        told = tools if self._dialect == "native" else ()
+        offered = tools if self._dialect == "native" else ()
         headers, timeout = settings.get("extra_headers"), settings.get("timeout")
-        return Asked(
+        return HttpRequest(
             url=self._url,
-            body=body_of(self._config.wire, messages, told, conversation, uuid4().hex, settings),
+            body=request_body(self._config.wire, messages, offered, conversation, uuid4().hex, settings),
             conversation=conversation,
             headers={**headers} if isinstance(headers, dict) else {},
             key=key.reveal() if key is not None else None,
@@ -116,14 +115,14 @@ class HttpModel:
 _ENDS = (ev.ToolOutputAvailable, ev.ToolOutputError, ev.ToolOutputDenied, ev.ToolInterrupted)
 
 
-def _ending(events: Iterator[Event], waiting: dict[str, ToolCall]) -> Iterator[Event]:
-    """The events, and the ends of calls that waited for an answer and of which nothing came after it.
+def _with_ends(events: Iterator[Event], waiting: dict[str, ToolCall]) -> Iterator[Event]:
+    """Yields the events, and an end for each call that waited for an answer and that the reply does not end.
 
-    What is told anew of these calls, their input (as it was edited here) and the answer itself, is left out.
+    What the server repeats about these calls, their input (perhaps edited here) and the answer, is left out.
     """
     finish: Event | None = None
     asked = frozenset(waiting)
-    for event in (told for event in events if (told := _anew(event, asked)) is not None):
+    for event in (new for event in events if (new := _unless_repeated(event, asked)) is not None):
         if isinstance(event, ev.Finish | ev.Abort):
             finish = event
             continue
@@ -138,8 +137,8 @@ def _ending(events: Iterator[Event], waiting: dict[str, ToolCall]) -> Iterator[E
         yield finish
 
 
-def _anew(event: Event, asked: Container[str]) -> Event | None:
-    """The event, or None where it tells again of a call what was told before the question."""
+def _unless_repeated(event: Event, asked: Container[str]) -> Event | None:
+    """Returns the event, or None if it repeats what the server sent about a call before the question."""
     if getattr(event, "tool_call_id", None) in asked:
         if isinstance(event, ev.ToolInputError):
             return ev.ToolOutputError(event.tool_call_id, event.error_text)
@@ -149,10 +148,10 @@ def _anew(event: Event, asked: Container[str]) -> Event | None:
 
 
 _INPUT = (ev.ToolInputStart, ev.ToolInputDelta, ev.ToolInputAvailable, ev.ToolApprovalRequest)
-_NO_RESULT = "The server allowed this call to run, and did not tell what it gave."
+_NO_RESULT = "The server was allowed to run this call, but did not send its result."
 
 
 def _conversation_of(messages: Sequence[Message]) -> str | None:
-    """The name that the server has for what was said before."""
-    answers = (message.metadata.get(THREAD) for message in reversed(messages) if message.role == "assistant")
+    """Returns the server's name of the conversation."""
+    answers = (message.metadata.get(_THREAD) for message in reversed(messages) if message.role == "assistant")
     return next((name for name in answers if isinstance(name, str) and name), None)

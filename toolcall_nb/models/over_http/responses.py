@@ -1,6 +1,6 @@
-"""Responses that somebody else has asked for, as events: of httpx, requests and urllib, whole or as they come.
+"""Reads responses that the user holds, of httpx, requests and urllib, as events: `response_events`.
 
-They are known by the names of their classes, and nothing is imported for them.
+They are recognised by the names of their classes, so nothing is imported for them.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.adapters.plain import class_names
-from toolcall_nb.models.over_http.address import place_of
-from toolcall_nb.models.over_http.answer import Answer
+from toolcall_nb.models.over_http.exchange import origin_of
+from toolcall_nb.models.over_http.response_body import ResponseBody
 
 if TYPE_CHECKING:
     from toolcall_nb.core.events import Event
@@ -24,8 +24,8 @@ _URLLIB = ("http.client", "HTTPResponse")
 _PIECE = 65_536
 
 
-class _Refused(Exception):
-    """A response that says what went wrong; ``response`` is heard by whoever tells it to people."""
+class _HttpError(Exception):
+    """The response reports an error; ``response`` is for `toolcall_nb.models.errors.translation`."""
 
     def __init__(self, status: int, response: Any) -> None:
         super().__init__(f"HTTP {status}")
@@ -33,12 +33,12 @@ class _Refused(Exception):
 
 
 def is_response(thing: Any) -> bool:
-    """Whether it is a response of a package that is known. Never raises, and nothing is read."""
+    """Whether it is a response of a known package. Never raises, and reads nothing."""
     return _package(thing) is not None
 
 
 def must_be_awaited(response: Any) -> bool:
-    """Whether the response was asked for asynchronously, and has not been read."""
+    """Whether the response is asynchronous and has not been read."""
     if _package(response) != "httpx" or _content(response) is not None:
         return False
     stream = type(getattr(response, "stream", None))
@@ -46,47 +46,47 @@ def must_be_awaited(response: Any) -> bool:
 
 
 def response_events(response: Any) -> Generator[list[Event], None, None]:
-    """The events of a response, those together that came together; then it is closed.
+    """Yields the events of a response, those together that came together; then closes it.
 
-    Raises what its package raises, `ModelError` for what is no answer, and for an error's status an exception that
-    holds the response, as `toolcall_nb.models.errors.translation` takes it.
+    Raises what its package raises, `ModelError` for a body that is no reply, and for the status of an error an
+    exception that holds the response, for `toolcall_nb.models.errors.translation`.
     """
     try:
         if (status := _status(response)) >= 400:
             _read(response)
-            raise _Refused(status, response)
-        answer = _answer(response)
+            raise _HttpError(status, response)
+        body = _body(response)
         for piece in _pieces(response):
-            if events := [*answer.feed(piece)]:
+            if events := [*body.feed(piece)]:
                 yield events
-        yield [*answer.close()]
+        yield [*body.close()]
     finally:
         with suppress(Exception):
             response.close()
 
 
 async def response_events_async(response: Any) -> AsyncGenerator[list[Event], None]:
-    """The same of a response that must be awaited."""
+    """Yields the events of an asynchronous response, as `response_events` does."""
     try:
         if (status := _status(response)) >= 400:
             with suppress(Exception):
                 await response.aread()
-            raise _Refused(status, response)
-        answer = _answer(response)
+            raise _HttpError(status, response)
+        body = _body(response)
         async for piece in response.aiter_bytes():
-            if events := [*answer.feed(piece)]:
+            if events := [*body.feed(piece)]:
                 yield events
-        yield [*answer.close()]
+        yield [*body.close()]
     finally:
         with suppress(Exception):
             await response.aclose()
 
 
-def _answer(response: Any) -> Answer:
+def _body(response: Any) -> ResponseBody:
     given = getattr(response, "headers", None)
     headers = {str(name): str(value) for name, value in given.items()} if given is not None else {}
     url = getattr(response, "url", None)
-    return Answer(headers, place_of(str(url)) if url else "The server")
+    return ResponseBody(headers, origin_of(str(url)) if url else "The server")
 
 
 def _package(thing: Any) -> str | None:
@@ -106,7 +106,7 @@ def _status(response: Any) -> int:
 
 
 def _content(response: Any) -> bytes | None:
-    """What was read of it already; httpx raises where nothing was."""
+    """Returns the content that was read already; httpx raises if none was."""
     try:
         content = response.content
     except Exception:
@@ -128,7 +128,7 @@ def _pieces(response: Any) -> Iterable[bytes]:
 
 
 def _read(response: Any) -> None:
-    """Let the response hold its body before it is closed, so that it can be told."""
+    """Reads the body before the response is closed, so that an error message can quote it."""
     with suppress(Exception):
         if _content(response) is None:
             response.read()

@@ -18,6 +18,8 @@ __all__ = [
     "ROLES",
     "STATE",
     "USAGE",
+    "WIRE_LOSSES",
+    "WIRE_NAME",
     "chunk_events",
     "custom_event",
     "extension",
@@ -26,6 +28,13 @@ __all__ = [
     "text_field",
 ]
 
+WIRE_NAME = "ag-ui"
+WIRE_LOSSES = (
+    "Other readers see a failed, denied or interrupted call as a result whose text says so, and what turned out to be "
+    "no call as a call; not what a tool prints, preliminary outputs, an edited input, titles, sources, files, a step "
+    "that is tried again, diagnostics, nor input that is no JSON before it is complete. This package's reader loses "
+    "nothing."
+)
 PROTOCOL_VERSION = "1.0"
 
 EVENT_TYPES = frozenset(

@@ -1,4 +1,4 @@
-"""The body of an answer to events, whatever it is: a stream in any wire, a whole reply, Markdown, plain text."""
+"""Reads the body of a response as events, whatever it is: `ResponseBody` takes streams, JSON, Markdown and text."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from toolcall_nb.models.errors.exception_details import sentence_in
 from toolcall_nb.models.over_http.stream import ReconnectingStream
 from toolcall_nb.wire.sse import MAX_EVENT_BYTES
 
-__all__ = ["Answer"]
+__all__ = ["ResponseBody"]
 
 _JSON = re.compile(r"application/(?:[\w.+-]+\+)?json\Z")
-_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
-_PAGES = ("text/html", "application/xhtml+xml")
+_JSON_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
+_HTML = ("text/html", "application/xhtml+xml")
 _STREAMS = ("text/event-stream", "application/octet-stream", "text/plain", "")
-_PAGE = re.compile(rb"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
-_FIELD = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry):")
-_ENOUGH = 32
-"""Bytes by which a stream of events is known."""
+_HTML_START = re.compile(rb"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
+_SSE_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry):")
+_HEAD_SIZE = 32
+"""Bytes that show whether a body is a stream of events."""
 
 
 class _Body(Protocol):
@@ -36,11 +36,11 @@ class _Body(Protocol):
     def close(self) -> Iterable[Event]: ...
 
 
-class Answer:
-    """The body of one response: `feed` its bytes, then `close`. ``headers`` may be in any case.
+class ResponseBody:
+    """Reads the body of one response: `feed` its bytes, then `close`. The names in ``headers`` may be in any case.
 
-    Both raise `ModelError` for a body that is no answer: a web page, nothing at all, JSON of something else.
-    ``stream`` is the stream of events, for who comes back to it; None where it is something else.
+    Both raise `ModelError` for a body that is no reply: a web page, nothing at all, JSON of something else. ``place``
+    names the server in error messages.
     """
 
     def __init__(self, headers: Mapping[str, str], place: str) -> None:
@@ -49,63 +49,54 @@ class Answer:
         self._type = self._headers.get("content-type", "").partition(";")[0].strip().lower()
         self._head = b""
         self._body: _Body | None = None
-        if self._type in _PAGES:
-            self._body = _Page(place)
+        if self._type in _HTML:
+            self._body = _HtmlBody(place)
         elif self._type == "text/event-stream":
-            self._body = self._stream()
+            self._body = ReconnectingStream(self._headers, place)
 
     @property
     def stream(self) -> ReconnectingStream | None:
-        """The stream of events, if it is one."""
+        """The body as a stream of events, for a client that reconnects; None if it is something else."""
         return self._body if isinstance(self._body, ReconnectingStream) else None
 
     def feed(self, data: bytes) -> Iterable[Event]:
-        """The events that these bytes complete."""
+        """Returns the events that these bytes complete."""
         if self._body is not None:
             return self._body.feed(data)
         self._head += data
-        if len(self._head.lstrip()) < _ENOUGH and b"\n" not in self._head.strip():
+        if len(self._head.lstrip()) < _HEAD_SIZE and b"\n" not in self._head.strip():
             return []
-        return self._begin()
+        self._body, head, self._head = self._choose(self._head), self._head, b""
+        return self._body.feed(head)
 
     def close(self) -> Iterable[Event]:
-        """The body has ended: the rest of the events."""
+        """Returns the rest of the events, once the body has ended."""
         if self._body is None:
             if not self._head.strip():
                 raise ModelError(f"{self._place} answered with nothing. Ask again, or check the address.")
-            return [*self._begin(), *self._ended()]
-        return self._ended()
-
-    def _ended(self) -> Iterable[Event]:
-        assert self._body is not None
+            body = self._choose(self._head)
+            return [*body.feed(self._head), *body.close()]
         return self._body.close()
 
-    def _begin(self) -> Iterable[Event]:
-        self._body, head, self._head = self._of(self._head), self._head, b""
-        return self._body.feed(head)
-
-    def _of(self, head: bytes) -> _Body:
-        """What a body is that begins so: by its type where that says it, or else by its first bytes."""
-        if self._type in ("", "application/octet-stream") and _PAGE.match(head):
-            return _Page(self._place)
-        if self._type in _STREAMS and _FIELD.match(head):
-            return self._stream()
-        if _JSON.match(self._type) or self._type in _LINES or head.lstrip()[:1] in (b"{", b"["):
-            return _Whole(self._place)
+    def _choose(self, head: bytes) -> _Body:
+        """Returns the reader for the body, by its content type or else by its first bytes."""
+        if self._type in ("", "application/octet-stream") and _HTML_START.match(head):
+            return _HtmlBody(self._place)
+        if self._type in _STREAMS and _SSE_START.match(head):
+            return ReconnectingStream(self._headers, self._place)
+        if _JSON.match(self._type) or self._type in _JSON_LINES or head.lstrip()[:1] in (b"{", b"["):
+            return _JsonBody(self._place)
         if self._type in ("text/markdown", "text/x-markdown"):
-            return _Markdown()
+            return _MarkdownBody()
         if self._type in _STREAMS or self._type.startswith("text/"):
-            return _Text()
+            return _TextBody()
         raise ModelError(
             f"{self._place} answered with {self._type!r:.80}, which is no reply of a model. Check the address."
         )
 
-    def _stream(self) -> ReconnectingStream:
-        return ReconnectingStream(self._headers, self._place)
-
 
 class _Collected:
-    """A body that says something once it is whole."""
+    """A body that is read once it is whole."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -123,8 +114,8 @@ class _Collected:
         return self._data.decode("utf-8-sig", "replace")
 
 
-class _Page(_Collected):
-    """A web page: of a proxy, of a login, of a server's front."""
+class _HtmlBody(_Collected):
+    """A web page of a proxy, a login or a server's front page, which is refused."""
 
     def __init__(self, place: str) -> None:
         super().__init__()
@@ -138,7 +129,7 @@ class _Page(_Collected):
         )
 
 
-class _Markdown(_Collected):
+class _MarkdownBody(_Collected):
     """A transcript as portable Markdown."""
 
     def close(self) -> Iterable[Event]:
@@ -146,39 +137,39 @@ class _Markdown(_Collected):
             yield from message_events(message)
 
 
-class _Whole(_Collected):
-    """JSON: a whole reply, messages, a thread; or a stream of one object a line, which comes as it comes."""
+class _JsonBody(_Collected):
+    """JSON: a whole reply, messages, a thread; or a stream of one object a line, which is read line by line."""
 
     def __init__(self, place: str) -> None:
         super().__init__()
         self._place = place
-        self._lines: AnyAdapter | None = None
-        self._is_one = False
+        self._lines: AnyAdapter | None = None  # once a line is an item of a stream
+        self._is_whole = False  # whether it is one JSON value
 
     def feed(self, data: bytes) -> Iterable[Event]:
-        """Whole lines are looked at, until it is known that they are none of a stream."""
+        """Reads whole lines, until one shows that they are no stream."""
         super().feed(data)
-        return [*self._of_lines()]
+        return [*self._read_lines()]
 
     def close(self) -> Iterable[Event]:
         if self._lines is not None:
             self._data += b"\n"
-            return [*self._of_lines(), *self._lines.close()]
-        return self._of_whole()
+            return [*self._read_lines(), *self._lines.close()]
+        return self._read_whole()
 
-    def _of_lines(self) -> Iterator[Event]:
-        while not self._is_one and b"\n" in self._data:
+    def _read_lines(self) -> Iterator[Event]:
+        while not self._is_whole and b"\n" in self._data:
             line, _, _ = self._data.partition(b"\n")
             item = _json(line)
             if line.strip() and self._lines is None and not _is_item(item):
-                self._is_one = True
+                self._is_whole = True
                 return
             del self._data[: len(line) + 1]
             if item is not None:
                 self._lines = self._lines or AnyAdapter()
                 yield from self._lines.take(item)
 
-    def _of_whole(self) -> Iterable[Event]:
+    def _read_whole(self) -> Iterable[Event]:
         value = _json(self._data)
         for thing in (value, value.get("messages") if isinstance(value, dict) else None):
             if thing is not None and format_of_whole(thing) is not None:
@@ -187,18 +178,21 @@ class _Whole(_Collected):
             adapter = AnyAdapter()
             return [*adapter.take(value), *adapter.close()]
         if isinstance(value, str):
-            return _said(value)
-        raise self._none(value)
+            out = Assembler()
+            return [*out.text(value), *out.close()]
+        raise self._error(value)
 
-    def _none(self, value: Any) -> ModelError:
+    def _error(self, value: Any) -> ModelError:
         what = "JSON that is no reply of a model" if value is not None else "what begins as JSON and is none"
-        said = sentence_in(value)[:500].rstrip(" .") if isinstance(value, dict | list) else ""
-        told = f": {' '.join(said.split())}" if said else ""
-        return ModelError(f"{self._place} answered with {what}{told}. Check the address.", details=self.text[:10_000])
+        sentence = sentence_in(value)[:500].rstrip(" .") if isinstance(value, dict | list) else ""
+        sentence = f": {' '.join(sentence.split())}" if sentence else ""
+        return ModelError(
+            f"{self._place} answered with {what}{sentence}. Check the address.", details=self.text[:10_000]
+        )
 
 
-class _Text:
-    """Plain text, as it comes."""
+class _TextBody:
+    """Plain text, which is read as it comes."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
@@ -211,11 +205,6 @@ class _Text:
     def close(self) -> Iterable[Event]:
         rest = self._decoder.decode(b"", final=True)
         return [*(self._out.text(rest) if rest else ()), *self._out.close()]
-
-
-def _said(text: str) -> list[Event]:
-    out = Assembler()
-    return [*out.text(text), *out.close()]
 
 
 def _is_item(value: Any) -> bool:

@@ -1,9 +1,9 @@
-"""What a server is asked, as its wire has it.
+"""Builds the body of a request in a server's wire: `request_body`.
 
 - ``chat``: the contract of seed 003;
 - ``ui``: as the AI SDK's chat sends it (vercel/ai, packages/ai/src/ui/http-chat-transport.ts);
 - ``ag-ui``: AG-UI's run input (ag-ui-protocol 1.0, RunAgentInput);
-- None: the first two in one, since neither is disturbed by the other's fields.
+- None: the first two in one, since servers of either ignore the other's fields.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from toolcall_nb.errors import ModelError
 if TYPE_CHECKING:
     from toolcall_nb.tools import Tool
 
-__all__ = ["OWN_SETTINGS", "WIRES", "answered_calls", "body_of"]
+__all__ = ["REQUEST_WIRES", "answered_calls", "request_body"]
 
-WIRES = ("chat", "ui", "ag-ui")
-"""The wires that a server can be asked in."""
+REQUEST_WIRES = ("chat", "ui", "ag-ui")
+"""The wires that a request can be in."""
 
-OWN_SETTINGS = ("extra_body", "extra_headers", "timeout")
-"""Settings that are about the request and not for the model."""
+_REQUEST_SETTINGS = ("extra_body", "extra_headers", "timeout")
+"""Settings of the request itself, which are not sent to the model."""
 
-_NOT_SAID = "The chat contract cannot say what a tool gave, or what a person allowed. Ask with wire='ui'."
+_NO_PROMPT = "The chat contract cannot send the result of a tool, or an approval. Ask with wire='ui'."
 
 
-def body_of(
+def request_body(
     wire: str | None,
     messages: Sequence[Message],
     tools: Sequence[Tool],
@@ -41,24 +41,24 @@ def body_of(
     run: str,
     settings: Mapping[str, Any],
 ) -> Object:
-    """The body of one request, in ``wire``.
+    """Returns the body of one request, in ``wire``.
 
-    ``settings`` go along by their names (AG-UI: in ``forwardedProps``), ``extra_body`` with its own. Raises
-    `ModelError` where the wire cannot say what is to be asked.
+    ``settings`` become fields of their own names (in AG-UI within ``forwardedProps``), and so do the fields of
+    ``extra_body``. Raises `ModelError` if the wire cannot express the request.
     """
     extra = settings.get("extra_body")
-    own = {name: value for name, value in settings.items() if name not in OWN_SETTINGS and value is not None}
+    own = {name: value for name, value in settings.items() if name not in _REQUEST_SETTINGS and value is not None}
     more = {**own, **(extra if isinstance(extra, Mapping) else {})}
     if wire == "ag-ui":
         return {**_ag_ui(messages, tools, conversation, run), "forwardedProps": more}
     if wire == "chat" and (not messages or messages[-1].role != "user"):
-        raise ModelError(_NOT_SAID)
+        raise ModelError(_NO_PROMPT)
     asked = {} if wire == "ui" else _chat(messages, conversation)
     return {**more, **asked, **({} if wire == "chat" else _ui(messages, conversation))}
 
 
 def answered_calls(messages: Sequence[Message]) -> list[ToolCall]:
-    """The calls that the other side has asked a person about, and that wait there for the answer."""
+    """Returns the calls of the last message that the server asked about, and that have an answer now."""
     calls = messages[-1].calls if messages and messages[-1].role == "assistant" else ()
     return [call for call in calls if call.state is State.APPROVAL_RESPONDED and call.approval is not None]
 
@@ -86,14 +86,14 @@ def _ui(messages: Sequence[Message], conversation: str) -> Object:
 
 def _ag_ui(messages: Sequence[Message], tools: Sequence[Tool], conversation: str, run: str) -> Object:
     answers = [*map(_answer, answered_calls(messages))]
-    told = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in tools]
-    said = [*map(_settled, messages)] if answers else messages
+    offered = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in tools]
+    sent = [*map(_without_open_calls, messages)] if answers else messages
     return {
         "threadId": conversation,
         "runId": run,
         "state": {},
-        "messages": [*_ag_ui_messages(said)],
-        "tools": told,
+        "messages": [*_ag_ui_messages(sent)],
+        "tools": offered,
         "context": [],
         **({"resume": answers} if answers else {}),
     }
@@ -108,27 +108,27 @@ def _answer(call: ToolCall) -> Object:
     return {"interruptId": call.approval.id, "status": "resolved", "payload": payload}
 
 
-def _settled(message: Message) -> Message:
-    """Without the calls that wait for an answer: they have no result that could be told."""
+def _without_open_calls(message: Message) -> Message:
+    """Returns the message without calls that have no result yet."""
     parts = (part for part in message.parts if not (isinstance(part, ToolCall) and not part.is_final))
     return replace(message, parts=tuple(parts))
 
 
 def _ag_ui_messages(messages: Sequence[Message]) -> Iterator[Object]:
-    for number, said in enumerate(to_openai(messages), 1):
-        content = said["content"]
-        written: Object = {"id": f"message-{number}", "role": said["role"]}
+    for number, message in enumerate(to_openai(messages), 1):
+        content = message["content"]
+        written: Object = {"id": f"message-{number}", "role": message["role"]}
         if content is not None:
             written["content"] = content if isinstance(content, str) else [*map(_content, content)]
-        if "tool_calls" in said:
-            written["toolCalls"] = said["tool_calls"]
-        if "tool_call_id" in said:
-            written["toolCallId"] = said["tool_call_id"]
+        if "tool_calls" in message:
+            written["toolCalls"] = message["tool_calls"]
+        if "tool_call_id" in message:
+            written["toolCallId"] = message["tool_call_id"]
         yield written
 
 
 def _content(part: Object) -> Object:
-    """OpenAI's part of a content as AG-UI's. What is no image is told by its text."""
+    """Returns a part of OpenAI's content as AG-UI's. A file that is no image becomes a note."""
     match part:
         case {"type": "image_url", "image_url": {"url": str(url)}}:
             return {"type": "image", "source": _source(url)}
