@@ -1,4 +1,4 @@
-"""The chat: one loop, and a transcript that the next turn can send however this one ends."""
+"""The chat: one loop, and the next turn can send the transcript however a turn ends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from toolcall_nb.tools import Tool
 
 
 class Script:
-    """A model that says what it is given, one list of events for each request; it keeps what it was asked."""
+    """A model that yields the given events, one list for each request, and records the requests."""
 
     name = "script"
 
@@ -77,13 +77,13 @@ def test_a_turn_is_the_prompt_the_steps_and_the_finish() -> None:
     assert chat.calls["1"].output == 2
 
 
-def test_the_events_amount_to_the_transcript() -> None:
+def test_the_events_build_the_transcript() -> None:
     chat = Chat(MockModel(speed=None), tools=[f], system="Be brief.")
     events = [*chat.stream("f of 3"), *chat.stream("f of 4")]
     assert Transcript.from_events(events) == chat.transcript
 
 
-def test_send_gives_the_message_that_answers() -> None:
+def test_send_returns_the_answer() -> None:
     assert chat_with(text("Hello.")).send("Hi").text == "Hello."
 
 
@@ -99,7 +99,7 @@ def test_the_model_sees_the_conversation_and_the_tools() -> None:
     assert [message.role for message in third[0]] == ["system", "user", "assistant", "user"]
 
 
-def test_the_system_prompt_is_said_once_and_again_when_it_changes() -> None:
+def test_the_system_prompt_is_added_once_and_again_when_it_changes() -> None:
     chat = chat_with(system="one")
     chat.send("a")
     chat.send("b")
@@ -123,7 +123,7 @@ def _recorder(ran: list[int]) -> Callable[..., Any]:
     return g
 
 
-def test_the_session_s_tools_are_the_default_also_those_that_come_later() -> None:
+def test_the_default_tools_are_the_session_s_also_later_ones() -> None:
     chat = Chat(MockModel(speed=None))
 
     @tooling.tool
@@ -140,9 +140,9 @@ def test_the_session_s_tools_are_the_default_also_those_that_come_later() -> Non
 def test_tools_are_given_as_functions_tools_or_names() -> None:
     tooling.tool(name="named")(f)
     try:
-        assert list(Chat(tools=["named", Tool.from_function(test_send_gives_the_message_that_answers)]).tools) == [
+        assert list(Chat(tools=["named", Tool.from_function(test_send_returns_the_answer)]).tools) == [
             "named",
-            "test_send_gives_the_message_that_answers",
+            "test_send_returns_the_answer",
         ]
         with pytest.raises(UsageError, match=r"no tool or function .nmaed.\. Did you mean .named."):
             Chat(tools=["nmaed"])
@@ -154,7 +154,7 @@ def test_tools_are_given_as_functions_tools_or_names() -> None:
 @pytest.mark.parametrize("scenario", list(SCENARIOS))
 @pytest.mark.parametrize("dialect", ["native", *DIALECTS])
 @pytest.mark.parametrize("tools", [(), (f,)])
-def test_every_scenario_of_the_mock_ends_well(scenario: str, dialect: str, tools: Any) -> None:
+def test_every_scenario_of_the_mock_ends_normally(scenario: str, dialect: str, tools: Any) -> None:
     chat = Chat(f"mock:{scenario}", tools=list(tools), dialect=dialect, speed=None)
     message = chat.send("f of 41")
     assert message.finish_reason is None
@@ -166,7 +166,7 @@ def test_every_scenario_of_the_mock_ends_well(scenario: str, dialect: str, tools
         assert message.calls[0].output == 42
 
 
-def test_a_message_that_the_model_begins_and_ends_itself_is_still_one_message() -> None:
+def test_start_and_finish_events_of_the_model_make_no_second_message() -> None:
     chat = chat_with([ev.Start(message_metadata={"a": 1}), ev.StartStep(), *text("x"), ev.FinishStep(), ev.Finish()])
     assert chat.send("?").metadata == {"a": 1}
     assert len(chat.transcript.messages) == 2
@@ -212,7 +212,7 @@ class _Odd:
         (lambda: "\ud800", State.OUTPUT_AVAILABLE, "\ufffd"),
     ],
 )
-def test_what_a_tool_does_is_told_in_its_call(function: Any, state: State, result: Any) -> None:
+def test_the_progress_of_a_tool_is_part_of_its_call(function: Any, state: State, result: Any) -> None:
     chat = chat_with([call("1", "t")], text("Go on."), tools=[Tool.from_function(function, name="t")])
     message = chat.send("?")
     found = chat.calls["1"]
@@ -221,7 +221,7 @@ def test_what_a_tool_does_is_told_in_its_call(function: Any, state: State, resul
     assert message.text == "Go on."
 
 
-def test_the_value_and_the_exception_are_kept_for_whoever_looks() -> None:
+def test_the_returned_value_and_the_exception_are_kept() -> None:
     chat = chat_with(
         [call("1", "raises"), call("2", "odd")],
         tools=[Tool.from_function(_raises, name="raises"), Tool.from_function(_Odd, name="odd")],
@@ -231,13 +231,13 @@ def test_the_value_and_the_exception_are_kept_for_whoever_looks() -> None:
     assert isinstance(chat.outcomes["2"].value, _Odd)
 
 
-def test_a_tool_that_does_not_exist_is_told_with_those_that_do() -> None:
+def test_a_call_of_an_unknown_tool_fails_with_the_known_names() -> None:
     chat = chat_with([call("1", "ff")], tools=[f])
     chat.send("?")
     assert chat.calls["1"].error == "There is no tool 'ff'. Did you mean 'f'? Tools: f."
 
 
-def test_wrong_arguments_are_told_and_the_model_may_try_again() -> None:
+def test_wrong_arguments_are_an_error_and_the_model_may_try_again() -> None:
     chat = chat_with([call("1", "f", {"n": "x"})], [call("2", "f", {"n": 4})], text("5"), tools=[f])
     assert chat.send("?").text == "5"
     assert chat.calls["1"].state is State.OUTPUT_ERROR
@@ -263,7 +263,7 @@ def test_a_tool_may_use_another_chat_but_not_its_own() -> None:
 # Models that misbehave --------------------------------------------------------------------------------------
 
 
-def test_ids_that_are_used_again_or_left_out_are_made_unique() -> None:
+def test_repeated_and_missing_ids_become_unique() -> None:
     ran: list[int] = []
     replies = [
         [call("1", "g", {"n": 1}), call("1", "g", {"n": 2}), call("", "g", {"n": 3}), call("", "g", {"n": 4})],
@@ -275,7 +275,7 @@ def test_ids_that_are_used_again_or_left_out_are_made_unique() -> None:
     assert list(chat.calls) == ["1", "1-2", "call_1", "call_2", "1-3"]
 
 
-def test_two_views_of_one_call_are_one_call() -> None:
+def test_the_same_call_sent_twice_is_one_call() -> None:
     ran: list[int] = []
     view: list[Event] = [ev.ToolInputStart("1", "g"), ev.ToolInputDelta("1", '{"n": 1}'), call("1", "g", {"n": 1})]
     chat = chat_with([*view, *view, call("1", "g", {"n": 1})], tools=[_recorder(ran)])
@@ -284,7 +284,7 @@ def test_two_views_of_one_call_are_one_call() -> None:
     assert not chat.transcript.diagnostics
 
 
-def test_another_call_under_the_same_id_keeps_what_streamed_of_it() -> None:
+def test_another_call_with_the_same_id_keeps_its_streamed_input() -> None:
     ran: list[int] = []
     events: list[Event] = []
     for n in (1, 2):
@@ -295,21 +295,21 @@ def test_another_call_under_the_same_id_keeps_what_streamed_of_it() -> None:
     assert ran == [1, 2]
 
 
-def test_a_call_whose_arguments_never_came_is_an_error_and_the_model_hears_of_it() -> None:
+def test_a_call_without_complete_arguments_is_an_error_that_the_model_sees() -> None:
     chat = chat_with([ev.ToolInputStart("1", "f"), ev.ToolInputDelta("1", '{"n')], text("Sorry."), tools=[f])
     assert chat.send("?").text == "Sorry."
     assert chat.calls["1"].error == "The reply ended before the arguments were complete."
     assert chat.calls["1"].input == '{"n'
 
 
-def test_a_result_that_the_model_brings_is_final_and_the_call_is_not_run() -> None:
+def test_a_call_with_a_result_of_the_model_does_not_run() -> None:
     ran: list[int] = []
     chat = chat_with([call("1", "g", {"n": 1}), ev.ToolOutputAvailable("1", "mine")], tools=[_recorder(ran)])
     chat.send("?")
     assert (ran, chat.calls["1"].output) == ([], "mine")
 
 
-def test_a_call_that_the_provider_runs_is_not_run_here() -> None:
+def test_a_call_that_the_provider_runs_does_not_run_here() -> None:
     ran: list[int] = []
     provided = ev.ToolInputAvailable("1", "g", {"n": 1}, provider_executed=True)
     chat = chat_with([provided], tools=[_recorder(ran)])
@@ -318,7 +318,7 @@ def test_a_call_that_the_provider_runs_is_not_run_here() -> None:
     assert chat.calls["1"].is_final
 
 
-def test_a_step_that_the_model_takes_back_leaves_nothing() -> None:
+def test_a_reset_step_leaves_nothing() -> None:
     ran: list[int] = []
     chat = chat_with(
         [*text("Hm"), call("1", "g", {"n": 1}), ev.ResetStep(), call("1", "g", {"n": 2})], tools=[_recorder(ran)]
@@ -336,7 +336,7 @@ def test_a_step_that_the_model_takes_back_leaves_nothing() -> None:
         (RuntimeError(), "The model 'script' failed: RuntimeError."),
     ],
 )
-def test_a_model_that_raises_is_one_sentence_and_the_next_turn_works(error: Exception, says: str) -> None:
+def test_an_exception_of_the_model_becomes_one_sentence_and_the_next_turn_works(error: Exception, says: str) -> None:
     ran: list[int] = []
 
     def broken() -> Iterator[Event]:
@@ -359,7 +359,7 @@ def test_a_model_that_raises_is_one_sentence_and_the_next_turn_works(error: Exce
     assert chat.send("again").text == "Better."
 
 
-def test_a_model_that_is_no_model_of_events_is_an_error() -> None:
+def test_a_model_that_yields_no_events_is_an_error() -> None:
     chat = chat_with(["just text"])  # type: ignore[list-item] # that is the point
     assert "The model sent 'just text', which is no event" in str(chat.send("?").parts[0])
 
@@ -377,7 +377,7 @@ def test_an_abort_of_the_model_ends_the_turn() -> None:
     assert chat.send("?").text == "Next."
 
 
-def test_a_model_that_calls_for_ever_is_stopped_at_the_limit() -> None:
+def test_a_model_that_never_stops_calling_is_stopped_at_the_limit() -> None:
     chat = Chat(Script(*([call("1")] for _ in itertools.repeat(None, 9))), tools=[f], max_steps=3)
     message = chat.send("?")
     assert len(message.calls) == 3
@@ -424,7 +424,7 @@ def test_in_a_text_dialect_the_model_is_sent_its_calls_and_their_results_as_text
     assert "42" in sent[3].text
 
 
-def test_a_callout_with_a_result_is_not_run() -> None:
+def test_a_callout_with_a_result_does_not_run() -> None:
     ran: list[int] = []
     done = "> [!tool g call_1]\n> input:\n>   n: 1\n> output: 5\n"
     chat = chat_with(text(done), tools=[_recorder(ran)], dialect="callout")
@@ -432,7 +432,7 @@ def test_a_callout_with_a_result_is_not_run() -> None:
     assert (ran, chat.calls["call_1"].output) == ([], 5)
 
 
-def test_callouts_without_ids_are_told_apart_over_the_whole_thread() -> None:
+def test_callouts_without_ids_get_unique_ids_in_the_whole_thread() -> None:
     ran: list[int] = []
     anonymous = [text(f"> [!tool g]\n> input:\n>   n: {n}\n") for n in range(3)]
     chat = chat_with(anonymous[0], anonymous[1], [], anonymous[2], tools=[_recorder(ran)], dialect="callout")
@@ -442,7 +442,7 @@ def test_callouts_without_ids_are_told_apart_over_the_whole_thread() -> None:
     assert len(chat.calls) == 3
 
 
-def test_what_the_detector_holds_is_kept_when_the_stream_dies() -> None:
+def test_withheld_text_is_kept_when_the_stream_breaks() -> None:
     def broken() -> Iterator[Event]:
         yield ev.TextDelta("1", "Look:\n\n> [!to")
         raise ConnectionError
@@ -500,7 +500,7 @@ def test_an_approver_is_asked_before_each_call() -> None:
     assert [found.state for found in chat.calls.values()] == [State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED]
 
 
-def test_an_approver_that_fails_gives_no_permission() -> None:
+def test_an_approver_that_fails_denies_the_call() -> None:
     ran: list[int] = []
 
     def approver(found: ToolCall) -> Decision:
@@ -526,7 +526,7 @@ def test_an_approver_that_fails_gives_no_permission() -> None:
         ({"tools": [3]}, "A tool is a function"),
     ],
 )
-def test_what_cannot_be_done_is_refused_at_once(options: dict[str, Any], says: str) -> None:
+def test_invalid_settings_are_refused_at_once(options: dict[str, Any], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         Chat(**options)
 
@@ -603,7 +603,7 @@ def test_an_interrupt_ends_the_turn_and_not_the_caller(where: str) -> None:
     assert chat.send("?").text == "Next."
 
 
-def test_an_old_turn_that_nobody_reads_on_is_ended_by_the_next() -> None:
+def test_the_next_turn_ends_one_that_nobody_reads_any_more() -> None:
     chat = Chat(MockModel(speed=None), tools=[f])
     old = chat.stream("one")
     for event in old:
@@ -619,7 +619,7 @@ def test_an_old_turn_that_nobody_reads_on_is_ended_by_the_next() -> None:
     ]
 
 
-def test_a_model_s_stream_is_closed_when_the_turn_is() -> None:
+def test_the_model_s_stream_is_closed_with_the_turn() -> None:
     closed: list[bool] = []
 
     def model() -> Iterator[Event]:
@@ -645,7 +645,7 @@ def test_the_time_of_each_run_is_kept_by_call_id() -> None:
     assert chat.timings == {"1": 2.5, "2": 2.5}
 
 
-def test_usage_is_what_models_report_and_nothing_else() -> None:
+def test_usage_is_only_what_models_report() -> None:
     reported = {"usage": {"inputTokens": 3, "outputTokens": 2, "note": "x"}, "model": "m"}
     finish = ev.Finish(message_metadata=reported, finish_reason="stop")
     chat = chat_with([call("1"), finish], [*text("x"), finish], [finish], tools=[f])
@@ -658,11 +658,11 @@ def test_usage_is_what_models_report_and_nothing_else() -> None:
     assert silent.usage == {}
 
 
-def test_the_model_s_reason_to_finish_is_kept() -> None:
+def test_the_model_s_finish_reason_is_kept() -> None:
     assert chat_with([*text("x"), ev.Finish(finish_reason="length")]).send("?").finish_reason == "length"
 
 
-def test_reset_forgets_and_load_goes_on_from_a_transcript() -> None:
+def test_reset_removes_the_messages_and_load_continues_a_transcript() -> None:
     chat = Chat(MockModel(speed=None), tools=[f])
     chat.send("f of 1")
     saved = chat.transcript
@@ -675,14 +675,14 @@ def test_reset_forgets_and_load_goes_on_from_a_transcript() -> None:
     assert list(chat.calls) == ["call_1", "call_2"]
 
 
-def test_a_loaded_transcript_s_open_calls_are_interrupted() -> None:
+def test_open_calls_of_a_loaded_transcript_become_interrupted() -> None:
     waiting = ToolCall(id="1", name="f", state=State.INPUT_AVAILABLE, input={})
     chat = Chat(MockModel(speed=None), tools=[f])
     chat.load(Transcript((Message("assistant", (waiting,)),)))
     assert chat.calls["1"].state is State.INTERRUPTED
 
 
-def test_files_are_said_and_sent_beside_the_prompt() -> None:
+def test_files_are_sent_with_the_prompt() -> None:
     chat = chat_with(text("A cat."))
     image = ev.File("data:image/png;base64,aGk=", "image/png")
     events = list(chat.stream("What is this?", files=[image]))

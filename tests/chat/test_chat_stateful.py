@@ -1,4 +1,4 @@
-"""Whatever models send and people do: a call runs at most once, ends once, and the next turn works."""
+"""Whatever models send and users do: a call runs at most once, ends once, and the next turn works."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ ANSWERS = st.lists(
 
 
 class Script:
-    """A model that sends these replies, and then fails."""
+    """A model that yields these replies and then fails."""
 
     def __init__(self, replies: Sequence[Sequence[Event]]) -> None:
         self._replies = iter(replies)
@@ -108,7 +108,7 @@ class Script:
 
 
 class Conversation(RuleBasedStateMachine):
-    """Turns with models good and bad, read to the end or not."""
+    """Turns with working and failing models, read to the end or not."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -143,13 +143,13 @@ class Conversation(RuleBasedStateMachine):
         yield from range(min(n, 3) + 1)
 
     def beside(self, n: int = 0) -> int:
-        """Run beside others."""
+        """Run in parallel."""
         self.runs.append("beside")
         print("beside\r")
         return n
 
     def answer(self, call: ToolCall) -> Decision:
-        """What the person says, in turn."""
+        """The answers of the approver, in order."""
         assert call.state is State.INPUT_AVAILABLE
         said = self.answers[len(self.chat.calls) % len(self.answers)]
         if isinstance(said, BaseException):

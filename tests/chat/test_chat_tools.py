@@ -1,4 +1,4 @@
-"""Tools in a chat: who allows them, what is told while they run, and what runs beside what."""
+"""Tools in a chat: approvals, progress while they run, parallel tools, and the once mode."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from toolcall_nb.tools.parallel import AT_ONCE
 
 
 class Script:
-    """A model that says what it is given, one list of events for each request; then nothing more."""
+    """A model that yields the given events, one list for each request, and then nothing."""
 
     name = "script"
 
@@ -45,7 +45,7 @@ def text(words: str) -> list[Event]:
 
 
 class Recorder:
-    """Tools that remember what they were called with."""
+    """Tools that record their arguments."""
 
     def __init__(self) -> None:
         self.ran: list[Any] = []
@@ -62,7 +62,7 @@ def recorder() -> Recorder:
 
 
 def asking(recorder: Recorder, approver: Callable[[ToolCall], Decision], *inputs: Any, **options: Any) -> Chat:
-    """A chat whose model asks to remove things, all in one reply."""
+    """A chat whose model calls `remove` several times in one reply."""
     calls = [call(str(number), "remove", given) for number, given in enumerate(inputs, 1)]
     return Chat(Script(calls, text("Done.")), tools=[recorder.remove], ask_approval=approver, **options)
 
@@ -70,7 +70,7 @@ def asking(recorder: Recorder, approver: Callable[[ToolCall], Decision], *inputs
 # Who is in charge -------------------------------------------------------------------------------------------
 
 
-def test_the_question_stands_in_the_stream_before_it_is_put(recorder: Recorder) -> None:
+def test_the_approval_request_is_streamed_before_the_approver_is_called(recorder: Recorder) -> None:
     shown: list[Event] = []
 
     def approver(found: ToolCall) -> Decision:
@@ -95,7 +95,7 @@ def test_an_edited_call_runs_as_edited_and_is_marked(recorder: Recorder) -> None
     assert Transcript.from_markdown(chat.transcript.to_markdown()) == chat.transcript
 
 
-def test_what_was_approved_is_what_runs_whatever_becomes_of_it_meanwhile(recorder: Recorder) -> None:
+def test_the_approved_input_runs_even_if_the_approver_changes_it(recorder: Recorder) -> None:
     given: dict[str, Any] = {"path": "a", "options": {"deep": [1]}}
     edited: dict[str, Any] = {"path": "b", "options": {"deep": [2]}}
 
@@ -112,7 +112,7 @@ def test_what_was_approved_is_what_runs_whatever_becomes_of_it_meanwhile(recorde
     assert recorder.ran == [("a", {"deep": [1]}), ("b", {"deep": [2]})]
 
 
-def test_an_edit_that_does_not_fit_the_tool_is_told_as_any_wrong_input(recorder: Recorder) -> None:
+def test_an_edit_that_does_not_fit_the_tool_is_an_input_error(recorder: Recorder) -> None:
     chat = asking(recorder, lambda _: Decision(True, input={"pth": "b"}), {"path": "a"})
     chat.send("?")
     assert recorder.ran == []
@@ -120,7 +120,7 @@ def test_an_edit_that_does_not_fit_the_tool_is_told_as_any_wrong_input(recorder:
 
 
 @pytest.mark.parametrize("answer", [object(), {"path": {1, 2}}])
-def test_an_edit_that_is_no_json_is_no_permission(recorder: Recorder, answer: Any) -> None:
+def test_an_edit_that_is_not_json_denies_the_call(recorder: Recorder, answer: Any) -> None:
     chat = asking(recorder, lambda _: Decision(True, input=answer), {"path": "a"})
     chat.send("?")
     assert recorder.ran == []
@@ -161,7 +161,7 @@ def test_always_holds_in_every_chat_that_shares_it_until_it_is_cleared(recorder:
     assert asked == ["1", "1", "1"]
 
 
-def test_a_tool_that_is_defined_anew_is_asked_for_anew() -> None:
+def test_a_redefined_tool_needs_a_new_approval() -> None:
     asked: list[str] = []
     tools = Registry()
 
@@ -188,7 +188,7 @@ def test_a_denial_is_for_one_call_only(recorder: Recorder) -> None:
     assert recorder.ran == [("b", None)]
 
 
-def test_an_interrupt_while_a_person_is_asked_ends_the_turn_and_the_next_one_works(recorder: Recorder) -> None:
+def test_an_interrupt_during_a_question_ends_the_turn_and_the_next_one_works(recorder: Recorder) -> None:
     def approver(_: ToolCall) -> Decision:
         raise KeyboardInterrupt
 
@@ -199,7 +199,7 @@ def test_an_interrupt_while_a_person_is_asked_ends_the_turn_and_the_next_one_wor
     assert chat.send("?").text == "Done."
 
 
-def test_a_stop_while_a_person_is_asked_is_told_as_a_stop(recorder: Recorder) -> None:
+def test_a_stop_during_a_question_ends_the_turn_as_stopped(recorder: Recorder) -> None:
     def approver(_: ToolCall) -> Decision:
         chat.stop()
         raise KeyboardInterrupt
@@ -224,7 +224,7 @@ def counts() -> Iterator[int]:
     yield 2
 
 
-def test_what_a_tool_prints_stands_in_its_call_and_not_in_the_cell(capsys: pytest.CaptureFixture[str]) -> None:
+def test_printed_text_is_in_the_call_and_not_in_the_cell(capsys: pytest.CaptureFixture[str]) -> None:
     chat = Chat(Script([call("1", "prints")]), tools=[prints])
     events = [*chat.stream("?")]
     assert chat.calls["1"].log == "half\nwhole\n"
@@ -232,7 +232,7 @@ def test_what_a_tool_prints_stands_in_its_call_and_not_in_the_cell(capsys: pytes
     assert Transcript.from_events(events) == chat.transcript
 
 
-def test_with_somebody_live_it_is_told_while_the_tool_runs_and_left_out_of_the_stream() -> None:
+def test_a_live_listener_gets_printed_text_at_once_and_the_stream_does_not() -> None:
     told: list[tuple[Any, bool]] = []
     running: list[bool] = []
 
@@ -254,13 +254,13 @@ def test_with_somebody_live_it_is_told_while_the_tool_runs_and_left_out_of_the_s
     assert chat.calls["1"].log == "working\n"
 
 
-def test_what_a_generator_yields_is_preliminary_until_its_end() -> None:
+def test_values_that_a_generator_yields_are_preliminary_until_its_end() -> None:
     chat = Chat(Script([call("1", "counts")]), tools=[counts])
     outputs = [event for event in chat.stream("?") if isinstance(event, ev.ToolOutputAvailable)]
     assert [(event.output, event.preliminary) for event in outputs] == [(1, True), (2, True), (2, None)]
 
 
-def test_a_result_as_a_person_sees_it_is_kept_beside_what_the_model_is_told() -> None:
+def test_the_displayed_result_is_kept_beside_the_model_s_text() -> None:
     def draw() -> Result:
         return Result("a line of text " * 10, display={"text/html": "<b>chart</b>"})
 
@@ -290,7 +290,7 @@ def test_a_tool_that_fails_leaves_its_traceback() -> None:
 # Beside each other ------------------------------------------------------------------------------------------
 
 
-def test_tools_that_allow_it_run_beside_each_other_and_print_each_into_its_own_call() -> None:
+def test_parallel_tools_run_at_the_same_time_and_print_into_their_own_calls() -> None:
     meeting = threading.Barrier(2, timeout=20)
     tools = Registry()
 
@@ -310,13 +310,13 @@ def test_tools_that_allow_it_run_beside_each_other_and_print_each_into_its_own_c
     assert set(chat.timings) == {"1", "2"}
 
 
-def test_a_tool_that_does_not_allow_it_waits_for_those_before_it_and_those_after_it_wait() -> None:
+def test_a_tool_that_is_not_parallel_runs_alone() -> None:
     order: list[str] = []
     tools = Registry()
 
     @tool(parallel=True, into=tools)
     def beside(name: str) -> None:
-        """Run beside others."""
+        """Run in parallel."""
         threading.Event().wait(0.05)
         order.append(name)
 
@@ -330,7 +330,7 @@ def test_a_tool_that_does_not_allow_it_waits_for_those_before_it_and_those_after
     assert order == ["before", "alone", "after"]
 
 
-def test_a_stop_ends_those_that_run_beside_each_other() -> None:
+def test_a_stop_ends_tools_that_run_in_parallel() -> None:
     begun = threading.Barrier(3, timeout=20)
     running: list[threading.Thread] = []
     tools = Registry()
@@ -345,7 +345,7 @@ def test_a_stop_ends_those_that_run_beside_each_other() -> None:
 
     @tool(parallel=True, into=tools)
     def ends() -> str:
-        """End, once the others have begun."""
+        """End after the others have begun."""
         begun.wait()
         return "done"
 
@@ -376,7 +376,7 @@ def test_a_tool_that_kills_its_thread_fails_and_the_turn_goes_on(parallel: bool)
 # One answer of the tool's -----------------------------------------------------------------------------------
 
 
-def test_once_the_results_take_the_place_of_the_reply_and_the_model_is_not_asked_again() -> None:
+def test_with_once_the_results_replace_the_reply_and_the_model_is_not_asked_again() -> None:
     reply = 'I will do that.\n\n```json\n{"tool": "remove", "params": {"path": "a"}}\n```\n\nThere.'
     recorder = Recorder()
     model = Script(text(reply), text("not asked"))
@@ -387,7 +387,7 @@ def test_once_the_results_take_the_place_of_the_reply_and_the_model_is_not_asked
     assert recorder.ran == [("a", None)]
 
 
-def test_once_a_reply_without_a_call_stays_as_it_is() -> None:
+def test_with_once_a_reply_without_a_call_stays() -> None:
     chat = Chat(Script(text('No call: {"tool": 3}')), dialect="json", once=True)
     assert chat.send("?").text == 'No call: {"tool": 3}'
 
@@ -401,7 +401,7 @@ def test_once_works_with_every_dialect_of_the_mock(dialect: str, recorder: Recor
 
 
 class Asked(Script):
-    """A script that remembers, for each request, what a model with OpenAI's interface would be sent."""
+    """A model that records each request in the form of OpenAI's chat completions."""
 
     def __init__(self, *replies: Iterable[Event]) -> None:
         super().__init__(*replies)
@@ -423,7 +423,7 @@ _CALLS: dict[str, Callable[[str], list[Event]]] = {
 @pytest.mark.skipif(os.name == "nt", reason="there is no bash or sh here")
 @pytest.mark.parametrize("dialect", _CALLS)
 @pytest.mark.parametrize("command", ["echo out$((40+2)); echo err$((50+1)) >&2; exit 3", "echo out$((40+2)); sleep 60"])
-def test_what_a_failed_command_printed_reaches_the_model_and_the_reader(dialect: str, command: str) -> None:
+def test_the_output_of_a_failed_command_reaches_the_model_and_the_user(dialect: str, command: str) -> None:
     words = {"out42", "err51"} if "exit" in command else {"out42"}
     model = Asked(_CALLS[dialect](command), text("Done."))
     chat = Chat(model, tools=[bash], dialect=dialect)
@@ -436,7 +436,7 @@ def test_what_a_failed_command_printed_reaches_the_model_and_the_reader(dialect:
     assert all(word in said for word in words)
 
 
-def test_what_a_failed_tool_brings_is_kept_beside_its_error() -> None:
+def test_the_output_of_a_failed_tool_is_kept_beside_its_error() -> None:
     def f() -> None:
         """Fail half way."""
         raise ToolFailed("no more rows", output={"rows": 2})
@@ -482,7 +482,7 @@ def test_the_status_follows_a_call_of_the_signature_dialect() -> None:
         (text('###: {"toolName": "'), "*❌ Invalid tool call format*"),
     ],
 )
-def test_the_message_says_what_became_of_a_call_of_the_signature_dialect(reply: list[Event], says: str) -> None:
+def test_the_message_reports_the_result_of_a_call_in_the_signature_dialect(reply: list[Event], says: str) -> None:
     chat = Chat(Script(reply, text("Done.")), tools=[add_random_item_to_shop], dialect="signature")
     chat.send("?")
     texts = [part.text for part in chat.transcript.messages[-1].parts if hasattr(part, "text")]
@@ -494,11 +494,11 @@ def test_the_message_says_what_became_of_a_call_of_the_signature_dialect(reply: 
 
 
 class Watched:
-    """A live view of a chat, with the states that it has shown whenever a tool ran or a person was asked."""
+    """A live view of a chat that records the shown states whenever a tool runs or approval is asked."""
 
     def __init__(self, names: Sequence[str], *, parallel: bool = False, approver: Any = None) -> None:
         def look(name: str) -> str:
-            """Look at what is shown."""
+            """Record the shown states."""
             self.seen[name] = self.states()
             return name
 
@@ -522,7 +522,7 @@ class Watched:
             return re.findall(r'<span class="tc-state">(.*?)</span>', self.live.html)
 
 
-def test_of_calls_in_a_row_one_runs_and_those_behind_it_are_queued() -> None:
+def test_one_of_several_calls_runs_and_the_later_ones_are_queued() -> None:
     shown = Watched("abc")
     assert shown.seen == {
         "a": ["Running", "Queued", "Queued"],
@@ -532,7 +532,7 @@ def test_of_calls_in_a_row_one_runs_and_those_behind_it_are_queued() -> None:
     assert shown.states() == ["Completed"] * 3
 
 
-def test_while_a_person_is_asked_about_one_call_the_others_are_queued() -> None:
+def test_during_a_question_about_one_call_the_others_are_queued() -> None:
     asked: list[list[str]] = []
 
     def approver(shown: Watched, call: ToolCall) -> Decision:
@@ -543,7 +543,7 @@ def test_while_a_person_is_asked_about_one_call_the_others_are_queued() -> None:
     assert asked == [["Awaiting approval", "Queued"], ["Completed", "Awaiting approval"]]
 
 
-def test_a_call_that_is_allowed_and_waits_for_those_asked_about_is_queued() -> None:
+def test_an_approved_call_is_queued_until_the_other_questions_are_answered() -> None:
     asked: list[list[str]] = []
 
     def approver(shown: Watched, call: ToolCall) -> Decision:
@@ -554,7 +554,7 @@ def test_a_call_that_is_allowed_and_waits_for_those_asked_about_is_queued() -> N
     assert asked == [["Awaiting approval", "Queued"], ["Queued", "Awaiting approval"]]
 
 
-def test_of_more_calls_than_run_at_once_the_last_are_queued() -> None:
+def test_calls_beyond_the_limit_of_threads_are_queued() -> None:
     gate = threading.Barrier(AT_ONCE + 1)
     shown: list[Event] = []
 
@@ -583,7 +583,7 @@ def is_start(event: Event) -> TypeGuard[ev.ToolExecution]:
     return isinstance(event, ev.ToolExecution) and event.status == "running"
 
 
-def test_a_call_of_a_tool_that_is_not_here_or_runs_elsewhere_is_not_queued() -> None:
+def test_a_call_of_an_unknown_tool_or_of_the_provider_s_is_not_queued() -> None:
     replies = [[call("1", "nowhere")], [ev.ToolInputAvailable("2", "counts", {}, provider_executed=True)]]
     for reply in replies:
         events = [*Chat(Script(reply), tools=[counts]).stream("?")]

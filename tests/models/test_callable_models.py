@@ -1,4 +1,4 @@
-"""Any function as a model: what it is given, what it may give, and what is said of anything else."""
+"""Any function as a model: its arguments, its possible results, and the errors for others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def said(text: str) -> Message:
 
 
 def reply_of(function: Callable[..., Any], *tools: Tool, dialect: str = "native") -> Message:
-    """What the function says to a greeting, as a message."""
+    """The message with which the function answers a greeting."""
     events = CallableModel(function, dialect=dialect).stream([said("Hello")], tools)
     (message,) = Transcript.from_events(
         [ev.Start(), *(event for event in events if not isinstance(event, ev.Start))]
@@ -68,7 +68,7 @@ CALL = {
 # What it is given
 
 
-def test_it_gets_the_messages_as_openai_has_them() -> None:
+def test_the_messages_are_in_openai_s_form() -> None:
     got: list[Any] = []
 
     def ask(messages: list[dict[str, Any]]) -> str:
@@ -107,7 +107,7 @@ class Asked:
     "function",
     [both, by_name, second, any_number, Asked(), functools.partial(both, tools=None), functools.partial(both)],
 )
-def test_it_gets_the_tools_by_that_name_or_as_its_second_argument(function: Any) -> None:
+def test_tools_are_passed_by_name_or_as_the_second_argument(function: Any) -> None:
     given: list[Any] = []
 
     @functools.wraps(function)
@@ -122,14 +122,14 @@ def test_it_gets_the_tools_by_that_name_or_as_its_second_argument(function: Any)
     assert told["function"]["parameters"]["required"] == ["city"]
 
 
-def test_a_second_parameter_with_a_default_is_a_setting_of_its_own() -> None:
+def test_a_second_parameter_with_a_default_gets_no_tools() -> None:
     def ask(messages: Any, temperature: float = 0.5) -> str:
         return str(temperature)
 
     assert reply_of(ask, Tool.from_function(weather)).text == "0.5"
 
 
-def test_in_a_text_dialect_the_tools_are_in_the_system_prompt_alone() -> None:
+def test_in_a_text_dialect_the_tools_are_only_in_the_system_prompt() -> None:
     asked: list[Any] = []
 
     def ask(messages: list[dict[str, Any]], tools: list[Any]) -> str:
@@ -145,7 +145,7 @@ def test_in_a_text_dialect_the_tools_are_in_the_system_prompt_alone() -> None:
 
 
 @pytest.mark.parametrize("function", [lambda: "x", lambda a, b, c: "x", int, 3, Asked])
-def test_what_cannot_be_called_with_messages_is_refused_at_once(function: Any) -> None:
+def test_a_function_with_the_wrong_parameters_is_refused_at_once(function: Any) -> None:
     with pytest.raises(UsageError, match="messages"):
         models.model(function)
 
@@ -196,7 +196,7 @@ def a_list(messages: Any) -> Any:
 
 
 class Opening:
-    """What must be entered to get a stream, either way; knows whether it was left."""
+    """A context manager, synchronous and asynchronous, that gives a stream and records its exit."""
 
     def __init__(self) -> None:
         self.has_left = False
@@ -235,7 +235,7 @@ def test_a_whole_reply_is_read_and_only_its_first_choice_counts() -> None:
     assert len(chat.transcript.messages) == 2
 
 
-def test_of_a_whole_conversation_what_was_said_last_is_the_reply() -> None:
+def test_of_a_list_of_messages_the_last_ones_of_the_assistant_are_the_reply() -> None:
     def continued(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [
             *messages,
@@ -248,7 +248,7 @@ def test_of_a_whole_conversation_what_was_said_last_is_the_reply() -> None:
     assert reply_of(continued).text == "New."
 
 
-def test_a_call_of_its_own_runs_and_its_result_comes_with_the_next_messages() -> None:
+def test_its_calls_run_and_the_results_are_in_the_next_messages() -> None:
     asked: list[Any] = []
 
     def ask(messages: list[dict[str, Any]], tools: list[Any]) -> Iterator[Any]:
@@ -265,7 +265,7 @@ def test_a_call_of_its_own_runs_and_its_result_comes_with_the_next_messages() ->
     assert asked[1][-1] == {"role": "tool", "tool_call_id": "call_7", "content": "Sunny in Oslo"}
 
 
-def test_text_before_and_after_what_an_sdk_gives_keeps_its_place() -> None:
+def test_text_before_and_after_chunks_of_an_sdk_keeps_its_place() -> None:
     def mixed(messages: Any) -> Iterator[Any]:
         yield "Before. "
         yield chunk(content="Within.")
@@ -283,7 +283,7 @@ def test_text_before_and_after_what_an_sdk_gives_keeps_its_place() -> None:
     ]
 
 
-def test_closing_the_reply_closes_the_stream_and_leaves_what_was_entered() -> None:
+def test_closing_the_reply_closes_the_stream_and_its_context_manager() -> None:
     opening = Opening()
     reply = CallableModel(lambda _: opening).stream([said("Hello")], [])
     next(iter(reply))
@@ -326,7 +326,7 @@ def test_stopping_a_chat_cancels_an_asynchronous_function() -> None:
         (SimpleNamespace(a=1), "gave namespace"),
     ],
 )
-def test_what_is_no_answer_is_refused_with_what_it_was(given: Any, said_of_it: str) -> None:
+def test_a_result_that_is_no_reply_is_refused_and_quoted(given: Any, said_of_it: str) -> None:
     def answering(messages: Any) -> Any:
         return given
 
@@ -334,7 +334,7 @@ def test_what_is_no_answer_is_refused_with_what_it_was(given: Any, said_of_it: s
         reply_of(answering)
 
 
-def test_what_the_function_raises_is_an_error_with_its_own_lines_and_the_chat_goes_on() -> None:
+def test_an_exception_of_the_function_has_its_traceback_and_the_chat_continues() -> None:
     def failing(messages: list[dict[str, Any]]) -> Iterator[str]:
         yield "So far. "
         if len(messages) == 1:
@@ -358,10 +358,10 @@ def test_what_the_function_raises_is_an_error_with_its_own_lines_and_the_chat_go
     ("function", "name"),
     [(text, "text"), (functools.partial(both, tools=None), "both"), (Asked(), "Asked"), (lambda _: "x", "lambda")],
 )
-def test_it_is_called_as_the_function(function: Any, name: str) -> None:
+def test_its_name_is_the_function_s(function: Any, name: str) -> None:
     assert CallableModel(function).name == name
     assert CallableModel(function, "mine").name == "mine"
 
 
-def test_a_chat_is_told_the_functions_name() -> None:
+def test_the_chat_shows_the_function_s_name() -> None:
     assert Chat(text).model_name == "text"

@@ -1,4 +1,4 @@
-"""An error that a server sends as if it were a reply, with status 200, is told in the server's words."""
+"""An error that a server sends with status 200 is shown in the server's words."""
 
 from __future__ import annotations
 
@@ -65,5 +65,5 @@ def test_a_server_at_a_url_that_answers_200_with_an_error_is_quoted(body: str) -
         (b"[" * 100_000, None),
     ],
 )
-def test_only_an_error_is_one(body: bytes, status: int | None) -> None:
+def test_only_an_error_body_is_an_error(body: bytes, status: int | None) -> None:
     assert error_status(body) == status

@@ -1,4 +1,4 @@
-"""What goes wrong with a provider is told in one sentence with its remedy, whichever package raised it."""
+"""An error of a provider becomes one sentence with its remedy, whichever package raised it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def server() -> Iterator[ReplayServer]:
 
 @pytest.mark.parametrize("trouble", TROUBLES, ids=lambda trouble: trouble.title)
 @pytest.mark.parametrize("ask", [ask_openai, ask_httpx], ids=lambda ask: ask.__name__)
-def test_an_answer_that_is_an_error_is_one_sentence_with_its_remedy(
+def test_an_error_response_becomes_one_sentence_with_its_remedy(
     trouble: Trouble, ask: Callable[[str], Any], server: ReplayServer
 ) -> None:
     error = trouble_of(trouble, server, ask, "openai:m-1")
@@ -64,7 +64,7 @@ def test_an_answer_that_is_an_error_is_one_sentence_with_its_remedy(
         *[(400, "Not accepted"), (500, "Server error"), (503, "Overloaded")],
     ],
 )
-def test_every_package_s_errors_are_told_alike(
+def test_errors_of_every_package_have_the_same_text(
     status: int, brief: str, ask: Callable[[str], Any], server: ReplayServer
 ) -> None:
     body = {"error": {"message": "Look again, please", "type": "x", "code": str(status)}}
@@ -96,14 +96,12 @@ def test_every_package_s_errors_are_told_alike(
         ({}, None),
     ],
 )
-def test_a_waiting_time_is_measured_against_the_answer_s_own_date(
-    headers: dict[str, str], seconds: float | None
-) -> None:
+def test_a_waiting_time_is_relative_to_the_response_s_own_date(headers: dict[str, str], seconds: float | None) -> None:
     said = ExceptionDetails(status=429, headers={"date": "Sat, 21 Nov 2026 08:00:00 GMT", **headers})
     assert waiting_time(said) == seconds
 
 
-def test_a_date_without_the_answer_s_own_is_measured_against_the_clock() -> None:
+def test_a_date_is_relative_to_the_clock_if_the_response_has_none() -> None:
     assert waiting_time(ExceptionDetails(headers={"retry-after": "Sat, 21 Nov 2015 08:00:00 GMT"})) == 0
 
 
@@ -120,7 +118,7 @@ def test_a_date_without_the_answer_s_own_is_measured_against_the_clock() -> None
         ("", None),
     ],
 )
-def test_a_waiting_time_may_be_told_in_words(text: str, seconds: float | None) -> None:
+def test_a_waiting_time_is_read_from_the_sentence(text: str, seconds: float | None) -> None:
     assert waiting_time(ExceptionDetails(text=text)) == seconds
 
 
@@ -128,7 +126,7 @@ def test_a_waiting_time_may_be_told_in_words(text: str, seconds: float | None) -
     ("seconds", "words"),
     [(0, "1 s"), (0.2, "1 s"), (4, "4 s"), (59.5, "1 min"), (61, "1 min 1 s"), (3600, "1 h"), (9000, "2 h 30 min")],
 )
-def test_a_time_in_words_is_never_less_than_was_asked_for(seconds: float, words: str) -> None:
+def test_a_time_in_words_is_rounded_up(seconds: float, words: str) -> None:
     assert in_words(seconds) == words
 
 
@@ -142,7 +140,7 @@ def free_port() -> int:
 
 
 @pytest.mark.parametrize("ask", [*WAYS, ask_urllib], ids=lambda ask: ask.__name__)
-def test_nobody_there_is_told_with_the_address(ask: Callable[[str], Any]) -> None:
+def test_a_refused_connection_names_the_address(ask: Callable[[str], Any]) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     error = as_model_error(raised(lambda: ask(url)), "ollama:llama", base_url=url)
     assert_says(error, f"Nothing answers at {url}", "`ollama serve`")
@@ -150,14 +148,14 @@ def test_nobody_there_is_told_with_the_address(ask: Callable[[str], Any]) -> Non
     assert "refused" in str(error.details).lower() or "Connect" in str(error.details)
 
 
-def test_nobody_there_of_a_server_that_nobody_knows() -> None:
+def test_a_refused_connection_to_an_unknown_server() -> None:
     url = f"http://127.0.0.1:{free_port()}"
     error = as_model_error(raised(lambda: ask_httpx(url)), "my_function")
     assert_says(error, f"Nothing answers at {url}.", "Check that the server runs, and the base URL.")
 
 
 @pytest.mark.parametrize("ask", [ask_openai, ask_httpx, ask_urllib], ids=lambda ask: ask.__name__)
-def test_a_name_that_no_resolver_knows(ask: Callable[[str], Any]) -> None:
+def test_a_host_name_that_cannot_be_resolved(ask: Callable[[str], Any]) -> None:
     error = as_model_error(
         raised(lambda: ask("http://nowhere.invalid")), "openai:m-1", base_url="http://nowhere.invalid"
     )
@@ -165,7 +163,7 @@ def test_a_name_that_no_resolver_knows(ask: Callable[[str], Any]) -> None:
 
 
 @pytest.mark.parametrize("ask", [ask_openai, ask_anthropic, ask_httpx], ids=lambda ask: ask.__name__)
-def test_no_secure_connection(ask: Callable[[str], Any], server: ReplayServer) -> None:
+def test_a_failed_tls_handshake(ask: Callable[[str], Any], server: ReplayServer) -> None:
     url = server.url.replace("http:", "https:")
     error = as_model_error(raised(lambda: ask(url)), "openai:m-1", base_url=url)
     assert_says(error, f"No secure connection to {url} could be made", "certificates")
@@ -179,14 +177,14 @@ def test_a_certificate_that_is_not_trusted() -> None:
 
 @pytest.mark.parametrize("ask", [ask_openai, ask_anthropic, ask_httpx, ask_groq], ids=lambda ask: ask.__name__)
 @pytest.mark.parametrize("reset", [False, True])
-def test_a_stream_that_dies_in_the_middle(ask: Callable[[str], Any], reset: bool, server: ReplayServer) -> None:
+def test_a_stream_that_breaks_in_the_middle(ask: Callable[[str], Any], reset: bool, server: ReplayServer) -> None:
     server.answers(Reply('data: {"choices": []}\n\n' * 20, lost_after=100, reset=reset))
     error = as_model_error(raised(lambda: ask(server.url)), "openai:m-1", base_url=server.url)
     assert_says(error, f"The connection to {server.url} was lost", "what came before is kept")
     assert (error.brief, error.may_retry) == ("Connection lost", True)
 
 
-def test_an_answer_that_does_not_come_in_time(server: ReplayServer) -> None:
+def test_a_timeout(server: ReplayServer) -> None:
     from openai import OpenAI
 
     server.answers(Reply("data: {}\n\n", held_after=0))
@@ -196,7 +194,7 @@ def test_an_answer_that_does_not_come_in_time(server: ReplayServer) -> None:
     assert error.may_retry
 
 
-def test_a_page_where_json_was_wanted(server: ReplayServer) -> None:
+def test_a_web_page_instead_of_json(server: ReplayServer) -> None:
     server.answers(Reply("<!doctype html><title>Sign in</title><p>…", content_type="text/html"))
     import httpx
 
@@ -241,7 +239,7 @@ def test_an_error_event_inside_a_stream(event: Any, brief: str, says: str, serve
         *[("mistral:m", "MISTRAL_API_KEY"), ("google:m", "GOOGLE_API_KEY"), ("deepseek:m", "DEEPSEEK_API_KEY")],
     ],
 )
-def test_no_key_at_all_names_the_variable_to_set(model: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_names_the_variable_to_set(model: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from pydantic_ai.models import infer_model
 
     for name in ("OPENAI", "ANTHROPIC", "GROQ", "MISTRAL", "GOOGLE", "GEMINI", "DEEPSEEK"):
@@ -252,7 +250,7 @@ def test_no_key_at_all_names_the_variable_to_set(model: str, variable: str, monk
 
 
 @pytest.mark.parametrize("package", ["openai", "anthropic", "groq"])
-def test_no_key_for_a_client_of_one_s_own(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_of_an_sdk_client_of_the_user_s(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import importlib
 
     monkeypatch.delenv(f"{package.upper()}_API_KEY", raising=False)
@@ -267,14 +265,14 @@ def test_no_key_for_a_client_of_one_s_own(package: str, monkeypatch: pytest.Monk
     assert_says(error, f"There is no API key for {client}", f"{package.upper()}_API_KEY")
 
 
-def test_a_package_that_is_not_there() -> None:
+def test_a_missing_package() -> None:
     error = as_model_error(ImportError("Please install `openai` to use the OpenAI model"), "openai:m")
     assert_says(error, "A package is missing: Please install `openai`", "pip install 'toolcall-nb[models]'")
     own = MissingPackageError("pydantic-ai-slim", "models", "A provider's model")
     assert str(as_model_error(own, "openai:m")) == str(own)
 
 
-def test_a_name_that_is_close_to_one_that_is_known() -> None:
+def test_a_misspelt_model_name_gets_a_suggestion() -> None:
     from pydantic_ai.exceptions import ModelHTTPError
 
     error = ModelHTTPError(
@@ -283,7 +281,7 @@ def test_a_name_that_is_close_to_one_that_is_known() -> None:
     assert_says(as_model_error(error, "anthropic:claude-sonet"), "'claude-sonet'", "Did you mean 'claude-sonnet'?")
 
 
-def test_an_error_of_this_package_says_what_is_to_be_said() -> None:
+def test_an_error_of_this_package_keeps_its_sentence() -> None:
     original = ModelError("Do that.", details="They said so.", may_retry=True, retry_after=3, brief="Busy")
     told = as_model_error(original, "m")
     assert (str(told), told.details, told.may_retry, told.retry_after, told.brief) == (
@@ -297,7 +295,7 @@ def test_an_error_of_this_package_says_what_is_to_be_said() -> None:
 # The user's own code ------------------------------------------------------------------------------------------
 
 
-def test_an_exception_of_the_user_s_own_code_comes_with_its_own_frames() -> None:
+def test_an_exception_of_the_user_s_code_has_only_its_own_frames() -> None:
     def my_model() -> None:
         raise KeyError("choices")
 
@@ -322,13 +320,13 @@ def test_an_exception_of_the_user_s_own_code_comes_with_its_own_frames() -> None
     ],
     ids=repr,
 )
-def test_what_no_provider_said_is_not_taken_for_its_words(error: Exception) -> None:
+def test_an_exception_of_the_user_s_code_is_not_taken_for_a_provider_s(error: Exception) -> None:
     told = as_model_error(error, "f")
     assert str(told).startswith(f"The model 'f' failed: {type(error).__name__}")
     assert not told.may_retry
 
 
-def test_an_exception_with_odd_methods_and_fields_is_told_too() -> None:
+def test_an_exception_with_odd_methods_and_fields_is_shown() -> None:
     unwilling = type("Unwilling", (Exception,), {"__str__": lambda self: 1 / 0})
     broken = type("Broken", (Exception,), {"__getattr__": lambda self, name: 1 / 0})
     lying = type("Lying", (Exception,), {"status_code": "many", "body": object(), "headers": 7, "response": ()})
@@ -336,7 +334,7 @@ def test_an_exception_with_odd_methods_and_fields_is_told_too() -> None:
         assert str(as_model_error(error, "f")).startswith(f"The model 'f' failed: {type(error).__name__}")
 
 
-def test_causes_are_heard_and_a_ring_of_them_ends() -> None:
+def test_causes_are_read_also_when_they_form_a_ring() -> None:
     inner = ConnectionRefusedError(111, "Connection refused")
     outer = RuntimeError("could not ask")
     outer.__cause__, inner.__cause__ = inner, outer
@@ -360,7 +358,7 @@ def test_keys_are_masked_in_the_sentence_and_in_the_details(
         assert not re.search("sk-test|my-own|plain-words|AIza", text)
 
 
-def test_details_are_bounded_and_masked_before_they_are_cut(server: ReplayServer) -> None:
+def test_details_are_masked_before_they_are_cut(server: ReplayServer) -> None:
     long = {"error": {"message": "Too much.", "param": "x" * 4960 + KEY * 3 + "y" * 20_000}}
     server.answers(Reply(json.dumps(long), 400, "application/json"))
     details = str(as_model_error(raised(lambda: ask_openai(server.url)), "openai:m").details)
@@ -386,11 +384,11 @@ def test_details_are_bounded_and_masked_before_they_are_cut(server: ReplayServer
         ("a bearer authentication header is needed", "a bearer authentication header is needed"),
     ],
 )
-def test_what_looks_like_a_key_is_masked_and_prose_is_not(text: str, seen: str) -> None:
+def test_texts_that_look_like_keys_are_masked_and_prose_is_not(text: str, seen: str) -> None:
     assert masked(text) == seen
 
 
-def test_a_secret_is_masked_as_json_and_urls_write_it_and_a_short_one_is_left() -> None:
+def test_a_secret_is_masked_in_its_json_and_url_forms_but_a_short_one_is_not() -> None:
     assert (
         masked('a"b/c d|"a\\"b/c d"|a%22b%2Fc%20d|abc', ['a"b/c d', "abc", None, ""]) == f'{MASK}|"{MASK}"|{MASK}|abc'
     )

@@ -1,4 +1,4 @@
-"""Chat models of LangChain answer a chat; what is no model is refused with what to do instead."""
+"""Chat models of LangChain answer a chat; objects that are no models are refused with a remedy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def add(x: int, y: int) -> int:
 
 
 class Telling(Streaming):
-    """Remembers what it was asked, and which tools it was told of."""
+    """Records the messages and the tools of each request."""
 
     model_name: str = "fake-1"
     api_key: Any = None
@@ -62,12 +62,12 @@ def test_a_whole_tool_loop_of_a_chat_model() -> None:
     assert (llm.asked[1][2].tool_calls, llm.asked[1][3].content) == ([CALL], "3")
 
 
-def test_it_is_called_by_the_models_name_or_by_its_class() -> None:
+def test_its_name_is_the_model_s_or_that_of_its_class() -> None:
     assert Chat(telling()).model_name == "fake-1"
     assert model_name(model(FakeListChatModel(responses=["x"]))) == "FakeListChatModel"
 
 
-def test_what_is_bound_to_one_and_a_chain_answer_too() -> None:
+def test_a_bound_model_and_a_chain_answer_too() -> None:
     bound = FakeListChatModel(responses=["Good.", "Good."]).bind(stop=["!"])
     assert Chat(bound, tools=[]).send("?").text == "Good."
     from langchain_core.output_parsers import StrOutputParser
@@ -75,7 +75,7 @@ def test_what_is_bound_to_one_and_a_chain_answer_too() -> None:
     assert Chat(bound | StrOutputParser(), tools=[]).send("?").text == "Good."
 
 
-def test_a_chat_model_that_can_be_told_of_no_tools_says_so_and_calls_them_in_its_text() -> None:
+def test_a_chat_model_without_bind_tools_is_refused_and_can_call_in_its_text() -> None:
     written = "> [!tool add]\n> input:\n>   x: 1\n>   y: 2\n"
     llm = FakeListChatModel(responses=[written, "Three."])
     chat = Chat(llm, tools=[add])
@@ -85,7 +85,7 @@ def test_a_chat_model_that_can_be_told_of_no_tools_says_so_and_calls_them_in_its
     assert [(call.state, call.output) for call in chat.calls.values()] == [(State.OUTPUT_AVAILABLE, 3)]
 
 
-def test_what_it_raises_is_told_without_its_key_and_the_next_turn_works() -> None:
+def test_its_exception_is_shown_without_the_key_and_the_next_turn_works() -> None:
     from pydantic import SecretStr
 
     class Refusing(FakeListChatModel):
@@ -126,14 +126,14 @@ def clients() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("remedy", list(clients()))
-def test_what_is_taken_for_a_model_is_refused_with_what_to_do(remedy: str) -> None:
+def test_objects_that_are_mistaken_for_models_are_refused_with_a_remedy(remedy: str) -> None:
     thing = clients()[remedy]
     with pytest.raises(UsageError, match="is not a model") as caught:
         Chat(thing)
     assert remedy in str(caught.value)
 
 
-def test_an_object_of_ones_own_with_stream_stays_what_it_is() -> None:
+def test_an_object_with_stream_is_used_as_it_is() -> None:
     class Mine:
         def stream(self, messages: Any, tools: Any) -> Any:
             return iter(())

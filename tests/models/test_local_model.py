@@ -1,4 +1,4 @@
-"""A local server of somebody else's making: llama.cpp's, with a model that is made on the spot."""
+"""A real local server: llama.cpp's, with a model that the test makes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_whole_tool_loop(address: str, name: str) -> None:
     assert answer.metadata["usage"]["inputTokens"] > answer.metadata["usage"]["outputTokens"] > 0
 
 
-def test_a_second_turn_sends_what_came_before(address: str) -> None:
+def test_a_second_turn_sends_the_first_one(address: str) -> None:
     talk = chat(address, "openai-chat")
     talk.send("What is the weather in Paris?")
     first = talk.usage["inputTokens"]

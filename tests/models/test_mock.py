@@ -1,4 +1,4 @@
-"""The mock model: deterministic, calling the tools that there are; and the faults for tests."""
+"""The mock model is deterministic and calls the given tools; the faults change its stream as they say."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_call_makes_one_call_and_parallel_several() -> None:
     assert len(reply(alone, "hello", tools=TOOLS[:1]).calls) == 2
 
 
-def test_failing_calls_with_arguments_that_do_not_fit() -> None:
+def test_failing_calls_with_invalid_arguments() -> None:
     ((name, arguments),) = calls("weather in Oslo", "failing")
     assert name == "get_weather"
     assert "city: is missing" in str(TOOLS[0].run(arguments).error)
@@ -120,7 +120,7 @@ def test_failing_calls_with_arguments_that_do_not_fit() -> None:
 
 
 @pytest.mark.parametrize("width", [1, 2])
-def test_a_schema_that_asks_for_values_without_end_does_not_stop_the_mock(width: int) -> None:
+def test_a_schema_of_endless_values_does_not_stop_the_mock(width: int) -> None:
     names = ["x", "y"][:width]
     node = {"type": "object", "required": names, "properties": {name: {"$ref": "#/$defs/node"} for name in names}}
     arguments = arguments_for(
@@ -144,13 +144,13 @@ def test_reasoning_comes_before_the_rest() -> None:
     assert found == ["ReasoningPart", "TextPart", "ToolCall"]
 
 
-def test_without_tools_it_says_how_to_make_one() -> None:
+def test_without_tools_the_reply_says_how_to_make_one() -> None:
     message = reply(MockModel(speed=None), "weather in Oslo", tools=())
     assert not message.calls
     assert "@tool" in message.text
 
 
-def test_after_results_it_sums_them_up() -> None:
+def test_the_reply_after_results_summarises_them() -> None:
     done = Message(
         "assistant",
         (
@@ -212,7 +212,7 @@ def test_in_a_text_dialect_it_writes_calls_in_its_text(dialect: str) -> None:
 
 @every_dialect
 @pytest.mark.parametrize("scenario", list(SCENARIOS))
-def test_what_it_calls_is_the_same_in_each_dialect(dialect: str, scenario: str) -> None:
+def test_the_calls_are_the_same_in_each_dialect(dialect: str, scenario: str) -> None:
     prompt = "weather in Oslo and Rome"
     message = reply(MockModel(scenario=scenario, speed=None, dialect=dialect), prompt)
     read = [(call.name, call.input) for call in detected(dialect, message.text).calls.values()]
@@ -220,7 +220,7 @@ def test_what_it_calls_is_the_same_in_each_dialect(dialect: str, scenario: str) 
 
 
 @every_dialect
-def test_in_a_text_dialect_it_sums_up_results_that_came_as_text(dialect: str) -> None:
+def test_in_a_text_dialect_it_summarises_results_in_text(dialect: str) -> None:
     done = Message(
         "assistant",
         (
@@ -270,7 +270,7 @@ def test_a_speed_below_zero_is_refused() -> None:
 
 
 @given(st.text())
-def test_pieces_are_all_of_the_text(text: str) -> None:
+def test_the_pieces_join_to_the_text(text: str) -> None:
     assert "".join(pieces(text)) == text
     assert all(len(piece) <= 8 for piece in pieces(text))
 
@@ -304,7 +304,7 @@ def test_a_model_is_found_by_its_name() -> None:
         (3, "A model is a name, an object with stream"),
     ],
 )
-def test_what_is_no_model_is_refused_with_what_there_is(wrong: Any, says: str) -> None:
+def test_an_unknown_model_is_refused_with_the_known_names(wrong: Any, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         models.model(wrong)
 
@@ -329,14 +329,14 @@ def text_of(events: Sequence[Event]) -> str:
 
 @pytest.mark.parametrize("dialect", ["native", *dialects.DIALECTS])
 @pytest.mark.parametrize("fault", [faults.cut(1), faults.cut(3), faults.random_cuts(4)])
-def test_cuts_change_nothing_but_the_pieces(fault: faults.Fault, dialect: str) -> None:
+def test_cuts_change_only_the_pieces(fault: faults.Fault, dialect: str) -> None:
     whole, cut = spoiled(dialect=dialect), spoiled(fault, dialect=dialect)
     assert text_of(cut) == text_of(whole)
     assert len(cut) != len(whole)
     assert Transcript.from_events(cut) == Transcript.from_events(whole)
 
 
-def test_a_cut_of_one_parts_surrogate_pairs() -> None:
+def test_a_cut_of_one_separates_surrogate_pairs() -> None:
     events = faults.cut(1).apply(iter([ev.TextDelta("1", "a👍")]))
     assert [event.delta for event in events if isinstance(event, ev.TextDelta)] == ["a", "\ud83d", "\udc4d"]
 
@@ -369,7 +369,7 @@ def test_malformed_calls_break_off() -> None:
 
 
 @given(st.integers(0, 60), st.sampled_from([1, 2, 7]))
-def test_faults_of_the_end_keep_what_came_before(after: int, size: int) -> None:
+def test_faulty_ends_keep_the_events_before_them(after: int, size: int) -> None:
     whole = spoiled(faults.cut(size))
     assert spoiled(faults.cut(size), faults.truncate(after)) == whole[:after]
     assert spoiled(faults.cut(size), faults.abort(after)) == [*whole[:after], ev.Abort(reason="fault")]
@@ -392,12 +392,12 @@ def test_a_stall_waits_once() -> None:
     assert waits == [9.5]
 
 
-def test_a_cut_of_nothing_is_refused() -> None:
+def test_a_cut_of_size_zero_is_refused() -> None:
     with pytest.raises(UsageError, match="at least 1 unit"):
         faults.cut(0)
 
 
-def test_faults_are_put_on_any_model() -> None:
+def test_any_model_can_have_faults() -> None:
     class Own:
         name = "own"
 

@@ -1,4 +1,4 @@
-"""OpenAI's own SDK over HTTP: what it makes of recorded bodies, cut at random, amounts to what the raw events do."""
+"""OpenAI's SDK over HTTP: recorded bodies, cut at random, give the same transcript as the raw events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import State, Transcript
 
 _MOST = 60_000
-"""Bytes of a body: longer ones say nothing new."""
+"""The longest body in bytes; longer ones show nothing new."""
 
 
 def _of(wire: str) -> list[Recording]:
@@ -31,7 +31,7 @@ def _of(wire: str) -> list[Recording]:
 
 
 def _fails(recording: Recording) -> bool:
-    """Whether the SDK raises in the middle: it does for an error among the events."""
+    """Whether the SDK raises in the middle, as it does for an error event."""
     return any(item.get("error") for item in recording.items)
 
 
@@ -59,7 +59,7 @@ _ASK: dict[str, Callable[[Any], Any]] = {"openai_chat": _chat, "openai_responses
 
 
 @pytest.mark.parametrize("recording", [*_of("openai_chat"), *_of("openai_responses")], ids=str)
-def test_the_objects_of_the_sdk_amount_to_what_the_raw_events_do(
+def test_the_objects_of_the_sdk_give_the_same_transcript_as_the_raw_events(
     recording: Recording, server: ReplayServer, client: OpenAI
 ) -> None:
     server.answers(Reply(recording.body, cuts=cut_at_random(recording.body, seed=7)))
@@ -115,7 +115,7 @@ def _body(items: list[Any]) -> bytes:
 
 @pytest.mark.parametrize(("wire", "items"), [("openai_chat", _CHUNKS), ("openai_responses", _EVENTS)])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_stream_that_is_cut_anywhere_on_its_way_is_the_same(
+def test_a_stream_that_is_cut_anywhere_gives_the_same(
     wire: str, items: list[Any], seed: int, server: ReplayServer, client: OpenAI
 ) -> None:
     body = _body(items)
@@ -123,7 +123,7 @@ def test_a_stream_that_is_cut_anywhere_on_its_way_is_the_same(
     assert read_items(_ASK[wire](client)) == read_items(items)
 
 
-def test_the_events_of_the_chat_helper_say_nothing_twice(server: ReplayServer, client: OpenAI) -> None:
+def test_the_events_of_the_chat_helper_repeat_nothing(server: ReplayServer, client: OpenAI) -> None:
     server.answers(Reply(_body(_CHUNKS)))
     messages: Any = [{"role": "user", "content": "?"}]
     with client.chat.completions.stream(model="m", messages=messages) as stream:
@@ -133,7 +133,7 @@ def test_the_events_of_the_chat_helper_say_nothing_twice(server: ReplayServer, c
     assert read_whole(reply_of_it).messages[0].parts == found.messages[0].parts
 
 
-def test_the_events_of_the_responses_helper_say_nothing_twice(server: ReplayServer, client: OpenAI) -> None:
+def test_the_events_of_the_responses_helper_repeat_nothing(server: ReplayServer, client: OpenAI) -> None:
     server.answers(Reply(_body(_EVENTS)))
     with client.responses.stream(model="m", input="?") as stream:
         found = read_items(stream)
@@ -142,8 +142,8 @@ def test_the_events_of_the_responses_helper_say_nothing_twice(server: ReplayServ
     assert read_whole(response) == found
 
 
-def test_what_the_helpers_have_gathered_is_not_read_with_each_event(server: ReplayServer, client: OpenAI) -> None:
-    """It grows with each: reading it would cost the square of the text."""
+def test_the_helpers_snapshots_are_not_read_with_each_event(server: ReplayServer, client: OpenAI) -> None:
+    """The snapshot grows with each event: reading it would take quadratic time."""
     server.answers(Reply(_body(_EVENTS)))
     adapter = AnyAdapter()
     with client.responses.stream(model="m", input="?") as stream:
@@ -166,7 +166,7 @@ def test_whole_objects_of_the_sdk_are_read(server: ReplayServer, client: OpenAI)
 
 
 def _kept(stream: Any) -> tuple[Transcript, Exception | None]:
-    """What is kept of a stream, and what it raised."""
+    """The transcript of a stream, and the exception that it raised."""
     builder = TranscriptBuilder()
     try:
         for event in read(stream):
@@ -176,7 +176,7 @@ def _kept(stream: Any) -> tuple[Transcript, Exception | None]:
     return builder.transcript, None
 
 
-def test_what_came_before_an_error_among_the_events_is_kept(server: ReplayServer, client: OpenAI) -> None:
+def test_the_reply_before_an_error_event_is_kept(server: ReplayServer, client: OpenAI) -> None:
     server.answers(Reply(_body([*_CHUNKS[:2], {"error": {"message": "Too long"}}])))
     found, error = _kept(_chat(client))
     assert isinstance(error, openai.APIError)
@@ -184,9 +184,7 @@ def test_what_came_before_an_error_among_the_events_is_kept(server: ReplayServer
 
 
 @pytest.mark.parametrize("wire", ["openai_chat", "openai_responses"])
-def test_a_connection_that_is_lost_at_any_byte_keeps_what_came_before(
-    wire: str, server: ReplayServer, client: OpenAI
-) -> None:
+def test_a_connection_lost_at_any_byte_keeps_the_reply_so_far(wire: str, server: ReplayServer, client: OpenAI) -> None:
     body = _body(_CHUNKS if wire == "openai_chat" else _EVENTS)
     whole, _ = _kept(_stream_of(wire, body, None, server, client))
     for end in range(0, len(body), 37):

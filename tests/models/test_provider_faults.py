@@ -1,4 +1,4 @@
-"""What goes wrong on the way from a provider: connections that are lost, readers who leave, errors, keys in answers."""
+"""Failures between a provider and the chat: lost connections, closed readers, errors, keys in responses."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def chat_model(server: ReplayServer) -> Model:
 
 
 @pytest.mark.parametrize("wire", sorted(NAMES))
-def test_a_connection_that_is_lost_at_any_byte_leaves_what_came_and_says_so(wire: str) -> None:
+def test_a_connection_lost_at_any_byte_keeps_the_reply_so_far_and_reports_it(wire: str) -> None:
     assert_losses_are_told(*NAMES[wire], called(wire, "call_a", "count", {"up_to": 3}).encode())
 
 
 @pytest.mark.parametrize("place", [0, 100, 250, 420, 560, 640, len(CHAT) - 20])
-def test_no_tool_runs_on_a_reply_that_broke_off_and_the_next_turn_works(server: ReplayServer, place: int) -> None:
+def test_no_tool_runs_after_a_broken_reply_and_the_next_turn_works(server: ReplayServer, place: int) -> None:
     runs = []
 
     def count(up_to: int) -> int:
@@ -90,7 +90,7 @@ def test_no_tool_runs_on_a_reply_that_broke_off_and_the_next_turn_works(server: 
     assert [message["tool_call_id"] for message in results] == [call["id"] for call in asked]
 
 
-def test_a_stream_that_ends_without_its_last_event_is_not_taken_for_whole(server: ReplayServer) -> None:
+def test_a_stream_without_its_last_event_is_incomplete(server: ReplayServer) -> None:
     head, _, _ = said("openai_responses", "Good").partition("event: response.completed")
     server.answers(Reply(head))
     _, error = read(model_at(server, "openai:gpt-5", "/v1"))
@@ -99,7 +99,7 @@ def test_a_stream_that_ends_without_its_last_event_is_not_taken_for_whole(server
     assert error.may_retry
 
 
-def test_a_stream_that_gives_no_reason_for_its_end_is_whole_and_its_call_runs_once(server: ReplayServer) -> None:
+def test_a_stream_without_a_finish_reason_is_complete_and_its_call_runs_once(server: ReplayServer) -> None:
     asked = called("openai_chat", "c1", "add", {"x": 1, "y": 2}).replace('"tool_calls"}', "null}")
     assert '"finish_reason": null' in asked
     server.answers(Reply(asked), Reply(said("openai_chat", "Three.").replace('"stop"', "null")))
@@ -118,7 +118,7 @@ def test_a_stream_that_gives_no_reason_for_its_end_is_whole_and_its_call_runs_on
 # Calls that grow by turns -----------------------------------------------------------------------------------
 
 
-def test_arguments_of_parallel_calls_that_come_by_turns_are_those_that_were_sent(server: ReplayServer) -> None:
+def test_arguments_of_parallel_calls_may_arrive_in_turns(server: ReplayServer) -> None:
     pieces = [
         '{"index":0,"id":"a","type":"function","function":{"name":"one","arguments":""}}',
         '{"index":1,"id":"b","type":"function","function":{"name":"two","arguments":"{\\"x\\""}}',
@@ -171,7 +171,7 @@ def test_an_interrupt_closes_the_connection(server: ReplayServer, chat_model: Mo
     assert server.gone.wait(30)
 
 
-def test_a_stop_ends_a_turn_whose_reply_is_on_its_way(server: ReplayServer, chat_model: Model) -> None:
+def test_a_stop_ends_a_turn_during_its_reply(server: ReplayServer, chat_model: Model) -> None:
     server.answers(Reply(CHAT, held_after=300))
     chat = Chat(chat_model)
     events = chat.stream("Hello")
@@ -194,7 +194,7 @@ def test_a_request_can_be_made_inside_a_running_event_loop(chat_model: Model) ->
     assert [type(event) for event in asyncio.run(in_a_loop(chat_model))][-1] is ev.Finish
 
 
-def test_a_stream_that_is_left_open_does_not_disturb_the_end_of_the_interpreter(server: ReplayServer) -> None:
+def test_an_open_stream_does_not_disturb_the_exit_of_the_interpreter(server: ReplayServer) -> None:
     server.answers(Reply(CHAT, held_after=300))
     lines = [
         "from toolcall_nb.models import model",
@@ -226,7 +226,7 @@ def test_a_stream_that_is_left_open_does_not_disturb_the_end_of_the_interpreter(
         ("ollama:llama", "/v1"),
     ],
 )
-def test_a_key_that_the_server_repeats_is_seen_nowhere(
+def test_a_key_that_the_server_repeats_is_shown_nowhere(
     name: str, suffix: str, server: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     body = '{"error": {"message": "Incorrect API key provided: {key}", "type": "auth", "code": 401, "status": "x"}}'
@@ -245,7 +245,7 @@ def test_a_key_that_the_server_repeats_is_seen_nowhere(
     assert len(server.requests) == 1
 
 
-def test_an_error_is_told_with_how_long_to_wait_and_nothing_is_tried_again_unseen(server: ReplayServer) -> None:
+def test_an_error_has_its_waiting_time_and_there_are_no_hidden_retries(server: ReplayServer) -> None:
     body = '{"error": {"message": "Slow down", "type": "requests", "code": "rate_limit_exceeded"}}'
     server.answers(Reply(body, 429, "application/json", {"retry-after": "7"}))
     _, error = read(model_at(server, "openai-chat:gpt-4o", "/v1"))
@@ -254,7 +254,7 @@ def test_an_error_is_told_with_how_long_to_wait_and_nothing_is_tried_again_unsee
     assert len(server.requests) == 1
 
 
-def test_a_message_of_the_past_with_a_lost_reply_is_sent_in_a_form_that_is_taken(server: ReplayServer) -> None:
+def test_a_history_with_a_lost_reply_is_sent_in_a_valid_form(server: ReplayServer) -> None:
     server.answers(Reply(ANSWER))
     lost = Message("assistant", (), aborted="lost")
     list(model_at(server, "openai-chat:gpt-4o", "/v1").stream([*hello("One"), lost, *hello("Two")], ()))

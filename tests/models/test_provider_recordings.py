@@ -50,7 +50,7 @@ NO_SINGLE_REPLY = (
     "parallel-tool-call-wrapper",  # its last event is no JSON
     "xai-web-search-tool",  # of xAI's own shape, which OpenAI's package does not read
 )
-"""What the AI SDK's fixtures hold that no request of ours is answered with."""
+"""Items in the AI SDK's fixtures that answer no request of ours."""
 
 
 def cut(recording: Recording) -> Reply:
@@ -67,13 +67,13 @@ def errors(recording: Recording) -> list[dict[str, Any]]:
 
 
 def failure(recording: Recording) -> str | None:
-    """What the provider says of a stream that failed. Of a call that Groq refused, pydantic-ai makes one anyway."""
+    """The provider's error in a failed stream. Of a call that Groq refused, pydantic-ai makes one anyway."""
     said = [error for error in errors(recording) if error.get("code") != "tool_use_failed"]
     return str(said[0]["message"]) if said else None
 
 
 def made_by_the_package(recording: Recording) -> set[str]:
-    """The names of calls that pydantic-ai makes of what is none on the wire."""
+    """The names of calls that pydantic-ai makes although the wire has none."""
     refused = [error.get("failed_generation") or "" for error in errors(recording)]
     names = {json.loads(text)["name"] for text in refused if text.startswith("{")}
     kinds = {(item.get("item") or {}).get("type") for item in recording.items}
@@ -83,7 +83,7 @@ def made_by_the_package(recording: Recording) -> set[str]:
 
 
 @pytest.mark.parametrize("recording", RECORDED, ids=str)
-def test_a_recording_gives_the_calls_and_the_text_that_are_in_it(recording: Recording) -> None:
+def test_a_recording_gives_its_calls_and_its_text(recording: Recording) -> None:
     got = ask(recording, cut(recording))
     said = failure(recording)
     if said is not None:
@@ -95,7 +95,7 @@ def test_a_recording_gives_the_calls_and_the_text_that_are_in_it(recording: Reco
 
 
 @pytest.mark.parametrize("recording", [one for one in vercel_ai(*WIRES) if is_a_reply(one)], ids=str)
-def test_a_fixture_of_the_ai_sdk_gives_the_calls_and_the_text_that_are_in_it(recording: Recording) -> None:
+def test_a_fixture_of_the_ai_sdk_gives_its_calls_and_its_text(recording: Recording) -> None:
     got = ask(recording, cut(recording))
     assert got.error is None
     assert_same(recording, got)
@@ -132,8 +132,8 @@ def without_blanks(text: str) -> str:
 
 
 @pytest.mark.parametrize("recording", [one for one in RECORDED if failure(one) is None], ids=str)
-def test_a_recorded_answer_can_be_the_past_of_the_next_request(recording: Recording) -> None:
-    """By the package that read it, with all that its provider wants back: ids, signatures, what it ran itself."""
+def test_a_recorded_answer_can_be_the_history_of_the_next_request(recording: Recording) -> None:
+    """The reply as the provider's package read it, with ids, signatures and calls that the provider ran."""
     first = ask(recording, Reply(recording.body)).transcript.messages
     calls = [call for message in first for call in message.calls if not call.provider_executed]
     ends = [ev.ToolOutputAvailable(call.id, "done") for call in calls]
@@ -150,13 +150,13 @@ def test_a_recorded_answer_can_be_the_past_of_the_next_request(recording: Record
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_connection_that_is_lost_at_any_byte_leaves_what_came_and_says_so(wire: str) -> None:
+def test_a_connection_lost_at_any_byte_keeps_the_reply_so_far_and_reports_it(wire: str) -> None:
     recording = smallest(wire)
     assert_losses_are_told(*name_for(recording), recording.body)
 
 
 def smallest(wire: str) -> Recording:
-    """The shortest recording with a call; where there is none, the shortest that works."""
+    """The shortest recording with a call, or else the shortest that works."""
     known = [one for one in pydantic_ai(wire) if not errors(one)]
     called = [one for one in known if raw_calls.calls(wire, one.items)]
     return min(called or known, key=lambda one: len(one.body))
@@ -175,7 +175,7 @@ def test_every_recording_may_break_off_anywhere(recording: Recording) -> None:
 
 
 @pytest.mark.parametrize("recording", [one for one in RECORDED if raw_calls.calls(one.wire, one.items)], ids=str)
-def test_no_argument_is_told_before_it_is_whole_and_no_key_is_told_at_all(recording: Recording) -> None:
+def test_no_arguments_are_complete_too_early_and_no_key_is_shown(recording: Recording) -> None:
     got = ask(recording, Reply(recording.body))
     assert KEY not in repr(got.events)
     assert all(value is not MISSING for _, _, value in got.calls)

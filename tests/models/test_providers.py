@@ -1,4 +1,4 @@
-"""Providers' models: their names, what is sent to them, and whole tool loops over what they answer."""
+"""Models of providers: their names, their requests, and whole tool loops over recorded replies."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_every_alias_leads_to_a_name_of_the_catalog() -> None:
     assert catalog.canonical("gateway/openai:gpt-5") == "gateway/openai:gpt-5"
 
 
-def test_the_names_of_providers_want_a_model_after_them() -> None:
+def test_a_provider_s_name_needs_a_model_after_it() -> None:
     assert model_names()[0] == "mock"
     assert {"openai:", "anthropic:", "google:", "ollama:", "groq:", "mistral:"} <= set(model_names())
 
@@ -98,7 +98,7 @@ def test_the_names_of_providers_want_a_model_after_them() -> None:
         ("gpt-5", "There are: mock,"),
     ],
 )
-def test_a_name_that_is_not_known_is_refused_with_those_that_are(name: str, hint: str) -> None:
+def test_an_unknown_name_is_refused_with_the_known_ones(name: str, hint: str) -> None:
     with pytest.raises(UsageError) as error:
         model(name)
     assert hint in str(error.value)
@@ -112,7 +112,7 @@ def test_a_name_is_checked_without_importing_anything() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_without_pydantic_ai_the_install_line_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pydantic_ai_the_error_has_the_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolcall_nb.models.providers.model.find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match=r"pip install 'toolcall-nb\[models\]'"):
         model("openai:gpt-5")
@@ -129,12 +129,12 @@ def test_a_missing_key_is_one_sentence_with_the_variable(monkeypatch: pytest.Mon
         list(model("anthropic:claude-sonnet-5").stream(hello(), ()))
 
 
-def test_a_key_is_given_under_the_name_that_its_provider_has_for_it(server: ReplayServer) -> None:
+def test_a_key_is_passed_under_its_provider_s_own_parameter(server: ReplayServer) -> None:
     assert text_of(model_at(server, "snowflake:claude-sonnet-5", "/v1")) == "Good."
     assert server.requests[0].key == f"Bearer {KEY}"
 
 
-def test_the_environment_says_where_and_with_which_key(server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_sets_the_address_and_the_key(server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     asked = model("openai-chat:gpt-4o")
@@ -143,7 +143,7 @@ def test_the_environment_says_where_and_with_which_key(server: ReplayServer, mon
     assert KEY not in repr(vars(asked))
 
 
-def test_ollama_is_asked_where_it_listens_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ollama_s_default_address_is_local(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OLLAMA_BASE_URL", raising=False)
     assert str(building.build("ollama:llama3.2:latest", Config()).base_url) == "http://localhost:11434/v1/"
 
@@ -162,7 +162,7 @@ def test_a_model_object_of_pydantic_ai_is_a_model_and_is_closed_each_time(server
     assert len(server.requests) == 2
 
 
-def test_a_client_that_a_person_made_stays_open(server: ReplayServer) -> None:
+def test_a_client_of_the_user_s_stays_open(server: ReplayServer) -> None:
 
     from openai import AsyncOpenAI
     from pydantic_ai.models.openai import OpenAIChatModel
@@ -182,7 +182,7 @@ def test_the_test_model_and_the_function_model_of_pydantic_ai_work() -> None:
     assert text_of(model("test"))
 
 
-def test_a_provider_without_a_model_is_refused_with_what_to_do() -> None:
+def test_a_provider_without_a_model_is_refused_with_a_remedy() -> None:
     from pydantic_ai.providers.openai import OpenAIProvider
 
     with pytest.raises(UsageError, match="a provider without a model"):
@@ -190,7 +190,7 @@ def test_a_provider_without_a_model_is_refused_with_what_to_do() -> None:
 
 
 @pytest.mark.parametrize("thing", [3, None, object(), [str]])
-def test_what_cannot_answer_is_refused_with_what_can(thing: Any) -> None:
+def test_an_object_that_cannot_answer_is_refused(thing: Any) -> None:
     with pytest.raises(UsageError, match=r"a name, an object with stream\(messages, tools\), a model of pydantic-ai"):
         model(thing)
 
@@ -214,13 +214,13 @@ def test_the_tools_are_sent_with_their_schemas(wire: str, server: ReplayServer) 
     assert all(text in sent for text in ("capital", "The capital of a country", "Its English name.", "days"))
 
 
-def test_settings_go_with_the_request(server: ReplayServer) -> None:
+def test_settings_are_sent_with_the_request(server: ReplayServer) -> None:
     list(model_at(server, "openai-chat:gpt-4o", "/v1", temperature=0.5, max_tokens=9).stream(hello(), ()))
     body = server.requests[0].json
     assert (body["temperature"], body["max_completion_tokens"], body["stream"]) == (0.5, 9, True)
 
 
-def test_a_setting_that_there_is_not_is_refused(server: ReplayServer) -> None:
+def test_an_unknown_setting_is_refused(server: ReplayServer) -> None:
     with pytest.raises(ModelError, match=r"There is no setting 'temprature'\. Did you mean 'temperature'"):
         list(model_at(server, "openai-chat:gpt-4o", "/v1", temprature=1).stream(hello(), ()))
     assert not server.requests
@@ -236,16 +236,14 @@ def test_a_setting_that_there_is_not_is_refused(server: ReplayServer) -> None:
         ("google:gemini-2.5-flash", "native_tool", "Did you mean 'native_tools'?"),
     ],
 )
-def test_a_setting_of_a_provider_that_there_is_not_is_refused(
-    name: str, setting: str, hint: str, server: ReplayServer
-) -> None:
+def test_an_unknown_setting_of_a_provider_is_refused(name: str, setting: str, hint: str, server: ReplayServer) -> None:
     with pytest.raises(ModelError) as error:
         list(model_at(server, name, "", **{setting: 1}).stream(hello(), ()))
     assert hint in str(error.value)
     assert not server.requests
 
 
-def test_a_setting_of_another_provider_waits_for_its_model(server: ReplayServer) -> None:
+def test_a_setting_of_another_provider_is_accepted(server: ReplayServer) -> None:
     assert text_of(model_at(server, "openai-chat:gpt-4o", "/v1", anthropic_thinking={"type": "disabled"})) == "Good."
 
 
@@ -275,13 +273,13 @@ def test_the_tools_that_can_be_switched_on_are_those_of_pydantic_ai() -> None:
     assert set(NATIVE_TOOL_TYPES) == _NATIVE_TOOL_KINDS
 
 
-def test_in_a_text_dialect_no_tool_is_told_of(server: ReplayServer) -> None:
+def test_in_a_text_dialect_no_tools_are_sent(server: ReplayServer) -> None:
     config = Config(base_url=f"{server.url}/v1", api_key=KEY)
     list(model("openai-chat:gpt-4o", dialect="json", config=config).stream(hello(), TOOLS))
     assert "tools" not in server.requests[0].json
 
 
-def test_the_finish_says_who_answered_and_what_it_took(server: ReplayServer) -> None:
+def test_the_finish_has_the_provider_and_the_usage(server: ReplayServer) -> None:
     *_, finish = model_at(server, "openai-chat:gpt-4o", "/v1").stream(hello(), ())
     usage = {"inputTokens": 7, "outputTokens": 5, "totalTokens": 12}
     metadata = {"model": "gpt-4o", "usage": usage, "provider": "openai", "responseId": "chat-1"}
@@ -337,7 +335,7 @@ def test_a_tool_loop_of_two_steps_ends_in_an_answer(wire: str, name: str, suffix
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_second_turn_sends_all_that_was_said_in_the_first(wire: str, server: ReplayServer) -> None:
+def test_a_second_turn_sends_the_whole_first_turn(wire: str, server: ReplayServer) -> None:
     server.answers(
         Reply(called(wire, "call_a", "capital", {"country": "France"})),
         Reply(said(wire, "Paris.")),
@@ -356,7 +354,7 @@ def test_a_second_turn_sends_all_that_was_said_in_the_first(wire: str, server: R
 
 
 def turns(wire: str, body: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """What a request holds, in a form that all wires share; each item of a turn of its own."""
+    """The items of a request in a form that all wires share."""
     import json
 
     found: list[tuple[Any, ...]] = []
@@ -445,7 +443,7 @@ ODD = [
 ]
 
 
-def test_any_history_is_one_that_a_strict_provider_takes() -> None:
+def test_a_strict_provider_accepts_any_history() -> None:
     history = history_of(ODD)
     kinds = [message.kind for message in history]
     assert kinds[0] == "request"
@@ -471,7 +469,7 @@ def test_any_history_can_be_sent(wire: str, server: ReplayServer) -> None:
     assert list(model_at(server, *NAMES[wire]).stream(ODD, TOOLS))[-1].type == "finish"
 
 
-def test_a_signature_and_an_id_go_back_to_whoever_gave_them(server: ReplayServer) -> None:
+def test_a_signature_and_an_id_are_sent_back_to_their_provider_only(server: ReplayServer) -> None:
     server.answers(Reply(said("anthropic", "Good.")))
     list(model_at(server, *NAMES["anthropic"]).stream([*ODD, *hello()], TOOLS))
     blocks = [block for message in server.requests[0].json["messages"] for block in message["content"]]
@@ -479,7 +477,7 @@ def test_a_signature_and_an_id_go_back_to_whoever_gave_them(server: ReplayServer
     assert thinking == [{"type": "thinking", "thinking": "Hm", "signature": "s1"}]
 
 
-def test_what_came_after_the_calls_is_told_after_their_results() -> None:
+def test_text_after_the_calls_is_sent_after_their_results() -> None:
     said_between = Message("assistant", (TextPart("a"), call("1"), call("2"), TextPart("b"), call("3")))
     kinds = [[part.part_kind for part in message.parts] for message in history_of([*hello(), said_between])]
     assert kinds == [
@@ -491,7 +489,7 @@ def test_what_came_after_the_calls_is_told_after_their_results() -> None:
     ]
 
 
-def test_where_the_responses_begin_is_kept() -> None:
+def test_the_beginnings_of_the_responses_are_recorded() -> None:
     parts = (call("1"), call("2"), TextPart("b"), call("3"))
     kinds = [
         [part.part_kind for part in message.parts]
@@ -501,12 +499,12 @@ def test_where_the_responses_begin_is_kept() -> None:
 
 
 @pytest.mark.parametrize("told", ["x", [0], [{"part": place} for place in (-1, 99, "1", True, None)], [{}], None])
-def test_responses_that_are_none_are_guessed(told: Any) -> None:
+def test_invalid_records_of_responses_are_ignored(told: Any) -> None:
     message = Message("assistant", (call("1"), TextPart("b")), metadata={"responses": told})
     assert len(history_of([*hello(), message])) == 5
 
 
-def test_a_native_call_goes_back_with_its_result_to_whoever_ran_it() -> None:
+def test_a_native_call_is_sent_back_with_its_result_to_its_provider_only() -> None:
     own = call("1", name="web_search", provider_executed=True, provider_metadata={"openai": {"id": "ws_1"}})
     message = Message("assistant", (own, call("2", provider_executed=True), TextPart("b")))
     parts = history_of([*hello(), message])[1].parts
@@ -524,7 +522,7 @@ CHAT_SERVERS = [
     "names", [["capital"] * 3, ["capital", "", ""], ["cap", "ital", ""], ["cap", "ital", "capital"]]
 )
 @pytest.mark.parametrize(("model_name", "suffix"), CHAT_SERVERS)
-def test_a_tools_name_is_the_same_however_often_a_server_says_it(
+def test_a_tool_s_name_that_the_server_repeats_stays_the_same(
     model_name: str, suffix: str, names: list[str], server: ReplayServer
 ) -> None:
     from tests.support.signed_bodies import chat, function
@@ -539,13 +537,13 @@ def test_a_tools_name_is_the_same_however_often_a_server_says_it(
     assert server.requests[1].json["messages"][1]["tool_calls"][0]["function"]["name"] == "capital"
 
 
-def test_a_provider_model_has_the_name_that_was_asked_for() -> None:
+def test_a_provider_model_has_the_requested_name() -> None:
     assert ProviderModel("openai:gpt-5").name == "openai:gpt-5"
     assert repr(ProviderModel("openai:gpt-5", Config(api_key=KEY))) == "<ProviderModel openai:gpt-5>"
 
 
 @pytest.mark.parametrize("media_type", ["image/png", "audio/mpeg", "video/mp4", "application/pdf", "text/plain"])
-def test_files_go_along_by_their_bytes_or_by_their_address(media_type: str) -> None:
+def test_files_are_sent_as_bytes_or_as_a_url(media_type: str) -> None:
     files = (FilePart("data:,hi", media_type), FilePart("https://example.org/file", media_type))
     [request] = history_of([Message("user", files)])
     part: Any = request.parts[0]

@@ -1,4 +1,4 @@
-"""Errors that providers were recorded to answer: each is one clear sentence, with their own words."""
+"""Recorded errors of providers: each becomes one clear sentence that quotes the provider."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ def server() -> Iterator[ReplayServer]:
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem[:80])
 @pytest.mark.parametrize("ask", [ask_openai, ask_httpx, ask_pydantic_ai], ids=lambda ask: ask.__name__)
-def test_recorded_errors_are_told_with_the_provider_s_own_words(
-    path: Any, ask: Callable[[str], Any], server: ReplayServer
-) -> None:
+def test_recorded_errors_quote_the_provider(path: Any, ask: Callable[[str], Any], server: ReplayServer) -> None:
     record = json.loads(path.read_text("utf-8"))
     body, status = record["body"], record["status"]
     error = trouble_of(Trouble("", status, body, "", ()), server, ask, "openai:m-1")

@@ -1,4 +1,4 @@
-"""A transcript played again amounts to itself, and a chat can talk to it."""
+"""A replayed transcript builds the same transcript, and a chat can use it as a model."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def transcripts(draw: st.DrawFn) -> Transcript:
 
 
 @given(transcripts())
-def test_a_replay_amounts_to_the_transcript(transcript: Transcript) -> None:
+def test_a_replay_builds_the_same_transcript(transcript: Transcript) -> None:
     assert Transcript.from_events(replay(transcript, None)) == transcript
 
 
@@ -118,7 +118,7 @@ RECORDED = Transcript(
 )
 
 
-def test_a_chat_with_a_replay_hears_the_recorded_answers_and_runs_only_what_was_left_open() -> None:
+def test_a_chat_with_a_replay_gets_the_recorded_answers_and_runs_only_open_calls() -> None:
     ran: list[int] = []
 
     def f(n: int) -> str:
@@ -131,7 +131,7 @@ def test_a_chat_with_a_replay_hears_the_recorded_answers_and_runs_only_what_was_
     assert ran == [2]
 
 
-def test_a_replay_that_is_over_is_an_error_in_the_transcript() -> None:
+def test_a_prompt_after_the_last_answer_is_an_error() -> None:
     chat = Chat(ReplayModel(RECORDED, None), tools=[])
     chat.send("1")
     chat.send("2")

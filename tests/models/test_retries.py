@@ -1,4 +1,4 @@
-"""A request that fails is made again while nothing of its reply has come, and never after."""
+"""A failed request is repeated while nothing of its reply has come, and never after that."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BUSY = ModelError("Slow down. Try again in 4 s.", may_retry=True, retry_after=4,
 
 
 class Flaky:
-    """A model that does one thing at each request: gives events, and raises what stands among them."""
+    """A model that yields the events of one list at each request, and raises the exceptions among them."""
 
     name = "flaky"
 
@@ -42,7 +42,7 @@ def text(words: str) -> list[Event]:
 
 
 def chat_with(*replies: Iterable[Event | BaseException], **options: Any) -> tuple[Chat, list[float]]:
-    """A chat that does not wait, and for how long it would have."""
+    """A chat that does not wait, and the list of its waiting times."""
     waits: list[float] = []
     return Chat(Flaky(*replies), **{"tools": [], "pause": waits.append, **options}), waits
 
@@ -57,7 +57,7 @@ def statuses(events: Iterable[Event]) -> list[str]:
     return [event.text for event in events if isinstance(event, ev.Status)]
 
 
-def test_a_request_that_may_be_answered_later_is_made_again() -> None:
+def test_a_temporary_failure_is_retried() -> None:
     chat, waits = chat_with([BUSY], [BUSY], text("Here."))
     said = statuses(chat.stream("?"))
     assert said == [
@@ -70,7 +70,7 @@ def test_a_request_that_may_be_answered_later_is_made_again() -> None:
     assert (waits, asked(chat)) == ([4, 4], 3)
 
 
-def test_after_the_last_try_the_error_says_how_often_it_was_tried() -> None:
+def test_the_final_error_says_how_often_it_was_tried() -> None:
     chat, waits = chat_with([BUSY], [BUSY], [BUSY], text("Too late."))
     message = chat.send("?")
     assert message.parts == (ErrorPart("Slow down. Try again in 4 s. It was tried 3 times."),)
@@ -81,14 +81,14 @@ def test_after_the_last_try_the_error_says_how_often_it_was_tried() -> None:
 @pytest.mark.parametrize(
     ("told", "waits"), [(None, [1, 2]), (0, [1, 1]), (2.5, [2.5, 2.5]), (60, [60, 60]), (60.1, []), (3600, [])]
 )
-def test_it_waits_as_long_as_it_was_told_to_and_never_very_long(told: float | None, waits: list[float]) -> None:
+def test_a_retry_waits_as_long_as_the_provider_says_up_to_a_limit(told: float | None, waits: list[float]) -> None:
     error = ModelError("Busy.", may_retry=True, retry_after=told)
     chat, waited = chat_with([error], [error], [error])
     chat.send("?")
     assert waited == waits
 
 
-def test_a_long_wait_is_told_instead() -> None:
+def test_a_long_wait_is_an_error_that_says_how_long() -> None:
     chat, _ = chat_with([ModelError("Busy.", may_retry=True, retry_after=125)])
     assert chat.send("?").parts == (ErrorPart("Busy. Try again in 2 min 5 s."),)
 
@@ -96,7 +96,7 @@ def test_a_long_wait_is_told_instead() -> None:
 @pytest.mark.parametrize(
     "error", [ModelError("A wrong key."), RuntimeError("a bug"), ModelError("None left.", retry_after=1)]
 )
-def test_what_another_try_does_not_help_is_told_at_once(error: Exception) -> None:
+def test_a_permanent_failure_is_not_retried(error: Exception) -> None:
     chat, waits = chat_with([error], text("x"))
     assert isinstance(chat.send("?").parts[-1], ErrorPart)
     assert (waits, asked(chat)) == ([], 1)
@@ -113,7 +113,7 @@ def test_what_another_try_does_not_help_is_told_at_once(error: Exception) -> Non
         [ev.Finish(finish_reason="stop")],
     ],
 )
-def test_once_something_came_nothing_is_tried_again_and_it_is_kept(come: list[Event]) -> None:
+def test_after_the_first_event_nothing_is_retried_and_the_reply_is_kept(come: list[Event]) -> None:
     chat, waits = chat_with([*come, BUSY], text("again"))
     message = chat.send("?")
     assert (waits, asked(chat)) == ([], 1)
@@ -122,14 +122,14 @@ def test_once_something_came_nothing_is_tried_again_and_it_is_kept(come: list[Ev
     assert chat.send("next").text == "again"
 
 
-def test_what_only_says_that_a_reply_begins_is_nothing_yet() -> None:
+def test_opening_events_do_not_prevent_a_retry() -> None:
     opening: list[Event] = [ev.Start(message_metadata={"model": "m"}), ev.StartStep(), ev.Status("Warming up")]
     chat, waits = chat_with([*opening, BUSY], text("Here."))
     assert chat.send("?").parts == (TextPart("Here."),)
     assert waits == [4]
 
 
-def test_a_later_request_of_a_turn_is_made_again_but_no_tool_runs_twice() -> None:
+def test_a_later_request_of_a_turn_is_retried_but_no_tool_runs_twice() -> None:
     ran: list[int] = []
 
     def f(n: int) -> int:
@@ -144,7 +144,7 @@ def test_a_later_request_of_a_turn_is_made_again_but_no_tool_runs_twice() -> Non
     assert message.text == "Seven."
 
 
-def test_a_stream_that_dies_keeps_what_came_and_runs_no_call_of_it() -> None:
+def test_a_broken_stream_keeps_its_text_and_runs_none_of_its_calls() -> None:
     ran: list[int] = []
 
     def f(n: int) -> int:
@@ -183,7 +183,7 @@ def test_an_interrupt_ends_the_wait_at_once() -> None:
     assert chat.send("again").text == "Next."
 
 
-def test_how_often_is_set() -> None:
+def test_the_number_of_retries_can_be_set() -> None:
     chat, waits = chat_with([BUSY], text("x"), retries=0)
     assert chat.send("?").parts == (ErrorPart("Slow down. Try again in 4 s."),)
     assert waits == []
@@ -192,7 +192,7 @@ def test_how_often_is_set() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_real_sdk_over_real_http_is_asked_again_and_then_answers() -> None:
+def test_a_real_sdk_over_real_http_is_retried() -> None:
     class Sdk:
         name = "sdk"
 
@@ -210,7 +210,7 @@ def test_a_real_sdk_over_real_http_is_asked_again_and_then_answers() -> None:
     assert waits == [7]
 
 
-def test_once_mode_tells_of_the_wait_too() -> None:
+def test_once_mode_shows_the_wait_too() -> None:
     chat, waits = chat_with([BUSY], text("Here."), once=True)
     assert statuses(chat.stream("?"))[0] == "Rate limited. Trying again in 4 s (1 of 2)"
     assert chat.transcript.messages[-1].text == "Here."

@@ -1,4 +1,4 @@
-"""What a provider must get back goes back: block by block what pydantic-ai alone would send."""
+"""Everything that a provider needs back is sent back, block by block as pydantic-ai alone would send it."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ OTHERS = {
 
 
 NO_WORDS = "google only an empty text"
-"""A reply without a word for others, which pydantic-ai alone would send empty."""
+"""A reply that is empty for other providers; pydantic-ai alone would send it empty."""
 
 
 @pytest.mark.parametrize("name", SIGNED)
-def test_what_a_provider_signed_goes_back_as_it_came(name: str) -> None:
+def test_signed_parts_are_sent_back_unchanged(name: str) -> None:
     asked, reply = SIGNED[name]
     alone = blocks(sent_alone(asked, [reply]))
     assert [blocks(body) for body in sent_by_us(asked, [reply])] == [alone, alone]
@@ -44,7 +44,7 @@ def test_what_a_provider_signed_goes_back_as_it_came(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CALLED)
-def test_each_step_of_a_turn_goes_back_as_it_came(name: str) -> None:
+def test_each_step_of_a_turn_is_sent_back_unchanged(name: str) -> None:
     asked, replies = CALLED[name]
     alone = blocks(sent_alone(asked, replies))
     assert [blocks(body) for body in sent_by_us(asked, replies)] == [alone, alone]
@@ -63,7 +63,7 @@ def test_no_other_provider_is_sent_a_signature(name: str, other: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, (asked, _) in SIGNED.items() if asked is OPENAI])
-def test_an_id_goes_only_to_the_address_that_gave_it(name: str) -> None:
+def test_an_id_is_sent_only_to_the_address_that_gave_it(name: str) -> None:
     asked, reply = SIGNED[name]
     alone = blocks(sent_alone(asked, [reply], moved=True))
     assert [blocks(body) for body in sent_by_us(asked, [reply], moved=True)] == [alone, alone]
@@ -75,7 +75,7 @@ THOUGHTS = [name for name in SIGNED if name.split()[0] in ("anthropic", "openai"
 
 
 @pytest.mark.parametrize("name", [name for name in THOUGHTS if "after" not in name])
-def test_what_was_read_from_another_sdk_is_signed_when_the_chat_goes_on(name: str) -> None:
+def test_a_reply_read_from_another_sdk_keeps_its_signatures(name: str) -> None:
     asked, reply = SIGNED[name]
     read = read_items(items_of(reply)).messages
     history = history_of([*hello(), *read, *hello("And now?")], asked.name.partition(":")[0])

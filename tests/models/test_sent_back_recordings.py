@@ -1,4 +1,4 @@
-"""For every recorded reply: the second request is what pydantic-ai alone would send, block by block."""
+"""For every recorded reply, the second request equals that of pydantic-ai alone, block by block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The strict providers of the tests see each fault that they are there for."""
+"""The strict providers that tests use detect each fault that they are made for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLACES = {"openai": "input", "google": "contents"}
 
 
 def spoiled(provider: str, spoil: Callable[[list[Any]], object]) -> list[str]:
-    """What a provider says to a good body in whose messages something was changed."""
+    """The provider's answer to a valid body with one change in its messages."""
     body = copy.deepcopy(body_of(provider, GOOD, TOOLS))
     assert complaints(provider, body) == []
     spoil(body[PLACES.get(provider, "messages")])
@@ -25,7 +25,7 @@ def spoiled(provider: str, spoil: Callable[[list[Any]], object]) -> list[str]:
 
 
 def result_place(messages: list[Any]) -> int:
-    """Where the result of the call stands."""
+    """The place of the call's result."""
     marks = ("'tool'", "function_call_output", "tool_result", "functionResponse")
     return next(n for n, message in enumerate(messages) if any(mark in repr(message) for mark in marks))
 
@@ -65,7 +65,7 @@ def test_the_judges_read_what_is_in_a_call(provider: str) -> None:
 
 
 def _replaced(value: Any, old: str, new: str) -> Any:
-    """A JSON value with another text in it, wherever that stands."""
+    """A JSON value in which a text is replaced, at any depth."""
     if isinstance(value, dict):
         return {name: _replaced(each, old, new) for name, each in value.items()}
     if isinstance(value, list):

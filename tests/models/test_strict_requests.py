@@ -1,4 +1,4 @@
-"""Whatever has happened in a chat, the next request is one that a strict provider accepts."""
+"""Whatever has happened in a chat, a strict provider accepts the next request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GO_ON = Message("user", (TextPart("And now?"),))
 
 
 class Script:
-    """A model that says these replies, and raises what is to be raised."""
+    """A model that yields these replies and raises the exceptions among them."""
 
     def __init__(self, *replies: Reply) -> None:
         self._replies = iter(replies)
@@ -43,17 +43,17 @@ def weather(city: str) -> str:
 
 
 def fails(city: str) -> str:
-    """Fails, without a word."""
+    """Fails without a message."""
     raise ValueError
 
 
 def interrupted(city: str) -> str:
-    """Is interrupted by the person before the screen."""
+    """Is interrupted by the user."""
     raise KeyboardInterrupt
 
 
 def silent(city: str) -> str:
-    """Has nothing to say."""
+    """Returns nothing."""
     return ""
 
 
@@ -70,7 +70,7 @@ def chat_of(*replies: Reply, **options: Any) -> Chat:
 
 
 def after(*replies: Reply, **options: Any) -> Chat:
-    """A chat of one turn in which the model says this."""
+    """A chat after one turn in which the model yields these events."""
     chat = chat_of(*replies, **options)
     chat.send("The weather?")
     return chat
@@ -86,7 +86,7 @@ def stopped(*replies: Reply, when: Callable[[Event], bool]) -> Chat:
 
 
 def assert_accepted(messages: Sequence[Message], *, again: bool = True) -> None:
-    """Every provider takes the next prompt, and, as after a kernel's restart, the one after what was saved."""
+    """Checks that every provider accepts the next request, also after saving and loading."""
     for provider in PROVIDERS:
         assert refusals(provider, [*messages, GO_ON], TOOLS) == []
     if again:
@@ -95,7 +95,7 @@ def assert_accepted(messages: Sequence[Message], *, again: bool = True) -> None:
 
 
 def assert_next_turn(chat: Chat, state: State) -> None:
-    """Every call has this end, and the next turn can be sent."""
+    """Checks that every call has this final state, and that the next turn can be sent."""
     assert {call.state for call in chat.calls.values()} == {state}
     assert_accepted(chat.transcript.messages)
 
@@ -103,7 +103,7 @@ def assert_next_turn(chat: Chat, state: State) -> None:
 # The faults -------------------------------------------------------------------------------------------------
 
 
-def test_a_stop_in_mid_arguments() -> None:
+def test_a_stop_inside_the_arguments() -> None:
     reply = (ev.TextDelta("t", "I look."), ev.ToolInputStart("a", "weather"), ev.ToolInputDelta("a", '{"city": "Pa'))
     chat = stopped(reply, when=lambda event: isinstance(event, ev.ToolInputDelta))
     assert_next_turn(chat, State.INTERRUPTED)
@@ -117,7 +117,7 @@ def test_a_stop_while_the_model_thinks() -> None:
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "google"])
-def test_a_stop_between_signed_reasoning_and_what_it_led_to(provider: str) -> None:
+def test_a_stop_between_signed_reasoning_and_the_part_after_it(provider: str) -> None:
     signed = {provider: {"signature": "c2lnbmVk", "id": "rs_1"}}
     reply = (ev.ReasoningStart("r", signed), ev.ReasoningDelta("r", "Hm"), ev.ReasoningEnd("r", signed), *SAID)
     chat = stopped(reply, when=lambda event: isinstance(event, ev.ReasoningEnd))
@@ -147,12 +147,12 @@ def test_a_connection_that_is_lost_after_a_call() -> None:
     assert_next_turn(chat, State.INTERRUPTED)
 
 
-def test_a_connection_that_is_lost_in_mid_arguments() -> None:
+def test_a_connection_that_is_lost_inside_the_arguments() -> None:
     chat = after([ev.ToolInputStart("a", "weather"), ev.ToolInputDelta("a", "{"), ConnectionResetError("lost")])
     assert_next_turn(chat, State.INTERRUPTED)
 
 
-def test_a_connection_that_is_lost_before_a_word_was_said_and_after_a_tool_has_run() -> None:
+def test_a_connection_that_is_lost_before_the_text_and_after_a_tool_has_run() -> None:
     chat = after([called()], [ConnectionResetError("lost")], retries=0)
     assert_next_turn(chat, State.OUTPUT_AVAILABLE)
 
@@ -177,7 +177,7 @@ def test_a_restart_with_an_open_call(asks: bool) -> None:
         assert_accepted(Transcript.from_markdown(text).messages)  # as %toolchat show gives it, still open
 
 
-def test_two_calls_beside_each_other_one_of_which_was_interrupted() -> None:
+def test_two_parallel_calls_one_of_which_was_interrupted() -> None:
     def beside(city: str) -> str:
         """Takes its time in the slow city."""
         while city == "Slow" and not chat.is_stopping:
@@ -196,13 +196,13 @@ def test_two_calls_beside_each_other_one_of_which_was_interrupted() -> None:
 
 
 @pytest.mark.parametrize("call_id", ["a", "", "call_1"])
-def test_ids_that_a_model_gives_twice(call_id: str) -> None:
+def test_ids_that_a_model_repeats(call_id: str) -> None:
     chat = after([called(call_id), called(call_id, city="Lyon")], [called(call_id, city="Nice")])
     assert len(chat.calls) == 3
     assert_accepted(chat.transcript.messages)
 
 
-def test_ids_that_a_file_says_twice() -> None:
+def test_ids_that_a_file_repeats() -> None:
     one = Message("assistant", (call_of("a"), call_of("a", output="rain"), TextPart("So.")))
     assert_accepted([GO_ON, one, GO_ON, one])
 
@@ -245,20 +245,20 @@ def test_empty_answers(reply: Reply) -> None:
 
 
 @pytest.mark.parametrize("given", [None, [], [1], "text", "", 7, {"city": None}, {"": {}}, '{"city": "Paris"}', "{"])
-def test_arguments_that_are_no_object(given: Any) -> None:
+def test_arguments_that_are_not_an_object(given: Any) -> None:
     assert_accepted(after([ev.ToolInputAvailable("a", "weather", given)]).transcript.messages)
 
 
-def test_tools_that_fail_or_give_nothing() -> None:
+def test_tools_that_fail_or_return_nothing() -> None:
     chat = after([called("a", "fails"), called("b", "silent"), ev.ToolInputError("c", "weather", {}, "")])
     assert_accepted(chat.transcript.messages)
 
 
-def test_a_turn_that_came_to_its_limit() -> None:
+def test_a_turn_that_reached_its_limit() -> None:
     assert_accepted(after([called()], [called()], max_steps=2).transcript.messages)
 
 
-def test_a_turn_that_nobody_read_on() -> None:
+def test_a_turn_that_nobody_finished_reading() -> None:
     chat = chat_of([called(), called("b")])
     events = chat.stream("The weather?")
     next(event for event in events if isinstance(event, ev.ToolOutputAvailable))
@@ -266,7 +266,7 @@ def test_a_turn_that_nobody_read_on() -> None:
     assert_accepted(chat.transcript.messages)
 
 
-def test_prompts_without_a_word_and_a_history_without_a_prompt() -> None:
+def test_empty_prompts_and_a_history_without_a_prompt() -> None:
     assert_accepted([Message("system", (TextPart(""),)), Message("user", (TextPart(" "),))])
     assert_accepted([Message("assistant", (call_of("a"),))])
     for provider in PROVIDERS:
@@ -297,12 +297,12 @@ def call_of(call_id: str, **more: Any) -> ToolCall:
 
 @given(transcript=transcripts(), provider=st.sampled_from(PROVIDERS))
 @settings(max_examples=150)
-def test_any_transcript_at_all_makes_a_request_that_is_accepted(transcript: Transcript, provider: str) -> None:
+def test_every_transcript_makes_a_request_that_is_accepted(transcript: Transcript, provider: str) -> None:
     assert refusals(provider, [*transcript.messages, GO_ON], TOOLS) == []
 
 
 @given(st.lists(st.sampled_from(["a", "b", "", "x" * 50, "<", "123456789"]) | st.text(max_size=3), max_size=12))
-def test_ids_are_unique_the_same_each_time_and_ones_own_where_they_can_be(own: list[str]) -> None:
+def test_ids_are_unique_stable_and_unchanged_if_valid(own: list[str]) -> None:
     for provider in ("mistral", "anthropic", "openai", None):
         sent = [*map(RequestCallIds(provider).next_id, own)]
         assert len(set(sent)) == len(own)
