@@ -1,12 +1,11 @@
 """The kinds of provider errors: how each is recognised, and the sentence with the remedy.
 
-`KINDS` is the table. `recognise_error` returns the first kind that fits an exception's details.
+`ERROR_KINDS` is the table. `recognise_error` returns the first kind that fits an exception's details.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from typing import Literal
 
 from msgspec import Struct
@@ -14,14 +13,14 @@ from msgspec import Struct
 from toolcall_nb.models.errors.exception_details import ExceptionDetails
 from toolcall_nb.models.errors.provider_help import ERROR_PACKAGES, ProviderHelp
 
-__all__ = ["ErrorKind", "recognise_error"]
+__all__ = ["ERROR_KINDS", "ErrorKind", "recognise_error"]
 
 
 class ErrorKind(Struct, frozen=True):
-    """One kind of error. One sign is enough: an HTTP status, an error code, an exception class, or the text.
+    """One kind of error, which one sign or the text is enough to recognise.
 
     ``brief`` names the kind in two or three words. ``sentence`` says what happened and what to do; `as_model_error`
-    fills in the fields in braces. ``signs`` are error codes in lower case and class names, separated by blanks.
+    fills in the fields in braces. ``signs`` are HTTP statuses, error codes in lower case and class names.
     ``text`` is a pattern for the status and the sentence of a response (``text_of``); also of a network error; or only
     of a package that has received no response. ``packages_only``: the signs count only if a package that makes
     requests is involved.
@@ -29,7 +28,6 @@ class ErrorKind(Struct, frozen=True):
 
     brief: str
     sentence: str
-    statuses: Collection[int] = ()
     signs: str = ""
     text: str = ""
     text_of: Literal["response", "network", "package"] = "response"
@@ -39,7 +37,7 @@ class ErrorKind(Struct, frozen=True):
 
 _UNREADABLE = "{who} sent an answer that is not what its API gives{status}{said}. Check the base URL, and the proxy."
 
-KINDS = (
+ERROR_KINDS = (
     ErrorKind(
         "Not installed",
         "A package is missing{said}. Install what the models need: pip install 'toolcall-nb[models]'",
@@ -50,17 +48,16 @@ KINDS = (
         "Quota used up",
         "The quota or the credit at {who} is used up{status}{said}. Waiting does not help: check the plan and the "
         "billing there.",
-        statuses=[402],
-        signs="insufficient_quota billing_error billing_hard_limit_reached billing_not_active insufficient_credits "
-        "servicequotaexceededexception payment_required daily_quota ModelQuotaExceededError PaymentRequiredError",
+        signs="http_402 insufficient_quota billing_error billing_hard_limit_reached billing_not_active "
+        "insufficient_credits servicequotaexceededexception payment_required daily_quota "
+        "ModelQuotaExceededError PaymentRequiredError",
         text=r"credit balance is too low|insufficient (?:balance|credits?|funds|quota)|enable billing",
     ),
     ErrorKind(
         "Wrong key",
         "{who} did not accept the API key{status}{said}. Check {variable}, or the key that is set with "
         "%toolchat config.",
-        statuses=[401],
-        signs="invalid_api_key authentication_error unauthenticated api_key_invalid unauthorized "
+        signs="http_401 invalid_api_key authentication_error unauthenticated api_key_invalid unauthorized "
         "unrecognizedclientexception expiredtokenexception invalidsubscription AuthenticationError",
         text=r"api key not valid|(?:incorrect|invalid|wrong|expired) api[ _-]key|invalid x-api-key|api key expired",
     ),
@@ -73,8 +70,7 @@ KINDS = (
     ErrorKind(
         "Too long",
         "The conversation is too long for {model}{status}{said}. Begin a new one (--new), or send less.",
-        statuses=[413],
-        signs="context_length_exceeded request_too_large string_above_max_length context_window_exceeded "
+        signs="http_413 context_length_exceeded request_too_large string_above_max_length context_window_exceeded "
         "ModelContextWindowExceededError ContextWindowExceededError",
         text=r"(?:maximum )?context (?:length|window|size)|prompt is too long|input is too long|too many (?:input )?"
         r"tokens in|(?:input )?token count .{0,40}exceeds|exceeds? (?:the )?(?:available|model'?s?) context",
@@ -90,20 +86,17 @@ KINDS = (
     ErrorKind(
         "Not found",
         "{place} does not know this address{status}{said}. Check the base URL, and {model}.",
-        statuses=[404],
-        signs="ModelNotFoundError",
+        signs="http_404 ModelNotFoundError",
     ),
     ErrorKind(
         "Not allowed",
         "{who} does not allow this request{status}{said}. Check that the key in {variable} may use {model}.",
-        statuses=[403],
-        signs="permission_error permission_denied accessdeniedexception ModelAuthenticationError",
+        signs="http_403 permission_error permission_denied accessdeniedexception ModelAuthenticationError",
     ),
     ErrorKind(
         "Rate limited",
         "{who} limits how much may be asked{status}{said}. Try again {wait}.",
-        statuses=[429],
-        signs="rate_limit_error rate_limit_exceeded resource_exhausted throttlingexception too_many_requests "
+        signs="http_429 rate_limit_error rate_limit_exceeded resource_exhausted throttlingexception too_many_requests "
         "ModelRateLimitError RateLimitError",
         text=r"rate limit",
         may_retry=True,
@@ -111,8 +104,7 @@ KINDS = (
     ErrorKind(
         "Overloaded",
         "{who} is overloaded or not available{status}{said}. Try again {wait}.",
-        statuses=[503, 529],
-        signs="overloaded_error unavailable serviceunavailableexception overloaded "
+        signs="http_503 http_529 overloaded_error unavailable serviceunavailableexception overloaded "
         "ModelUnavailableError OverloadedError ServiceUnavailableError",
         text=r"\boverloaded\b",
         may_retry=True,
@@ -120,16 +112,14 @@ KINDS = (
     ErrorKind(
         "Timed out",
         "{who} did not answer in time{status}{answer}. Try again, or allow more time (the setting timeout).",
-        statuses=[408, 504],
-        signs="deadline_exceeded timeout_error request_timeout "
+        signs="http_408 http_504 deadline_exceeded timeout_error request_timeout "
         "TimeoutError TimeoutException APITimeoutError ModelTimeoutError ModelRequestTimeout Timeout",
         may_retry=True,
     ),
     ErrorKind(
         "Server error",
         "{who} failed on its own side{status}{said}. Try again {wait}.",
-        statuses=range(500, 600),
-        signs="server_error internal_server_error internal_error internal api_error "
+        signs="http_5xx server_error internal_server_error internal_error internal api_error "
         "ModelServerError InternalServerError",
         may_retry=True,
     ),
@@ -137,8 +127,7 @@ KINDS = (
     ErrorKind(
         "Not accepted",
         "{who} did not accept the request{status}{said}.",
-        statuses=range(400, 500),
-        signs="invalid_request_error invalid_argument failed_precondition validationexception "
+        signs="http_4xx invalid_request_error invalid_argument failed_precondition validationexception "
         "ModelRequestRejectedError BadRequestError",
     ),
     ErrorKind(
@@ -203,9 +192,11 @@ KINDS = (
 
 def recognise_error(details: ExceptionDetails, provider: ProviderHelp) -> ErrorKind | None:
     """Returns the kind of a provider's error; None for any other exception, such as one of the user's own code."""
-    signs = details.codes | details.classes
-    signs |= {"web_page"} if details.is_web_page else set()
-    signs |= {"has_body"} if details.body is not None else set()
+    signs = {*details.codes, *details.classes}
+    if details.status is not None:
+        signs |= {f"http_{details.status}", f"http_{details.status // 100}xx"}
+    if details.body is not None:
+        signs.add("web_page" if details.is_web_page else "has_body")
     is_of_package = bool(provider.title) or not details.packages.isdisjoint(ERROR_PACKAGES)
     is_text_of = {
         "response": is_of_package or details.status is not None or details.body is not None or bool(details.codes),
@@ -213,9 +204,8 @@ def recognise_error(details: ExceptionDetails, provider: ProviderHelp) -> ErrorK
         "package": is_of_package and details.body is None,
     }
     text = f"{details.status} {details.text}"
-    for kind in KINDS:
+    for kind in ERROR_KINDS:
         has_sign = not signs.isdisjoint(kind.signs.split()) and (is_of_package or not kind.packages_only)
-        has_text = bool(kind.text) and is_text_of[kind.text_of] and re.search(kind.text, text, re.IGNORECASE)
-        if details.status in kind.statuses or has_sign or has_text:
+        if has_sign or (kind.text and is_text_of[kind.text_of] and re.search(kind.text, text, re.IGNORECASE)):
             return kind
     return None

@@ -55,20 +55,26 @@ class ExceptionDetails(Struct, frozen=True):
 def read_exception(error: BaseException) -> ExceptionDetails:
     """Returns the details of an exception. Never raises."""
     chain = list(causes(error))
+    holders = [holder for each in chain for holder in _with_responses(each)]
     classes = [cls for each in chain for cls in type(each).__mro__]
     body = next((body for each in chain if (body := _body(each)) is not None), None)
     is_web_page = isinstance(body, str) and bool(_PAGE.match(body))
     text = _page_title(body) if is_web_page else sentence_in(body) or _message(chain)
     codes = (code.lower() for each in (*chain, body) for code in _codes(each))
+    urls = (
+        _get(thing, "url") or _get(thing, "full_url")
+        for each in chain
+        for thing in (_get(each, "request"), *_with_responses(each))
+    )
     return ExceptionDetails(
         classes=frozenset(cls.__name__ for cls in classes if _package(cls) in _HEARD_PACKAGES),
         packages=frozenset((*map(_package, classes), _raising_package(error))),
         status=next((status for each in chain if (status := _status(each)) is not None), status_in(body)),
-        headers=next((headers for each in chain if (headers := _headers(each))), {}),
+        headers=next(filter(None, map(_headers, holders)), {}),
         body=body,
         codes=frozenset("daily_quota" if "perday" in code else code for code in codes),  # Google's quotaId
         text=" ".join(text.split()),
-        url=next((url for each in chain if (url := _url(each))), None),
+        url=next((str(url) for url in urls if url is not None and "://" in str(url)), None),
         is_web_page=is_web_page,
         suggestion=next((str(name) for each in chain if (name := _get(each, "suggested_model_id"))), None),
     )
@@ -110,15 +116,15 @@ def _is_about_a_request(error: BaseException) -> bool:
     return is_known or any(_get(error, name) is not None for name in ("response", "raw_response", "body"))
 
 
-def _with_response(error: BaseException) -> list[Any]:
+def _with_responses(error: BaseException) -> list[Any]:
     """The exception, and the HTTP responses that it holds."""
-    held = (_get(error, "response"), _get(error, "raw_response"))
+    held = (_get(error, name) for name in ("response", "raw_response"))
     return [error, *(response for response in held if response is not None)]
 
 
 def _status(error: BaseException) -> int | None:
     fields = _STATUS_FIELDS if _is_about_a_request(error) else _STATUS_FIELDS[:-1]  # any exception may have a `code`
-    values = (_get(thing, name) for thing in _with_response(error) for name in fields)
+    values = (_get(holder, name) for holder in _with_responses(error) for name in fields)
     return next((int(value) for value in values if isinstance(value, int) and 100 <= value < 600), None)
 
 
@@ -132,27 +138,16 @@ def status_in(body: Json) -> int | None:
     return None
 
 
-def _headers(error: BaseException) -> Mapping[str, str]:
-    for thing in _with_response(error):
-        headers = _get(thing, "headers")
-        try:
-            found = {str(name).lower(): str(value) for name, value in headers.items()}
-        except Exception:
-            continue
-        if found:
-            return found
-    return {}
-
-
-def _url(error: BaseException) -> str | None:
-    things = (_get(error, "request"), *_with_response(error))
-    urls = (_get(thing, "url") or _get(thing, "full_url") for thing in things)
-    return next((str(url) for url in urls if url is not None and "://" in str(url)), None)
+def _headers(holder: Any) -> Mapping[str, str]:
+    try:
+        return {str(name).lower(): str(value) for name, value in holder.headers.items()}
+    except Exception:  # no headers, or not a mapping
+        return {}
 
 
 def _body(error: BaseException) -> Json:
     """The response's body as it came, or else what the package kept of it."""
-    *_, response = _with_response(error)
+    *_, response = _with_responses(error)
     received = [] if response is error else [_get(response, "text"), _get(response, "content")]
     bodies = map(_as_json, (*received, _get(error, "body"), _get(error, "details")))
     return next((body for body in bodies if body not in (None, "", {}, [])), None)

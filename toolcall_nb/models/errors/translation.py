@@ -76,7 +76,7 @@ def as_model_error(
 def _fields(
     details: ExceptionDetails, provider: ProviderHelp, model: str, base_url: str | None, wait: float | None
 ) -> Mapping[str, str]:
-    """The fields of the sentences of `error_kinds.KINDS`."""
+    """The fields of the sentences of `error_kinds.ERROR_KINDS`."""
     place = _origin(base_url or details.url) or provider.title
     name = model.partition(":")[2]
     said = _quoted(details.text)
