@@ -25,7 +25,14 @@ from toolcall_nb.core.transcript import ToolCall, Transcript
 from toolcall_nb.errors import ToolcallError, UsageError
 from toolcall_nb.redaction import Tally
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
-from toolcall_nb.runs.files import READABLE, WRITABLE, check_writable, read_events, read_transcript, write_file
+from toolcall_nb.runs.transcript_files import (
+    READABLE,
+    WRITABLE,
+    check_writable,
+    read_events,
+    read_transcript,
+    write_file,
+)
 from toolcall_nb.server.command import add_options, serve
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
 from tests.browser.jupyter import Server, running_server
 from toolcall_nb.core.transcript import Transcript
-from toolcall_nb.notebook.faces import final_bundle
+from toolcall_nb.redaction.saved_output import saved_bundle
 
 __all__ = ["opening", "plain"]
 
@@ -93,7 +93,7 @@ def plain(html: str) -> str:
 def opening(browser: Browser, scale: Scale) -> Iterator[Row]:
     """The ratio in JupyterLab, and in a page alone."""
     calls = scale.calls[0]
-    html = final_bundle(Transcript.from_events(conversation(calls, calls)), "")["text/html"]
+    html = saved_bundle(Transcript.from_events(conversation(calls, calls)), is_run=True)["text/html"]
     forms = {"ours": html, "plain": plain(html)}
     page = browser.new_page(viewport={"width": 1100, "height": 900})
     page.set_default_timeout(120_000)

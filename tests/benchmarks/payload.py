@@ -58,7 +58,7 @@ class Sent:
 
 
 def _html_bytes(patch: list[Any]) -> int:
-    """Of one patch, as `toolcall_nb.runs.patches` tells it."""
+    """Of one patch, as `toolcall_nb.runs.document.shortened` tells it."""
     is_splice = len(patch) > 1 and isinstance(patch[1], int)
     return len((patch[2] if is_splice else patch[-1] if len(patch) > 1 else "").encode())
 

@@ -15,7 +15,7 @@ __all__ = ["rows"]
 
 _LOAD = "get_ipython().run_line_magic('load_ext', 'toolcall_nb')"
 _VIEW = (
-    "from toolcall_nb.notebook.live_cell import LiveFace;"
+    "from toolcall_nb.notebook.live_display import LiveDisplay;"
     " import toolcall_nb.notebook.widget, toolcall_nb.dialects.callout"
 )
 

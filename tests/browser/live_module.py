@@ -19,9 +19,8 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.frontend import MODULE, page_css
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.render.review import review
+from toolcall_nb.render.run_footer import footer_html, info_line
 from toolcall_nb.runs.document import LiveDocument
-from toolcall_nb.runs.footer import info_line
-from toolcall_nb.runs.request_details import foot_info
 
 __all__ = ["IS_GONE", "PANELS", "Module", "faults"]
 
@@ -98,7 +97,7 @@ class Module:
         """The run is over: a model of that name has answered."""
         transcript = self.html.transcript
         line = info_line(text, transcript)
-        self.document.finish(line, foot_info(line, transcript))
+        self.document.finish(line, footer_html(line, transcript))
         self.document.flush()
         self.show([])
 

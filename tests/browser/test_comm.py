@@ -152,7 +152,7 @@ def test_a_view_that_is_closed_while_a_person_is_asked_asks_again(lab: Lab) -> N
 def asking_without_a_front_end(lab: Lab, options: str, missing: str = "anywidget") -> Notebook:
     """A call that asks, before a page that does not get what shows widgets."""
     lab.context.route(re.compile(f"/lab/extensions/{missing}/"), lambda route: route.abort())
-    patience = "import toolcall_nb.notebook.live_cell as live; live.PATIENCE = 1.0"
+    patience = "import toolcall_nb.notebook.live_display as live; live.NO_PAGE_AFTER = 1.0"
     notebook = lab.page(lab.write(patience, ASK.format(options=f"--approve ask {options}"), "print('below')")).open()
     for name in ("call", "input", "tool", "answer", "rest", "end"):
         notebook.pass_gate(name)

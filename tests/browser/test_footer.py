@@ -14,8 +14,8 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.frontend import page_css
-from toolcall_nb.notebook.faces import final_bundle
-from toolcall_nb.runs.request_details import FOLD, foot_info
+from toolcall_nb.redaction.saved_output import saved_bundle
+from toolcall_nb.render.run_footer import USAGE_FOLD, footer_html
 
 __all__ = ["page"]
 
@@ -61,7 +61,7 @@ counting = Counting()
 def finished(page: Page) -> Run:
     run = Run(page, EVENTS)
     page.add_style_tag(content=page_css())
-    run.document.finish(LINE, foot_info(LINE, run.html.transcript))
+    run.document.finish(LINE, footer_html(LINE, run.html.transcript))
     run.flush()
     return run
 
@@ -70,7 +70,7 @@ def test_at_the_end_the_line_becomes_the_static_form_s_own(page: Page) -> None:
     run = finished(page)
     shown = page.locator(".tc-foot-info")
     expect(shown).to_have_count(1)
-    wanted = final_bundle(run.html.transcript, LINE)["text/html"]
+    wanted = saved_bundle(run.html.transcript, line=LINE, is_run=True)["text/html"]
     assert shown.evaluate("each => each.outerHTML") in wanted
     run.assert_shown()
 
@@ -100,8 +100,8 @@ def test_the_kernel_hears_that_the_fold_was_opened_and_another_view_has_it_open(
     expect(page.locator(".tc-usage")).to_be_visible()
     expect(page.locator(".tc-usage table").first).to_contain_text("1,204")
     page.wait_for_function("() => window.sent.some(message => message.type === 'open')")
-    assert run.sent("open") == [{"type": "open", "node": FOLD, "open": True}]
-    run.document.choose(FOLD, True)
+    assert run.sent("open") == [{"type": "open", "node": USAGE_FOLD, "open": True}]
+    run.document.choose(USAGE_FOLD, True)
     run.open()
     expect(page.locator(".tc-usage")).to_be_visible()
     page.evaluate("() => window.addView()")
@@ -122,7 +122,8 @@ def test_in_a_narrow_page_nothing_is_wider_than_it_and_axe_finds_nothing(
 ) -> None:
     narrow = chromium.new_page(viewport={"width": 340, "height": 700}, color_scheme=scheme)
     transcript = Transcript.from_events([*EVENTS[:3], ev.Error("No " + "x" * 200, "y" * 400), *EVENTS[4:]])
-    html = final_bundle(transcript, LINE, {FOLD: True, "fold 0.1": True})["text/html"]
+    opened = {USAGE_FOLD: True, "fold 0.1": True}
+    html = saved_bundle(transcript, line=LINE, opened=opened, is_run=True)["text/html"]
     colours = "body{background:light-dark(#fff,#111);color:light-dark(#222,#ddd)}:root{color-scheme:light dark}"
     narrow.set_content(
         f"<!doctype html><html lang=en><title>A run</title><style>{colours}</style><main><h1>A run</h1>{html}</main>"

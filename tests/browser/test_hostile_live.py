@@ -22,7 +22,7 @@ from tests.support.hostile_wires import WAYS, body, in_pieces
 from tests.support.profile import IS_SEARCH
 from tests.support.replay_server import ReplayServer, Reply
 from toolcall_nb.core.transcript import Transcript
-from toolcall_nb.notebook.faces import final_bundle
+from toolcall_nb.redaction.saved_output import saved_bundle
 from toolcall_nb.wire import WIRE_NAMES
 
 GROUP = 20
@@ -120,7 +120,7 @@ def test_a_message_that_does_not_fit_is_left_out_and_the_next_one_is_drawn(page:
 
 
 def test_what_is_below_a_run_is_no_formula_either(page: Page) -> None:
-    html = final_bundle(Transcript(), "$\\href{javascript:alert(1)}{x}$")["text/html"]
+    html = saved_bundle(Transcript(), line="$\\href{javascript:alert(1)}{x}$", is_run=True)["text/html"]
     Alone(page).module.begin()
     shown: list[str] = page.evaluate(
         """html => [document.querySelector(".tc-run"), document.createRange().createContextualFragment(html).firstChild]

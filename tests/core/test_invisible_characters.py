@@ -17,7 +17,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.invisible_characters import escaped_in_json, has_invisible, written_out, written_out_markup
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
 from toolcall_nb.render import to_html, to_text
-from toolcall_nb.runs.progress import Progress
+from toolcall_nb.runs.status import RunStatus
 
 # Written out by hand, apart from the table: each is one that somebody has used to hide something.
 INVISIBLE = [
@@ -190,9 +190,9 @@ def test_prose_keeps_its_emoji_and_its_spaces() -> None:
 
 
 def test_what_is_said_aloud_and_below_a_run_has_the_name_written_out() -> None:
-    progress = Progress()
+    progress = RunStatus()
     assert progress.apply(ev.ToolInputStart("c", "read\u202e\u3164")) == ["Tool read<U+202E><U+3164> called"]
-    assert "<U+202E>" in progress.status
+    assert "<U+202E>" in progress.text
 
 
 def test_the_data_stay_as_they_are() -> None:

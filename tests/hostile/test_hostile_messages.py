@@ -68,7 +68,9 @@ class Page:
         self.stops = 0
         self.pacer = Pacer(lambda: None)
         self.questions = PendingApprovals(self.document.ask)
-        self.widget = TranscriptWidget(self.document, self.stop, self.questions.answer, self.pacer.pace, lambda: None)
+        self.widget = TranscriptWidget(
+            self.document, self.stop, self.questions.answer, self.pacer.set_interval, lambda: None
+        )
         for event in (ev.ToolInputAvailable("c", "wipe", {"path": "/"}), ev.ToolApprovalRequest("a", "c")):
             self.document.apply(event)
 

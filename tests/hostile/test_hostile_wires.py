@@ -22,9 +22,8 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.dialects import DIALECTS
 from toolcall_nb.render import LiveHtml, to_text
+from toolcall_nb.render.run_footer import footer_html, info_line
 from toolcall_nb.runs.document import LiveDocument
-from toolcall_nb.runs.footer import info_line
-from toolcall_nb.runs.request_details import foot_info
 from toolcall_nb.wire import WIRE_NAMES, encoder
 
 SHARE = 25
@@ -53,7 +52,7 @@ def look_at(transcript: Transcript) -> None:
     html = drawn(transcript)
     Reader(html)
     assert "<script" not in html
-    Reader(foot_info(info_line("model", transcript), transcript))
+    Reader(footer_html(info_line("model", transcript), transcript))
 
 
 def test_the_ways_are_all_wires_dialects_and_formats() -> None:

@@ -376,23 +376,25 @@ def test_with_nobody_there_a_call_is_denied_with_a_clear_text(kernel: Kernel) ->
 
 
 def test_where_no_click_can_be_heard_in_mid_cell_the_kernel_asks_by_keys(kernel: Kernel) -> None:
-    kernel.run("from toolcall_nb.notebook import widget\nheard = widget._answer_where_asked")
-    kernel.run("widget._answer_where_asked = lambda *_: False")
+    kernel.run("from toolcall_nb.notebook import widget\nusual = widget._receive_while_routed, widget._has_subshells")
+    kernel.run("widget._receive_while_routed = widget._has_subshells = lambda *_: False")
     messages = kernel.run(ASK.format(""), typed=["n", "no thanks"])
     assert "state: output-denied" in final(messages)
     assert "no thanks" in final(messages)
     messages = kernel.run(ASK.format(""), typed=["y"])
     assert "state: output-available" in final(messages)
-    kernel.run("widget._answer_where_asked = heard")
+    kernel.run("widget._receive_while_routed, widget._has_subshells = usual")
 
 
 def test_where_no_widget_can_be_had_the_kernel_asks_by_keys_and_in_the_background_nobody(kernel: Kernel) -> None:
-    kernel.run("from toolcall_nb.notebook import live_cell as live\nkept = live.LiveFace\nlive.LiveFace = None")
+    kernel.run(
+        "from toolcall_nb.notebook import live_display as live\nkept = live.LiveDisplay\nlive.LiveDisplay = None"
+    )
     assert "state: output-available" in final(kernel.run(ASK.format(""), typed=["y"]))
     wait = "get_ipython().magics_manager.registry['ToolchatMagics'].threads._runs['main']._thread.join()"
     messages = kernel.run(ASK.format("--background")) + kernel.run(wait)
     assert "state: output-denied" in final(messages)
-    kernel.run("live.LiveFace = kept")
+    kernel.run("live.LiveDisplay = kept")
 
 
 def test_an_interrupt_while_a_person_is_asked_ends_the_turn_and_the_next_one_works(kernel: Kernel) -> None:

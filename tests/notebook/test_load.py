@@ -65,7 +65,7 @@ def test_asking_what_is_set_brings_no_renderer_and_no_widget() -> None:
 def test_a_run_without_a_person_brings_no_widget() -> None:
     code = (
         "shell.run_line_magic('load_ext', 'toolcall_nb')\n"
-        "from toolcall_nb.notebook.faces import StaticFace\n"
+        "from toolcall_nb.notebook.run_displays import StaticDisplay\n"
         "shell.run_cell_magic('toolchat', '--speed 0', 'Hello')"
     )
     assert {name.partition(".")[0] for name in loaded_by(code)} & {"anywidget", "ipywidgets"} == set()

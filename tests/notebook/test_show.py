@@ -28,8 +28,8 @@ from toolcall_nb import Chat, Transcript, show
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import DataPart, ErrorPart, State, TextPart
 from toolcall_nb.errors import UsageError, WireError
-from toolcall_nb.notebook.faces import final_bundle
-from toolcall_nb.notebook.stream_cell import Shown
+from toolcall_nb.notebook.stream_display import ShowHandle
+from toolcall_nb.redaction.saved_output import saved_bundle
 from toolcall_nb.stages import from_dict as update_from_dict
 from toolcall_nb.stages import to_stages
 
@@ -50,15 +50,15 @@ async def pieces_later(text: str) -> AsyncIterator[str]:
         yield piece
 
 
-def texts(shown: Shown) -> list[str]:
+def texts(shown: ShowHandle) -> list[str]:
     return [part.text for message in shown.transcript.messages for part in message.parts if isinstance(part, TextPart)]
 
 
-def calls(shown: Shown) -> list[tuple[str, str, Any]]:
+def calls(shown: ShowHandle) -> list[tuple[str, str, Any]]:
     return [(call.id, call.name, call.input) for call in shown.transcript.calls.values()]
 
 
-def errors(shown: Shown) -> list[str]:
+def errors(shown: ShowHandle) -> list[str]:
     parts = [part for message in shown.transcript.messages for part in message.parts]
     return [part.text for part in parts if isinstance(part, ErrorPart)]
 
@@ -229,7 +229,7 @@ def test_a_call_without_a_result_in_what_is_over_was_called_and_runs_no_more(
     shown = show(MESSAGES[:2])
     assert "weather · Called" in capsys.readouterr().out
     assert shown.transcript.calls["call_7"].state is State.INPUT_AVAILABLE
-    bundle = final_bundle(show(iter(CALLING)).transcript, "tiny")
+    bundle = saved_bundle(show(iter(CALLING)).transcript, line="tiny", is_run=True)
     assert '<div class="tc-call tc-called">' in bundle["text/html"]
     assert "weather · Called" in bundle["text/plain"]
     capsys.readouterr()
@@ -365,7 +365,7 @@ def test_in_ipython_it_runs_on_the_loop_that_cells_await_on() -> None:
 
 
 def test_where_a_loop_runs_it_is_a_task_that_can_be_awaited() -> None:
-    async def cell() -> tuple[bool, Shown, Shown]:
+    async def cell() -> tuple[bool, ShowHandle, ShowHandle]:
         shown = show(pieces_later("Hello there."))
         was_running = shown.is_running
         return was_running, shown, await shown
@@ -385,7 +385,7 @@ def test_whole_things_and_usual_streams_can_be_awaited_too() -> None:
 
 
 def test_the_asynchronous_stream_of_a_real_client_is_played_and_so_is_the_call_that_makes_it() -> None:
-    async def cell() -> list[Shown]:
+    async def cell() -> list[ShowHandle]:
         client = openai_client_later()
         return [
             await show(await client.chat.completions.create(**ASK, stream=True)),
@@ -399,7 +399,7 @@ def test_the_asynchronous_stream_of_a_real_client_is_played_and_so_is_the_call_t
 
 
 def test_a_whole_reply_that_must_be_awaited_is_shown() -> None:
-    async def cell() -> Shown:
+    async def cell() -> ShowHandle:
         return await show(openai_client_later().chat.completions.create(**ASK))
 
     assert texts(asyncio.run(cell())) == ["It is sunny."]
@@ -421,7 +421,7 @@ def test_cancelling_who_awaits_ends_the_stream_and_closes_it() -> None:
         finally:
             closed.set()
 
-    async def cell() -> Shown:
+    async def cell() -> ShowHandle:
         shown = show(endless())
         waiting = asyncio.ensure_future(_wait(shown))
         while not texts(shown):
@@ -437,7 +437,7 @@ def test_cancelling_who_awaits_ends_the_stream_and_closes_it() -> None:
     assert shown.transcript.messages[-1].aborted == "stopped"
 
 
-async def _wait(shown: Shown) -> None:
+async def _wait(shown: ShowHandle) -> None:
     await shown
 
 
@@ -465,7 +465,7 @@ def test_the_handle_is_silent_as_the_value_of_a_cell(capsys: pytest.CaptureFixtu
 
 
 def test_its_repr_counts() -> None:
-    assert repr(show(CALLOUT)) == "<Shown: <Transcript: 1 messages, 1 tool calls>>"
+    assert repr(show(CALLOUT)) == "<ShowHandle: <Transcript: 1 messages, 1 tool calls>>"
 
 
 # In a kernel
@@ -563,7 +563,7 @@ def test_where_nobody_looks_on_a_stream_that_outlives_its_cell_says_what_to_writ
 def test_a_display_that_fails_is_logged_once_and_the_stream_goes_on(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from toolcall_nb.notebook import stream_cell as shown
+    from toolcall_nb.notebook import stream_display as shown
 
     class Face:
         transcript = Transcript()
@@ -574,7 +574,7 @@ def test_a_display_that_fails_is_logged_once_and_the_stream_goes_on(
         def close(self, info: str) -> None:
             pass
 
-    monkeypatch.setattr(shown, "make_face", lambda *_, **__: Face())
+    monkeypatch.setattr(shown, "make_display", lambda *_, **__: Face())
     with caplog.at_level(logging.ERROR):
         show(pieces_later("Hello there."))
     assert [record.message for record in caplog.records] == ["The display failed; the stream goes on"]

@@ -18,7 +18,7 @@ from toolcall_nb import Transcript, show
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import ErrorPart, Message, TextPart
 from toolcall_nb.models.callable_models import CallableModel
-from toolcall_nb.notebook.stream_cell import Shown
+from toolcall_nb.notebook.stream_display import ShowHandle
 
 QUESTION = "What is the weather in Lisbon?"
 ANSWER = CONVERSATION[[isinstance(event, ev.Finish) for event in CONVERSATION].index(True) + 1 :]
@@ -31,7 +31,7 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "*")
 
 
-def errors(shown: Shown) -> list[str]:
+def errors(shown: ShowHandle) -> list[str]:
     parts = [part for message in shown.transcript.messages for part in message.parts]
     return [part.text for part in parts if isinstance(part, ErrorPart)]
 
@@ -146,7 +146,7 @@ def test_a_response_that_is_an_error_says_what_the_server_says(kind: str) -> Non
         client = httpx.Client(trust_env=False)
         return client.send(client.build_request("GET", url), stream=kind == "stream")
 
-    async def later(url: str) -> Shown:
+    async def later(url: str) -> ShowHandle:
         async with httpx.AsyncClient(trust_env=False) as client, client.stream("GET", url) as response:
             return await show(response)
 

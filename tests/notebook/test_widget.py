@@ -22,15 +22,14 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
+from toolcall_nb.notebook.widget import Inbox
 from toolcall_nb.render import LiveHtml, to_html
+from toolcall_nb.render.run_footer import info_line
 from toolcall_nb.runs.clocks import RUN
-from toolcall_nb.runs.document import LiveDocument
-from toolcall_nb.runs.footer import info_line
-from toolcall_nb.runs.inbox import Inbox
+from toolcall_nb.runs.document import LiveDocument, shortened
 from toolcall_nb.runs.pacer import FRAME, SLOWEST, Pacer
-from toolcall_nb.runs.patches import brief, merged
-from toolcall_nb.runs.progress import Progress
 from toolcall_nb.runs.run import Run, Stoppable
+from toolcall_nb.runs.status import RunStatus
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 FORMS = {"text/html", "text/markdown", "text/plain"}
@@ -119,16 +118,20 @@ def test_what_came_since_the_last_step_is_one_step_and_text_that_was_appended_on
     ("patches", "fewer"),
     [
         ([], []),
-        ([["splice", "a", 3, 0, "x"], ["splice", "a", 4, 0, "y"]], [["splice", "a", 3, 0, "xy"]]),
-        ([["splice", "a", 3, 2, "😀"], ["splice", "a", 5, 0, "y"]], [["splice", "a", 3, 2, "😀y"]]),
-        ([["splice", "a", 3, 0, "😀"], ["splice", "a", 4, 0, "y"]], None),
-        ([["splice", "a", 3, 0, "x"], ["splice", "b", 4, 0, "y"]], None),
-        ([["splice", "a", 3, 0, "x"], ["splice", "a", 4, 1, "y"]], None),
-        ([["remove", "a"], ["insert", "a", "", None, "<p></p>"]], None),
+        ([["splice", "a", 3, 0, "x"], ["splice", "a", 4, 0, "y"]], [["a", 3, "xy"]]),
+        ([["splice", "a", 3, 2, "😀"], ["splice", "a", 5, 0, "y"]], [["a", 3, "😀y", 2]]),
+        ([["splice", "a", 3, 0, "😀"], ["splice", "a", 4, 0, "y"]], [["a", 3, "😀"], ["a", 4, "y"]]),
+        ([["splice", "a", 3, 0, "x"], ["splice", "b", 4, 0, "y"]], [["a", 3, "x"], ["b", 4, "y"]]),
+        ([["splice", "a", 3, 0, "x"], ["splice", "a", 4, 1, "y"]], [["a", 3, "x"], ["a", 4, "y", 1]]),
+        ([["remove", "a"], ["insert", "a", "", None, "<p></p>"]], [["a"], ["a", "", None, "<p></p>"]]),
+        (
+            [["splice", "a", 3, 0, "x"], ["remove", "b"], ["splice", "a", 4, 0, "y"]],
+            [["a", 3, "x"], ["b"], ["a", 4, "y"]],
+        ),
     ],
 )
-def test_patches_are_merged_only_where_they_say_the_same(patches: list[Any], fewer: list[Any] | None) -> None:
-    assert merged(patches) == (patches if fewer is None else fewer)
+def test_only_patches_that_append_to_the_same_text_are_merged(patches: list[Any], fewer: list[Any]) -> None:
+    assert shortened(patches) == fewer
 
 
 def test_a_page_is_told_patches_in_few_characters() -> None:
@@ -138,7 +141,7 @@ def test_a_page_is_told_patches_in_few_characters() -> None:
         ["splice", "b", 3, 1, ""],
         ["remove", "b"],
     ]
-    assert brief(patches) == [["b", "a", None, "<p></p>"], ["b", 3, "x"], ["b", 3, "", 1], ["b"]]
+    assert shortened(patches) == [["b", "a", None, "<p></p>"], ["b", 3, "x"], ["b", 3, "", 1], ["b"]]
 
 
 def test_the_state_is_everything_and_the_next_step_fits_to_it() -> None:
@@ -146,7 +149,7 @@ def test_the_state_is_everything_and_the_next_step_fits_to_it() -> None:
     told.apply(*CALL[:3])
     state = told.document.state()
     assert (state["seq"], told.steps[-1]["seq"]) == (1, 1)
-    assert state["patches"] == brief(told.html.snapshot())
+    assert state["patches"] == shortened(told.html.snapshot())
     assert state["done"] is False
     told.apply(CALL[3])
     step = told.flush()
@@ -230,33 +233,33 @@ def test_an_interrupt_while_an_event_is_taken_in_leaves_no_page_behind() -> None
     told.apply(ev.Abort())
     step = told.flush()
     assert step is not None
-    assert (step["type"], step["seq"], step["patches"]) == ("state", 2, brief(told.html.snapshot()))
+    assert (step["type"], step["seq"], step["patches"]) == ("state", 2, shortened(told.html.snapshot()))
 
 
 def test_only_boundaries_are_announced() -> None:
-    progress = Progress()
+    progress = RunStatus()
     said = [text for event in CALL for text in progress.apply(event)]
     assert said == ["Tool weather called", "Tool weather completed", "Answer finished"]
     assert progress.standing == []
 
 
 def test_the_status_says_what_goes_on() -> None:
-    progress = Progress()
+    progress = RunStatus()
     seen: list[str] = []
     for event in CALL:
         progress.apply(event)
-        if seen[-1:] != [progress.status]:
-            seen.append(progress.status)
+        if seen[-1:] != [progress.text]:
+            seen.append(progress.text)
     assert seen == ["Thinking…", "Calling weather…", "Running weather…", "Thinking…", "Writing…"]
 
 
 def test_the_words_of_the_source_stand_until_they_are_taken_back_or_something_ends() -> None:
-    progress = Progress()
+    progress = RunStatus()
 
     def status(*events: Event) -> str:
         for event in events:
             progress.apply(event)
-        return progress.status
+        return progress.text
 
     assert status(ev.Start(), ev.Status("🔧 Waiting for\ntool call")) == "🔧 Waiting for tool call"
     assert status(ev.ToolInputStart("c", "weather")) == "🔧 Waiting for tool call"
@@ -269,7 +272,7 @@ def test_the_words_of_the_source_stand_until_they_are_taken_back_or_something_en
 
 
 def test_the_blank_line_between_text_and_a_call_says_nothing_of_what_is_done() -> None:
-    progress = Progress()
+    progress = RunStatus()
 
     def apply(*events: ev.Event) -> None:
         for event in events:
@@ -277,24 +280,24 @@ def test_the_blank_line_between_text_and_a_call_says_nothing_of_what_is_done() -
 
     apply(ev.Start(), ev.TextStart("t"), ev.TextDelta("t", "So:"), ev.Status("🔧 Tool call in progress..."))
     apply(ev.TextEnd("t"), ev.TextStart("s", seam=True), ev.TextDelta("s", "\n\n"), ev.TextEnd("s"))
-    assert progress.status == "🔧 Tool call in progress..."
+    assert progress.text == "🔧 Tool call in progress..."
     apply(ev.ToolInputAvailable("c", "weather", {}), ev.Status(""))
     apply(ev.TextStart("r", seam=True), ev.TextDelta("r", "\n"), ev.TextEnd("r"))
-    assert progress.status == "Calling weather…"
+    assert progress.text == "Calling weather…"
 
 
 def test_while_a_person_is_asked_the_status_says_so_and_an_answer_by_nobody_is_not_announced() -> None:
-    progress = Progress()
+    progress = RunStatus()
     for event in CALL[:5]:
         progress.apply(event)
     assert progress.standing == ["Tool weather called"]
     assert progress.apply(ev.ToolApprovalRequest("a", "c")) == ["Tool weather asks for approval"]
     assert progress.standing == ["Tool weather asks for approval"]
-    assert progress.status == "Waiting for you"
+    assert progress.text == "Waiting for you"
     progress.apply(ev.ToolApprovalResponse("a", True))
-    assert progress.status == "Calling weather…"
+    assert progress.text == "Calling weather…"
     assert progress.apply(ev.ToolApprovalRequest("b", "c", is_automatic=True)) == []
-    assert progress.status == "Calling weather…"
+    assert progress.text == "Calling weather…"
 
 
 STATUSES: list[tuple[list[Event], str]] = [
@@ -369,7 +372,7 @@ def test_a_pacer_that_was_never_woken_closes() -> None:
 )
 def test_a_page_is_told_as_often_as_it_wishes_within_bounds(wish: float, becomes: float) -> None:
     pacer = Pacer(lambda: None)
-    pacer.pace(wish)
+    pacer.set_interval(wish)
     assert pacer.interval == becomes
 
 
@@ -580,11 +583,11 @@ def test_a_page_that_reloaded_gets_the_state_as_it_is_when_it_asks(kernel: Kerne
 
 
 def test_few_finished_runs_stay_open_for_pages_that_may_come_back(kernel: Kernel) -> None:
-    kernel.run("from toolcall_nb.notebook.widget import KEPT, TranscriptWidget")
+    kernel.run("from toolcall_nb.notebook.widget import MAX_KEPT, TranscriptWidget")
     for _ in range(10):
         kernel.run("%%toolchat --model mock:text --speed 0\nHello")
     count = "sum(isinstance(each, TranscriptWidget) for each in w._instances.values())"
-    assert printed(kernel.run(f"import ipywidgets.widgets.widget as w; print({count} == KEPT)")) == "True\n"
+    assert printed(kernel.run(f"import ipywidgets.widgets.widget as w; print({count} == MAX_KEPT)")) == "True\n"
     messages = kernel.run("%reload_ext toolcall_nb")
     assert len(of_kind(messages, "comm_close")) == 2 * 8  # each has a layout
     assert printed(kernel.run("print(len(w._instances))")) == "0\n"
@@ -592,21 +595,21 @@ def test_few_finished_runs_stay_open_for_pages_that_may_come_back(kernel: Kernel
 
 def test_of_a_run_that_is_over_and_out_of_reach_nothing_stays_in_the_kernel(kernel: Kernel) -> None:
     kernel.run(
-        "import gc, weakref; from toolcall_nb.notebook import live; from toolcall_nb.notebook.widget import KEPT"
+        "import gc, weakref; from toolcall_nb.notebook import live_display as live; from toolcall_nb.notebook.widget import MAX_KEPT"
     )
-    kernel.run("made = []; make = live.LiveFace.__init__")
+    kernel.run("made = []; make = live.LiveDisplay.__init__")
     kernel.run(
-        "live.LiveFace.__init__ = lambda face, **options: (made.append(weakref.ref(face)), make(face, **options))[1]"
+        "live.LiveDisplay.__init__ = lambda face, **options: (made.append(weakref.ref(face)), make(face, **options))[1]"
     )
     for _ in range(12):
         kernel.run("%%toolchat --model mock:text --speed 0 --new\nHello")
-    kernel.run("live.LiveFace.__init__ = make")
-    left = "gc.collect(); print(len(made) == 12, sum(face() is not None for face in made) == KEPT)"
+    kernel.run("live.LiveDisplay.__init__ = make")
+    left = "gc.collect(); print(len(made) == 12, sum(face() is not None for face in made) == MAX_KEPT)"
     assert printed(kernel.run(left)) == "True True\n"
 
 
 def test_what_a_page_says_is_heard_before_any_shell_has_it_where_the_kernel_lets_that() -> None:
-    from toolcall_nb.notebook.widget import _hear_while_routed
+    from toolcall_nb.notebook.widget import _receive_while_routed
 
     class Comm:
         def _reply_subshell_for(self, data: Any, default: str | None) -> str | None:
@@ -614,11 +617,11 @@ def test_what_a_page_says_is_heard_before_any_shell_has_it_where_the_kernel_lets
 
     heard: list[Any] = []
     comm = Comm()
-    assert _hear_while_routed(comm, heard.append)
+    assert _receive_while_routed(comm, heard.append)
     assert comm._reply_subshell_for({"on": "one"}, "subshell") == "subshell"
     assert comm._reply_subshell_for({"on": "none"}, None) is None
     assert heard == [{"on": "one"}, {"on": "none"}]
-    assert not _hear_while_routed(object(), heard.append)  # ipykernel 7.0 and 6: no routing of its own
+    assert not _receive_while_routed(object(), heard.append)  # ipykernel 7.0 and 6: no routing of its own
 
 
 def test_a_kernel_without_routing_of_its_own_hears_a_page_in_mid_cell_where_it_has_subshells() -> None:

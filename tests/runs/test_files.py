@@ -15,7 +15,7 @@ from tests.support.strategies import transcripts
 from toolcall_nb import Transcript, show
 from toolcall_nb.cli import main
 from toolcall_nb.errors import UsageError
-from toolcall_nb.runs.files import FORMATS, READABLE, WRITABLE, read_events, read_transcript, write_file
+from toolcall_nb.runs.transcript_files import FILE_FORMATS, READABLE, WRITABLE, read_events, read_transcript, write_file
 
 NOTES = """> [!user]
 > What is 2 + 3?
@@ -135,7 +135,7 @@ def test_a_path_that_cannot_be_read_or_written_is_one_sentence(
 
 
 def test_every_format_is_read_or_written() -> None:
-    assert [suffix for suffix, known in FORMATS.items() if known.read is None and known.write is None] == []
+    assert [suffix for suffix, known in FILE_FORMATS.items() if known.read is None and known.write is None] == []
 
 
 @pytest.mark.parametrize("suffix", READABLE)

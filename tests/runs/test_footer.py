@@ -11,11 +11,11 @@ import pytest
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
-from toolcall_nb.notebook.faces import StaticFace, TerminalFace, final_bundle
+from toolcall_nb.notebook.run_displays import StaticDisplay, TerminalDisplay
+from toolcall_nb.redaction.saved_output import saved_bundle
 from toolcall_nb.render import LiveHtml
+from toolcall_nb.render.run_footer import USAGE_FOLD, footer_html, info_line, money, tokens
 from toolcall_nb.runs.document import LiveDocument
-from toolcall_nb.runs.footer import info_line, tokens
-from toolcall_nb.runs.request_details import FOLD, foot_info, money
 
 
 def transcript(metadata: dict[str, Any], *calls: str) -> Transcript:
@@ -74,7 +74,7 @@ def test_money_of_other_currencies_and_of_none() -> None:
 
 
 def test_the_fold_has_a_row_for_each_request_and_for_each_call() -> None:
-    html = foot_info(LINE, STEPS)
+    html = footer_html(LINE, STEPS)
     assert html.startswith(f'<details class="tc-foot-info"><summary>{LINE}</summary>')
     assert cells(html) == [
         ["Request", "In", "cached", "Out", "reasoning", "Cost"],
@@ -84,29 +84,29 @@ def test_the_fold_has_a_row_for_each_request_and_for_each_call() -> None:
         ["Call", "added to the next prompt, about"],
         ["f · call_1", "204"],
     ]
-    assert foot_info(LINE, STEPS, True).startswith('<details class="tc-foot-info" open>')
+    assert footer_html(LINE, STEPS, True).startswith('<details class="tc-foot-info" open>')
 
 
 def test_of_one_request_there_is_one_row_and_only_what_was_counted() -> None:
     said = transcript({"usage": {"inputTokens": 10}, "model": "m"})
-    assert cells(foot_info("m · 10 in", said)) == [["Request", "In"], ["1", "10"]]
+    assert cells(footer_html("m · 10 in", said)) == [["Request", "In"], ["1", "10"]]
 
 
 def test_models_that_differ_are_named() -> None:
     steps = [{"usage": {"inputTokens": 1}, "model": "<b>"}, {"usage": {"inputTokens": 2}}]
-    html = foot_info("x", transcript({"usage": {"inputTokens": 3}, "model": "m", "steps": steps}))
+    html = footer_html("x", transcript({"usage": {"inputTokens": 3}, "model": "m", "steps": steps}))
     assert cells(html)[0] == ["Request", "model", "In"]
     assert [row[1] for row in cells(html)[1:]] == ["<b>", "m", ""]
     assert "<b>" not in html
 
 
 def test_without_usage_the_line_is_a_line() -> None:
-    assert foot_info("mock · <1>", transcript({})) == '<span class="tc-foot-info">mock · &lt;1&gt;</span>'
+    assert footer_html("mock · <1>", transcript({})) == '<span class="tc-foot-info">mock · &lt;1&gt;</span>'
 
 
 def test_very_many_requests_and_calls_are_drawn_in_part_and_counted() -> None:
     steps = [{"usage": {"inputTokens": 1}, "added": {f"c{number}": 1}} for number in range(250)]
-    rows = cells(foot_info("x", transcript({"usage": {"inputTokens": 250}, "steps": steps})))
+    rows = cells(footer_html("x", transcript({"usage": {"inputTokens": 250}, "steps": steps})))
     assert [row[0] for row in rows].count("… 150 more") == 2
     assert len(rows) < 220
     assert ["All", "250"] in rows
@@ -114,14 +114,14 @@ def test_very_many_requests_and_calls_are_drawn_in_part_and_counted() -> None:
 
 def test_names_and_ids_of_a_model_are_escaped_and_bounded() -> None:
     steps = [{"usage": {"inputTokens": 1}, "added": {"<img src=x>" + "y" * 500: 1}}, {"usage": {"inputTokens": 2}}]
-    html = foot_info("<script>", transcript({"usage": {"inputTokens": 3}, "steps": steps}))
+    html = footer_html("<script>", transcript({"usage": {"inputTokens": 3}, "steps": steps}))
     assert "<img" not in html
     assert "<script" not in html
     assert "y" * 100 not in html
 
 
 def test_the_static_form_keeps_the_fold_as_the_reader_left_it_and_plain_text_has_the_line() -> None:
-    closed, opened = final_bundle(STEPS, LINE), final_bundle(STEPS, LINE, {FOLD: True})
+    closed, opened = (saved_bundle(STEPS, line=LINE, opened=opened, is_run=True) for opened in ({}, {USAGE_FOLD: True}))
     assert '<details class="tc-foot-info"><summary>' in closed["text/html"]
     assert '<details class="tc-foot-info" open><summary>' in opened["text/html"]
     assert closed["text/plain"].endswith(f"\n\n{LINE}")
@@ -130,33 +130,33 @@ def test_the_static_form_keeps_the_fold_as_the_reader_left_it_and_plain_text_has
 
 
 def test_a_run_without_usage_looks_as_if_there_were_none() -> None:
-    bundle = final_bundle(transcript({}), "mock")
+    bundle = saved_bundle(transcript({}), line="mock", is_run=True)
     assert '<div class="tc-foot"><span class="tc-foot-info">mock</span></div>' in bundle["text/html"]
-    assert bundle["text/plain"] == final_bundle(transcript({}), "other")["text/plain"]
+    assert bundle["text/plain"] == saved_bundle(transcript({}), line="other", is_run=True)["text/plain"]
 
 
 def test_the_footer_is_drawn_from_the_transcript_alone() -> None:
     read = Transcript.from_markdown(STEPS.to_markdown())
-    assert foot_info(info_line("m", read), read) == foot_info(LINE, STEPS)
+    assert footer_html(info_line("m", read), read) == footer_html(LINE, STEPS)
 
 
 def test_the_page_is_told_of_the_fold_at_the_end_and_says_how_it_was_left() -> None:
     steps: list[dict[str, Any]] = []
     document = LiveDocument(LiveHtml(), steps.append)
     document.apply(ev.Start())
-    document.finish(LINE, foot_info(LINE, STEPS))
+    document.finish(LINE, footer_html(LINE, STEPS))
     document.flush()
-    assert steps[-1]["foot"] == document.state()["foot"] == foot_info(LINE, STEPS)
-    document.choose(FOLD, True)
-    assert document.opened == {FOLD: True}
-    assert document.state()["opened"] == {FOLD: True}
+    assert steps[-1]["foot"] == document.state()["foot"] == footer_html(LINE, STEPS)
+    document.choose(USAGE_FOLD, True)
+    assert document.opened == {USAGE_FOLD: True}
+    assert document.state()["opened"] == {USAGE_FOLD: True}
 
 
 @pytest.mark.parametrize(("metadata", "ends"), [({"usage": {"inputTokens": 3}}, "m · 3 in\n"), ({}, "Hi\n")])
 def test_a_terminal_shows_the_line_where_there_is_something_to_say(
     metadata: dict[str, Any], ends: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    face = TerminalFace(StaticFace.ask)  # type: ignore[arg-type] # nobody is asked
+    face = TerminalDisplay(StaticDisplay.ask)  # type: ignore[arg-type] # nobody is asked
     for event in (ev.Start(), ev.TextDelta("1", "Hi"), ev.Finish(message_metadata=metadata)):
         face.show(event)
     face.close(info_line("m", face.transcript))

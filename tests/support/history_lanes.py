@@ -17,7 +17,7 @@ from toolcall_nb.approvals import ApprovalMode, Decision, RememberedApprovals
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
-from toolcall_nb.notebook.live_cell import LiveFace
+from toolcall_nb.notebook.live_display import LiveDisplay
 from toolcall_nb.render import to_html
 from toolcall_nb.runs.run import Run
 from toolcall_nb.tools import Tool
@@ -25,7 +25,7 @@ from toolcall_nb.tools import Tool
 __all__ = ["Cell", "Lane"]
 
 
-class Cell(LiveFace):
+class Cell(LiveDisplay):
     """The output of one cell: the notebook's own face. Its widget talks to ``pages``, and its steps go when asked.
 
     ``static`` is what stays in the saved notebook; None while it runs.

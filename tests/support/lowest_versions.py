@@ -76,12 +76,12 @@ def rendered() -> None:
 def live() -> None:
     from toolcall_nb import Transcript
     from toolcall_nb.notebook.environment import Place
-    from toolcall_nb.notebook.faces import make_face
-    from toolcall_nb.notebook.live_cell import LiveFace
+    from toolcall_nb.notebook.live_display import LiveDisplay
+    from toolcall_nb.notebook.run_displays import make_display
 
     transcript = Transcript.from_markdown(RICH)
-    face = make_face(Place.LIVE, info="x", on_stop=lambda: None, timings={})
-    assert isinstance(face, LiveFace)
+    face = make_display(Place.LIVE, info="x", on_stop=lambda: None, timings={})
+    assert isinstance(face, LiveDisplay)
     for event in transcript.events():
         face.show(event)
     face.close("x")

@@ -14,7 +14,7 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, State, Transcript
 from toolcall_nb.errors import WireError
 from toolcall_nb.models import EnvelopeModel
-from toolcall_nb.runs.progress import Progress
+from toolcall_nb.runs.status import RunStatus
 from toolcall_nb.wire import Envelopes
 
 STREAM = ["###", ": {", '"signature"', ': "CLIENT_TOOL_CALL"', ",", '"toolName"', ': "add_random_item_to_shop"', "}"]
@@ -205,11 +205,11 @@ def test_each_status_of_the_document_is_said_at_its_moment(before: str) -> None:
         tools=[add_random_item_to_shop],
         dialect="signature",
     )
-    progress, seen = Progress(), [""]
+    progress, seen = RunStatus(), [""]
     for event in chat.stream("Add something"):
         progress.apply(event)
-        if progress.status != seen[-1]:
-            seen.append(progress.status)
+        if progress.text != seen[-1]:
+            seen.append(progress.text)
     first = seen.index("🔧 Waiting for tool call completion...")
     assert seen[first + 1] == "🔧 Tool call in progress..."
     executing = seen.index("🔧 Executing tool: add_random_item_to_shop...")

@@ -150,13 +150,13 @@ def _config(text: str) -> Iterator[str]:
 
 
 def _readable() -> tuple[str, ...]:
-    from toolcall_nb.runs.files import READABLE
+    from toolcall_nb.runs.transcript_files import READABLE
 
     return READABLE
 
 
 def _writable() -> tuple[str, ...]:
-    from toolcall_nb.runs.files import WRITABLE
+    from toolcall_nb.runs.transcript_files import WRITABLE
 
     return WRITABLE
 

@@ -20,9 +20,10 @@ from toolcall_nb.notebook import named_models as answering
 from toolcall_nb.notebook import toolbox
 from toolcall_nb.notebook.config import ModelSettings
 from toolcall_nb.notebook.environment import Place, place_of
-from toolcall_nb.notebook.faces import approver_of, make_face
+from toolcall_nb.notebook.run_displays import approver_for, make_display
 from toolcall_nb.redaction.registered_secrets import saved_value
-from toolcall_nb.runs.footer import counted, info_line, tokens
+from toolcall_nb.render.run_footer import info_line, tokens
+from toolcall_nb.render.value_lines import format_count
 from toolcall_nb.runs.run import Run, Stoppable
 from toolcall_nb.tools import Tool, registry, remember
 from toolcall_nb.tools.naming import tool_names, tools_named, unknown_name
@@ -95,29 +96,29 @@ class NotebookThreads:
         run = Run(
             lambda live: chat.stream(prompt, live),
             stop=chat.stop,
-            info=lambda run: info_line(chat.model_name, run.face.transcript),
+            info=lambda run: info_line(chat.model_name, run.display.transcript),
         )
         self._runs[name] = run
         self._put(name, chat)
         self._play(run, place, info=chat.model_name, timings=chat.timings, background=options.background)
         if not run.is_running:
-            _remember_failure(chat, run.face.transcript)
+            _remember_failure(chat, run.display.transcript)
 
     def replay(self, transcript: Transcript, options: Namespace) -> None:
         """Plays a transcript as if it were live."""
         place = place_of(self._shell)
         events = Stoppable(models.replay(transcript, _speed(options.speed, place)))
-        run = Run(lambda _: iter(events), stop=events.stop, info=lambda run: info_line(_REPLAY, run.face.transcript))
+        run = Run(lambda _: iter(events), stop=events.stop, info=lambda run: info_line(_REPLAY, run.display.transcript))
         self._replays = [*(replay for replay in self._replays if replay.is_running), run]
         self._play(run, place, info=_REPLAY, timings={}, background=options.background)
 
     def _play(self, run: Run, place: Place, *, info: str, timings: Mapping[str, float], background: bool) -> None:
         background = background and place is Place.LIVE  # elsewhere nobody watches, or it would overwrite the prompt
-        face = make_face(place, info=info, on_stop=run.stop, timings=timings, background=background)
+        display = make_display(place, info=info, on_stop=run.stop, timings=timings, is_background=background)
         if background:
-            run.play_in_background(face)
+            run.play_in_background(display)
         else:
-            run.play(face)
+            run.play(display)
 
     def stop(self, name: str | None = None) -> str:
         """Stops a thread's answer, or all answers and replays in the background. Returns what to print."""
@@ -139,7 +140,7 @@ class NotebookThreads:
             return
         from IPython.display import display
 
-        from toolcall_nb.notebook.live_cell import LiveFace
+        from toolcall_nb.notebook.live_display import LiveDisplay
 
         def note(text: str) -> dict[str, str]:
             return {"text/plain": f"{text} the answer in the thread {name!r}."}
@@ -147,7 +148,7 @@ class NotebookThreads:
         shown: Any = display(note("Waiting for"), raw=True, display_id=True)  # type: ignore[no-untyped-call]
         try:
             while not run.wait(_POLL):
-                if isinstance(run.face, LiveFace) and run.face.needs_a_free_kernel:
+                if isinstance(run.display, LiveDisplay) and run.display.needs_a_free_kernel:
                     shown.update(note("Did not wait for"), raw=True)
                     raise UsageError(
                         f"The thread {name!r} asks in its card whether a call may run, and this kernel hears no click "
@@ -261,8 +262,8 @@ class NotebookThreads:
         """Asks whether a call may run: in the output of its run, or else in the cell that is running."""
         run = self._runs.get(chat.thread)
         if run is not None and run.is_running:
-            return run.face.ask(call, lambda: chat.is_stopping)
-        return approver_of(place_of(self._shell))(call)
+            return run.display.ask(call, lambda: chat.is_stopping)
+        return approver_for(place_of(self._shell))(call)
 
     # Settings
 
@@ -370,7 +371,7 @@ def _variables() -> Iterator[str]:
 
 
 def _counts(transcript: Transcript) -> str:
-    return f"{counted(len(transcript.messages), 'message')}, {counted(len(transcript.calls), 'tool call')}"
+    return f"{format_count(len(transcript.messages), 'messages')}, {format_count(len(transcript.calls), 'tool calls')}"
 
 
 def _remember_failure(chat: Chat, shown: Transcript) -> None:

@@ -188,7 +188,7 @@ class ToolchatMagics(Magics):
         return fill(text.strip(), self.threads.namespace)
 
     def _transcript(self, text: str) -> Transcript:
-        from toolcall_nb.runs.files import read_markdown
+        from toolcall_nb.runs.transcript_files import read_markdown
 
         return read_markdown(text, "the cell's text")
 
@@ -253,7 +253,7 @@ class ToolchatMagics(Magics):
 
     def _save(self, file: str, _: Namespace) -> None:
         from toolcall_nb.redaction.registered_secrets import saved_value
-        from toolcall_nb.runs.files import check_writable, write_file
+        from toolcall_nb.runs.transcript_files import check_writable, write_file
 
         path, name = _path(file, "save"), self.threads.current
         check_writable(path)
@@ -264,13 +264,13 @@ class ToolchatMagics(Magics):
         print(" · ".join(filter(None, (f"Saved the thread {name!r} to {path}", f"{tally}"))))
 
     def _load(self, file: str, _: Namespace) -> None:
-        from toolcall_nb.runs.files import read_transcript
+        from toolcall_nb.runs.transcript_files import read_transcript
 
         path = _path(file, "load")
         print(self.threads.load(read_transcript(path), f"{path}"))
 
     def _replay(self, file: str, options: Namespace) -> None:
-        from toolcall_nb.runs.files import read_transcript
+        from toolcall_nb.runs.transcript_files import read_transcript
 
         self.threads.replay(read_transcript(_path(file, "replay")), options)
 

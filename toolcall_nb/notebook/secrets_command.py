@@ -10,7 +10,7 @@ from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction import MASK, masked_value
 from toolcall_nb.redaction.registered_secrets import is_masking, known_secrets, mask, register_secret
-from toolcall_nb.runs.footer import counted
+from toolcall_nb.render.value_lines import format_count
 
 __all__ = ["do"]
 
@@ -47,7 +47,10 @@ def _described(transcript: Transcript) -> str:
     lines = [
         f"secrets: {'masked' if is_masking() else 'not masked, they are saved as they are'}",
         f"known:   {', '.join([*names, *([f'{unnamed:,} without a name'] if unnamed else [])]) or 'none'}",
-        *(f"in this thread: {_told(mark)}, {counted(number, 'time')}" for mark, number in sorted(tally.masks.items())),
+        *(
+            f"in this thread: {_told(mark)}, {format_count(number, 'times')}"
+            for mark, number in sorted(tally.masks.items())
+        ),
     ]
     return "\n".join(lines)
 

@@ -17,8 +17,8 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.models.over_http.exchange import displayed_url, fetch_events, is_url
 from toolcall_nb.models.over_http.responses import is_response, must_be_awaited
 from toolcall_nb.models.player import events_of_items, played, played_async
-from toolcall_nb.notebook.stream_cell import Shown, play, play_async
-from toolcall_nb.runs.files import READABLE, has_known_suffix, read_file, read_markdown
+from toolcall_nb.notebook.stream_display import ShowHandle, play, play_async
+from toolcall_nb.runs.transcript_files import READABLE, has_known_suffix, read_file, read_markdown
 from toolcall_nb.tools.values import safe_repr
 
 __all__ = ["put", "show"]
@@ -26,7 +26,7 @@ __all__ = ["put", "show"]
 _NATIVE = "native"
 
 
-def show(thing: Any, *, dialect: str | None = None) -> Shown:
+def show(thing: Any, *, dialect: str | None = None) -> ShowHandle:
     """Display what is held already; whole things at once, streams as they come, until they end or are stopped.
 
     - a transcript, a chat, a message or a call of one, Markdown;
@@ -50,7 +50,7 @@ def show(thing: Any, *, dialect: str | None = None) -> Shown:
     whole = _whole(thing, dialect) if not is_response(thing) else None
     if whole is not None:
         put(whole)
-        return Shown(lambda: whole)
+        return ShowHandle(lambda: whole)
     name = type(thing).__qualname__
     awaits = must_be_awaited(thing) if is_response(thing) else _awaits(thing)
     return play_async(played_async(thing, dialect), name) if awaits else play(played(thing, dialect), name)

@@ -1,53 +1,88 @@
-"""The widget that carries a run to the page. Imported by the first live run: ipywidgets and anywidget are not cheap."""
+"""The widget that connects a run with the pages that show it: `TranscriptWidget`.
+
+It is imported by the first live run, because importing ipywidgets and anywidget takes time.
+"""
 
 from __future__ import annotations
 
+import contextvars
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import anywidget
 import traitlets
 
 from toolcall_nb.frontend import MODULE, page_css
-from toolcall_nb.runs.inbox import Inbox
+from toolcall_nb.redaction.masked_logging import logger
 
-__all__ = ["KEPT", "Document", "TranscriptWidget", "close_all"]
+if TYPE_CHECKING:
+    from toolcall_nb.runs.document import LiveDocument
 
-KEPT = 8
-"""How many finished runs stay open for pages that may come back after a reload."""
+__all__ = ["MAX_KEPT", "Inbox", "TranscriptWidget", "close_all"]
+
+_log = logger("toolcall_nb.notebook")
+
+MAX_KEPT = 8
+"""How many widgets of finished runs stay open, for pages that come back after a reload."""
 
 _kept: deque[TranscriptWidget] = deque()
 _lock = threading.Lock()  # runs in the background end in threads of their own
 
 
-class Document(Protocol):
-    """What the widget needs of `toolcall_nb.runs.document.LiveDocument`."""
+class Inbox:
+    """Calls the functions that are `put` into it one after another, in a thread that exists only while there are any.
 
-    def state(self) -> dict[str, Any]:
-        """Everything, for a page that has nothing or has missed something."""
+    It calls them in the context of the thread that made the inbox: ipykernel finds the cell of a message there. An
+    exception is logged and does not hold up the next call.
+    """
 
-    def choose(self, node: str, is_open: bool) -> None:
-        """The reader has opened or closed a card."""
+    def __init__(self) -> None:
+        self._context = contextvars.copy_context()
+        self._lock = threading.Lock()
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._is_busy = False
+
+    def put(self, act: Callable[[], None]) -> None:
+        """Has ``act`` called soon. Returns at once, in any thread."""
+        with self._lock:
+            self._waiting.append(act)
+            if self._is_busy:
+                return
+            self._is_busy = True
+        run = self._context.copy().run  # the thread before may not have left its context yet
+        threading.Thread(target=run, args=(self._work,), name="toolcall_nb-inbox", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                self._is_busy = bool(self._waiting)
+                if not self._waiting:
+                    return
+                act = self._waiting.popleft()
+            try:
+                act()
+            except Exception:
+                _log.exception("A message of a page could not be handled")
 
 
 class TranscriptWidget(anywidget.AnyWidget):
-    """One live run. ``snapshot`` is computed each time that it is asked for, so it is never an old state.
+    """One live run. ``snapshot`` is computed each time that it is read, so it is never an old state.
 
-    JupyterLab asks after a reload (ipywidgets, Widget._handle_control_comm_msg, request_states). What the page
-    says is handled in its order and in a thread of its own, also during a cell, where the kernel lets it.
+    JupyterLab reads it after a reload (ipywidgets, Widget._handle_control_comm_msg, request_states). Messages of the
+    page are handled in their order and in a thread of their own, also while a cell runs if the kernel allows that.
     """
 
-    _esm = MODULE.read_text("utf-8")  # of a path, anywidget keeps one object that holds every widget for good
+    _esm = MODULE.read_text("utf-8")  # for a path, anywidget keeps an object that holds every widget for good
     _css = traitlets.Unicode().tag(sync=True)
     snapshot = traitlets.Dict().tag(sync=True)
 
     def __init__(
         self,
-        document: Document,
+        document: LiveDocument,
         on_stop: Callable[[], None],
         on_answer: Callable[[dict[str, Any]], None],
         on_pace: Callable[[float], None],
@@ -59,29 +94,29 @@ class TranscriptWidget(anywidget.AnyWidget):
         self._on_pace = on_pace
         self._on_close = on_close
         self._inbox = Inbox()
-        self._settle: Callable[[], dict[str, str]] | None = None
+        self._show_static: Callable[[], dict[str, str]] | None = None
         self._final: dict[str, str] | None = None
-        self._settling = threading.Lock()
+        self._finishing = threading.Lock()
         self._closing = threading.Lock()  # pages, the kernel and the run close and send from threads of their own
-        self._is_heard = False
+        self._has_received = False
         self._id = uuid4().hex
         super().__init__(_css=page_css(), model_id=self._id)
         self.comm.on_close(lambda _: self.close())
-        is_heard_early = _hear_while_routed(self.comm, self._hear)
-        if not is_heard_early:
-            self.on_msg(lambda _, content, __: self._hear({"method": "custom", "content": content}))
-        self.is_heard_in_cells = is_heard_early or _has_subshells(self.comm)
+        receives_early = _receive_while_routed(self.comm, self._receive_early)
+        if not receives_early:
+            self.on_msg(lambda _, content, __: self._receive_early({"method": "custom", "content": content}))
+        self.receives_in_cells = receives_early or _has_subshells(self.comm)
         """Whether messages of the page are handled while the kernel runs a cell."""
 
     def get_state(self, key: str | Iterable[str] | None = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """The synced state, with the run as it is now; its ``model`` is what the page's notebook calls this widget."""
+        """Returns the synced state, with the run as it is now and with this widget's id as its ``model``."""
         state: dict[str, Any] = super().get_state(key=key, drop_defaults=drop_defaults)
         if "snapshot" in state:
             state["snapshot"] = {**self._document.state(), "model": self._id}
         return state
 
     def close(self) -> None:
-        """Close it, and the layout that ipywidgets makes for each widget and keeps for good."""
+        """Closes the widget, and the layout that ipywidgets makes for each widget and keeps for good."""
         with self._closing:
             was_closed = self.is_closed
             super().close()
@@ -91,43 +126,45 @@ class TranscriptWidget(anywidget.AnyWidget):
 
     @property
     def is_closed(self) -> bool:
-        """Whether no page is told anything any more."""
+        """Whether nothing is sent to any page any more."""
         return self.comm is None
 
     @property
     def is_shown(self) -> bool:
-        """Whether a page shows the run, as far as can be told: it is open, and a page has said something."""
-        return self._is_heard and not self.is_closed
+        """Whether a page shows the run, as far as is known: the widget is open, and a page has sent a message."""
+        return self._has_received and not self.is_closed
 
-    def tell(self, step: dict[str, Any]) -> None:
-        """Send a step to the pages, if there are any."""
+    def send_step(self, step: dict[str, Any]) -> None:
+        """Sends a step to the pages, if there are any."""
         with self._closing:
             if not self.is_closed:
                 self.send(step)
 
-    def finish(self, settle: Callable[[], dict[str, str]]) -> None:
-        """The run has ended: ``settle`` puts the static output in the view's place, and gives it.
+    def finish(self, show_static: Callable[[], dict[str, str]]) -> None:
+        """Ends the run: ``show_static`` replaces the view by the static output, and returns that.
 
-        It does not reach a page that was reloaded in the meantime, or is reloaded before the notebook is saved
-        again: such a page has this view still, and asks for the output. So the last `KEPT` widgets stay.
+        The output does not reach a page that was reloaded in the meantime, or that is reloaded before the notebook is
+        saved again. Such a page still has this view, and asks for the output. So the last `MAX_KEPT` widgets stay.
         """
-        self._settle = settle
-        self._settle_again()
+        self._show_static = show_static
+        self._replace_view()
         with _lock:
             _kept.append(self)
-            surplus = [_kept.popleft() for _ in range(len(_kept) - KEPT)]
+            surplus = [_kept.popleft() for _ in range(len(_kept) - MAX_KEPT)]
         for widget in surplus:
             widget.close()
 
     def receive(self, message: dict[str, Any]) -> None:
-        """A message of a page; what is not understood is ignored, since pages may be older than the kernel."""
-        self._is_heard = True
+        """Handles a message of a page. Unknown messages are ignored, since pages may be older than the kernel."""
+        self._has_received = True
         match message:
             case {"type": "sync" | "here", "seq": seq}:
-                self._answer(seq)
+                state = self._document.state()
+                if seq != state["seq"]:
+                    self.send(state)
             case {"type": "open", "node": str(node), "open": bool(is_open)}:
                 self._document.choose(node, is_open)
-                self._settle_again()  # said in the last moment of the view, it is heard after its end
+                self._replace_view()  # the message may come after the end
             case {"type": "stop"}:
                 self._on_stop()
             case {"type": "answer"}:
@@ -137,53 +174,48 @@ class TranscriptWidget(anywidget.AnyWidget):
             case {"type": "final"} if self._final is not None:
                 self.send({"type": "final", "model": self.model_id, "bundle": self._final})
 
-    def _hear(self, data: Any) -> None:
-        """What a page sends, while it is routed; without data it is the end of the view. A stop waits for nothing.
+    def _receive_early(self, data: Any) -> None:
+        """Receives a message while it is routed; without data it is the end of the view. A stop does not queue.
 
-        A page that knows no widgets says just that it ends, so that is no sign of one that shows the run.
+        The end does not mean that a page showed the run: a page that cannot show widgets sends it too.
         """
         if not data:
             self._inbox.put(self.close)
             return
-        self._is_heard = True
+        self._has_received = True
         match data:
-            case {"method": "custom", "content": {"type": "stop"} as message}:  # it takes its time
+            case {"method": "custom", "content": {"type": "stop"} as message}:  # handling it takes time
                 threading.Thread(target=self.receive, args=(message,), name="toolcall_nb-stop", daemon=True).start()
             case {"method": "custom", "content": dict(message)}:
                 self._inbox.put(partial(self.receive, message))
 
-    def _settle_again(self) -> None:
-        if self._settle is not None:
-            with self._settling:
-                self._final = self._settle()
-
-    def _answer(self, seq: Any) -> None:
-        state = self._document.state()
-        if seq != state["seq"]:
-            self.send(state)
+    def _replace_view(self) -> None:
+        if self._show_static is not None:
+            with self._finishing:
+                self._final = self._show_static()
 
 
 def close_all() -> None:
-    """Close what stays of finished runs."""
+    """Closes the widgets of finished runs."""
     while _kept:
         _kept.popleft().close()
 
 
-def _hear_while_routed(comm: Any, hear: Callable[[Any], None]) -> bool:
-    """Have ``hear`` called with the data of each message of the page before any shell of the kernel has to handle it.
+def _receive_while_routed(comm: Any, receive: Callable[[Any], None]) -> bool:
+    """Has ``receive`` called with the data of each message, before any shell of the kernel has to handle it.
 
-    The shell may be the one that is busy with the cell that the message is about: ipykernel 7.4 routes it to the shell
-    that last published on the comm (ipykernel/comm/comm.py, `_reply_subshell_for`), and JupyterLab sends on none until
-    it has a subshell. Or it is gone: with its last view JupyterLab deletes its subshell, on another channel, which may
-    be quicker than what was sent on that. The message still goes to the shell that it was sent on, for ipywidgets.
+    That shell may be busy with the cell that the message is about: ipykernel 7.4 routes a message to the shell that last
+    published on the comm (ipykernel/comm/comm.py, `_reply_subshell_for`), and JupyterLab sends on no subshell until it
+    has one. Or the shell is gone: with its last view JupyterLab deletes its subshell, on another channel that may be
+    quicker. The message still goes to the shell that it was sent on, for ipywidgets.
 
-    The method is private. Without it (ipykernel 7.0, ipykernel 6, another kernel) nothing is done, and it is False.
+    The method is private. Where it is missing (ipykernel 6 and 7.0, another kernel), this does nothing and returns False.
     """
     if not callable(getattr(comm, "_reply_subshell_for", None)):
         return False
 
     def route(data: Any, sent_on: str | None) -> str | None:
-        hear(data)
+        receive(data)
         return sent_on
 
     comm._reply_subshell_for = route

@@ -1,6 +1,7 @@
-"""The output that a notebook saves of a transcript or of calls: without secrets, and with the number of masked ones.
+"""Builds the output that a notebook keeps of a transcript or of calls: `saved_bundle`, `saved_calls_bundle`.
 
-It shows pictures only from the hosts that `allow_pictures` allowed in this process; see
+An output is a MIME bundle: HTML, Markdown and plain text. Secrets are masked in all of them, and a line below says how
+many. Pictures are shown only from the hosts that `allow_pictures` allowed in this process; see
 `toolcall_nb.render.html_output.pictures` for the reason.
 """
 
@@ -9,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from toolcall_nb.core.usage import account
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
 from toolcall_nb.render.escaping import element, visible
 from toolcall_nb.render.html_output.page import ROOT_CLASS
 from toolcall_nb.render.html_output.pictures import NO_HOSTS, allowed_hosts
 from toolcall_nb.render.mime_bundles import calls_bundle, mime_bundle
+from toolcall_nb.render.run_footer import USAGE_FOLD, run_html
 
 if TYPE_CHECKING:
     from toolcall_nb.core.transcript import ToolCall, Transcript
+    from toolcall_nb.redaction import Tally
 
-__all__ = ["allow_pictures", "picture_hosts", "saved_bundle", "saved_calls_bundle"]
+__all__ = ["allow_pictures", "picture_hosts", "saved_bundle", "saved_calls_bundle", "saved_line"]
 
 _allowed = {"hosts": NO_HOSTS}
 
@@ -40,20 +44,34 @@ def saved_bundle(
     exclude: Collection[str] | None = None,
     opened: Mapping[str, bool] | None = None,
     line: str = "",
+    is_run: bool = False,
 ) -> dict[str, str]:
-    """Returns `toolcall_nb.render.mime_bundle` of the transcript without its secrets, with a ``line`` below it.
+    """Returns `toolcall_nb.render.mime_bundle` of the transcript without secrets, with a ``line`` below it.
 
-    The Markdown has neither the line nor the number of masked secrets, so that it reads back as the saved transcript.
+    The Markdown has neither the line nor the number of masked secrets: it reads back as what was saved. With
+    ``is_run`` it is the output of a finished run: the HTML has the boxes of the live view and the footer with the
+    usage, and the plain text has the line only if that says more than the model's name.
     """
     kept, tally = saved_value(transcript)
-    bundle = mime_bundle(kept, include=include, exclude=exclude, opened=opened, images=picture_hosts())
-    return _with_line(bundle, " · ".join(filter(None, (saved_text(line), f"{tally}"))))
+    bundle: dict[str, str] = mime_bundle(kept, include=include, exclude=exclude, opened=opened, images=picture_hosts())
+    below = saved_line(line, tally)
+    if not is_run:
+        return _with_line(bundle, below)
+    if account(kept.messages).usage or below != line:
+        bundle["text/plain"] += f"\n\n{visible(below)}"
+    bundle["text/html"] = run_html(bundle["text/html"], below, kept, bool((opened or {}).get(USAGE_FOLD)))
+    return bundle
+
+
+def saved_line(line: str, tally: Tally) -> str:
+    """Returns the line below an output without secrets, with the number of those that were masked in the output."""
+    return " · ".join(filter(None, (saved_text(line), f"{tally}")))
 
 
 def saved_calls_bundle(
     calls: Iterable[ToolCall], *, include: Collection[str] | None = None, exclude: Collection[str] | None = None
 ) -> dict[str, str]:
-    """Returns a table of the calls without their secrets."""
+    """Returns a table of the calls without secrets."""
     kept, tally = saved_value(tuple(calls))
     bundle = calls_bundle(kept, include=include, exclude=exclude)
     return _with_line(bundle, f"{tally}")

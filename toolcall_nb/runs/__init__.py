@@ -1,5 +1,8 @@
-"""A run while it goes on, as any page is told of it: a notebook's widget, or a page of a server.
+"""A run while it goes on, without any front end: a notebook's widget and a server's page show the same.
 
-`document.LiveDocument` makes numbered steps of the events, a `pacer.Pacer` lets them go at the pace of a display, and
-`toolcall_nb.approvals.page` waits for a person's answer.
+run.py                 `Run` plays the events of a chat or a replay to whatever shows them, and can be stopped
+document.py            `LiveDocument` makes numbered steps of the events, for pages
+pacer.py               `Pacer` sends these steps no faster than a page can draw them
+clocks.py, status.py   the duration of the calls, and what is going on, in words
+transcript_files.py    reads and writes the files that hold a transcript
 """

@@ -1,57 +1,48 @@
-"""How long things take, as the page is told: it counts on by itself, so it hears only of starts and stops."""
+"""The durations of a run and of its calls: `Clocks`. A page counts on by itself, so it is only told starts and stops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeAlias
 
-__all__ = ["RUN", "Clock", "Clocks"]
+__all__ = ["RUN", "Clocks"]
 
-Clock: TypeAlias = dict[str, float | bool]
+_Clock: TypeAlias = dict[str, float | bool]
 """``elapsed`` in seconds, and whether it is ``running``."""
 
 RUN = ""
-"""The run's own clock, beside those of its nodes."""
+"""The key of the run's own clock; the others have the ids of nodes."""
 
 
 class Clocks:
-    """One clock for each node that is timed, and the run's. A clock starts once and stops once.
+    """One clock for the run and one for each node that is timed. A clock starts once and stops once.
 
-    ``now`` gives seconds. `news` is what changed since it was last taken.
+    ``now`` returns seconds. `news` holds the clocks that changed; who sends them empties it.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
-        self.news: dict[str, Clock] = {}
+        self.news: dict[str, _Clock] = {}
         self.now = now
         self._since: dict[str, float] = {RUN: now()}
         self._stopped: dict[str, float] = {}
 
     def start(self, node: str) -> None:
-        """Starts the clock; nothing for one that runs or has stopped."""
+        """Starts the clock, unless it runs or has stopped."""
         if node not in self._since and node not in self._stopped:
             self._since[node] = self.now()
-            self._tell(node)
+            self.news[node] = {"elapsed": 0.0, "running": True}
 
     def stop(self, node: str, seconds: float | None = None) -> None:
-        """Stops the clock, at ``seconds`` where that is known better; nothing for one that never started."""
+        """Stops the clock if it runs; at ``seconds``, if the duration is known better."""
         if node in self._since:
-            self._stopped[node] = self.seconds(node) if seconds is None else seconds
-            del self._since[node]
-            self._tell(node)
+            elapsed = self.now() - self._since.pop(node) if seconds is None else seconds
+            self._stopped[node] = elapsed
+            self.news[node] = {"elapsed": elapsed, "running": False}
 
-    def seconds(self, node: str) -> float:
-        """The time that it has run."""
-        if node in self._stopped:
-            return self._stopped[node]
+    def all(self) -> dict[str, _Clock]:
+        """Returns every clock as it is now."""
         now = self.now()
-        return now - self._since.get(node, now)
-
-    def all(self) -> dict[str, Clock]:
-        """Every clock as it is now."""
-        return {node: self._told(node) for node in {**self._since, **self._stopped}}
-
-    def _tell(self, node: str) -> None:
-        self.news[node] = self._told(node)
-
-    def _told(self, node: str) -> Clock:
-        return {"elapsed": self.seconds(node), "running": node in self._since}
+        running: dict[str, _Clock] = {
+            node: {"elapsed": now - since, "running": True} for node, since in self._since.items()
+        }
+        return running | {node: {"elapsed": seconds, "running": False} for node, seconds in self._stopped.items()}

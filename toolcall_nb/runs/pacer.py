@@ -1,4 +1,4 @@
-"""Do something soon, and not more often than a display can show it."""
+"""Sends steps to a page soon, but no more often than it can draw them: `Pacer`."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from toolcall_nb.redaction.masked_logging import logger
 
 __all__ = ["FRAME", "SLOWEST", "Pacer"]
 
-log = logger("toolcall_nb.runs")
+_log = logger("toolcall_nb.runs")
 
 FRAME = 0.04
 """Seconds between two messages. jupyter-server drops a client that gets more than 1,000 messages a second."""
 
 SLOWEST = 2.0
-"""Seconds after which a page is told at the latest, however slow it is."""
+"""The longest interval between two messages in seconds, however slow the page is."""
 
 
 class Pacer:
     """Calls ``flush`` soon after each `wake`, at most once every ``interval`` seconds, in a thread of its own.
 
-    The first wake is answered at once. After `close` nothing is called any more. The thread begins with the
-    first wake, in the context of the thread that made the pacer: ipykernel finds the cell of a message there. What
-    ``flush`` raises is logged once, and does not end it.
+    The first wake is answered at once. After `close` nothing is called any more. The thread begins with the first
+    wake, in the context of the thread that made the pacer: ipykernel finds the cell of a message there. The first
+    exception of ``flush`` is logged; none ends the thread.
     """
 
     def __init__(self, flush: Callable[[], None], interval: float = FRAME) -> None:
@@ -34,14 +34,14 @@ class Pacer:
         self._closed = threading.Event()
         self._context = contextvars.copy_context()
         self._thread: threading.Thread | None = None
-        self._faults = 0
+        self._has_failed = False
 
-    def pace(self, seconds: float) -> None:
-        """From now on ``seconds`` between two flushes, as who is told wishes; at least `FRAME`, at most `SLOWEST`."""
+    def set_interval(self, seconds: float) -> None:
+        """Sets the interval that a page asks for, between `FRAME` and `SLOWEST`."""
         self.interval = max(FRAME, min(SLOWEST, seconds))
 
     def wake(self) -> None:
-        """There is something to flush."""
+        """Has ``flush`` called soon."""
         self._due.set()
         if self._thread is None:
             self._thread = threading.Thread(
@@ -50,7 +50,7 @@ class Pacer:
             self._thread.start()
 
     def close(self) -> None:
-        """Stop, and wait until a flush that is under way has returned."""
+        """Stops, and waits until a flush that is under way has returned."""
         self._closed.set()
         self._due.set()
         if self._thread is not None and self._thread is not threading.current_thread():
@@ -62,7 +62,7 @@ class Pacer:
             try:
                 self._flush()
             except Exception:
-                self._faults += 1
-                if self._faults == 1:
-                    log.exception("A page could not be told what is new; it is tried again with what comes next")
+                if not self._has_failed:
+                    _log.exception("A step could not be sent to the page; its content is sent with the next one")
+                self._has_failed = True
             self._closed.wait(self.interval)

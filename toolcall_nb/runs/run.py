@@ -1,4 +1,8 @@
-"""One run: events from a chat or a replay, a face that shows them, and how to end it early."""
+"""One run, from its first event to its last: `Run` plays events to a `RunDisplay` and can be stopped.
+
+The events come from a chat, a replay or a stream. The display is a widget in a cell, a static output, a terminal or a
+server's response.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.errors import ToolcallError
@@ -16,34 +20,51 @@ from toolcall_nb.tools import stop_thread
 from toolcall_nb.tools.interrupting import STOP, stop_signal_heard
 
 if TYPE_CHECKING:
+    from toolcall_nb.approvals import Decision
     from toolcall_nb.core.events import Event
-    from toolcall_nb.runs.face import Face
+    from toolcall_nb.core.transcript import ToolCall, Transcript
 
-__all__ = ["Run", "Source", "Stoppable"]
+__all__ = ["Run", "RunDisplay", "Source", "Stoppable"]
 
-log = logger("toolcall_nb.runs")
+_log = logger("toolcall_nb.runs")
 
-Show: TypeAlias = Callable[["Event"], None]
-Source: TypeAlias = Callable[[Show], Iterator["Event"]]
-"""Gives the events of a run. What happens between two of them, in whichever thread, it gives to ``Show`` at once."""
+Source: TypeAlias = Callable[[Callable[["Event"], None]], Iterator["Event"]]
+"""Yields the events of a run. It passes what happens between two of them, in any thread, to its argument at once."""
 
 _GRACE = 0.3
-"""Seconds that a tool is given, after Stop, until it is interrupted."""
+"""Seconds from Stop until a tool that still runs is interrupted."""
 
 _AGAIN = 1.0
 _TRIES = 3
 """An interrupt that comes just before a blocking call does not end that call: it is sent again, a second later."""
 
 
+class RunDisplay(Protocol):
+    """Shows or sends one run."""
+
+    def show(self, event: Event) -> None:
+        """Takes one event in."""
+
+    def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
+        """Asks whether a call may run. Raises `KeyboardInterrupt` if the run is stopped in the meantime."""
+
+    def close(self, info: str) -> None:
+        """Ends the display; ``info`` is the line below the run."""
+
+    @property
+    def transcript(self) -> Transcript:
+        """What was shown so far."""
+
+
 class Stoppable:
-    """A stream of events that ends with ``abort`` soon after `stop`; for streams that have no stop of their own."""
+    """An iterator of events that ends with ``abort`` soon after `stop`, for sources that cannot be stopped themselves."""
 
     def __init__(self, events: Iterator[Event]) -> None:
         self._events = events
         self._is_stopped = False
 
     def stop(self) -> None:
-        """End before the next event."""
+        """Ends before the next event."""
         self._is_stopped = True
 
     def __iter__(self) -> Iterator[Event]:
@@ -55,63 +76,62 @@ class Stoppable:
 
 
 class Run:
-    """Plays the events of ``source`` to ``face`` until they end.
+    """Plays the events of ``source`` to a display until they end.
 
-    ``stop`` asks the source to end. What fails in the showing is logged and does not end the run. ``info``
-    gives the line that stays below it. What `Source` raises before its first event, the constructor raises.
+    ``stop`` asks the source to end. ``info`` returns the line that stays below the run. An error of the display is
+    logged and does not end the run. The constructor raises what the source raises before its first event.
     """
 
     def __init__(self, source: Source, *, stop: Callable[[], None], info: Callable[[Run], str]) -> None:
         self._events = iter(source(self._show_meanwhile))
         self._stop_source = stop
         self._info = info
-        self._face: Face | None = None
+        self.display: RunDisplay
+        """What shows the run; set by `play`."""
         self._last: Event | None = None
-        self._faults = 0
+        self._has_failed = False
         self._thread: threading.Thread | None = None
-        self._asked = threading.Event()  # to stop
+        self._stop_asked = threading.Event()
         self._ended = threading.Event()
         self._at_the_end = threading.Lock()
-        self._showing = threading.RLock()  # tools that run side by side tell what they print from their own threads
-
-    @property
-    def face(self) -> Face:
-        """What shows it."""
-        assert self._face is not None
-        return self._face
+        self._showing = threading.RLock()  # tools that run in parallel send what they print from their own threads
 
     @property
     def is_running(self) -> bool:
-        """Whether it goes on, here or in the background."""
+        """Whether it goes on, in this thread or in the background."""
         return self._thread is not None and not self._ended.is_set()
 
-    def play(self, face: Face) -> None:
-        """To the end. An interrupt ends it early, and quietly: the transcript says so."""
-        self._face = face
+    def play(self, display: RunDisplay) -> None:
+        """Plays to the end. An interrupt ends the run early without raising: the transcript says so."""
+        self.display = display
         self._thread = threading.current_thread()
         try:
-            with stop_signal_heard(self._asked.is_set):
+            with stop_signal_heard(self._stop_asked.is_set):
                 try:
                     self._drain()
                 finally:
                     self._end()
         finally:
-            self._safely(lambda: face.close(self._info(self)))
+            try:
+                display.close(self._info(self))
+            except Exception:
+                self._note_failure()
 
-    def play_in_background(self, face: Face) -> None:
-        """The same in a thread. Its output finds the cell, since the thread has the cell's context."""
-        self._face = face
+    def play_in_background(self, display: RunDisplay) -> None:
+        """Plays in a thread, in this context: so ipykernel finds the cell that the output belongs to."""
+        self.display = display
         context = contextvars.copy_context()
-        context.run(STOP.set, self._asked)
-        self._thread = threading.Thread(target=context.run, args=(self.play, face), name="toolcall_nb-run", daemon=True)
+        context.run(STOP.set, self._stop_asked)
+        target = context.run
+        self._thread = threading.Thread(target=target, args=(self.play, display), name="toolcall_nb-run", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the source to end; what holds its thread is interrupted. A run that has ended is left alone."""
+        """Asks the source to end, and interrupts what blocks its thread. Does nothing after the end."""
         if self._ended.is_set():
             return
         self._stop_source()
-        self._asked.set()
+        self._stop_asked.set()
         thread = self._thread
         if thread is None or thread is threading.current_thread():
             return
@@ -123,11 +143,11 @@ class Run:
                     _interrupt(thread)
 
     def wait(self, seconds: float) -> bool:
-        """Until it has ended; whether it has."""
+        """Waits for the end, at most so long. Returns whether it has come."""
         return self._ended.wait(seconds)
 
     def _end(self) -> None:
-        """From here on `stop` interrupts nothing any more; what it sent before arrives now at the latest."""
+        """Keeps `stop` from interrupting any more. An interrupt that it sent before arrives here at the latest."""
         try:
             with self._at_the_end:
                 self._ended.set()
@@ -139,13 +159,13 @@ class Run:
             self._show_all()
         except KeyboardInterrupt:
             self._stop_source()
-            with suppress(KeyboardInterrupt):  # twice: whoever interrupts does not want to wait
+            with suppress(KeyboardInterrupt):  # a second one: the person does not want to wait
                 self._show_all()
-            if not isinstance(self._last, ev.Finish | ev.Abort):  # a source that was torn off
+            if not isinstance(self._last, ev.Finish | ev.Abort):  # the interrupt hit the source itself
                 self._show(ev.Abort(reason="interrupted"))
         except Exception as error:
             if not isinstance(error, ToolcallError):
-                log.exception("The run ended with an error that should have been an event")
+                _log.exception("The run ended with an error that should have been an event")
             self._show(ev.Error(str(error) or type(error).__name__))
 
     def _show_all(self) -> None:
@@ -154,25 +174,26 @@ class Run:
             self._show(event)
 
     def _show(self, event: Event) -> None:
-        self._safely(lambda: self.face.show(event))
+        try:
+            with self._showing:
+                self.display.show(event)
+        except Exception:
+            self._note_failure()
 
     def _show_meanwhile(self, event: Event) -> None:
-        """A tool tells; one that outlives its run tells nobody."""
+        """Shows what a tool sends between two events. A tool that outlives its run is not heard any more."""
         if not self._ended.is_set():
             self._show(event)
 
-    def _safely(self, show: Callable[[], Any]) -> None:
-        try:
-            with self._showing:
-                show()
-        except Exception:
-            self._faults += 1
-            if self._faults == 1:
-                log.exception("The display failed; the run goes on")
+    def _note_failure(self) -> None:
+        """Logs the first error of the display."""
+        if not self._has_failed:
+            _log.exception("The display failed; the run goes on")
+        self._has_failed = True
 
 
 def _interrupt(thread: threading.Thread) -> None:
-    """As Ctrl+C does in the main thread, so that a blocking call there returns; in others as far as Python allows."""
+    """Interrupts a thread: the main thread as Ctrl+C does, so that a blocking call returns; others as Python allows."""
     if thread is not threading.main_thread():
         stop_thread(thread)
     elif hasattr(signal, "pthread_kill"):

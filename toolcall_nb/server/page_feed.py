@@ -12,9 +12,8 @@ from toolcall_nb.approvals.page import ApprovalForm
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.render import LiveHtml
+from toolcall_nb.render.run_footer import footer_html, info_line
 from toolcall_nb.runs.document import LiveDocument
-from toolcall_nb.runs.footer import info_line
-from toolcall_nb.runs.request_details import foot_info
 
 __all__ = ["EncodedStep", "PageFeed"]
 
@@ -51,7 +50,7 @@ class PageFeed:
         """Ends the turn: the line below it names the model that answered, and the whole thread's usage."""
         model = transcript.messages[-1].metadata.get("model") if transcript.messages else None
         line = info_line((isinstance(model, str) and model) or self._info, transcript)
-        self._document.finish(line, foot_info(line, transcript))
+        self._document.finish(line, footer_html(line, transcript))
 
     def since(self, number: int | None) -> list[EncodedStep]:
         """Returns the steps after this one; the whole state for a page that has none, or is too far behind."""

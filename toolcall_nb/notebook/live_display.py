@@ -1,4 +1,4 @@
-"""The live face: a widget while a run goes on, and its static form in the same place afterwards."""
+"""Shows a run in a cell: as a widget while it goes on, and as static output in the same place afterwards."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.approvals.page import PendingApprovals
-from toolcall_nb.notebook.faces import final_bundle, saved_line
 from toolcall_nb.redaction.registered_secrets import saved_value
-from toolcall_nb.redaction.saved_output import picture_hosts
+from toolcall_nb.redaction.saved_output import picture_hosts, saved_bundle, saved_line
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.render.escaping import visible
+from toolcall_nb.render.run_footer import footer_html
 from toolcall_nb.runs.document import LiveDocument
 from toolcall_nb.runs.pacer import Pacer
-from toolcall_nb.runs.request_details import foot_info
 
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Approver, Decision
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
     from toolcall_nb.core.transcript import ToolCall, Transcript
     from toolcall_nb.notebook.widget import TranscriptWidget
 
-__all__ = ["LiveFace"]
+__all__ = ["LiveDisplay"]
 
-PATIENCE = 15.0
-"""Seconds until a question goes elsewhere, where no page shows the run: it may lack what shows widgets."""
+NO_PAGE_AFTER = 15.0
+"""Seconds until a question is asked elsewhere, if no page shows the run: a page may be unable to show widgets."""
 
-_REOPENED = 3
-"""How often a view that somebody closes in mid-run is opened again."""
+_MAX_REOPENED = 3
+"""How often a view that somebody closes during the run is opened again."""
 
 _NO_PAGE = "{name} asks whether it may run, and no page has answered that could show it. %toolchat stop ends the run."
 _MAX_NAME = 60
@@ -41,18 +40,18 @@ MEANWHILE = {
     "text/plain": "\n".join(_MEANWHILE),
     "text/html": "".join(f"<p>{sentence}</p>" for sentence in _MEANWHILE),
 }
-"""What a page shows that cannot show widgets, or gets the notebook without its kernel."""
+"""The output for a page that cannot show widgets, or that opens the notebook without its kernel."""
 
 
 class _NoPage(Exception):
-    """No page shows the question."""
+    """No page shows the question for approval."""
 
 
-class LiveFace:
-    """Shows the run from the first moment; `close` leaves the static form, with the cards as the reader left them.
+class LiveDisplay:
+    """Shows the run from the first moment; `close` leaves static output, with the cards as the reader left them.
 
-    ``approver`` is asked about calls where no click reaches a kernel that runs a cell, and where no page shows the
-    run; None: no cell runs, a click is always heard.
+    ``approver`` decides about calls if no page shows the run, or if the kernel receives no clicks while it runs a cell.
+    Without one no cell is running, and the kernel receives every click.
     """
 
     def __init__(
@@ -63,8 +62,10 @@ class LiveFace:
         timings: Mapping[str, float],
         approver: Approver | None = None,
     ) -> None:
+        from IPython.display import display
+
         self._html = LiveHtml(images=picture_hosts())
-        self._document = LiveDocument(self._html, self._tell, info=info, timings=timings)
+        self._document = LiveDocument(self._html, self._send, info=info, timings=timings)
         self._pacer = Pacer(self._flush)
         self._questions = PendingApprovals(self._document.ask)
         self._on_stop = on_stop
@@ -72,29 +73,29 @@ class LiveFace:
         self._reopened = 0
         self._display: Any = None
         self._widget = self._make_widget()
-        self._display = self._show_widget()
-        self._pacer.wake()  # a page may have closed the view before it stood anywhere
+        self._display = display(self._view(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        self._pacer.wake()  # a page may have closed the view before the output was shown
 
     @property
     def transcript(self) -> Transcript:
-        """What was shown."""
-        self._document.catch_up()
+        """The transcript of the events so far."""
+        self._document.draw_pending_text()
         return self._html.transcript
 
     @property
     def needs_a_free_kernel(self) -> bool:
-        """Whether a person is asked in a card whose buttons do nothing while the kernel runs a cell."""
-        return self._questions.is_open and not self._widget.is_heard_in_cells
+        """Whether a card asks a person, and its buttons do nothing while the kernel runs a cell."""
+        return self._questions.is_open and not self._widget.receives_in_cells
 
     def show(self, event: Event) -> None:
-        """Take one event in; the page sees it with the next step."""
+        """Takes one event in; the page gets it with the next step."""
         if self._document.apply(event):
             self._pacer.wake()
 
     def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
-        """Whether a call may run: asked in its card; by keys where no page shows that, or none is heard in a cell."""
+        """Asks in the call's card whether it may run; by ``input`` if that card cannot be seen or used."""
         self._document.flush()
-        if self._approver is not None and not self._widget.is_heard_in_cells:
+        if self._approver is not None and not self._widget.receives_in_cells:
             return self._approver(call)
         try:
             return self._questions.ask(call, self._watch(call, is_stopped))
@@ -103,30 +104,33 @@ class LiveFace:
             return self._approver(call)
 
     def close(self, info: str) -> None:
-        """Tell the rest, put the static form in the view's place, and only then let the widget go.
+        """Sends the rest, replaces the view by the static output, and only then lets the widget go.
 
-        A widget that is closed first leaves an empty output for a moment, and what lies below jumps.
+        A widget that is closed first leaves an empty output for a moment, and everything below it jumps.
         """
         self._pacer.close()
         line = saved_line(info, saved_value(self.transcript)[1])
-        self._document.finish(line, foot_info(line, self.transcript))
+        self._document.finish(line, footer_html(line, self.transcript))
         self._document.flush()
-        self._widget.finish(lambda: self._settle(line))
+        self._widget.finish(lambda: self._show_static(line))
 
-    def _settle(self, info: str) -> dict[str, str]:
-        """Put the static form in the view's place; gives it."""
-        bundle = final_bundle(self.transcript, info, self._document.opened)
+    def _show_static(self, line: str) -> dict[str, str]:
+        """Replaces the view by the static output, and returns that."""
+        bundle = saved_bundle(self.transcript, line=line, opened=self._document.opened, is_run=True)
         self._display.update(bundle, raw=True)
         return bundle
 
     def _watch(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Callable[[], bool]:
-        """Looks for a stop, and for a page: where none shows the run for long, it raises `_NoPage`, or says so once."""
-        give_up = time.monotonic() + PATIENCE
+        """Returns a function that says whether the run is stopped, and also looks whether a page shows the run.
+
+        If none has for long, the function raises `_NoPage`, or without an ``approver`` prints a hint once.
+        """
+        give_up = time.monotonic() + NO_PAGE_AFTER
 
         def look() -> bool:
             nonlocal give_up
             if self._widget.is_shown:
-                give_up = time.monotonic() + PATIENCE
+                give_up = time.monotonic() + NO_PAGE_AFTER
             elif time.monotonic() > give_up:
                 if self._approver is not None:
                     raise _NoPage
@@ -136,13 +140,13 @@ class LiveFace:
 
         return look
 
-    def _tell(self, step: dict[str, Any]) -> None:
-        self._widget.tell(step)
+    def _send(self, step: dict[str, Any]) -> None:
+        self._widget.send_step(step)
 
     def _flush(self) -> None:
-        """Tell what is new. A view that was closed, by `Widget.close_all` or a page, is opened again with all of it."""
+        """Sends what is new. A view that was closed, by `Widget.close_all` or a page, is opened again."""
         self._document.flush()
-        if self._display is not None and self._widget.is_closed and self._reopened < _REOPENED:
+        if self._display is not None and self._widget.is_closed and self._reopened < _MAX_REOPENED:
             self._reopened += 1
             self._widget = self._make_widget()
             self._display.update(self._view(), raw=True)
@@ -151,12 +155,7 @@ class LiveFace:
         from toolcall_nb.notebook.widget import TranscriptWidget
 
         on_answer, pacer = self._questions.answer, self._pacer
-        return TranscriptWidget(self._document, self._on_stop, on_answer, pacer.pace, pacer.wake)
-
-    def _show_widget(self) -> Any:
-        from IPython.display import display
-
-        return display(self._view(), raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython has no types
+        return TranscriptWidget(self._document, self._on_stop, on_answer, pacer.set_interval, pacer.wake)
 
     def _view(self) -> dict[str, Any]:
         return {"application/vnd.jupyter.widget-view+json": self._widget.get_view_spec(), **MEANWHILE}

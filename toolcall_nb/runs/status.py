@@ -1,4 +1,4 @@
-"""What is going on in a run, in a few words: for the line below it, and for screen readers."""
+"""What is going on in a run, in a few words, for the line below it and for screen readers: `RunStatus`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.invisible_characters import written_out
 
-__all__ = ["Progress"]
+__all__ = ["RunStatus"]
 
 _MAX_NAME = 60
 _MAX_WORDS = 200
-_THINKING, _WRITING = "Thinking…", "Writing…"
 
 _ENDINGS: dict[type, str] = {
     ev.ToolOutputAvailable: "completed",
@@ -21,22 +20,20 @@ _ENDINGS: dict[type, str] = {
     ev.ToolOutputDenied: "denied",
     ev.ToolInterrupted: "interrupted",
 }
-
-
 _BOUNDARIES = (ev.StartStep, ev.FinishStep, ev.Finish, ev.Abort, ev.Error, *_ENDINGS)
-"""What the words of a status cannot outlive, beside text."""
+"""The events that end the words of an `events.Status`. Text ends them too."""
 _CALLING = (ev.ToolInputStart, ev.ToolInputDelta, ev.ToolInputAvailable, ev.ToolExecution)
 _NOT_WRITING = (ev.StartStep, ev.ReasoningStart, *_CALLING, *_ENDINGS)
-"""With these the model has stopped writing text, until there is more."""
+"""The events with which the model has stopped writing text."""
 _PAUSES = (ev.TextEnd, ev.FinishStep, ev.Finish)
-"""With these it has too, where it is a call that is waited for; else the next thing says what goes on."""
+"""The events with which it has stopped if a call is open; otherwise the next event decides."""
 
 
-class Progress:
-    """Follows a run. ``status`` is what it does now; `apply` returns what is worth saying aloud.
+class RunStatus:
+    """Follows a run: `text` is what goes on now, and `apply` returns what is to be announced to a screen reader.
 
-    Only boundaries are said: a reader of the whole log aloud could not be followed. Words that the source gives
-    (`events.Status`) stand until they are taken back, or something ends or begins that they cannot be about.
+    Only boundaries are announced: nobody could follow all events read aloud. The words of an `events.Status` stand
+    until they are taken back, or until something begins or ends that they cannot be about.
     """
 
     def __init__(self) -> None:
@@ -45,39 +42,38 @@ class Progress:
         self._is_writing = False
         self._asked: dict[str, str] = {}  # calls by approval
         self._open: dict[str, str] = {}  # names by call id
-        self._running: set[str] = set()  # of these, the calls whose tools were started
+        self._running: set[str] = set()  # the open calls whose tools were started
         self._role: str | None = None
 
     @property
-    def status(self) -> str:
-        """What is going on, in words; empty at the end. A tool that runs says more than the text around its call."""
+    def text(self) -> str:
+        """What is going on; empty after the end. A running tool is more important than the text around its call."""
         if self._is_over:
             return ""
         if self._asked:
             return "Waiting for you"
         if self._words:
             return self._words
-        running = [name for call, name in self._open.items() if call in self._running]
-        if running:
+        if self._running and (running := [name for call, name in self._open.items() if call in self._running]):
             return f"Running {_listed(running)}…"
         if self._is_writing:
-            return _WRITING
-        return f"Calling {_listed(self._open.values())}…" if self._open else _THINKING
+            return "Writing…"
+        return f"Calling {_listed(self._open.values())}…" if self._open else "Thinking…"
 
     @property
     def standing(self) -> list[str]:
-        """The announcements that still hold, for who comes now: what a person is asked, else the call begun last."""
+        """The announcements that still hold: the open questions, or else the call that began last."""
         if self._asked:
-            return [self._asks(call) for call in self._asked.values()]
+            return [self._question(call) for call in self._asked.values()]
         return [f"Tool {name} called" for name in [*self._open.values()][-1:]]
 
     def finish(self) -> None:
-        """Nothing goes on any more."""
+        """Notes that the run is over."""
         self._is_over, self._asked, self._open = True, {}, {}
 
     def apply(self, event: Event) -> list[str]:
-        """Take one event in; gives the announcements, mostly none."""
-        is_text = isinstance(event, ev.TextDelta) and event.delta.strip() != ""  # a blank line is nothing to see
+        """Takes one event in; returns the announcements, mostly none."""
+        is_text = isinstance(event, ev.TextDelta) and event.delta.strip() != ""  # a blank line shows nothing
         if is_text or isinstance(event, _BOUNDARIES):
             self._words = ""
         if is_text or isinstance(event, _NOT_WRITING):
@@ -90,47 +86,47 @@ class Progress:
             case ev.Start():
                 self._role = event.role
             case ev.ToolInputStart() | ev.ToolInputAvailable():
-                return self._begun(event)
+                return self._begin(event)
             case ev.ToolExecution():
                 self._running |= {event.tool_call_id} if event.status == "running" else set()
             case ev.ToolApprovalRequest():
                 if not event.is_automatic:
                     self._asked[event.approval_id] = event.tool_call_id
-                    return [self._asks(event.tool_call_id)]
+                    return [self._question(event.tool_call_id)]
             case ev.ToolApprovalResponse():
                 self._asked.pop(event.approval_id, None)
             case ev.ToolOutputAvailable(preliminary=True):
                 pass
             case ev.ToolInputError():
-                return [*self._begun(event), *self._ended(event.tool_call_id, _ENDINGS[type(event)])]
+                return [*self._begin(event), *self._end(event.tool_call_id, _ENDINGS[type(event)])]
             case ev.ToolOutputAvailable() | ev.ToolOutputError() | ev.ToolOutputDenied() | ev.ToolInterrupted():
-                return self._ended(event.tool_call_id, _ENDINGS[type(event)])
+                return self._end(event.tool_call_id, _ENDINGS[type(event)])
             case ev.ToolRetracted():
                 self._forget(event.tool_call_id)
             case ev.Finish():
                 self._running.clear()
                 return [] if self._role in ("user", "system") else ["Answer finished"]
             case ev.Abort():
-                for left in (self._open, self._asked, self._running):
-                    left.clear()
+                for state in (self._open, self._asked, self._running):
+                    state.clear()
                 return ["Answer stopped"]
             case ev.Error():
                 return ["Error"]
         return []
 
-    def _asks(self, call: str) -> str:
+    def _question(self, call: str) -> str:
         return f"Tool {self._name(call)} asks for approval"
 
-    def _begun(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> list[str]:
+    def _begin(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> list[str]:
         call, name = event.tool_call_id, written_out(event.tool_name[:_MAX_NAME])
-        said = [] if call in self._open else [f"Tool {name} called"]
+        announcements = [] if call in self._open else [f"Tool {name} called"]
         self._open[call] = name
-        return said
+        return announcements
 
-    def _ended(self, call: str, how: str) -> list[str]:
-        name = self._name(call)
+    def _end(self, call: str, how: str) -> list[str]:
+        announcement = f"Tool {self._name(call)} {how}"
         self._forget(call)
-        return [f"Tool {name} {how}"]
+        return [announcement]
 
     def _forget(self, call: str) -> None:
         self._open.pop(call, None)

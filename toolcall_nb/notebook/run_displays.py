@@ -1,0 +1,119 @@
+"""The displays of a run in IPython: `make_display` chooses one for the place where a cell runs.
+
+`StaticDisplay` and `TerminalDisplay` are here; the widget is in `toolcall_nb.notebook.live_display`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from toolcall_nb.approvals.terminal import TerminalApprover, deny_unattended
+from toolcall_nb.core.reducer import TranscriptBuilder
+from toolcall_nb.core.usage import account
+from toolcall_nb.notebook.environment import Place
+from toolcall_nb.redaction.masked_logging import logger
+from toolcall_nb.redaction.registered_secrets import saved_text
+from toolcall_nb.redaction.saved_output import saved_bundle
+from toolcall_nb.render.escaping import visible
+
+if TYPE_CHECKING:
+    from toolcall_nb.approvals import Approver, Decision
+    from toolcall_nb.core.events import Event
+    from toolcall_nb.core.transcript import ToolCall, Transcript
+    from toolcall_nb.runs.run import RunDisplay
+
+__all__ = ["StaticDisplay", "TerminalDisplay", "approver_for", "make_display"]
+
+_log = logger("toolcall_nb.notebook")
+
+
+def make_display(
+    place: Place,
+    *,
+    info: str,
+    on_stop: Callable[[], None],
+    timings: Mapping[str, float],
+    is_background: bool = False,
+) -> RunDisplay:
+    """Makes the display for a place. If the live one fails (a broken widget installation), it is the static one."""
+    approver = approver_for(place, is_background=is_background)
+    match place:
+        case Place.LIVE:
+            try:
+                from toolcall_nb.notebook.live_display import LiveDisplay
+
+                asks_elsewhere = None if is_background else approver
+                return LiveDisplay(info=info, on_stop=on_stop, timings=timings, approver=asks_elsewhere)
+            except Exception:
+                _log.exception("The live view cannot be shown; the transcript comes when the run has ended")
+                return StaticDisplay(approver)
+        case Place.TERMINAL:
+            return TerminalDisplay(approver)
+        case Place.STATIC:
+            return StaticDisplay(approver)
+
+
+def approver_for(place: Place, *, is_background: bool = False) -> Approver:
+    """Returns the approver that needs no card: it asks by ``input``, or denies where nobody can answer."""
+    if place is Place.STATIC or is_background:
+        return deny_unattended
+    if place is Place.TERMINAL:
+        return TerminalApprover()
+    return TerminalApprover(say=lambda text: print(saved_text(text)))  # what a cell prints stays in the notebook
+
+
+class StaticDisplay:
+    """Shows nothing until the end, and then the whole run in one output. ``approver`` decides about calls."""
+
+    def __init__(self, approver: Approver) -> None:
+        self._builder = TranscriptBuilder()
+        self._approver = approver
+
+    @property
+    def transcript(self) -> Transcript:
+        """The transcript of the events so far."""
+        return self._builder.transcript
+
+    def show(self, event: Event) -> None:
+        """Takes one event in."""
+        self._builder.apply(event)
+
+    def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
+        """Returns whether a call may run."""
+        return self._approver(call)
+
+    def close(self, info: str) -> None:
+        """Displays the run."""
+        from IPython.display import display
+
+        bundle = saved_bundle(self.transcript, line=info, is_run=True)
+        display(bundle, raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
+
+
+class TerminalDisplay(StaticDisplay):
+    """Shows the text as it comes, for IPython in a terminal. ``approver`` decides about calls."""
+
+    def __init__(self, approver: Approver) -> None:
+        from toolcall_nb.render.terminal import TerminalFace
+
+        super().__init__(approver)
+        self._end = ExitStack()
+        self._printer = self._end.enter_context(TerminalFace())
+
+    def show(self, event: Event) -> None:
+        """Prints what the event adds."""
+        super().show(event)
+        self._printer.apply(event)
+
+    def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
+        """Returns whether a call may run."""
+        with self._printer.paused():
+            return self._approver(call)
+
+    def close(self, info: str) -> None:
+        """Prints the rest, and the line below the run if usage was reported."""
+        self._end.close()
+        if account(self.transcript.messages).usage:
+            print(visible(info))

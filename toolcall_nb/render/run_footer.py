@@ -1,0 +1,135 @@
+"""A run's frame: the line below it (`info_line`), the tables folded under it (`footer_html`), and both in `run_html`.
+
+Nothing here comes from a clock, so the same run always gives the same frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from functools import cache
+from importlib.resources import files
+from re import sub
+from typing import TYPE_CHECKING, Any
+
+from toolcall_nb.core.usage import Account, Request, account, counts
+from toolcall_nb.render.escaping import element, escape
+from toolcall_nb.render.value_lines import format_count
+
+if TYPE_CHECKING:
+    from toolcall_nb.core.transcript import ToolCall, Transcript
+
+__all__ = ["RUN_CLASS", "USAGE_FOLD", "footer_html", "info_line", "money", "run_css", "run_html", "tokens"]
+
+RUN_CLASS = "tc-run mathjax_ignore tex2jax_ignore"
+"""The class of the element around a run. MathJax must not turn ``\\href`` in a model's name into a link."""
+USAGE_FOLD = "fold usage"
+"""The fold's key, in the form of `toolcall_nb.render.html_output.message_nodes.fold_key`."""
+
+_MAX_ROWS = 100
+_MAX_NAME = 60
+_SIGNS = {"USD": "$", "EUR": "€", "GBP": "£"}
+
+_COLUMNS: Mapping[str, str] = {
+    "inputTokens": "In",
+    "cachedInputTokens": "cached",
+    "cacheWriteTokens": "to cache",
+    "outputTokens": "Out",
+    "reasoningTokens": "reasoning",
+}
+
+
+def info_line(model: str, transcript: Transcript) -> str:
+    """Formats the line below a run: the model, the number of calls, tokens and cost."""
+    calls, total = len(transcript.calls), account(transcript.messages)
+    parts = [model, format_count(calls, "tool calls") if calls else "", tokens(total.usage), money(total.cost)]
+    return " · ".join(part for part in parts if part)
+
+
+def footer_html(line: str, transcript: Transcript, is_open: bool = False) -> str:
+    """Returns the line as HTML. If usage is reported, it opens to tables of it; closed, it has the same height.
+
+    The tables take the focus, so that they can be scrolled by keys in every browser.
+    """
+    total = account(transcript.messages)
+    if not total.usage:
+        return element("span", "tc-foot-info", line)
+    return (
+        f'<details class="tc-foot-info"{" open" if is_open else ""}><summary>{escape(line)}</summary>'
+        f'<div class="tc-usage" tabindex="0">{_request_table(total)}{_call_table(total, transcript.calls)}</div></details>'
+    )
+
+
+def run_html(html: str, line: str, transcript: Transcript, is_open: bool = False) -> str:
+    """Returns the HTML of a finished run: that of its transcript, ``html``, and the footer.
+
+    It has the boxes of the live view, so that nothing moves when it takes the view's place.
+    """
+    footer = footer_html(line, transcript, is_open)
+    return f'<div class="{RUN_CLASS}"><style>{run_css()}</style>{html}<div class="tc-foot">{footer}</div></div>'
+
+
+@cache
+def run_css() -> str:
+    """Returns the CSS for the surroundings of a transcript: the footer, and corrections for JupyterLab."""
+    css = files("toolcall_nb.render").joinpath("run.css").read_text("utf-8").replace("\n", " ")
+    return sub(r"\s+", " ", sub(r"/\*.*?\*/", "", css)).strip()
+
+
+def tokens(usage: Mapping[str, Any]) -> str:
+    """Formats token counts as ``1,204 in · 318 out``; empty if nothing was counted. Knows several providers' names."""
+    known = counts(usage)
+    directions = {"in": known.get("inputTokens"), "out": known.get("outputTokens")}
+    return " · ".join(f"{count:,.0f} {direction}" for direction, count in directions.items() if count)
+
+
+def money(cost: Mapping[str, Decimal] | None) -> str:
+    """Formats a cost as ``$0.0012``: cents, and below a cent two significant digits; empty if it is not known."""
+    amounts = sorted((cost or {}).items())
+    return " + ".join(f"{_SIGNS.get(currency, f'{currency} ')}{_amount(amount)}" for currency, amount in amounts)
+
+
+def _amount(amount: Decimal) -> str:
+    if amount >= 1 or amount == 0:
+        return f"{amount:,.2f}"
+    return f"{amount:.{max(2, 1 - amount.adjusted())}f}"
+
+
+def _request_table(total: Account) -> str:
+    """Returns a table with one row for each request, and a row with the sum if there are several."""
+    columns = [name for name in _COLUMNS if total.usage.get(name)]
+    has_models = len({request.model for request in total.requests}) > 1
+    has_cost = any(request.cost for request in total.requests)
+
+    def row(name: str, request: Request) -> list[str]:
+        model = [(request.model or "")[:_MAX_NAME]] if has_models else []
+        numbers = [f"{request.usage[column]:,.0f}" if column in request.usage else "" for column in columns]
+        return [name, *model, *numbers, *([money(request.cost)] if has_cost else [])]
+
+    rows = [row(f"{number:,}", request) for number, request in enumerate(total.requests, 1)]
+    if len(rows) > 1:
+        rows = [*_bounded(rows), row("All", Request(total.usage, total.cost))]
+    head = ["Request", *(["model"] if has_models else []), *(_COLUMNS[name] for name in columns)]
+    return _table([*head, *(["Cost"] if has_cost else [])], rows)
+
+
+def _call_table(total: Account, calls: Mapping[str, ToolCall]) -> str:
+    """Returns a table with one row for each call whose share of the next prompt is known."""
+
+    def name(call_id: str) -> str:
+        names = [calls[call_id].name, call_id] if call_id in calls else [call_id]
+        return " · ".join(each[:_MAX_NAME] for each in names)
+
+    rows = [[name(call), f"{added:,}"] for call, added in total.added.items()]
+    return _table(["Call", "added to the next prompt, about"], _bounded(rows)) if rows else ""
+
+
+def _bounded(rows: list[list[str]]) -> list[list[str]]:
+    hidden = len(rows) - _MAX_ROWS
+    return rows if hidden <= 0 else [*rows[:_MAX_ROWS], [f"… {hidden:,} more"]]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    cells = "".join(f"<th>{escape(name)}</th>" for name in head)
+    lines = (f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{cells}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
