@@ -190,6 +190,7 @@ wire.recognising wire
 _RENAMED = {
     "json_text.for_models": "core.json_text.to_strict_json",
     "live.MODULE": "frontend.MODULE",
+    "live.document.PatchSource": "render.LiveHtml",
     "masking.mark": "redaction.named_mask",
     "models.naming.names": "models.factory.model_names",
     "reducer.known_id": "core.reducer.normalize_call_id",

@@ -68,9 +68,8 @@ class Page:
         self.stops = 0
         self.pacer = Pacer(lambda: None)
         self.questions = PendingApprovals(self.document.ask)
-        self.widget = TranscriptWidget(
-            self.document, self.stop, self.questions.answer, self.pacer.set_interval, lambda: None
-        )
+        on_answer, on_pace = self.questions.answer, self.pacer.set_interval
+        self.widget = TranscriptWidget(self.document, self.stop, on_answer, on_pace, lambda: None)
         for event in (ev.ToolInputAvailable("c", "wipe", {"path": "/"}), ev.ToolApprovalRequest("a", "c")):
             self.document.apply(event)
 

@@ -388,13 +388,13 @@ def test_where_no_click_can_be_heard_in_mid_cell_the_kernel_asks_by_keys(kernel:
 
 def test_where_no_widget_can_be_had_the_kernel_asks_by_keys_and_in_the_background_nobody(kernel: Kernel) -> None:
     kernel.run(
-        "from toolcall_nb.notebook import live_display as live\nkept = live.LiveDisplay\nlive.LiveDisplay = None"
+        "from toolcall_nb.notebook import live_display as live\nusual = live.LiveDisplay\nlive.LiveDisplay = None"
     )
     assert "state: output-available" in final(kernel.run(ASK.format(""), typed=["y"]))
     wait = "get_ipython().magics_manager.registry['ToolchatMagics'].threads._runs['main']._thread.join()"
     messages = kernel.run(ASK.format("--background")) + kernel.run(wait)
     assert "state: output-denied" in final(messages)
-    kernel.run("live.LiveDisplay = kept")
+    kernel.run("live.LiveDisplay = usual")
 
 
 def test_an_interrupt_while_a_person_is_asked_ends_the_turn_and_the_next_one_works(kernel: Kernel) -> None:

@@ -594,9 +594,8 @@ def test_few_finished_runs_stay_open_for_pages_that_may_come_back(kernel: Kernel
 
 
 def test_of_a_run_that_is_over_and_out_of_reach_nothing_stays_in_the_kernel(kernel: Kernel) -> None:
-    kernel.run(
-        "import gc, weakref; from toolcall_nb.notebook import live_display as live; from toolcall_nb.notebook.widget import MAX_KEPT"
-    )
+    kernel.run("import gc, weakref; from toolcall_nb.notebook import live_display as live")
+    kernel.run("from toolcall_nb.notebook.widget import MAX_KEPT")
     kernel.run("made = []; make = live.LiveDisplay.__init__")
     kernel.run(
         "live.LiveDisplay.__init__ = lambda face, **options: (made.append(weakref.ref(face)), make(face, **options))[1]"

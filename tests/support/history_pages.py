@@ -15,7 +15,7 @@ Message: TypeAlias = dict[str, Any]
 
 
 class Document:
-    """``NodeTree`` of the module: each node's HTML by its id, and who is in whom. Raises for a patch that does not fit."""
+    """The module's ``NodeTree``: each node's HTML and children by its id. Raises for a patch that does not fit."""
 
     def __init__(self) -> None:
         self.html: dict[str, str] = {}

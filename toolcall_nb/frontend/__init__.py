@@ -1,7 +1,7 @@
 """The front end: the ES modules and the CSS that draw a run in a notebook and on the server's page.
 
-`MODULE` is the live transcript, which anywidget loads in a notebook and ``page.js`` on the server's page. It is built from
-the modules in ``src/`` by ``./dev frontend``. The CSS that saved outputs need as well is in ``render``.
+`MODULE` is the live transcript, which anywidget loads in a notebook and ``page.js`` on the server's page. It is built
+from the modules in ``src/`` by ``./dev frontend``. The CSS that saved outputs need as well is in ``render``.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolcall_nb.approvals import APPROVAL_MODES
 from toolcall_nb.notebook.magic import COMMANDS, DIALECTS, OPTIONS, SWITCH, ToolchatMagics
 
 if TYPE_CHECKING:
@@ -149,6 +148,12 @@ def _config(text: str) -> Iterator[str]:
         yield RESET
 
 
+def _approval_modes() -> tuple[str, ...]:
+    from toolcall_nb.approvals import APPROVAL_MODES
+
+    return APPROVAL_MODES
+
+
 def _readable() -> tuple[str, ...]:
     from toolcall_nb.runs.transcript_files import READABLE
 
@@ -166,7 +171,7 @@ _VALUES: Mapping[str, Callable[[ToolchatMagics], Iterable[str]]] = {
     **dict.fromkeys(("--tools", "-t"), lambda magics: magics.threads.tool_names()),
     "--thread": lambda magics: magics.threads.names(),
     "--dialect": lambda _: DIALECTS,
-    "--approve": lambda _: APPROVAL_MODES,
+    "--approve": lambda _: _approval_modes(),
 }
 _TAKES_VALUE = frozenset(
     name for action in ToolchatMagics.toolchat.parser._actions if action.nargs is None for name in action.option_strings
@@ -174,7 +179,7 @@ _TAKES_VALUE = frozenset(
 _WORDS: Mapping[str, Callable[[ToolchatMagics, str], Iterable[str]]] = {
     "model": lambda magics, _: _models(magics),
     "config": lambda _, text: _config(text),
-    "approve": lambda *_: APPROVAL_MODES,
+    "approve": lambda *_: _approval_modes(),
     "thread": lambda magics, _: magics.threads.names(),
     "new": lambda magics, _: magics.threads.names(),
     "stop": lambda magics, _: magics.threads.names(),

@@ -14,7 +14,6 @@ from IPython.core.error import UsageError as ShellUsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
-from toolcall_nb.approvals import APPROVAL_MODES
 from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.core.dialect_names import DIALECTS as TEXT_DIALECTS
 from toolcall_nb.errors import ToolcallError, UsageError, cell_traceback
@@ -329,7 +328,8 @@ def _check(options: Namespace) -> None:
     """What argparse cannot say as well."""
     if options.command:
         raise UsageError(f"{options.command[0]!r} is no option of %%toolchat. The prompt goes below this line.")
-    _one_of("--approve", options.approve, APPROVAL_MODES)
+    if options.approve is not None:
+        _approval(options.approve, "--approve")
     _one_of("--dialect", options.dialect, DIALECTS)
     if options.render and options.replay:
         raise UsageError("--render shows a transcript, --replay plays it: choose one.")
@@ -353,8 +353,10 @@ def _one_of(option: str, value: str | None, known: tuple[str, ...]) -> None:
         raise UsageError(f"{option} {value!r} is not known. There are: {', '.join(known)}.")
 
 
-def _approval(mode: str) -> ApprovalMode:
-    _one_of("%toolchat approve", mode, APPROVAL_MODES)
+def _approval(mode: str, option: str = "%toolchat approve") -> ApprovalMode:
+    from toolcall_nb.approvals import APPROVAL_MODES  # imports msgspec, which loading the extension does not need
+
+    _one_of(option, mode, APPROVAL_MODES)
     return cast("ApprovalMode", mode)
 
 

@@ -172,7 +172,7 @@ def _warn_if_unfinished(task: asyncio.Task[None]) -> None:
 
 
 def _info(name: str, transcript: Transcript) -> str:
-    """Returns the line below the stream, with the model that answered, if it is known, in place of the stream's name."""
+    """Returns the line below the stream, with the model that answered, or else the stream's name."""
     models = (message.metadata.get("model") for message in reversed(transcript.messages))
     return info_line(next((model for model in models if isinstance(model, str) and model), name), transcript)
 

@@ -204,12 +204,12 @@ def close_all() -> None:
 def _receive_while_routed(comm: Any, receive: Callable[[Any], None]) -> bool:
     """Has ``receive`` called with the data of each message, before any shell of the kernel has to handle it.
 
-    That shell may be busy with the cell that the message is about: ipykernel 7.4 routes a message to the shell that last
-    published on the comm (ipykernel/comm/comm.py, `_reply_subshell_for`), and JupyterLab sends on no subshell until it
-    has one. Or the shell is gone: with its last view JupyterLab deletes its subshell, on another channel that may be
-    quicker. The message still goes to the shell that it was sent on, for ipywidgets.
+    That shell may be busy with the cell that the message is about: ipykernel 7.4 routes a message to the shell that
+    last published on the comm (ipykernel/comm/comm.py, `_reply_subshell_for`), and JupyterLab sends on no subshell
+    until it has one. Or the shell is gone: with its last view JupyterLab deletes its subshell, on another channel that
+    may be quicker. The message still goes to the shell that it was sent on, for ipywidgets.
 
-    The method is private. Where it is missing (ipykernel 6 and 7.0, another kernel), this does nothing and returns False.
+    The method is private. If it is missing (ipykernel 6 and 7.0, another kernel), nothing is done, and it is False.
     """
     if not callable(getattr(comm, "_reply_subshell_for", None)):
         return False

@@ -54,9 +54,10 @@ def footer_html(line: str, transcript: Transcript, is_open: bool = False) -> str
     total = account(transcript.messages)
     if not total.usage:
         return element("span", "tc-foot-info", line)
+    tables = _request_table(total) + _call_table(total, transcript.calls)
     return (
         f'<details class="tc-foot-info"{" open" if is_open else ""}><summary>{escape(line)}</summary>'
-        f'<div class="tc-usage" tabindex="0">{_request_table(total)}{_call_table(total, transcript.calls)}</div></details>'
+        f'<div class="tc-usage" tabindex="0">{tables}</div></details>'
     )
 
 

@@ -1,4 +1,4 @@
-"""The durations of a run and of its calls: `Clocks`. A page counts on by itself, so it is only told starts and stops."""
+"""The durations of a run and of its calls: `Clocks`. A page counts on by itself between a start and a stop."""
 
 from __future__ import annotations
 

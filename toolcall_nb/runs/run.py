@@ -57,7 +57,7 @@ class RunDisplay(Protocol):
 
 
 class Stoppable:
-    """An iterator of events that ends with ``abort`` soon after `stop`, for sources that cannot be stopped themselves."""
+    """Events that end with ``abort`` soon after `stop`, for sources that cannot be stopped themselves."""
 
     def __init__(self, events: Iterator[Event]) -> None:
         self._events = events

@@ -94,7 +94,7 @@ def read_markdown(text: str, place: str) -> Transcript:
 
 
 def check_writable(path: Path) -> _Writer:
-    """Returns the function that writes such a file. Raises `UsageError`, with a list of the suffixes, if there is none."""
+    """Returns the function that writes such a file. Raises `UsageError`, with the suffixes, if there is none."""
     known = FILE_FORMATS.get(path.suffix.lower())
     if known is None or known.write is None:
         raise UsageError(f"{path} cannot be written as a transcript: the name must end with {_listed(WRITABLE)}.")
