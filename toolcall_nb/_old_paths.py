@@ -174,8 +174,37 @@ server.problems server.responses
 server.runs server.served_run
 server.threads server.conversations
 told core.result_text
+tools.accepting tools.sources
+tools.annotations tools.schemas.annotations
+tools.bash tools.built_in.bash
+tools.builtin tools.built_in
+tools.command tools.built_in.shell_command
+tools.deadlines tools.execution.deadlines
+tools.docstrings tools.schemas.signature
+tools.edit tools.built_in.edit
 tools.edited_arguments approvals.edited_arguments
+tools.failures tools.results.failures
+tools.figures tools.output.figures
+tools.head_and_tail tools.output.head_and_tail
+tools.interrupting tools.execution.interrupts
+tools.listening tools.output.patched_streams
+tools.msgspec_types tools.schemas.msgspec_types
+tools.naming tools.sources
+tools.parallel tools.execution.parallel
+tools.parameters tools.schemas.parameters
 tools.permission approvals.decisions
+tools.printing tools.output.captured_output
+tools.progress tools.output
+tools.pydantic_types tools.schemas.pydantic_types
+tools.running tools.execution.runner
+tools.schema tools.schemas.signature
+tools.schema_arguments tools.schemas.json_schema
+tools.schema_check tools.schemas.json_schema
+tools.show tools.built_in.show_file
+tools.tracebacks tools.results.tracebacks
+tools.values tools.results.json_values
+tools.workers tools.execution.workers
+tools.yields tools.execution.workers
 transcript core.transcript
 type_names core.sdk_types
 unicode core.text
@@ -201,8 +230,15 @@ _RENAMED = {
     "told.output_text": "core.result_text.format_output",
     "told.told": "core.result_text.truncate_output",
     "told.told_text": "core.result_text.format_result",
+    "tools.bash.KEPT": "tools.built_in.bash._KEPT_BYTES",
+    "tools.bash.SHOWN": "tools.built_in.bash._PRINTED_BYTES",
+    "tools.builtin.BUILTIN": "tools.built_in.BUILT_IN_NAMES",
+    "tools.builtin.builtin": "tools.built_in.built_in_tool",
+    "tools.edit.MAX_BYTES": "tools.built_in.edit._MAX_BYTES",
     "tools.permission.Grants": "approvals.decisions.RememberedApprovals",
     "tools.permission.Scope": "approvals.decisions.ApprovalScope",
+    "tools.show.MAX_BYTES": "tools.built_in.show_file._MAX_BYTES",
+    "tools.show.show": "tools.built_in.show_file.show_file",
     "usage.FIELDS": "core.usage.USAGE_FIELDS",
     "usage.NAMES": "core.usage.TOKEN_COUNTS",
 }

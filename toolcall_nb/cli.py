@@ -324,14 +324,14 @@ def _told(name: str, diagnostic: Diagnostic) -> str:
 def _tools(names: str) -> Iterator[Tool]:
     """The tools of ``bash,module:function,module``: one with this name, what a module holds, a module's ``@tool``."""
     from toolcall_nb.tools import as_tools, registry
-    from toolcall_nb.tools.builtin import BUILTIN
-    from toolcall_nb.tools.naming import tools_named
+    from toolcall_nb.tools.built_in import BUILT_IN_NAMES
+    from toolcall_nb.tools.sources import tools_named
 
     if "" not in sys.path:
         sys.path.insert(0, "")  # as `python -m` has it: modules beside the user
     for name in filter(None, map(str.strip, names.split(","))):
         module_name, _, held = name.partition(":")
-        if name in registry or name in BUILTIN:
+        if name in registry or name in BUILT_IN_NAMES:
             yield from tools_named(name, {})
         elif not held:
             yield from _decorated(module_name)

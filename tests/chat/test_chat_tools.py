@@ -20,8 +20,8 @@ from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import Approval, Message, State, ToolCall, Transcript
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.tools import Registry, Result, Tool, ToolFailed, tool
-from toolcall_nb.tools.bash import bash
-from toolcall_nb.tools.parallel import AT_ONCE
+from toolcall_nb.tools.built_in.bash import bash
+from toolcall_nb.tools.execution.parallel import MAX_THREADS
 
 
 class Script:
@@ -555,28 +555,28 @@ def test_an_approved_call_is_queued_until_the_other_questions_are_answered() -> 
 
 
 def test_calls_beyond_the_limit_of_threads_are_queued() -> None:
-    gate = threading.Barrier(AT_ONCE + 1)
+    gate = threading.Barrier(MAX_THREADS + 1)
     shown: list[Event] = []
 
     def meet(number: int) -> int:
         """Wait for the others."""
-        if number < AT_ONCE:
+        if number < MAX_THREADS:
             gate.wait(30)
         return number
 
-    calls = [call(str(number), "meet", {"number": number}) for number in range(AT_ONCE + 2)]
+    calls = [call(str(number), "meet", {"number": number}) for number in range(MAX_THREADS + 2)]
     chat = Chat(Script(calls), tools=Registry([Tool.from_function(meet, parallel=True)]))
     running: set[str] = set()
     for event in chat.stream("?"):
         shown.append(event)
         if is_start(event):
             running.add(event.tool_call_id)
-            if len(running) == AT_ONCE:
+            if len(running) == MAX_THREADS:
                 gate.wait(30)
     first_end = next(place for place, event in enumerate(shown) if isinstance(event, ev.ToolOutputAvailable))
     started = {event.tool_call_id for event in shown[:first_end] if is_start(event)}
-    assert started == {str(number) for number in range(AT_ONCE)}
-    assert len(running) == AT_ONCE + 2
+    assert started == {str(number) for number in range(MAX_THREADS)}
+    assert len(running) == MAX_THREADS + 2
 
 
 def is_start(event: Event) -> TypeGuard[ev.ToolExecution]:

@@ -22,7 +22,7 @@ from toolcall_nb.core.transcript import Message, State, ToolCall, Transcript
 from toolcall_nb.render import to_html, to_text
 from toolcall_nb.render.card_sections import sections
 from toolcall_nb.stages import to_stages
-from toolcall_nb.tools import Job, Outcome, Preliminary, Progress, Tool, run_together
+from toolcall_nb.tools import Job, Outcome, Preliminary, Tool, ToolProgress, run_together
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(8)).decode()
 
@@ -39,8 +39,8 @@ def pyplot() -> Any:
     assert not pyplot.get_fignums()
 
 
-def run(function: Any) -> tuple[Outcome, list[Progress]]:
-    told: list[Progress] = []
+def run(function: Any) -> tuple[Outcome, list[ToolProgress]]:
+    told: list[ToolProgress] = []
     return Tool.from_function(function).run({}, told.append), told
 
 

@@ -23,7 +23,8 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.notebook.widget import close_all
 from toolcall_nb.runs import run as running
-from toolcall_nb.tools import parallel, stop_thread, workers
+from toolcall_nb.tools import stop_thread
+from toolcall_nb.tools.execution import parallel, workers
 
 PICK = st.integers(0, 5)
 _ANSWERS = st.sampled_from(["approve", "approve", "edit", "edit", "deny", "deny", "break", "old", "half"])
@@ -48,7 +49,7 @@ class Histories(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self._patched = pytest.MonkeyPatch()
-        polls = [(workers, "POLL"), (parallel, "POLL"), (approval_page, "_POLL_SECONDS")]
+        polls = [(workers, "POLL_SECONDS"), (parallel, "POLL_SECONDS"), (approval_page, "_POLL_SECONDS")]
         for module, name in [*polls, (running, "_GRACE")]:
             self._patched.setattr(module, name, 0.01 if name == "_GRACE" else 0.002)
         always: list[Any] = []

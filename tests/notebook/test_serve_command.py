@@ -12,7 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from tests.support.servers import ask, client_of, said_by
 from toolcall_nb.tools import registry, tool
-from toolcall_nb.tools.builtin import builtin
+from toolcall_nb.tools.built_in import built_in_tool
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_the_notebooks_tools_are_served_also_those_that_come_later(
             """The weather."""
             return f"sunny in {city}"
 
-        registry.add(builtin("bash"))  # type: ignore[arg-type]  # it is there
+        registry.add(built_in_tool("bash"))  # type: ignore[arg-type]  # it is there
         assert [each["name"] for each in client.get("/api/tools").json()["tools"]] == ["weather"]
         assert "sunny in Lisbon" in said_by(ask(client, "What is the weather in Lisbon?").text)
 

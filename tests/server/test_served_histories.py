@@ -30,7 +30,8 @@ from toolcall_nb.server.served_run import ServedRun
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import ThreadStore
 from toolcall_nb.server.streaming import LIVE
-from toolcall_nb.tools import Registry, Tool, workers
+from toolcall_nb.tools import Registry, Tool
+from toolcall_nb.tools.execution import workers
 
 THREAD = "t"
 PICK = st.integers(0, 5)
@@ -52,7 +53,7 @@ class ServedHistories(RuleBasedStateMachine):
         super().__init__()
         ServedHistories.histories += 1
         self._patched = pytest.MonkeyPatch()
-        for module, name in [(workers, "POLL"), (approval_page, "_POLL_SECONDS"), (running, "_GRACE")]:
+        for module, name in [(workers, "POLL_SECONDS"), (approval_page, "_POLL_SECONDS"), (running, "_GRACE")]:
             self._patched.setattr(module, name, 0.002)
         self._folder = tempfile.TemporaryDirectory()
         self.loop = asyncio.new_event_loop()

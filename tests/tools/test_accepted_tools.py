@@ -314,7 +314,7 @@ def test_the_instructions_of_a_dialect_describe_a_server_s_tools_and_names(serve
 
 @pytest.mark.parametrize("thing", [3, None, b"show", {"a": 1}, [3], object(), {1: twice}])
 def test_what_is_no_tool_is_refused_in_one_sentence(thing: Any) -> None:
-    with pytest.raises(UsageError, match=r"is no tool\. A tool is a function") as caught:
+    with pytest.raises(UsageError, match=r"is not a tool\. A tool is a function") as caught:
         as_tools(thing)
     assert "\n" not in str(caught.value)
 

@@ -12,8 +12,9 @@ from tests.support.kernels import running_kernel
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import Message, State, ToolCall, Transcript
 from toolcall_nb.render import mime_bundle
-from toolcall_nb.tools import Outcome, Tool, running
-from toolcall_nb.tools.values import json_value
+from toolcall_nb.tools import Outcome, Tool
+from toolcall_nb.tools.execution import runner
+from toolcall_nb.tools.results.json_values import to_json_value
 
 WHOLE = "chat.outcomes['c1'].value"
 MOST = 1_200_000
@@ -133,7 +134,7 @@ def test_what_fits_is_kept_whole() -> None:
 
 def test_a_large_set_is_the_same_each_time() -> None:
     names = {f"name {number}" for number in range(50_000)}
-    assert json_value(names) == json_value(set(sorted(names, reverse=True)))
+    assert to_json_value(names) == to_json_value(set(sorted(names, reverse=True)))
 
 
 @pytest.mark.parametrize("make", [cyclic, deep])
@@ -153,7 +154,7 @@ def test_the_model_is_told_as_much_as_its_tool_allows_and_how_much_is_left_out()
 @pytest.mark.parametrize("method", ["__repr__", "_repr_html_", "__iter__"])
 @pytest.mark.parametrize("where", ["main thread", "another thread"])
 def test_a_value_that_takes_too_long_to_show_is_named(method: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "PATIENCE", 0.2)
+    monkeypatch.setattr(runner, "_DISPLAY_SECONDS", 0.2)
 
     def take_long(self: Any) -> Any:
         time.sleep(600)

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import toolcall_nb.tools.show as show_module
-from toolcall_nb.tools import bash as bash_module
-from toolcall_nb.tools import edit as edit_module
+import toolcall_nb.tools.built_in.show_file as show_module
 from toolcall_nb.tools import registry
-from toolcall_nb.tools.builtin import BUILTIN, builtin
-from toolcall_nb.tools.head_and_tail import HeadAndTail
-from toolcall_nb.tools.progress import Log, Progress
+from toolcall_nb.tools.built_in import BUILT_IN_NAMES, built_in_tool
+from toolcall_nb.tools.built_in import bash as bash_module
+from toolcall_nb.tools.built_in import edit as edit_module
+from toolcall_nb.tools.output import Log, ToolProgress
+from toolcall_nb.tools.output.head_and_tail import HeadAndTail
 from toolcall_nb.tools.workspaces import workspace
 
 needs_a_shell = pytest.mark.skipif(os.name == "nt", reason="there is no bash or sh here")
@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 def run(name: str, **arguments: Any) -> Any:
     """The output of a call that succeeds."""
-    tool = builtin(name)
+    tool = built_in_tool(name)
     assert tool is not None
     outcome = tool.run(arguments)
     assert outcome.error is None
@@ -46,7 +46,7 @@ def run(name: str, **arguments: Any) -> Any:
 
 def error(name: str, **arguments: Any) -> str:
     """The text of a call that does not."""
-    tool = builtin(name)
+    tool = built_in_tool(name)
     assert tool is not None
     outcome = tool.run(arguments)
     assert outcome.error is not None
@@ -57,14 +57,14 @@ def error(name: str, **arguments: Any) -> str:
 
 
 def test_they_are_there_by_name_and_not_before() -> None:
-    assert BUILTIN == ("edit", "show", "bash")
-    assert [tool.name for name in BUILTIN if (tool := builtin(name))] == list(BUILTIN)
-    assert builtin("rm") is None
-    assert not set(BUILTIN) & set(registry)
+    assert BUILT_IN_NAMES == ("edit", "show", "bash")
+    assert [tool.name for name in BUILT_IN_NAMES if (tool := built_in_tool(name))] == list(BUILT_IN_NAMES)
+    assert built_in_tool("rm") is None
+    assert not set(BUILT_IN_NAMES) & set(registry)
 
 
 def test_their_descriptions_begin_as_the_document_s_do() -> None:
-    descriptions = [tool.description for name in BUILTIN if (tool := builtin(name))]
+    descriptions = [tool.description for name in BUILT_IN_NAMES if (tool := built_in_tool(name))]
     openings = [
         "Edit a file by replacing old_string with new_string",
         "Show the contents of a file with line numbers",
@@ -199,7 +199,7 @@ def test_a_file_that_becomes_as_large_as_it_may_is_edited(folder: Path) -> None:
     ],
 )
 def test_edit_refuses_what_is_no_text(folder: Path, monkeypatch: pytest.MonkeyPatch, raw: bytes, text: str) -> None:
-    monkeypatch.setattr(edit_module, "MAX_BYTES", 100)
+    monkeypatch.setattr(edit_module, "_MAX_BYTES", 100)
     (folder / "a").write_bytes(raw)
     assert error("edit", file_path="a", old_string="a", new_string="b") == f"Invalid input: {text}".format(
         path=folder / "a"
@@ -327,7 +327,7 @@ def test_a_wide_line_number_widens_its_column(folder: Path) -> None:
 def test_show_refuses_what_it_cannot_show(
     folder: Path, monkeypatch: pytest.MonkeyPatch, raw: bytes, arguments: dict[str, int], text: str
 ) -> None:
-    monkeypatch.setattr(show_module, "MAX_BYTES", 100)
+    monkeypatch.setattr(show_module, "_MAX_BYTES", 100)
     (folder / "a").write_bytes(raw)
     assert error("show", file_path="a", **arguments) == f"Invalid input: {text.format(path=folder / 'a')}"
 
@@ -335,7 +335,7 @@ def test_show_refuses_what_it_cannot_show(
 def test_show_shows_some_lines_of_a_file_that_is_larger_than_it_shows(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(show_module, "MAX_BYTES", 100)
+    monkeypatch.setattr(show_module, "_MAX_BYTES", 100)
     (folder / "a").write_bytes(b"a line\n" * 1000 + b"\xff\xff\n")
     assert (
         run("show", file_path="a", start_line=999, end_line=1000)["data"]["content"] == "  999 | a line\n 1000 | a line"
@@ -414,15 +414,15 @@ def test_bash_prints_the_output_while_it_comes(folder: Path, capsys: pytest.Capt
 
 @needs_a_shell
 def test_what_bash_prints_is_told_as_the_call_s_own_log() -> None:
-    tool = builtin("bash")
+    tool = built_in_tool("bash")
     assert tool is not None
-    told: list[Progress] = []
+    told: list[ToolProgress] = []
     tool.run({"command": "echo out; sleep 0.2; echo err >&2"}, told.append)
     assert "".join(piece.text for piece in told if isinstance(piece, Log)) == "out\nerr\n"
 
 
 def test_the_resolved_path_is_among_the_arguments_that_are_told(folder: Path) -> None:
-    tool = builtin("show")
+    tool = built_in_tool("show")
     assert tool is not None
     outcome = tool.run({"file_path": "no/../testing.md", "start_line": 1})
     assert outcome.arguments == {"file_path": str(folder / "testing.md"), "start_line": 1}
@@ -439,11 +439,11 @@ def test_a_hundred_megabytes_stay_small(capsys: pytest.CaptureFixture[str]) -> N
     stdout = result["data"]["stdout"]
     assert stdout.startswith("first\nxxx")
     assert stdout.endswith("xxx\nlast\n")
-    left_out = 6 + 100_000_000 + 6 - bash_module.KEPT
+    left_out = 6 + 100_000_000 + 6 - bash_module._KEPT_BYTES
     assert f"\n… {left_out:,} bytes left out …\n" in stdout
-    assert len(stdout) < bash_module.KEPT + 100
+    assert len(stdout) < bash_module._KEPT_BYTES + 100
     printed = capsys.readouterr().out
-    assert len(printed) < bash_module.SHOWN + 100
+    assert len(printed) < bash_module._PRINTED_BYTES + 100
     assert printed.endswith("… more output comes, and is not shown while it does …\n")
 
 
@@ -491,7 +491,7 @@ def test_all_of_a_command_s_output_is_read_however_slowly(folder: Path, monkeypa
 
         def flush(self) -> None: ...
 
-    monkeypatch.setattr("toolcall_nb.tools.command.GRACE", 0)
+    monkeypatch.setattr("toolcall_nb.tools.built_in.shell_command._GRACE_SECONDS", 0)
     monkeypatch.setattr(sys, "stderr", Slow())
     command = f"echo first >&2; sleep 0.2; head -c {size} /dev/zero | tr '\\0' x; touch done"
     assert run("bash", command=command)["data"]["stdout"] == "x" * size
@@ -499,7 +499,7 @@ def test_all_of_a_command_s_output_is_read_however_slowly(folder: Path, monkeypa
 
 @needs_a_shell
 def test_an_interrupt_ends_the_command(folder: Path) -> None:
-    tool = builtin("bash")
+    tool = built_in_tool("bash")
     assert tool is not None
     interrupt = threading.Thread(target=interrupt_when_there, args=(folder / "pid",))
     interrupt.start()

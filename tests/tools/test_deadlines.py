@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from toolcall_nb.errors import UsageError
-from toolcall_nb.tools import Log, Outcome, Preliminary, Progress, Registry, Tool, stop_thread, tool
-from toolcall_nb.tools import workers as workers_module
-from toolcall_nb.tools.deadlines import Deadline
+from toolcall_nb.tools import Log, Outcome, Preliminary, Registry, Tool, ToolProgress, stop_thread, tool
+from toolcall_nb.tools.execution import workers as workers_module
+from toolcall_nb.tools.execution.deadlines import Deadline
 
 SOON = 0.05
 LONG = 600
@@ -29,7 +29,7 @@ _WITHIN = 30
 
 @pytest.fixture(autouse=True)
 def _little_grace(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(workers_module, "GRACE", 0.2)
+    monkeypatch.setattr(workers_module, "_GRACE_SECONDS", 0.2)
     before = signal.getsignal(signal.SIGINT)
     yield
     assert signal.getsignal(signal.SIGINT) is before
@@ -355,7 +355,7 @@ def test_many_calls_that_end_as_their_time_does_end_one_way_or_the_other() -> No
 
 
 def test_a_call_that_is_left_behind_does_not_hold_up_who_is_traced() -> None:
-    """CPython 3.11 would, for as long as that sleeps: see `toolcall_nb.tools.interrupting`."""
+    """CPython 3.11 would, for as long as that sleeps: see `toolcall_nb.tools.execution.interrupts`."""
     over = threading.Event()
 
     def f() -> None:
@@ -411,8 +411,8 @@ def test_without_the_function_of_cpython_nothing_is_stopped(monkeypatch: pytest.
 # Generators ---------------------------------------------------------------------------------------------------
 
 
-def told_by(function: Callable[..., Any]) -> tuple[Outcome, list[Progress]]:
-    told: list[Progress] = []
+def told_by(function: Callable[..., Any]) -> tuple[Outcome, list[ToolProgress]]:
+    told: list[ToolProgress] = []
     return run(function, None, told.append), told
 
 
@@ -451,7 +451,7 @@ def nothing() -> Iterator[int]:
 def test_each_yield_is_told_and_the_last_is_the_result(
     run: Callable[..., Outcome], function: Callable[..., Any], told: list[Any], output: Any
 ) -> None:
-    found: list[Progress] = []
+    found: list[ToolProgress] = []
     assert run(function, None, found.append).output == output
     assert found == [Preliminary(value) for value in told]
     assert run(function, None).output == output
@@ -496,7 +496,7 @@ def test_a_generator_that_raises_has_told_what_it_had() -> None:
 @anywhere
 def test_after_its_end_a_tool_tells_nothing(run: Callable[..., Outcome]) -> None:
     release, over = threading.Event(), threading.Event()
-    told: list[Progress] = []
+    told: list[ToolProgress] = []
 
     def f() -> Iterator[int]:
         def late() -> None:

@@ -39,14 +39,14 @@ from tests.support.mcp_server import PICTURE
 from tests.support.shells import the_shell
 from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.tools import Registry, Tool
-from toolcall_nb.tools.failures import ToolFailed
 from toolcall_nb.tools.mcp import McpServer, ServerFailed, mcp_tools
 from toolcall_nb.tools.mcp.connection import Connection
 from toolcall_nb.tools.mcp.content import result_of
 from toolcall_nb.tools.mcp.targets import identity, label
-from toolcall_nb.tools.parameters import WrongArguments
-from toolcall_nb.tools.results import Result
-from toolcall_nb.tools.schema_arguments import SchemaArguments
+from toolcall_nb.tools.results.failures import ToolFailed
+from toolcall_nb.tools.results.result import Result
+from toolcall_nb.tools.schemas.json_schema import SchemaArguments
+from toolcall_nb.tools.schemas.parameters import WrongArguments
 
 SCRIPT = str(Path(__file__).parents[1] / "support" / "mcp_server.py")
 COMMAND = [sys.executable, SCRIPT]
@@ -473,7 +473,7 @@ def test_a_command_that_is_no_server_says_what_it_wrote() -> None:
 
 
 def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolcall_nb.tools.mcp.server.CONNECTING", 0.5)
+    monkeypatch.setattr("toolcall_nb.tools.mcp.server._CONNECT_SECONDS", 0.5)
     with pytest.raises(ServerFailed, match=r"no answer within 0.5 s"):
         mcp_tools([sys.executable, "-c", "import time; time.sleep(1000)"])
 

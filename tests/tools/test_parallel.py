@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from toolcall_nb.tools import Job, Outcome, Preliminary, Started, Tool, run_together
-from toolcall_nb.tools.interrupting import STOP, stop_thread
-from toolcall_nb.tools.parallel import AT_ONCE
+from toolcall_nb.tools.execution.interrupts import STOP, stop_thread
+from toolcall_nb.tools.execution.parallel import MAX_THREADS
 
 _WITHIN = 30
 LONG = 600
@@ -59,8 +59,8 @@ def test_more_jobs_than_run_at_once_all_run() -> None:
         with lock:
             running -= 1
 
-    assert all(outcome.error is None for outcome in outcomes(*(job(f) for _ in range(3 * AT_ONCE))))
-    assert most <= AT_ONCE
+    assert all(outcome.error is None for outcome in outcomes(*(job(f) for _ in range(3 * MAX_THREADS))))
+    assert most <= MAX_THREADS
 
 
 def test_equal_jobs_are_two() -> None:
@@ -160,10 +160,10 @@ def test_jobs_that_have_not_begun_do_not_begin_after_the_end() -> None:
         yield 1
         time.sleep(LONG)
 
-    news = run_together([job(f) for _ in range(2 * AT_ONCE)])
+    news = run_together([job(f) for _ in range(2 * MAX_THREADS)])
     next(news)
     news.close()
-    assert sum(begun.acquire(timeout=0.01) for _ in range(2 * AT_ONCE)) <= AT_ONCE
+    assert sum(begun.acquire(timeout=0.01) for _ in range(2 * MAX_THREADS)) <= MAX_THREADS
 
 
 def test_an_interrupt_while_waiting_gets_out_and_stops_the_jobs() -> None:
@@ -221,7 +221,7 @@ def test_an_interrupt_between_two_looks_ends_the_jobs(monkeypatch: pytest.Monkey
         with suppress(KeyboardInterrupt):
             list(run_together((one,)))
 
-    monkeypatch.setattr("toolcall_nb.tools.parallel.POLL", 0.002)
+    monkeypatch.setattr("toolcall_nb.tools.execution.parallel.POLL_SECONDS", 0.002)
     for _ in range(5):
         begun, ended = threading.Event(), threading.Event()
         waiting = threading.Thread(target=wait, args=(job(endless(begun, ended)),))

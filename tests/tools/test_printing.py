@@ -24,9 +24,9 @@ from tests.support.shells import the_shell
 from toolcall_nb import Chat
 from toolcall_nb.core.append_only import ConsoleText
 from toolcall_nb.core.call_display import displayed_bundles
-from toolcall_nb.tools import Job, Log, Outcome, Progress, Tool, run_together
-from toolcall_nb.tools import printing as printing_module
-from toolcall_nb.tools.printing import Printout, listening
+from toolcall_nb.tools import Job, Log, Outcome, Tool, ToolProgress, run_together
+from toolcall_nb.tools.output import log_text as log_text_module
+from toolcall_nb.tools.output.captured_output import CapturedOutput, captured_output
 
 _WITHIN = 30
 
@@ -35,10 +35,10 @@ class Told:
     """Keeps what a tool tells."""
 
     def __init__(self) -> None:
-        self.all: list[Progress] = []
+        self.all: list[ToolProgress] = []
         self.some = threading.Event()
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: ToolProgress) -> None:
         self.all.append(progress)
         self.some.set()
 
@@ -283,7 +283,7 @@ def test_a_tool_may_run_a_chat_with_tools() -> None:
 def test_what_the_teller_prints_is_no_part_of_the_log(capsys: pytest.CaptureFixture[str]) -> None:
     told = Told()
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: ToolProgress) -> None:
         print("teller")
         told(progress)
 
@@ -293,7 +293,7 @@ def test_what_the_teller_prints_is_no_part_of_the_log(capsys: pytest.CaptureFixt
 
 
 def test_a_teller_that_fails_does_not_fail_the_tool(caplog: pytest.LogCaptureFixture) -> None:
-    def tell(progress: Progress) -> None:
+    def tell(progress: ToolProgress) -> None:
         raise RuntimeError("no display")
 
     def f() -> Iterator[str]:
@@ -319,7 +319,7 @@ def test_a_print_is_told_while_the_tool_still_runs() -> None:
 
 def test_many_prints_are_few_pieces() -> None:
     told = Told()
-    with listening(told, interval=600):
+    with captured_output(told, interval=600):
         for number in range(1000):
             print(number)
     assert told.log == "".join(f"{number}\n" for number in range(1000))
@@ -328,7 +328,7 @@ def test_many_prints_are_few_pieces() -> None:
 
 def test_without_an_interval_each_write_is_a_piece() -> None:
     told = Told()
-    with listening(told, interval=0):
+    with captured_output(told, interval=0):
         sys.stdout.write("a")
         sys.stdout.write("b")
     assert told.all == [Log("a"), Log("b")]
@@ -348,7 +348,7 @@ def test_a_tool_that_raises_has_told_everything_before() -> None:
 
 def cleaned(*pieces: str) -> str:
     told = Told()
-    printout = Printout(told, interval=0)
+    printout = CapturedOutput(told, interval=0)
     for piece in pieces:
         printout.write(piece)
     printout.close()
@@ -394,19 +394,19 @@ def test_text_without_escapes_is_told_as_it_is(written: str, data: st.DataObject
 
 @pytest.mark.parametrize("piece", [1, 3, 7, 100])
 def test_a_log_is_bounded_and_says_how_much_more_there_was(monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
-    monkeypatch.setattr(printing_module, "MOST", 10)
+    monkeypatch.setattr(log_text_module, "MAX_LOG", 10)
     text = "12345\n789012345\n"
     pieces = [text[start : start + piece] for start in range(0, len(text), piece)]
     assert cleaned(*pieces) == "12345\n7890\n… 6 more characters were printed.\n"
 
 
 def test_a_log_that_just_fits_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(printing_module, "MOST", 6)
+    monkeypatch.setattr(log_text_module, "MAX_LOG", 6)
     assert cleaned("12345\n") == "12345\n"
 
 
 def test_a_bar_that_is_drawn_over_and_over_takes_the_room_of_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(printing_module, "MOST", 10)
+    monkeypatch.setattr(log_text_module, "MAX_LOG", 10)
     assert cleaned(*(f"\r{number:3} %" for number in range(101))) == "100 %"
 
 
@@ -417,10 +417,10 @@ def test_a_flood_ends_and_leaves_a_bounded_log() -> None:
 
     log = log_of(f)
     assert log.endswith("… 2,000,000 more characters were printed.\n")
-    assert len(log) < printing_module.MOST + 100
+    assert len(log) < log_text_module.MAX_LOG + 100
 
 
-# Progress bars ------------------------------------------------------------------------------------------------
+# ToolProgress bars ------------------------------------------------------------------------------------------------
 
 
 def test_a_progress_bar_is_one_line() -> None:

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolcall_nb.tools.parameters import WrongArguments
-from toolcall_nb.tools.schema_arguments import SchemaArguments
-from toolcall_nb.tools.schema_check import PROBLEMS, SchemaCheck, TooCostly
+from toolcall_nb.tools.schemas.json_schema import MAX_PROBLEMS, SchemaArguments, SchemaCheck, TooCostly
+from toolcall_nb.tools.schemas.parameters import WrongArguments
 
 SECONDS = 5.0
 """Far above what any check takes, on a machine that others use too; unbounded work takes hours."""
@@ -129,7 +128,7 @@ def test_a_problem_names_the_place_and_the_limit(schema: Any, value: Any, expect
 
 
 def test_only_so_many_problems_are_told() -> None:
-    assert len(problems({"items": {"type": "null"}}, [*range(1000)])) == PROBLEMS
+    assert len(problems({"items": {"type": "null"}}, [*range(1000)])) == MAX_PROBLEMS
 
 
 def test_a_long_list_is_checked_whole() -> None:

@@ -15,8 +15,8 @@ from tests.support.kernels import running_kernel
 from toolcall_nb.chat import Chat
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools import Tool, registry
-from toolcall_nb.tools.builtin import BUILTIN, builtin
-from toolcall_nb.tools.naming import tool_names, tools_named
+from toolcall_nb.tools.built_in import BUILT_IN_NAMES, built_in_tool
+from toolcall_nb.tools.sources import tool_names, tools_named
 
 MODULE = """
 import functools
@@ -74,9 +74,9 @@ def only(name: str, variables: dict[str, Any]) -> Tool:
     return found
 
 
-@pytest.mark.parametrize("name", BUILTIN)
+@pytest.mark.parametrize("name", BUILT_IN_NAMES)
 def test_a_built_in_tool_is_meant_by_its_name_whatever_was_imported_under_it(notebook: Any, name: str) -> None:
-    own = builtin(name)
+    own = built_in_tool(name)
     notebook.run(f"from toolcall_nb import show as {name}")
     assert own is not None
     assert only(name, notebook.variables).function is own.function
@@ -240,8 +240,8 @@ def test_in_a_kernel_a_name_means_the_built_in_tool_or_what_a_cell_or_a_script_d
         (answer,) = printed(kernel.run("print([(t.name, t.function.__module__) for t in chat.tools.values()])"))
         assert answer.strip() == str(
             [
-                ("edit", "toolcall_nb.tools.edit"),
-                ("show", "toolcall_nb.tools.show"),
+                ("edit", "toolcall_nb.tools.built_in.edit"),
+                ("show", "toolcall_nb.tools.built_in.show_file"),
                 ("own", "__main__"),
                 ("ran", "__main__"),
             ]

@@ -20,7 +20,7 @@ from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, format_result, truncate_output, truncate_text
 from toolcall_nb.core.transcript import Approval, State, ToolCall
 from toolcall_nb.tools import Outcome, Result, Tool
-from toolcall_nb.tools.results import _WIDGET_SHOWN, forms
+from toolcall_nb.tools.results.result import _WIDGET_NOTICE, output_and_display
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -102,7 +102,7 @@ class Record:
         (Picture(), "<tests.tools.test_tool_results.Picture object>", {"image/png": base64.b64encode(PNG).decode()}),
         (Bundle(), "plain i", {"text/html": "<i>i</i>", "application/json": {"a": [1]}}),
         (Markdown(), "# Title", {"text/markdown": "# Title"}),
-        (Widget(), "IntSlider()", {"text/markdown": _WIDGET_SHOWN}),
+        (Widget(), "IntSlider()", {"text/markdown": _WIDGET_NOTICE}),
         (Record("a"), {"name": "a"}, {"text/html": "<b>a</b>"}),
         (Html, "<class 'tests.tools.test_tool_results.Html'>", None),
         (Result({"a": 1}, {"image/png": PNG, "text/plain": "x"}), {"a": 1}, {"image/png": "iVBORw0KGgo="}),
@@ -115,20 +115,20 @@ class Record:
     ids=lambda value: type(value).__name__,
 )
 def test_a_value_has_an_output_and_where_it_brings_one_a_display(value: Any, output: Any, display: Any) -> None:
-    assert forms(value) == (output, display)
+    assert output_and_display(value) == (output, display)
 
 
 @both
 def test_a_display_that_fails_is_left_out_and_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert forms(Failing()) == ("Failing()", {"image/svg+xml": "<svg/>"})
+        assert output_and_display(Failing()) == ("Failing()", {"image/svg+xml": "<svg/>"})
     assert capsys.readouterr() == ("", "")
 
 
 @both
 def test_an_object_that_has_every_method_has_no_display() -> None:
-    assert forms(MagicMock(name="anything"))[1] is None
+    assert output_and_display(MagicMock(name="anything"))[1] is None
 
 
 @both
@@ -138,7 +138,7 @@ def test_an_interrupt_gets_out_of_a_display() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        forms(Slow())
+        output_and_display(Slow())
 
 
 def test_a_type_that_the_shell_knows_to_display_is_displayed_so() -> None:
@@ -149,8 +149,8 @@ def test_a_type_that_the_shell_knows_to_display_is_displayed_so() -> None:
     with the_shell() as shell:
         shell.display_formatter.formatters["text/html"].for_type(Foreign, lambda value: "<u>f</u>")
         shell.display_formatter.formatters["text/plain"].for_type(Foreign, lambda value, p, cycle: p.text("pretty"))
-        assert forms(Foreign()) == ("pretty", {"text/html": "<u>f</u>"})
-    assert forms(Foreign()) == ("foreign", None)
+        assert output_and_display(Foreign()) == ("pretty", {"text/html": "<u>f</u>"})
+    assert output_and_display(Foreign()) == ("foreign", None)
 
 
 # Values of other packages -------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def test_a_data_frame_is_a_table_for_the_person_and_text_for_the_model() -> None
     import pandas
 
     frame = pandas.DataFrame({"city": ["Lyon", "Oslo"], "days": [3, 7]})
-    output, display = forms(frame)
+    output, display = output_and_display(frame)
     assert output.splitlines()[0].split() == ["city", "days"]
     assert display is not None
     assert set(display) == {"text/html"}
@@ -178,7 +178,7 @@ def test_a_figure_is_a_picture_and_is_not_shown_a_second_time() -> None:
     figure, axes = pyplot.subplots()
     axes.plot([1, 2])
     for value in (figure, axes):
-        output, display = forms(value)
+        output, display = output_and_display(value)
         assert " at 0x" not in output
         assert base64.b64decode(display["image/png"]).startswith(PNG)  # type: ignore[index] # there is one
     assert not pyplot.get_fignums()
@@ -188,7 +188,7 @@ def test_a_figure_without_pyplot_is_a_picture() -> None:
     from matplotlib.figure import Figure
 
     figure = Figure()
-    assert forms(figure)[1] is not None
+    assert output_and_display(figure)[1] is not None
 
 
 @both
@@ -196,7 +196,7 @@ def test_an_image_is_a_picture() -> None:
     from PIL import Image
 
     image = Image.new("RGB", (2, 2))
-    output, display = forms(image)
+    output, display = output_and_display(image)
     assert output == "<PIL.Image.Image image mode=RGB size=2x2>"
     assert base64.b64decode(display["image/png"]).startswith(PNG)  # type: ignore[index] # there is one
 
@@ -206,14 +206,14 @@ def test_ipython_s_own_display_objects_are_displays() -> None:
     from IPython.display import HTML, Latex, Markdown
 
     html = HTML("<b>x</b>")  # type: ignore[no-untyped-call]
-    assert forms(html) == ("<IPython.core.display.HTML object>", {"text/html": "<b>x</b>"})
-    assert forms(Markdown("*x*")) == ("*x*", {"text/markdown": "*x*"})  # type: ignore[no-untyped-call]
-    assert forms(Latex("$x$")) == ("$x$", {"text/latex": "$x$"})  # type: ignore[no-untyped-call]
+    assert output_and_display(html) == ("<IPython.core.display.HTML object>", {"text/html": "<b>x</b>"})
+    assert output_and_display(Markdown("*x*")) == ("*x*", {"text/markdown": "*x*"})  # type: ignore[no-untyped-call]
+    assert output_and_display(Latex("$x$")) == ("$x$", {"text/latex": "$x$"})  # type: ignore[no-untyped-call]
 
 
 def test_nothing_is_imported_to_display_a_value() -> None:
     before = set(sys.modules)
-    forms(Html())
+    output_and_display(Html())
     assert set(sys.modules) == before
 
 

@@ -25,8 +25,8 @@ from hypothesis import strategies as st
 from toolcall_nb import tools
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools import Registry, Tool, as_tool, tool
-from toolcall_nb.tools.interrupting import surely
-from toolcall_nb.tools.values import MAX_DEPTH, json_value
+from toolcall_nb.tools.execution.interrupts import run_to_end
+from toolcall_nb.tools.results.json_values import _MAX_DEPTH, to_json_value
 
 # The decorator ----------------------------------------------------------------------------------------------
 
@@ -293,47 +293,47 @@ class _Plain:
     ids=lambda value: type(value).__name__,
 )
 def test_any_object_is_a_json_value(value: Any, expected: Any) -> None:
-    found = json_value(value)
+    found = to_json_value(value)
     assert found == expected if expected is not None or value is None else isinstance(found, str)
     json.dumps(found)
 
 
 def test_not_a_number_stays_a_float() -> None:
-    found = json_value([float("nan"), float("inf")])
+    found = to_json_value([float("nan"), float("inf")])
     assert found[0] != found[0]
     assert found[1] == float("inf")
 
 
 def test_memory_addresses_are_left_out() -> None:
-    assert json_value(_Plain()) == "<tests.tools.test_tools._Plain object>"
+    assert to_json_value(_Plain()) == "<tests.tools.test_tools._Plain object>"
 
 
 def test_cycles_end() -> None:
     items: list[Any] = [1]
     items.append(items)
-    assert json_value(items) == [1, "<list: refers to itself>"]
+    assert to_json_value(items) == [1, "<list: refers to itself>"]
     record = _Record("a")
     record.inner = record
-    assert len(json.dumps(json_value(record))) < 100_000
+    assert len(json.dumps(to_json_value(record))) < 100_000
 
 
 def test_deep_nesting_ends() -> None:
     deep: Any = 0
     for _ in range(100_000):
         deep = {"a": deep}
-    found, depth = json_value(deep), 0
+    found, depth = to_json_value(deep), 0
     while isinstance(found, dict):
         found, depth = found["a"], depth + 1
-    assert depth == MAX_DEPTH
+    assert depth == _MAX_DEPTH
     assert found == "<dict: is nested too deeply>"
 
 
 def test_shared_lists_that_would_unfold_without_end_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolcall_nb.tools.values.MAX_ITEMS", 1000)
+    monkeypatch.setattr("toolcall_nb.tools.results.json_values._MAX_ITEMS", 1000)
     bomb: Any = ["x"]
     for _ in range(60):
         bomb = [bomb, bomb]
-    assert len(json.dumps(json_value(bomb))) < 100_000
+    assert len(json.dumps(to_json_value(bomb))) < 100_000
 
 
 @given(
@@ -343,12 +343,12 @@ def test_shared_lists_that_would_unfold_without_end_do_not(monkeypatch: pytest.M
     )
 )
 def test_a_json_value_is_itself(value: Any) -> None:
-    assert json_value(value) == value
+    assert to_json_value(value) == value
 
 
 @given(st.from_type(object) | st.builds(object))
 def test_no_object_makes_it_raise(value: Any) -> None:
-    json_value(value)
+    to_json_value(value)
 
 
 def test_who_interrupts_twice_does_not_keep_the_first_interrupt_from_its_work() -> None:
@@ -360,7 +360,7 @@ def test_who_interrupts_twice_does_not_keep_the_first_interrupt_from_its_work() 
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        surely(act)
+        run_to_end(act)
     assert len(tries) == 3
-    surely(act)
+    run_to_end(act)
     assert len(tries) == 4

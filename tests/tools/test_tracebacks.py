@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.support.shells import the_shell
-from toolcall_nb.tools import Outcome, Tool, ToolFailed, remember
-from toolcall_nb.tools.tracebacks import LONGEST
+from toolcall_nb.tools import Outcome, Tool, ToolFailed, remember_for_debugger
+from toolcall_nb.tools.results.tracebacks import _MAX_CHARACTERS
 
 HERE = "tests/tools/test_tracebacks.py"
 
@@ -182,7 +182,7 @@ def test_a_recursion_of_two_is_bounded() -> None:
         f()
 
     text = trace(f)
-    assert len(text) < LONGEST + 100
+    assert len(text) < _MAX_CHARACTERS + 100
     assert "characters left out" in text
     assert text.startswith("Traceback (most recent call last):")
     assert text.splitlines()[-1].startswith("RecursionError")
@@ -235,7 +235,7 @@ def test_the_debugger_opens_in_the_tool_s_frame(monkeypatch: pytest.MonkeyPatch)
         shell.run_cell("1 / 0")  # an error before, whose frames the shell keeps
         shell.run_cell(CELL)
         outcome = run(shell.user_ns["measure"], depth=3)
-        assert remember(outcome.exception)
+        assert remember_for_debugger(outcome.exception)
 
         def interaction(debugger: Any, frame: Any, error: Any) -> None:
             debugger.setup(frame, error.__traceback__ if isinstance(error, BaseException) else error)
@@ -263,13 +263,13 @@ def test_in_a_cell_the_file_is_the_cell_and_the_same_each_time_that_it_runs() ->
 @pytest.mark.usefixtures("_last_error")
 def test_without_a_shell_the_error_is_python_s_last() -> None:
     outcome = run(fail)
-    assert remember(outcome.exception)
+    assert remember_for_debugger(outcome.exception)
     assert sys.last_value is outcome.exception
     assert sys.last_traceback.tb_frame.f_code is fail.__code__
 
 
 @pytest.mark.usefixtures("_last_error")
 def test_what_has_no_frames_is_not_remembered() -> None:
-    assert not remember(None)
-    assert not remember(ValueError())
+    assert not remember_for_debugger(None)
+    assert not remember_for_debugger(ValueError())
     assert not hasattr(sys, "last_value")

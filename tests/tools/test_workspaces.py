@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools import Tool
-from toolcall_nb.tools.failures import InputOutputFailed, InvalidInput, ToolFailed
+from toolcall_nb.tools.results.failures import InputOutputFailed, InvalidInput, ToolFailed
 from toolcall_nb.tools.workspaces import OutsideWorkspace, Workspace, WorkspacePath, workspace
 
 

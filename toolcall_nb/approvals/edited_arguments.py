@@ -18,7 +18,7 @@ from toolcall_nb.core.events import Json
 from toolcall_nb.core.json_text import from_extended, to_extended
 from toolcall_nb.core.text import MAX_LEVELS, well_formed_json
 from toolcall_nb.tools.definition import Tool
-from toolcall_nb.tools.parameters import WrongArguments
+from toolcall_nb.tools.schemas.parameters import WrongArguments
 
 __all__ = ["asking_about", "check_edited", "read_edited", "reader_of_edits"]
 

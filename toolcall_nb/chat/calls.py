@@ -136,7 +136,7 @@ def _progress_event(call: ToolCall, progress: Log | Preliminary) -> Event:
 def _outcome_events(call: ToolCall, outcome: Outcome) -> Iterator[Event]:
     """The end of the call; a failed call keeps the output that it gave before."""
     if outcome.error is None:
-        yield ev.ToolOutputAvailable(call.id, outcome.output, display=outcome.display, seen=outcome.seen)
+        yield ev.ToolOutputAvailable(call.id, outcome.output, display=outcome.display, seen=outcome.model_text)
     elif outcome.wrong_input:
         yield ev.ToolInputError(call.id, call.name, call.input, outcome.error)
     else:

@@ -25,8 +25,8 @@ from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.render.run_footer import info_line, tokens
 from toolcall_nb.render.value_lines import format_count
 from toolcall_nb.runs.run import Run, Stoppable
-from toolcall_nb.tools import Tool, registry, remember
-from toolcall_nb.tools.naming import tool_names, tools_named, unknown_name
+from toolcall_nb.tools import Tool, registry, remember_for_debugger
+from toolcall_nb.tools.sources import tool_names, tools_named, unknown_name
 
 __all__ = ["NotebookThreads", "TurnSettings"]
 
@@ -377,7 +377,9 @@ def _counts(transcript: Transcript) -> str:
 def _remember_failure(chat: Chat, shown: Transcript) -> None:
     """Lets ``%debug`` open in the tool that failed last."""
     outcomes = (chat.outcomes.get(call) for call in reversed(shown.calls))
-    remember(next((outcome.exception for outcome in outcomes if outcome is not None and outcome.traceback), None))
+    remember_for_debugger(
+        next((outcome.exception for outcome in outcomes if outcome is not None and outcome.traceback), None)
+    )
 
 
 def _speed(wish: float | None, place: Place) -> float | None:

@@ -9,7 +9,7 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.server.serving import Server
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.tools import Registry, Tool, registry
-from toolcall_nb.tools.builtin import builtin
+from toolcall_nb.tools.built_in import built_in_tool
 
 if TYPE_CHECKING:
     from toolcall_nb.chat import Chat
@@ -75,5 +75,5 @@ class _SessionTools(Registry):
 
 
 def _is_own(tool: Tool) -> bool:
-    own = builtin(tool.name)
+    own = built_in_tool(tool.name)
     return own is not None and own.function is tool.function

@@ -19,7 +19,7 @@ from toolcall_nb.models.over_http.responses import is_response, must_be_awaited
 from toolcall_nb.models.player import events_of_items, played, played_async
 from toolcall_nb.notebook.stream_display import ShowHandle, play, play_async
 from toolcall_nb.runs.transcript_files import READABLE, has_known_suffix, read_file, read_markdown
-from toolcall_nb.tools.values import safe_repr
+from toolcall_nb.tools.results.json_values import safe_repr
 
 __all__ = ["put", "show"]
 

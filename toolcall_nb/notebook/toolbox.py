@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolcall_nb.tools import Tool
-from toolcall_nb.tools.builtin import BUILTIN
+from toolcall_nb.tools.built_in import BUILT_IN_NAMES
 
 __all__ = ["describe"]
 
@@ -17,7 +17,7 @@ def describe(tools: Sequence[Tool]) -> str:
         for tool in tools
     ]
     there = {tool.name for tool in tools}
-    off = [name for name in BUILTIN if name not in there]
+    off = [name for name in BUILT_IN_NAMES if name not in there]
     lines = lines or ["There are no tools; make one with @tool."]
     return "\n".join([*lines, *([f"Off until asked for: {', '.join(off)}."] if off else [])])
 

@@ -17,7 +17,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.errors import ToolcallError
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.tools import stop_thread
-from toolcall_nb.tools.interrupting import STOP, stop_signal_heard
+from toolcall_nb.tools.execution.interrupts import STOP, stop_signal_heard
 
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Decision

@@ -6,63 +6,67 @@
     def weather(city: str, days: int = 1) -> dict:
         \"\"\"The forecast for a city.\"\"\"
 
-`registry` holds them; `Tool.run` runs one and tells the `Outcome`. `toolcall_nb.tools.builtin` has ``edit``, ``show``
-and ``bash``, which work in the `workspace`; `toolcall_nb.tools.mcp` brings the tools of a server.
+`registry` holds the session's tools; `Tool.run` runs one and returns its `Outcome`.
+
+definition.py   `Tool`; collection.py: `Registry`, `registry` and the decorator `tool`
+sources.py      `as_tools`: tools from functions, names, registries, servers and other packages
+workspaces.py   `Workspace` and `WorkspacePath`: the folder that the paths of tools are in
+schemas/        parameters: their JSON Schema, and the check of arguments
+execution/      one call or several in parallel, with time limits and interrupts
+output/         what a running tool prints, displays and plots
+results/        what a tool returned, as JSON and as a display; failures and tracebacks
+built_in/       the tools ``edit``, ``show`` and ``bash``
+foreign/        tools of LangChain and pydantic-ai, and definitions in JSON
+mcp/            tools of MCP servers
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from toolcall_nb.core.deprecated_names import renamed_members
-from toolcall_nb.tools.accepting import ToolSource, as_tools
 from toolcall_nb.tools.collection import Registry, registry, tool
 from toolcall_nb.tools.definition import Tool, as_tool
-from toolcall_nb.tools.failures import ToolFailed
-from toolcall_nb.tools.interrupting import stop_thread
-from toolcall_nb.tools.parallel import Job, Started, run_together
-from toolcall_nb.tools.progress import Log, Preliminary, Progress, Tell
-from toolcall_nb.tools.results import Result
-from toolcall_nb.tools.running import Outcome
-from toolcall_nb.tools.tracebacks import remember
+from toolcall_nb.tools.execution.interrupts import stop_thread
+from toolcall_nb.tools.execution.parallel import Job, Started, run_together
+from toolcall_nb.tools.execution.runner import Outcome
+from toolcall_nb.tools.output import Log, Preliminary, ProgressCallback, ToolProgress
+from toolcall_nb.tools.results.failures import ToolFailed
+from toolcall_nb.tools.results.result import Result
+from toolcall_nb.tools.results.tracebacks import remember_for_debugger
+from toolcall_nb.tools.sources import ToolSource, as_tools
 from toolcall_nb.tools.workspaces import Workspace, WorkspacePath, workspace
 
-if TYPE_CHECKING:
-    from toolcall_nb.approvals.decisions import Decision
-
 __all__ = [
-    "Decision",
     "Job",
     "Log",
     "Outcome",
     "Preliminary",
-    "Progress",
+    "ProgressCallback",
     "Registry",
     "Result",
     "Started",
-    "Tell",
     "Tool",
     "ToolFailed",
+    "ToolProgress",
     "ToolSource",
     "Workspace",
     "WorkspacePath",
     "as_tool",
     "as_tools",
     "registry",
-    "remember",
+    "remember_for_debugger",
     "run_together",
     "stop_thread",
     "tool",
     "workspace",
 ]
 
-_renamed = renamed_members(__name__, {"Grants": "toolcall_nb.approvals.RememberedApprovals"})
-
-
-def __getattr__(name: str) -> Any:
-    """Finds names that are defined in `toolcall_nb.approvals`, which imports this package."""
-    if name == "Decision":
-        from toolcall_nb.approvals import Decision
-
-        return Decision
-    return _renamed(name)
+__getattr__ = renamed_members(
+    __name__,
+    {
+        "Decision": "toolcall_nb.approvals.Decision",
+        "Grants": "toolcall_nb.approvals.RememberedApprovals",
+        "Progress": "toolcall_nb.tools.output.ToolProgress",
+        "Tell": "toolcall_nb.tools.output.ProgressCallback",
+        "remember": "toolcall_nb.tools.results.tracebacks.remember_for_debugger",
+    },
+)

@@ -1,18 +1,18 @@
-"""The tools that are there: a registry, the default one, and the ``@tool`` decorator that fills it."""
+"""Holds tools by name: `Registry`, the session's own `registry`, and the decorator `tool` that adds to it."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any, TypeVar, overload
 
 from toolcall_nb.core.result_text import RESULT_LIMIT
 from toolcall_nb.errors import UsageError
-from toolcall_nb.tools.definition import Tool, as_tool, mark
+from toolcall_nb.tools.definition import Tool, as_tool, attach_tool
 
 __all__ = ["Registry", "registry", "tool"]
 
-F = TypeVar("F", bound=Callable[..., Any])
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Registry(Mapping[str, Tool]):
@@ -36,7 +36,7 @@ class Registry(Mapping[str, Tool]):
         return f"<Registry: {', '.join(self) or 'no tools'}>"
 
     def add(self, thing: Tool | Callable[..., Any]) -> Tool:
-        """Add a tool or a function. The same function again replaces its tool, as a cell that is run twice does.
+        """Adds a tool or a function. The same function again replaces its tool, as when a cell is run twice.
 
         Raises `UsageError` where the name belongs to another function.
         """
@@ -45,27 +45,27 @@ class Registry(Mapping[str, Tool]):
         if old is not None and old.origin != new.origin:
             raise UsageError(
                 f"There is a tool {new.name!r} already ({old.origin}). Give the new one another name with "
-                f"@tool(name=…), or take the old one out with registry.remove({new.name!r})."
+                f"@tool(name=…), or remove the old one with registry.remove({new.name!r})."
             )
         self._tools[new.name] = new
         return new
 
     def remove(self, name: str) -> None:
-        """Take a tool out; raises `UsageError` where there is none of this name."""
-        self._known(name)
+        """Removes a tool; raises `UsageError` where there is none of this name."""
+        self._tool(name)
         del self._tools[name]
 
     def restrict(self, names: Iterable[str]) -> Registry:
-        """A registry of these tools only, in this order; raises `UsageError` for a name that is not there."""
-        return Registry(self._known(name) for name in names)
+        """Returns a registry of these tools only, in this order; raises `UsageError` for a name that is not there."""
+        return Registry(self._tool(name) for name in names)
 
     def unknown(self, name: str) -> str:
-        """One sentence for a name that is not there: what it may have meant, and what there is."""
-        close = difflib.get_close_matches(name, self._tools, 1)
+        """Explains in a sentence that there is no tool of this name: what may have been meant, and what there is."""
+        close = get_close_matches(name, self._tools, 1)
         there = f"Tools: {', '.join(self)}." if self._tools else "There are no tools; make one with @tool."
         return f"There is no tool {name!r:.100}." + (f" Did you mean {close[0]!r}?" if close else "") + f" {there}"
 
-    def _known(self, name: str) -> Tool:
+    def _tool(self, name: str) -> Tool:
         found = self._tools.get(name)
         if found is None:
             raise UsageError(self.unknown(name))
@@ -73,12 +73,12 @@ class Registry(Mapping[str, Tool]):
 
 
 registry = Registry()
-"""The tools of this session: `tool` adds to it, and a chat takes them from it unless told otherwise."""
+"""The tools of this session. `tool` adds to it, and a chat without ``tools`` uses it."""
 
 
 # Bare, or with options; the docstring is that of the function below.
 @overload
-def tool(function: F, /) -> F: ...
+def tool(function: _F, /) -> _F: ...
 
 
 @overload
@@ -90,11 +90,11 @@ def tool(
     timeout: float | None = None,
     parallel: bool = False,
     limit: int = RESULT_LIMIT,
-) -> Callable[[F], F]: ...
+) -> Callable[[_F], _F]: ...
 
 
 def tool(
-    function: F | None = None,
+    function: _F | None = None,
     /,
     *,
     name: str | None = None,
@@ -103,19 +103,19 @@ def tool(
     timeout: float | None = None,
     parallel: bool = False,
     limit: int = RESULT_LIMIT,
-) -> F | Callable[[F], F]:
-    """Let models call a function: ``@tool``, or ``@tool(name=…, description=…)``.
+) -> _F | Callable[[_F], _F]:
+    """Lets models call a function: ``@tool``, or ``@tool(name=…, description=…)``.
 
     The schema comes from the signature, the descriptions from the docstring. The function itself is returned
     unchanged; its tool is in the registry ``into``. See `Tool` for ``timeout``, ``parallel`` and ``limit``.
     """
 
-    def decorate(function: F) -> F:
+    def decorate(function: _F) -> _F:
         made = Tool.from_function(
             function, name=name, description=description, timeout=timeout, parallel=parallel, limit=limit
         )
         into.add(made)
-        mark(function, made)
+        attach_tool(function, made)
         return function
 
     return decorate if function is None else decorate(function)

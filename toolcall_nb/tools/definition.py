@@ -1,4 +1,4 @@
-"""A tool: a Python function that a model may call, with its name, description and JSON schema."""
+"""Defines `Tool`: a Python function that a model may call, with its name, description and JSON Schema."""
 
 from __future__ import annotations
 
@@ -9,28 +9,30 @@ from typing import Any
 
 from msgspec import Struct
 
+from toolcall_nb.core.deprecated_names import renamed_members, renamed_parameters
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.core.result_text import RESULT_LIMIT
 from toolcall_nb.errors import UsageError
-from toolcall_nb.tools.docstrings import read_docstring
-from toolcall_nb.tools.progress import Tell
-from toolcall_nb.tools.running import Binding, Outcome, run
-from toolcall_nb.tools.schema import describe
+from toolcall_nb.tools.execution.runner import Binding, Outcome, run_tool
+from toolcall_nb.tools.output import ProgressCallback
+from toolcall_nb.tools.schemas.signature import read_docstring, read_signature
 
-__all__ = ["Tool", "as_tool", "is_function", "made_tool", "mark", "origin_of"]
+__all__ = ["Tool", "as_tool", "attach_tool", "is_function", "made_tool", "origin_of"]
 
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f]{1,128}")
 _TOOL_ATTRIBUTE = "__toolcall__"
 
+__getattr__ = renamed_members(__name__, {"mark": "toolcall_nb.tools.definition.attach_tool"})
+
 
 class Tool(Struct, frozen=True, eq=False, kw_only=True):
-    """What a model may call.
+    """A function that a model may call.
 
-    ``parameters`` is a JSON Schema (draft 2020-12) of type object. ``origin`` is ``module:qualname`` of the
-    function: by it a cell that is run again replaces its own tool.
+    ``parameters`` is a JSON Schema (draft 2020-12) of type object. ``origin`` is the function's ``module:qualname``, so
+    that a cell that is run again replaces its own tool.
 
-    ``timeout`` is the number of seconds that a call may take, None for any. ``parallel`` says that calls may run
-    beside others, in threads of their own. ``limit`` is how many characters of a result the model is told.
+    ``timeout`` is the number of seconds that a call may take, None for any. ``parallel``: calls may run at the same
+    time as others, in threads. ``limit`` is how many characters of a result the model is sent.
     """
 
     name: str
@@ -64,12 +66,12 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
         parallel: bool = False,
         limit: int = RESULT_LIMIT,
     ) -> Tool:
-        """The tool that a function is; raises `UsageError` where a model could not call it."""
+        """Makes a tool of a function; raises `UsageError` where a model could not call it."""
         if not callable(function):
             raise UsageError(f"A tool is a function, but got {function!r:.100}.")
         name = name if name is not None else getattr(function, "__name__", type(function).__name__)
         documentation = read_docstring(function)
-        signature = describe(function, name, documentation.parameters)
+        signature = read_signature(function, name, documentation.parameters)
         return cls(
             name=name,
             description=description if description is not None else documentation.description,
@@ -82,19 +84,28 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
             limit=limit,
         )
 
-    def run(self, arguments: Json, tell: Tell | None = None, whole: str = "") -> Outcome:
-        """Call the function with a JSON object of arguments. Only `KeyboardInterrupt` gets out.
+    @renamed_parameters(tell="on_progress", whole="value_expression")
+    def run(self, arguments: Json, on_progress: ProgressCallback | None = None, value_expression: str = "") -> Outcome:
+        """Calls the function with a JSON object of arguments. Raises nothing but `KeyboardInterrupt`.
 
-        ``tell`` gets what the tool prints and displays and what it has so far, while it runs; without it the tool
-        prints where everybody does. ``whole`` is where the caller keeps the value, for what the output leaves out.
+        ``on_progress`` gets what the tool prints, displays and yields while it runs; without it, the tool prints as
+        usual. ``value_expression`` is how the caller's kernel has the whole value; an output that was cut names it.
         """
-        return run(self.function, self.signature, arguments, tell, timeout=self.timeout, limit=self.limit, whole=whole)
+        return run_tool(
+            self.function,
+            self.signature,
+            arguments,
+            on_progress,
+            timeout=self.timeout,
+            limit=self.limit,
+            value_expression=value_expression,
+        )
 
 
 def as_tool(thing: Tool | Callable[..., Any]) -> Tool:
-    """The tool itself, the tool that ``@tool`` made of a function, or a new one."""
+    """Returns the tool itself, the tool that ``@tool`` made of a function, or a new one."""
     made = made_tool(thing)
-    return made if made is not None else Tool.from_function(thing)  # type: ignore[arg-type] # a Tool was made before
+    return made if made is not None else Tool.from_function(thing)  # type: ignore[arg-type] # a Tool was returned before
 
 
 def made_tool(thing: Any) -> Tool | None:
@@ -103,23 +114,23 @@ def made_tool(thing: Any) -> Tool | None:
         return thing
     try:
         made = vars(thing).get(_TOOL_ATTRIBUTE)
-    except TypeError:  # it has no attributes of its own
+    except TypeError:  # it has no ``__dict__``
         return None
     return made if isinstance(made, Tool) else None
 
 
 def is_function(thing: Any) -> bool:
-    """Whether something can be called and is no class."""
+    """Whether something is callable, but not a class."""
     return callable(thing) and not isinstance(thing, type)
 
 
 def origin_of(function: Any) -> str:
-    """Returns ``module:qualname`` of a function, or of the type of what can be called."""
+    """Returns ``module:qualname`` of a function, or of the type of another callable."""
     return f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function))}"
 
 
-def mark(function: Callable[..., Any], made: Tool) -> None:
-    """Remember on the function which tool it is, where it lets itself be marked (a built-in does not)."""
+def attach_tool(function: Callable[..., Any], made: Tool) -> None:
+    """Stores a function's tool on the function, if that accepts attributes (a built-in does not)."""
     try:
         setattr(function, _TOOL_ATTRIBUTE, made)
     except AttributeError:
@@ -133,5 +144,6 @@ def _is_number(value: object) -> bool:
 def _check_name(name: str) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name == "<lambda>":
         raise UsageError(
-            f"{name!r:.100} is no name for a tool. Give one of up to 128 characters without blanks: @tool(name=…)."
+            f"{name!r:.100} is not a valid name for a tool. "
+            "Give one of up to 128 characters without white space: @tool(name=…)."
         )

@@ -1,17 +1,16 @@
-"""The workspace: the folder that tools work in, and the paths that lie in it.
+"""Resolves the paths that a model gives inside a root folder, the `workspace`; see `Workspace` and `WorkspacePath`.
 
     def summary(file_path: WorkspacePath) -> str: ...
 
-Whatever a model writes for such a parameter is resolved before the call, relative to the workspace's root,
-with every ``..`` and symbolic link followed; what then lies outside is refused (seed 004).
+A model's value for such a parameter is resolved before the call, relative to the workspace's root, with every ``..``
+and symbolic link followed. A path that leaves the workspace is refused (seed 004).
 
     workspace.root = "~/thesis"         # instead of the current directory
-    workspace.allow("/data/measured")   # paths in here are taken too
+    workspace.allow("/data/measured")   # also allows paths in here
 
-This keeps a model's paths in place, nothing more. A hard link is the file itself, wherever else it has a name.
-A path is checked when it is resolved and again when a file is opened, but a process that exchanges folders for
-links in the very moment between the second check and the opening is not shut out; a shell command goes where
-it likes.
+This is no sandbox. Hard links are not detected. A path is checked when it is resolved and again when its file is
+opened, but not against a process that replaces a folder by a link right between the second check and the opening. A
+shell command can use any path.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, BinaryIO
 
 from toolcall_nb.errors import UsageError
-from toolcall_nb.tools.failures import InputOutputFailed, InvalidInput, ToolFailed
+from toolcall_nb.tools.results.failures import InputOutputFailed, InvalidInput, ToolFailed
 
 __all__ = ["WORKSPACE_PATH_SCHEMA", "OutsideWorkspace", "Workspace", "WorkspacePath", "workspace"]
 
@@ -37,11 +36,11 @@ if TYPE_CHECKING:
 else:
 
     class WorkspacePath(type(Path())):
-        """A path that a model gives: relative to the workspace's root, and absolute when the tool gets it."""
+        """A path from a model: relative to the workspace's root, and absolute when the tool gets it."""
 
         @classmethod
         def __get_pydantic_core_schema__(cls, source, handler):
-            """Lets pydantic resolve the path in the workspace, as `toolcall_nb.tools.msgspec_types` does."""
+            """Lets pydantic resolve the path in the workspace, as `toolcall_nb.tools.schemas.msgspec_types` does."""
             from pydantic_core import core_schema
 
             return core_schema.no_info_after_validator_function(workspace.resolve, core_schema.str_schema())
@@ -52,14 +51,13 @@ else:
 
 
 class OutsideWorkspace(ToolFailed, ValueError):
-    """A path that leaves the workspace, or that is none."""
+    """A path leaves the workspace, or is not a valid path."""
 
 
 class Workspace:
-    """A root folder and what is allowed besides.
+    """A root folder, and other folders that are allowed (``also``).
 
-    Paths that it gives are absolute and free of links. ``root`` is the current directory, whatever that is at
-    the time, unless it is set.
+    Resolved paths are absolute and contain no links. ``root`` is the current directory of the moment unless it is set.
     """
 
     def __init__(self, root: str | PathLike[str] | None = None, also: Iterable[str | PathLike[str]] = ()) -> None:
@@ -71,7 +69,7 @@ class Workspace:
 
     @property
     def root(self) -> Path:
-        """The folder that relative paths start from. Setting it raises `UsageError` where there is no folder."""
+        """The folder that relative paths start from. Raises `UsageError` when it is set to something else."""
         return self._root or Path(os.path.realpath(os.curdir))
 
     @root.setter
@@ -79,30 +77,30 @@ class Workspace:
         self._root = None if path is None else _folder(path)
 
     def allow(self, path: str | PathLike[str]) -> None:
-        """Take paths in this folder too. Raises `UsageError` where there is no folder."""
+        """Allows paths in this folder too. Raises `UsageError` where there is no such folder."""
         self._also.append(_folder(path))
 
     def resolve(self, path: str | PathLike[str]) -> WorkspacePath:
-        r"""The place that a path means; nothing needs to be there. An empty path is the root.
+        r"""Resolves a path, which need not exist. An empty path is the root.
 
-        In text, ``~`` is the home folder, and ``\`` separates like ``/``, as models write for Windows: a name that
-        holds a backslash can only be given as a ``Path``. Raises `OutsideWorkspace`.
+        In a string, ``~`` is the home folder and ``\`` separates like ``/``, since models write Windows paths; a name
+        with a backslash can only be given as a ``Path``. Raises `OutsideWorkspace`.
         """
         text = os.fspath(path)
-        start = os.path.expanduser(_plain(text)) if isinstance(path, str) else text
+        start = os.path.expanduser(_local(text)) if isinstance(path, str) else text
         found = _resolved(os.path.join(self.root, start), text)
-        if not self._holds(found):
+        if not self._contains(found):
             raise OutsideWorkspace(
-                f"the path {_shown(text)} leaves the workspace {self.root}. To allow it on purpose: "
+                f"the path {_quoted(text)} leaves the workspace {self.root}. To allow it on purpose: "
                 f"from toolcall_nb.tools import workspace; workspace.allow({str(found.parent)!r})"
             )
         return WorkspacePath(found)
 
     def open(self, path: Path) -> BinaryIO:
-        """A regular file of the workspace, opened to be read as bytes.
+        """Opens a regular file of the workspace for reading bytes.
 
-        The path is resolved once more: a link that has come in between is refused, and so is a folder, a pipe or
-        a device. Raises `InvalidInput` or `InputOutputFailed`.
+        The path is resolved once more, so that a link that was made meanwhile is refused, as are folders, pipes and
+        devices. Raises `InvalidInput` or `InputOutputFailed`.
         """
         path = self.resolve(path)
         flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -117,7 +115,7 @@ class Workspace:
             raise InvalidInput(f"Not a file: {path}")
         return os.fdopen(descriptor, "rb")
 
-    def _holds(self, path: Path) -> bool:
+    def _contains(self, path: Path) -> bool:
         return any(path.is_relative_to(folder) for folder in (self.root, *self._also))
 
 
@@ -128,20 +126,20 @@ workspace = Workspace()
 def _folder(path: str | PathLike[str]) -> Path:
     folder = Path(os.path.realpath(os.path.expanduser(path)))
     if not folder.is_dir():
-        raise UsageError(f"The workspace needs a folder, but {os.fspath(path)!r} is none. Make it first.")
+        raise UsageError(f"The workspace needs a folder, but {os.fspath(path)!r} is not one. Create it first.")
     return folder
 
 
-def _plain(text: str) -> str:
-    """The path with this system's separators; raises where it cannot be one here."""
+def _local(text: str) -> str:
+    """Returns the path with this system's separators; raises where it cannot be a path here."""
     if "\0" in text:
-        raise OutsideWorkspace(f"the path {_shown(text)} holds a NUL character")
+        raise OutsideWorkspace(f"the path {_quoted(text)} holds a NUL character")
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
-        raise OutsideWorkspace(f"the path {_shown(text)} holds half a character (a lone surrogate)") from None
+        raise OutsideWorkspace(f"the path {_quoted(text)} holds half a character (a lone surrogate)") from None
     if os.sep == "/" and PureWindowsPath(text).is_absolute() and not PurePosixPath(text).is_absolute():
-        raise OutsideWorkspace(f"the path {_shown(text)} is one of another system; give it relative to the workspace")
+        raise OutsideWorkspace(f"the path {_quoted(text)} is one of another system; give it relative to the workspace")
     return text.replace("\\", os.sep)
 
 
@@ -150,9 +148,9 @@ def _resolved(joined: str, text: str) -> Path:
         return Path(os.path.realpath(joined, strict=True))
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise OutsideWorkspace(f"the path {_shown(text)} goes round in a circle of symbolic links") from None
-        return Path(os.path.realpath(joined))  # what is not there yet may be asked for all the same
+            raise OutsideWorkspace(f"the path {_quoted(text)} goes round in a circle of symbolic links") from None
+        return Path(os.path.realpath(joined))  # a path that does not exist yet is allowed
 
 
-def _shown(text: str) -> str:
+def _quoted(text: str) -> str:
     return repr(text if len(text) <= 200 else f"{text[:200]}…")

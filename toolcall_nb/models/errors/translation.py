@@ -20,7 +20,7 @@ from toolcall_nb.models.errors.provider_help import ProviderHelp, find_provider
 from toolcall_nb.models.errors.retry_after import in_words, waiting_time
 from toolcall_nb.redaction import masked
 from toolcall_nb.redaction.registered_secrets import known_secrets
-from toolcall_nb.tools.tracebacks import own_frames, traceback_text
+from toolcall_nb.tools.results.tracebacks import own_frames, traceback_text
 
 __all__ = ["as_model_error"]
 

@@ -1,6 +1,6 @@
-"""Tools of other packages as `Tool`: LangChain, pydantic-ai, and tool definitions as the providers' SDKs take them.
+"""Converts tools of other packages to `Tool`: LangChain, pydantic-ai, and tool definitions for the providers' SDKs.
 
-Nothing is imported to recognise an object: its class says which package it is from.
+The main entry point is `foreign_tools`. It recognises an object by the full name of its class and imports nothing.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ __all__ = ["foreign_tools"]
 
 
 def foreign_tools(thing: Any) -> Callable[[], list[Tool]] | None:
-    """Returns what makes the tools of another package's object; None for an object that is none of these.
+    """Returns a function that converts another package's object; None for an object of no such package.
 
-    What is returned raises `UsageError` for a tool that cannot run here, with the reason.
+    The function raises `UsageError` for a tool that cannot run here, and says why.
     """
     if isinstance(thing, Mapping) or definitions.is_pair(thing):
-        return definitions.recognise(thing)
+        return definitions.definition_tools(thing)
     names = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(thing).__mro__}
-    for known in (langchain.KINDS, pydantic_ai.KINDS):
-        for name, make in known.items():
+    for converters in (langchain.LANGCHAIN_CONVERTERS, pydantic_ai.PYDANTIC_AI_CONVERTERS):
+        for name, make in converters.items():
             if name in names:
-                return lambda make=make: make(thing)  # type: ignore[misc] # the default binds it at once
+                return lambda make=make: make(thing)  # type: ignore[misc] # the default binds the loop variable
     return None

@@ -1,4 +1,4 @@
-"""Tool definitions as JSON, in the shapes of OpenAI, Anthropic, Google, Bedrock and MCP, each with its function."""
+"""Converts tool definitions in the JSON of OpenAI, Anthropic, Google, Bedrock and MCP, each with its function."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from toolcall_nb.core.events import Object
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.definition import Tool, is_function, origin_of
-from toolcall_nb.tools.schema_arguments import SchemaArguments
+from toolcall_nb.tools.schemas.json_schema import SchemaArguments
 
-__all__ = ["is_pair", "recognise"]
+__all__ = ["definition_tools", "is_pair"]
 
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
 
@@ -26,8 +26,11 @@ def is_pair(thing: Any) -> bool:
     return isinstance(thing, tuple) and len(thing) == 2 and isinstance(thing[0], Mapping) and callable(thing[1])
 
 
-def recognise(thing: Any) -> Callable[[], list[Tool]] | None:
-    """Returns what makes the tools of a pair, of a definition alone, or of functions by name; None for other dicts."""
+def definition_tools(thing: Any) -> Callable[[], list[Tool]] | None:
+    """Returns a function that converts a pair, or functions by name; None for other dicts.
+
+    For a definition alone, the function raises `UsageError` and says what is missing.
+    """
     if isinstance(thing, tuple):
         return lambda: [_paired(*thing)]
     if thing and all(isinstance(name, str) and is_function(value) for name, value in thing.items()):

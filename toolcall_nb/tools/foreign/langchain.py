@@ -1,4 +1,4 @@
-"""Tools of LangChain: `BaseTool`, `StructuredTool`, what its ``@tool`` makes, and toolkits."""
+"""Converts tools of LangChain: `BaseTool`, `StructuredTool`, those that its ``@tool`` makes, and toolkits."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from toolcall_nb.core.events import Object
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.definition import Tool, origin_of
-from toolcall_nb.tools.pydantic_types import ModelArguments
-from toolcall_nb.tools.running import Binding
-from toolcall_nb.tools.schema_arguments import SchemaArguments
+from toolcall_nb.tools.execution.runner import Binding
+from toolcall_nb.tools.schemas.json_schema import SchemaArguments
+from toolcall_nb.tools.schemas.pydantic_types import ModelArguments
 
-__all__ = ["KINDS"]
+__all__ = ["LANGCHAIN_CONVERTERS"]
 
 
 def _toolkit(toolkit: Any) -> list[Tool]:
@@ -53,7 +53,7 @@ def _function(tool: Any) -> Callable[..., Any]:
 
 
 def _arguments(tool: Any) -> tuple[Object, Binding]:
-    if tool.args_schema is None and type(tool).__name__ == "Tool":  # a function of one text, whatever its name
+    if tool.args_schema is None and type(tool).__name__ == "Tool":  # a function of one string, with any name
         described = {"type": "object", "properties": tool.args, "required": [*tool.args]}
         return described, SchemaArguments(tool.name, described, trusted=True)
     schema = tool.tool_call_schema
@@ -69,14 +69,14 @@ def _arguments(tool: Any) -> tuple[Object, Binding]:
 
 
 def _injected(tool: Any) -> list[str]:
-    """The parameters that LangGraph fills in: they are in the tool's own schema, and not in the model's."""
-    whole, told = tool.args_schema, tool.tool_call_schema
-    fields = getattr(whole, "model_fields", {}), getattr(told, "model_fields", {})
-    return sorted({*fields[0], *getattr(tool, "_injected_args_keys", ())} - {*fields[1]})
+    """Returns the parameters that LangGraph fills in: those in the tool's own schema but not in the model's."""
+    all_fields = getattr(tool.args_schema, "model_fields", {})
+    model_fields = getattr(tool.tool_call_schema, "model_fields", {})
+    return sorted({*all_fields, *getattr(tool, "_injected_args_keys", ())} - {*model_fields})
 
 
-KINDS: Mapping[str, Callable[[Any], list[Tool]]] = {
+LANGCHAIN_CONVERTERS: Mapping[str, Callable[[Any], list[Tool]]] = {
     "langchain_core.tools.base.BaseTool": _tool,
     "langchain_core.tools.base.BaseToolkit": _toolkit,
 }
-"""What is recognised, by the full name of its class."""
+"""The converters, by the full name of the class."""

@@ -1,4 +1,4 @@
-"""Tools of pydantic-ai: `Tool` and `FunctionToolset`. What needs a run of an agent is refused, with the reason."""
+"""Converts tools of pydantic-ai: `Tool` and `FunctionToolset`. Tools that need an agent's run are refused."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from toolcall_nb.core.events import Json
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.definition import Tool, origin_of
-from toolcall_nb.tools.pydantic_types import wrong_arguments
-from toolcall_nb.tools.running import Binding
-from toolcall_nb.tools.schema_arguments import SchemaArguments
+from toolcall_nb.tools.execution.runner import Binding
+from toolcall_nb.tools.schemas.json_schema import SchemaArguments
+from toolcall_nb.tools.schemas.pydantic_types import wrong_arguments
 
-__all__ = ["KINDS"]
+__all__ = ["PYDANTIC_AI_CONVERTERS"]
 
 _NEEDS = {
     "takes_ctx": "takes the context of an agent's run",
@@ -29,7 +29,7 @@ def _tool(tool: Any) -> list[Tool]:
         if getattr(tool, attribute):
             is_approval = attribute == "requires_approval"
             instead = "its function, with approval_mode='ask'" if is_approval else "a plain function"
-            raise UsageError(f"The pydantic-ai tool {tool.name!r} {need}, and here is none. Give {instead}.")
+            raise UsageError(f"The pydantic-ai tool {tool.name!r} {need}, which does not exist here. Give {instead}.")
     schema = {"type": "object", "properties": {}, **tool.function_schema.json_schema}
     function = tool.function
     made = Tool(
@@ -50,8 +50,8 @@ def _toolset(toolset: Any) -> list[Tool]:
 
 def _unknown(thing: Any) -> list[Tool]:
     raise UsageError(
-        f"A {type(thing).__name__} of pydantic-ai needs the run of an agent. Give the tools that it holds, or, for an "
-        "MCP server, mcp_tools(…)."
+        f"A {type(thing).__name__} of pydantic-ai needs the run of an agent. Give the tools that it contains, or, for "
+        "an MCP server, mcp_tools(…)."
     )
 
 
@@ -72,7 +72,7 @@ def _with_plain_result(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _plain_result(value: Any) -> Any:
-    """The value of a `ToolReturn`, with its content for the model where it has any."""
+    """Returns the value of a `ToolReturn`, with its content for the model if there is any; other values as they are."""
     if type(value).__module__.partition(".")[0] != "pydantic_ai" or not hasattr(value, "return_value"):
         return value
     return value.return_value if not value.content else {"result": value.return_value, "content": value.content}
@@ -93,7 +93,7 @@ class _Arguments:
         self._name, self._schema = tool.name, tool.function_schema
 
     def bind(self, arguments: Json) -> tuple[list[Any], dict[str, Any]]:
-        """Positional and keyword arguments to call with. Raises `WrongArguments`, which names each wrong one."""
+        """Returns positional and keyword arguments. Raises `WrongArguments`, which names each wrong one."""
         with wrong_arguments(self._name, arguments) as text:
             values = dict(self._schema.validator.validate_json(text))
         positional = [values.pop(name) for name in self._schema.positional_fields]
@@ -102,11 +102,11 @@ class _Arguments:
         return positional, values
 
 
-KINDS: Mapping[str, Callable[[Any], list[Tool]]] = {
+PYDANTIC_AI_CONVERTERS: Mapping[str, Callable[[Any], list[Tool]]] = {
     "pydantic_ai.tools.Tool": _tool,
     "pydantic_ai.toolsets.function.FunctionToolset": _toolset,
     "pydantic_ai.toolsets.abstract.AbstractToolset": _unknown,
     "pydantic_ai.tools.ToolDefinition": _unknown,
     "pydantic_ai.agent.abstract.AbstractAgent": _unknown,
 }
-"""What is recognised, by the full name of its class; the first that fits."""
+"""The converters, by the full name of the class; the first that fits is used."""

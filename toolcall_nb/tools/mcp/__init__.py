@@ -1,4 +1,4 @@
-"""Tools of servers of the Model Context Protocol (MCP).
+"""Makes tools of the servers of the Model Context Protocol (MCP): `mcp_tools`.
 
     from toolcall_nb.tools.mcp import mcp_tools
 
@@ -6,7 +6,7 @@
     for each in files.tools:
         registry.add(each)
 
-Speaking the protocol is left to the official package, which is an extra: ``toolcall-nb[mcp]``.
+The official package implements the protocol. It is an extra: ``toolcall-nb[mcp]``.
 """
 
 from __future__ import annotations

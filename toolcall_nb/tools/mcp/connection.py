@@ -1,8 +1,7 @@
-"""One connection to an MCP server: the official client, on an event loop in a thread of its own.
+"""Keeps one connection to an MCP server open: `Connection`, the official client on an event loop in a thread.
 
-The client wants to be entered and left by one task, and a notebook's own loop is busy while a cell runs; so a
-daemon thread holds the client open, and other threads hand it coroutines and wait where an interrupt reaches
-them.
+One task has to enter and leave the client, and a notebook's own loop is busy while a cell runs. So a daemon thread
+keeps the client open. Other threads give it coroutines and wait in a way that can be interrupted.
 """
 
 from __future__ import annotations
@@ -14,22 +13,24 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future, wait
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-__all__ = ["Connection", "Lost", "Tell"]
+__all__ = ["Connection", "ConnectionLost", "OnLine"]
 
-POLL = 0.2
-"""Seconds between looks for an interrupt, and for a connection that has ended."""
+_POLL_SECONDS = 0.2
+"""Seconds between checks for an interrupt, and for a connection that has ended."""
 
-CLOSING = 15.0
-"""Seconds that a server has to end, before it is left to the system; the client itself kills it after six."""
+_CLOSING_SECONDS = 15.0
+"""Seconds that a server has to end before it is left to the system; the client itself kills it after six."""
 
-T = TypeVar("T")
-Tell = Callable[[str], None]
-Client = AbstractAsyncContextManager[Any]
+_T = TypeVar("_T")
+OnLine: TypeAlias = Callable[[str], None]
+"""A callback for a line of a call's progress."""
+
+_Client: TypeAlias = AbstractAsyncContextManager[Any]
 
 
-class Lost(Exception):
+class ConnectionLost(Exception):
     """The connection has ended, for a ``reason`` where one is known."""
 
     def __init__(self, reason: BaseException | None) -> None:
@@ -38,13 +39,13 @@ class Lost(Exception):
 
 
 class Connection:
-    """A client that is open, until it is closed or lost.
+    """An open client, until it is closed or the connection is lost.
 
-    ``clients`` are tried in order, and the first that connects is the one. The constructor waits for it, up to
-    ``seconds``; it raises what the first client raised, or `TimeoutError`.
+    The first of ``clients`` that connects is used. The constructor waits for it up to ``seconds``; it raises the error
+    of the first client, or `TimeoutError`.
     """
 
-    def __init__(self, clients: Sequence[Callable[[], Client]], seconds: float) -> None:
+    def __init__(self, clients: Sequence[Callable[[], _Client]], seconds: float) -> None:
         self._clients = clients
         self._loop = asyncio.new_event_loop()
         self._closing = asyncio.Event()
@@ -64,27 +65,27 @@ class Connection:
         """Whether the client still runs; it may not have noticed yet that the server is gone."""
         return self._thread.is_alive() and not self._closing.is_set()
 
-    def run(self, work: Callable[[Any, Tell], Awaitable[T]], tell: Tell) -> T:
-        """What ``work(client, tell)`` gives, on the client's loop; ``tell`` is called here, in this thread.
+    def run(self, work: Callable[[Any, OnLine], Awaitable[_T]], on_line: OnLine) -> _T:
+        """Runs ``work(client, on_line)`` on the client's loop and returns its value; calls ``on_line`` in this thread.
 
-        An interrupt cancels the work, and the client tells the server so. Raises `Lost`, or what ``work`` raises.
+        An interrupt cancels the work, and the client tells the server. Raises `ConnectionLost`, or as ``work`` does.
         """
         if not self.is_open:
             raise self._lost()
-        news: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         call = _Call()
 
-        async def body() -> T:
+        async def body() -> _T:
             call.begin()
-            return await work(self._client, news.put)
+            return await work(self._client, lines.put)
 
         try:
             future = self._submitted(body())
-            future.add_done_callback(lambda _: news.put(None))
-            while (line := self._next(news)) is not None:
-                tell(line)
+            future.add_done_callback(lambda _: lines.put(None))
+            while (line := self._next(lines)) is not None:
+                on_line(line)
         except BaseException:
-            with contextlib.suppress(RuntimeError):  # the loop has ended by itself
+            with contextlib.suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(call.cancel)
             raise
         if future.cancelled():
@@ -92,29 +93,29 @@ class Connection:
         return future.result()
 
     def close(self) -> None:
-        """End the connection, and the server with it where that was started for it. Waits for that."""
-        with contextlib.suppress(RuntimeError):  # the loop has ended by itself
+        """Ends the connection, and the server if it was started for it; waits for the end."""
+        with contextlib.suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._stop)
         if threading.current_thread() is not self._thread:
-            self._thread.join(CLOSING)
+            self._thread.join(_CLOSING_SECONDS)
 
-    def _submitted(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+    def _submitted(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
         try:
             return asyncio.run_coroutine_threadsafe(work, self._loop)
-        except RuntimeError:  # the loop ended in this very moment
+        except RuntimeError:  # the loop has just ended
             work.close()
             raise self._lost() from None
 
-    def _next(self, news: queue.SimpleQueue[str | None]) -> str | None:
+    def _next(self, lines: queue.SimpleQueue[str | None]) -> str | None:
         while True:
             with contextlib.suppress(queue.Empty):
-                return news.get(timeout=POLL)
-            if not self._thread.is_alive() and news.empty():
+                return lines.get(timeout=_POLL_SECONDS)
+            if not self._thread.is_alive() and lines.empty():
                 raise self._lost()
 
-    def _lost(self) -> Lost:
-        self._thread.join(CLOSING)
-        return Lost(self._reason)
+    def _lost(self) -> ConnectionLost:
+        self._thread.join(_CLOSING_SECONDS)
+        return ConnectionLost(self._reason)
 
     def _stop(self) -> None:
         self._closing.set()
@@ -125,7 +126,7 @@ class Connection:
         try:
             with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
                 runner.run(self._hold())
-        except BaseException as error:  # handed to who waits for the client, or to the calls that find it lost
+        except BaseException as error:  # reported to the constructor, or to the calls of a lost connection
             self._reason = error
             if not self._ready.done():
                 self._ready.set_exception(error)
@@ -148,9 +149,9 @@ class Connection:
 
 
 class _Call:
-    """What runs on the client's loop for one call, and can be cancelled before it is known there.
+    """The task of one call on the client's loop; it can be cancelled even before it has started.
 
-    An interrupt may come while the work is handed over: the loop has it then, and who waits for it holds nothing.
+    An interrupt may come after the loop has taken the work and before the caller has its future.
     """
 
     def __init__(self) -> None:
@@ -158,22 +159,22 @@ class _Call:
         self._is_cancelled = False
 
     def begin(self) -> None:
-        """The current task is the call."""
+        """Makes the current task the call's; called on the loop."""
         if self._is_cancelled:
             raise asyncio.CancelledError
         self._task = asyncio.current_task()
 
     def cancel(self) -> None:
-        """Cancel the task, or keep it from beginning. On the loop, as `begin`."""
+        """Cancels the task, or prevents it from starting; called on the loop."""
         self._is_cancelled = True
         if self._task is not None:
             self._task.cancel()
 
 
-def _waited(ready: Future[T], seconds: float) -> T:
+def _waited(ready: Future[_T], seconds: float) -> _T:
     left = seconds
-    while not wait((ready,), POLL).done:
-        left -= POLL
+    while not wait((ready,), _POLL_SECONDS).done:
+        left -= _POLL_SECONDS
         if left <= 0:
             raise TimeoutError(f"no answer within {seconds:g} s")
     return ready.result()

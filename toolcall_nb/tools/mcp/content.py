@@ -1,4 +1,4 @@
-"""What an MCP server answers, as the result of a tool call.
+"""Converts the answer of an MCP server to the result of a tool call: `result_of`.
 
 The content blocks are those of the Model Context Protocol, 2025-11-25, "Tool Result".
 """
@@ -9,21 +9,20 @@ import base64
 from typing import Any
 
 from toolcall_nb.core.events import Json, Object
-from toolcall_nb.tools.failures import ToolFailed
-from toolcall_nb.tools.results import Result
+from toolcall_nb.tools.results.failures import ToolFailed
+from toolcall_nb.tools.results.result import Result
 
 __all__ = ["result_of"]
 
-_SHOWN = ("image/", "audio/")
-"""The kinds of media that a person sees or hears in the card."""
+_MEDIA = ("image/", "audio/")
+"""The media types that a card shows or plays."""
 
 
 def result_of(answer: Any) -> Result:
-    """The result that a `CallToolResult` holds.
+    """Converts a `CallToolResult`.
 
-    The output is the structured content, and without it the texts of the blocks; a picture or sound stands in
-    them as a line that names it. The display is the first picture or sound of each type. Raises `ToolFailed`
-    with the server's text where it says that the call failed.
+    The output is the structured content, or else the texts of the blocks, with a line that names each picture or sound.
+    The display is the first picture or sound of each type. Raises `ToolFailed` with the server's text for a failure.
     """
     texts = [_text(block) for block in answer.content]
     if answer.is_error:
@@ -37,7 +36,7 @@ def result_of(answer: Any) -> Result:
 
 
 def _text(block: Any) -> str:
-    """What a block is in words: a text is itself, anything else a line that names it."""
+    """Returns the text of a block; for one of another type, a line that names it."""
     if block.type == "text":
         return str(block.text)
     if block.type == "resource_link":
@@ -52,14 +51,14 @@ def _named(kind: str | None, data: str) -> str:
 
 
 def _media(block: Any) -> tuple[str, str] | None:
-    """The MIME type and the base64 text of a picture or a sound."""
+    """Returns the MIME type and the base64 text of a picture or a sound; None for another block."""
     if block.type == "resource":
         kind, data = block.resource.mime_type, getattr(block.resource, "blob", None)
     else:
         kind, data = getattr(block, "mime_type", None), getattr(block, "data", None)
-    return (kind, data) if data and kind and kind.startswith(_SHOWN) else None
+    return (kind, data) if data and kind and kind.startswith(_MEDIA) else None
 
 
 def _svg(data: str) -> str:
-    """A drawing as text, as notebooks have it."""
+    """Decodes an SVG image to text, as notebooks store it."""
     return base64.b64decode(data).decode("utf-8", "replace")

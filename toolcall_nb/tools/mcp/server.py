@@ -1,4 +1,4 @@
-"""The tools of an MCP server as tools of ours."""
+"""Makes tools of an MCP server: `mcp_tools` connects and returns an `McpServer`."""
 
 from __future__ import annotations
 
@@ -11,54 +11,53 @@ from typing import Any, TypeVar
 from toolcall_nb.core.events import Object
 from toolcall_nb.errors import ToolcallError, UsageError
 from toolcall_nb.tools.definition import Tool
-from toolcall_nb.tools.failures import ToolFailed
-from toolcall_nb.tools.mcp.connection import Connection, Lost, Tell
+from toolcall_nb.tools.mcp.connection import Connection, ConnectionLost, OnLine
 from toolcall_nb.tools.mcp.content import result_of
-from toolcall_nb.tools.mcp.targets import LastWords, Target, clients, identity, label
-from toolcall_nb.tools.results import Result
-from toolcall_nb.tools.schema_arguments import SchemaArguments
-from toolcall_nb.tools.schema_check import SchemaCheck, TooCostly
+from toolcall_nb.tools.mcp.targets import StderrTail, Target, clients, identity, label
+from toolcall_nb.tools.results.failures import ToolFailed
+from toolcall_nb.tools.results.result import Result
+from toolcall_nb.tools.schemas.json_schema import SchemaArguments, SchemaCheck, TooCostly
 
 __all__ = ["McpServer", "ServerFailed", "mcp_tools"]
 
-CONNECTING = 60.0
-"""Seconds that a server has to start and to tell its tools."""
+_CONNECT_SECONDS = 60.0
+"""Seconds that a server has to start and to list its tools."""
 
-PAGES = 100
-"""Pages of a list of tools that are read; a server that always has one more would never come to an end."""
+_MAX_PAGES = 100
+"""Pages of a list of tools that are read, since a server could send them without end."""
 
 _LAST_LINES, _LONGEST_LINE = 5, 300
-"""How much of what a server wrote to its stderr, and of an error's own text, is told when it has failed."""
+"""The lines of a server's stderr that an error message quotes, and the characters of each."""
 
 _CLOSED, _TIMED_OUT, _INVALID = -32000, -32001, -32600
 """``CONNECTION_CLOSED``, ``REQUEST_TIMEOUT`` and ``INVALID_REQUEST`` of the package ``mcp_types``."""
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class ServerFailed(ToolFailed, ToolcallError, ConnectionError):
     """An MCP server cannot be reached, has ended, or did not answer."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows in a cell: the message says all, and the frames are ours and those of the client."""
+        """Returns the traceback for IPython without frames, which would be ours and those of the client."""
         return [f"{type(self).__name__}: {self}"]
 
 
 def mcp_tools(
     target: Target, *, prefix: str | None = None, only: Iterable[str] | None = None, timeout: float | None = None
 ) -> McpServer:
-    """Connect to a server of the Model Context Protocol; its tools are in ``tools``.
+    """Connects to a server of the Model Context Protocol; its tools are in ``tools``.
 
         with mcp_tools("npx -y @modelcontextprotocol/server-everything") as server:
             Chat(tools=Registry(server.tools))
 
     ``target`` is a command, as text or as a list of words (stdio), a URL (streamable HTTP, or else HTTP with SSE),
     or an object of the ``mcp`` package, such as `StdioServerParameters` with an environment. ``prefix`` is put
-    before each name; ``only`` are the server's own names of the tools that are wanted; ``timeout`` is how many
-    seconds a call may take. What a server asks back (sampling, elicitation, roots) is declined.
+    before each name; ``only`` names the wanted tools as the server does; ``timeout`` is how many seconds a call may
+    take. Requests by the server (sampling, elicitation, roots) are declined.
 
-    Raises `UsageError` where a name is not there, or twice there, or cannot be a tool's; `ServerFailed` where the
-    server cannot be reached; `MissingPackageError` without ``toolcall-nb[mcp]``.
+    Raises `UsageError` where a tool's name is missing, duplicate or invalid; `ServerFailed` where the server cannot be
+    reached; `MissingPackageError` without ``toolcall-nb[mcp]``.
     """
     return McpServer(target, prefix=prefix or "", only=None if only is None else tuple(only), timeout=timeout)
 
@@ -66,8 +65,8 @@ def mcp_tools(
 class McpServer:
     """A connection to an MCP server, made by `mcp_tools`.
 
-    It ends at the end of a ``with`` block, by `close`, when nobody holds it or one of its tools any more, and with
-    Python. A server that was lost is connected to again, once, at the next call.
+    It ends with a ``with`` block, by `close`, when it and its tools are garbage collected, and with Python. After the
+    connection was lost, the next call connects again, once.
     """
 
     def __init__(self, target: Target, *, prefix: str, only: tuple[str, ...] | None, timeout: float | None) -> None:
@@ -95,22 +94,22 @@ class McpServer:
         self.close()
 
     def close(self) -> None:
-        """End the connection for good; calls fail from then on."""
+        """Ends the connection for good; later calls fail."""
         self._link.close()
 
     def call(self, name: str, arguments: Object) -> Result:
-        """Call a tool by the server's own name. Its progress is printed, a line for each report.
+        """Calls a tool by the server's own name for it, and prints its progress, one line a report.
 
         Raises `ToolFailed` with the server's text, `ServerFailed` where there is none.
         """
 
-        results = self._results  # which the connection keeps: it must not hold the server
+        results = self._results  # the connection keeps this, and must not keep the server alive
 
-        async def work(client: Any, tell: Tell) -> Any:
+        async def work(client: Any, on_line: OnLine) -> Any:
             client.session.validate_tool_result = results.check
 
             async def progress(done: float, total: float | None, message: str | None) -> None:
-                tell(_progress(done, total, message))
+                on_line(_progress(done, total, message))
 
             return await client.call_tool(
                 name, arguments, read_timeout_seconds=self._timeout, progress_callback=progress
@@ -145,7 +144,7 @@ class McpServer:
 
 
 class _Call:
-    """The function of one tool. It holds the server, which stays open as long as somebody may call."""
+    """The function of one tool. It keeps the server alive and so the connection open."""
 
     def __init__(self, server: McpServer, name: str) -> None:
         self._server = server
@@ -158,7 +157,7 @@ class _Call:
 class _Results:
     """Checks results by the schemas that the server gave for them.
 
-    It takes the place of the client's own check, which a hostile schema can make run without end.
+    It replaces the client's own check, whose time a hostile schema can make unbounded.
     """
 
     def __init__(self, server: str) -> None:
@@ -166,7 +165,7 @@ class _Results:
         self.schemas: dict[str, SchemaCheck] = {}
 
     async def check(self, name: str, result: Any) -> None:
-        """Raises `ToolFailed` for a result that its own schema refuses, or whose schema costs too much."""
+        """Raises `ToolFailed` for a result that does not fit the schema, or whose schema is too expensive."""
         if (schema := self.schemas.get(name)) is None:
             return
         try:
@@ -178,36 +177,36 @@ class _Results:
 
 
 class _Link:
-    """The connection that a server has now; knows nothing of the server, which can be forgotten while it lives."""
+    """The current connection of a server. It has no reference to the `McpServer`, so that that can be collected."""
 
     def __init__(self, target: Target, name: str) -> None:
         self._name = name
-        self._words = LastWords()
-        self._clients = clients(target, self._words)
+        self._stderr = StderrTail()
+        self._clients = clients(target, self._stderr)
         self._lock = threading.Lock()
         self._connection: Connection | None = None
         self._is_closed = False
 
-    def run(self, work: Callable[[Any, Tell], Awaitable[T]]) -> T:
-        """What ``work`` gives with a client that is connected now. Raises `ToolFailed`."""
+    def run(self, work: Callable[[Any, OnLine], Awaitable[_T]]) -> _T:
+        """Runs ``work`` with a connected client and returns its value. Raises `ToolFailed`."""
         connection = self._connected()
         try:
             return connection.run(work, lambda line: print(line, flush=True))
         except Exception as error:
             failure = self._failure(connection, error)
-        raise failure  # outside of the block: IPython writes out the group of errors that the client's tasks ended with
+        raise failure  # outside of the block, or IPython would print the exception group of the client's tasks
 
     def _failure(self, connection: Connection, error: Exception) -> ServerFailed:
-        """What to say of an error of a call; a connection that is lost is closed."""
+        """Makes the failure of a call from an error; closes a connection that was lost."""
         if _is_lost(error):
             connection.close()
             return self._failed("is gone; the next call connects to it again", error)
         if getattr(error, "code", None) == _TIMED_OUT:
             return ServerFailed(f"{self._name} did not answer in time. Give it longer with mcp_tools(…, timeout=…).")
-        return ServerFailed(f"{self._name} answers: {_words(error)}")
+        return ServerFailed(f"{self._name} answers: {_error_line(error)}")
 
     def close(self) -> None:
-        """End what there is, and connect no more."""
+        """Ends the connection, and allows no new one."""
         self._is_closed = True
         if self._connection is not None:
             self._connection.close()
@@ -222,25 +221,25 @@ class _Link:
 
     def _new_connection(self) -> Connection:
         try:
-            connection = Connection(self._clients, CONNECTING)
+            connection = Connection(self._clients, _CONNECT_SECONDS)
         except Exception as error:
             failure = self._failed("cannot be reached", error)
         else:
-            if self._is_closed:  # meanwhile, by another thread
+            if self._is_closed:  # by another thread in the meantime
                 connection.close()
             return connection
         raise failure  # outside of the block, as in `run`
 
     def _failed(self, what: str, error: Exception) -> ServerFailed:
-        last = [line[:_LONGEST_LINE] for line in self._words.text.splitlines()[-_LAST_LINES:]]
-        return ServerFailed("\n".join([f"{self._name} {what} ({_words(error)}).", *last]))
+        last = [line[:_LONGEST_LINE] for line in self._stderr.text.splitlines()[-_LAST_LINES:]]
+        return ServerFailed("\n".join([f"{self._name} {what} ({_error_line(error)}).", *last]))
 
 
-async def _listed(client: Any, tell: Tell) -> list[Any]:
-    """All tools of a server, as it describes them."""
+async def _listed(client: Any, on_line: OnLine) -> list[Any]:
+    """Returns all tools of a server, as it describes them."""
     tools: list[Any] = []
     cursor: str | None = None
-    for _ in range(PAGES):
+    for _ in range(_MAX_PAGES):
         page = await client.list_tools(cursor=cursor)
         tools += page.tools
         cursor = page.next_cursor
@@ -250,21 +249,21 @@ async def _listed(client: Any, tell: Tell) -> list[Any]:
 
 
 def _progress(done: float, total: float | None, message: str | None) -> str:
-    """One report of progress as a line: ``3/10 resizing``."""
+    """Formats a report of progress: ``3/10 resizing``."""
     share = f"{done:g}" if total is None else f"{done:g}/{total:g}"
     return f"{share} {message}" if message else share
 
 
 def _is_lost(error: Exception) -> bool:
     code, text = getattr(error, "code", None), str(error)
-    return isinstance(error, Lost) or code == _CLOSED or (code == _INVALID and text == "Session terminated")
+    return isinstance(error, ConnectionLost) or code == _CLOSED or (code == _INVALID and text == "Session terminated")
 
 
-def _words(error: BaseException) -> str:
-    """What an error says, or the error that is behind it: the client's tasks wrap errors in groups."""
+def _error_line(error: BaseException) -> str:
+    """Returns the first line of an error, or of its cause: the client's tasks wrap errors in groups."""
     if isinstance(error, BaseExceptionGroup):
-        return _words(error.exceptions[0])
-    if isinstance(error, Lost) and error.reason is not None:
-        return _words(error.reason)
+        return _error_line(error.exceptions[0])
+    if isinstance(error, ConnectionLost) and error.reason is not None:
+        return _error_line(error.reason)
     first, *_ = str(error).strip().splitlines() or [type(error).__name__]
     return first[:_LONGEST_LINE]

@@ -1,4 +1,4 @@
-"""Where an MCP server is: what a person may write for it, and the clients that reach it."""
+"""Reads a user's description of an MCP server (`Target`) and makes the `clients` that reach it."""
 
 from __future__ import annotations
 
@@ -15,34 +15,33 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from toolcall_nb.errors import MissingPackageError, UsageError
-from toolcall_nb.tools.head_and_tail import HeadAndTail
+from toolcall_nb.tools.output.head_and_tail import HeadAndTail
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from mcp import StdioServerParameters
 
-__all__ = ["LastWords", "Target", "clients", "identity", "label"]
+__all__ = ["StderrTail", "Target", "clients", "identity", "label"]
 
 Target: TypeAlias = Any
 """A command (text, or a list of its words), a URL, or an object of the ``mcp`` package: `StdioServerParameters`, a
-server in this process, a transport, or a function that makes a transport. A transport by itself opens only once."""
+server in this process, a transport, or a function that makes a transport. A transport itself opens only once."""
 
 _objects = count()
 
 _KEPT = 4_000
-"""Bytes of a server's stderr that are kept, to be told when it has died."""
+"""Bytes of a server's stderr that are kept for an error message."""
 
-_LATE = 1.0
-"""Seconds to wait for the rest of it, where a process that the server started still holds the pipe."""
-
+_STDERR_SECONDS = 1.0
+"""Seconds to wait for the end of stderr, which a process that the server started may keep open."""
 
 _SILENT = logging.NullHandler()
-"""Where nobody has set up logging, a lost connection is told once, by the call, and not by a traceback besides."""
+"""Keeps the client from printing tracebacks of a lost connection, which the call reports, if logging is not set up."""
 
 
-class LastWords:
-    """What a server last wrote to its stderr. Each server gets a pipe of its own, since a notebook's stderr is none."""
+class StderrTail:
+    """The last output of a server on stderr. Each server gets a pipe, since a notebook's stderr has no descriptor."""
 
     def __init__(self) -> None:
         self._kept = HeadAndTail(_KEPT)
@@ -50,13 +49,13 @@ class LastWords:
 
     @property
     def text(self) -> str:
-        """The text of the last server, without blanks around it; of one that has ended, all that it wrote."""
+        """The stripped text of the last server; complete if the server has ended."""
         if self._reader is not None:
-            self._reader.join(_LATE)
+            self._reader.join(_STDERR_SECONDS)
         return self._kept.text.strip()
 
     def pipe(self) -> IO[str]:
-        """A file to give to a process, and to close then; what it writes is read until its end."""
+        """Returns a file for a process to write to, which the caller closes; a thread reads it to its end."""
         reading, writing = os.pipe()
         self._kept = HeadAndTail(_KEPT)
         arguments = (reading, self._kept)
@@ -72,7 +71,7 @@ def _read(descriptor: int, kept: HeadAndTail) -> None:
 
 
 def label(target: Target) -> str:
-    """What to call a server in a message, which a model may read: no password, no query, no options of a command."""
+    """Names a server for messages, which a model may read: without passwords, queries and options of commands."""
     if _is_url(target):
         parts = urlsplit(target)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
@@ -83,7 +82,7 @@ def label(target: Target) -> str:
 
 
 def identity(target: Target) -> str:
-    """The label, and what tells this server from others with the same: equal only for one command or address."""
+    """Returns the label with a hash that makes it unique for a command or address."""
     if isinstance(target, str | Sequence):
         whole = repr(target)
     else:
@@ -96,7 +95,7 @@ def _is_url(target: Target) -> bool:
 
 
 def _words(target: Target) -> list[str] | None:
-    """The words of a command; None for what is no command."""
+    """Returns the words of a command; None for another target."""
     if isinstance(target, str):
         return shlex.split(target)
     if isinstance(target, Sequence):
@@ -105,8 +104,8 @@ def _words(target: Target) -> list[str] | None:
     return None if command is None else [command, *target.args]
 
 
-def clients(target: Target, words: LastWords) -> Sequence[Callable[[], AbstractAsyncContextManager[Any]]]:
-    """Makers of clients, to be tried in order: more than one for an address, which may speak either HTTP transport.
+def clients(target: Target, stderr: StderrTail) -> Sequence[Callable[[], AbstractAsyncContextManager[Any]]]:
+    """Returns makers of clients to try in order: two for a URL, which may use either HTTP transport.
 
     Raises `UsageError` for a command without words, `MissingPackageError` without the package.
     """
@@ -125,15 +124,15 @@ def clients(target: Target, words: LastWords) -> Sequence[Callable[[], AbstractA
             raise UsageError("The command of an MCP server is empty. Give its program and arguments, or its URL.")
         target = StdioServerParameters(command=command[0], args=command[1:])
     if isinstance(target, StdioServerParameters):
-        return [partial(_started, target, words)]
+        return [partial(_started, target, stderr)]
     return [lambda: Client(target() if callable(target) else target)]
 
 
 @asynccontextmanager
-async def _started(parameters: StdioServerParameters, words: LastWords) -> AsyncIterator[Any]:
+async def _started(parameters: StdioServerParameters, stderr: StderrTail) -> AsyncIterator[Any]:
     from mcp import Client
     from mcp.client.stdio import stdio_client
 
-    with words.pipe() as stderr:
-        async with Client(stdio_client(parameters, errlog=stderr)) as client:  # type: ignore[arg-type] # it is one
+    with stderr.pipe() as pipe:
+        async with Client(stdio_client(parameters, errlog=pipe)) as client:  # type: ignore[arg-type] # it is one
             yield client

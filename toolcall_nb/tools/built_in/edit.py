@@ -1,0 +1,161 @@
+"""Implements the built-in tool ``edit``: replaces a text in a file by another (seed 004)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from toolcall_nb.core.events import Object
+from toolcall_nb.tools.results.failures import InputOutputFailed, InvalidInput
+from toolcall_nb.tools.workspaces import WorkspacePath, workspace
+
+__all__ = ["edit"]
+
+_MAX_BYTES = 10_000_000
+"""Files that are larger, or would become larger, are not edited."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class _Text(NamedTuple):
+    """The content of a file, and the file's state when it was read."""
+
+    content: str
+    byte_order_mark: bytes
+    state: os.stat_result
+
+
+def edit(file_path: WorkspacePath, old_string: str, new_string: str, replace_all: bool = False) -> Object:
+    """Edit a file by replacing old_string with new_string.
+
+    The file is UTF-8 text and is replaced as a whole: another program sees it before or after the edit, never in
+    between. Its mode, its byte order mark and its line ends stay: where all of its lines end with CRLF, a line
+    end in the strings means that.
+
+    Args:
+        file_path: The file, relative to the workspace root.
+        old_string: The text to replace, exactly as it stands in the file. It must occur once.
+        new_string: The text to put in its place.
+        replace_all: Replace every occurrence of old_string.
+    """
+    path = workspace.resolve(file_path)
+    text = _read(path)
+    if old_string == new_string:
+        raise InvalidInput("old_string and new_string are identical")
+    if not old_string and text.content:
+        raise InvalidInput("old_string is empty; give the text to replace, or a line next to which text is to come")
+    old, new = (_with_line_ends_of(text.content, string) for string in (old_string, new_string))
+    count = text.content.count(old)
+    message = f"File edited successfully: {path}"
+    if not replace_all:
+        _check_single(count, path)
+    if not count:
+        return _success(f"{message}\nold_string was not found in it: nothing was replaced.")
+    _check_growth(path, text, old, new, count)
+    _write(path, text, text.content.replace(old, new))
+    return _success(message)
+
+
+def _success(message: str) -> Object:
+    return {"success": True, "message": message, "data": None}
+
+
+def _check_single(count: int, path: Path) -> None:
+    if count == 0:
+        raise InvalidInput(f"old_string not found in file: {path}")
+    if count > 1:
+        raise InvalidInput(f"old_string appears {count} times in file, use replace_all=true or make it unique")
+
+
+def _check_growth(path: Path, text: _Text, old: str, new: str, count: int) -> None:
+    """Raises if the file would become too large, before a text of that size is made."""
+    size = text.state.st_size + count * (_byte_count(new) - _byte_count(old))
+    if size > _MAX_BYTES:
+        raise InvalidInput(f"File would become too large: {path} would hold {size:,} bytes, more than {_MAX_BYTES:,}")
+
+
+def _byte_count(string: str) -> int:
+    return len(string.encode("utf-8", "surrogatepass"))
+
+
+def _read(path: Path) -> _Text:
+    with _file_errors(path), workspace.open(path) as file:
+        state = os.fstat(file.fileno())
+        raw = file.read(_MAX_BYTES + 1)
+    if len(raw) > _MAX_BYTES:
+        raise InvalidInput(f"File is too large to edit: {path} holds {state.st_size:,} bytes, more than {_MAX_BYTES:,}")
+    mark = _BOM if raw.startswith(_BOM) else b""
+    try:
+        content = raw[len(mark) :].decode()
+    except UnicodeDecodeError as error:
+        where = len(mark) + error.start
+        raise InvalidInput(f"File is not UTF-8 text: {path} (byte {where} is 0x{raw[where]:02x})") from None
+    if "\0" in content:
+        raise InvalidInput(f"File is not text: {path} (it holds a NUL character)")
+    return _Text(content, mark, state)
+
+
+def _with_line_ends_of(content: str, string: str) -> str:
+    """Returns ``string`` with CRLF line ends if all line ends of ``content`` are CRLF."""
+    ends = content.count("\r\n")
+    if not ends or content.count("\n") != ends:
+        return string
+    return string.replace("\r\n", "\n").replace("\n", "\r\n")
+
+
+def _write(path: Path, text: _Text, content: str) -> None:
+    try:
+        raw = text.byte_order_mark + content.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("new_string holds half a character (a lone surrogate)") from None
+    with _file_errors(path):
+        if not os.access(path, os.W_OK):
+            raise InputOutputFailed(f"Permission denied: {path}")
+        _check_unchanged(path, text.state)
+        with _beside(path) as temporary:
+            Path(temporary).write_bytes(raw)
+            _take_over(temporary, text.state)
+            _check_unchanged(path, text.state)
+            os.replace(temporary, path)
+
+
+@contextlib.contextmanager
+def _beside(path: Path) -> Iterator[str]:
+    """Yields the name of a new file in the same folder; removes the file afterwards if it is still there."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".edit-", suffix=".tmp")
+    os.close(descriptor)
+    try:
+        yield temporary
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+
+
+def _take_over(temporary: str, state: os.stat_result) -> None:
+    """Gives the new file the mode of the old one, and its owner where that is allowed."""
+    if hasattr(os, "chown"):
+        with contextlib.suppress(PermissionError):
+            os.chown(temporary, state.st_uid, state.st_gid)
+    os.chmod(temporary, stat.S_IMODE(state.st_mode))
+
+
+def _check_unchanged(path: Path, state: os.stat_result) -> None:
+    """Raises if the file that was read was changed, replaced, or moved behind a link."""
+    now = os.stat(path, follow_symlinks=False)
+    is_same = (now.st_ino, now.st_size, now.st_mtime_ns) == (state.st_ino, state.st_size, state.st_mtime_ns)
+    if not is_same or workspace.resolve(path) != path:
+        raise InputOutputFailed(f"File was changed by another program while it was edited: {path}")
+
+
+@contextlib.contextmanager
+def _file_errors(path: Path) -> Iterator[None]:
+    """Turns an `OSError` into a failure that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise InputOutputFailed(f"{error.strerror or error}: {path}") from error

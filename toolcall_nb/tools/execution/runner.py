@@ -1,0 +1,166 @@
+"""Runs one call of a tool: `run_tool` checks the arguments, calls the function and returns the `Outcome`."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolcall_nb.core.deprecated_names import RenamedAttribute
+from toolcall_nb.core.events import Json, Object
+from toolcall_nb.core.result_text import RESULT_LIMIT, truncate_output
+from toolcall_nb.tools.execution.deadlines import Alarm, Deadline
+from toolcall_nb.tools.execution.workers import OnYield, drain, needs_event_loop, run_in_worker
+from toolcall_nb.tools.output import Preliminary, ProgressCallback
+from toolcall_nb.tools.output.captured_output import CapturedOutput, captured_output
+from toolcall_nb.tools.output.figures import figure_of
+from toolcall_nb.tools.results.failures import ToolFailed
+from toolcall_nb.tools.results.json_values import MAX_TEXT, cut_text, to_json_value
+from toolcall_nb.tools.results.result import output_and_display
+from toolcall_nb.tools.results.tracebacks import own_frames, traceback_text
+from toolcall_nb.tools.schemas.parameters import WrongArguments
+
+__all__ = ["Binding", "Outcome", "exception_text", "run_tool"]
+
+_DISPLAY_SECONDS = 10.0
+"""Seconds in which a value has to give its output and its display."""
+
+
+class Binding(Protocol):
+    """Matches arguments to a tool's parameters, as `toolcall_nb.tools.schemas.signature.Signature` does."""
+
+    def bind(self, arguments: Json) -> tuple[list[Any], dict[str, Any]]:
+        """Returns positional and keyword arguments. Raises `WrongArguments`, which names each wrong one."""
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """The end of one run of a tool.
+
+    ``output`` is the JSON form of ``value``, which the function returned. ``display`` is a MIME bundle for people, and
+    ``model_text`` is the text for the model; each is None where the output is all there is. ``arguments`` are those
+    that the function was called with, as JSON; paths in them are absolute.
+
+    After a failure, ``error`` is its text, ``exception`` was raised, its traceback cut to the tool's own frames, and
+    ``traceback`` is the text of that. ``timed_out``: the call took too long. ``wrong_input``: the function was not
+    called. ``output`` is then the one of a `ToolFailed`, or None.
+    """
+
+    value: Any = None
+    output: Json = None
+    display: Object | None = None
+    model_text: str | None = None
+    error: str | None = None
+    exception: BaseException | None = None
+    traceback: str | None = None
+    wrong_input: bool = False
+    arguments: Json = None
+    timed_out: bool = False
+    seen = RenamedAttribute("model_text")
+
+
+def run_tool(
+    function: Callable[..., Any],
+    signature: Binding,
+    arguments: Json,
+    on_progress: ProgressCallback | None = None,
+    *,
+    timeout: float | None = None,
+    limit: int = RESULT_LIMIT,
+    value_expression: str = "",
+) -> Outcome:
+    """Checks the arguments and calls the function. Every exception becomes an `Outcome`, except `KeyboardInterrupt`.
+
+    ``on_progress`` gets what the tool prints, displays and yields. ``timeout`` is in seconds, ``limit`` the number of
+    characters of the output that the model is sent. ``value_expression`` is the Python expression by which the kernel
+    has the whole value; it is named where the output leaves something out.
+    """
+    try:
+        positional, named = signature.bind(arguments)
+    except WrongArguments as error:
+        return Outcome(error=str(error), exception=error, wrong_input=True)
+    called_with = {key: to_json_value(named.get(key, value)) for key, value in arguments.items()}
+    deadline = Deadline(timeout)
+    with captured_output(on_progress) as captured:
+        try:
+            value = _call(lambda: function(*positional, **named), _yield_callback(captured), deadline)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit too: a tool must not end the kernel
+            failure = replace(_failure(error), arguments=called_with, timed_out=error is deadline.missed)
+            if captured is None:
+                return failure
+            captured.show_open_figures()
+            return failure if failure.output is None else replace(failure, display=captured.final_display(None))
+        if captured is not None:
+            captured.show_open_figures(but=figure_of(value))
+        return _success(value, called_with, limit, captured, value_expression)
+
+
+def exception_text(error: BaseException) -> str:
+    """Formats an exception as ``ValueError: message``; a `ToolFailed` as its message alone."""
+    name = type(error).__name__
+    try:
+        message = str(error).strip()
+    except Exception:  # an exception's own __str__ may raise
+        message = ""
+    text = (message or name) if issubclass(type(error), ToolFailed) else f"{name}: {message}" if message else name
+    return cut_text(text, MAX_TEXT)
+
+
+def _call(body: Callable[[], Any], on_yield: OnYield, deadline: Deadline) -> Any:
+    """Calls the body here if this is the main thread, else in a worker thread, which can be left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        return run_in_worker(body, on_yield, deadline)
+    alarm = Alarm(deadline)
+
+    def here() -> Any:
+        value = body()
+        if inspect.isgenerator(value) and not needs_event_loop(value):
+            return drain(value, on_yield, lambda: alarm.fired)
+        return value
+
+    value = alarm.during(here)
+    return run_in_worker(lambda: value, on_yield, deadline) if needs_event_loop(value) else value
+
+
+def _yield_callback(captured: CapturedOutput | None) -> OnYield:
+    if captured is None:
+        return lambda value: None
+    return lambda value: captured.report(Preliminary(to_json_value(value)))
+
+
+def _success(value: Any, called_with: Json, limit: int, captured: CapturedOutput | None, expression: str) -> Outcome:
+    output, display = _forms(value, expression, max(limit, MAX_TEXT))
+    if captured is not None:
+        display = captured.final_display(display)
+    model_text = truncate_output(output, limit)
+    return Outcome(value=value, output=output, display=display, model_text=model_text, arguments=called_with)
+
+
+def _forms(value: Any, expression: str, max_text: int) -> tuple[Json, Object | None]:
+    """Returns the output and the display of a value; a notice where an object takes too long to give them."""
+    if value is None or type(value) in (bool, int, float, str):
+        return output_and_display(value, expression, max_text)
+    deadline = Deadline(_DISPLAY_SECONDS)
+    try:
+        forms: tuple[Json, Object | None] = _call(
+            lambda: output_and_display(value, expression, max_text), lambda _: None, deadline
+        )
+        return forms
+    except TimeoutError:
+        location = f", it is in {expression}" if expression else ""
+        return f"<{type(value).__name__}: it takes more than {_DISPLAY_SECONDS:g} s to show{location}>", None
+
+
+def _failure(error: BaseException) -> Outcome:
+    try:
+        error.__traceback__ = own_frames(error.__traceback__)
+        trace = None if isinstance(error, ToolFailed) else traceback_text(error)
+        output = to_json_value(error.output) if isinstance(error, ToolFailed) else None
+    except Exception:  # an exception may fail in any of its own methods
+        trace = output = None
+    return Outcome(error=exception_text(error), exception=error, traceback=trace, output=output)

@@ -1,0 +1,40 @@
+"""The output of running tools: what they print, display and plot, and the intermediate results that they yield.
+
+captured_output.py   `captured_output`: collects it and reports it as `ToolProgress`
+log_text.py          `LogText`: printed text without escape sequences, bounded
+patched_streams.py   the patches of ``sys.stdout``, ``display()`` and others that route output to a capture
+figures.py           figures of matplotlib
+head_and_tail.py     the beginning and the end of a long output, in bounded memory
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from toolcall_nb.core.events import Json, Object
+
+__all__ = ["Log", "Preliminary", "ProgressCallback", "ToolProgress"]
+
+
+class Log(Struct, frozen=True):
+    """A piece of text that the tool printed to any stream, without ANSI sequences; it may be cut anywhere."""
+
+    text: str
+
+
+class Preliminary(Struct, frozen=True):
+    """The tool's latest intermediate result, which replaces the one before.
+
+    ``display`` is what it has displayed so far, as `toolcall_nb.core.call_display.with_displayed_bundles` makes it.
+    """
+
+    output: Json
+    display: Object | None = None
+
+
+ToolProgress: TypeAlias = Log | Preliminary
+ProgressCallback: TypeAlias = Callable[[ToolProgress], None]
+"""A callback for the progress of a tool. It is called by one thread at a time, but not always the same one."""

@@ -1,0 +1,86 @@
+"""Draws and closes the matplotlib figures of tools, so that each appears in the card of its own call.
+
+A notebook shows what pyplot has open below the cell, and ``plt.show()`` shows all open figures, whoever opened them. So
+`figure_methods` lets `patched_streams` assign each figure to the sink of the context in which it was opened.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+__all__ = ["close_figure", "draw_figure", "figure_methods", "figure_of", "open_figures"]
+
+
+def figure_of(value: Any) -> Any:
+    """Returns a figure itself, or the figure of axes; None for any other value."""
+    if _is_a(value, "matplotlib.axes", "Axes"):
+        value = value.figure
+    return value if _is_a(value, "matplotlib.figure", "Figure") else None
+
+
+def draw_figure(value: Any) -> bytes | None:
+    """Draws a figure as PNG, for which it has no method of its own; None for any other value."""
+    if figure_of(value) is not value:
+        return None
+    buffer = io.BytesIO()
+    value.savefig(buffer, format="png", bbox_inches="tight")
+    return buffer.getvalue()
+
+
+def close_figure(figure: Any) -> None:
+    """Closes a figure in pyplot, which would show it again at the end of the cell."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None and figure is not None:
+        with suppress(Exception):
+            pyplot.close(figure)
+
+
+def open_figures() -> list[Any]:
+    """Lists the figures that pyplot has open, oldest first."""
+    helpers = sys.modules.get("matplotlib._pylab_helpers")
+    managers = helpers.Gcf.get_all_fig_managers() if helpers is not None else []
+    return [manager.canvas.figure for manager in managers]
+
+
+def figure_methods(
+    opened: Callable[[Any], None], show_all: Callable[[], bool]
+) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
+    """Yields the methods by which pyplot opens and shows figures: object, method name, and a maker of the replacement.
+
+    ``opened`` gets each new figure. ``show_all`` shows those of the context; it returns False if nothing is captured.
+    Windows of an interactive backend are left alone.
+    """
+
+    def opening(set_active: Callable[..., Any]) -> Callable[..., Any]:
+        def open_figure(manager: Any) -> Any:
+            opened(manager.canvas.figure)
+            return set_active(manager)
+
+        return open_figure
+
+    def showing(show: Callable[..., Any]) -> Callable[..., Any]:
+        def show_figures(*arguments: Any, **options: Any) -> Any:
+            return None if not _has_windows() and show_all() else show(*arguments, **options)
+
+        return show_figures
+
+    helpers, pyplot = sys.modules.get("matplotlib._pylab_helpers"), sys.modules.get("matplotlib.pyplot")
+    if helpers is not None and pyplot is not None and hasattr(pyplot, "show"):
+        yield helpers.Gcf, "_set_new_active_manager", opening
+        yield pyplot, "show", showing
+
+
+def _has_windows() -> bool:
+    backend = sys.modules["matplotlib.pyplot"]._get_backend_mod()
+    canvas = getattr(backend, "FigureCanvas", None)
+    return getattr(canvas, "required_interactive_framework", None) is not None
+
+
+def _is_a(value: Any, module: str, name: str) -> bool:
+    """Whether a value is of a type of a package that may not be imported; nothing is imported for this."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return isinstance(kind, type) and isinstance(value, kind)

@@ -1,0 +1,268 @@
+"""Patches the streams, displays and thread starts that output passes through, while at least one capture is active.
+
+`output_routed` patches them; within it, output goes to the `OutputSink` of its context (`OUTPUT_SINK`), and what other
+contexts print goes its usual way. Threads inherit the sink of the thread that starts them.
+
+The stream objects are patched, not the names ``sys.stdout`` and ``sys.stderr``, so that output through an older
+reference, as a logging handler has one, is captured too. IPython puts its own ``write`` into the stream for each cell
+and restores the former one after it, which would undo a patch of the object. So the stream's class is patched where
+possible (`_PatchedWrite`), and keeps whatever is put into the object.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from types import FunctionType
+from typing import Any, Protocol, TypeAlias
+from weakref import WeakSet
+
+from toolcall_nb.core.events import Object
+from toolcall_nb.tools.execution.interrupts import STARTING
+from toolcall_nb.tools.output.figures import figure_methods
+
+__all__ = ["OUTPUT_SINK", "OutputSink", "PatchedMethod", "output_routed"]
+
+
+class OutputSink(Protocol):
+    """Takes the output of a context until it is ``closed``; then ``outer`` does."""
+
+    outer: OutputSink | None
+    closed: bool
+    process: int
+
+    def write(self, text: str) -> None:
+        """Takes printed text."""
+
+    def show(self, data: Object, display_id: str | None = None, *, is_update: bool = False) -> bool:
+        """Takes a displayed MIME bundle; returns False for an update of what was displayed elsewhere."""
+
+    def clear(self, *, wait: bool = False) -> None:
+        """Removes what was displayed; with ``wait``, when something else is displayed."""
+
+    def add_figure(self, figure: Any) -> None:
+        """Takes note of a figure that was opened."""
+
+    def show_figures(self) -> None:
+        """Displays the figures that were opened."""
+
+    def keep_patched(self, method: PatchedMethod) -> None:
+        """Releases this method at the end of the capture."""
+
+
+OUTPUT_SINK: ContextVar[OutputSink | None] = ContextVar("toolcall_nb_output_sink", default=None)
+"""The sink that was set in this context; it may be closed."""
+
+_Wrap: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""Makes the replacement of a method from the original."""
+
+
+def _active_sink() -> OutputSink | None:
+    """Returns the innermost sink of this context that is not closed; None in a forked process."""
+    sink = OUTPUT_SINK.get()
+    while sink is not None and sink.closed:
+        sink = sink.outer
+    return sink if sink is not None and sink.process == os.getpid() else None
+
+
+@contextmanager
+def output_routed() -> Iterator[None]:
+    """Within this block, output goes to the sink of its context, where there is one."""
+    methods: list[PatchedMethod] = []
+    try:
+        for owner, name, wrap in _methods_to_patch():
+            with suppress(AttributeError, TypeError):  # an object whose attributes cannot be set is left alone
+                methods.append(_patch(owner, name, wrap))
+        yield
+    finally:
+        for method in methods:
+            method.release()
+
+
+def _methods_to_patch() -> Iterator[tuple[Any, str, _Wrap]]:
+    yield threading.Thread, "start", _wrap_start
+    for stream in (sys.stdout, sys.stderr):
+        yield _write_method(stream)
+    interactive = sys.modules.get("IPython.core.getipython")
+    publisher = getattr(interactive and interactive.get_ipython(), "display_pub", None)
+    if publisher is not None:
+        yield publisher, "publish", _wrap_publish
+        yield publisher, "clear_output", _wrap_clear
+    yield from figure_methods(_figure_opened, _show_figures)
+
+
+def _write_method(stream: Any) -> tuple[Any, str, _Wrap]:
+    """Returns the ``write`` of the stream's class where that is written in Python, else of the stream itself."""
+    if isinstance(getattr(type(stream), "write", None), FunctionType | _PatchedWrite) and hasattr(stream, "__dict__"):
+        with suppress(TypeError):  # an object that does not support weak references
+            _PATCHED_STREAMS.add(stream)
+            return type(stream), "write", _PatchedWrite
+    return stream, "write", _wrap_write
+
+
+# The replacements ---------------------------------------------------------------------------------------------
+
+
+def _wrap_write(write: Callable[..., Any]) -> Callable[..., Any]:
+    original = getattr(write, "original", write)
+
+    def routed_write(text: Any) -> Any:
+        sink = _active_sink()
+        if sink is None or not isinstance(text, str):
+            return original(text)
+        sink.write(text)
+        return len(text)
+
+    setattr(routed_write, "original", original)  # noqa: B010 - type checkers know of no attributes of functions
+    return routed_write
+
+
+_PATCHED_STREAMS: WeakSet[Any] = WeakSet()
+"""The streams whose output is routed; other objects of their classes are left alone."""
+
+
+class _PatchedWrite:
+    """The ``write`` of a class of streams: routed for `_PATCHED_STREAMS`, whatever is put into the object.
+
+    If somebody reads the method here and puts it back later, as IPython does around each cell, the original is put
+    back: no patch stays behind, and none wraps another.
+    """
+
+    def __init__(self, write: Callable[..., Any]) -> None:
+        self._write = write
+
+    def __get__(self, stream: Any, owner: type | None = None) -> Any:
+        if stream is None:
+            return self
+        write = vars(stream).get("write") or self._write.__get__(stream)
+        return _wrap_write(write) if stream in _PATCHED_STREAMS else write
+
+    def __set__(self, stream: Any, write: Any) -> None:
+        vars(stream)["write"] = getattr(write, "original", write)
+
+    def __delete__(self, stream: Any) -> None:
+        if vars(stream).pop("write", None) is None:
+            raise AttributeError("write")
+
+    def __call__(self, stream: Any, *arguments: Any) -> Any:
+        """Supports a call through the class: ``OutStream.write(stream, text)``."""
+        return self.__get__(stream)(*arguments)
+
+
+def _wrap_publish(publish: Callable[..., Any]) -> Callable[..., Any]:
+    def routed_publish(data: Any, *arguments: Any, **options: Any) -> Any:
+        sink = _active_sink()
+        if sink is None or not isinstance(data, dict):
+            return publish(data, *arguments, **options)
+        bars = sys.modules.get("tqdm.notebook")
+        if bars is not None:
+            sink.keep_patched(_patch(bars.tqdm_notebook, "display", _wrap_progress_bar))
+        display_id = (options.get("transient") or {}).get("display_id")
+        if sink.show(data, display_id, is_update=bool(options.get("update"))):
+            return None
+        return publish(data, *arguments, **options)
+
+    return routed_publish
+
+
+def _wrap_clear(clear: Callable[..., Any]) -> Callable[..., Any]:
+    def routed_clear(wait: bool = False) -> Any:
+        sink = _active_sink()
+        return clear(wait) if sink is None else sink.clear(wait=wait)
+
+    return routed_clear
+
+
+def _figure_opened(figure: Any) -> None:
+    sink = _active_sink()
+    if sink is not None:
+        sink.add_figure(figure)
+
+
+def _show_figures() -> bool:
+    sink = _active_sink()
+    if sink is not None:
+        sink.show_figures()
+    return sink is not None
+
+
+def _wrap_start(start: Callable[..., Any]) -> Callable[..., Any]:
+    def routed_start(thread: threading.Thread) -> Any:
+        sink = _active_sink()
+        if sink is not None:
+            with suppress(AttributeError):  # a thread whose attributes cannot be set
+                _set_thread_sink(thread, sink)
+        with STARTING:
+            return start(thread)
+
+    return routed_start
+
+
+def _set_thread_sink(thread: threading.Thread, sink: OutputSink) -> None:
+    run = thread.run
+
+    def run_with_sink() -> None:
+        vars(thread).pop("run", None)
+        OUTPUT_SINK.set(sink)
+        run()
+
+    setattr(thread, "run", run_with_sink)  # noqa: B010 - a method is assigned to, which type checkers refuse
+
+
+def _wrap_progress_bar(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Writes a bar of ``tqdm.notebook`` into the log as well, since it draws itself into a widget."""
+
+    def routed_draw(bar: Any, *arguments: Any, **options: Any) -> Any:
+        draw(bar, *arguments, **options)
+        sink = _active_sink()
+        if sink is not None:
+            is_last = options.get("close") or options.get("bar_style")
+            sink.write(f"\r{bar.format_meter(**bar.format_dict)}" + ("\n" if is_last else ""))
+
+    return routed_draw
+
+
+# Patching and releasing ---------------------------------------------------------------------------------------
+
+
+class PatchedMethod:
+    """A patched method of one object or class; ``users`` counts the captures that need the patch."""
+
+    def __init__(self, owner: Any, name: str, wrap: _Wrap) -> None:
+        self._owner, self._name = owner, name
+        self._own = vars(owner).get(name)
+        self._replacement = wrap(getattr(owner, name))
+        self.users = 0
+        setattr(owner, name, self._replacement)
+
+    def release(self) -> None:
+        """Counts one user less. After the last, the original is restored, unless somebody else has replaced ours."""
+        with _LOCK:
+            self.users -= 1
+            if self.users:
+                return
+            del _PATCHED[id(self._owner), self._name]
+            if vars(self._owner).get(self._name) is not self._replacement:
+                return
+            if self._own is None:
+                delattr(self._owner, self._name)
+            else:
+                setattr(self._owner, self._name, self._own)
+
+
+_LOCK = threading.RLock()
+_PATCHED: dict[tuple[int, str], PatchedMethod] = {}
+
+
+def _patch(owner: Any, name: str, wrap: _Wrap) -> PatchedMethod:
+    """Patches a method for one user more."""
+    with _LOCK:
+        found = _PATCHED.get((id(owner), name))
+        if found is None:
+            found = _PATCHED[id(owner), name] = PatchedMethod(owner, name, wrap)
+        found.users += 1
+        return found

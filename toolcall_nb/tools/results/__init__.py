@@ -1,0 +1,16 @@
+"""Results of tools: as JSON for programs, as a MIME bundle for people, as text for the model; and failures.
+
+result.py        `output_and_display` of what a tool returned; `Result`, by which a tool says both itself
+json_values.py   `to_json_value`: any value as bounded JSON
+failures.py      `ToolFailed`: failures that a tool reports in its own words
+tracebacks.py    tracebacks of a tool's own frames, as text and for the debugger
+"""
+
+from __future__ import annotations
+
+from toolcall_nb.core.deprecated_names import renamed_members
+from toolcall_nb.tools.results.result import WIDGET, Result, clean_bundle, output_and_display
+
+__all__ = ["WIDGET", "Result", "clean_bundle", "output_and_display"]
+
+__getattr__ = renamed_members(__name__, {"forms": "toolcall_nb.tools.results.result.output_and_display"})

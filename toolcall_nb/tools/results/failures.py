@@ -1,0 +1,50 @@
+"""Defines the failures that a tool reports in its own words.
+
+    ToolFailed                   its text is shown as it is, without the name of a Python class
+    ├── InvalidInput             "Invalid input: …": the call asks for something impossible
+    ├── InputOutputFailed        "IO error: …": a file could not be read or written
+    └── ExecutionFailed          "Tool execution failed: …": a command or a server has failed
+
+Any tool may raise them. The three texts are those of seed 004.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["ExecutionFailed", "InputOutputFailed", "InvalidInput", "ToolFailed"]
+
+
+class ToolFailed(Exception):
+    """A tool could not do what it was called for; the text tells the person and the model why.
+
+    ``output`` is the tool's output up to the failure, of any type; None for none.
+    """
+
+    prefix = ""
+    """The beginning of the text."""
+
+    def __init__(self, *texts: object, output: Any = None) -> None:
+        super().__init__(*texts)
+        self.output = output
+
+    def __str__(self) -> str:
+        return self.prefix + super().__str__()
+
+
+class InvalidInput(ToolFailed):
+    """The arguments are well formed, but ask for something impossible."""
+
+    prefix = "Invalid input: "
+
+
+class InputOutputFailed(ToolFailed):
+    """A file could not be read or written."""
+
+    prefix = "IO error: "
+
+
+class ExecutionFailed(ToolFailed):
+    """A command or a server has failed."""
+
+    prefix = "Tool execution failed: "

@@ -1,0 +1,210 @@
+"""Converts what a tool returned into JSON for programs and a MIME bundle for people: `output_and_display`."""
+
+from __future__ import annotations
+
+import base64
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from msgspec import Struct
+
+from toolcall_nb.core.call_display import MAX_DISPLAY
+from toolcall_nb.core.events import Json, Object
+from toolcall_nb.tools.output.figures import close_figure, draw_figure, figure_of
+from toolcall_nb.tools.results.json_values import MAX_TEXT, cut_text, has_json, to_json_value, without_addresses
+
+__all__ = ["WIDGET", "Result", "clean_bundle", "output_and_display"]
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+_PLAIN = "text/plain"
+
+_METHODS: Mapping[str, str] = {
+    "text/html": "_repr_html_",
+    "text/markdown": "_repr_markdown_",
+    "image/svg+xml": "_repr_svg_",
+    "image/png": "_repr_png_",
+    "image/jpeg": "_repr_jpeg_",
+    "application/pdf": "_repr_pdf_",
+    "text/latex": "_repr_latex_",
+    "application/json": "_repr_json_",
+}
+"""The method by which an object displays itself in a notebook, for each MIME type."""
+
+_NOT_KEPT = frozenset({"application/javascript", _PLAIN})
+"""Types that a card does not show: programs, and the plain text, which is in the output."""
+
+_INTERACTIVE = "application/vnd."
+"""The prefix of MIME types that need the script of a package to be shown, and for widgets also a kernel."""
+
+_WIDGET_NOTICE = (
+    "*A widget cannot be shown in a card. Return its value, or a picture; or make the widget in a cell of its own.*"
+)
+_SCRIPT_NOTICE = (
+    "*This is interactive ({kind}), and a card shows only what is static. Return or display a picture of it instead: "
+    "for plotly, `Image(figure.to_image())`.*"
+)
+_STATIC = ("image/", "text/html", "text/markdown", "text/latex")
+
+_MAX_MARKUP = 1_000_000
+"""Characters of HTML, Markdown and the like that are kept; a picture may have `MAX_DISPLAY`."""
+
+_DEFAULT_REPR = re.compile(r"<[\w.<>]+( object)?>")
+"""The repr that every object has, as Python or as IPython writes it."""
+_CANARY = "_ipython_canary_method_should_not_exist_"
+"""An attribute that only objects have which answer to every name."""
+
+
+class Result(Struct, frozen=True):
+    """A tool's return value with separate forms: ``output`` for programs and the model, ``display`` for people.
+
+    ``display`` is a MIME bundle; binary types are bytes or base64 text.
+    """
+
+    output: Any
+    display: Mapping[str, Any] | None = None
+
+
+def output_and_display(value: Any, expression: str = "", max_text: int = MAX_TEXT) -> tuple[Json, Object | None]:
+    """Returns the bounded output and display of what a tool returned. Raises nothing but `KeyboardInterrupt`.
+
+    A display is a MIME bundle with base64 text for binary types. Objects have one if they have ``_repr_*_`` methods, or
+    IPython has a formatter for their type; plain data has none. The output of such an object is its plain text, unless
+    it has a JSON form too. ``expression`` and ``max_text`` are as in `to_json_value`.
+    """
+    if isinstance(value, Result):
+        return to_json_value(value.output, expression, max_text), clean_bundle(value.display or {}, expression)
+    if value is None or type(value) in (bool, int, float, str, bytes, list, dict, tuple, set):
+        return to_json_value(value, expression, max_text), None
+    figure = figure_of(value)
+    output = to_json_value(value, expression, max_text)
+    bundle = _bundle(value if figure is None else figure)
+    if not has_json(value):
+        plain = _plain_text(bundle, output)
+        output = output if plain == output else cut_text(plain, max_text, expression)
+        output += _rows_notice(value, output, expression)
+    display = clean_bundle(bundle, expression)
+    close_figure(figure)
+    return output, display
+
+
+def clean_bundle(data: Mapping[str, Any], expression: str = "") -> Object | None:
+    """Returns the part of a MIME bundle that a card may show, without plain text; None where nothing is left.
+
+    Content that is interactive or too large is replaced by a notice, in which ``expression`` names the whole value.
+    """
+    kept: Object = {}
+    interactive = [kind for kind in data if kind.startswith(_INTERACTIVE)]
+    if interactive and not _has_static(data):
+        text = _WIDGET_NOTICE if WIDGET in interactive else _SCRIPT_NOTICE.format(kind=interactive[0])
+        return {"text/markdown": text}
+    too_large: list[str] = []
+    for kind, content in data.items():
+        if kind in _NOT_KEPT or kind in interactive:
+            continue
+        content = _content(kind, content)
+        size = len(content) if isinstance(content, str) else 0
+        if size > (MAX_DISPLAY if kind.startswith("image/") else _MAX_MARKUP):
+            too_large.append(f"{size:,} characters of {kind}")
+        elif content is not None:
+            kept[kind] = content
+    if "image/png" in kept:  # PIL gives both
+        kept.pop("image/jpeg", None)
+    if too_large and not any(kind.startswith(_STATIC) for kind in kept):
+        location = f"; all of it is in `{expression}`" if expression else ""
+        kept["text/markdown"] = f"*Too large to be kept: {', '.join(too_large)}{location}*"
+    return kept or None
+
+
+def _rows_notice(value: Any, text: str, expression: str) -> str:
+    """Names the whole data frame or series where its text leaves rows out."""
+    shape = getattr(value, "shape", None)
+    rows = shape[0] if isinstance(shape, tuple) and shape else 0
+    return f"\n… all in {expression}" if expression and isinstance(rows, int) and rows > text.count("\n") + 1 else ""
+
+
+def _plain_text(bundle: Object, otherwise: str) -> str:
+    """Returns an object's plain text, or its Markdown or LaTeX source where the plain text is Python's default repr."""
+    text = bundle.get(_PLAIN)
+    text = without_addresses(text) if isinstance(text, str) else otherwise
+    if _DEFAULT_REPR.fullmatch(text):
+        sources = (bundle.get(kind) for kind in ("text/markdown", "text/latex"))
+        return next((source for source in sources if isinstance(source, str)), otherwise)
+    return text
+
+
+def _has_static(data: Mapping[str, Any]) -> bool:
+    """Whether a bundle has a form that needs neither a kernel nor a script."""
+    markup = data.get("text/html")
+    is_markup = isinstance(markup, str) and WIDGET not in data and "<script" not in markup.lower()
+    return is_markup or any(kind.startswith("image/") for kind in data)
+
+
+# Asking an object ---------------------------------------------------------------------------------------------
+
+
+def _bundle(value: Any) -> Object:
+    """Returns every form that an object or IPython has for it; those that raise are left out."""
+    if isinstance(value, type):
+        return {}
+    own = _without_metadata(_attempt(lambda: _method(value, "_repr_mimebundle_")(include=None, exclude=None)))
+    bundle: Object = dict(own) if isinstance(own, Mapping) else {}
+    for kind, show in _displayers(value):
+        if bundle.get(kind) is None:
+            bundle[kind] = _without_metadata(_attempt(show))
+    return {kind: content for kind, content in bundle.items() if content is not None}
+
+
+def _displayers(value: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yields MIME types, each with a function that makes this form."""
+    formatters = _formatters()
+    for kind, formatter in formatters.items():
+        yield kind, partial(_formatted, formatter, value)
+    for kind, name in _METHODS.items():
+        if kind not in formatters:
+            yield kind, lambda name=name: _method(value, name)()  # type: ignore[misc] # the default binds the loop variable
+    yield "image/png", partial(draw_figure, value)
+
+
+def _formatters() -> Mapping[str, Any]:
+    interactive = sys.modules.get("IPython.core.getipython")
+    shell = interactive.get_ipython() if interactive is not None else None
+    return shell.display_formatter.formatters if shell is not None else {}
+
+
+def _formatted(formatter: Any, value: Any) -> Any:
+    """Calls one of IPython's formatters without its wrapper, which would print errors into the cell."""
+    call = type(formatter).__call__
+    return getattr(call, "__wrapped__", call)(formatter, value)
+
+
+def _method(value: Any, name: str) -> Callable[..., Any]:
+    """Returns a method, but not of an object that has every attribute one asks for."""
+    if getattr(value, _CANARY, None) is not None:
+        raise AttributeError(name)
+    method: Callable[..., Any] = getattr(value, name)
+    return method
+
+
+def _attempt(show: Callable[[], Any]) -> Any:
+    try:
+        return show()
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return None
+
+
+def _without_metadata(shown: Any) -> Any:
+    return shown[0] if isinstance(shown, tuple) and len(shown) == 2 else shown
+
+
+def _content(kind: str, content: Any) -> Json:
+    """Converts a bundle's content to text, base64 text or JSON; None for any other content."""
+    if isinstance(content, bytes | bytearray | memoryview):
+        return base64.b64encode(content).decode("ascii")
+    if isinstance(content, str):
+        return content
+    return to_json_value(content) if kind.endswith("json") and content is not None else None
