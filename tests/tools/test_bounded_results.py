@@ -91,7 +91,7 @@ def written(outcome: Outcome) -> tuple[Transcript, dict[str, str]]:
         input={},
         output=outcome.output,
         display=outcome.display,
-        seen=outcome.seen,
+        seen=outcome.model_text,
     )
     transcript = Transcript((Message("assistant", (call,)),))
     return transcript, mime_bundle(transcript)
@@ -145,10 +145,10 @@ def test_what_has_no_end_ends(make: Callable[[], Any]) -> None:
 
 def test_the_model_is_told_as_much_as_its_tool_allows_and_how_much_is_left_out() -> None:
     outcome = run(lambda: "x" * 2_000_000, limit=1_000_000)
-    assert outcome.seen is not None
-    assert len(outcome.seen) > 999_000
-    assert "left out" in outcome.seen
-    assert "980,001 more" in str(run(lambda: list(range(1_000_000))).seen)
+    assert outcome.model_text is not None
+    assert len(outcome.model_text) > 999_000
+    assert "left out" in outcome.model_text
+    assert "980,001 more" in str(run(lambda: list(range(1_000_000))).model_text)
 
 
 @pytest.mark.parametrize("method", ["__repr__", "_repr_html_", "__iter__"])

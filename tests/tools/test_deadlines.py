@@ -284,7 +284,7 @@ def test_a_handler_that_is_not_python_s_is_kept(monkeypatch: pytest.MonkeyPatch)
 _IGNORED = """
 import signal, threading, time
 from toolcall_nb import events as ev
-from toolcall_nb.live.running import Run
+from toolcall_nb.runs.run import Run
 from toolcall_nb.tools import Tool
 
 assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN

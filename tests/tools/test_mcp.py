@@ -599,7 +599,7 @@ def test_a_name_that_is_there_twice_is_a_usage_error() -> None:
 
 
 def test_a_name_that_no_tool_can_have_is_a_usage_error_unless_it_is_not_wanted() -> None:
-    with pytest.raises(UsageError, match="'a b' is no name for a tool"):
+    with pytest.raises(UsageError, match="'a b' is not a valid name for a tool"):
         mcp_tools(in_process([described("a b"), described("c")]))
     with mcp_tools(in_process([described("a b"), described("c")]), only=["c"]) as server:
         assert [tool.name for tool in server.tools] == ["c"]

@@ -223,7 +223,7 @@ def test_the_command_line_takes_a_module_s_functions_by_module_and_name(notebook
     assert sorted(tool.name for tool in _tools("mine")) == ["forecast", "weather"]
     with pytest.raises(UsageError, match="has no 'nothing'"):
         [*_tools("mine:nothing")]
-    with pytest.raises(UsageError, match="is no tool"):
+    with pytest.raises(UsageError, match="is not a tool"):
         [*_tools("mine:__doc__")]
 
 

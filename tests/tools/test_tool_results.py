@@ -226,17 +226,17 @@ def run(function: Any, limit: int = RESULT_LIMIT) -> Outcome:
 
 def test_a_long_result_is_told_in_part_and_says_how_much_was_left_out() -> None:
     outcome = run(lambda: "x" * 60 + "y" * 60, limit=100)
-    assert outcome.seen == "x" * 50 + "\n… 20 characters left out …\n" + "y" * 50
+    assert outcome.model_text == "x" * 50 + "\n… 20 characters left out …\n" + "y" * 50
     assert outcome.output == "x" * 60 + "y" * 60
 
 
 def test_a_result_that_fits_is_told_whole() -> None:
-    assert run(lambda: "x" * 100, limit=100).seen is None
-    assert run(lambda: {"a": "x" * 100}, limit=100).seen is not None
+    assert run(lambda: "x" * 100, limit=100).model_text is None
+    assert run(lambda: {"a": "x" * 100}, limit=100).model_text is not None
 
 
 def test_a_display_does_not_count() -> None:
-    assert run(lambda: Result("short", {"text/html": "x" * 500}), limit=100).seen is None
+    assert run(lambda: Result("short", {"text/html": "x" * 500}), limit=100).model_text is None
 
 
 @given(st.text(), st.integers(0, 50))

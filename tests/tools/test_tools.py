@@ -64,7 +64,7 @@ def test_name_and_description_can_be_given() -> None:
 
 @pytest.mark.parametrize("name", ["", "two words", "line\nbreak", "<lambda>", "x" * 129])
 def test_a_name_that_no_model_could_use_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="no name for a tool"):
+    with pytest.raises(UsageError, match="not a valid name for a tool"):
         Tool.from_function(lambda: None, name=name)
 
 
