@@ -79,7 +79,7 @@ class CallRunner:
         job = _job(call, tools)
         yield from self._start(call)
         outcome = job.tool.run(
-            job.arguments, lambda progress: self._listener(_progress_event(call, progress)), job.whole
+            job.arguments, lambda progress: self._listener(_progress_event(call, progress)), job.value_expression
         )
         self._record(call, outcome)
         yield from self.pending()

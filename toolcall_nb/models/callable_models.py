@@ -15,7 +15,7 @@ from toolcall_nb.errors import ModelError, UsageError, WireError
 from toolcall_nb.models.event_loop import iterate
 from toolcall_nb.models.sdk_streams import Reader, is_async, items, items_async
 from toolcall_nb.tools import Tool
-from toolcall_nb.tools.values import safe_repr
+from toolcall_nb.tools.results.json_values import safe_repr
 from toolcall_nb.wire import Envelopes
 
 __all__ = ["CallableModel", "EnvelopeModel", "OneReply"]
