@@ -83,7 +83,7 @@ def test_a_run_that_ended_while_the_browser_slept_is_whole_when_it_wakes(lab: La
     assert_whole(notebook.output(RUN), count, calls)
 
 
-@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("ends", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_a_page_whose_network_was_gone_for_a_while_shows_all_of_it(lab: Lab, ends: bool) -> None:
     with line_to(lab.server) as (line, seen):
         lab.server = seen
@@ -135,7 +135,7 @@ while "MIDST" == "end" and is_running():
     flood(20)"""
 
 
-@pytest.mark.parametrize("midst", ["nothing", "end"])
+@pytest.mark.parametrize("midst", [pytest.param("nothing", marks=pytest.mark.thorough), "end"])
 def test_a_page_that_the_server_leaves_out_asks_for_what_it_missed(frugal: Lab, midst: str) -> None:
     notebook = counting(frugal, "--background", _FLOOD.replace("MIDST", midst))
     output = notebook.output(RUN)

@@ -39,15 +39,25 @@ REACH = [
 """How the rows begin that need no browser and no kernel."""
 
 
+SUBJECTS = ("streaming", "growth", "payload", "detecting", "reading", "memory")
+"""The subjects that need no browser and no kernel."""
+
+
+@pytest.mark.parametrize(
+    ("subjects", "starts"),
+    [
+        pytest.param(SUBJECTS, REACH, marks=pytest.mark.thorough, id="all"),
+        (("detecting", "reading"), ["detector alone, callout", "reading a saved transcript"]),
+    ],
+)
 def test_the_quick_benchmark_writes_every_row_and_the_picture(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], subjects: tuple[str, ...], starts: list[str]
 ) -> None:
-    subjects = ("streaming", "growth", "payload", "detecting", "reading", "memory")
     only = [word for subject in subjects for word in ("--only", subject)]
     benchmark.main(["--quick", *only, "--write", str(tmp_path)])
     content = json.loads((tmp_path / "benchmark.json").read_text("utf-8"))
     names = [row["name"] for row in content["rows"]]
-    assert [start for start in REACH if not any(name.startswith(start) for name in names)] == []
+    assert [start for start in starts if not any(name.startswith(start) for name in names)] == []
     assert all(isinstance(row["value"], float | int) for row in content["rows"])
     printed = capsys.readouterr().out
     assert [name for name in names if name not in printed] == []

@@ -44,12 +44,18 @@ def test_there_is_a_tour() -> None:
     assert "tour" in [path.stem for path in NOTEBOOKS]
 
 
+@pytest.mark.slow
 @every_notebook
 def test_a_run_gives_the_stored_outputs_to_the_letter(path: Path) -> None:
     assert json.loads(json.dumps(executed(path))) == json.loads(json.dumps(read(path)))
 
 
-@every_notebook
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "path",
+    # The others only in `./dev test --all`: the test above compares the outputs of a run with those that are stored.
+    [pytest.param(path, marks=[] if path.stem == "tour" else pytest.mark.thorough, id=path.stem) for path in NOTEBOOKS],
+)
 def test_a_notebook_runs_under_nbval(path: Path) -> None:
     alone = ("-c", os.devnull, "--rootdir", str(path.parent), "-p", "no:cacheprovider")
     done = run("pytest", *alone, "--nbval", "--nbval-current-env", str(path), cwd=path.parent)
@@ -105,6 +111,7 @@ def test_the_notebook_of_tools_shows_all_that_a_call_may_hold() -> None:
     assert [dialect for dialect in DIALECTS if f"--dialect {dialect}" not in cells] == []
 
 
+@pytest.mark.slow
 @every_notebook
 def test_nbconvert_shows_the_transcripts(path: Path, tmp_path: Path) -> None:
     done = run("nbconvert", "--to", "html", "--output-dir", str(tmp_path), str(path), cwd=tmp_path)
