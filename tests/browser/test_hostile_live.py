@@ -134,7 +134,7 @@ def test_what_is_below_a_run_is_no_formula_either(page: Page) -> None:
 
 _KERNEL = """
 import asyncio, json
-from tests.hostile_wires import WAYS, in_pieces
+from tests.support.hostile_wires import WAYS, in_pieces
 from toolcall_nb import show
 
 texts = json.loads(open("{texts}", encoding="utf-8").read())

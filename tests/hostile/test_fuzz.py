@@ -107,7 +107,7 @@ FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "result": ("toolcall_nb.render.html_output.sanitising._attribute", lambda _: lambda tag, name, value: value),
     "terminal": ("toolcall_nb.render.text.visible", _as_it_is),
     "masking": ("toolcall_nb.redaction.Masker.text", _masks_nothing),
-    "printed": ("toolcall_nb.core.append_only._shown", _as_it_is),
+    "printed": ("toolcall_nb.core.append_only._last_rewrite", _as_it_is),
 }
 """For each target a function of the package, and what it is replaced by."""
 

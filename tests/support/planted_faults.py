@@ -1,0 +1,347 @@
+"""Plants one fault at a time in a copy of the package and checks that a test fails: ``./dev faults [NAME …]``.
+
+`FAULTS` lists at least one fault for each room, with the tests that must find it. They run in the quick tier first and
+then in the usual one, so the report says which command finds the fault. All of them must pass without a fault.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+__all__ = ["FAULTS", "Fault", "find", "main"]
+
+_ROOT = Path(__file__).resolve().parents[2]
+_COPIED = ("toolcall_nb", "tests", "notebooks", "docs", "requirements", "binder", "dev", "pyproject.toml", "README.md")
+_TESTS_FAILED = 1
+"""pytest's exit code. Any other but 0 means that the tests could not run, which finds nothing."""
+
+
+class Fault(NamedTuple):
+    """A fault: what it is, the file in the package, the text that is there, what takes its place, and the tests."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+    def plant(self, package: Path) -> None:
+        """Changes the file; raises `ValueError` where the text is not there exactly once."""
+        path = package / self.file
+        source = path.read_text("utf-8")
+        if source.count(self.old) != 1:
+            raise ValueError(
+                f"{self.name}: {self.file} has the text {source.count(self.old)} times. Update this fault."
+            )
+        path.write_text(source.replace(self.old, self.new), "utf-8")
+
+
+FAULTS = (
+    Fault(
+        "a call that is interrupted while it streams stays open",
+        "core/call_states.py",
+        '    "data-tool-interrupted": State.INTERRUPTED,\n',
+        "",
+        "tests/core/test_reducer.py",
+    ),
+    Fault(
+        "the reducer forgets the error text of wrong input",
+        "core/reducer.py",
+        'changes["error"] = event.error_text',
+        'changes["error"] = ""',
+        "tests/core/test_reducer.py",
+    ),
+    Fault(
+        "a text delta under another id is added to the open block",
+        "core/reducer.py",
+        "if slot is None or slot.block != event.id or",
+        "if slot is None or",
+        "tests/core/test_reducer.py",
+    ),
+    Fault(
+        "the model is not told why a call was denied",
+        "core/result_text.py",
+        'if reason else f"{_DENIED}."',
+        'if False else f"{_DENIED}."',
+        "tests/core tests/chat tests/dialects tests/tools/test_tool_results.py",
+    ),
+    Fault(
+        "a string that YAML reads as a number is written without quotes",
+        "markdown/yaml_text.py",
+        "and isinstance(resolve_plain(text), str)",
+        "and resolve_plain(text) is not None",
+        "tests/markdown/test_yaml.py",
+    ),
+    Fault(
+        "a newer version of the format is read without a diagnostic",
+        "markdown/front_matter.py",
+        "if version > FORMAT_VERSION\n",
+        "if version > _HIGHEST\n",
+        "tests/markdown/test_format_version.py",
+    ),
+    Fault(
+        "a result that says success: false is told as a success",
+        "dialects/json_call.py",
+        'if isinstance(call.output, dict) and call.output.get("success") is False:',
+        'if isinstance(call.output, dict) and call.output.get("success") is None:',
+        "tests/dialects/test_json_call.py",
+    ),
+    Fault(
+        "an unknown tool is not told as one",
+        "dialects/json_call.py",
+        'f"Tool not found: {call.name}" if is_unknown(call, known) else',
+        "",
+        "tests/dialects/test_json_call.py",
+    ),
+    Fault(
+        "an update after a block's end breaks no rule",
+        "stages/checking.py",
+        "elif block_id in self._ended:",
+        "elif False:",
+        "tests/stages",
+    ),
+    Fault(
+        "a comment in an event stream becomes an event's data",
+        "wire/sse.py",
+        'return self._field(name, value.removeprefix(" ")) if name else []',
+        'return self._field(name or "data", value.removeprefix(" "))',
+        "tests/wire/test_sse.py",
+    ),
+    Fault(
+        "LF after a CR that ended a piece counts as another line",
+        "wire/sse.py",
+        'data.removeprefix(b"\\n"), False',
+        "data, False",
+        "tests/wire/test_sse.py",
+    ),
+    Fault(
+        "what an Anthropic request used is not added up",
+        "adapters/anthropic/stream.py",
+        "total[name] = total.get(name, 0) + count",
+        "total[name] = count",
+        "tests/adapters/test_anthropic.py",
+    ),
+    Fault(
+        "further choices of an OpenAI reply are lost",
+        "adapters/openai/chat.py",
+        "held += reader.choose(choice)",
+        "reader.choose(choice)",
+        "tests/adapters/test_openai.py",
+    ),
+    Fault(
+        "a list of chunks is not recognised as a stream",
+        "adapters/recognise.py",
+        "return bool(first) and all(",
+        "return not first and all(",
+        "tests/adapters/test_adapters.py tests/adapters/test_openai.py",
+    ),
+    Fault(
+        "the escape function leaves <",
+        "render/escaping.py",
+        '.replace("<", "&lt;")',
+        "",
+        "tests/render/test_safety.py",
+    ),
+    Fault(
+        "a link may run a script",
+        "render/escaping.py",
+        "(?:https?|mailto):",
+        "(?:https?|mailto|javascript):",
+        "tests/render",
+    ),
+    Fault(
+        "a terminal is sent escape sequences",
+        "render/escaping.py",
+        "\\x00-\\x08\\x0b-\\x1f",
+        "\\x00-\\x08\\x0b-\\x1a",
+        "tests/render",
+    ),
+    Fault(
+        "a known secret is masked once and not everywhere",
+        "redaction/masker.py",
+        "self._replaced(text, spans)\n        return text",
+        "self._replaced(text, spans[:1])\n            break\n        return text",
+        "tests/redaction",
+    ),
+    Fault(
+        "a path may leave the workspace by a link or by ..",
+        "tools/workspaces.py",
+        "if not self._holds(found):",
+        "if not self._holds(Path(os.path.join(self.root, start))):",
+        "tests/tools/test_workspaces.py",
+    ),
+    Fault(
+        "wrong arguments do not keep the tool from running",
+        "tools/running.py",
+        "return Outcome(error=str(error), exception=error, wrong_input=True)",
+        "return Outcome(error=str(error), exception=error)",
+        "tests/tools tests/chat",
+    ),
+    Fault(
+        "a result that is longer than the limit is told whole",
+        "core/result_text.py",
+        "return truncate_text(text, limit) if len(text) > limit else None",
+        "return None",
+        "tests/core tests/tools/test_tool_results.py tests/tools/test_bounded_results.py",
+    ),
+    Fault(
+        "a denied call runs",
+        "approvals/gate.py",
+        "input=json.loads(input_json)) if decision.approved else None",
+        "input=json.loads(input_json))",
+        "tests/chat/test_chat_tools.py tests/approvals",
+    ),
+    Fault(
+        "an approver that fails approves",
+        "approvals/gate.py",
+        'return Decision(False, f"No answer could be had:',
+        'return Decision(True, f"No answer could be had:',
+        "tests/chat/test_chat_tools.py tests/approvals",
+    ),
+    Fault(
+        "an approval of one tool holds for every tool of the same function",
+        "approvals/decisions.py",
+        "return tool.name, tool.function",
+        'return "", tool.function',
+        "tests/chat tests/approvals tests/notebook/test_approvals.py",
+    ),
+    Fault(
+        "an approval of a tool holds for its successor",
+        "approvals/decisions.py",
+        "return tool.name, tool.function",
+        "return tool.name, print",
+        "tests/chat tests/approvals tests/notebook/test_approvals.py",
+    ),
+    Fault(
+        "a request is tried again after its reply has begun",
+        "chat/asking.py",
+        "if self._has_begun or not error.may_retry",
+        "if not error.may_retry",
+        "tests/models/test_retries.py tests/chat",
+    ),
+    Fault(
+        "a call whose arguments were cut off runs",
+        "chat/calls.py",
+        "if call.state is State.INPUT_STREAMING:",
+        "if False:",
+        "tests/chat",
+    ),
+    Fault(
+        "a Retry-After header is read as minutes",
+        "models/errors/retry_after.py",
+        "return float(text) * unit if",
+        "return float(text) * unit * 60 if",
+        "tests/models/test_errors.py tests/models/test_retries.py",
+    ),
+    Fault(
+        "patches of two nodes are merged into one",
+        "runs/patches.py",
+        "        and patch[1] == last[1]\n",
+        "",
+        "tests/runs tests/render tests/notebook/test_widget.py",
+    ),
+    Fault(
+        "positions of patches count emoji as one character",
+        "runs/patches.py",
+        'len(text.encode("utf-16-le")) // 2',
+        "len(text)",
+        "tests/runs tests/render tests/notebook/test_widget.py",
+    ),
+    Fault(
+        "the server answers to any host's name",
+        "server/guards.py",
+        'or "*" in hosts):',
+        "or True):",
+        "tests/server/test_guards.py",
+    ),
+    Fault(
+        "the server takes any token",
+        "server/guards.py",
+        "or not hmac.compare_digest(given.strip().encode(), token.encode())",
+        "",
+        "tests/server/test_guards.py",
+    ),
+    Fault(
+        "a stored thread is written over in place",
+        "server/store.py",
+        "            os.replace(part, path)\n",
+        "            path.write_bytes(data)\n",
+        "tests/server/test_store.py",
+    ),
+    Fault(
+        "braces in a prompt are filled twice",
+        "notebook/interpolation.py",
+        "filled = _FIELD.sub(value, text)",
+        "filled = _FIELD.sub(value, _FIELD.sub(value, text))",
+        "tests/notebook/test_magic.py tests/notebook/test_config_magic.py",
+    ),
+    Fault(
+        "a key may be written into a cell",
+        "notebook/config.py",
+        "if masked(written) != written:",
+        "if False:",
+        "tests/notebook/test_config_magic.py tests/notebook/test_config.py",
+    ),
+    Fault(
+        "the command line prints a page with its secrets",
+        "cli.py",
+        "if not options.no_masking:",
+        "if options.no_masking:",
+        "tests/project/test_cli.py tests/redaction",
+    ),
+)
+
+
+def _pytest(folder: Path, tests: str, tier: str) -> int:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment |= {"TOOLCALL_NB_TIER": tier, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(folder)}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider", *tests.split()]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False).returncode
+
+
+def find(fault: Fault, folder: Path) -> str | None:
+    """Plants the fault in the copy in ``folder``; returns the command whose tests find it, None where none does."""
+    original = folder / "original.py"
+    shutil.copy2(folder / "toolcall_nb" / fault.file, original)
+    fault.plant(folder / "toolcall_nb")
+    try:
+        for tier, command in (("quick", "./dev check"), ("usual", "./dev test")):
+            if _pytest(folder, fault.tests, tier) == _TESTS_FAILED:
+                return command
+    finally:
+        shutil.copy2(original, folder / "toolcall_nb" / fault.file)
+    return None
+
+
+def main(*names: str) -> int:
+    """Prints for each fault, or for those whose names contain one of ``names``, which command finds it."""
+    chosen = [fault for fault in FAULTS if not names or any(name in fault.name for name in names)]
+    missed = []
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        for name in _COPIED:
+            source = _ROOT / name
+            if source.is_dir():
+                shutil.copytree(source, folder / name, symlinks=True)
+            else:
+                shutil.copy2(source, folder / name)
+        tests = sorted({each for fault in chosen for each in fault.tests.split()})
+        if code := _pytest(folder, " ".join(tests), "usual"):
+            print(f"Without a fault, the tests end with {code}. Run them first: ./dev test {' '.join(tests)}")
+            return 1
+        for fault in chosen:
+            found = find(fault, folder)
+            missed += [] if found else [fault.name]
+            print(f"{found or 'NOT FOUND'}: {fault.name} ({fault.file})", flush=True)
+    print(f"{len(chosen) - len(missed)} of {len(chosen)} planted faults are found")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
