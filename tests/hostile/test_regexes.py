@@ -30,7 +30,7 @@ ROOT = Path(toolcall_nb.__file__).parent
 SEARCHES = ("search", "sub", "subn", "finditer", "findall", "split")
 FUNCTIONS = ("compile", "match", "fullmatch", *SEARCHES)
 MADE_AT_RUN_TIME = {
-    "invisible.py": "sets of characters",
+    "core/invisible_characters.py": "sets of characters",
     "tools/schema_check.py": "a pattern of the user's own schema; a stranger's runs on an engine without backtracking",
     "server/app.py": "the routes, which are constants",
     "markdown/block_context.py": "a fence's mark, with a search for its end",
