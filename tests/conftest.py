@@ -38,6 +38,13 @@ settings.register_profile("quick", parent=settings.get_profile("all"), max_examp
 settings.register_profile("search", parent=settings.get_profile("all"), derandomize=False, max_examples=2000)
 settings.load_profile(PROFILE)
 
+_SLOW = (
+    *("tests/browser/", "tests/hostile/", "notebook/test_magic_kernel", "project/test_dev", "project/test_notebooks"),
+    *("project/test_packaging", "project/test_released", "project/test_supply_chain", "server/test_clients"),
+    *("server/test_load", "server/test_peers", "tools/test_mcp"),
+)
+"""Files that the quick tier leaves out, beside the tests that are marked as slow and those that need a kernel."""
+
 _SETTINGS = "_hypothesis_internal_use_settings"
 """The attribute in which Hypothesis keeps a test's settings. There is no public one."""
 
@@ -58,13 +65,22 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def _is_left_out(item: pytest.Item) -> bool:
+    if item.get_closest_marker("thorough") is not None:
+        return not IS_THOROUGH
+    return IS_QUICK and (
+        item.get_closest_marker("slow") is not None
+        or "kernel" in getattr(item, "fixturenames", ())
+        or any(place in item.nodeid for place in _SLOW)
+    )
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out what belongs to a higher tier, and puts the tests in a browser first, since they take longest.
 
     The examples that a test asks for with ``@settings`` are those of the tier "all".
     """
-    left_out = {"slow", "thorough"} if IS_QUICK else set() if IS_THOROUGH else {"thorough"}
-    is_left_out = [any(item.get_closest_marker(name) for name in left_out) for item in items]
+    is_left_out = [_is_left_out(item) for item in items]
     if any(is_left_out):
         config.hook.pytest_deselected(items=list(compress(items, is_left_out)))
     chosen = [item for item, is_out in zip(items, is_left_out, strict=True) if not is_out]

@@ -23,6 +23,7 @@ from playwright.sync_api import (
 )
 
 from tests.browser.jupyter import Server
+from tests.support.profile import IS_THOROUGH
 
 __all__ = ["ARTIFACTS", "VIEWPORT", "KeptPage", "Notebook", "find_chromium", "profile_of", "running_browser"]
 
@@ -264,7 +265,9 @@ class Notebook:
         raise AssertionError(f"{self.name} was not saved")
 
     def picture(self, number: int, name: str, themes: tuple[str, ...] = ("Dark", "Light")) -> None:
-        """Screenshots of the page with this cell at its top, kept among the artefacts."""
+        """Screenshots of the page with this cell at its top, kept among the artefacts, in the tier "all"."""
+        if not IS_THOROUGH:
+            return
         ARTIFACTS.mkdir(exist_ok=True)
         for theme in themes:
             self.set_theme(theme)

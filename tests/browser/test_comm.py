@@ -99,7 +99,7 @@ def assert_goes_on_live(notebook: Notebook) -> None:
     expect(output.get_by_role("button", name="Stop")).to_have_count(1)
 
 
-@pytest.mark.parametrize("subshell", ["its own", "one that is gone", None])
+@pytest.mark.parametrize("subshell", ["its own", "one that is gone", pytest.param(None, marks=pytest.mark.thorough)])
 def test_a_view_that_the_page_closes_in_mid_run_is_opened_again(lab: Lab, subshell: str | None) -> None:
     notebook = counting(lab)
     notebook.page.evaluate(_CLOSE_BY_PAGE, subshell)
@@ -165,7 +165,7 @@ def asking_without_a_front_end(lab: Lab, options: str, missing: str = "anywidget
 @pytest.mark.parametrize(
     ("missing", "said"),
     [
-        ("anywidget", "javascript error"),  # JupyterLab's own
+        pytest.param("anywidget", "javascript error", marks=pytest.mark.thorough),  # JupyterLab's own
         ("@jupyter-widgets", "packages jupyterlab_widgets and anywidget"),
     ],
 )

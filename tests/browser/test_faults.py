@@ -205,6 +205,7 @@ def test_a_server_that_is_killed_and_comes_back_under_a_run_costs_nothing_of_it(
     assert_whole(apart, 2)
 
 
+@pytest.mark.thorough
 def test_a_page_that_comes_back_to_another_kernel_under_the_same_name_does_not_wait_for_the_run(
     apart: Notebook,
 ) -> None:
@@ -314,7 +315,10 @@ def test_jupyterlabs_own_interrupt_ends_a_call_a_text_and_a_question_and_the_nex
     expect(notebook.output(4).locator(".tc-assistant")).to_contain_text(re.compile(r"\w"))
 
 
-@pytest.mark.parametrize("options", ["--background", ""], ids=["background", "cell"])
+@pytest.mark.parametrize(
+    "options",
+    [pytest.param("--background", id="background", marks=pytest.mark.thorough), pytest.param("", id="cell")],
+)
 def test_a_notebook_that_is_closed_and_opened_again_in_mid_run_shows_its_end(lab: Lab, options: str) -> None:
     notebook = lab.page(lab.write(ask(options)))
     notebook.page.goto(notebook.server.page(notebook.name).replace("/doc/tree/", "/lab/tree/") + "&reset")

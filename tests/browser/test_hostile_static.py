@@ -29,14 +29,14 @@ from tests.browser.static_faces import (
 )
 from tests.support.hostile import own_payloads, payloads, share
 from tests.support.hostile_variants import variants
-from tests.support.profile import IS_SEARCH
+from tests.support.profile import IS_SEARCH, IS_THOROUGH, share_of
 
 
 def spelled() -> Sequence[str]:
-    """Variants: every other payload of the project in one of them; in a search, every payload in all."""
+    """Variants: a share of the project's payloads, each in one of them; in a search, every payload in all."""
     if IS_SEARCH:
         return list(dict.fromkeys(chain.from_iterable(map(variants, payloads()))))
-    every = [list(dict.fromkeys(variants(payload))) for payload in own_payloads()[::2]]
+    every = [list(dict.fromkeys(variants(payload))) for payload in own_payloads()[:: 2 if IS_THOROUGH else 5]]
     return [each[number * 7 % len(each)] for number, each in enumerate(every)]
 
 
@@ -48,7 +48,7 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
 
 
 def test_in_the_exported_file_no_text_does_anything(context: BrowserContext, tmp_path: Path) -> None:
-    ExportedFile(context, tmp_path).check(share(160))
+    ExportedFile(context, tmp_path).check(share(share_of(240)))
 
 
 def test_in_the_exported_file_no_variant_does_anything(context: BrowserContext, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_in_the_exported_file_no_variant_does_anything(context: BrowserContext, 
 
 def test_in_a_served_page_nothing_even_tries_what_the_strictest_policy_forbids(context: BrowserContext) -> None:
     with serving(STRICT) as (base, pages):
-        ServedPage(context, base, pages).check(share(80, 3))
+        ServedPage(context, base, pages).check(share(share_of(120), 3))
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,9 @@ def test_in_nbconverts_html_of_an_executed_notebook_no_text_does_anything(
     Converted(context, tmp_path, executed).check_executed()
 
 
-@pytest.mark.parametrize("is_trusted", [True, False], ids=["trusted", "untrusted"])
+@pytest.mark.parametrize(
+    "is_trusted", [pytest.param(True, id="trusted"), pytest.param(False, id="untrusted", marks=pytest.mark.thorough)]
+)
 def test_in_a_notebook_that_is_opened_again_no_text_does_anything(
     context: BrowserContext, server: Server, executed: Executed, is_trusted: bool
 ) -> None:

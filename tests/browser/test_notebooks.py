@@ -13,7 +13,14 @@ from tests.browser.conftest import Lab
 from tests.support.stored_outputs import NOTEBOOKS, read
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    # The test below runs the tools notebook, too.
+    [
+        pytest.param(path, marks=[pytest.mark.thorough] if path.stem == "tools" else [], id=path.stem)
+        for path in NOTEBOOKS
+    ],
+)
 def test_run_all_gets_to_the_last_cell_with_a_person_there(lab: Lab, path: Path) -> None:
     shutil.copy(path, lab.server.folder / path.name)
     notebook = lab.page(path.name).open()

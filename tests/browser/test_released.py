@@ -24,7 +24,9 @@ _OPEN_ALL = """outputs => outputs.forEach(
     output => output.querySelectorAll("details").forEach(fold => { fold.open = true; })
 )"""
 
-trusts = pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "untrusted"])
+trusts = pytest.mark.parametrize(
+    "trusted", [pytest.param(True, id="trusted", marks=pytest.mark.thorough), pytest.param(False, id="untrusted")]
+)
 
 
 def opened(lab: Lab, path: Path, *, trusted: bool) -> tuple[Notebook, list[str]]:

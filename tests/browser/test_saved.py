@@ -44,7 +44,9 @@ def test_a_finished_run_is_one_static_output_in_the_file_and_no_widget(lab: Lab)
         assert "Paragraph 11" in form
 
 
-@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "untrusted"])
+@pytest.mark.parametrize(
+    "trusted", [pytest.param(True, id="trusted"), pytest.param(False, id="untrusted", marks=pytest.mark.thorough)]
+)
 def test_the_reopened_notebook_is_readable_without_its_kernel(lab: Lab, trusted: bool) -> None:
     notebook = finished(lab)
     notebook.page.close()
@@ -86,6 +88,7 @@ def test_a_background_run_leaves_its_static_output_in_its_own_cell(lab: Lab) -> 
     assert [each.output_type for each in saved.cells[2].outputs] == ["stream"]
 
 
+@pytest.mark.thorough
 def test_pictures_of_the_live_card_in_light_and_dark(lab: Lab) -> None:
     notebook = lab.asking()
     notebook.start(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.browser import Notebook
@@ -48,6 +49,7 @@ def test_a_run_is_live_where_anywidget_has_given_its_module_up(lab_apart: Lab) -
     notebook.wait_until_run(1)
 
 
+@pytest.mark.thorough
 def test_a_reloaded_page_shows_a_run_for_which_jupyterlab_has_found_no_model_in_time(lab_apart: Lab) -> None:
     notebook = lab_apart.asking("--background")
     notebook.run(1)
