@@ -111,12 +111,19 @@ def test_the_notebook_of_tools_shows_all_that_a_call_may_hold() -> None:
     assert [dialect for dialect in DIALECTS if f"--dialect {dialect}" not in cells] == []
 
 
+@pytest.fixture(scope="module")
+def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the HTML that nbconvert makes of each notebook."""
+    folder = tmp_path_factory.mktemp("converted")
+    done = run("nbconvert", "--to", "html", "--output-dir", str(folder), *map(str, NOTEBOOKS), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
 @pytest.mark.slow
 @every_notebook
-def test_nbconvert_shows_the_transcripts(path: Path, tmp_path: Path) -> None:
-    done = run("nbconvert", "--to", "html", "--output-dir", str(tmp_path), str(path), cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    page = BeautifulSoup((tmp_path / f"{path.stem}.html").read_text("utf-8"), "html.parser")
+def test_nbconvert_shows_the_transcripts(path: Path, converted: Path) -> None:
+    page = BeautifulSoup((converted / f"{path.stem}.html").read_text("utf-8"), "html.parser")
     shown = page.get_text()
     for bundle in bundles(read(path)):
         assert BeautifulSoup(bundle["text/html"], "html.parser").get_text() in shown

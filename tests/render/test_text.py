@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from rich.console import Console
 
 from tests.fixtures.render.samples import EVERYTHING, HOSTILE, golden, parts_of
+from tests.support.profile import IS_THOROUGH
 from tests.support.strategies import streams, transcripts
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
@@ -218,7 +219,7 @@ def test_no_order_of_events_breaks_the_face(events: list[Event]) -> None:
         assert not re.search(r"\x1b(?!\[[\d;?]*[A-Za-z])", output)
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("text", HOSTILE if IS_THOROUGH else HOSTILE[::3])
 def test_in_a_terminal_no_sequence_is_the_models(text: str) -> None:
     parts = tuple(parts_of(text + "\x1b]0;title\x07\x9b31m\x1b[2J"))
     output = written(Transcript((Message("assistant", parts),)).events(), terminal=True)
