@@ -23,9 +23,10 @@ _PACKAGE = "toolcall_nb"
 _MOVED = """
 adapters.anthropic_blocks adapters.anthropic.blocks
 adapters.anthropic_messages adapters.anthropic.messages
-adapters.bedrock_messages adapters.bedrock.messages
+adapters.assembling adapters.assembler
+adapters.bedrock_messages adapters.bedrock.converse
 adapters.google_arguments adapters.google.arguments
-adapters.google_contents adapters.google.contents
+adapters.google_contents adapters.google.generate_content
 adapters.google_interactions adapters.google.interactions
 adapters.google_parts adapters.google.parts
 adapters.kinds adapters.recognise
@@ -37,18 +38,24 @@ adapters.langgraph_protocol adapters.langchain.langgraph_protocol
 adapters.openai_calls adapters.openai.tool_calls
 adapters.openai_chat adapters.openai.chat
 adapters.openai_choice adapters.openai.choice
-adapters.openai_conversation adapters.openai.conversation
+adapters.openai_conversation adapters.openai.message_lists
 adapters.openai_items adapters.openai.items
 adapters.openai_messages adapters.openai.messages
 adapters.openai_output adapters.openai.output
-adapters.openai_parts adapters.openai.parts
+adapters.openai_parts adapters.openai.content
 adapters.openai_responses adapters.openai.responses
+adapters.parts adapters.common_events
 adapters.pydantic_ai_parts adapters.pydantic_ai.parts
 adapters.pydantic_ai_run adapters.pydantic_ai.run
-adapters.said adapters.spoken_messages
+adapters.plain adapters.sdk_objects
+adapters.said adapters.message_lists
+adapters.stage_logs adapters.own_formats
+adapters.texts adapters.own_formats
+adapters.turns adapters.message_lists
 adapters.ui_calls adapters.ai_sdk.calls
 adapters.ui_chunks adapters.ai_sdk.chunks
 adapters.ui_messages adapters.ai_sdk.messages
+adapters.wires adapters.own_formats
 approval approvals.terminal
 as_events core.replay
 chat.asking chat.request
@@ -217,6 +224,11 @@ wire.recognising wire
 """Old module, new module; both without the package's name."""
 
 _RENAMED = {
+    "adapters.kinds.Kind": "adapters.recognise.SourceKind",
+    "adapters.kinds.items_of": "adapters.reading.items_of",
+    "adapters.kinds.kind_of": "adapters.kind_of",
+    "adapters.kinds.STREAM_TYPES": "core.sdk_types.SDK_STREAM_TYPES",
+    "adapters.kinds.WHOLE_TYPES": "core.sdk_types.SDK_REPLY_TYPES",
     "json_text.for_models": "core.json_text.to_strict_json",
     "live.MODULE": "frontend.MODULE",
     "live.document.PatchSource": "render.LiveHtml",

@@ -26,18 +26,18 @@ from toolcall_nb.adapters import (
     FORMATS,
     TYPE_NAMES,
     AnyAdapter,
-    Kind,
+    SourceKind,
     events_of,
     format_of_item,
     format_of_whole,
     items_of,
-    kind_of,
     read,
     read_async,
+    recognise_source,
 )
-from toolcall_nb.adapters.plain import json_value
-from toolcall_nb.adapters.recognise import STREAM_TYPES
+from toolcall_nb.adapters.sdk_objects import to_json_value
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.sdk_types import SDK_STREAM_TYPES
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError
 
@@ -151,7 +151,7 @@ def test_an_item_has_exactly_one_format(pair: tuple[str, Any]) -> None:
 def test_a_whole_thing_has_exactly_one_format(pair: tuple[str, Any]) -> None:
     name, thing = pair
     assert [known.name for known in FORMATS if known.is_whole(thing)] in ([name], [name, *ALSO.get(name, ())])
-    assert kind_of(thing) is Kind.WHOLE
+    assert recognise_source(thing).kind is SourceKind.WHOLE
 
 
 @pytest.mark.parametrize("pair", ITEMS, ids=name_of)
@@ -263,7 +263,7 @@ FOREIGN: list[Any] = [
 def test_a_foreign_thing_has_no_format(thing: Any) -> None:
     assert format_of_item(thing) is None
     assert format_of_whole(thing) is None
-    assert kind_of(thing) in (Kind.NOTHING, Kind.STREAM)
+    assert recognise_source(thing).kind in (SourceKind.NOTHING, SourceKind.STREAM)
 
 
 def test_there_are_many_foreign_things() -> None:
@@ -273,19 +273,23 @@ def test_there_are_many_foreign_things() -> None:
 def test_what_lies_about_its_class_has_no_format() -> None:
     assert format_of_item(Lying()) is None
     assert format_of_whole(Lying()) is None
-    assert kind_of(Lying()) is Kind.NOTHING
+    assert recognise_source(Lying()).kind is SourceKind.NOTHING
 
 
 def test_a_thing_is_told_by_its_type_alone() -> None:
     Watched.asked = []
     thing = Watched()
-    assert (format_of_item(thing), format_of_whole(thing), kind_of(thing)) == (None, None, Kind.NOTHING)
+    assert (format_of_item(thing), format_of_whole(thing), recognise_source(thing).kind) == (
+        None,
+        None,
+        SourceKind.NOTHING,
+    )
     assert Watched.asked == []
 
 
 def test_an_iterator_is_not_consumed() -> None:
     items = iter(["a", "b"])
-    assert kind_of(items) is Kind.STREAM
+    assert recognise_source(items).kind is SourceKind.STREAM
     assert [*items] == ["a", "b"]
 
 
@@ -310,7 +314,7 @@ def test_of_a_long_list_only_the_beginning_is_looked_at(item: Any) -> None:
     Long.read = 0
     long = Long([item] * 1000)
     format_of_whole(long)
-    kind_of(long)
+    recognise_source(long)
     assert Long.read < 20 * len(FORMATS)
 
 
@@ -381,20 +385,20 @@ def _manager() -> Iterator[str]:
 @pytest.mark.parametrize(
     ("thing", "kind"),
     [
-        (iter(["Hi"]), Kind.STREAM),
-        ((piece for piece in "Hi"), Kind.STREAM),
-        (map(str, [1]), Kind.STREAM),
-        (_asynchronous(), Kind.ASYNC_STREAM),
-        ([{"type": "text-delta", "id": "t", "delta": "Hi"}], Kind.STREAM),
-        ([5], Kind.NOTHING),
-        ("Hi", Kind.NOTHING),
-        (_manager(), Kind.NOTHING),
-        (_asynchronous, Kind.NOTHING),
-        (AIMessage, Kind.NOTHING),
+        (iter(["Hi"]), SourceKind.STREAM),
+        ((piece for piece in "Hi"), SourceKind.STREAM),
+        (map(str, [1]), SourceKind.STREAM),
+        (_asynchronous(), SourceKind.ASYNC_STREAM),
+        ([{"type": "text-delta", "id": "t", "delta": "Hi"}], SourceKind.STREAM),
+        ([5], SourceKind.NOTHING),
+        ("Hi", SourceKind.NOTHING),
+        (_manager(), SourceKind.NOTHING),
+        (_asynchronous, SourceKind.NOTHING),
+        (AIMessage, SourceKind.NOTHING),
     ],
 )
-def test_a_thing_has_a_kind(thing: Any, kind: Kind) -> None:
-    assert kind_of(thing) is kind
+def test_a_thing_has_a_kind(thing: Any, kind: SourceKind) -> None:
+    assert recognise_source(thing).kind is kind
 
 
 def test_the_items_of_a_stream_are_mostly_its_own() -> None:
@@ -411,15 +415,15 @@ def test_every_type_is_where_its_name_says(name: tuple[str, str]) -> None:
     assert (found.__module__, found.__name__) == name
 
 
-@pytest.mark.parametrize("name", STREAM_TYPES, ids=".".join)
+@pytest.mark.parametrize("name", SDK_STREAM_TYPES, ids=".".join)
 def test_every_stream_can_be_used_as_its_kind_says(name: tuple[str, str]) -> None:
     cls = getattr(importlib.import_module(name[0]), name[1])
     method = {
-        Kind.STREAM: ("__iter__", "stream_response"),
-        Kind.ASYNC_STREAM: ("__aiter__", "stream_response"),
-        Kind.MANAGER: ("__enter__",),
-        Kind.ASYNC_MANAGER: ("__aenter__",),
-    }[STREAM_TYPES[name]]
+        SourceKind.STREAM: ("__iter__", "stream_response"),
+        SourceKind.ASYNC_STREAM: ("__aiter__", "stream_response"),
+        SourceKind.MANAGER: ("__enter__",),
+        SourceKind.ASYNC_MANAGER: ("__aenter__",),
+    }[SDK_STREAM_TYPES[name]]
     assert any(hasattr(cls, one) for one in method)
 
 
@@ -438,9 +442,9 @@ def test_every_stream_can_be_used_as_its_kind_says(name: tuple[str, str]) -> Non
     ],
 )
 def test_whatever_a_tool_gave_becomes_json(thing: Any, value: Any) -> None:
-    assert json_value(thing) == value
+    assert to_json_value(thing) == value
 
 
 def test_what_has_no_json_raises_nothing_and_names_no_address() -> None:
     for thing in (Raising(), recursive_list(), recursive_dict(), {"a": Raising()}):
-        assert " at 0x" not in json.dumps(json_value(thing))
+        assert " at 0x" not in json.dumps(to_json_value(thing))

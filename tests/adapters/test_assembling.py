@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tests.support.documents import in_pieces
 from tests.support.strategies import json_values, texts
-from toolcall_nb.adapters.assembling import NO_JSON, Assembler, usage_of
+from toolcall_nb.adapters.assembler import NO_JSON, Assembler
+from toolcall_nb.adapters.common_events import usage_of
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import ReasoningPart, State, TextPart, ToolCall, Transcript
@@ -200,12 +201,12 @@ def test_the_halves_of_a_character_that_a_cut_parted_are_joined() -> None:
 
 
 def test_counts_are_found_at_paths_and_add_up() -> None:
-    names = {"in": "inputTokens", "cache.read": "inputTokens", "out": "outputTokens", "odd": "totalTokens"}
+    names = {"inputTokens": ("in", "cache.read"), "outputTokens": "out", "totalTokens": "odd"}
     reported = {"in": 3, "cache": {"read": 4}, "out": True, "odd": -1}
     assert usage_of(reported, names) == {"inputTokens": 7}
 
 
 @given(st.dictionaries(st.sampled_from(["in", "a", "b"]), json_values()))
 def test_counts_are_counts_whatever_was_reported(reported: Any) -> None:
-    found = usage_of(reported, {"in": "inputTokens", "a.b": "outputTokens"})
+    found = usage_of(reported, {"inputTokens": "in", "outputTokens": "a.b"})
     assert all(type(count) is int and count >= 0 for count in found.values())

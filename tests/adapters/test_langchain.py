@@ -30,9 +30,9 @@ from langgraph.types import Command, interrupt
 
 from tests.support.adapted import broken, cut_anywhere, read_events, read_items, read_whole
 from tests.support.graphs import PROMPT, Streaming, add, asking, divide, graph, of_a_graph
-from toolcall_nb.adapters import Kind, format_of_item, format_of_whole, kind_of, read_async
+from toolcall_nb.adapters import SourceKind, format_of_item, format_of_whole, read_async, recognise_source
+from toolcall_nb.adapters.langchain.conversation import LangChainAdapter
 from toolcall_nb.adapters.langchain.langgraph import LangGraphAdapter
-from toolcall_nb.adapters.langchain.stream import LangChainAdapter
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import (
     CustomPart,
@@ -166,7 +166,7 @@ def test_what_a_node_writes_itself_is_data() -> None:
 
 def test_the_typed_events_of_a_graph_are_the_same_conversation() -> None:
     stream = graph().stream_events(PROMPT, version="v3")
-    assert kind_of(stream) is Kind.STREAM
+    assert recognise_source(stream).kind is SourceKind.STREAM
     transcript = read_items(stream)
     the_answer(transcript)
     assert transcript.messages[-1].metadata["usage"] == {"inputTokens": 6, "outputTokens": 8, "totalTokens": 14}
@@ -286,7 +286,7 @@ def test_what_was_said_in_an_earlier_turn_is_not_told_again() -> None:
     assert [message.text.strip() for message in again.messages] == ["As before."]
     assert not again.calls
     snapshot = run.get_state(thread)
-    assert kind_of(snapshot) is Kind.WHOLE
+    assert recognise_source(snapshot).kind is SourceKind.WHOLE
     assert [message.role for message in read_whole(snapshot).messages] == ["user", "assistant", "user", "assistant"]
 
 
@@ -403,7 +403,7 @@ def test_messages_are_one_conversation_in_each_of_their_forms(messages: list[Any
 
 
 def test_a_message_alone_is_whole() -> None:
-    assert kind_of(CONVERSATION[2]) is Kind.WHOLE
+    assert recognise_source(CONVERSATION[2]).kind is SourceKind.WHOLE
     assert [*read_whole(CONVERSATION[2]).calls] == ["c1", "c2"]
     assert read_whole(ChatMessage(content="Hi", role="assistant")).messages[0].role == "assistant"
 

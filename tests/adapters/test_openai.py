@@ -14,7 +14,7 @@ from tests.support.documents import in_pieces
 from tests.support.openai_shapes import Item, chunk, piece, reply
 from tests.support.strategies import json_values, texts
 from toolcall_nb.adapters import format_of_item, format_of_whole
-from toolcall_nb.adapters.openai.chat import FORMAT, OpenAIChatAdapter
+from toolcall_nb.adapters.openai.chat import CHAT_COMPLETIONS, OpenAIChatAdapter
 from toolcall_nb.core.transcript import (
     CustomPart,
     ErrorPart,
@@ -301,7 +301,7 @@ def test_no_stream_raises_whatever_stands_in_it(items: list[Any]) -> None:
 
 @given(st.dictionaries(st.sampled_from(["choices", "error", "usage", "type", "chunk", "data"]), json_values()))
 def test_no_mapping_raises(item: Item) -> None:
-    FORMAT.is_item(item), FORMAT.is_whole(item)
+    CHAT_COMPLETIONS.is_item(item), CHAT_COMPLETIONS.is_whole(item)
     read_items([_STREAM[0], item])
 
 
@@ -310,5 +310,5 @@ def test_no_mapping_raises(item: Item) -> None:
     [{}, [], "text", 5, None, {"type": "message_start"}, {"object": "response", "output": []}],
 )
 def test_what_is_not_a_chat_completion_is_not_claimed(foreign: Any) -> None:
-    assert format_of_item(foreign) is not FORMAT
-    assert format_of_whole(foreign) is not FORMAT
+    assert format_of_item(foreign) is not CHAT_COMPLETIONS
+    assert format_of_whole(foreign) is not CHAT_COMPLETIONS

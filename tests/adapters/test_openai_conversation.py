@@ -17,7 +17,7 @@ from tests.support.adapted import broken, read_whole
 from tests.support.openai_shapes import REASONING, Item, call_item, message_item, piece
 from tests.support.strategies import json_values, transcripts
 from toolcall_nb.adapters import format_of_whole
-from toolcall_nb.adapters.openai.conversation import FORMAT
+from toolcall_nb.adapters.openai.message_lists import OPENAI_MESSAGES
 from toolcall_nb.adapters.openai.messages import openai_tool, to_openai
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING
@@ -69,7 +69,7 @@ def test_a_list_becomes_turns_with_the_results_in_their_calls(messages: Any) -> 
 
 
 def test_requests_of_one_turn_are_steps() -> None:
-    kinds = [type(event) for event in FORMAT.whole(_CHAT)]
+    kinds = [type(event) for event in OPENAI_MESSAGES.read_whole(_CHAT)]
     assert kinds.count(ev.StartStep) == kinds.count(ev.FinishStep) == 1
     assert kinds.index(ev.ToolOutputAvailable) < kinds.index(ev.FinishStep) < kinds.index(ev.StartStep)
 
@@ -85,7 +85,7 @@ def test_the_objects_of_the_sdk_may_stand_among_mappings() -> None:
         found = read_whole([_CHAT[1], *own, _CHAT[3]])
         assert found.messages[1].text == "I look."
         assert [(call.id, call.output) for call in found.messages[1].calls] == [("call_a", "They sleep.")]
-    assert format_of_whole(reply) is FORMAT
+    assert format_of_whole(reply) is OPENAI_MESSAGES
     assert [call.id for call in read_whole(reply).messages[0].calls] == ["call_a"]
     assert read_whole([item]).messages[0].calls[0].name == "search"
 
@@ -169,16 +169,16 @@ def test_an_approval_and_what_follows_it_belong_to_the_call_that_asked(approve: 
 
 @given(broken([*_CHAT, *_INPUT]))
 def test_no_list_raises_whatever_stands_in_it(messages: list[Any]) -> None:
-    Transcript.from_events(FORMAT.whole(messages))
+    Transcript.from_events(OPENAI_MESSAGES.read_whole(messages))
 
 
 @given(json_values())
 def test_nothing_raises_when_it_is_asked_for_its_format(thing: Any) -> None:
-    assert FORMAT.is_whole(thing) in (True, False)
+    assert OPENAI_MESSAGES.is_whole(thing) in (True, False)
 
 
 def test_what_is_no_message_in_a_list_is_a_diagnostic() -> None:
-    found = Transcript.from_events(FORMAT.whole([*_CHAT[:2], {}, 5]))
+    found = Transcript.from_events(OPENAI_MESSAGES.read_whole([*_CHAT[:2], {}, 5]))
     assert [diagnostic.message[:30] for diagnostic in found.diagnostics] == [
         "A mapping with nothing is no i",
         "Something of the type int is n",
@@ -196,7 +196,7 @@ def test_what_is_no_message_in_a_list_is_a_diagnostic() -> None:
     ],
 )
 def test_what_is_no_list_of_these_messages_is_not_claimed(foreign: Any) -> None:
-    assert format_of_whole(foreign) is not FORMAT
+    assert format_of_whole(foreign) is not OPENAI_MESSAGES
 
 
 # The way back
@@ -306,7 +306,7 @@ def test_what_is_written_is_what_the_sdk_takes_and_reads_back(transcript: Transc
     assert json.loads(json.dumps(written)) == written
     asked = [call["id"] for message in written for call in message.get("tool_calls", ())]
     assert [message["tool_call_id"] for message in written if message["role"] == "tool"] == asked
-    back = Transcript.from_events(FORMAT.whole(written))
+    back = Transcript.from_events(OPENAI_MESSAGES.read_whole(written))
     after = [call for message in back.messages for call in message.calls]
     assert [(call.id, call.name) for call in after] == [(call.id, call.name) for call in before]
     for own, again in zip(before, after, strict=True):

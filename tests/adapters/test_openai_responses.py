@@ -25,8 +25,8 @@ from tests.support.recordings import items_of
 from tests.support.signed_bodies import SECRETS, SIGNED
 from tests.support.strategies import json_values, texts
 from toolcall_nb.adapters import format_of_item, format_of_whole
-from toolcall_nb.adapters.assembling import NO_JSON
-from toolcall_nb.adapters.openai.responses import FORMAT, OpenAIResponsesAdapter
+from toolcall_nb.adapters.assembler import NO_JSON
+from toolcall_nb.adapters.openai.responses import OPENAI_RESPONSES, OpenAIResponsesAdapter
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import (
     CustomPart,
@@ -344,7 +344,7 @@ def test_no_stream_raises_whatever_stands_in_it(items: list[Any]) -> None:
 
 @given(st.dictionaries(st.sampled_from(["type", "response", "item", "output_index", "delta", "error"]), json_values()))
 def test_no_mapping_raises(item: Item) -> None:
-    FORMAT.is_item(item), FORMAT.is_whole(item)
+    OPENAI_RESPONSES.is_item(item), OPENAI_RESPONSES.is_whole(item)
     read_items([CREATED, item])
 
 
@@ -364,5 +364,5 @@ def test_no_mapping_raises(item: Item) -> None:
     ],
 )
 def test_what_is_no_response_is_not_claimed(foreign: Any) -> None:
-    assert format_of_item(foreign) is not FORMAT
-    assert format_of_whole(foreign) is not FORMAT
+    assert format_of_item(foreign) is not OPENAI_RESPONSES
+    assert format_of_whole(foreign) is not OPENAI_RESPONSES

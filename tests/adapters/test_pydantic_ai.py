@@ -19,7 +19,15 @@ from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.usage import RequestUsage
 
 from tests.support.adapted import broken, cut_anywhere, read_events, read_items, read_whole
-from toolcall_nb.adapters import Kind, format_of_item, format_of_whole, items_of, kind_of, read, read_async
+from toolcall_nb.adapters import (
+    SourceKind,
+    format_of_item,
+    format_of_whole,
+    items_of,
+    read,
+    read_async,
+    recognise_source,
+)
 from toolcall_nb.adapters.pydantic_ai.stream import PydanticAIAdapter
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import (
@@ -151,7 +159,7 @@ def test_a_run_tells_its_model_and_what_all_its_requests_used(run_events: list[A
 
 def test_a_result_is_the_whole_conversation(run_events: list[Any]) -> None:
     result = run_events[-1].result
-    assert kind_of(result) is Kind.WHOLE
+    assert recognise_source(result).kind is SourceKind.WHOLE
     transcript = read_whole(result)
     assert [(message.role, message.text) for message in transcript.messages[:2]] == [
         ("system", "Be brief."),
@@ -200,7 +208,7 @@ def the_count(transcript: Transcript) -> None:
 def test_the_nodes_of_a_run_are_read_too() -> None:
     async def nodes() -> list[Any]:
         async with counting_agent().iter("Count.") as run:
-            assert kind_of(run) is Kind.ASYNC_STREAM
+            assert recognise_source(run).kind is SourceKind.ASYNC_STREAM
             return [node async for node in run]
 
     found = asyncio.run(nodes())
@@ -211,11 +219,11 @@ def test_the_nodes_of_a_run_are_read_too() -> None:
 def test_a_result_that_streams_is_entered_and_read_as_it_grows() -> None:
     async def streamed() -> tuple[list[ev.Event], Transcript]:
         manager = counting_agent().run_stream("Count.")
-        assert kind_of(manager) is Kind.ASYNC_MANAGER
+        assert recognise_source(manager).kind is SourceKind.ASYNC_MANAGER
         async with manager as result:
-            assert kind_of(result) is Kind.ASYNC_STREAM
+            assert recognise_source(result).kind is SourceKind.ASYNC_STREAM
             found = [event async for event in read_async(items_of(result))]  # type: ignore[arg-type]
-            assert kind_of(result) is Kind.WHOLE
+            assert recognise_source(result).kind is SourceKind.WHOLE
             return found, read_whole(result)
 
     found, whole = asyncio.run(streamed())
@@ -237,7 +245,7 @@ def event_loop_of_its_own() -> Iterator[None]:
 @pytest.mark.usefixtures("event_loop_of_its_own")
 def test_a_result_that_streams_without_async_is_read_too() -> None:
     with counting_agent().run_stream_sync("Count.") as result:
-        assert kind_of(result) is Kind.STREAM
+        assert recognise_source(result).kind is SourceKind.STREAM
         the_count(Transcript.from_events(read(items_of(result))))  # type: ignore[arg-type]
 
 
@@ -246,7 +254,7 @@ def test_a_result_that_streams_without_async_is_read_too() -> None:
 
 async def _request(model: Any) -> tuple[list[Any], pm.ModelResponse]:
     async with model_request_stream(model, [pm.ModelRequest.user_text_prompt("Go.")]) as stream:
-        assert kind_of(stream) is Kind.ASYNC_STREAM
+        assert recognise_source(stream).kind is SourceKind.ASYNC_STREAM
         return [event async for event in stream], stream.get()
 
 
@@ -264,7 +272,7 @@ def test_a_request_to_a_model_is_read_and_described_by_its_response() -> None:
 @pytest.mark.usefixtures("event_loop_of_its_own")
 def test_a_request_without_async_is_entered_and_read() -> None:
     stream = model_request_stream_sync(TestModel(), [pm.ModelRequest.user_text_prompt("Go.")])
-    assert kind_of(stream) is Kind.MANAGER
+    assert recognise_source(stream).kind is SourceKind.MANAGER
     with stream as opened:
         assert Transcript.from_events(read(opened)).messages[0].text == "success (no tool calls)"
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.support.adapted import read_items, read_whole
-from toolcall_nb.adapters.recognise import Kind, kind_of
+from toolcall_nb.adapters.recognise import SourceKind, recognise_source
 from toolcall_nb.core.transcript import CustomPart, ErrorPart, TextPart, Transcript
-from toolcall_nb.models.player import played
+from toolcall_nb.models.player import play_events
 
 Item = dict[str, Any]
 
@@ -37,7 +37,7 @@ SIGNS: list[Item] = [
 
 
 def shown(items: list[Item]) -> Transcript:
-    return Transcript.from_events(played(iter(items)))
+    return Transcript.from_events(play_events(iter(items)))
 
 
 def notes(transcript: Transcript) -> list[str]:
@@ -72,7 +72,7 @@ def test_a_sign_of_life_says_nothing_wherever_it_comes(name: str, sign: Item) ->
             transcript = reader([*items[:place], sign, *items[place:]])
             assert not transcript.diagnostics
             assert [part for message in transcript.messages for part in message.parts] == [TextPart("Hi")]
-    assert kind_of([sign, *items]) is Kind.STREAM
+    assert recognise_source([sign, *items]).kind is SourceKind.STREAM
 
 
 def test_what_has_more_to_say_is_no_sign_of_life() -> None:
@@ -87,7 +87,7 @@ def test_a_list_of_openais_items_with_one_that_is_not_known_is_read(place: int) 
         {"type": "function_call_output", "call_id": "c", "output": "1"},
     ]
     items.insert(place, {"type": "brand_new", "x": 1})
-    assert kind_of(items) is Kind.WHOLE
+    assert recognise_source(items).kind is SourceKind.WHOLE
     transcript = read_whole(items)
     [call] = transcript.calls.values()
     assert (call.name, call.output) == ("f", "1")
@@ -96,4 +96,4 @@ def test_a_list_of_openais_items_with_one_that_is_not_known_is_read(place: int) 
 
 
 def test_items_of_which_none_is_openais_are_no_list_of_openais() -> None:
-    assert kind_of([{"type": "brand_new"}, {"type": "another"}]) is Kind.NOTHING
+    assert recognise_source([{"type": "brand_new"}, {"type": "another"}]).kind is SourceKind.NOTHING

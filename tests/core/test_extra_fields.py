@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.support.strategies import json_values
 from toolcall_nb import Transcript, create_stream_chunks
-from toolcall_nb.adapters.ai_sdk.calls import call_of, call_part
+from toolcall_nb.adapters.ai_sdk.calls import from_tool_part, to_tool_part
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import from_dict, to_dict
 from toolcall_nb.core.transcript import Message, State, ToolCall
@@ -69,7 +69,7 @@ def test_markdown_and_ui_messages_keep_an_extra_field_of_a_call_under_any_name(n
         call = msgspec.structs.replace(call, extra={name: value})
         transcript = Transcript((Message("assistant", (call,)),))
         assert Transcript.from_markdown(transcript.to_markdown()) == transcript
-        assert call_of(call_part(call)) == call
+        assert from_tool_part(to_tool_part(call)) == call
 
 
 def test_a_field_of_a_callout_that_is_called_like_a_field_of_a_chunk_is_on_the_chunk() -> None:

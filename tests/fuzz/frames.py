@@ -8,7 +8,7 @@ from typing import Any
 from tests.fuzz.inputs import in_pieces, lines_of_json, text_of, ways
 from tests.fuzz.oracles import events_are_those_of, is_json, is_transcript, lives_once, reads_back, same_at_any_cut
 from tests.support.dialect_texts import steps
-from toolcall_nb.adapters import AnyAdapter, events_of, format_of_whole, kind_of
+from toolcall_nb.adapters import AnyAdapter, events_of, format_of_whole, recognise_source
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.text import well_formed_json
@@ -136,9 +136,9 @@ def _chunks_of(values: Iterable[Any]) -> Iterable[Event]:
 def sdk_objects(data: bytes) -> None:
     """Items of a stream in any order, and whole things: events, or a `UsageError` where nothing is known at all."""
     values = lines_of_json(text_of(data))
-    kind_of(values)
+    recognise_source(values)
     for thing in (values, *values):
-        kind_of(thing)
+        recognise_source(thing)
         if format_of_whole(thing) is not None:
             _amounts(events_of(thing))
     _stream(values)

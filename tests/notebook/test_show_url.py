@@ -179,14 +179,14 @@ def test_a_function_that_gives_a_response_is_a_model() -> None:
 
 
 def test_a_response_that_is_not_read_to_its_end_is_closed() -> None:
-    from toolcall_nb.models.player import played
+    from toolcall_nb.models.player import play_events
 
     body = written("ui", ANSWER)
     with (
         ReplayServer(Reply(body, held_after=body.index(b"look. "))) as server,
         httpx.stream("GET", server.url, trust_env=False) as response,
     ):
-        events = played(response)
+        events = play_events(response)
         while not isinstance(next(events), ev.TextDelta):
             pass
         closer = threading.Thread(target=events.close)

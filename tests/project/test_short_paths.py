@@ -1,4 +1,4 @@
-"""How many functions of the package the four usual pieces of work enter. A reader can follow each in an afternoon.
+"""How many functions of the package the usual pieces of work enter. A reader can follow each in an afternoon.
 
 To see the path: ``python -m tests.project.test_short_paths``.
 """
@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.call_counts import added_by_one_more
+import pytest
+
+from tests.support.call_counts import Calls, added_by_one_more, counted
 from toolcall_nb import Chat, tool
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
+from toolcall_nb.notebook.show import show
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.runs.document import LiveDocument
 from toolcall_nb.tools import Registry
@@ -42,6 +45,17 @@ class Deltas:
                 yield ev.ToolInputAvailable(f"call-{number}", "weather", {"city": "Lisbon"})
         yield ev.Finish(finish_reason="stop")
 
+
+CHUNKS = [
+    {"id": "1", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+    for delta, reason in (
+        ({"role": "assistant", "content": "The "}, None),
+        ({"content": "forecast"}, None),
+        ({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "weather", "arguments": "{}"}}]}, None),
+        ({}, "tool_calls"),
+    )
+]
+"""A stream of OpenAI's chat completions."""
 
 TOOLS = Registry()
 
@@ -85,6 +99,25 @@ def test_a_text_delta_enters_few_functions_on_its_way_from_the_model_to_the_page
 
 def test_a_tool_call_enters_few_functions_from_its_arguments_to_its_result() -> None:
     assert sum(tool_result().values()) <= 1400
+
+
+def shown(things: Any) -> Calls:
+    """The calls of `show`; the first time, more is imported and cached."""
+    show([*CHUNKS])
+    with counted() as calls:
+        show(things)
+    return calls
+
+
+@pytest.mark.parametrize("kind", [list, iter])
+def test_show_recognises_the_chunks_of_a_stream_once(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("IPython.core.getipython.get_ipython", lambda: None)
+    calls = shown(kind(CHUNKS))
+    assert (calls.of("format_of_whole"), calls.of("format_of_item")) == (1, 1)
+    assert calls.of("recognise_source") <= 2  # the second time it returns what it was given
+    assert calls.of("_is_item") <= 30
+    assert calls.of("_is_whole") <= 15
+    assert sum(calls.values()) <= 1600
 
 
 if __name__ == "__main__":

@@ -1,26 +1,27 @@
-"""Adapters: what SDKs and agent libraries give, as events. Nothing of theirs is imported.
+"""Adapters: read streams, replies and message lists of SDKs and agent libraries as events, without importing them.
 
-reading.py      which format a thing has; streams and whole things of any
-base.py         what an adapter is
-assembling.py   from any provider's deltas to well-formed events
-kinds.py        what a thing is: whole, stream, what must be entered; the names of the types
-plain.py        SDK objects as JSON values
+recognise.py decides once what an object is and lists all `FORMATS`; reading.py reads it. Each provider or framework
+has a package, whose ``__init__`` names the formats that it reads. base.py defines `Adapter` and `Format`, and
+assembler.py turns deltas into well-formed events.
 """
 
 from __future__ import annotations
 
+from typing import Any
+from warnings import warn
+
 from toolcall_nb.adapters.base import Adapter, Format
-from toolcall_nb.adapters.reading import (
+from toolcall_nb.adapters.own_formats import ENVELOPES
+from toolcall_nb.adapters.reading import AnyAdapter, events_of, items_of, read, read_async
+from toolcall_nb.adapters.recognise import (
     FORMATS,
-    AnyAdapter,
-    events_of,
+    TYPE_NAMES,
+    Recognised,
+    SourceKind,
     format_of_item,
     format_of_whole,
-    read,
-    read_async,
+    recognise_source,
 )
-from toolcall_nb.adapters.recognise import TYPE_NAMES, Kind, items_of, kind_of
-from toolcall_nb.adapters.wires import ENVELOPES
 
 __all__ = [
     "ENVELOPES",
@@ -29,12 +30,26 @@ __all__ = [
     "Adapter",
     "AnyAdapter",
     "Format",
-    "Kind",
+    "Recognised",
+    "SourceKind",
     "events_of",
     "format_of_item",
     "format_of_whole",
     "items_of",
-    "kind_of",
     "read",
     "read_async",
+    "recognise_source",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Returns names of version 0.1 with a `DeprecationWarning`."""
+    renamed = {
+        "Kind": ("SourceKind", SourceKind),
+        "kind_of": ("recognise_source(thing).kind", lambda thing: recognise_source(thing).kind),
+    }
+    if name not in renamed:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    new, value = renamed[name]
+    warn(f"{__name__}.{name} is now {new}", DeprecationWarning, stacklevel=2)
+    return value

@@ -1,4 +1,4 @@
-"""What an adapter is, and what is known of the things it reads."""
+"""Base types of the adapters: the `Adapter` interface, `Format`, which describes one format, and `MessageAdapter`."""
 
 from __future__ import annotations
 
@@ -7,41 +7,73 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.core.events import Event
 
-__all__ = ["Adapter", "Format", "never"]
+__all__ = ["Adapter", "Format", "MessageAdapter", "never", "one_or_list"]
 
 
 class Adapter(Protocol):
-    """Reads the items of one stream: `take` each, then `close`. Text of a model, and what it left out, never raises.
+    """Reads the items of one stream: `take` each item, then `close`.
 
-    An item is an object of the SDK, or its JSON as a mapping, as it came off the wire. What is no item of this
-    stream gives a diagnostic.
+    An item is an object of the SDK or its JSON as a mapping. `take` does not raise, whatever a model wrote or left
+    out. An item that does not belong to the stream gives a diagnostic.
     """
 
     def take(self, item: Any) -> list[Event]:
-        """The events of one item."""
+        """Returns the events of one item."""
 
     def close(self) -> list[Event]:
-        """The stream is over, or was cut off: the ends of what is open."""
+        """Returns the closing events of everything still open, whether the stream is complete or was cut off."""
+
+
+def never(_: Any) -> bool:
+    """Returns False: no object is recognised."""
+    return False
 
 
 class Format(Struct, frozen=True, kw_only=True):
-    """One kind of thing that people hold. ``title`` names it to a person.
+    """A format that can be read. ``title`` names it in messages to the user.
 
-    ``is_item`` tells whether something is an item of its streams, and ``adapter`` makes what reads them. ``is_whole``
-    tells whether something is a whole reply, or a list of messages, and ``whole`` gives its events. Both tests are
-    asked of anything at all: they look at a type's name, or at a few keys, and never raise.
+    ``is_item`` tells whether an object is an item of a stream in this format, and ``adapter`` creates the reader of
+    such a stream. ``is_whole`` tells whether an object is a complete reply or a list of messages, and ``whole`` gives
+    its events; without ``whole`` the object, or each entry of a list, is read as an item of a stream. Both tests are
+    called with arbitrary objects. They look at the type's name or at a few keys.
     """
 
     name: str
     title: str
-    is_item: Callable[[Any], bool]
     adapter: Callable[[], Adapter]
-    is_whole: Callable[[Any], bool]
-    whole: Callable[[Any], Iterable[Event]]
+    is_item: Callable[[Any], bool] = never
+    is_whole: Callable[[Any], bool] = never
+    whole: Callable[[Any], Iterable[Event]] | None = None
+
+    def read_whole(self, thing: Any) -> Iterable[Event]:
+        """Returns the events of a complete reply or a list of messages."""
+        if self.whole is not None:
+            return self.whole(thing)
+        adapter = self.adapter()
+        items = thing if type(thing) in (list, tuple) else [thing]
+        return [*(event for item in items for event in adapter.take(item)), *adapter.close()]
 
 
-def never(_: Any) -> bool:
-    """Not of this format."""
-    return False
+def one_or_list(is_message: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Returns a test for one message or a list of messages; of a list, it looks at the first four."""
+
+    def test(thing: Any) -> bool:
+        if type(thing) is list:
+            return bool(thing) and all(is_message(item) for item in thing[:4])
+        return is_message(thing)
+
+    return test
+
+
+class MessageAdapter:
+    """Base of adapters that collect one assistant message. Subclasses add `Adapter.take`."""
+
+    def __init__(self) -> None:
+        self.message = Assembler()
+
+    def close(self) -> list[Event]:
+        """Returns the closing events of everything still open."""
+        return self.message.close()

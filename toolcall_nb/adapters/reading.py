@@ -1,115 +1,76 @@
-"""Streams and whole things of any known format, told apart by their shape."""
+"""Reads events: `read` and `read_async` from streams of any known format, `events_of` from complete objects."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any
 
-from toolcall_nb.adapters import stage_logs, texts, wires
-from toolcall_nb.adapters.ai_sdk import chunks as ui_chunks
-from toolcall_nb.adapters.ai_sdk import messages as ui_messages
-from toolcall_nb.adapters.anthropic import messages as anthropic_messages
-from toolcall_nb.adapters.anthropic import stream as anthropic
 from toolcall_nb.adapters.base import Adapter, Format
-from toolcall_nb.adapters.bedrock import converse as bedrock
-from toolcall_nb.adapters.bedrock import messages as bedrock_messages
-from toolcall_nb.adapters.cohere import chat as cohere
-from toolcall_nb.adapters.google import contents as google_contents
-from toolcall_nb.adapters.google import generate_content as google
-from toolcall_nb.adapters.google import interactions as google_interactions
-from toolcall_nb.adapters.langchain import langgraph
-from toolcall_nb.adapters.langchain import stream as langchain
-from toolcall_nb.adapters.mistral import conversations as mistral
-from toolcall_nb.adapters.ollama import chat as ollama
-from toolcall_nb.adapters.openai import chat as openai_chat
-from toolcall_nb.adapters.openai import conversation as openai_conversation
-from toolcall_nb.adapters.openai import responses as openai_responses
-from toolcall_nb.adapters.parts import is_sign_of_life
-from toolcall_nb.adapters.plain import type_name
-from toolcall_nb.adapters.pydantic_ai import stream as pydantic_ai
+from toolcall_nb.adapters.common_events import is_keepalive
+from toolcall_nb.adapters.pydantic_ai import streamed_run_items
+from toolcall_nb.adapters.recognise import (
+    FORMATS,
+    Recognised,
+    SourceKind,
+    format_of_item,
+    format_of_whole,
+    holds_bedrock_stream,
+)
+from toolcall_nb.adapters.sdk_objects import type_name
 from toolcall_nb.core.events import Event
 from toolcall_nb.errors import UsageError
 
-__all__ = ["FORMATS", "AnyAdapter", "events_of", "format_of_item", "format_of_whole", "read", "read_async"]
-
-FORMATS: tuple[Format, ...] = (
-    pydantic_ai.FORMAT,
-    anthropic.FORMAT,
-    anthropic_messages.FORMAT,
-    google.FORMAT,
-    google_contents.FORMAT,
-    google_interactions.FORMAT,
-    bedrock.FORMAT,
-    bedrock_messages.FORMAT,
-    cohere.FORMAT,
-    mistral.FORMAT,
-    ollama.FORMAT,
-    openai_responses.FORMAT,
-    openai_chat.FORMAT,
-    openai_conversation.FORMAT,
-    langchain.FORMAT,
-    langgraph.FORMAT,
-    ui_messages.FORMAT,
-    ui_chunks.FORMAT,
-    wires.AG_UI,
-    wires.CHAT,
-    wires.ENVELOPES,
-    stage_logs.FORMAT,
-    texts.FORMAT,
-)
-"""All formats; the first that knows a thing reads it."""
-
-
-def format_of_item(item: Any) -> Format | None:
-    """The format whose streams have such items."""
-    return next((known for known in FORMATS if _is(known.is_item, item)), None)
-
-
-def format_of_whole(thing: Any) -> Format | None:
-    """The format of a whole reply, or of a list of messages."""
-    return next((known for known in FORMATS if _is(known.is_whole, thing)), None)
-
-
-def _is(test: Callable[[Any], bool], thing: Any) -> bool:
-    """What raises when it is looked at is nothing that is known."""
-    try:
-        return test(thing)
-    except Exception:
-        return False
+__all__ = [
+    "FORMATS",
+    "AnyAdapter",
+    "events_of",
+    "format_of_item",
+    "format_of_whole",
+    "items_of",
+    "read",
+    "read_async",
+]
 
 
 def events_of(thing: Any) -> Iterable[Event]:
-    """The events of a whole reply, or of a list of messages. Raises `UsageError` for what is none."""
-    found = format_of_whole(thing)
+    """Returns the events of a complete reply or a list of messages. Raises `UsageError` for anything else."""
+    if type(thing) is Recognised:
+        found, thing = (thing.format if thing.kind is SourceKind.WHOLE else None), thing.thing
+    else:
+        found = format_of_whole(thing)
     if found is None:
-        raise _unknown(thing)
-    return found.whole(thing)
+        raise _unreadable(thing)
+    return found.read_whole(thing)
 
 
 class AnyAdapter:
-    """Reads a stream of any known format; its first item says which. Raises `UsageError` where none knows it."""
+    """Reads a stream of any known format, which is ``known`` or that of the first item.
 
-    def __init__(self) -> None:
+    Raises `UsageError` if no format has such an item.
+    """
+
+    def __init__(self, known: Format | None = None) -> None:
+        self._format = known
         self._adapter: Adapter | None = None
 
     def take(self, item: Any) -> list[Event]:
-        """The events of one item."""
-        if self._adapter is None and is_sign_of_life(item):
-            return []
+        """Returns the events of one item."""
         if self._adapter is None:
-            found = format_of_item(item)
-            if found is None:
-                raise _unknown(item)
-            self._adapter = found.adapter()
+            if is_keepalive(item):
+                return []
+            self._format = self._format or format_of_item(item)
+            if self._format is None:
+                raise _unreadable(item)
+            self._adapter = self._format.adapter()
         return self._adapter.take(item)
 
     def close(self) -> list[Event]:
-        """The stream is over; one that had no items gives nothing."""
+        """Ends the stream; one without items has no events."""
         return self._adapter.close() if self._adapter is not None else []
 
 
 def read(items: Iterable[Any]) -> Iterator[Event]:
-    """The events of a stream. What the stream raises is raised, after the ends of what is open."""
+    """Yields the events of a stream. An exception of the stream is raised after everything open was closed."""
     adapter = AnyAdapter()
     try:
         for item in items:
@@ -121,7 +82,7 @@ def read(items: Iterable[Any]) -> Iterator[Event]:
 
 
 async def read_async(items: AsyncIterable[Any]) -> AsyncIterator[Event]:
-    """As `read`, of an asynchronous stream."""
+    """Yields the events of an asynchronous stream, as `read` does."""
     adapter = AnyAdapter()
     try:
         async for item in items:
@@ -135,6 +96,19 @@ async def read_async(items: AsyncIterable[Any]) -> AsyncIterator[Event]:
         yield event
 
 
-def _unknown(thing: Any) -> UsageError:
+def items_of(stream: Any) -> Iterable[Any] | AsyncIterable[Any]:
+    """Returns what to iterate over for the items of a stream: in most cases the stream itself.
+
+    Raises `UsageError` for an object that is not iterable.
+    """
+    own = stream["stream"] if holds_bedrock_stream(stream) else streamed_run_items(stream)
+    if own is not None:
+        return own
+    if not isinstance(stream, Iterable | AsyncIterable):
+        raise UsageError(f"{type(stream).__qualname__} gives no items. Pass the stream that it holds.")
+    return stream
+
+
+def _unreadable(thing: Any) -> UsageError:
     titles = "; ".join(known.title for known in FORMATS)
     return UsageError(f"Something of the type {type_name(thing)} is nothing that can be read here. What can: {titles}.")

@@ -1,105 +1,153 @@
-"""What a thing is, by its type and its shape: nothing is called, entered or consumed to find out.
+"""Decides what an object is: which format it has, and how its events are read. `recognise_source` is the entry point.
 
-`kind_of` is for a caller who was handed anything at all; the types that it knows are named in
-`toolcall_nb.core.sdk_types`.
+An object is recognised by its type's name and its shape; it is not called, entered or consumed. Recognising runs
+through all formats, so callers do it once and pass the `Recognised` on. To add a provider, write a package with a
+`Format` and list it in `FORMATS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable
-from enum import StrEnum
+from itertools import islice
 from typing import Any
 
-from toolcall_nb.adapters.parts import is_sign_of_life
-from toolcall_nb.adapters.plain import class_names
-from toolcall_nb.adapters.pydantic_ai import stream as pydantic_ai
-from toolcall_nb.adapters.reading import format_of_item, format_of_whole
-from toolcall_nb.core import sdk_types as type_names
-from toolcall_nb.errors import UsageError
+from msgspec import Struct
 
-__all__ = ["STREAM_TYPES", "TYPE_NAMES", "WHOLE_TYPES", "Kind", "items_of", "kind_of"]
+from toolcall_nb.adapters import ai_sdk, anthropic, bedrock, cohere, google, langchain, mistral, ollama, openai
+from toolcall_nb.adapters import own_formats as own
+from toolcall_nb.adapters import pydantic_ai as pydantic
+from toolcall_nb.adapters.base import Format, never
+from toolcall_nb.adapters.common_events import is_keepalive
+from toolcall_nb.adapters.sdk_objects import class_names
+from toolcall_nb.core.sdk_types import SDK_REPLY_TYPES, SDK_STREAM_TYPES, SourceKind
 
+__all__ = [
+    "FORMATS",
+    "TYPE_NAMES",
+    "Recognised",
+    "SourceKind",
+    "format_of_item",
+    "format_of_whole",
+    "holds_bedrock_stream",
+    "recognise_source",
+]
 
-class Kind(StrEnum):
-    """What can be done with a thing."""
+FORMATS: tuple[Format, ...] = (
+    pydantic.PYDANTIC_AI,
+    anthropic.ANTHROPIC,
+    anthropic.ANTHROPIC_MESSAGES,
+    google.GENERATE_CONTENT,
+    google.GOOGLE_CONTENTS,
+    google.INTERACTIONS,
+    bedrock.CONVERSE,
+    bedrock.CONVERSE_MESSAGES,
+    cohere.COHERE_CHAT,
+    mistral.MISTRAL_CONVERSATIONS,
+    ollama.OLLAMA_CHAT,
+    openai.OPENAI_RESPONSES,
+    openai.CHAT_COMPLETIONS,
+    openai.OPENAI_MESSAGES,
+    langchain.LANGCHAIN,
+    langchain.LANGGRAPH,
+    ai_sdk.UI_MESSAGES,
+    ai_sdk.UI_CHUNKS,
+    own.AG_UI,
+    own.CHAT_SSE,
+    own.ENVELOPES,
+    own.STAGE_LOG,
+    own.TEXT,
+)
+"""All formats. The first one that recognises an object reads it."""
 
-    WHOLE = "whole"
-    """A whole reply, a result, a list of messages: `toolcall_nb.adapters.events_of` reads it."""
-    STREAM = "stream"
-    """Iterated once, with ``for``: `read` reads it. An iterator of unknown items is one too."""
-    ASYNC_STREAM = "async stream"
-    """Iterated once, with ``async for``: `read_async` reads it."""
-    MANAGER = "manager"
-    """Entered with ``with``, it gives a stream."""
-    ASYNC_MANAGER = "async manager"
-    """Entered with ``async with``, it gives a stream."""
-    NOTHING = "nothing"
-    """Nothing that can be read here."""
+_ITEM_FORMATS = tuple(known for known in FORMATS if known.is_item is not never)
+_WHOLE_FORMATS = tuple(known for known in FORMATS if known.is_whole is not never)
 
+TYPE_NAMES: tuple[tuple[str, str], ...] = (*SDK_REPLY_TYPES, *SDK_STREAM_TYPES)
+"""Module and class of all SDK types that a display hook can be registered for."""
 
-WHOLE_TYPES = type_names.SDK_REPLY_TYPES
-STREAM_TYPES: dict[tuple[str, str], Kind] = {name: Kind(kind) for name, kind in type_names.SDK_STREAM_TYPES.items()}
-"""Module and class of streams, and of what must be entered to get one."""
-
-TYPE_NAMES: tuple[tuple[str, str], ...] = (*WHOLE_TYPES, *STREAM_TYPES)
-"""All of them, for whoever shows them by name."""
-
-_BEDROCK = ("botocore.eventstream", "EventStream")
-"""Of Bedrock's packages only this one has a stream of its own; it is known here, and no display hook needs it."""
+_BEDROCK_STREAM = ("botocore.eventstream", "EventStream")
+"""boto3 always returns it inside a dictionary, so that no display hook needs its name."""
 
 _LOOK_AT = 4
 
 
-def kind_of(thing: Any) -> Kind:
-    """What the thing is. Never raises."""
-    if issubclass(type(thing), type):
-        return Kind.NOTHING
-    if format_of_whole(thing) is not None:
-        return Kind.WHOLE
+class Recognised(Struct, frozen=True):
+    """An object with its kind. ``format`` is that of a whole thing, or of the items in a list; None if unknown yet."""
+
+    thing: Any
+    kind: SourceKind
+    format: Format | None = None
+
+
+def recognise_source(thing: Any) -> Recognised:
+    """Recognises any object. Never raises. A `Recognised` is returned as it is."""
+    if type(thing) is Recognised:
+        return thing
     cls = type(thing)
-    if _BEDROCK in class_names(cls) or _holds_bedrocks(thing):
-        return Kind.STREAM
-    for name in class_names(cls):
-        if name in STREAM_TYPES:
-            return STREAM_TYPES[name]
+    if issubclass(cls, type):
+        return Recognised(thing, SourceKind.NOTHING)
+    if (whole := format_of_whole(thing)) is not None:
+        return Recognised(thing, SourceKind.WHOLE, whole)
     if cls is list or cls is tuple:
-        return Kind.STREAM if _holds_items(thing) else Kind.NOTHING
-    if _has(cls, "__anext__", "__aiter__"):
-        return Kind.ASYNC_STREAM
-    if _has(cls, "__next__", "__iter__"):
-        return Kind.STREAM
-    return Kind.ASYNC_MANAGER if _opens_a_run(thing) else Kind.NOTHING
+        items = _format_in_list(thing)
+        return Recognised(thing, SourceKind.NOTHING if items is None else SourceKind.STREAM, items)
+    return Recognised(thing, _source_kind(thing, cls))
 
 
-def items_of(stream: Any) -> Iterable[Any] | AsyncIterable[Any]:
-    """What is iterated for the items of a stream, entered where it must be: mostly the stream itself.
-
-    Raises `UsageError` for what is neither iterable nor asynchronously so.
-    """
-    own = stream["stream"] if _holds_bedrocks(stream) else pydantic_ai.items_of(stream)
-    if own is not None:
-        return own
-    if not isinstance(stream, Iterable | AsyncIterable):
-        raise UsageError(f"{type(stream).__qualname__} gives no items. Pass the stream that it holds.")
-    return stream
+def format_of_item(item: Any) -> Format | None:
+    """Returns the format whose streams have such items."""
+    return next((known for known in _ITEM_FORMATS if _is_item(known, item)), None)
 
 
-def _holds_bedrocks(thing: Any) -> bool:
-    """Whether it is what boto3's ``converse_stream`` gives: a dictionary with the stream in it."""
+def format_of_whole(thing: Any) -> Format | None:
+    """Returns the format of a complete reply or of a list of messages."""
+    for known in _WHOLE_FORMATS:
+        try:
+            if known.is_whole(thing):
+                return known
+        except Exception:  # an object that raises when it is looked at has no known format
+            continue
+    return None
+
+
+def holds_bedrock_stream(thing: Any) -> bool:
+    """Whether it is the result of boto3's ``converse_stream``: a dictionary that contains the stream."""
     return type(thing) is dict and "ResponseMetadata" in thing and hasattr(type(thing.get("stream")), "__iter__")
 
 
-def _has(cls: type, *methods: str) -> bool:
-    return all(any(method in vars(base) for base in cls.__mro__) for method in methods)
+def _is_item(known: Format, item: Any) -> bool:
+    try:
+        return known.is_item(item)
+    except Exception:  # the same
+        return False
 
 
-def _holds_items(things: list[Any] | tuple[Any, ...]) -> bool:
-    first = [thing for thing in things if not is_sign_of_life(thing)][:_LOOK_AT]
-    return bool(first) and all(format_of_item(item) is not None for item in first)
+def _format_in_list(things: list[Any] | tuple[Any, ...]) -> Format | None:
+    """Returns the format of the first items, if all of them have one."""
+    first = list(islice((thing for thing in things if not is_keepalive(thing)), _LOOK_AT))
+    found = format_of_item(first[0]) if first else None
+    if found is None:
+        return None
+    are_items = all(_is_item(found, item) or format_of_item(item) is not None for item in first[1:])
+    return found if are_items else None
 
 
-def _opens_a_run(thing: Any) -> bool:
-    """Whether it is what a function of pydantic-ai gave that is decorated with ``asynccontextmanager``."""
+def _source_kind(thing: Any, cls: type) -> SourceKind:
+    names = class_names(cls)
+    if _BEDROCK_STREAM in names or holds_bedrock_stream(thing):
+        return SourceKind.STREAM
+    for name in names:
+        if name in SDK_STREAM_TYPES:
+            return SDK_STREAM_TYPES[name]
+    methods = {name for base in cls.__mro__ for name in vars(base)}
+    if {"__anext__", "__aiter__"} <= methods:
+        return SourceKind.ASYNC_STREAM
+    if {"__next__", "__iter__"} <= methods:
+        return SourceKind.STREAM
+    return SourceKind.ASYNC_MANAGER if _opens_pydantic_ai_run(thing) else SourceKind.NOTHING
+
+
+def _opens_pydantic_ai_run(thing: Any) -> bool:
+    """Whether a function of pydantic-ai returned it that is decorated with ``asynccontextmanager``."""
     if class_names(type(thing))[0] != ("contextlib", "_AsyncGeneratorContextManager"):
         return False
     module = getattr(vars(thing).get("func"), "__module__", None)

@@ -1,14 +1,32 @@
-"""The types of SDKs by module and class name: whole replies, streams, and context managers that return a stream.
+"""The SDK types that this package can display, by module and class name, and what kind of source each is.
 
-These are only names, so that nothing is imported for them: IPython's ``for_type_by_name`` registers types that may not
-be loaded yet. `toolcall_nb.adapters.recognise` explains the kinds.
+IPython's ``for_type_by_name`` takes such names, so that formatters can be registered before an SDK is imported. This
+module imports nothing of any SDK, and nothing of this package. `toolcall_nb.adapters.recognise` uses the same tables.
 """
 
 from __future__ import annotations
 
-__all__ = ["SDK_REPLY_TYPES", "SDK_STREAM_TYPES"]
+from enum import StrEnum
 
-_STREAM, _ASYNC_STREAM, _MANAGER, _ASYNC_MANAGER = "stream", "async stream", "manager", "async manager"
+__all__ = ["SDK_REPLY_TYPES", "SDK_STREAM_TYPES", "SourceKind"]
+
+
+class SourceKind(StrEnum):
+    """How the events of an object are read."""
+
+    WHOLE = "whole"
+    """A complete reply, a result or a list of messages: `toolcall_nb.adapters.events_of` reads it."""
+    STREAM = "stream"
+    """Iterated once with ``for``: `toolcall_nb.adapters.read` reads it. Any iterator is one, whatever its items."""
+    ASYNC_STREAM = "async stream"
+    """Iterated once with ``async for``: `toolcall_nb.adapters.read_async` reads it."""
+    MANAGER = "manager"
+    """Entering it with ``with`` gives a stream."""
+    ASYNC_MANAGER = "async manager"
+    """Entering it with ``async with`` gives a stream."""
+    NOTHING = "nothing"
+    """Not readable."""
+
 
 SDK_REPLY_TYPES: tuple[tuple[str, str], ...] = (
     ("openai.types.chat.chat_completion", "ChatCompletion"),
@@ -26,39 +44,39 @@ SDK_REPLY_TYPES: tuple[tuple[str, str], ...] = (
     ("pydantic_ai.run", "AgentRunResult"),
     ("langchain_core.messages.base", "BaseMessage"),
 )
-"""Module and class name of whole replies; subclasses count too."""
+"""Module and class of complete replies; subclasses count too."""
 
-SDK_STREAM_TYPES: dict[tuple[str, str], str] = {
-    ("openai", "Stream"): _STREAM,
-    ("openai", "AsyncStream"): _ASYNC_STREAM,
-    ("openai.lib.streaming.chat._completions", "ChatCompletionStream"): _STREAM,
-    ("openai.lib.streaming.chat._completions", "AsyncChatCompletionStream"): _ASYNC_STREAM,
-    ("openai.lib.streaming.chat._completions", "ChatCompletionStreamManager"): _MANAGER,
-    ("openai.lib.streaming.chat._completions", "AsyncChatCompletionStreamManager"): _ASYNC_MANAGER,
-    ("openai.lib.streaming.responses._responses", "ResponseStreamManager"): _MANAGER,
-    ("openai.lib.streaming.responses._responses", "AsyncResponseStreamManager"): _ASYNC_MANAGER,
-    ("anthropic", "Stream"): _STREAM,
-    ("anthropic", "AsyncStream"): _ASYNC_STREAM,
-    ("anthropic.lib.streaming._messages", "MessageStream"): _STREAM,
-    ("anthropic.lib.streaming._messages", "AsyncMessageStream"): _ASYNC_STREAM,
-    ("anthropic.lib.streaming._messages", "MessageStreamManager"): _MANAGER,
-    ("anthropic.lib.streaming._messages", "AsyncMessageStreamManager"): _ASYNC_MANAGER,
-    ("anthropic.lib.streaming._beta_messages", "BetaMessageStream"): _STREAM,
-    ("anthropic.lib.streaming._beta_messages", "BetaAsyncMessageStream"): _ASYNC_STREAM,
-    ("anthropic.lib.streaming._beta_messages", "BetaMessageStreamManager"): _MANAGER,
-    ("anthropic.lib.streaming._beta_messages", "BetaAsyncMessageStreamManager"): _ASYNC_MANAGER,
-    ("groq", "Stream"): _STREAM,
-    ("groq", "AsyncStream"): _ASYNC_STREAM,
-    ("mistralai.client.utils.eventstreaming", "EventStream"): _STREAM,
-    ("mistralai.client.utils.eventstreaming", "EventStreamAsync"): _ASYNC_STREAM,
-    ("pydantic_ai.direct", "StreamedResponseSync"): _MANAGER,
-    ("pydantic_ai.models", "StreamedResponse"): _ASYNC_STREAM,
-    ("pydantic_ai.result", "AgentStream"): _ASYNC_STREAM,
-    ("pydantic_ai.result", "StreamedRunResult"): _ASYNC_STREAM,
-    ("pydantic_ai.result", "StreamedRunResultSync"): _STREAM,
-    ("pydantic_ai.run", "AgentRun"): _ASYNC_STREAM,
-    ("pydantic_ai.agent.abstract", "_RunStreamEventsContext"): _ASYNC_MANAGER,
-    ("langgraph.stream.run_stream", "GraphRunStream"): _STREAM,
-    ("langgraph.stream.run_stream", "AsyncGraphRunStream"): _ASYNC_STREAM,
+SDK_STREAM_TYPES: dict[tuple[str, str], SourceKind] = {
+    ("openai", "Stream"): SourceKind.STREAM,
+    ("openai", "AsyncStream"): SourceKind.ASYNC_STREAM,
+    ("openai.lib.streaming.chat._completions", "ChatCompletionStream"): SourceKind.STREAM,
+    ("openai.lib.streaming.chat._completions", "AsyncChatCompletionStream"): SourceKind.ASYNC_STREAM,
+    ("openai.lib.streaming.chat._completions", "ChatCompletionStreamManager"): SourceKind.MANAGER,
+    ("openai.lib.streaming.chat._completions", "AsyncChatCompletionStreamManager"): SourceKind.ASYNC_MANAGER,
+    ("openai.lib.streaming.responses._responses", "ResponseStreamManager"): SourceKind.MANAGER,
+    ("openai.lib.streaming.responses._responses", "AsyncResponseStreamManager"): SourceKind.ASYNC_MANAGER,
+    ("anthropic", "Stream"): SourceKind.STREAM,
+    ("anthropic", "AsyncStream"): SourceKind.ASYNC_STREAM,
+    ("anthropic.lib.streaming._messages", "MessageStream"): SourceKind.STREAM,
+    ("anthropic.lib.streaming._messages", "AsyncMessageStream"): SourceKind.ASYNC_STREAM,
+    ("anthropic.lib.streaming._messages", "MessageStreamManager"): SourceKind.MANAGER,
+    ("anthropic.lib.streaming._messages", "AsyncMessageStreamManager"): SourceKind.ASYNC_MANAGER,
+    ("anthropic.lib.streaming._beta_messages", "BetaMessageStream"): SourceKind.STREAM,
+    ("anthropic.lib.streaming._beta_messages", "BetaAsyncMessageStream"): SourceKind.ASYNC_STREAM,
+    ("anthropic.lib.streaming._beta_messages", "BetaMessageStreamManager"): SourceKind.MANAGER,
+    ("anthropic.lib.streaming._beta_messages", "BetaAsyncMessageStreamManager"): SourceKind.ASYNC_MANAGER,
+    ("groq", "Stream"): SourceKind.STREAM,
+    ("groq", "AsyncStream"): SourceKind.ASYNC_STREAM,
+    ("mistralai.client.utils.eventstreaming", "EventStream"): SourceKind.STREAM,
+    ("mistralai.client.utils.eventstreaming", "EventStreamAsync"): SourceKind.ASYNC_STREAM,
+    ("pydantic_ai.direct", "StreamedResponseSync"): SourceKind.MANAGER,
+    ("pydantic_ai.models", "StreamedResponse"): SourceKind.ASYNC_STREAM,
+    ("pydantic_ai.result", "AgentStream"): SourceKind.ASYNC_STREAM,
+    ("pydantic_ai.result", "StreamedRunResult"): SourceKind.ASYNC_STREAM,
+    ("pydantic_ai.result", "StreamedRunResultSync"): SourceKind.STREAM,
+    ("pydantic_ai.run", "AgentRun"): SourceKind.ASYNC_STREAM,
+    ("pydantic_ai.agent.abstract", "_RunStreamEventsContext"): SourceKind.ASYNC_MANAGER,
+    ("langgraph.stream.run_stream", "GraphRunStream"): SourceKind.STREAM,
+    ("langgraph.stream.run_stream", "AsyncGraphRunStream"): SourceKind.ASYNC_STREAM,
 }
-"""Module and class name of streams and of context managers that return one, each with its kind."""
+"""Module and class of streams and of the context managers that open one."""

@@ -13,7 +13,7 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError, UsageError, WireError
 from toolcall_nb.models.event_loop import iterate
-from toolcall_nb.models.sdk_streams import Reader, is_async, items, items_async
+from toolcall_nb.models.sdk_streams import ItemReader, is_asynchronous, items, items_async
 from toolcall_nb.tools import Tool
 from toolcall_nb.tools.results.json_values import safe_repr
 from toolcall_nb.wire import Envelopes
@@ -51,7 +51,7 @@ class CallableModel:
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         """Yields the events of one reply. Raises `ModelError` for a result that is no reply."""
-        reader, reply = Reader(), OneReply()
+        reader, reply = ItemReader(), OneReply()
         for item in self._items(messages, tools):
             try:
                 events = reader.take(item)
@@ -64,7 +64,7 @@ class CallableModel:
 
     def _items(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Generator[Any, None, None]:
         given = self._call(to_openai(messages), tools if self._dialect == "native" else ())
-        return iterate(lambda: items_async(given)) if is_async(given) else items(given)
+        return iterate(lambda: items_async(given)) if is_asynchronous(given) else items(given)
 
     def _call(self, messages: list[dict[str, Any]], tools: Sequence[Tool]) -> Any:
         if self._takes_tools is None:

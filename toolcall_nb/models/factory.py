@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from toolcall_nb.adapters.plain import class_names
+from toolcall_nb.adapters.sdk_objects import class_names
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models import providers
 from toolcall_nb.models.base import Model

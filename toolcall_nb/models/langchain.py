@@ -7,12 +7,12 @@ from contextlib import closing
 from typing import Any
 
 from toolcall_nb.adapters.openai.messages import openai_tool, to_openai
-from toolcall_nb.adapters.plain import class_names
+from toolcall_nb.adapters.sdk_objects import class_names
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError
 from toolcall_nb.models.errors.translation import as_model_error
-from toolcall_nb.models.sdk_streams import Reader, items
+from toolcall_nb.models.sdk_streams import ItemReader, items
 from toolcall_nb.redaction.registered_secrets import HeldSecret
 from toolcall_nb.tools import Tool
 
@@ -46,7 +46,7 @@ class LangChainModel:
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         """Yields the events of one reply. Raises `ModelError` for whatever goes wrong."""
-        reader = Reader()
+        reader = ItemReader()
         try:
             llm = self._with_tools(tools) if tools and self._dialect == "native" else self._llm
             with closing(items(llm.stream(to_openai(messages)))) as chunks:

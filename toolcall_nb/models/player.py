@@ -1,4 +1,4 @@
-"""What people hold, played: its events as they come, with the calls in its text, and what fails as an error in them."""
+"""Plays streams and replies of any SDK: yields their events, with the calls in their text and failures as errors."""
 
 from __future__ import annotations
 
@@ -7,34 +7,33 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Generator
 from typing import Any
 
-from toolcall_nb.adapters import ENVELOPES, events_of, format_of_item
-from toolcall_nb.adapters.recognise import Kind, kind_of
+from toolcall_nb.adapters import ENVELOPES, Format, SourceKind, events_of, recognise_source
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.errors.translation import as_model_error
 from toolcall_nb.models.reply import Reply
-from toolcall_nb.models.sdk_streams import Reader, items, items_async
+from toolcall_nb.models.sdk_streams import ItemReader, items, items_async
 
-__all__ = ["Player", "events_of_items", "played", "played_async"]
+__all__ = ["Player", "events_of_items", "play_events", "play_events_async"]
 
 _STREAM = "stream"
 _NAMED = re.compile(rf"([Tt])he model '{_STREAM}'")
-"""Of the model that is behind a stream only the stream is known."""
+"""Errors name the model; of a stream, only the stream is known."""
 
 _NOTHING = "The stream gave nothing. Perhaps it was read before: that can be done once, so ask again for a new one."
 
 
-def played(thing: Any, dialect: str | None = None) -> Generator[Event, None, None]:
-    """The events of a stream, or of a whole reply.
+def play_events(source: Any, dialect: str | None = None) -> Generator[Event, None, None]:
+    """Yields the events of a stream or a complete reply.
 
-    ``dialect`` says how calls are written in its text; without it a stream of plain text may have callouts, and the
-    text of provider envelopes calls with a signature. What the stream raises, and what cannot be read in it, is an
-    `Error` event, after which it is over.
+    ``dialect`` tells how calls are written in its text. Without it, plain text may contain callouts, and the text of
+    provider envelopes calls with a signature. An exception of the stream, or an item that cannot be read, gives an
+    `Error` event and ends the playing. ``source`` may be a `Recognised`.
     """
     player = Player(dialect)
     try:
-        for item in items(thing):
+        for item in items(source):
             yield from player.take(item)
     except Exception as error:
         yield from player.fail(error)
@@ -42,11 +41,11 @@ def played(thing: Any, dialect: str | None = None) -> Generator[Event, None, Non
     yield from player.close()
 
 
-async def played_async(thing: Any, dialect: str | None = None) -> AsyncGenerator[Event, None]:
-    """The same of what must be awaited."""
+async def play_events_async(source: Any, dialect: str | None = None) -> AsyncGenerator[Event, None]:
+    """Yields the events of an asynchronous source, as `play_events` does."""
     player = Player(dialect)
     try:
-        async for item in items_async(thing):
+        async for item in items_async(source):
             for event in player.take(item):
                 yield event
     except Exception as error:
@@ -57,54 +56,63 @@ async def played_async(thing: Any, dialect: str | None = None) -> AsyncGenerator
         yield event
 
 
-def events_of_items(held: Any, dialect: str | None = None) -> list[Event]:
-    """The events of a value that is there whole: a reply, messages, the items of a stream in a list, or one item.
+def events_of_items(source: Any, dialect: str | None = None) -> list[Event]:
+    """Returns the events of a complete value: a reply, messages, the items of a stream in a list, or one item.
 
-    ``dialect`` is as for `played`. Raises `UsageError` for what is none of these, with the item that is not known.
+    ``dialect`` is that of `play_events`. Raises `UsageError` for anything else, with the item that is unknown.
     """
-    is_whole = kind_of(held) is Kind.WHOLE
+    found = recognise_source(source)
+    is_whole = found.kind is SourceKind.WHOLE
     if is_whole and dialect is None:
-        return [*events_of(held)]
-    listed = held if isinstance(held, list | tuple) and not is_whole else [held]
+        return [*events_of(found)]
+    listed = found.thing if isinstance(found.thing, list | tuple) and not is_whole else [found.thing]
     if not listed:
         raise UsageError("An empty list holds nothing that can be read.")
-    player = Player(dialect)
+    player = Player(dialect, None if is_whole else found.format)
     events = [event for item in listed for event in player.take(item)]
     return [*events, *player.close()]
 
 
 class Player:
-    """From items to events: `take` each, then `close`, or `fail` with what was raised instead of the rest."""
+    """Turns items into events: `take` each item, then `close`, or `fail` with the exception that ended the stream.
 
-    def __init__(self, dialect: str | None = None) -> None:
-        self._reader = Reader()
+    ``known`` is the format of the items, if they were recognised before.
+    """
+
+    def __init__(self, dialect: str | None = None, known: Format | None = None) -> None:
+        self._reader = ItemReader(known)
         self._dialect = dialect
+        self._has_begun = False
         self._calls: _CallsInText | None = None
         self._left_out: Counter[str] = Counter()
 
     def take(self, item: Any) -> list[Event]:
-        """The events of one item. Raises `UsageError` for what is none."""
-        if self._calls is None:
-            self._calls = _CallsInText(self._dialect or _dialect_of(item))
+        """Returns the events of one item. Raises `UsageError` if it is of no known kind."""
+        self._has_begun = True
         found = self._reader.take(item)
+        if self._calls is None and not self._reader.is_empty:
+            own = "callout" if isinstance(item, str) else "signature" if self._reader.format is ENVELOPES else "native"
+            self._calls = _CallsInText(self._dialect or own)
         unknown = [one for one in found if isinstance(one, ev.Diagnostic) and one.action == ev.LEFT_OUT]
         self._left_out.update(one.message for one in unknown)
-        return self._noted(self._calls.of(found))
+        return self._noted(found if self._calls is None else self._calls.of(found))
 
     def close(self) -> list[Event]:
-        """The ends of what is open; of a stream without a single item, that it was one."""
-        if self._calls is None:
+        """Returns the closing events of everything still open; for a stream without items, an error."""
+        if not self._has_begun:
             return [ev.Start(), ev.Error(_NOTHING), ev.Finish(finish_reason="error")]
-        ends = self._noted([*self._calls.of(self._reader.close()), *self._calls.close()])
-        return [*ends, *self._note()]
+        ends = self._reader.close()
+        if self._calls is not None:
+            ends = [*self._calls.of(ends), *self._calls.close()]
+        return [*self._noted(ends), *self._note()]
 
     def _noted(self, events: list[Event]) -> list[Event]:
-        """The events with the note before the end of a message, if there is one among them."""
+        """Inserts the note before the end of the message, if that is among the events."""
         place = next((n for n, event in enumerate(events) if isinstance(event, ev.Finish | ev.Abort)), None)
         return events if place is None else [*events[:place], *self._note(), *events[place:]]
 
     def _note(self) -> list[Event]:
-        """What a person is told, once, of items that nothing here knows: how many, and which."""
+        """Returns an error, once, that names the unknown items and their number."""
         count = sum(self._left_out.values())
         if not count:
             return []
@@ -116,8 +124,8 @@ class Player:
         return [ev.Error(text, details="\n".join(lines) if others else None)]
 
     def fail(self, error: BaseException) -> list[Event]:
-        """The same with an error, which stands in the message and not after it."""
-        ends = self.close() if self._calls is not None else [ev.Start()]
+        """Returns the closing events with the error before the end of the message."""
+        ends = self.close() if self._has_begun else [ev.Start()]
         if ends and isinstance(ends[-1], ev.Finish):
             ends.pop()
         known = as_model_error(error, _STREAM)
@@ -125,15 +133,8 @@ class Player:
         return [*ends, ev.Error(text, details=known.details), ev.Finish(finish_reason="error")]
 
 
-def _dialect_of(item: Any) -> str:
-    """How calls are written in the text of a stream with such items, where nobody says so."""
-    if isinstance(item, str):
-        return "callout"
-    return "signature" if format_of_item(item) is ENVELOPES else "native"
-
-
 class _CallsInText:
-    """Looks for the calls in the text of each message of the assistant; ``native`` leaves it as it is."""
+    """Finds the calls in the text of each assistant message; the dialect ``native`` leaves the text as it is."""
 
     def __init__(self, dialect: str) -> None:
         self._dialect = dialect

@@ -151,13 +151,13 @@ def _may_be_said(value: Any) -> bool:
 
 def _bundle_of(thing: Any) -> dict[str, str] | None:
     try:
-        from toolcall_nb.adapters import events_of
-        from toolcall_nb.adapters.recognise import Kind, kind_of
+        from toolcall_nb.adapters import SourceKind, events_of, recognise_source
         from toolcall_nb.core.transcript import Transcript
         from toolcall_nb.redaction.saved_output import saved_bundle
 
-        is_whole = kind_of(thing) is Kind.WHOLE
-        return saved_bundle(Transcript.from_events(events_of(thing))) if is_whole else None
+        found = recognise_source(thing)
+        is_whole = found.kind is SourceKind.WHOLE
+        return saved_bundle(Transcript.from_events(events_of(found))) if is_whole else None
     except Exception:
         log.exception("A reply could not be shown; its plain form stands for it")
         return None

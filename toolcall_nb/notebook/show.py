@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from toolcall_nb import dialects
-from toolcall_nb.adapters import FORMATS
-from toolcall_nb.adapters.recognise import Kind, kind_of
+from toolcall_nb.adapters import FORMATS, Recognised, SourceKind, recognise_source
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.over_http.exchange import displayed_url, fetch_events, is_url
 from toolcall_nb.models.over_http.responses import is_response, must_be_awaited
-from toolcall_nb.models.player import events_of_items, played, played_async
+from toolcall_nb.models.player import events_of_items, play_events, play_events_async
 from toolcall_nb.notebook.stream_display import ShowHandle, play, play_async
 from toolcall_nb.runs.transcript_files import READABLE, has_known_suffix, read_file, read_markdown
 from toolcall_nb.tools.results.json_values import safe_repr
@@ -44,16 +43,20 @@ def show(thing: Any, *, dialect: str | None = None) -> ShowHandle:
     if dialect is not None and dialect != _NATIVE:
         dialects.detector(dialect)  # raises for a name that is none
     if isinstance(thing, str) and _is_address(thing):
-        return play(played(fetch_events(thing), dialect), displayed_url(thing))
+        return play(play_events(fetch_events(thing), dialect), displayed_url(thing))
     if isinstance(thing, os.PathLike) or (isinstance(thing, str) and _is_path(thing)):
         thing = read_file(Path(thing).expanduser())
-    whole = _whole(thing, dialect) if not is_response(thing) else None
+    source: Any = thing
+    whole = _own_transcript(thing, dialect)
+    if whole is None and not is_response(thing):
+        source = recognise_source(thing)
+        whole = _whole(source, dialect)
     if whole is not None:
         put(whole)
         return ShowHandle(lambda: whole)
     name = type(thing).__qualname__
-    awaits = must_be_awaited(thing) if is_response(thing) else _awaits(thing)
-    return play_async(played_async(thing, dialect), name) if awaits else play(played(thing, dialect), name)
+    awaits = must_be_awaited(thing) if is_response(thing) else _is_awaited(source)
+    return play_async(play_events_async(source, dialect), name) if awaits else play(play_events(source, dialect), name)
 
 
 def _is_address(text: str) -> bool:
@@ -66,8 +69,8 @@ def _is_path(text: str) -> bool:
     return "\n" not in text and (has_known_suffix(text) or (bool(Path(text).suffix) and os.path.isfile(text)))
 
 
-def _whole(thing: Any, dialect: str | None) -> Transcript | None:
-    """The transcript of what is there whole; None for a stream. Raises `UsageError` for what is neither."""
+def _own_transcript(thing: Any, dialect: str | None) -> Transcript | None:
+    """Returns the transcript of a value of this package, or of text; None for anything else."""
     match thing:
         case Transcript():
             return thing
@@ -77,37 +80,37 @@ def _whole(thing: Any, dialect: str | None) -> Transcript | None:
             return Transcript((thing,))
         case ToolCall():
             return Transcript((Message("assistant", (thing,)),))
+        case list() | tuple() if thing and all(isinstance(each, Message) for each in thing):
+            return Transcript(tuple(thing))
         case str():
-            return read_markdown(thing, "the text") if dialect is None else _read(thing, dialect)
-    match kind_of(thing):
-        case Kind.WHOLE:
-            return _read(thing, dialect)
-        case Kind.NOTHING if not _awaits(thing):
-            return _listed(thing, dialect)
-        case _:
-            return _read(thing, dialect) if isinstance(thing, list | tuple) else None
+            return read_markdown(thing, "the text") if dialect is None else _read(recognise_source(thing), dialect)
+    return None
 
 
-def _awaits(thing: Any) -> bool:
-    """Whether it is an asynchronous stream, or will be one. What is entered must be known: clients are too."""
-    if kind_of(thing) in (Kind.ASYNC_STREAM, Kind.ASYNC_MANAGER):
-        return True
-    return kind_of(thing) is Kind.NOTHING and (inspect.isawaitable(thing) or hasattr(type(thing), "__aiter__"))
+def _whole(found: Recognised, dialect: str | None) -> Transcript | None:
+    """Returns the transcript of a complete value; None for a stream. Raises `UsageError` for anything else."""
+    is_listed = isinstance(found.thing, list | tuple)
+    if found.kind is SourceKind.WHOLE or (found.kind is SourceKind.STREAM and is_listed):
+        return _read(found, dialect)
+    if found.kind is not SourceKind.NOTHING or _is_awaited(found):
+        return None
+    if isinstance(found.thing, list | tuple | Mapping) and found.thing:  # a single chunk, or unknown items
+        return _read(found, dialect)
+    raise _cannot(found.thing)
 
 
-def _listed(thing: Any, dialect: str | None) -> Transcript:
-    """Of our own values, and of a single chunk."""
-    if isinstance(thing, list | tuple | Mapping) and thing:
-        is_ours = not isinstance(thing, Mapping) and all(isinstance(each, Message) for each in thing)
-        return Transcript(tuple(thing)) if is_ours else _read(thing, dialect)
-    raise _cannot(thing)
+def _is_awaited(found: Recognised) -> bool:
+    """Whether it is, or becomes, an asynchronous stream. Unknown context managers are not entered: clients are some."""
+    if found.kind is SourceKind.NOTHING:
+        return inspect.isawaitable(found.thing) or hasattr(type(found.thing), "__aiter__")
+    return found.kind in (SourceKind.ASYNC_STREAM, SourceKind.ASYNC_MANAGER)
 
 
-def _read(held: Any, dialect: str | None) -> Transcript:
+def _read(found: Recognised, dialect: str | None) -> Transcript:
     try:
-        return Transcript.from_events(events_of_items(held, dialect))
+        return Transcript.from_events(events_of_items(found, dialect))
     except UsageError:
-        raise _cannot(held) from None
+        raise _cannot(found.thing) from None
 
 
 def put(transcript: Transcript) -> None:

@@ -1,9 +1,9 @@
-"""The AI SDK's UI messages, both ways: what its front ends keep, and send with each request.
+"""Converts messages to the AI SDK's UI messages (`to_ui`) and back (`from_ui`), which its front ends keep and send.
 
-Source: vercel/ai, packages/ai/src/ui/ui-messages.ts, version 7.0.77. What its parts cannot say is kept where its
-readers skip it: a call that was interrupted is an ``output-error`` with ``interrupted``; what a person sees, what was
-printed and the like stand under ``toolcall``, in the metadata of a message why it ended early; an error is a
-``data-error`` part. Ids of text blocks are not kept.
+Source: vercel/ai, packages/ai/src/ui/ui-messages.ts, version 7.0.77. What its parts have no field for is kept where
+its readers skip it: an interrupted call is an ``output-error`` with ``interrupted``; the displayed result, printed
+output and the like are under ``toolcall``, and so is, in a message's metadata, the reason why it ended early; an error
+is a ``data-error`` part. Ids of text blocks are not kept.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from toolcall_nb.adapters.ai_sdk.calls import OURS, call_of, call_part, is_call
-from toolcall_nb.adapters.base import Format
-from toolcall_nb.adapters.plain import get, mapping
+from toolcall_nb.adapters.ai_sdk.calls import OWN_FIELD, from_tool_part, is_tool_part, to_tool_part
+from toolcall_nb.adapters.base import Format, one_or_list
+from toolcall_nb.adapters.sdk_objects import as_mapping, get
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.replay import message_events
 from toolcall_nb.core.transcript import (
@@ -31,7 +31,7 @@ from toolcall_nb.core.transcript import (
     ToolCall,
 )
 
-__all__ = ["FORMAT", "UIMessagesAdapter", "from_ui", "to_ui"]
+__all__ = ["UI_MESSAGES", "UIMessagesAdapter", "from_ui", "to_ui"]
 
 _ROLES: tuple[Role, ...] = ("system", "user", "assistant")
 _KINDS = frozenset(
@@ -41,9 +41,9 @@ _LOOK_AT = 4
 
 
 def to_ui(messages: Iterable[Message]) -> list[Object]:
-    """The messages as a front end of the AI SDK holds them; one without an id is ``message-N``, counting from 1.
+    """Returns the messages in the form of the AI SDK's front ends; one without an id is ``message-N``, from 1.
 
-    A step of the assistant begins with its message, and where it went on after calls that were not the provider's own.
+    A step of the assistant begins with its message, and after calls that were not the provider's own.
     """
     return [_to_ui(message, number) for number, message in enumerate(messages, 1)]
 
@@ -51,7 +51,7 @@ def to_ui(messages: Iterable[Message]) -> list[Object]:
 def _to_ui(message: Message, number: int) -> Object:
     end = {"finishReason": message.finish_reason, "aborted": message.aborted}
     ours = {name: value for name, value in end.items() if value is not None}
-    metadata = {**message.metadata, **({OURS: ours} if ours else {})}
+    metadata = {**message.metadata, **({OWN_FIELD: ours} if ours else {})}
     parts = [*(_with_steps(message.parts) if message.role == "assistant" else map(_part, message.parts))]
     found: Object = {"id": message.id or f"message-{number}", "role": message.role, "parts": parts}
     return {**found, "metadata": metadata} if metadata else found
@@ -74,7 +74,7 @@ def _part(part: Part) -> Object:
         case ReasoningPart():
             return _with({"type": "reasoning", "text": part.text, "state": "done"}, part)
         case ToolCall():
-            return call_part(part)
+            return to_tool_part(part)
         case SourceUrlPart():
             found: Object = {"type": "source-url", "sourceId": part.source_id, "url": part.url}
             return _with(found, part, title=part.title)
@@ -99,21 +99,21 @@ def _with(found: Object, part: Any, **optional: Any) -> Object:
     return {**found, **{name: value for name, value in given.items() if value is not None}}
 
 
-# Back ---------------------------------------------------------------------------------------------------------
+# From UI messages
 
 
 def from_ui(message: Mapping[str, Any]) -> Message:
-    """The message of a UI message as it came from a front end: of any mapping, what can be read of it."""
-    metadata = {**mapping(message.get("metadata"))}
-    ours = metadata.pop(OURS) if isinstance(metadata.get(OURS), dict) else {}
-    parts = (_of_part(mapping(part)) for part in get(message, "parts", list) or ())
+    """Returns the message of a UI message as a front end sent it; of any other mapping, what can be read of it."""
+    metadata = {**as_mapping(message.get("metadata"))}
+    ours = metadata.pop(OWN_FIELD) if isinstance(metadata.get(OWN_FIELD), dict) else {}
+    parts = (_from_part(as_mapping(part)) for part in get(message, "parts", list) or ())
     role: Role = next((role for role in _ROLES if role == message.get("role")), "assistant")
     found = tuple(part for part in parts if part is not None)
     end = get(ours, "finishReason", str), get(ours, "aborted", str)
     return Message(role, found, get(message, "id", str), metadata, *end)
 
 
-def _of_part(part: Mapping[str, Any]) -> Part | None:
+def _from_part(part: Mapping[str, Any]) -> Part | None:
     kind = get(part, "type", str) or ""
     metadata = get(part, "providerMetadata", dict)
     match kind:
@@ -134,8 +134,8 @@ def _of_part(part: Mapping[str, Any]) -> Part | None:
             return None
         case "data-error" if (text := get(part.get("data"), "text", str)) is not None:
             return ErrorPart(text, get(part.get("data"), "details", str))
-    if is_call(part):
-        return call_of(part)
+    if is_tool_part(part):
+        return from_tool_part(part)
     if kind.startswith("data-"):
         return DataPart(kind.removeprefix("data-"), part.get("data"), get(part, "id", str))
     return CustomPart(f"ui.{kind or 'part'}", {"ui": dict(part)})
@@ -145,12 +145,12 @@ def _text(part: Mapping[str, Any], name: str) -> str:
     return get(part, name, str) or ""
 
 
-# What it reads ------------------------------------------------------------------------------------------------
+# Recognising and reading
 
 
 def _is_part(part: Any) -> bool:
     kind = part.get("type") if type(part) is dict else None
-    return isinstance(kind, str) and (kind in _KINDS or kind.startswith("data-") or is_call(part))
+    return isinstance(kind, str) and (kind in _KINDS or kind.startswith("data-") or is_tool_part(part))
 
 
 def _is_message(thing: Any) -> bool:
@@ -160,38 +160,32 @@ def _is_message(thing: Any) -> bool:
     return all(_is_part(part) for part in parts[:_LOOK_AT]) and (bool(parts) or isinstance(thing.get("id"), str))
 
 
-def _is_whole(thing: Any) -> bool:
-    if type(thing) is list:
-        return bool(thing) and all(_is_message(item) for item in thing[:_LOOK_AT])
-    return _is_message(thing)
-
-
-def _whole(thing: Any) -> Iterator[Event]:
+def _read_messages(thing: Any) -> Iterator[Event]:
     for message in thing if type(thing) is list else [thing]:
-        yield from message_events(from_ui(mapping(message)))
+        yield from message_events(from_ui(as_mapping(message)))
 
 
 class UIMessagesAdapter:
-    """Reads messages one by one. One that comes again, longer, under the same id replaces what it was."""
+    """Reads messages one by one. A message that comes again under the same id replaces the earlier one."""
 
     def __init__(self) -> None:
         self._messages: dict[Any, Any] = {}
 
     def take(self, item: Any) -> list[Event]:
-        """Nothing yet: the message may come again, as ``readUIMessageStream`` gives it."""
+        """Keeps the message, since ``readUIMessageStream`` yields it again with more content."""
         self._messages[get(item, "id", str) or len(self._messages)] = item
         return []
 
     def close(self) -> list[Event]:
-        """The messages as they came last."""
-        return [*_whole([*self._messages.values()])]
+        """Returns the events of the messages as they came last."""
+        return [*_read_messages([*self._messages.values()])]
 
 
-FORMAT = Format(
+UI_MESSAGES = Format(
     name="ui-messages",
     title="the AI SDK's UI messages",
     is_item=_is_message,
     adapter=UIMessagesAdapter,
-    is_whole=_is_whole,
-    whole=_whole,
+    is_whole=one_or_list(_is_message),
+    whole=_read_messages,
 )

@@ -1,7 +1,8 @@
-"""Anthropic's Messages API."""
+"""Anthropic's Messages API: streams and replies, and lists of messages."""
 
 from __future__ import annotations
 
-from toolcall_nb.adapters.anthropic.stream import FORMAT, AnthropicAdapter, is_message
+from toolcall_nb.adapters.anthropic.messages import ANTHROPIC_MESSAGES
+from toolcall_nb.adapters.anthropic.stream import ANTHROPIC, AnthropicAdapter
 
-__all__ = ["FORMAT", "AnthropicAdapter", "is_message"]
+__all__ = ["ANTHROPIC", "ANTHROPIC_MESSAGES", "AnthropicAdapter"]

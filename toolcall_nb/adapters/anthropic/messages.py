@@ -1,24 +1,23 @@
-"""Lists of messages as the Anthropic SDK takes them: ``messages=[{"role": ..., "content": ...}, ...]``.
+"""Reads lists of messages as the Anthropic SDK takes them: ``messages=[{"role": ..., "content": ...}, ...]``.
 
-Source: anthropic-sdk-python 2.11, ``types/message_param.py`` and ``types/content_block_param.py``. A list that holds
-nothing but text is told from those of other providers by nobody, and read as one of OpenAI's.
+Source: anthropic-sdk-python 2.11, ``types/message_param.py`` and ``types/content_block_param.py``. A list that contains
+only text cannot be told from the lists of other providers, and is read as OpenAI's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any
 
-from toolcall_nb.adapters.anthropic.blocks import PROVIDER, result_events
+from toolcall_nb.adapters.anthropic.blocks import result_events
 from toolcall_nb.adapters.anthropic.stream import AnthropicAdapter, is_message
-from toolcall_nb.adapters.base import Format, never
-from toolcall_nb.adapters.parts import custom, file_event
-from toolcall_nb.adapters.plain import get, mapping, plain, type_name
-from toolcall_nb.adapters.turns import Turns, first_of
+from toolcall_nb.adapters.base import Format
+from toolcall_nb.adapters.common_events import file_event
+from toolcall_nb.adapters.message_lists import read_message_list
+from toolcall_nb.adapters.sdk_objects import as_mapping, dump, first_items, get, type_name
 from toolcall_nb.core.events import Event
 
-__all__ = ["FORMAT"]
+__all__ = ["ANTHROPIC_MESSAGES"]
 
 _ONLY_HERE = frozenset(
     {
@@ -28,47 +27,35 @@ _ONLY_HERE = frozenset(
         *("text_editor_code_execution_tool_result", "tool_search_tool_result", "advisor_tool_result"),
     }
 )
+"""Types of blocks that no other provider has."""
 
 
-def _events(messages: Iterable[Any]) -> list[Event]:
-    turns = Turns(AnthropicAdapter)
-    for given in messages:
-        message = mapping(plain(given))
-        if message.get("role") == "assistant":
-            turns.assistant({"type": "message_start", "message": {**message, "content": _blocks(message)}})
-        else:
-            turns.other(str(message.get("role")), list(_user_parts(turns, message)))
-    turns.end()
-    return turns.events
+def _read(messages: Iterable[Any]) -> list[Event]:
+    return read_message_list(
+        messages,
+        "anthropic",
+        turn=AnthropicAdapter,
+        assistant="assistant",
+        item=lambda message: {"type": "message_start", "message": {**message, "content": _blocks(message)}},
+        blocks=_blocks,
+        result=_result,
+        file=_file,
+    )
 
 
 def _blocks(message: Mapping[str, Any]) -> list[Any]:
     content = message.get("content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return [plain(block) for block in content] if isinstance(content, list | tuple) else []
+    return [dump(block) for block in content] if isinstance(content, list | tuple) else []
 
 
-def _user_parts(turns: Turns[AnthropicAdapter], message: Mapping[str, Any]) -> Iterable[str | Event]:
-    """What a person said; results that stand with it go to their calls."""
-    for given in _blocks(message):
-        block = mapping(given)
-        kind = get(block, "type", str) or "unknown"
-        if kind == "tool_result" and turns.answer(partial(_result, block)):
-            continue
-        text = get(block, "text", str)
-        if kind == "text" and text is not None:
-            yield text
-        else:
-            yield _file(block) or custom(PROVIDER, kind, dict(block))
-
-
-def _result(block: Mapping[str, Any], turn: AnthropicAdapter) -> list[Event]:
-    return result_events(turn.message, block)
+def _result(turn: AnthropicAdapter, block: Mapping[str, Any]) -> list[Event]:
+    return result_events(turn.message, block) if block.get("type") == "tool_result" else []
 
 
 def _file(block: Mapping[str, Any]) -> Event | None:
-    source = mapping(block.get("source"))
+    source = as_mapping(block.get("source"))
     kind = get(block, "type", str) or ""
     media_type = get(source, "media_type", str) or {"image": "image/*", "document": "application/pdf"}.get(kind)
     match get(source, "type", str):
@@ -82,19 +69,15 @@ def _file(block: Mapping[str, Any]) -> Event | None:
             return None
 
 
-def _is_list(thing: Any) -> bool:
-    return any(_is_ours(message) for message in first_of(thing))
-
-
-def _is_ours(message: Any) -> bool:
+def _is_own_message(message: Any) -> bool:
     if not isinstance(message, Mapping):
         return is_message(message)
     if message.get("role") not in ("user", "assistant", "system") or "parts" in message:
         return False
-    return any(_is_our_block(block) for block in first_of(message.get("content")))
+    return any(_is_own_block(block) for block in first_items(message.get("content")))
 
 
-def _is_our_block(block: Any) -> bool:
+def _is_own_block(block: Any) -> bool:
     if not isinstance(block, Mapping):
         return type_name(block).startswith("anthropic.types.")
     kind = get(block, "type", str)
@@ -102,11 +85,10 @@ def _is_our_block(block: Any) -> bool:
     return (kind in _ONLY_HERE and (kind != "thinking" or "thinking" in block)) or is_image
 
 
-FORMAT = Format(
+ANTHROPIC_MESSAGES = Format(
     name="anthropic-messages",
     title="a list of Anthropic messages",
-    is_item=never,
     adapter=AnthropicAdapter,
-    is_whole=_is_list,
-    whole=_events,
+    is_whole=lambda thing: any(_is_own_message(message) for message in first_items(thing)),
+    whole=_read,
 )

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API: streams, what its SDK's helper adds to them, whole messages.
+"""Reads streams and complete replies of Anthropic's Messages API, and the further events of its SDK's helper.
 
 Source: the raw stream events and blocks of anthropic-sdk-python 2.11 (``types/raw_message_stream_event.py``,
 ``types/content_block.py`` and their beta twins); the helper's own events are ``lib/streaming/_types.py``.
@@ -6,20 +6,19 @@ Source: the raw stream events and blocks of anthropic-sdk-python 2.11 (``types/r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, field
 
-from toolcall_nb.adapters.anthropic.blocks import PROVIDER, citation_source, name_of_call, result_events
-from toolcall_nb.adapters.assembling import Assembler, usage_of
-from toolcall_nb.adapters.base import Format
-from toolcall_nb.adapters.parts import Sources, custom, error_event, strange_item
-from toolcall_nb.adapters.plain import get, mapping, plain, type_name
+from toolcall_nb.adapters.anthropic.blocks import citation_source, result_events, tool_use_name
+from toolcall_nb.adapters.base import Format, MessageAdapter
+from toolcall_nb.adapters.common_events import add_counts, unknown_item, usage_of
+from toolcall_nb.adapters.sdk_objects import as_mapping, dump, get, object_fields, object_type
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
 
-__all__ = ["FORMAT", "AnthropicAdapter", "is_message"]
+__all__ = ["ANTHROPIC", "AnthropicAdapter", "is_message"]
 
 _RAW = frozenset(
     {
@@ -28,7 +27,7 @@ _RAW = frozenset(
     }
 )
 _DERIVED = frozenset({"text", "thinking", "signature", "citation", "input_json", "compaction"})
-"""What the SDK's helper makes of the raw events, which it gives too."""
+"""Events that the SDK's helper derives from the raw ones and yields beside them."""
 
 _REASONS = {
     "end_turn": "stop",
@@ -39,17 +38,16 @@ _REASONS = {
     "refusal": "content-filter",
 }
 _USAGE = {
-    "input_tokens": "inputTokens",
-    "cache_creation_input_tokens": "inputTokens",
-    "cache_read_input_tokens": "inputTokens",
-    "output_tokens": "outputTokens",
-    "output_tokens_details.thinking_tokens": "reasoningTokens",
+    "inputTokens": ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
+    "outputTokens": "output_tokens",
+    "reasoningTokens": "output_tokens_details.thinking_tokens",
+    "cacheWriteTokens": "cache_creation_input_tokens",
+    "cachedInputTokens": "cache_read_input_tokens",
 }
-_CACHE = {"cache_creation_input_tokens": "cacheWriteTokens", "cache_read_input_tokens": "cachedInputTokens"}
 
 
 class _Block(Struct):
-    """A block that is open. ``given`` is what its start said; deltas of what is not known are added to it."""
+    """An open block. ``given`` holds its start; deltas of unknown kinds are added to it."""
 
     key: Any
     given: Object
@@ -57,57 +55,56 @@ class _Block(Struct):
 
 
 class _Request(Struct):
-    """One message of the API: a stream may hold several, one behind the other."""
+    """One message of the API; a stream may contain several in sequence."""
 
     id: str | None = None
     usage: Object = field(default_factory=dict)
     blocks: dict[Any, _Block] = field(default_factory=dict)
 
 
-class AnthropicAdapter:
-    """Raw stream events, and those of ``client.messages.stream()``, whose derived ones are passed over.
+class AnthropicAdapter(MessageAdapter):
+    """Reads raw stream events and those of ``client.messages.stream()``, whose derived events are skipped.
 
-    A second ``message_start`` with the id of the first is passed over; with another, a further step of the same
-    message begins. Text that Anthropic cut into blocks for its citations is one text again, with its sources behind.
+    A repeated ``message_start`` with the same id is ignored; one with another id begins a further step of the same
+    message. Text that Anthropic split into blocks for its citations is joined again, followed by its sources.
     """
 
     def __init__(self) -> None:
-        self.message = Assembler()
-        """What is collected; for who knows results of its calls from elsewhere."""
+        super().__init__()
         self._requests: list[_Request] = []
-        self._sources = Sources()
         self._joins = False
         self._texts = 0
 
     def take(self, item: Any) -> list[Event]:
-        """The events of one item."""
-        if not isinstance(item, Mapping) and _kind(item) in _DERIVED:
-            return []  # not even looked at: each holds all that came before it
-        chunk = mapping(plain(item))
+        """Returns the events of one item."""
+        if not isinstance(item, Mapping) and _type_of(item) in _DERIVED:
+            return []  # not dumped: each of them contains everything before it
+        chunk = object_fields(item)
         match get(chunk, "type", str):
             case "message_start":
-                return self._start(mapping(chunk.get("message")))
+                return self._start(as_mapping(chunk.get("message")))
             case "content_block_start":
-                return self._begin(chunk.get("index"), mapping(chunk.get("content_block")))
+                return self._begin(chunk.get("index"), as_mapping(chunk.get("content_block")))
             case "content_block_delta":
-                return self._grow(chunk.get("index"), mapping(chunk.get("delta")))
+                return self._grow(chunk.get("index"), as_mapping(chunk.get("delta")))
             case "content_block_stop":
                 return self._stop(chunk.get("index"))
             case "message_delta":
-                return self._news(mapping(chunk.get("delta")), mapping(chunk.get("usage")))
+                return self._update(as_mapping(chunk.get("delta")), as_mapping(chunk.get("usage")))
             case "message_stop" | "ping":
                 return []
             case "error":
-                self.message.reason = "error"
-                return self.message.other(error_event("Anthropic", chunk.get("error")))
+                return self.message.fail("Anthropic", chunk.get("error"))
             case kind:
-                return [] if kind in _DERIVED else strange_item(FORMAT.title, chunk or item)
+                return [] if kind in _DERIVED else unknown_item(ANTHROPIC.title, chunk or item)
 
     def close(self) -> list[Event]:
-        """The stream is over, or was cut off: the ends of what is open."""
-        usage = self._usage()
-        if usage:
-            self.message.metadata["usage"] = usage
+        """Returns the closing events of everything still open."""
+        total = add_counts(usage_of(request.usage, _USAGE) for request in self._requests)
+        if "inputTokens" in total and "outputTokens" in total:
+            total["totalTokens"] = total["inputTokens"] + total["outputTokens"]
+        if total:
+            self.message.metadata["usage"] = total
         return [*self._end_request(), *self.message.close()]
 
     # The message
@@ -122,54 +119,45 @@ class AnthropicAdapter:
         if model := get(message, "model", str):
             self.message.metadata["model"] = model
         for index, block in enumerate(get(message, "content", list) or []):
-            found += [*self._begin(index, mapping(plain(block))), *self._stop(index)]
-        return found + self._news(message, mapping(message.get("usage")))
+            found += [*self._begin(index, object_fields(block)), *self._stop(index)]
+        return found + self._update(message, as_mapping(message.get("usage")))
 
     def _end_request(self) -> list[Event]:
-        """What the request left open: blocks that were cut off."""
+        """Ends the blocks that were cut off."""
         blocks = list(self._requests[-1].blocks) if self._requests else []
-        cut = [event for index in blocks for event in self._stop(index, is_cut=True)]
+        cut = [event for index in blocks for event in self._stop(index)]
         self._joins = False
         return [*cut, *self.message.end_block(), *self.message.end_calls()]
 
-    def _news(self, delta: Mapping[str, Any], usage: Mapping[str, Any]) -> list[Event]:
-        """Of a ``message_delta``, or of a message: why it stopped, what it cost, where its tools ran."""
+    def _update(self, delta: Mapping[str, Any], usage: Mapping[str, Any]) -> list[Event]:
+        """Reads the stop reason, the usage and the container of a ``message_delta`` or a message."""
         self._request().usage.update({name: count for name, count in usage.items() if count is not None})
         reason = get(delta, "stop_reason", str)
         if reason is not None:
             self.message.reason = _REASONS.get(reason, "other")
         if container := get(delta, "container", Mapping):
-            self.message.metadata["providerMetadata"] = {PROVIDER: {"container": dict(container)}}
+            self.message.metadata["providerMetadata"] = {"anthropic": {"container": dict(container)}}
         explanation = get(delta.get("stop_details"), "explanation", str)
         return self.message.text(explanation, "refusal") if reason == "refusal" and explanation else []
-
-    def _usage(self) -> Object:
-        total: Object = {}
-        for request in self._requests:
-            for name, count in {**usage_of(request.usage, _USAGE), **usage_of(request.usage, _CACHE)}.items():
-                total[name] = total.get(name, 0) + count
-        if "inputTokens" in total and "outputTokens" in total:
-            total["totalTokens"] = total["inputTokens"] + total["outputTokens"]
-        return total
 
     def _request(self) -> _Request:
         if not self._requests:
             self._requests.append(_Request())
         return self._requests[-1]
 
-    # Its blocks
+    # Content blocks
 
     def _begin(self, index: Any, given: Mapping[str, Any]) -> list[Event]:
         blocks, place = self._request().blocks, _place(index)
         old = blocks.get(place)
         if old is not None and old.given.get("id") is not None and old.given.get("id") == given.get("id"):
             return []
-        found = self._stop(index, is_cut=True)
+        found = self._stop(index)
         block = blocks[place] = _Block(object(), dict(given))
         return found + self._first(block, get(given, "type", str) or "")
 
     def _first(self, block: _Block, kind: str) -> list[Event]:
-        """The events of a block's start."""
+        """Returns the events of a block's start."""
         given, is_joined, self._joins = block.given, self._joins, False
         match kind:
             case "text":
@@ -177,11 +165,11 @@ class AnthropicAdapter:
             case "thinking":
                 return self.message.reasoning(get(given, "thinking", str) or "", block.key)
             case "redacted_thinking":
-                return self.message.reasoning("", block.key, {PROVIDER: {"redactedData": given.get("data")}})
-            case _ if name := name_of_call(given):
+                return self.message.reasoning("", block.key, {"anthropic": {"redactedData": given.get("data")}})
+            case _ if name := tool_use_name(given):
                 about: Object = {} if kind == "tool_use" else {"provider_executed": True}
                 metadata = {key: given[key] for key in ("caller", "server_name", "toolset_name") if given.get(key)}
-                about["provider_metadata"] = {PROVIDER: {"type": kind, **metadata}} if metadata else None
+                about["provider_metadata"] = {"anthropic": {"type": kind, **metadata}} if metadata else None
                 return self.message.begin_call(block.key, get(given, "id", str), name, **about)
             case _:
                 return []
@@ -196,13 +184,12 @@ class AnthropicAdapter:
         return found + [event for citation in cited or [] for event in self._cite(citation)]
 
     def _cite(self, citation: Any) -> list[Event]:
-        source = citation_source(self._sources, mapping(plain(citation)))
-        return self.message.after_block(source) if source is not None else []
+        return self.message.after_block(citation_source(self.message.sources, object_fields(citation)))
 
     def _grow(self, index: Any, delta: Mapping[str, Any]) -> list[Event]:
         block = self._request().blocks.get(_place(index))
         if block is None:
-            block = self._request().blocks[_place(index)] = _Block(object(), {"type": _block_of(delta)})
+            block = self._request().blocks[_place(index)] = _Block(object(), {"type": _block_type(delta)})
             return self._first(block, block.given["type"]) + self._grow(index, delta)
         match get(delta, "type", str):
             case "text_delta":
@@ -210,17 +197,17 @@ class AnthropicAdapter:
             case "thinking_delta":
                 return self.message.reasoning(get(delta, "thinking", str) or "", block.key)
             case "signature_delta":
-                return self.message.annotate({PROVIDER: {"signature": delta.get("signature")}})
-            case "input_json_delta" if name_of_call(block.given):
+                return self.message.annotate({"anthropic": {"signature": delta.get("signature")}})
+            case "input_json_delta" if tool_use_name(block.given):
                 block.has_grown = block.has_grown or bool(delta.get("partial_json"))
                 return self.message.arguments(block.key, get(delta, "partial_json", str) or "")
             case "citations_delta":
                 return self._cite(delta.get("citation"))
             case _:
-                block.given = _with(block.given, delta)
+                block.given = _merged(block.given, delta)
                 return []
 
-    def _stop(self, index: Any, is_cut: bool = False) -> list[Event]:
+    def _stop(self, index: Any) -> list[Event]:
         block = self._request().blocks.pop(_place(index), None)
         if block is None:
             return []
@@ -230,75 +217,70 @@ class AnthropicAdapter:
                 return []
             case "thinking":
                 signature = get(given, "signature", str)
-                return self.message.end_block({PROVIDER: {"signature": signature}} if signature else None)
+                return self.message.end_block({"anthropic": {"signature": signature}} if signature else None)
             case "redacted_thinking":
                 return self.message.end_block()
-            case _ if name_of_call(given):
-                whole = mapping(given.get("input"))
+            case _ if tool_use_name(given):
+                whole = as_mapping(given.get("input"))
                 return self.message.end_call(block.key, dict(whole) if whole and not block.has_grown else MISSING)
             case _:
                 if kind == "fallback" and (model := get(given.get("to"), "model", str)):
                     self.message.metadata["model"] = model
-                return result_events(self.message, given) or self.message.other(custom(PROVIDER, kind, given))
+                return result_events(self.message, given) or self.message.custom("anthropic", kind, given)
 
 
 def _place(index: Any) -> Any:
     return index if isinstance(index, int) else None
 
 
-def _block_of(delta: Mapping[str, Any]) -> str:
-    """The kind of block that such a delta belongs to, where its start was not seen."""
+def _block_type(delta: Mapping[str, Any]) -> str:
+    """Returns the type of the block that a delta belongs to, for a block whose start was not seen."""
     kind = get(delta, "type", str) or "unknown"
     known = {"signature_delta": "thinking", "citations_delta": "text"}
     return known.get(kind, kind.removesuffix("_delta"))
 
 
-def _with(given: Object, delta: Mapping[str, Any]) -> Object:
-    """A block of a kind that is not known, with what a delta adds: text grows, the rest is replaced."""
+def _merged(given: Object, delta: Mapping[str, Any]) -> Object:
+    """Adds a delta to a block of an unknown type: strings grow, other values are replaced."""
     grown = dict(given)
     for name, value in delta.items():
-        if name == "type":
-            continue
-        old = grown.get(name)
-        grown[name] = old + value if isinstance(old, str) and isinstance(value, str) else value
+        if name != "type":
+            old = grown.get(name)
+            grown[name] = old + value if isinstance(old, str) and isinstance(value, str) else value
     return grown
 
 
 def is_message(thing: Any) -> bool:
-    """Whether something is a whole message of the API, or of the SDK."""
-    if _kind(thing) != "message" or not isinstance(thing, Mapping):
-        return _kind(thing) == "message"
+    """Whether an object is a complete message of the API or of the SDK."""
+    if _type_of(thing) != "message" or not isinstance(thing, Mapping):
+        return _type_of(thing) == "message"
     is_answer = "stop_reason" in thing or "model" in thing  # OpenAI's items of this type have neither
     return is_answer and isinstance(thing.get("content"), list)
 
 
 def _is_item(item: Any) -> bool:
-    if isinstance(item, Mapping):
-        error = mapping(item.get("error"))
-        is_error = _kind(item) == "error" and "type" in error and "message" in error and "sequence_number" not in item
-        return _kind(item) in _RAW or is_error
-    return _kind(item) in _RAW | _DERIVED
+    kind = _type_of(item)
+    if not isinstance(item, Mapping):
+        return kind in _RAW | _DERIVED
+    error = as_mapping(item.get("error"))
+    is_error = kind == "error" and "type" in error and "message" in error and "sequence_number" not in item
+    return kind in _RAW or is_error
 
 
-def _kind(thing: Any) -> str:
-    """The ``type`` of a mapping, or of an object of the SDK; empty for anything else."""
-    if isinstance(thing, Mapping):
-        return get(thing, "type", str) or ""
-    is_ours = type_name(thing).startswith(("anthropic.types.", "anthropic.lib.streaming."))
-    kind = getattr(thing, "type", "") if is_ours else ""
-    return kind if isinstance(kind, str) else ""
+def _type_of(thing: Any) -> str:
+    return object_type(thing, "anthropic.types.", "anthropic.lib.streaming.")
 
 
-def _whole(thing: Any) -> Iterable[Event]:
+def _read_message(thing: Any) -> list[Event]:
     adapter = AnthropicAdapter()
-    return [*adapter.take({"type": "message_start", "message": plain(thing)}), *adapter.close()]
+    return [*adapter.take({"type": "message_start", "message": dump(thing)}), *adapter.close()]
 
 
-FORMAT = Format(
+ANTHROPIC = Format(
     name="anthropic",
     title="an Anthropic message or its stream",
-    is_item=_is_item,
     adapter=AnthropicAdapter,
+    is_item=_is_item,
     is_whole=is_message,
-    whole=_whole,
+    whole=_read_message,
 )

@@ -1,26 +1,26 @@
-"""Amazon Bedrock's Converse: streams and whole replies, as boto3 gives them.
+"""Reads Amazon Bedrock's Converse: streams, complete replies and lists of messages, as boto3 has them.
 
-Source: the API reference of the Bedrock Runtime (``ConverseStreamOutput``, ``ContentBlock``, ``StopReason``). An item
-is a mapping of one key, the event's type; recorded bodies are binary frames that hold the same.
+Source: the API reference of the Bedrock Runtime (``ConverseStreamOutput``, ``Message``, ``ContentBlock``,
+``StopReason``). An item is a mapping with one key, the event's type; recorded bodies are binary frames of the same
+content.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct, field
 
-from toolcall_nb.adapters.assembling import Assembler, usage_of
-from toolcall_nb.adapters.base import Format
-from toolcall_nb.adapters.parts import Sources, custom, error_event, file_event, strange_item, text_of
-from toolcall_nb.adapters.plain import get, json_value, mapping
+from toolcall_nb.adapters.base import Format, MessageAdapter
+from toolcall_nb.adapters.common_events import file_event, unknown_item, usage_of
+from toolcall_nb.adapters.message_lists import read_message_list
+from toolcall_nb.adapters.sdk_objects import as_mapping, first_items, get, joined_text, to_json_value
 from toolcall_nb.core.events import MISSING, Event
 
-__all__ = ["FORMAT", "BedrockAdapter", "file_of"]
+__all__ = ["CONVERSE", "CONVERSE_MESSAGES", "BedrockAdapter"]
 
-_PROVIDER = "bedrock"
 _ITEMS = frozenset(
     {
         *("messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata"),
@@ -42,41 +42,41 @@ _REASONS = {
     "malformed_tool_use": "error",
 }
 _USAGE = {
-    "inputTokens": "inputTokens",
-    "cacheReadInputTokens": "inputTokens",
-    "cacheWriteInputTokens": "inputTokens",
+    "inputTokens": ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"),
     "outputTokens": "outputTokens",
     "totalTokens": "totalTokens",
+    "cachedInputTokens": "cacheReadInputTokens",
+    "cacheWriteTokens": "cacheWriteInputTokens",
 }
-_CACHE = {"cacheReadInputTokens": "cachedInputTokens", "cacheWriteInputTokens": "cacheWriteTokens"}
 
 
 class _Block(Struct):
+    """An open block: its start, and the pieces of a tool result in it."""
+
     key: Any
     start: Mapping[str, Any]
     results: list[Any] = field(default_factory=list)
 
 
-class BedrockAdapter:
-    """Reads the events of one stream."""
+class BedrockAdapter(MessageAdapter):
+    """Reads the events of one stream. `CONVERSE_MESSAGES` uses `blocks` and `result` too."""
 
     def __init__(self) -> None:
-        self.message = Assembler()
-        self._sources = Sources()
+        super().__init__()
         self._blocks: dict[Any, _Block] = {}
 
     def take(self, item: Any) -> list[Event]:
-        """The events of one item."""
+        """Returns the events of one item."""
         kind = next((key for key in _ITEMS if isinstance(get(item, key), Mapping)), None)
-        given: Mapping[str, Any] = mapping(item)[kind] if kind else {}
+        given: Mapping[str, Any] = as_mapping(item)[kind] if kind else {}
         match kind:
             case "messageStart":
                 return [] if self._blocks else self.message.start()
             case "contentBlockStart":
-                index, start = given.get("contentBlockIndex"), mapping(given.get("start"))
+                index, start = given.get("contentBlockIndex"), as_mapping(given.get("start"))
                 return [*self._stop(index), *self._begin(index, start)]
             case "contentBlockDelta":
-                return self._grow(given.get("contentBlockIndex"), mapping(given.get("delta")))
+                return self._grow(given.get("contentBlockIndex"), as_mapping(given.get("delta")))
             case "contentBlockStop":
                 return self._stop(given.get("contentBlockIndex"))
             case "messageStop":
@@ -84,26 +84,25 @@ class BedrockAdapter:
             case "metadata":
                 return self._usage(given)
             case None:
-                return strange_item(FORMAT.title, item)
+                return unknown_item(CONVERSE.title, item)
             case _:
-                self.message.reason = "error"
-                said = get(given, "message", str) or get(given, "originalMessage", str)
-                return self.message.other(error_event("Bedrock", {**given, "type": kind, "message": said or kind}))
+                text = get(given, "message", str) or get(given, "originalMessage", str)
+                return self.message.fail("Bedrock", {**given, "type": kind, "message": text or kind})
 
     def whole(self, reply: Mapping[str, Any]) -> list[Event]:
-        """A whole reply; what is open stays open for a further one."""
-        message = mapping(mapping(reply.get("output")).get("message"))
+        """Returns the events of a complete reply; the message stays open."""
+        message = as_mapping(as_mapping(reply.get("output")).get("message"))
         return [*self.blocks(message), *self._reason(get(reply, "stopReason", str)), *self._usage(reply)]
 
     def blocks(self, message: Mapping[str, Any]) -> list[Event]:
-        """The blocks of a message."""
+        """Returns the events of a message's blocks."""
         found = self.message.start()
         for block in get(message, "content", list) or []:
-            found += self._block(mapping(block))
+            found += self._block(as_mapping(block))
         return found
 
     def close(self) -> list[Event]:
-        """The stream is over, or was cut off: the ends of what is open."""
+        """Returns the closing events of everything still open."""
         return [*(event for index in list(self._blocks) for event in self._stop(index)), *self.message.close()]
 
     def _reason(self, reason: str | None) -> list[Event]:
@@ -112,8 +111,7 @@ class BedrockAdapter:
         return self.message.start()
 
     def _usage(self, given: Mapping[str, Any]) -> list[Event]:
-        reported = mapping(given.get("usage"))
-        if usage := {**usage_of(reported, _USAGE), **usage_of(reported, _CACHE)}:
+        if usage := usage_of(as_mapping(given.get("usage")), _USAGE):
             self.message.metadata["usage"] = usage
         return self.message.start()
 
@@ -121,7 +119,7 @@ class BedrockAdapter:
 
     def _begin(self, index: Any, start: Mapping[str, Any]) -> list[Event]:
         block = self._blocks[index if isinstance(index, int) else None] = _Block(object(), start)
-        return self._call(block.key, mapping(start["toolUse"])) if get(start, "toolUse", Mapping) else []
+        return self._call(block.key, as_mapping(start["toolUse"])) if get(start, "toolUse", Mapping) else []
 
     def _grow(self, index: Any, delta: Mapping[str, Any]) -> list[Event]:
         block = self._blocks.get(index if isinstance(index, int) else None)
@@ -156,59 +154,62 @@ class BedrockAdapter:
             return [*self.message.text(text, key), *self.message.end_block()]
         if (use := get(block, "toolUse", Mapping)) is not None:
             given = use.get("input", MISSING)
-            return [*self._call(key, use), *self.message.end_call(key, MISSING if given == "" else json_value(given))]
+            return [
+                *self._call(key, use),
+                *self.message.end_call(key, MISSING if given == "" else to_json_value(given)),
+            ]
         if (result := get(block, "toolResult", Mapping)) is not None and (found := self.result(result)):
             return found
         if (thought := get(block, "reasoningContent", Mapping)) is not None:
-            whole = mapping(thought.get("reasoningText")) or thought
+            whole = as_mapping(thought.get("reasoningText")) or thought
             return [*self._reasoning(key, whole), *self.message.end_block()]
         if (cited := get(block, "citationsContent", Mapping)) is not None:
-            text = text_of(cited.get("content") or "")
-            sources = [event for each in get(cited, "citations", list) or [] for event in self._cite(mapping(each))]
+            text = joined_text(cited.get("content") or "")
+            sources = [event for each in get(cited, "citations", list) or [] for event in self._cite(as_mapping(each))]
             return [*self.message.text(text, key), *self.message.end_block(), *sources]
-        if (file := file_of(block)) is not None:
+        if (file := _file(block)) is not None:
             return self.message.other(file)
-        return self.message.other(custom(_PROVIDER, next(iter(block)), block)) if block else []
+        return self.message.custom("bedrock", next(iter(block)), block) if block else []
 
     def _call(self, key: Any, use: Mapping[str, Any]) -> list[Event]:
         about = {"provider_executed": True} if use.get("type") == "server_tool_use" else {}
         return self.message.begin_call(key, get(use, "toolUseId", str), get(use, "name", str) or "tool", **about)
 
     def result(self, result: Mapping[str, Any]) -> list[Event]:
-        """What a call gave; of one that is not known, nothing."""
+        """Returns the events of a tool result for a known call."""
         call_id, content = get(result, "toolUseId", str) or "", result.get("content")
         about = {"provider_executed": True} if "type" in result else {}
         if result.get("status") == "error":
-            return self.message.failure(call_id, text_of(content), **about)
+            return self.message.failure(call_id, joined_text(content), **about)
         return self.message.output(call_id, _value(content), **about)
 
     def _reasoning(self, key: Any, thought: Mapping[str, Any]) -> list[Event]:
         found = self.message.reasoning(get(thought, "text", str) or "", key)
         if signature := get(thought, "signature", str):
-            found += self.message.annotate({_PROVIDER: {"signature": signature}})
+            found += self.message.annotate({"bedrock": {"signature": signature}})
         hidden = thought.get("redactedContent")
         if isinstance(hidden, str | bytes):
             data = base64.b64encode(hidden).decode("ascii") if isinstance(hidden, bytes) else hidden
-            found += self.message.annotate({_PROVIDER: {"redactedData": data}})
+            found += self.message.annotate({"bedrock": {"redactedData": data}})
         return found
 
     def _cite(self, citation: Mapping[str, Any]) -> list[Event]:
-        location = mapping(citation.get("location"))
+        location = as_mapping(citation.get("location"))
         url = get(location.get("web"), "url", str) or get(citation, "source", str) or ""
-        metadata = {_PROVIDER: json_value(citation)}
+        metadata = {"bedrock": to_json_value(citation)}
         if "://" in url:
-            source = self._sources.page(url, citation.get("title"), metadata)
+            source = self.message.sources.page(url, citation.get("title"), metadata)
         else:
-            place = next((mapping(value).get("documentIndex") for value in location.values()), None)
-            source = self._sources.document([url, place], "text/plain", citation.get("title") or url, metadata)
-        return self.message.after_block(source) if source is not None else []
+            place = next((as_mapping(value).get("documentIndex") for value in location.values()), None)
+            source = self.message.sources.document([url, place], "text/plain", citation.get("title") or url, metadata)
+        return self.message.after_block(source)
 
 
-def file_of(block: Mapping[str, Any]) -> Event | None:
-    """An image, a document and the like, with its content or the place where it lies."""
+def _file(block: Mapping[str, Any]) -> Event | None:
+    """Returns the event of an image, a document and the like, by its content or its S3 location."""
     for name, pattern in _FILES.items():
         if (given := get(block, name, Mapping)) is not None:
-            source = mapping(given.get("source"))
+            source = as_mapping(given.get("source"))
             kind = get(given, "format", str) or "*"
             media_type = _TEXTS.get(kind) or pattern.format(kind)
             return file_event(media_type, source.get("bytes"), get(source.get("s3Location"), "uri", str))
@@ -216,12 +217,12 @@ def file_of(block: Mapping[str, Any]) -> Event | None:
 
 
 def _value(content: Any) -> Any:
-    """The content of a result: one that is only text or one JSON value is that."""
+    """Returns the value of a tool result; content that is only text or one JSON value is unwrapped."""
     if isinstance(content, list) and len(content) == 1 and isinstance(get(content[0], "json"), dict | list):
-        return json_value(content[0]["json"])
+        return to_json_value(content[0]["json"])
     if isinstance(content, list) and content and all(isinstance(get(part, "text"), str) for part in content):
-        return text_of(content)
-    return json_value(content)
+        return joined_text(content)
+    return to_json_value(content)
 
 
 def _is_item(item: Any) -> bool:
@@ -229,19 +230,66 @@ def _is_item(item: Any) -> bool:
 
 
 def _is_whole(thing: Any) -> bool:
-    return isinstance(get(mapping(get(thing, "output")), "message"), Mapping) and "stopReason" in thing
+    return isinstance(get(as_mapping(get(thing, "output")), "message"), Mapping) and "stopReason" in thing
 
 
-def _whole(thing: Any) -> list[Event]:
+def _read_reply(thing: Any) -> list[Event]:
     adapter = BedrockAdapter()
     return [*adapter.whole(thing), *adapter.close()]
 
 
-FORMAT = Format(
+CONVERSE = Format(
     name="bedrock",
     title="a reply of Amazon Bedrock's Converse or its stream",
-    is_item=_is_item,
     adapter=BedrockAdapter,
+    is_item=_is_item,
     is_whole=_is_whole,
-    whole=_whole,
+    whole=_read_reply,
+)
+
+
+# Lists of messages
+
+_OWN_BLOCKS = ("toolUse", "toolResult", "reasoningContent", "citationsContent", "cachePoint", "guardContent")
+"""Blocks that only Bedrock has. A list that contains only text is not recognised as Bedrock's."""
+
+
+class _Turn(BedrockAdapter):
+    """Reads a turn of the assistant in a list of messages; its items are messages."""
+
+    def take(self, item: Any) -> list[Event]:
+        return self.blocks(as_mapping(item))
+
+
+def _read_messages(messages: Iterable[Any]) -> list[Event]:
+    return read_message_list(
+        messages,
+        "bedrock",
+        turn=_Turn,
+        assistant="assistant",
+        item=lambda message: message,
+        blocks=lambda message: get(message, "content", list) or [],
+        result=_result,
+        file=_file,
+    )
+
+
+def _result(turn: BedrockAdapter, block: Mapping[str, Any]) -> list[Event]:
+    result = get(block, "toolResult", Mapping)
+    return turn.result(result) if result is not None else []
+
+
+def _is_list(thing: Any) -> bool:
+    blocks = [block for message in first_items(thing) for block in first_items(get(message, "content"))]
+    return any(
+        "type" not in as_mapping(block) and any(get(block, key, Mapping) for key in _OWN_BLOCKS) for block in blocks
+    )
+
+
+CONVERSE_MESSAGES = Format(
+    name="bedrock-messages",
+    title="a list of Bedrock's messages",
+    adapter=BedrockAdapter,
+    is_whole=_is_list,
+    whole=_read_messages,
 )

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from toolcall_nb.adapters.cohere.chat import FORMAT, CohereAdapter
+from toolcall_nb.adapters.cohere.chat import COHERE_CHAT, CohereAdapter
 
-__all__ = ["FORMAT", "CohereAdapter"]
+__all__ = ["COHERE_CHAT", "CohereAdapter"]

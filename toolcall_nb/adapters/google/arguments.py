@@ -1,7 +1,7 @@
-"""Arguments that Google streams as values at paths (``functionCall.partialArgs``): as a value, and as JSON text.
+"""`PartialArguments` collects arguments that Google streams as values at paths (``functionCall.partialArgs``).
 
 Source: googleapis/python-genai 2.34, ``types.PartialArg``: ``jsonPath`` is an RFC 9535 path of names and indices, a
-string whose piece says ``willContinue`` grows by the next piece of the same path.
+string whose piece says ``willContinue`` is continued by the next piece of the same path.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolcall_nb.adapters.plain import get, mapping
+from toolcall_nb.adapters.sdk_objects import as_mapping, get
 from toolcall_nb.core.events import Json
 
 __all__ = ["PartialArguments"]
@@ -25,29 +25,44 @@ _Path = list[str | int]
 
 
 class PartialArguments:
-    """Takes pieces; `value` is what they amount to.
+    """Collects the pieces in `value`, and writes them as JSON text.
 
-    The text that `take` gives grows to the JSON of that value, less what would close it, for as long as the pieces
-    come in the order of the text. A piece that names no place stands in the text, which then is no JSON:
-    ``is_broken``.
+    The text from `take` adds up to the JSON of `value` without its closing brackets, as long as the pieces come in
+    the order of the text. A piece without a valid path is written into the text as it is, which then is not JSON:
+    ``is_broken`` becomes true.
     """
 
     def __init__(self) -> None:
         self.value: Json = {}
         self.is_broken = False
         self._grows: _Path | None = None
-        self._text = _Text()
+        self._text: str | None = ""  # the JSON text so far; None after a piece that was out of order
 
     def take(self, piece: Any) -> str:
-        """The JSON text that this piece adds."""
-        path, value = _path(get(piece, "jsonPath", str) or get(piece, "json_path", str)), _value(mapping(piece))
+        """Returns the JSON text that this piece adds."""
+        path, value = _path(get(piece, "jsonPath", str) or get(piece, "json_path", str)), _value(as_mapping(piece))
         if path is None or not self._put(path, value):
             self.is_broken = True
             return f"{{ {json.dumps(str(piece))}"
-        text = self._text.add(path, value, path == self._grows)
+        text = self._added_text(value, path == self._grows)
         continues = get(piece, "willContinue") or get(piece, "will_continue")
         self._grows = path if continues is True and isinstance(value, str) else None
         return text
+
+    def _added_text(self, value: Json, continues: bool) -> str:
+        if self._text is None:
+            return ""
+        if continues:
+            added = json.dumps(value, ensure_ascii=False)[1:-1] if isinstance(value, str) else ""
+        else:
+            whole = json.dumps(self.value, ensure_ascii=False, separators=(",", ":")).rstrip("]}")
+            whole = whole[:-1] if isinstance(value, str) else whole  # the string may continue
+            if not whole.startswith(self._text):
+                self._text = None
+                return ""
+            added = whole[len(self._text) :]
+        self._text += added
+        return added
 
     def _put(self, path: _Path, value: Json) -> bool:
         holder = self.value
@@ -63,54 +78,8 @@ class PartialArguments:
         return _set(holder, path[-1], old + value if path == self._grows and isinstance(old, str) else value)
 
 
-class _Text:
-    """Writes values at paths as JSON text, as far as they come in order."""
-
-    def __init__(self) -> None:
-        self._open: _Path | None = None
-        self._in_string = False
-        self._is_lost = False
-
-    def add(self, path: _Path, value: Json, continues: bool) -> str:
-        if self._is_lost:
-            return ""
-        if continues:
-            return json.dumps(value, ensure_ascii=False)[1:-1] if isinstance(value, str) else ""
-        old, self._open = self._open, path
-        same = _shared(old, path)
-        if old is not None and (same == len(path) or same == len(old) or not _follows(old[same], path[same])):
-            self._is_lost = True
-            return ""
-        closing = ('"' if self._in_string else "") + (_closed(old[same + 1 :]) + "," if old is not None else "")
-        written = json.dumps(value, ensure_ascii=False)
-        self._in_string = isinstance(value, str)
-        return closing + _opened(path, same, old is None) + (written[:-1] if self._in_string else written)
-
-
-def _shared(old: _Path | None, path: _Path) -> int:
-    """How many steps two paths have in common."""
-    pairs = enumerate(zip(old or [], path, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(old or []), len(path)))
-
-
-def _follows(old: str | int, new: str | int) -> bool:
-    return new == old + 1 if isinstance(old, int) and isinstance(new, int) else type(old) is type(new)
-
-
-def _closed(path: _Path) -> str:
-    return "".join("]" if isinstance(step, int) else "}" for step in reversed(path))
-
-
-def _opened(path: _Path, same: int, is_first: bool) -> str:
-    steps = []
-    for place, step in enumerate(path[same:], same):
-        bracket = "" if place == same and not is_first else "[" if isinstance(step, int) else "{"
-        steps.append(bracket + ("" if isinstance(step, int) else f"{json.dumps(step, ensure_ascii=False)}:"))
-    return "".join(steps)
-
-
 def _path(text: str | None) -> _Path | None:
-    """The steps of a path such as ``$.a[0]['b c']``; None for what is none, and for one that is far too long."""
+    """Returns the steps of a path such as ``$.a[0]['b c']``; None if it is invalid or far too long."""
     if text is None or not text.startswith("$"):
         return None
     place, steps = 1, _Path()

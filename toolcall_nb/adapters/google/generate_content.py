@@ -1,124 +1,117 @@
-"""Google's generateContent: streams of responses, whole ones, lists of either, as its JSON or its SDK has them.
+"""Reads Google's generateContent: streams of responses, whole ones, and lists of ``Content`` as requests take them.
 
-Source: googleapis/python-genai 2.34, ``types.GenerateContentResponse``; on the wire names are in camelCase, and
-``model_dump`` of the SDK writes them in snake_case: both are read.
+Source: googleapis/python-genai 2.34, ``types.GenerateContentResponse`` and ``types.Content``. Names are in camelCase
+on the wire and in snake_case in the SDK's ``model_dump``; both are read.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from toolcall_nb.adapters.assembling import usage_of
 from toolcall_nb.adapters.base import Format
-from toolcall_nb.adapters.google.parts import PROVIDER, Candidate, at
-from toolcall_nb.adapters.parts import error_event, strange_item
-from toolcall_nb.adapters.plain import mapping, plain, type_name
-from toolcall_nb.adapters.turns import first_of
+from toolcall_nb.adapters.common_events import add_counts, unknown_item, usage_of
+from toolcall_nb.adapters.google.parts import Candidate, at, google_file_event
+from toolcall_nb.adapters.message_lists import read_message_list
+from toolcall_nb.adapters.sdk_objects import as_mapping, first_items, get, object_fields, type_name
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
 
-__all__ = ["FORMAT", "GoogleAdapter"]
+__all__ = ["GENERATE_CONTENT", "GOOGLE_CONTENTS", "GoogleAdapter"]
 
 _USAGE = {
-    "promptTokenCount": "inputTokens",
-    "toolUsePromptTokenCount": "inputTokens",
-    "candidatesTokenCount": "outputTokens",
-    "thoughtsTokenCount": "outputTokens",
-    "totalTokenCount": "totalTokens",
-    "cachedContentTokenCount": "cachedInputTokens",
+    "inputTokens": ("promptTokenCount", "toolUsePromptTokenCount"),
+    "outputTokens": ("candidatesTokenCount", "thoughtsTokenCount"),
+    "totalTokens": "totalTokenCount",
+    "cachedInputTokens": "cachedContentTokenCount",
+    "reasoningTokens": "thoughtsTokenCount",
 }
-_REASONING = {"thoughtsTokenCount": "reasoningTokens"}
+_COUNTS = (
+    *("promptTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"),
+    *("totalTokenCount", "cachedContentTokenCount"),
+)
+_ROLES = ("user", "model", "function", "tool", "system")
 
 
 class GoogleAdapter:
-    """Reads the responses of one stream. Calls without ids get ids of their own, ``call_1`` and so on, from ``ids``.
+    """Reads the responses of one stream. Calls without ids are numbered by ``ids``: ``call_1``, ``call_2`` …
 
-    The first candidate is the message; the others follow it at the end, each a message with ``{"choice": N}``. A
-    response of another id is a further step.
+    The first candidate is the message. The others follow at its end, each a message with the metadata
+    ``{"choice": N}``. A response with another id is a further step.
     """
 
     def __init__(self, ids: Iterator[int] | None = None) -> None:
         self._ids = ids or itertools.count(1)
         self._first = Candidate(self._ids)
         self.message = self._first.message
-        self._others: dict[int, Candidate] = {}
-        self._held: dict[int, list[Event]] = {}
+        self._others: dict[int, tuple[Candidate, list[Event]]] = {}
         self._responses: dict[str, Object] = {}
 
     def take(self, item: Any) -> list[Event]:
-        """The events of one item."""
-        chunk = mapping(plain(item))
+        """Returns the events of one item."""
+        chunk = object_fields(item)
         if not _is_response(chunk):
-            return strange_item(FORMAT.title, chunk or item)
-        found = self._head(chunk)
+            return unknown_item(GENERATE_CONTENT.title, chunk or item)
+        found = self._begin_response(chunk)
         for position, given in enumerate(at(chunk, "candidates", list) or []):
-            candidate = mapping(given)
+            candidate = as_mapping(given)
             index = at(candidate, "index", int)
             found += self._take_candidate(position if index is None else index, candidate)
-        feedback = mapping(at(chunk, "promptFeedback"))
+        feedback = as_mapping(at(chunk, "promptFeedback"))
         if reason := at(feedback, "blockReason", str):
-            found += self._blocked(reason, feedback)
-        if "error" in chunk:
-            self.message.reason = "error"
-            found += self.message.other(error_event("Google", chunk["error"]))
-        return found
+            found += self._block_prompt(reason, feedback)
+        return found + (self.message.fail("Google", chunk["error"]) if "error" in chunk else [])
 
     def close(self) -> list[Event]:
-        """The stream is over, or was cut off: the ends of what is open, then the other candidates."""
-        if usage := self._usage():
+        """Returns the closing events of everything still open, and then the other candidates."""
+        if usage := add_counts(usage_of(reported, _USAGE) for reported in self._responses.values()):
             self.message.metadata["usage"] = usage
-        found = self._first.close()
-        for index, other in sorted(self._others.items()):
+        found = self._first.message.close()
+        for index, (other, waiting) in sorted(self._others.items()):
             model = {"model": self.message.metadata["model"]} if "model" in self.message.metadata else {}
             other.message.metadata.update({**model, "choice": index})
-            found += [*self._held.pop(index, []), *other.close()]
+            found += [*waiting, *other.message.close()]
+            waiting.clear()
         return found
 
     def respond(self, response: Mapping[str, Any]) -> list[Event]:
-        """What a function gave; of no call that waits, nothing."""
+        """Returns the events of a function's response; nothing if no call waits for it."""
         return self._first.respond(response)
 
-    def _head(self, chunk: Mapping[str, Any]) -> list[Event]:
-        """Of the response as a whole: its id, its model, what it cost so far."""
+    def _begin_response(self, chunk: Mapping[str, Any]) -> list[Event]:
+        """Reads the response's id, its model and its token counts so far."""
         response_id = at(chunk, "responseId", str) or ""
         is_next = bool(response_id and self._responses) and response_id not in self._responses
         found = [*self._first.end_calls(), *self.message.end_block()] if is_next else []
         usage = self._responses.setdefault(response_id or next(reversed(self._responses), ""), {})
-        reported = mapping(at(chunk, "usageMetadata"))
-        usage.update({name: count for name in {**_USAGE} if (count := at(reported, name)) is not None})
+        reported = as_mapping(at(chunk, "usageMetadata"))
+        usage.update({name: count for name in _COUNTS if (count := at(reported, name)) is not None})
         if model := at(chunk, "modelVersion", str):
             self.message.metadata["model"] = model
         steps: list[Event] = [ev.FinishStep(), ev.StartStep()] if is_next else []
         return [*found, *steps, *self.message.start(response_id or None)]
 
-    def _usage(self) -> Object:
-        total: Object = {}
-        for reported in self._responses.values():
-            for name, count in {**usage_of(reported, _USAGE), **usage_of(reported, _REASONING)}.items():
-                total[name] = total.get(name, 0) + count
-        return total
-
     def _take_candidate(self, index: int, given: Mapping[str, Any]) -> list[Event]:
         if index == 0:
             return self._first.take(given)
-        other = self._others.setdefault(index, Candidate(self._ids))
-        self._held.setdefault(index, []).extend(other.take(given))
+        other, waiting = self._others.setdefault(index, (Candidate(self._ids), []))
+        waiting += other.take(given)
         return []
 
-    def _blocked(self, reason: str, feedback: Mapping[str, Any]) -> list[Event]:
+    def _block_prompt(self, reason: str, feedback: Mapping[str, Any]) -> list[Event]:
         self.message.reason = "content-filter"
         message = at(feedback, "blockReasonMessage", str)
         text = f"Google blocked the prompt ({message or reason}). Change the prompt, and ask again."
-        return self.message.other(ev.Error(text, details=f"{PROVIDER}: {reason}"))
+        return self.message.other(ev.Error(text, details=f"google: {reason}"))
 
 
 def _is_response(thing: Any) -> bool:
-    chunk = mapping(thing)
+    chunk = as_mapping(thing)
     if isinstance(at(chunk, "candidates"), list):
         return "candidates" in chunk
-    error = mapping(chunk.get("error"))
+    error = as_mapping(chunk.get("error"))
     is_error = isinstance(error.get("status"), str) and isinstance(error.get("code"), int)
     is_tail = at(chunk, "usageMetadata", Mapping) is not None and at(chunk, "modelVersion", str) is not None
     return is_error or is_tail or at(chunk, "promptFeedback", Mapping) is not None
@@ -129,21 +122,52 @@ def _is_item(item: Any) -> bool:
 
 
 def _is_whole(thing: Any) -> bool:
-    first = first_of(thing, 1)
+    first = first_items(thing, 1)
     return _is_item(first[0]) if first else _is_item(thing)
 
 
-def _whole(thing: Any) -> Iterable[Event]:
-    adapter = GoogleAdapter()
-    items = thing if isinstance(thing, list | tuple) else [thing]
-    return [*(event for item in items for event in adapter.take(item)), *adapter.close()]
-
-
-FORMAT = Format(
+GENERATE_CONTENT = Format(
     name="google",
     title="a response of Google's generateContent or its stream",
-    is_item=_is_item,
     adapter=GoogleAdapter,
+    is_item=_is_item,
     is_whole=_is_whole,
-    whole=_whole,
+)
+
+
+# Lists of contents
+
+
+def _read_contents(contents: Iterable[Any]) -> list[Event]:
+    return read_message_list(
+        contents,
+        "google",
+        turn=partial(GoogleAdapter, itertools.count(1)),
+        assistant="model",
+        item=lambda content: {"candidates": [{"content": content}]},
+        blocks=lambda content: get(content, "parts", list) or [],
+        result=_respond,
+        file=google_file_event,
+    )
+
+
+def _respond(turn: GoogleAdapter, part: Mapping[str, Any]) -> list[Event]:
+    response = at(part, "functionResponse", Mapping)
+    return turn.respond(response) if response is not None else []
+
+
+def _is_content(thing: Any) -> bool:
+    if not isinstance(thing, Mapping):
+        return type_name(thing).startswith("google.genai.types.") and type_name(thing).endswith("Content")
+    parts = first_items(thing.get("parts"), 4)
+    are_parts = bool(parts) and all(isinstance(part, Mapping) and "type" not in part for part in parts)
+    return thing.get("role", "user") in _ROLES and are_parts and not {"kind", "id"} & set(thing)
+
+
+GOOGLE_CONTENTS = Format(
+    name="google-contents",
+    title="a list of Google's contents",
+    adapter=GoogleAdapter,
+    is_whole=lambda thing: any(_is_content(content) for content in first_items(thing, 8)),
+    whole=_read_contents,
 )

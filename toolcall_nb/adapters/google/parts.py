@@ -1,4 +1,4 @@
-"""One candidate of Google's generateContent: its parts, by the key that they have."""
+"""Reads one candidate of Google's generateContent, part by part; the key of a part tells what it is."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from toolcall_nb.adapters.assembling import Assembler
+from toolcall_nb.adapters.assembler import Assembler
+from toolcall_nb.adapters.common_events import Sources, custom_part_event, file_event
 from toolcall_nb.adapters.google.arguments import PartialArguments
-from toolcall_nb.adapters.parts import Sources, custom, error_event, file_event, json_text, text_of
-from toolcall_nb.adapters.plain import get, mapping
+from toolcall_nb.adapters.sdk_objects import as_mapping, get, joined_text, to_json_text
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
 
-__all__ = ["PROVIDER", "Candidate", "at", "file_of"]
-
-PROVIDER = "google"
+__all__ = ["Candidate", "at", "google_file_event"]
 
 _REASONS = {
     "STOP": "stop",
@@ -33,25 +31,24 @@ _URLSAFE = str.maketrans("-_", "+/")
 
 
 def at(thing: Any, name: str, kind: type | tuple[type, ...] = object) -> Any:
-    """``thing[name]`` under its name in camelCase, or in snake_case."""
+    """Returns ``thing[name]``, looked up in camelCase and in snake_case."""
     found = get(thing, name, kind)
     return get(thing, re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name), kind) if found is None else found
 
 
 class _Open(Struct):
-    """A call whose arguments still come."""
+    """A call whose arguments are not complete."""
 
     key: Any
     arguments: PartialArguments
 
 
 class Candidate:
-    """Collects one candidate. ``ids`` numbers the calls that come without an id."""
+    """Collects the message of one candidate. ``ids`` numbers the calls that come without an id."""
 
     def __init__(self, ids: Iterator[int]) -> None:
         self.message = Assembler()
         self._ids = ids
-        self._sources = Sources()
         self._open: _Open | None = None
         self._waiting: dict[str, list[str]] = {}
         self._has_calls = False
@@ -65,24 +62,19 @@ class Candidate:
         }
 
     def take(self, given: Mapping[str, Any]) -> list[Event]:
-        """The events of a candidate in one response."""
+        """Returns the events of the candidate in one response."""
         found = self.message.start()
         for part in get(at(given, "content"), "parts", list) or []:
-            found += self.part(mapping(part))
-        for source in _sources_of(given, self._sources):
+            found += self._part(as_mapping(part))
+        for source in _sources_of(given, self.message.sources):
             found += self.message.after_block(source)
         if reason := at(given, "finishReason", str):
             found += self._finish(reason, at(given, "finishMessage", str))
         return found
 
-    def close(self) -> list[Event]:
-        """No more of it."""
-        return [*self.message.close()]
-
-    def part(self, part: Mapping[str, Any]) -> list[Event]:
-        """The events of one part."""
+    def _part(self, part: Mapping[str, Any]) -> list[Event]:
         signature = at(part, "thoughtSignature", str)
-        about: Object = {PROVIDER: {"thoughtSignature": signature.translate(_URLSAFE)}} if signature else {}
+        about: Object = {"google": {"thoughtSignature": signature.translate(_URLSAFE)}} if signature else {}
         for name, read in self._by_key.items():
             if (given := at(part, name, Mapping)) is not None:
                 return [*([] if name == "functionCall" else self.end_calls()), *read(given, about)]
@@ -97,13 +89,13 @@ class Candidate:
         return [*ends, *self.message.text(text, "text")]
 
     def _file(self, part: Mapping[str, Any]) -> list[Event]:
-        file = file_of(part)
+        file = google_file_event(part)
         if isinstance(file, ev.File) and part.get("thought") is True:
             file = ev.ReasoningFile(file.url, file.media_type)
         if file is not None:
             return self.message.other(file)
         kind = next((key for key, value in part.items() if key not in _BESIDE and value is not None), None)
-        return [] if kind is None else self.message.other(custom(PROVIDER, kind, dict(part)))
+        return [] if kind is None else self.message.custom("google", kind, part)
 
     # Calls of functions
 
@@ -113,9 +105,9 @@ class Candidate:
         if name:
             found = [*self.end_calls(), *self._begin(name, given, about)]
             if not continues and pieces is None:
-                return [*found, *self._end(dict(mapping(given.get("args"))))]
+                return [*found, *self._end(dict(as_mapping(given.get("args"))))]
         if self._open is None:
-            return [*found, *(self.message.other(custom(PROVIDER, "functionCall", dict(given))) if given else [])]
+            return [*found, *(self.message.custom("google", "functionCall", given) if given else [])]
         for piece in pieces or []:
             found += self.message.arguments(self._open.key, self._open.arguments.take(piece))
         return found if continues else [*found, *self.end_calls()]
@@ -133,12 +125,12 @@ class Candidate:
         return self.message.end_call(opened.key, given) if opened is not None else []
 
     def end_calls(self) -> list[Event]:
-        """The arguments of the call that is open are complete."""
+        """Completes the arguments of the open call."""
         arguments = self._open.arguments if self._open is not None else None
         return [] if arguments is None else self._end(MISSING if arguments.is_broken else arguments.value)
 
     def respond(self, given: Mapping[str, Any]) -> list[Event]:
-        """What a function gave: by the id of the call, else the oldest call of that name that waits."""
+        """Ends the call that a function response answers: by id, else the oldest open call of that name."""
         call_id, waiting = get(given, "id", str), self._waiting.get(get(given, "name", str) or "", [])
         if call_id is None or not self.message.knows(call_id):
             call_id = waiting[0] if waiting else None
@@ -148,14 +140,14 @@ class Candidate:
             waiting.remove(call_id)
         response = given.get("response")
         if isinstance(response, Mapping) and set(response) == {"error"}:
-            return self.message.failure(call_id, text_of(response["error"]))
+            return self.message.failure(call_id, joined_text(response["error"]))
         return self.message.output(call_id, response)
 
     # Tools that Google runs
 
     def _server_call(self, given: Mapping[str, Any], about: Object) -> list[Event]:
         name = (at(given, "toolType", str) or "tool").lower()
-        return self._ran(name, get(given, "id", str), dict(mapping(given.get("args"))), about)
+        return self._ran(name, get(given, "id", str), dict(as_mapping(given.get("args"))), about)
 
     def _ran(self, name: str, call_id: str | None, arguments: Object, about: Object) -> list[Event]:
         key = object()
@@ -167,7 +159,7 @@ class Candidate:
     def _server_result(self, given: Mapping[str, Any]) -> list[Event]:
         call_id = get(given, "id", str) or ""
         found = self.message.output(call_id, given.get("response"), provider_executed=True)
-        return found or self.message.other(custom(PROVIDER, "toolResponse", dict(given)))
+        return found or self.message.custom("google", "toolResponse", given)
 
     def _code(self, given: Mapping[str, Any], about: Object) -> list[Event]:
         arguments = {name: given[name] for name in ("language", "code") if name in given}
@@ -181,21 +173,21 @@ class Candidate:
             found = self.message.output(call_id, output, provider_executed=True)
         else:
             found = self.message.failure(call_id, f"{outcome}: {output}".rstrip(": "), provider_executed=True)
-        return found or self.message.other(custom(PROVIDER, "codeExecutionResult", dict(given)))
+        return found or self.message.custom("google", "codeExecutionResult", given)
 
-    # Its end
+    # The end
 
     def _finish(self, reason: str, message: str | None) -> list[Event]:
         kind = _REASONS.get(reason, "other")
         self.message.reason = "tool-calls" if kind == "stop" and self._has_calls else kind
         ends = [*self.end_calls(), *self.message.end_block()]
         if kind == "error":
-            return [*ends, *self.message.other(error_event("Google", {"message": message or reason, "reason": reason}))]
+            return [*ends, *self.message.fail("Google", {"message": message or reason, "reason": reason})]
         return [*ends, *self.message.text(message, "refusal")] if kind == "content-filter" and message else ends
 
 
-def file_of(part: Mapping[str, Any]) -> Event | None:
-    """The file of a part that is one: its content, or where it is."""
+def google_file_event(part: Mapping[str, Any]) -> Event | None:
+    """Returns the event of a part that is a file, by its content or its URI; None for other parts."""
     blob, link = at(part, "inlineData", Mapping), at(part, "fileData", Mapping)
     data = get(blob, "data", (str, bytes))
     data = data.translate(_URLSAFE) if isinstance(data, str) else data
@@ -203,28 +195,30 @@ def file_of(part: Mapping[str, Any]) -> Event | None:
 
 
 def _sources_of(candidate: Mapping[str, Any], sources: Sources) -> Iterator[Event]:
-    """What the text rests on: grounding, citations, pages that were read."""
-    grounding = mapping(at(candidate, "groundingMetadata"))
+    """Yields the sources of the text: grounding, citations, pages that were fetched."""
+    grounding = as_mapping(at(candidate, "groundingMetadata"))
     for chunk in at(grounding, "groundingChunks", list) or []:
-        found = _grounded(mapping(chunk), sources)
+        found = _grounded(as_mapping(chunk), sources)
         if found is not None:
             yield found
     queries = at(grounding, "webSearchQueries", list)
-    if queries and sources.first_time(json_text(queries)):
-        yield custom(PROVIDER, "webSearchQueries", {"webSearchQueries": queries})
-    citations = mapping(at(candidate, "citationMetadata"))
+    if queries and sources.is_new(to_json_text(queries)):
+        yield custom_part_event("google", "webSearchQueries", {"webSearchQueries": queries})
+    citations = as_mapping(at(candidate, "citationMetadata"))
     for citation in at(citations, "citations", list) or at(citations, "citationSources", list) or []:
         if (found := sources.page(get(citation, "uri"), get(citation, "title"))) is not None:
             yield found
-    for page in at(mapping(at(candidate, "urlContextMetadata")), "urlMetadata", list) or []:
+    for page in at(as_mapping(at(candidate, "urlContextMetadata")), "urlMetadata", list) or []:
         if (found := sources.page(at(page, "retrievedUrl"))) is not None:
             yield found
 
 
 def _grounded(chunk: Mapping[str, Any], sources: Sources) -> Event | None:
-    kind, given = next(((key, mapping(value)) for key, value in chunk.items() if isinstance(value, Mapping)), ("", {}))
+    kind, given = next(
+        ((key, as_mapping(value)) for key, value in chunk.items() if isinstance(value, Mapping)), ("", {})
+    )
     url, title = given.get("uri") or at(given, "sourceUri"), given.get("title")
-    metadata = {PROVIDER: dict(chunk)}
+    metadata = {"google": dict(chunk)}
     if isinstance(url, str) and "://" in url:
         return sources.page(url, title, metadata)
     name = title or at(given, "fileSearchStore")

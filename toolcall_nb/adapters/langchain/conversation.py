@@ -1,43 +1,48 @@
-"""A conversation of LangChain's messages and their pieces, in whatever order and however often they come."""
+"""Reads LangChain's messages and chunks, in whatever order and however often they come.
+
+`LangChainAdapter` reads a model's stream or a list of messages; `Conversation` is what it shares with LangGraph.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from toolcall_nb.adapters.langchain.messages import is_chunk, role_of, spoken
+from toolcall_nb.adapters.base import Format, one_or_list
+from toolcall_nb.adapters.common_events import unknown_item
+from toolcall_nb.adapters.langchain.messages import human_parts, is_chunk, message_of, role_of
 from toolcall_nb.adapters.langchain.replies import Replies
-from toolcall_nb.adapters.plain import get
-from toolcall_nb.adapters.spoken_messages import said
+from toolcall_nb.adapters.message_lists import prompt_events
+from toolcall_nb.adapters.sdk_objects import get
 from toolcall_nb.core.events import Event
 
-__all__ = ["Conversation"]
+__all__ = ["LANGCHAIN", "Conversation", "LangChainAdapter"]
 
 
 class Conversation:
-    """All replies between two messages of a person are one message of ours, with steps between them.
+    """Reads messages of all roles. All replies between two user messages are one message, with steps between them.
 
-    A message that was told already, known by its id or as the answer to a call, is not told again: a graph gives the
-    same message as pieces, as an update of its state and within its states.
+    A message is read once, identified by its id or by the call that it answers, since a graph yields the same message
+    as chunks, as an update of its state and within its states.
     """
 
     def __init__(self) -> None:
         self._replies = Replies()
-        self._told: set[str] = set()
-        self._past: set[str] = set()
+        self._read: set[str] = set()  # ids of messages
+        self._past: set[str] = set()  # ids of calls of earlier messages
         self._others_spoke = False
 
     @property
     def replies(self) -> Replies:
-        """The message that is open."""
+        """The replies of the open message."""
         return self._replies
 
     def close(self) -> list[Event]:
-        """The ends of what is open."""
+        """Returns the closing events of everything still open."""
         return self._replies.message.close() if self._replies.has_begun or not self._others_spoke else []
 
     def take(self, message: Mapping[str, Any]) -> list[Event]:
-        """A message, or a piece of one. What says nothing, such as a removal, gives nothing."""
+        """Reads a message or a chunk; others, such as a removal, are ignored."""
         match role_of(message):
             case "assistant":
                 return self._reply(message)
@@ -47,23 +52,23 @@ class Conversation:
                 return self._other_side(role, message)
         return []
 
-    def has_told(self, message: Mapping[str, Any]) -> bool:
-        """Whether it was told already."""
+    def has_read(self, message: Mapping[str, Any]) -> bool:
+        """Whether it was read already."""
         if role_of(message) == "tool":
             call_id = get(message, "tool_call_id", str) or ""
-            return call_id in self._past or self._replies.has_ended(call_id)
-        return get(message, "id", str) in self._told
+            return call_id in self._past or call_id in self._replies.ended
+        return get(message, "id", str) in self._read
 
-    def mark_told(self, message: Mapping[str, Any]) -> None:
-        """It need not be told."""
+    def mark_read(self, message: Mapping[str, Any]) -> None:
+        """Marks a message as read."""
         call_id = get(message, "tool_call_id", str)
         if role_of(message) == "tool" and call_id:
             self._past.add(call_id)
         elif message_id := get(message, "id", str):
-            self._told.add(message_id)
+            self._read.add(message_id)
 
     def answer(self, message: Mapping[str, Any], own_id: str | None = None) -> list[Event]:
-        """What a tool gave, to the call that the message names; or to the one that is known as ``own_id``."""
+        """Ends the call that a tool message names, or the call with the id ``own_id``."""
         call_id = get(message, "tool_call_id", str) or own_id or "tool-call"
         if not self._replies.has_call(call_id):
             call_id = own_id or call_id
@@ -71,36 +76,65 @@ class Conversation:
             self._replies.release(own_id)
         return [] if call_id in self._past else self._replies.answer(call_id, message)
 
-    def finish(self, reply: str, said: Mapping[str, Any]) -> list[Event]:
-        """A reply that came block by block is over, and this is what it says of itself."""
-        self._told.add(reply)
-        return self._replies.finish(reply, said)
+    def finish(self, reply: str, details: Mapping[str, Any]) -> list[Event]:
+        """Ends a reply that came block by block; ``details`` has its usage and metadata."""
+        self._read.add(reply)
+        return self._replies.finish(reply, details)
 
     def mark_past(self, message: Mapping[str, Any]) -> None:
-        """It belongs to what was said before, unless it is of the message that is open."""
+        """Marks a message as read unless it belongs to the open message."""
         call_id = get(message, "tool_call_id", str)
         if call_id is None or not self._replies.has_call(call_id):
-            self.mark_told(message)
+            self.mark_read(message)
 
     def _reply(self, message: Mapping[str, Any]) -> list[Event]:
         message_id = get(message, "id", str)
         if is_chunk(message):
             if message_id and not self._replies.is_open(message_id):
-                self._told.discard(message_id)  # somebody gives all replies one id
+                self._read.discard(message_id)  # some models give all replies one id
             return self._replies.piece(message)
-        if message_id in self._told:
+        if message_id in self._read:
             return []
-        self.mark_told(message)
+        self.mark_read(message)
         return self._replies.whole(message)
 
     def _other_side(self, role: str, message: Mapping[str, Any]) -> list[Event]:
-        if self.has_told(message):
+        if self.has_read(message):
             return []
-        self.mark_told(message)
+        self.mark_read(message)
         ends: list[Event] = []
         self._others_spoke = True
         if self._replies.has_begun:
             ends = self.close()
             self._past |= self._replies.ended
             self._replies = Replies()
-        return [*ends, *said(role, spoken(message.get("content")))]
+        return [*ends, *prompt_events(role, human_parts(message.get("content")))]
+
+
+class LangChainAdapter:
+    """Reads the chunks of ``model.stream`` and complete messages of all roles."""
+
+    def __init__(self) -> None:
+        self._conversation = Conversation()
+
+    def take(self, item: Any) -> list[Event]:
+        """Returns the events of one message or chunk."""
+        message = message_of(item)
+        return unknown_item(LANGCHAIN.title, item) if message is None else self._conversation.take(message)
+
+    def close(self) -> list[Event]:
+        """Returns the closing events of everything still open."""
+        return self._conversation.close()
+
+
+def _is_message(thing: Any) -> bool:
+    return type(thing) is not tuple and message_of(thing) is not None
+
+
+LANGCHAIN = Format(
+    name="langchain",
+    title="LangChain (messages, chunks of a model)",
+    adapter=LangChainAdapter,
+    is_item=_is_message,
+    is_whole=one_or_list(_is_message),
+)

@@ -1,7 +1,7 @@
-"""LangGraph: what ``stream`` gives in each of its modes, ``astream_events``, the typed events of ``stream_events``.
+"""Reads LangGraph: ``stream`` in each mode, ``astream_events``, the typed events of ``stream_events``, and states.
 
 Source: langgraph 1.2 (pregel/main.py, types.py) and langchain_core 1.7 (tracers/event_stream.py, runnables/schema.py).
-``astream_events`` is where seed 003 takes the names of the tools from.
+Seed 003 takes the names of the tools from ``astream_events``.
 """
 
 from __future__ import annotations
@@ -10,17 +10,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from toolcall_nb.adapters.base import Format
+from toolcall_nb.adapters.common_events import unknown_item
 from toolcall_nb.adapters.langchain.conversation import Conversation
-from toolcall_nb.adapters.langchain.langgraph_protocol import Protocol
+from toolcall_nb.adapters.langchain.langgraph_protocol import TypedEvents
 from toolcall_nb.adapters.langchain.messages import is_chunk, message_of, messages_in, role_of
-from toolcall_nb.adapters.parts import strange_item
-from toolcall_nb.adapters.plain import get, json_value, mapping, type_name
+from toolcall_nb.adapters.sdk_objects import as_mapping, get, to_json_value, type_name
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 
-__all__ = ["FORMAT", "LangGraphAdapter"]
+__all__ = ["LANGGRAPH", "LangGraphAdapter"]
 
-_TITLE = "LangGraph (stream in any mode, astream_events, stream_events, states)"
 _MODES = frozenset({"values", "updates", "messages", "custom", "tools", "tasks", "checkpoints", "debug"})
 _INTERRUPT = "__interrupt__"
 _SNAPSHOT = "langgraph.types.StateSnapshot"
@@ -30,28 +29,28 @@ _LOOK_AT = 4
 class LangGraphAdapter:
     """Reads the items of a graph's stream, whichever modes and subgraphs are mixed in it.
 
-    Of `astream_events`, what the models and the tools did is told, and the messages that a node made without a model;
-    what they were given is not. A state is a conversation, and is told from its first message.
+    Of ``astream_events`` it reads what the models and tools did and the messages that a node created without a model,
+    but not their inputs. A state is read as a conversation, from its first message.
     """
 
     def __init__(self) -> None:
         self._conversation = Conversation()
-        self._protocol = Protocol(self._conversation)
-        self._runs: dict[str, str] = {}  # the replies of the models' runs
+        self._typed = TypedEvents(self._conversation)
+        self._runs: dict[str, str] = {}  # replies, by the model's run
         self._position = 0
 
     def take(self, item: Any) -> list[Event]:
-        """The events of one item."""
+        """Returns the events of one item."""
         mode, data = _mode_of(item)
         if mode == "event":
             return self._event(data)
         if mode == "protocol":
-            params = mapping(data.get("params"))
+            params = as_mapping(data.get("params"))
             return self._of_mode(str(data.get("method")), params.get("data"), params.get("namespace"))
-        return strange_item(_TITLE, item) if mode is None else self._of_mode(mode, data)
+        return unknown_item(LANGGRAPH.title, item) if mode is None else self._of_mode(mode, data)
 
     def close(self) -> list[Event]:
-        """The ends of what is open."""
+        """Returns the closing events of everything still open."""
         return self._conversation.close()
 
     # stream_mode
@@ -62,23 +61,22 @@ class LangGraphAdapter:
                 first, about = data if isinstance(data, tuple | list) and len(data) == 2 else (data, {})
                 message = message_of(first)
                 if message is None:
-                    return self._protocol.take(mapping(first), mapping(about), namespace)
+                    return self._typed.take(as_mapping(first), as_mapping(about), namespace)
                 return self._conversation.take(message)
             case "values":
-                return [*self._state(data), *self._interrupts(mapping(data).get(_INTERRUPT))]
+                return [*self._state(data), *self._interrupts(as_mapping(data).get(_INTERRUPT))]
             case "updates":
-                return self._updates(mapping(data))
+                return self._updates(as_mapping(data))
             case "tools":
-                return self._protocol.tool(mapping(data))
+                return self._typed.tool(as_mapping(data))
             case "custom":
-                return self._conversation.replies.message.other(ev.Data("custom", json_value(data)))
+                return self._conversation.replies.message.other(ev.Data("custom", to_json_value(data)))
         return []
 
     def _state(self, state: Any) -> list[Event]:
         found: list[Event] = []
         messages = messages_in(state)
-        for position, item in enumerate(messages):
-            message = message_of(item) or {}
+        for position, message in enumerate(messages):
             has_name = message.get("id") is not None or role_of(message) == "tool"
             if not is_chunk(message) and (has_name or position >= self._position):
                 found += self._conversation.take(message)
@@ -88,30 +86,27 @@ class LangGraphAdapter:
     def _updates(self, updates: Mapping[str, Any]) -> list[Event]:
         found: list[Event] = []
         for node, update in updates.items():
-            if node == _INTERRUPT:
-                found += self._interrupts(update)
-                continue
-            found += self._update([message_of(item) or {} for item in messages_in(update)])
+            found += self._interrupts(update) if node == _INTERRUPT else self._update(messages_in(update))
         return found
 
     def _update(self, messages: list[Mapping[str, Any]]) -> list[Event]:
-        """What a node added. A subgraph adds all that it holds: what stands before a reply that was told was said."""
-        told = [place for place, message in enumerate(messages) if self._conversation.has_told(message)]
+        """Reads what a node added. A subgraph adds its whole state: prompts before a reply that was read are old."""
+        read = [place for place, message in enumerate(messages) if self._conversation.has_read(message)]
         found: list[Event] = []
         for place, message in enumerate(messages):
-            if told and place < told[-1] and role_of(message) in ("user", "system"):
-                self._conversation.mark_told(message)
+            if read and place < read[-1] and role_of(message) in ("user", "system"):
+                self._conversation.mark_read(message)
             found += self._conversation.take(message)
         return found
 
     def _interrupts(self, interrupts: Any) -> list[Event]:
-        """The graph waits for a person: about calls, as LangChain's middleware asks, or about anything."""
+        """Reads interrupts: requests of LangChain's middleware to approve calls, or anything else a graph waits for."""
         found: list[Event] = []
         replies = self._conversation.replies
         for interrupt in interrupts if isinstance(interrupts, list | tuple) else ():
-            value = json_value(getattr(interrupt, "value", mapping(interrupt).get("value")))
+            value = to_json_value(getattr(interrupt, "value", as_mapping(interrupt).get("value")))
             actions = get(value, "action_requests", list) or []
-            asked = [replies.waiting_for(mapping(action)) for action in actions]
+            asked = [replies.waiting_for(as_mapping(action)) for action in actions]
             calls = [call_id for call_id in asked if call_id is not None]
             found += [ev.ToolApprovalRequest(call_id, call_id) for call_id in calls]
             if not calls:
@@ -123,11 +118,11 @@ class LangGraphAdapter:
     def _event(self, event: Mapping[str, Any]) -> list[Event]:
         reader = self._READERS.get(str(event.get("event")))
         run = get(event, "run_id", str) or ""
-        return reader(self, run, mapping(event.get("data")), event) if reader is not None else []
+        return reader(self, run, as_mapping(event.get("data")), event) if reader is not None else []
 
     def _model_start(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
-        """What a model is given was told already, or is of an earlier turn."""
-        given = mapping(data.get("input")).get("messages")
+        """Marks the input of a model as read: it was, or belongs to an earlier turn."""
+        given = as_mapping(data.get("input")).get("messages")
         for item in given[0] if isinstance(given, list) and given and isinstance(given[0], list) else ():
             message = message_of(item) or {}
             if role_of(message) in ("assistant", "tool"):
@@ -137,7 +132,7 @@ class LangGraphAdapter:
     def _model_stream(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         chunk = data.get("chunk")
         message = message_of(chunk)
-        if message is None:  # a model that completes text
+        if message is None:  # of a text completion model
             text = chunk if isinstance(chunk, str) else getattr(chunk, "text", None)
             message = {"type": "AIMessageChunk", "content": text if isinstance(text, str) else ""}
         reply = self._runs.setdefault(run, get(message, "id", str) or run)
@@ -145,22 +140,22 @@ class LangGraphAdapter:
 
     def _model_end(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         output = data.get("output")
-        generations = mapping(output).get("generations")
+        generations = as_mapping(output).get("generations")
         if isinstance(generations, list) and generations and isinstance(generations[0], list) and generations[0]:
             generation = generations[0][0]
-            output = getattr(generation, "message", None) or mapping(generation).get("message")
+            output = getattr(generation, "message", None) or as_mapping(generation).get("message")
         message = message_of(output)
         if message is None:
             return []
         reply = self._runs.pop(run, None)
         found = self._conversation.take({**message, "type": "ai", "id": reply or message.get("id")})
-        self._conversation.mark_told(message)
+        self._conversation.mark_read(message)
         return found
 
     def _tool_start(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         name = get(event, "name", str) or get(data, "name", str) or ""
         replies = self._conversation.replies
-        found = replies.started(run, name, json_value(data.get("input")))
+        found = replies.start_tool(run, name, to_json_value(data.get("input")))
         return [*found, ev.ToolExecution(replies.run_of(run) or run, "running")]
 
     def _tool_end(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
@@ -170,8 +165,8 @@ class LangGraphAdapter:
         if answers or call_id is None:
             return [found for message in answers for found in self._conversation.answer(message, call_id)]
         if output is None and call_id != run:
-            return []  # the first version of the events says so of a failure too; the tool's message follows
-        return replies.outcome(call_id, ev.ToolOutputAvailable(call_id, json_value(output)), {})
+            return []  # version 1 of the events sends this for a failure too; the tool's message follows
+        return replies.outcome(call_id, ev.ToolOutputAvailable(call_id, to_json_value(output)), {})
 
     def _tool_error(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         replies, error = self._conversation.replies, data.get("error")
@@ -180,36 +175,36 @@ class LangGraphAdapter:
         if call_id is None:
             return []
         replies.release(replies.run_of(run) or call_id)
-        text = f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else str(json_value(error))
+        text = f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else str(to_json_value(error))
         return replies.outcome(call_id, ev.ToolOutputError(call_id, text), {})
 
     def _chain_stream(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
-        """Messages that a node made by itself; one without an id is told when the graph has given it one."""
+        """Reads messages that a node created; one without an id is read when the graph has given it one."""
         chunk = data.get("chunk")
         if not isinstance(chunk, Mapping):
             return []
         updates = [chunk] if "messages" in chunk else [*chunk.values()]
-        found = [message_of(item) or {} for update in updates for item in messages_in(update)]
-        return self._made([message for message in found if message.get("id") is not None])
+        found = [message for update in updates for message in messages_in(update)]
+        return self._take_created([message for message in found if message.get("id") is not None])
 
     def _chain_end(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         if event.get("parent_ids"):
             return []
-        found = [message_of(item) or {} for item in messages_in(data.get("output"))]
+        found = messages_in(data.get("output"))
         people = [place for place, message in enumerate(found) if role_of(message) == "user"]
-        return self._made(found[people[-1] + 1 :] if people else [])
+        return self._take_created(found[people[-1] + 1 :] if people else [])
 
-    def _made(self, messages: list[Mapping[str, Any]]) -> list[Event]:
+    def _take_created(self, messages: list[Mapping[str, Any]]) -> list[Event]:
         found: list[Event] = []
         for message in messages:
             is_ours = role_of(message) in ("assistant", "tool") and not is_chunk(message)
-            if is_ours and not self._conversation.has_told(message):
+            if is_ours and not self._conversation.has_read(message):
                 found += self._conversation.take(message)
         return found
 
     def _custom(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         name = get(event, "name", str) or "custom"
-        return self._conversation.replies.message.other(ev.Data(name, json_value(event.get("data"))))
+        return self._conversation.replies.message.other(ev.Data(name, to_json_value(event.get("data"))))
 
     _READERS: ClassVar[Mapping[str, Callable[..., list[Event]]]] = {
         "on_chat_model_start": _model_start,
@@ -226,17 +221,17 @@ class LangGraphAdapter:
 
 
 def _answers(output: Any) -> Iterator[Mapping[str, Any]]:
-    """The messages in what a tool gave: one, a ``Command`` that updates the state with some, or a list of these."""
+    """Yields the messages in a tool's output: a message, a ``Command`` that adds messages, or a list of these."""
     for item in output if isinstance(output, list) else [output]:
         update = getattr(item, "update", None) if type_name(item) == "langgraph.types.Command" else item
-        yield from (message for found in messages_in(update) if (message := message_of(found)) is not None)
+        yield from messages_in(update)
 
 
-# What it reads ------------------------------------------------------------------------------------------------
+# Recognising
 
 
 def _mode_of(item: Any) -> tuple[str | None, Any]:
-    """The mode that an item is of, and its data; ``event`` and ``protocol`` for the two kinds of events."""
+    """Returns an item's stream mode and data; the mode is ``event`` or ``protocol`` for the two kinds of events."""
     if type(item) is dict:
         return _mode_of_dict(item)
     if type(item) is tuple and len(item) in (2, 3):
@@ -290,18 +285,16 @@ def _is_whole(thing: Any) -> bool:
     return _is_state(thing) or (type_name(thing) == _SNAPSHOT and _is_state(thing.values))
 
 
-def _whole(thing: Any) -> Iterator[Event]:
+def _read_state(thing: Any) -> list[Event]:
     adapter = LangGraphAdapter()
-    state = thing if type(thing) is dict else thing.values
-    yield from adapter.take(state)
-    yield from adapter.close()
+    return [*adapter.take(thing if type(thing) is dict else thing.values), *adapter.close()]
 
 
-FORMAT = Format(
+LANGGRAPH = Format(
     name="langgraph",
-    title=_TITLE,
-    is_item=lambda item: _mode_of(item)[0] is not None,
+    title="LangGraph (stream in any mode, astream_events, stream_events, states)",
     adapter=LangGraphAdapter,
+    is_item=lambda item: _mode_of(item)[0] is not None,
     is_whole=_is_whole,
-    whole=_whole,
+    whole=_read_state,
 )

@@ -1,4 +1,4 @@
-"""The typed events of LangGraph's newer streams: a message block by block, and the life of a tool.
+"""`TypedEvents` reads the typed events of LangGraph's ``stream_events``: messages block by block, and tool runs.
 
 Source: langchain_protocol 0.0.20 (protocol.py), ``MessagesData`` and ``ToolsData``.
 """
@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolcall_nb.adapters.common_events import error_event
 from toolcall_nb.adapters.langchain.conversation import Conversation
 from toolcall_nb.adapters.langchain.messages import message_of, role_of
-from toolcall_nb.adapters.parts import error_event
-from toolcall_nb.adapters.plain import get, json_value, mapping
+from toolcall_nb.adapters.sdk_objects import as_mapping, get, to_json_value
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 
-__all__ = ["Protocol"]
+__all__ = ["TypedEvents"]
 
 _GROWING = frozenset({"text", "reasoning", "tool_call_chunk", "server_tool_call_chunk"})
 
 
-class Protocol:
-    """Reads the events into a conversation. Messages that stream beside each other are told apart by their runs."""
+class TypedEvents:
+    """Reads the events into a conversation. Messages that stream at the same time are distinguished by their runs."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
@@ -29,7 +29,7 @@ class Protocol:
         self._grown: set[tuple[str, Any]] = set()
 
     def take(self, event: Mapping[str, Any], about: Mapping[str, Any], namespace: Any) -> list[Event]:
-        """An event of a message."""
+        """Reads an event of a message."""
         run = str(about.get("run_id") or about.get("langgraph_checkpoint_ns") or namespace)
         replies, reply = self._conversation.replies, self._replies.get(run, run)
         match event.get("event"):
@@ -40,51 +40,53 @@ class Protocol:
                 begins = replies.begin(reply)
                 return [*begins, *self._block(step, reply, replies.turn_of(reply), event)]
             case "message-finish":
-                said = {"usage_metadata": event.get("usage"), "response_metadata": event.get("metadata")}
-                return self._conversation.finish(reply, said)
+                details = {"usage_metadata": event.get("usage"), "response_metadata": event.get("metadata")}
+                return self._conversation.finish(reply, details)
             case "error":
-                return replies.message.other(error_event("The model", json_value(event.get("message"))))
+                return replies.message.other(error_event("The model", to_json_value(event.get("message"))))
         return []
 
     def _block(self, step: str, reply: str, turn: int, event: Mapping[str, Any]) -> list[Event]:
         replies, index = self._conversation.replies, event.get("index")
         if step == "content-block-delta":
             self._grown.add((reply, index))
-            return replies.block(turn, 0, {**_piece(mapping(event.get("delta"))), "index": index})
-        block = {**mapping(event.get("content")), "index": index}
+            return replies.block(turn, 0, {**_piece(as_mapping(event.get("delta"))), "index": index})
+        block = {**as_mapping(event.get("content")), "index": index}
         is_growing = block.get("type") in _GROWING
         if step == "content-block-start":
             self._grown |= {(reply, index)} if is_growing and (block.get("text") or block.get("reasoning")) else set()
             return replies.block(turn, 0, block) if is_growing else []
-        if is_growing and (reply, index) in self._grown:  # what it holds was told; not what it says of itself
+        if is_growing and (reply, index) in self._grown:  # its text was read already, its metadata was not
             block = {**block, "text": "", "reasoning": ""}
         self._grown.discard((reply, index))
         return replies.block(turn, 0, block)
 
     def tool(self, event: Mapping[str, Any]) -> list[Event]:
-        """An event of a tool."""
+        """Reads an event of a tool."""
         replies, call_id = self._conversation.replies, get(event, "tool_call_id", str) or ""
         match event.get("event"):
             case "tool-started":
-                name, given = get(event, "tool_name", str) or "", json_value(event.get("input"))
-                found = [] if replies.has_call(call_id) else replies.started(call_id, name, given)
+                name, given = get(event, "tool_name", str) or "", to_json_value(event.get("input"))
+                found = [] if replies.has_call(call_id) else replies.start_tool(call_id, name, given)
                 return [*found, ev.ToolExecution(call_id, "running")]
             case "tool-finished":
                 answer = message_of(event.get("output"))
                 if answer is not None and role_of(answer) == "tool":
                     return self._conversation.answer(answer, call_id)
-                output = ev.ToolOutputAvailable(call_id, json_value(event.get("output")))
+                output = ev.ToolOutputAvailable(call_id, to_json_value(event.get("output")))
                 return replies.outcome(call_id, output, {})
             case "tool-error":
                 failure = ev.ToolOutputError(call_id, get(event, "message", str) or "The tool failed.")
                 return replies.outcome(call_id, failure, {})
             case "tool-output-delta":
-                return [ev.ToolLog(call_id, str(json_value(event.get("delta"))))] if replies.has_call(call_id) else []
+                return (
+                    [ev.ToolLog(call_id, str(to_json_value(event.get("delta"))))] if replies.has_call(call_id) else []
+                )
         return []
 
 
 def _piece(delta: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A delta as a piece of the block that it makes grow."""
+    """Returns a delta as a piece of its block."""
     match delta.get("type"):
         case "text-delta":
             return {"type": "text", "text": delta.get("text")}
@@ -93,5 +95,5 @@ def _piece(delta: Mapping[str, Any]) -> Mapping[str, Any]:
         case "tool-call-delta":
             return {"type": "tool_call_chunk", "args": delta.get("args")}
         case "block-delta":
-            return mapping(delta.get("fields"))
-    return {"type": "text", "text": ""}  # encoded data are whole when the block is
+            return as_mapping(delta.get("fields"))
+    return {"type": "text", "text": ""}  # encoded data come complete at the end of the block

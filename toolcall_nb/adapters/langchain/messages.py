@@ -1,7 +1,7 @@
-"""LangChain's messages, in each of the forms that they are found in, and the blocks of their content.
+"""Reads LangChain's messages in each of their forms as mappings of their fields, and the blocks of their content.
 
 Source: langchain_core/messages (1.7): the classes, ``messages_to_dict``, ``load/dump.py`` (``dumpd``), the content
-blocks of ``content.py``. A message is a mapping of its fields, whichever form it came in.
+blocks of ``content.py``.
 """
 
 from __future__ import annotations
@@ -9,21 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolcall_nb.adapters.assembling import usage_of
-from toolcall_nb.adapters.parts import custom, file_event, json_text
-from toolcall_nb.adapters.plain import class_names, get, json_value, mapping
+from toolcall_nb.adapters.common_events import custom_part_event, file_event, usage_of
+from toolcall_nb.adapters.sdk_objects import as_mapping, class_names, get, to_json_text, to_json_value
 from toolcall_nb.core.events import Event, Object
 
 __all__ = [
     "blocks_of",
     "content_text",
-    "described",
-    "file_of",
+    "human_parts",
     "is_chunk",
+    "langchain_file_event",
     "message_of",
     "messages_in",
+    "response_details",
     "role_of",
-    "spoken",
 ]
 
 _FIELDS = (
@@ -45,17 +44,17 @@ _REASONS = {
     **dict.fromkeys(("content_filter", "refusal", "safety", "guardrail_intervened"), "content-filter"),
 }
 _USAGE = {
-    "input_tokens": "inputTokens",
-    "output_tokens": "outputTokens",
-    "total_tokens": "totalTokens",
-    "input_token_details.cache_read": "cachedInputTokens",
-    "input_token_details.cache_creation": "cacheWriteTokens",
-    "output_token_details.reasoning": "reasoningTokens",
+    "inputTokens": "input_tokens",
+    "outputTokens": "output_tokens",
+    "totalTokens": "total_tokens",
+    "cachedInputTokens": "input_token_details.cache_read",
+    "cacheWriteTokens": "input_token_details.cache_creation",
+    "reasoningTokens": "output_token_details.reasoning",
 }
 
 
 def message_of(thing: Any) -> Mapping[str, Any] | None:
-    """The fields of a message: an object, its JSON in any of LangChain's three forms, or a pair of role and text."""
+    """Returns the fields of a message: an object, JSON in any of LangChain's three forms, or a (role, text) pair."""
     if type(thing) is dict:
         return _of_dict(thing)
     if type(thing) is tuple and len(thing) == 2 and isinstance(thing[0], str) and isinstance(thing[1], str):
@@ -68,7 +67,7 @@ def message_of(thing: Any) -> Mapping[str, Any] | None:
 def _of_dict(thing: dict[str, Any]) -> Mapping[str, Any] | None:
     kind, path = thing.get("type"), thing.get("id")
     if thing.get("lc") == 1 and kind == "constructor" and isinstance(path, list) and path:
-        known = mapping(thing.get("kwargs"))
+        known = as_mapping(thing.get("kwargs"))
         return {"type": path[-1], **known} if path[-1] in _ROLES and "content" in known else None
     if not isinstance(kind, str) or kind not in _OF_DICTS:
         return None
@@ -78,18 +77,19 @@ def _of_dict(thing: dict[str, Any]) -> Mapping[str, Any] | None:
     return thing if "content" in thing and "role" not in thing else None
 
 
-def messages_in(state: Any) -> list[Any]:
-    """What a state, or an update of one, holds under ``messages``; a state that is a list of messages, or one."""
+def messages_in(state: Any) -> list[Mapping[str, Any]]:
+    """Returns the messages in a state or an update, which may also be a message or a list of messages itself."""
     found = state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", None)
     if isinstance(state, list):
         found = state
     if isinstance(found, list | tuple) and message_of(found) is None:
-        return [item for item in found if message_of(item) is not None]
-    return [found] if message_of(found) is not None else [state] if message_of(state) is not None else []
+        return [message for item in found if (message := message_of(item)) is not None]
+    single = message_of(found) or message_of(state)
+    return [] if single is None else [single]
 
 
 def role_of(message: Mapping[str, Any]) -> str | None:
-    """``user``, ``system``, ``assistant`` or ``tool``; None for what says nothing, such as a removal."""
+    """Returns ``user``, ``system``, ``assistant`` or ``tool``; None for other messages, such as a removal."""
     role = _ROLES.get(str(message.get("type")))
     if role == "chat":
         role = _ROLES.get(str(message.get("role")), "user")
@@ -97,12 +97,12 @@ def role_of(message: Mapping[str, Any]) -> str | None:
 
 
 def is_chunk(message: Mapping[str, Any]) -> bool:
-    """Whether it is a piece of a message."""
+    """Whether it is a chunk of a message."""
     return str(message.get("type")).endswith("Chunk")
 
 
 def blocks_of(content: Any) -> Iterator[Mapping[str, Any]]:
-    """The blocks of a content; a text that stands alone is a block of text."""
+    """Yields the blocks of a message's content; a string is a block of text."""
     for item in content if isinstance(content, list) else [content]:
         if isinstance(item, str):
             yield {"type": "text", "text": item}
@@ -111,15 +111,15 @@ def blocks_of(content: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def content_text(content: Any) -> str:
-    """The content of a tool's answer as text: its texts, one after the other, or its JSON."""
+    """Returns the content of a tool message as text: the texts of its blocks, or else its JSON."""
     if isinstance(content, str):
         return content
     texts = [text for block in blocks_of(content) if (text := get(block, "text", str)) is not None]
-    return "\n\n".join(texts) if texts else json_text(json_value(content))
+    return "\n\n".join(texts) if texts else to_json_text(to_json_value(content))
 
 
-def file_of(block: Mapping[str, Any]) -> Event | None:
-    """A block of an image, a sound, a film or a file, in LangChain's form or OpenAI's; None for any other."""
+def langchain_file_event(block: Mapping[str, Any]) -> Event | None:
+    """Returns the event of a block with an image, audio, video or file, in LangChain's or OpenAI's form; else None."""
     kind = str(block.get("type"))
     if kind == "image_url":
         image = block.get("image_url")
@@ -130,25 +130,27 @@ def file_of(block: Mapping[str, Any]) -> Event | None:
     return file_event(media_type, get(block, "base64", str) or get(block, "data", str), get(block, "url", str))
 
 
-def spoken(content: Any) -> Iterator[str | Event]:
-    """What a person said, block by block."""
+def human_parts(content: Any) -> Iterator[str | Event]:
+    """Yields the texts and files of a message from the user or the system."""
     for block in blocks_of(content):
         text = get(block, "text", str)
         if text is None:
-            yield file_of(block) or custom("langchain", get(block, "type", str) or "block", json_value(block))
+            yield langchain_file_event(block) or custom_part_event(
+                "langchain", get(block, "type", str) or "block", to_json_value(block)
+            )
         elif text:
             yield text
 
 
-def described(message: Mapping[str, Any]) -> Object:
-    """What a message says of itself: ``model``, ``usage`` and ``reason``, where it does."""
-    known = mapping(message.get("response_metadata"))
+def response_details(message: Mapping[str, Any]) -> Object:
+    """Returns the ``model``, ``usage`` and ``reason`` that a message states."""
+    known = as_mapping(message.get("response_metadata"))
     found: Object = {}
     names = ("finish_reason", "stop_reason", "done_reason")
     if reason := next((given for name in names if (given := get(known, name, str))), None):
         found["reason"] = _REASONS.get(reason.lower(), "other")
     if model := get(known, "model_name", str) or get(known, "model", str):
         found["model"] = model
-    if usage := usage_of(mapping(message.get("usage_metadata")), _USAGE):
+    if usage := usage_of(as_mapping(message.get("usage_metadata")), _USAGE):
         found["usage"] = {name: count for name, count in usage.items() if count or name.endswith("putTokens")}
     return found

@@ -1,14 +1,14 @@
-"""The replies of LangChain's models that make one message of ours: their content, their calls, what came of those."""
+"""`Replies` collects the replies of LangChain's models that make up one message: content, calls and their results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from toolcall_nb.adapters.assembling import Assembler
-from toolcall_nb.adapters.langchain.messages import blocks_of, content_text, described, file_of
-from toolcall_nb.adapters.parts import Sources, custom
-from toolcall_nb.adapters.plain import get, json_value, mapping
+from toolcall_nb.adapters.assembler import Assembler
+from toolcall_nb.adapters.common_events import add_counts, custom_part_event
+from toolcall_nb.adapters.langchain.messages import blocks_of, content_text, langchain_file_event, response_details
+from toolcall_nb.adapters.sdk_objects import as_mapping, get, to_json_value
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json, Object
 
@@ -16,71 +16,69 @@ __all__ = ["Replies"]
 
 _CALLS = frozenset({"tool_call", "tool_call_chunk", "invalid_tool_call"})
 _OF_PROVIDERS = frozenset({"tool_use", "input_json_delta", "function_call", "custom_tool_call"})
-"""How a provider wrote the calls that LangChain gives as ``tool_calls``."""
+"""The provider's own blocks of the calls that LangChain repeats in ``tool_calls``."""
+
+_KEPT = ("id", "signature", "encrypted_content", "data")
+"""Fields of a reasoning block that the provider needs back."""
 
 
 class Replies:
-    """Collects the message. A reply is known by its id; one that goes on after its calls were answered is another."""
+    """Collects the message. A reply is identified by its id; one that continues after its calls ended is another."""
 
     def __init__(self) -> None:
         self.message = Assembler()
         self.has_begun = False
-        self.ended: set[str] = set()  # the ids of calls that were answered
-        self._sources = Sources()
-        self._turns: dict[Any, int] = {}  # the open replies
+        self.ended: set[str] = set()  # ids of the calls that have ended
+        self._turns: dict[Any, int] = {}  # numbers of the open replies, by reply
         self._count = 0
-        self._keys: dict[str, Any] = {}  # of the calls, by id
-        self._askers: dict[str, Any] = {}  # the replies of the calls
-        self._order: dict[int, list[Any]] = {}  # the calls of each turn
+        self._keys: dict[str, Any] = {}  # keys of the calls, by id
+        self._askers: dict[str, Any] = {}  # turns of the calls, by id
+        self._order: dict[int, list[Any]] = {}  # keys of the calls of each turn
         self._slots: dict[Any, Any] = {}
-        self._running: dict[str, str] = {}  # calls by the run of their tool
-        self._waiting: dict[str, tuple[str, Json]] = {}  # calls that no tool took up yet
+        self._running: dict[str, str] = {}  # calls, by their tool's run
+        self._waiting: dict[str, tuple[str, Json]] = {}  # calls without a running tool: name and input
         self._taken: dict[str, tuple[str, Json]] = {}
         self._usage: dict[int, dict[str, int]] = {}
 
     def is_open(self, reply: Any) -> bool:
-        """Whether more of this reply may come."""
+        """Whether this reply may continue."""
         return reply in self._turns
 
     def has_call(self, call_id: str) -> bool:
-        """Whether this call is of this message."""
+        """Whether this call belongs to the message."""
         return call_id in self._keys
-
-    def has_ended(self, call_id: str) -> bool:
-        """Whether this call was answered."""
-        return call_id in self.ended
 
     # Replies
 
     def begin(self, reply: Any) -> list[Event]:
-        """A reply begins, or goes on."""
+        """Begins a reply, unless it is open."""
         found = self.message.start()
         if reply not in self._turns:
             if self._count:
-                found += self.message.other(ev.FinishStep()) + self.message.other(ev.StartStep())
+                found += self.message.next_step()
             self._count += 1
             self._turns[reply], self.has_begun = self._count, True
         return found
 
     def piece(self, message: Mapping[str, Any]) -> list[Event]:
-        """A piece of a reply."""
+        """Reads a chunk of a reply."""
         reply = get(message, "id", str) or next(reversed(self._turns), "")
         found = self.begin(reply)
         turn = self._turns[reply]
         chunks = get(message, "tool_call_chunks", list) or []
         found += self.content(turn, message, with_calls=not chunks)
         for position, chunk in enumerate(chunks):
-            found += self.grow_call(turn, position, mapping(chunk))
+            found += self.grow_call(turn, position, as_mapping(chunk))
         self._describe(turn, message, adds=True)
         return found
 
     def whole(self, message: Mapping[str, Any]) -> list[Event]:
-        """A whole reply. Of one whose pieces were told: what they left out."""
+        """Reads a complete reply; of one that was streamed, what its chunks left out."""
         reply = get(message, "id", str) or object()
         was_streamed = self.is_open(reply)
         found = self.begin(reply)
         turn = self._turns[reply]
-        calls = [mapping(call) for name in ("tool_calls", "invalid_tool_calls") for call in message.get(name) or ()]
+        calls = [as_mapping(call) for name in ("tool_calls", "invalid_tool_calls") for call in message.get(name) or ()]
         if not was_streamed:
             found += self.content(turn, message, with_calls=not calls)
         for position, call in enumerate(calls):
@@ -90,30 +88,30 @@ class Replies:
         return found
 
     def turn_of(self, reply: Any) -> int:
-        """The number of an open reply, from 1."""
+        """Returns the number of an open reply, from 1."""
         return self._turns[reply]
 
-    def finish(self, reply: str, said: Mapping[str, Any]) -> list[Event]:
-        """An open reply is over, and this is what it says of itself."""
+    def finish(self, reply: str, details: Mapping[str, Any]) -> list[Event]:
+        """Ends an open reply; ``details`` has its usage and metadata."""
         turn = self._turns.get(reply, self._count)
-        self._describe(turn, said, adds=False)
+        self._describe(turn, details, adds=False)
         return [*self.message.end_block(), *self.end_calls(turn)]
 
     def _describe(self, turn: int, message: Mapping[str, Any], adds: bool) -> None:
-        known = described(message)
+        known = response_details(message)
         self.message.reason = known.get("reason", self.message.reason)
         if "model" in known:
             self.message.metadata["model"] = known["model"]
         if "usage" in known:
             before = self._usage.get(turn, {}) if adds else {}
-            self._usage[turn] = _added([before, known["usage"]])
-            self.message.metadata["usage"] = _added(self._usage.values())
+            self._usage[turn] = add_counts([before, known["usage"]])
+            self.message.metadata["usage"] = add_counts(self._usage.values())
 
     # Content
 
     def content(self, turn: int, message: Mapping[str, Any], with_calls: bool) -> list[Event]:
-        """The blocks of a message, or of a piece of one."""
-        more = mapping(message.get("additional_kwargs"))
+        """Reads the blocks of a message or a chunk."""
+        more = as_mapping(message.get("additional_kwargs"))
         provider = get(message.get("response_metadata"), "model_provider", str) or "langchain"
         found: list[Event] = []
         if thought := get(more, "reasoning_content", str):
@@ -126,7 +124,7 @@ class Replies:
         return found
 
     def block(self, turn: int, position: int, block: Mapping[str, Any], provider: str = "langchain") -> list[Event]:
-        """One block of content, or a piece of one."""
+        """Reads one block of content, or a piece of one."""
         index = block.get("index", position)
         kind = get(block, "type", str) or "block"
         match kind:
@@ -147,15 +145,15 @@ class Replies:
             return []
         if kind.endswith("_tool_result"):
             return self._server_result(block)
-        return self.message.other(file_of(block) or custom(provider, kind, json_value(block)))
+        return self.message.other(langchain_file_event(block) or custom_part_event(provider, kind, block))
 
     def _thought(self, turn: int, index: Any, block: Mapping[str, Any], provider: str) -> list[Event]:
         summary = block.get("summary")
         texts = [get(item, "text", str) or "" for item in (summary if isinstance(summary, list) else ())]
         text = get(block, "reasoning", str) or get(block, "thinking", str) or "\n\n".join(texts)
         found = self.message.reasoning(text, (turn, "reasoning", index))
-        kept = {**mapping(block.get("extras")), **{name: block.get(name) for name in _KEPT if block.get(name)}}
-        return [*found, *(self.message.annotate({provider: json_value(kept)}) if kept else [])]
+        kept = {**as_mapping(block.get("extras")), **{name: block.get(name) for name in _KEPT if block.get(name)}}
+        return [*found, *(self.message.annotate({provider: to_json_value(kept)}) if kept else [])]
 
     def _refused(self, turn: int, text: str) -> list[Event]:
         self.message.reason = "content-filter"
@@ -165,14 +163,14 @@ class Replies:
         found: list[Event] = []
         for name in ("annotations", "citations"):
             for citation in get(block, name, list) or ():
-                page = self._sources.page(get(citation, "url", str), get(citation, "title", str))
-                found += self.message.after_block(page) if page is not None else []
+                page = self.message.sources.page(get(citation, "url", str), get(citation, "title", str))
+                found += self.message.after_block(page)
         return found
 
     # Calls
 
     def grow_call(self, turn: int, position: int, chunk: Mapping[str, Any]) -> list[Event]:
-        """A piece of a call. A new id under an index that is in use begins another call."""
+        """Reads a piece of a call. A new id under an index in use begins another call."""
         call_id, name = get(chunk, "id", str) or None, get(chunk, "name", str) or ""
         index = chunk.get("index")
         slot = (turn, position if index is None else index)
@@ -211,14 +209,14 @@ class Replies:
         if isinstance(args, str):
             found += self.message.arguments(key, args) if found else []
             return [*found, *self.message.end_call(key)]
-        given = json_value(args) if args is not None else {}
+        given = to_json_value(args) if args is not None else {}
         own_id = self.message.id_of(key) or ""
         if own_id in self._waiting:
             self._waiting[own_id] = (name, given)
         return [*found, *self.message.end_call(key, given)]
 
     def end_calls(self, turn: int) -> list[Event]:
-        """The calls of a reply are complete."""
+        """Completes the calls of a reply."""
         return [event for key in self._order.get(turn, ()) for event in self.message.end_call(key)]
 
     def _server_call(self, turn: int, index: Any, block: Mapping[str, Any]) -> list[Event]:
@@ -228,11 +226,11 @@ class Replies:
         if isinstance(args, str):
             return [*found, *self.message.arguments(key, args)]
         is_piece = block.get("type") == "server_tool_call_chunk"
-        return found if is_piece else [*found, *self.message.end_call(key, json_value(args) if args else {})]
+        return found if is_piece else [*found, *self.message.end_call(key, to_json_value(args) if args else {})]
 
     def _server_result(self, block: Mapping[str, Any]) -> list[Event]:
         call_id = get(block, "tool_call_id", str) or get(block, "tool_use_id", str) or ""
-        content = json_value(block.get("output", block.get("content")))
+        content = to_json_value(block.get("output", block.get("content")))
         ends = [*self.message.end_block(), *self.message.end_call(self._keys.get(call_id))]
         self.ended.add(call_id)
         if block.get("status") == "error":
@@ -241,10 +239,10 @@ class Replies:
 
     # Tools
 
-    def started(self, run_id: str, name: str, given: Json) -> list[Event]:
-        """A tool begins to run: for a call of its name that waits, the one with its input first.
+    def start_tool(self, run_id: str, name: str, given: Json) -> list[Event]:
+        """Begins the run of a tool for a waiting call with its name, preferably one with this input.
 
-        One that no model asked for is a call of its own, under the id of its run.
+        A tool that no model called becomes a call with the id of its run.
         """
         named = [call_id for call_id, (called, _) in self._waiting.items() if called == name]
         equal = [call_id for call_id in named if self._waiting[call_id][1] == given]
@@ -262,31 +260,31 @@ class Replies:
         return [*found, *self.message.end_call(key, given)]
 
     def waiting_for(self, action: Mapping[str, Any]) -> str | None:
-        """The call that waits with the ``name`` and the ``args`` of an action."""
+        """Returns the waiting call with the ``name`` and ``args`` of an action."""
         wanted = (action.get("name"), action.get("args"))
         return next((call_id for call_id, call in self._waiting.items() if call == wanted), None)
 
     def run_of(self, run_id: str) -> str | None:
-        """The call for which a tool runs."""
+        """Returns the call that a tool runs for."""
         return self._running.get(run_id)
 
     def release(self, call_id: str) -> None:
-        """The tool that was thought to run for this call ran for another one, of the same name."""
+        """Lets a call wait again, because its tool turned out to run for another call with the same name."""
         if call_id in self._taken and call_id not in self.ended:
             self._waiting[call_id] = self._taken.pop(call_id)
 
     def answer(self, call_id: str, message: Mapping[str, Any]) -> list[Event]:
-        """What a tool message says of its call. One that nobody asked for, in a history that was cut, begins here."""
+        """Ends a call as a tool message says. A call that never began, in a history that was cut, begins here."""
         content = message.get("content")
         about: Object = {}
         if message.get("artifact") is not None:
-            about["tool_metadata"] = {"artifact": json_value(message["artifact"])}
+            about["tool_metadata"] = {"artifact": to_json_value(message["artifact"])}
         if message.get("status") == "error":
             return self.outcome(call_id, ev.ToolOutputError(call_id, content_text(content), **about), message)
-        return self.outcome(call_id, ev.ToolOutputAvailable(call_id, json_value(content), **about), message)
+        return self.outcome(call_id, ev.ToolOutputAvailable(call_id, to_json_value(content), **about), message)
 
     def outcome(self, call_id: str, event: Event, about: Mapping[str, Any]) -> list[Event]:
-        """How a call ended. A reply whose calls are answered is over."""
+        """Ends a call with this event, and with it the reply that made the call."""
         if call_id in self.ended:
             return []
         self.ended.add(call_id)
@@ -298,14 +296,3 @@ class Replies:
         asker = self._askers[call_id]
         self._turns = {reply: turn for reply, turn in self._turns.items() if turn != asker}
         return [*self.message.end_call(self._keys[call_id]), *self.message.outcome(call_id, event)]
-
-
-_KEPT = ("id", "signature", "encrypted_content", "data")
-
-
-def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for one in counts:
-        for name, count in one.items():
-            total[name] = total.get(name, 0) + count
-    return total

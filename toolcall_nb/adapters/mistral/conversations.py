@@ -1,7 +1,7 @@
-"""Mistral's conversations (``client.beta.conversations``): streams of their events, and whole responses.
+"""Reads Mistral's conversations (``client.beta.conversations``): streams of their events, and complete responses.
 
-Source: mistralai 3, ``client/models/conversationevents.py`` and ``conversationresponse.py``. The SDK wraps each event,
-with its data under ``data``. Mistral's chat completions have OpenAI's shape, and are read with those.
+Source: mistralai 3, ``client/models/conversationevents.py`` and ``conversationresponse.py``. The SDK wraps each event
+and puts its content under ``data``. Mistral's chat completions have OpenAI's shape and are read by openai/chat.py.
 """
 
 from __future__ import annotations
@@ -9,36 +9,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcall_nb.adapters.assembling import Assembler, usage_of
-from toolcall_nb.adapters.base import Format
-from toolcall_nb.adapters.parts import Sources, custom, error_event, file_event, strange_item, text_of
-from toolcall_nb.adapters.plain import get, json_value, mapping, plain, type_name
-from toolcall_nb.core.events import MISSING, Event
+from toolcall_nb.adapters.base import Format, MessageAdapter
+from toolcall_nb.adapters.common_events import file_event, unknown_item, usage_of
+from toolcall_nb.adapters.sdk_objects import as_mapping, dump, get, joined_text, object_fields, to_json_value, type_name
+from toolcall_nb.core.events import Event
 
-__all__ = ["FORMAT", "MistralAdapter"]
+__all__ = ["MISTRAL_CONVERSATIONS", "MistralAdapter"]
 
-_PROVIDER = "mistral"
-_KINDS = (
-    "conversation.response.",
-    "message.output",
-    "tool.execution",
-    "function.call",
-    "agent.handoff",
-)
-_USAGE = {"prompt_tokens": "inputTokens", "completion_tokens": "outputTokens", "total_tokens": "totalTokens"}
+_KINDS = ("conversation.response.", "message.output", "tool.execution", "function.call", "agent.handoff")
+_USAGE = {"inputTokens": "prompt_tokens", "outputTokens": "completion_tokens", "totalTokens": "total_tokens"}
 
 
-class MistralAdapter:
-    """Reads the events of one response. Tools that Mistral runs, its connectors, are calls with what is told of it."""
+class MistralAdapter(MessageAdapter):
+    """Reads the events of one response. Tools that Mistral runs (connectors) are calls with their details."""
 
     def __init__(self) -> None:
-        self.message = Assembler()
-        self._sources = Sources()
+        super().__init__()
         self._has_calls = False
 
     def take(self, item: Any) -> list[Event]:
-        """The events of one item."""
-        event = _event(plain(item))
+        """Returns the events of one item."""
+        event = _event(dump(item))
         key = (get(event, "type", str) or "").split(".")[0], get(event, "id", str), event.get("output_index")
         match get(event, "type", str):
             case "conversation.response.started":
@@ -58,23 +49,18 @@ class MistralAdapter:
             case "conversation.response.done":
                 return self._end(event)
             case "conversation.response.error":
-                self.message.reason = "error"
-                return self.message.other(error_event("Mistral", dict(event)))
+                return self.message.fail("Mistral", dict(event))
             case kind if kind is not None and kind.startswith(_KINDS):
-                return self.message.other(custom(_PROVIDER, kind, event))
+                return self.message.custom("mistral", kind, event)
             case _:
-                return strange_item(FORMAT.title, event or item)
-
-    def close(self) -> list[Event]:
-        """The stream is over, or was cut off: the ends of what is open."""
-        return self.message.close()
+                return unknown_item(MISTRAL_CONVERSATIONS.title, event or item)
 
     def _output(self, event: Mapping[str, Any]) -> list[Event]:
         if model := get(event, "model", str):
             self.message.metadata["model"] = model
         content, found = event.get("content"), self.message.start()
         for piece in content if isinstance(content, list) else [content]:
-            found += self.message.text(piece) if isinstance(piece, str) else self._piece(mapping(piece))
+            found += self.message.text(piece) if isinstance(piece, str) else self._piece(as_mapping(piece))
         return found
 
     def _piece(self, piece: Mapping[str, Any]) -> list[Event]:
@@ -82,46 +68,42 @@ class MistralAdapter:
             case "text":
                 return self.message.text(get(piece, "text", str) or "")
             case "thinking":
-                return self.message.reasoning(text_of(piece.get("thinking") or ""))
-            case "tool_reference" if source := self._sources.page(
-                piece.get("url"), piece.get("title"), {_PROVIDER: json_value(piece)}
-            ):
-                return self.message.after_block(source)
+                return self.message.reasoning(joined_text(piece.get("thinking") or ""))
             case "tool_reference" if piece.get("url"):
-                return []  # told before
+                metadata = {"mistral": to_json_value(piece)}
+                return self.message.after_block(self.message.sources.page(piece["url"], piece.get("title"), metadata))
             case "image_url":
                 url = get(piece, "image_url", str) or get(piece.get("image_url"), "url", str)
-                file = file_event("image/*", url=url)
-                return self.message.other(file) if file is not None else []
+                return self.message.other(file_event("image/*", url=url))
             case kind:
-                return self.message.other(custom(_PROVIDER, kind or "content", piece)) if piece else []
+                return self.message.custom("mistral", kind or "content", piece) if piece else []
 
     def _call(self, key: Any, call_id: str | None, event: Mapping[str, Any], **about: Any) -> list[Event]:
         begun = self.message.begin_call(key, call_id, get(event, "name", str) or "tool", **about)
         arguments = event.get("arguments")
         if isinstance(arguments, Mapping):
-            return [*begun, *self.message.end_call(key, json_value(arguments))]
+            return [*begun, *self.message.end_call(key, to_json_value(arguments))]
         return [*begun, *self.message.arguments(key, arguments if isinstance(arguments, str) else "")]
 
     def _done(self, event: Mapping[str, Any]) -> list[Event]:
         key = "tool", get(event, "id", str)
         call_id, info = self.message.id_of(key), event.get("info")
-        ends = self.message.end_call(key, MISSING)
+        ends = self.message.end_call(key)
         if call_id is None:
-            return self.message.other(custom(_PROVIDER, "tool.execution", event))
-        return [*ends, *self.message.output(call_id, json_value(info), provider_executed=True)]
+            return self.message.custom("mistral", "tool.execution", event)
+        return [*ends, *self.message.output(call_id, to_json_value(info), provider_executed=True)]
 
     def _end(self, event: Mapping[str, Any]) -> list[Event]:
         self.message.reason = self.message.reason or ("tool-calls" if self._has_calls else "stop")
-        if usage := usage_of(mapping(event.get("usage")), _USAGE):
+        if usage := usage_of(as_mapping(event.get("usage")), _USAGE):
             self.message.metadata["usage"] = usage
         return [*self.message.end_block(), *self.message.end_calls()]
 
 
 def _event(item: Any) -> Mapping[str, Any]:
-    """The event itself: what the SDK wraps, and the stream names, holds it under ``data``."""
+    """Returns the event itself, which the SDK and the stream put under ``data``."""
     data = get(item, "data", Mapping)
-    return data if data is not None and "type" in data else mapping(item)
+    return data if data is not None and "type" in data else as_mapping(item)
 
 
 def _is_item(item: Any) -> bool:
@@ -137,19 +119,19 @@ def _is_whole(thing: Any) -> bool:
     return type_name(thing) == "mistralai.client.models.conversationresponse.ConversationResponse"
 
 
-def _whole(thing: Any) -> list[Event]:
-    adapter, response = MistralAdapter(), mapping(plain(thing))
+def _read_response(thing: Any) -> list[Event]:
+    adapter, response = MistralAdapter(), object_fields(thing)
     outputs = get(response, "outputs", list) or []
     found = [event for output in outputs for event in adapter.take(output)]
     done = {"type": "conversation.response.done", "usage": response.get("usage")}
     return [*found, *adapter.take(done), *adapter.close()]
 
 
-FORMAT = Format(
+MISTRAL_CONVERSATIONS = Format(
     name="mistral",
     title="a response of Mistral's conversations or its stream",
-    is_item=_is_item,
     adapter=MistralAdapter,
+    is_item=_is_item,
     is_whole=_is_whole,
-    whole=_whole,
+    whole=_read_response,
 )

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from toolcall_nb.adapters.ollama.chat import FORMAT, OllamaAdapter
+from toolcall_nb.adapters.ollama.chat import OLLAMA_CHAT, OllamaAdapter
 
-__all__ = ["FORMAT", "OllamaAdapter"]
+__all__ = ["OLLAMA_CHAT", "OllamaAdapter"]

@@ -1,23 +1,23 @@
-"""Chat completions: their streams and whole replies, of OpenAI and of the many that answer in this shape.
+"""Reads chat completions, streams and complete replies, of OpenAI and of the many providers that imitate it.
 
-Source: openai-python 3.52 (``types/chat/chat_completion_chunk.py``, ``lib/streaming/chat/_events.py``), and for what
-others add recordings of Azure, Groq, DeepSeek, Mistral, OpenRouter, Alibaba, xAI, Perplexity, Moonshot, Google's route.
+Source: openai-python 3.52 (``types/chat/chat_completion_chunk.py``, ``lib/streaming/chat/_events.py``). The additions
+of others are from recordings: Azure, Groq, DeepSeek, Mistral, OpenRouter, Alibaba, xAI, Perplexity, Moonshot, Google.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from toolcall_nb.adapters.assembling import Assembler
+from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.base import Format
+from toolcall_nb.adapters.common_events import unknown_item
 from toolcall_nb.adapters.openai.choice import ChoiceReader
-from toolcall_nb.adapters.openai.parts import WHO, counts_of, mapped, nonempty
-from toolcall_nb.adapters.parts import error_event, strange_item
-from toolcall_nb.adapters.plain import get, mapping, plain, type_name
+from toolcall_nb.adapters.openai.content import ERROR_SENDER, counts_of
+from toolcall_nb.adapters.sdk_objects import as_mapping, dump, get, nonempty, object_fields, type_name
 from toolcall_nb.core.events import Event
 
-__all__ = ["FORMAT", "OpenAIChatAdapter"]
+__all__ = ["CHAT_COMPLETIONS", "OpenAIChatAdapter"]
 
 _HELPER = "openai.lib.streaming.chat."
 _DERIVED = frozenset(
@@ -27,7 +27,7 @@ _DERIVED = frozenset(
         *("logprobs.content.delta", "logprobs.content.done", "logprobs.refusal.delta", "logprobs.refusal.done"),
     }
 )
-"""What the SDK's helper makes of the chunks, which it gives too."""
+"""Events that the SDK's helper derives from the chunks and yields beside them."""
 
 _CHUNKS = frozenset(
     {
@@ -40,9 +40,9 @@ _REPLIES |= {"ModelResponse"}
 
 
 class OpenAIChatAdapter:
-    """Chunks, raw or of an SDK, and the events of ``client.chat.completions.stream()``.
+    """Reads chunks, raw or of an SDK, and the events of ``client.chat.completions.stream()``.
 
-    Choice 0 is the message; the others follow it, each a message with the metadata ``{"choice": number}``.
+    Choice 0 is the message. The others follow it, each a message with the metadata ``{"choice": number}``.
     """
 
     def __init__(self) -> None:
@@ -51,33 +51,33 @@ class OpenAIChatAdapter:
         self._others: dict[int, tuple[ChoiceReader, list[Event]]] = {}
 
     def take(self, item: Any) -> list[Event]:
-        """The events of one item."""
+        """Returns the events of one item."""
         chunk = _chunk(item)
         if chunk is None:
             return []
         if "choices" not in chunk and not chunk.get("error"):
-            return strange_item(FORMAT.title, chunk or item)
-        found = self._about(chunk)
+            return unknown_item(CHAT_COMPLETIONS.title, chunk or item)
+        found = self._describe(chunk)
         for place, given in enumerate(get(chunk, "choices", (list, tuple)) or []):
-            choice = mapped(given)
+            choice = object_fields(given)
             found += self._choice(choice, place)
             found += self._error(choice.get("error"))
         return found + self._error(chunk.get("error") or get(chunk.get("x_groq"), "error"))
 
     def close(self) -> list[Event]:
-        """The stream is over, or was cut off: the ends of what is open."""
+        """Returns the closing events of everything still open."""
         found = [*self._main.end(), *self.message.close()]
-        for _, (reader, held) in sorted(self._others.items()):
-            found += [*held, *reader.end(), *reader.message.close()]
+        for _, (reader, waiting) in sorted(self._others.items()):
+            found += [*waiting, *reader.end(), *reader.message.close()]
         self._others.clear()
         return found
 
-    def _about(self, chunk: Mapping[str, Any]) -> list[Event]:
-        """Of the message as a whole: its id, its model, its costs."""
+    def _describe(self, chunk: Mapping[str, Any]) -> list[Event]:
+        """Reads the message's id, model, usage and sources."""
         if model := nonempty(chunk, "model"):
             self.message.metadata["model"] = model
         usage = chunk.get("usage") or get(chunk.get("x_groq"), "usage")
-        if counts := counts_of(mapped(usage)):
+        if counts := counts_of(object_fields(usage)):
             self.message.metadata["usage"] = counts
         self._main.cite(chunk)
         message_id = nonempty(chunk, "id")
@@ -86,7 +86,7 @@ class OpenAIChatAdapter:
     def _choice(self, choice: Mapping[str, Any], place: int) -> list[Event]:
         number = get(choice, "index", int)
         number = place if number is None else number
-        if counts := counts_of(mapped(choice.get("usage"))):  # where Moonshot has them
+        if counts := counts_of(object_fields(choice.get("usage"))):  # Moonshot puts them there
             self.message.metadata["usage"] = counts
         if not number:
             return self._main.choose(choice)
@@ -94,33 +94,32 @@ class OpenAIChatAdapter:
             message = Assembler()
             message.metadata["choice"] = number
             self._others[number] = (ChoiceReader(message), [])
-        reader, held = self._others[number]
-        held += reader.choose(choice)
+        reader, waiting = self._others[number]
+        waiting += reader.choose(choice)
         return []
 
     def _error(self, error: Any) -> list[Event]:
         if not error:
             return []
-        self.message.reason = "error"
-        return self.message.other(error_event(WHO, plain(error) or error))
+        return self.message.fail(ERROR_SENDER, dump(error) or error)
 
 
 def _chunk(item: Any) -> Mapping[str, Any] | None:
-    """The chunk in an item; None for what the helper has made of chunks, an empty one for anything else."""
+    """Returns the chunk in an item; None for an event that the helper derived, an empty one for anything else."""
     if type_name(item).startswith(_HELPER):
         inner = getattr(item, "chunk", None)
-        return None if inner is None else mapped(inner)
-    given = mapped(item)
+        return None if inner is None else object_fields(inner)
+    given = object_fields(item)
     kind = get(given, "type", str)
     if kind == "chunk":
-        return mapped(given.get("chunk"))
+        return object_fields(given.get("chunk"))
     if kind in _DERIVED:
         return None
-    return mapped(given["data"]) if "choices" not in given and "data" in given else given
+    return object_fields(given["data"]) if "choices" not in given and "data" in given else given
 
 
 def _class_name(thing: Any) -> str:
-    """The class of an SDK's object; generic ones without what they are of."""
+    """Returns an object's class, without the parameters of a generic one."""
     return type(thing).__name__.partition("[")[0]
 
 
@@ -145,20 +144,14 @@ def _is_whole(thing: Any) -> bool:
     choices = get(thing, "choices", (list, tuple))
     if not choices or thing.get("object") == "chat.completion.chunk":
         return False
-    first = mapping(choices[0])
+    first = as_mapping(choices[0])
     return "delta" not in first and ("message" in first or thing.get("object") == "text_completion")
 
 
-def _whole(thing: Any) -> Iterable[Event]:
-    adapter = OpenAIChatAdapter()
-    return [*adapter.take(thing), *adapter.close()]
-
-
-FORMAT = Format(
+CHAT_COMPLETIONS = Format(
     name="openai-chat",
     title="an OpenAI chat completion or its stream",
-    is_item=_is_item,
     adapter=OpenAIChatAdapter,
+    is_item=_is_item,
     is_whole=_is_whole,
-    whole=_whole,
 )

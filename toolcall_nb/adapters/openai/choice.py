@@ -1,15 +1,15 @@
-"""One choice of a chat completion: the deltas of its message, or the whole of it."""
+"""`ChoiceReader` reads one choice of a chat completion: the deltas of its message, or the complete message."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from toolcall_nb.adapters.assembling import Assembler
-from toolcall_nb.adapters.openai.parts import PROVIDER, Sound, cited, file_given, image_event, mapped, nonempty, said
-from toolcall_nb.adapters.openai.tool_calls import ToolPieces, executed, old_call
-from toolcall_nb.adapters.parts import Sources, custom, file_event
-from toolcall_nb.adapters.plain import get
+from toolcall_nb.adapters.assembler import Assembler
+from toolcall_nb.adapters.common_events import custom_part_event, file_event
+from toolcall_nb.adapters.openai.content import AudioPieces, citation_event, file_part_event, image_event, text_in
+from toolcall_nb.adapters.openai.tool_calls import ToolPieces, executed_tool_events
+from toolcall_nb.adapters.sdk_objects import get, nonempty, object_fields
 from toolcall_nb.core.events import Event, Object
 
 __all__ = ["ChoiceReader", "part_event"]
@@ -24,26 +24,22 @@ _REASONS = {
 
 
 class ChoiceReader:
-    """Reads a choice into ``message``: first `choose` with each of its deltas or messages, then `end`.
+    """Reads a choice into ``message``: call `choose` with each of its deltas or messages, then `end`."""
 
-    ``sources`` are those of the message, where others add to them.
-    """
-
-    def __init__(self, message: Assembler, sources: Sources | None = None) -> None:
+    def __init__(self, message: Assembler) -> None:
         self.message = message
         self._calls = ToolPieces(message)
-        self._sources = sources or Sources()
         self._pages: dict[str, Any] = {}  # titles by URL
-        self._sound = Sound()
+        self._audio = AudioPieces()
         self._details: list[Object] = []
         self._was_refused = False
 
     def choose(self, choice: Mapping[str, Any]) -> list[Event]:
-        """An entry of ``choices``: a ``delta``, a ``message``, or the ``text`` of the API before chat."""
+        """Reads an entry of ``choices``: a ``delta``, a ``message``, or the ``text`` of the older completions API."""
         if "delta" in choice:
-            found = self.take(mapped(choice["delta"]))
+            found = self.take(object_fields(choice["delta"]))
         elif "message" in choice:
-            found = self.take(mapped(choice["message"]), is_whole=True)
+            found = self.take(object_fields(choice["message"]), is_whole=True)
         else:
             found = self.message.text(get(choice, "text", str) or "")
         if reason := nonempty(choice, "finish_reason"):
@@ -51,42 +47,42 @@ class ChoiceReader:
         return found
 
     def take(self, delta: Mapping[str, Any], is_whole: bool = False) -> list[Event]:
-        """What a delta adds. ``is_whole``: it is a message, and each call in it one for itself."""
+        """Reads a delta, or with ``is_whole`` a complete message, in which each call is complete."""
         found = [*self.message.start(), *self._reason(delta)]
         for place, tool in enumerate(_items(delta, "executed_tools")):
-            found += executed(self.message, tool, place)
+            found += executed_tool_events(self.message, tool, place)
         found += self._speak(delta)
-        found += [event for given in _items(delta, "images") for event in self._image(given)]
+        for given in _items(delta, "images"):
+            found += self._add(image_event(object_fields(given).get("image_url")) or image_event(given))
         for given in _items(delta, "annotations"):
-            for source in cited(self._sources, given):
-                found += self.message.after_block(source)
+            found += self.message.after_block(citation_event(self.message.sources, given))
         self.cite(delta)
         pieces = _items(delta, "tool_calls")
-        if old := mapped(delta.get("function_call")):
-            pieces = [*pieces, old_call(old)]
+        if old := object_fields(delta.get("function_call")):  # of the API of 2023: one for a message
+            pieces = [*pieces, {"index": -1, "function": old}]
         if pieces and "extra_content" in delta:  # Google's signature of a message that is nothing but calls
-            pieces[0] = {"extra_content": delta["extra_content"], **mapped(pieces[0])}
+            pieces[0] = {"extra_content": delta["extra_content"], **object_fields(pieces[0])}
         for piece in pieces:
             found += [*self._end_reasoning(), *self._calls.take(piece, is_whole)]
         return found
 
     def cite(self, given: Mapping[str, Any]) -> None:
-        """Pages that stand beside the text, again and again: they are told once, at the end."""
+        """Collects pages that come beside the text, in every chunk; `end` adds each of them once."""
         for result in _items(given, "search_results"):
-            if url := nonempty(mapped(result), "url"):
-                self._pages[url] = mapped(result).get("title") or self._pages.get(url)
+            if url := nonempty(object_fields(result), "url"):
+                self._pages[url] = object_fields(result).get("title") or self._pages.get(url)
         for url in _items(given, "citations"):
             self._pages.setdefault(url, None) if isinstance(url, str) else None
 
     def end(self) -> list[Event]:
-        """Nothing more comes of it: what is told at its end. The message stays open."""
+        """Ends the choice: signatures, calls, pages and sound. The message stays open."""
         found = [*self.message.start(), *self._end_reasoning()]
         if _needed(self._details):
             found += [*self.message.reasoning("", object()), *self._end_details()]
         found += self._calls.close()
-        pages = [self._sources.page(url, title) for url, title in self._pages.items()]
-        for event in (*pages, self._sound.close()):
-            found += self.message.other(event) if event is not None else []
+        pages = [self.message.sources.page(url, title) for url, title in self._pages.items()]
+        for event in (*pages, self._audio.close()):
+            found += self.message.other(event)
         if self._was_refused:
             self.message.reason = "content-filter"
         return found
@@ -94,8 +90,8 @@ class ChoiceReader:
     # Reasoning
 
     def _reason(self, delta: Mapping[str, Any]) -> list[Event]:
-        """``reasoning_content`` (DeepSeek and most), ``reasoning`` (Groq, OpenRouter), or what is in the details."""
-        details = [dict(mapped(detail)) for detail in _items(delta, "reasoning_details")]
+        """Reads ``reasoning_content`` (DeepSeek and most), ``reasoning`` (Groq, OpenRouter), or the details' text."""
+        details = [dict(object_fields(detail)) for detail in _items(delta, "reasoning_details")]
         self._details += details
         text = nonempty(delta, "reasoning_content") or nonempty(delta, "reasoning")
         if text is None:
@@ -103,7 +99,7 @@ class ChoiceReader:
         return self.message.reasoning(text, "reasoning") if text else []
 
     def _end_reasoning(self) -> list[Event]:
-        """Other things follow: what the next request needs of the reasoning is told with it."""
+        """Ends open reasoning, with the details that the next request needs."""
         return self._end_details() if self.message.is_reasoning else []
 
     def _end_details(self) -> list[Event]:
@@ -120,8 +116,8 @@ class ChoiceReader:
         if refusal := nonempty(delta, "refusal"):
             self._was_refused = True
             found += [*self._end_reasoning(), *self.message.text(refusal, "refusal")]
-        audio = mapped(delta.get("audio"))
-        self._sound.add(get(audio, "data", str))
+        audio = object_fields(delta.get("audio"))
+        self._audio.add(get(audio, "data", str))
         if transcript := nonempty(audio, "transcript"):
             found += [*self._end_reasoning(), *self.message.text(transcript)]
         return found
@@ -129,37 +125,35 @@ class ChoiceReader:
     def _part(self, given: Any) -> list[Event]:
         if isinstance(given, str):
             return [*self._end_reasoning(), *self.message.text(given)] if given else []
-        part = mapped(given)
+        part = object_fields(given)
         if not part:
             return []
         kind = get(part, "type", str)
         if kind == "thinking":  # Mistral's
             thought = part.get("thinking")
             pieces = thought if isinstance(thought, list) else [thought]
-            thought = "".join(said(mapped(piece) or piece) or "" for piece in pieces)
+            thought = "".join(text_in(object_fields(piece) or piece) or "" for piece in pieces)
             return self.message.reasoning(thought, "reasoning") if thought else []
         self._was_refused = self._was_refused or kind == "refusal"
-        if (text := said(part)) is not None:
+        if (text := text_in(part)) is not None:
             return self._part(text)
-        return [*self._end_reasoning(), *self.message.other(part_event(part))]
+        return self._add(part_event(part))
 
-    def _image(self, given: Any) -> Iterator[Event]:
-        event = image_event(mapped(given).get("image_url")) or image_event(given)
-        if event is not None:
-            yield from (*self._end_reasoning(), *self.message.other(event))
+    def _add(self, event: Event | None) -> list[Event]:
+        return [] if event is None else [*self._end_reasoning(), *self.message.other(event)]
 
 
 def part_event(part: Mapping[str, Any]) -> Event:
-    """A content part that is no text: an image, sound, a file; of another kind, itself."""
+    """Returns the event of a content part that is not text: an image, sound, a file; others are kept as they are."""
     kind = get(part, "type", str) or "unknown"
-    sound = mapped(part.get("input_audio"))
+    sound = object_fields(part.get("input_audio"))
     name = nonempty(sound, "format") or "wav"
     event = (
-        image_event(mapped(part.get("image_url")) or part.get("image_url"))
-        or file_given(mapped(part.get("file")) or part)
+        image_event(object_fields(part.get("image_url")) or part.get("image_url"))
+        or file_part_event(object_fields(part.get("file")) or part)
         or (file_event(f"audio/{'mpeg' if name == 'mp3' else name}", sound.get("data")) if sound else None)
     )
-    return event or custom(PROVIDER, kind, dict(part))
+    return event or custom_part_event("openai", kind, part)
 
 
 def _items(given: Mapping[str, Any], name: str) -> list[Any]:
@@ -168,12 +162,12 @@ def _items(given: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _needed(details: list[Object]) -> bool:
-    """Whether there is more in them than the text that is shown."""
+    """Whether the details contain more than the displayed text."""
     return any(detail.get(name) for detail in details for name in ("signature", "data"))
 
 
 def _merged(details: list[Object]) -> list[Object]:
-    """OpenRouter's ``reasoning_details`` as they are sent back: the pieces of one under one."""
+    """Returns OpenRouter's ``reasoning_details`` in the form of a request: the pieces of one detail joined."""
     merged: list[Object] = []
     for detail in details:
         last = merged[-1] if merged else {}

@@ -1,4 +1,4 @@
-"""Our messages as OpenAI's chat API takes them, which is what most models and most people's functions take.
+"""Converts messages and tools to the form of OpenAI's chat API (`to_openai`), which most models accept.
 
 Source: openai-python 3.52, ``types/chat/chat_completion_message_param.py``.
 """
@@ -11,8 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from toolcall_nb.adapters.openai.parts import PROVIDER
-from toolcall_nb.adapters.plain import get
+from toolcall_nb.adapters.sdk_objects import get
 from toolcall_nb.core.events import MISSING, Json, Object
 from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.result_text import format_result
@@ -24,18 +23,18 @@ _SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio
 
 
 def to_openai(messages: Sequence[Message]) -> list[Object]:
-    """The messages as dicts of ``role``, ``content``, ``tool_calls`` and ``tool_call_id``.
+    """Returns the messages as dicts with ``role``, ``content``, ``tool_calls`` and ``tool_call_id``.
 
-    Each call stands with its request and has its ``tool`` message, told as `toolcall_nb.core.result_text.format_result`
-    tells it; one
-    that has not ended is told as interrupted. A person's images, sound (wav, mp3) and files go along; reasoning,
-    sources, data, errors and the assistant's own files are left out, and so are messages of nothing else.
+    Each call is in the message that requested it and is followed by its ``tool`` message, whose text is that of
+    `toolcall_nb.core.result_text.format_result`. A call that has not ended is written as interrupted. The images, sound
+    (wav, mp3) and files of the user are included. Reasoning, sources, data, errors and files of the assistant are left
+    out, and so are messages that contain nothing else.
     """
     return [written for message in messages for written in _written(message)]
 
 
 def openai_tool(name: str, description: str, parameters: Mapping[str, Any]) -> Object:
-    """A tool as an entry of ``tools``; ``parameters`` is the JSON schema of its input."""
+    """Returns a tool as an entry of ``tools``; ``parameters`` is the JSON schema of its input."""
     function = {"name": name, "description": description, "parameters": dict(parameters)}
     return {"type": "function", "function": function}
 
@@ -58,7 +57,7 @@ def _written(message: Message) -> Iterator[Object]:
 
 
 def _requests(parts: Sequence[Part]) -> Iterator[tuple[list[str], list[ToolCall]]]:
-    """The requests that a message was made of: texts and then calls each, since text behind a call knew its result."""
+    """Yields the texts and then the calls of each request of a message. Text after a call belongs to the next one."""
     texts: list[str] = []
     calls: list[ToolCall] = []
     for part in parts:
@@ -74,10 +73,10 @@ def _requests(parts: Sequence[Part]) -> Iterator[tuple[list[str], list[ToolCall]
 
 
 def _request(texts: list[str], calls: list[ToolCall]) -> Iterator[Object]:
-    said: Object = {"role": "assistant", "content": "\n\n".join(texts) if texts else None}
+    reply: Object = {"role": "assistant", "content": "\n\n".join(texts) if texts else None}
     if calls:
-        said["tool_calls"] = [_call(call) for call in calls]
-    yield said
+        reply["tool_calls"] = [_call(call) for call in calls]
+    yield reply
     for call in calls:
         ended = call if call.is_final else replace(call, state=State.INTERRUPTED)
         yield {"role": "tool", "tool_call_id": call.id, "content": format_result(ended)}
@@ -89,15 +88,15 @@ def _call(call: ToolCall) -> Object:
 
 
 def _arguments(given: Json) -> str:
-    """The input as JSON text; an object where there is none, since servers read it before they take it."""
+    """Returns the input as JSON text; an empty object if there is none, since servers parse it."""
     return "{}" if given is MISSING else json.dumps(to_strict_json(given), ensure_ascii=False)
 
 
-# A person
+# The user
 
 
 def _content(parts: Sequence[Part]) -> str | list[Object]:
-    """A text, or a list of parts where there are files."""
+    """Returns a text, or a list of parts if there are files."""
     written: list[Object] = []
     for part in parts:
         if isinstance(part, TextPart) and part.text:
@@ -117,5 +116,5 @@ def _file(part: FilePart) -> Object:
     if part.media_type in _SOUNDS:
         sound = {"data": part.url.partition(",")[2], "format": _SOUNDS[part.media_type]}
         return {"type": "input_audio", "input_audio": sound}
-    named = get((part.provider_metadata or {}).get(PROVIDER), "filename", str)
+    named = get((part.provider_metadata or {}).get("openai"), "filename", str)
     return {"type": "file", "file": {"file_data": part.url, "filename": named or "file"}}

@@ -1,133 +1,105 @@
-"""The pieces of tool calls in OpenAI's chat streams, put together whichever way a provider numbers them.
+"""`ToolPieces` puts together the pieces of tool calls in chat streams, however a provider numbers them.
 
-OpenAI gives each call an ``index``, and its id and name with the first piece alone. Seen of others: the id or the
+OpenAI gives each call an ``index``, and its id and name only with the first piece. Other providers send the id or the
 name with each piece, another id with each piece, no index, no id, one index for all calls, the arguments in one piece
-or as an object, a name in several pieces.
+or as an object, or a name in several pieces.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from toolcall_nb.adapters.assembling import Assembler
-from toolcall_nb.adapters.openai.parts import mapped, nonempty
-from toolcall_nb.adapters.plain import get
+from toolcall_nb.adapters.assembler import Assembler
+from toolcall_nb.adapters.sdk_objects import get, nonempty, object_fields
 from toolcall_nb.core.events import Event, Object
 
-__all__ = ["ToolPieces", "executed", "old_call"]
+__all__ = ["ToolPieces", "executed_tool_events"]
 
 
-class _Known(Struct):
-    """A call that has begun. ``is_text``: what is written is the input, not its JSON."""
+class _Key(Struct, eq=False):
+    """Identifies a call in the message. ``is_text``: the written text is the input itself, not its JSON."""
 
-    key: Any
     id: str | None
-    name: str
     is_text: bool
-    written: list[str] = field(default_factory=list)
-    is_whole: bool = False
-
-    def is_complete(self) -> bool:
-        """Whether nothing is missing of its arguments."""
-        try:
-            return self.is_whole or isinstance(json.loads("".join(self.written)), dict)
-        except (ValueError, RecursionError):
-            return False
 
 
 class ToolPieces:
-    """Reads what stands in ``tool_calls``, piece by piece, into a message."""
+    """Reads the entries of ``tool_calls`` into a message."""
 
     def __init__(self, message: Assembler) -> None:
         self._message = message
-        self._known: list[_Known] = []
-        self._at: dict[Any, _Known] = {}  # the latest at each index
-        self._by_id: dict[str, _Known] = {}
+        self._texts: list[_Key] = []
+        self._at: dict[Any, _Key] = {}  # the latest call at each index
+        self._by_id: dict[str, _Key] = {}
 
     def take(self, given: Any, is_whole: bool = False) -> list[Event]:
-        """The events of one entry of ``tool_calls``. ``is_whole``: it is a call, and no piece of one."""
-        piece = mapped(given)
+        """Returns the events of one entry of ``tool_calls``. ``is_whole``: it is a complete call."""
+        piece = object_fields(given)
         kind = _kind(piece)
-        inner = mapped(piece.get(kind))
-        call_id, name = nonempty(piece, "id"), nonempty(inner, "name")
+        inner = object_fields(piece.get(kind))
+        call_id, name, index = nonempty(piece, "id"), nonempty(inner, "name"), get(piece, "index", int)
         written = inner.get("input" if kind == "custom" else "arguments")
         if not (call_id or name or written):
             return []
-        call = None if is_whole else self._continued(get(piece, "index", int), call_id, name, written)
         about = _about(piece)
-        found: list[Event] = []
-        if call is None:
-            call = _Known(object(), call_id, name or "", kind == "custom")
-            found = self._begin(call, get(piece, "index", int), about)
-        else:
-            self._message.grow_name(call.key, name or "")
-            self._message.describe_call(call.key, **about)
-            call.name = self._message.name_of(call.key)
-        return found + self._grow(call, written)
+        key = None if is_whole else self._continued(index, call_id, name, written)
+        if key is not None:
+            self._message.grow_name(key, name or "")
+            self._message.describe_call(key, **about)
+            return self._write(key, written)
+        key = self._at[index] = self._at[None] = _Key(call_id, kind == "custom")
+        self._texts += [key] if key.is_text else []
+        if call_id:
+            self._by_id[call_id] = key
+        return [*self._message.begin_call(key, call_id, name or "", **about), *self._write(key, written)]
 
     def close(self) -> list[Event]:
-        """All calls are complete."""
-        inputs = [(call.key, "".join(call.written)) for call in self._known if call.is_text]
-        return [event for key, text in inputs for event in self._message.end_call(key, text)]
+        """Completes the calls whose input is text."""
+        return [event for key in self._texts for event in self._message.end_call(key, self._message.written(key))]
 
-    def _begin(self, call: _Known, index: int | None, about: Object) -> list[Event]:
-        self._known.append(call)
-        self._at[index] = self._at[None] = call
-        if call.id:
-            self._by_id[call.id] = call
-        return self._message.begin_call(call.key, call.id, call.name, **about)
-
-    def _grow(self, call: _Known, written: Any) -> list[Event]:
-        if written is None or written == "":
-            return []
+    def _write(self, key: _Key, written: Any) -> list[Event]:
         if isinstance(written, str):
-            call.written.append(written)
-            return self._message.arguments(call.key, written)
-        call.is_whole = True
-        return self._message.end_call(call.key, dict(written) if isinstance(written, Mapping) else written)
+            return self._message.arguments(key, written)
+        if written is None:
+            return []
+        return self._message.end_call(key, dict(written) if isinstance(written, Mapping) else written)
 
-    def _continued(self, index: int | None, call_id: str | None, name: str | None, written: Any) -> _Known | None:
-        """The call that a piece belongs to; None for a new one."""
+    def _continued(self, index: int | None, call_id: str | None, name: str | None, written: Any) -> _Key | None:
+        """Returns the call that a piece continues; None for a new call."""
         same_id = self._by_id.get(call_id) if call_id else None
         if not name:
             latest = self._at.get(index) if index is not None or call_id is None else None
             return latest or same_id
-        call = self._at.get(index) if index is not None else same_id
-        if call is None or (call_id and call.id and call_id != call.id):
+        key = self._at.get(index) if index is not None else same_id
+        if key is None or (call_id and key.id and call_id != key.id):
             return None
-        if name != call.name and (call.written or call.is_whole):
+        if name != self._message.name_of(key) and self._message.has_arguments(key):
             return None
         is_another = isinstance(written, Mapping) or (isinstance(written, str) and written.lstrip().startswith("{"))
-        return None if is_another and call.is_complete() else call
+        return None if is_another and self._message.is_complete(key) else key
 
 
 def _kind(piece: Mapping[str, Any]) -> str:
-    """Whose fields say something: ``function`` or ``custom``. Some servers send both, one of them empty."""
-    told = {kind: any(mapped(piece.get(kind)).values()) for kind in ("function", "custom")}
-    if told["custom"] and told["function"]:
+    """Returns which of ``function`` and ``custom`` has content. Some servers send both, one of them empty."""
+    filled = {kind: any(object_fields(piece.get(kind)).values()) for kind in ("function", "custom")}
+    if filled["custom"] and filled["function"]:
         return "custom" if get(piece, "type") == "custom" else "function"
-    return "custom" if told["custom"] or (not told["function"] and get(piece, "type") == "custom") else "function"
+    return "custom" if filled["custom"] or (not filled["function"] and get(piece, "type") == "custom") else "function"
 
 
 def _about(piece: Mapping[str, Any]) -> Object:
-    """What Google's own route says of a call, by provider: a signature that the next request needs."""
-    given = mapped(piece.get("extra_content"))
+    """Returns the metadata that Google's route sends with a call: a signature that the next request needs."""
+    given = object_fields(piece.get("extra_content"))
     extra = {provider: dict(value) for provider, value in given.items() if isinstance(value, Mapping)}
     return {"provider_metadata": extra} if extra else {}
 
 
-def old_call(given: Any) -> Object:
-    """The ``function_call`` of 2023's API, one for a message, as a piece of a tool call."""
-    return {"index": -1, "function": mapped(given)}
-
-
-def executed(message: Assembler, given: Any, position: int) -> list[Event]:
-    """An entry of ``executed_tools``: what Groq's systems have run themselves, told again as more is known."""
-    tool = mapped(given)
+def executed_tool_events(message: Assembler, given: Any, position: int) -> list[Event]:
+    """Returns the events of an entry of ``executed_tools``, which Groq runs and sends again with more fields."""
+    tool = object_fields(given)
     key = ("executed", tool.get("index") if isinstance(tool.get("index"), int) else position)
     name = nonempty(tool, "type") or nonempty(tool, "name") or "tool"
     found = message.begin_call(key, None, name, provider_executed=True)

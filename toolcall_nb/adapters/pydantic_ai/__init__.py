@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from toolcall_nb.adapters.pydantic_ai.stream import FORMAT, PydanticAIAdapter, items_of
+from toolcall_nb.adapters.pydantic_ai.stream import PYDANTIC_AI, PydanticAIAdapter, streamed_run_items
 
-__all__ = ["FORMAT", "PydanticAIAdapter", "items_of"]
+__all__ = ["PYDANTIC_AI", "PydanticAIAdapter", "streamed_run_items"]

@@ -1,7 +1,7 @@
-"""pydantic-ai: streams of its models and agents, their results, and lists of messages.
+"""Reads pydantic-ai: streams of its models and agents, their results, and lists of messages.
 
-Source: pydantic_ai/messages.py, run.py, result.py and _deferred.py, version 2.68. Its objects are known by
-``event_kind``, ``kind`` and ``part_kind``, so that their JSON is read by the same code.
+Source: pydantic_ai/messages.py, run.py, result.py and _deferred.py, version 2.68. Objects are recognised by
+``event_kind``, ``kind`` and ``part_kind``, so that the same code reads their JSON.
 """
 
 from __future__ import annotations
@@ -10,30 +10,28 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, It
 from itertools import chain
 from typing import Any, ClassVar
 
-from toolcall_nb.adapters.base import Format
-from toolcall_nb.adapters.parts import json_text, strange_item
-from toolcall_nb.adapters.plain import get, json_value, mapping, type_name
-from toolcall_nb.adapters.pydantic_ai.parts import fields, is_own, outcome_event, spoken
-from toolcall_nb.adapters.pydantic_ai.run import Run
-from toolcall_nb.adapters.spoken_messages import said
+from toolcall_nb.adapters.base import Format, one_or_list
+from toolcall_nb.adapters.common_events import unknown_item
+from toolcall_nb.adapters.message_lists import prompt_events
+from toolcall_nb.adapters.pydantic_ai.parts import is_pydantic_ai_class, outcome_event, own_fields, prompt_parts
+from toolcall_nb.adapters.pydantic_ai.run import RunMessage
+from toolcall_nb.adapters.sdk_objects import as_mapping, get, to_json_text, to_json_value, type_name
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 
-__all__ = ["FORMAT", "PydanticAIAdapter", "items_of"]
-
-_TITLE = "pydantic-ai (streams of a model or an agent, results, messages)"
+__all__ = ["PYDANTIC_AI", "PydanticAIAdapter", "streamed_run_items"]
 
 
 class PydanticAIAdapter:
     """Reads the events of a model's or an agent's stream, and messages.
 
     All requests of a run are one assistant message, with steps between them. Messages (``ModelRequest``,
-    ``ModelResponse``) are items too: what a person said ends the assistant's message. A response that is not complete
-    grows by the next one. A response whose parts came as events before is told with `describe`.
+    ``ModelResponse``) are items too; a prompt ends the assistant's message. An incomplete response is continued by
+    the next one. For a response whose parts came as events, call `describe`.
     """
 
     def __init__(self) -> None:
-        self._run = Run()
+        self._run = RunMessage()
         self._tools_ran = False
         self._growing: Mapping[str, Any] | None = None
         self._past: set[str] = set()
@@ -42,37 +40,39 @@ class PydanticAIAdapter:
         self._others_spoke = False
 
     def take(self, item: Any) -> list[Event]:
-        """The events of one item."""
-        known = fields(item)
+        """Returns the events of one item."""
+        known = own_fields(item)
         reader = self._READERS.get(get(known, "event_kind", str) or get(known, "kind", str) or "")
         if reader is not None:
             return reader(self, known)
         node = known.get("model_response") or known.get("request")  # of `agent.iter`
         if node is not None:
             return self.take(node)
-        is_quiet = "event_kind" in known or is_own(type(item)) or type_name(item).startswith("pydantic_graph.")
-        return [] if is_quiet else strange_item(_TITLE, item)
+        is_quiet = (
+            "event_kind" in known or is_pydantic_ai_class(type(item)) or type_name(item).startswith("pydantic_graph.")
+        )
+        return [] if is_quiet else unknown_item(PYDANTIC_AI.title, item)
 
     def close(self) -> list[Event]:
-        """The stream is over, or was cut off: the ends of what is open."""
+        """Returns the closing events of everything still open."""
         return self._run.close() if self._run.has_begun or not self._others_spoke else []
 
     def describe(self, response: Any) -> None:
-        """What a response says of itself: model, usage, why it ended."""
-        self._run.describe(fields(response))
+        """Reads a response's model, usage and reason."""
+        self._run.describe(own_fields(response))
 
-    # A request to the model, as events
+    # Events of a request
 
     def _part_start(self, event: Mapping[str, Any]) -> list[Event]:
-        index, part = _index(event), fields(event.get("part"))
+        index, part = _index(event), own_fields(event.get("part"))
         is_next = self._tools_ran or (self._run.has_ended(index) and not self._run.is_again(index, part))
         return [*(self._next_request() if is_next else []), *self._run.begin_part(index, part)]
 
     def _part_delta(self, event: Mapping[str, Any]) -> list[Event]:
-        return self._run.grow_part(_index(event), fields(event.get("delta")))
+        return self._run.grow_part(_index(event), own_fields(event.get("delta")))
 
     def _part_end(self, event: Mapping[str, Any]) -> list[Event]:
-        return self._run.end_part(_index(event), fields(event.get("part")))
+        return self._run.end_part(_index(event), own_fields(event.get("part")))
 
     def _next_request(self) -> list[Event]:
         self._tools_ran = False
@@ -82,16 +82,16 @@ class PydanticAIAdapter:
 
     def _tool_call(self, event: Mapping[str, Any]) -> list[Event]:
         self._tools_ran = True
-        return self._run.start_call(fields(event.get("part")))
+        return self._run.start_call(own_fields(event.get("part")))
 
     def _tool_result(self, event: Mapping[str, Any]) -> list[Event]:
         self._tools_ran = True
-        return self._tool_return(fields(event.get("part") or event.get("result")))
+        return self._tool_return(own_fields(event.get("part") or event.get("result")))
 
     def _tool_return(self, part: Mapping[str, Any]) -> list[Event]:
         call_id = get(part, "tool_call_id", str) or ""
         answer = self._answer(call_id, part)
-        if call_id in self._past and not self._run.has_call(call_id):  # of an earlier message
+        if call_id in self._past and not self._run.has_call(call_id):  # it belongs to an earlier message
             return [*answer, outcome_event(call_id, part)]
         return [*answer, *self._run.end_of_call(part)]
 
@@ -99,10 +99,10 @@ class PydanticAIAdapter:
         return self.ask(event.get("requests"))
 
     def ask(self, requests: Any) -> list[Event]:
-        """A person is asked about the approvals of ``DeferredToolRequests``; of anything else, nothing."""
+        """Returns the approval requests of ``DeferredToolRequests``; nothing for anything else."""
         found: list[Event] = []
-        for item in get(fields(requests), "approvals", list) or []:
-            part = fields(item)
+        for item in get(own_fields(requests), "approvals", list) or []:
+            part = own_fields(item)
             call_id = get(part, "tool_call_id", str) or "tool-call"
             if call_id not in self._asked:
                 self._asked.add(call_id)
@@ -110,22 +110,22 @@ class PydanticAIAdapter:
         return found
 
     def _deferred_results(self, event: Mapping[str, Any]) -> list[Event]:
-        approvals = mapping(fields(event.get("results")).get("approvals"))
+        approvals = as_mapping(own_fields(event.get("results")).get("approvals"))
         return [answer for call_id, given in approvals.items() for answer in self._answer(call_id, given)]
 
     def _answer(self, call_id: str, given: Any) -> list[Event]:
-        """The answer to a question that waits: True, False, ``ToolApproved``, ``ToolDenied``, or what came of it."""
+        """Returns the response to an open approval request: a bool, ``ToolApproved``, ``ToolDenied``, or the result."""
         if call_id not in self._asked:
             return []
         self._asked.discard(call_id)
-        known = fields(given)
+        known = own_fields(given)
         is_denied = given is False or known.get("kind") == "tool-denied" or known.get("outcome") == "denied"
         reason = get(known, "message", str) or get(known, "content", str) if is_denied else None
         return [ev.ToolApprovalResponse(call_id, not is_denied, reason)]
 
     def _run_result(self, event: Mapping[str, Any]) -> list[Event]:
         result = event.get("result")
-        asked = self.ask(fields(result).get("output"))
+        asked = self.ask(own_fields(result).get("output"))
         if not isinstance(result, Mapping):
             self.describe(getattr(result, "response", None))
         self._run.describe_usage(get(result, "usage") or getattr(result, "usage", None))
@@ -137,8 +137,8 @@ class PydanticAIAdapter:
         is_open = response.get("state") == "incomplete"
         before, self._growing = self._growing, response if is_open else None
         found = self._next_request() if self._run.has_begun and before is None else self._run.message.start()
-        parts = [fields(part) for part in response.get("parts") or ()]
-        older = [fields(part) for part in before.get("parts") or ()] if before is not None else []
+        parts = [own_fields(part) for part in response.get("parts") or ()]
+        older = [own_fields(part) for part in before.get("parts") or ()] if before is not None else []
         for index, part in enumerate(parts):
             if self._run.knows(index):
                 found += self._run.grow_part(index, _growth(older[index], part))
@@ -158,36 +158,36 @@ class PydanticAIAdapter:
             self._instructions = instructions
             found += self._other_side("system", [instructions])
         for part in request.get("parts") or ():
-            found += self._request_part(fields(part))
+            found += self._request_part(own_fields(part))
         return found
 
     def _request_part(self, part: Mapping[str, Any]) -> list[Event]:
         content = part.get("content")
         match part.get("part_kind"):
             case "system-prompt":
-                return self._other_side("system", spoken(content))
+                return self._other_side("system", prompt_parts(content))
             case "user-prompt":
-                return self._other_side("user", spoken(content))
+                return self._other_side("user", prompt_parts(content))
             case "speech":
-                return self._other_side("user", spoken(part.get("transcript")))
+                return self._other_side("user", prompt_parts(part.get("transcript")))
             case "tool-return":
                 return self._tool_return(part)
             case "retry-prompt" if get(part, "tool_name", str):
                 return self._tool_return(part)
             case "retry-prompt" | "retry-feedback" | "compaction" if content is not None:
-                text = content if isinstance(content, str) else json_text(json_value(content))
+                text = content if isinstance(content, str) else to_json_text(to_json_value(content))
                 return self._other_side("system", [text])
         return []
 
     def _other_side(self, role: str, parts: Iterable[str | Event]) -> list[Event]:
-        """Somebody else's message, which ends the assistant's."""
+        """Reads a user or system message, which ends the assistant's."""
         ends: list[Event] = []
         self._others_spoke = True
         if self._run.has_begun:
             ends = self._run.close()
             self._past |= self._run.call_ids
-            self._run = Run()
-        return [*ends, *said(role, parts)]
+            self._run = RunMessage()
+        return [*ends, *prompt_events(role, parts)]
 
     _READERS: ClassVar[Mapping[str, Callable[[PydanticAIAdapter, Mapping[str, Any]], list[Event]]]] = {
         "part_start": _part_start,
@@ -210,7 +210,7 @@ def _index(event: Mapping[str, Any]) -> int:
 
 
 def _growth(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What makes the one state of a part into the next, as pydantic-ai's own delta."""
+    """Returns the difference between two states of a part, as a delta of pydantic-ai's."""
     match new.get("part_kind"):
         case "text":
             kind, name = "text", "content"
@@ -223,7 +223,7 @@ def _growth(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]
     return {"part_delta_kind": kind, f"{name}_delta": grown}
 
 
-# What it reads ------------------------------------------------------------------------------------------------
+# Recognising
 
 _MESSAGES = frozenset({"pydantic_ai.messages.ModelRequest", "pydantic_ai.messages.ModelResponse"})
 _RESULT = "pydantic_ai.run.AgentRunResult"
@@ -232,7 +232,6 @@ _STREAMED_SYNC = "pydantic_ai.result.StreamedRunResultSync"
 _NODES = frozenset(
     f"pydantic_ai._agent_graph.{name}" for name in ("UserPromptNode", "ModelRequestNode", "CallToolsNode")
 )
-_LOOK_AT = 4
 
 
 def _is_item(item: Any) -> bool:
@@ -241,7 +240,7 @@ def _is_item(item: Any) -> bool:
     cls = type(item)
     if cls.__module__.startswith("pydantic_ai.") and type_name(item) in _MESSAGES | _NODES:
         return True
-    return is_own(cls) and isinstance(getattr(cls, "event_kind", None), str)
+    return is_pydantic_ai_class(cls) and isinstance(getattr(cls, "event_kind", None), str)
 
 
 _EVENT_KINDS = frozenset(
@@ -256,19 +255,13 @@ def _is_message(thing: Any) -> bool:
     return type_name(thing) in _MESSAGES
 
 
-def _is_whole(thing: Any) -> bool:
-    if type(thing) is list:
-        return bool(thing) and all(_is_message(item) for item in thing[:_LOOK_AT])
-    return _is_message(thing) or _is_result(thing)
-
-
 def _is_result(thing: Any) -> bool:
-    """A result; of one that streams, only when it has come whole."""
+    """Whether it is a result; one that streams counts when it is complete."""
     name = type_name(thing)
     return name == _RESULT or (name in (_STREAMED, _STREAMED_SYNC) and thing.is_complete)
 
 
-def _whole(thing: Any) -> Iterator[Event]:
+def _read_whole(thing: Any) -> Iterator[Event]:
     adapter = PydanticAIAdapter()
     is_result = _is_result(thing)
     for message in thing.all_messages() if is_result else thing if type(thing) is list else [thing]:
@@ -278,26 +271,26 @@ def _whole(thing: Any) -> Iterator[Event]:
     yield from adapter.close()
 
 
-def items_of(thing: Any) -> Iterable[Any] | AsyncIterable[Any] | None:
-    """What came before and the response as it grows, of a result that streams; None of anything else."""
+def streamed_run_items(thing: Any) -> Iterable[Any] | AsyncIterable[Any] | None:
+    """Returns the earlier messages and then the growing response of a streamed result; None for anything else."""
     name = type_name(thing)
     if name == _STREAMED_SYNC:
         return chain(thing.all_messages(), thing.stream_response(debounce_by=None))
-    return _grown(thing) if name == _STREAMED else None
+    return _async_items(thing) if name == _STREAMED else None
 
 
-async def _grown(thing: Any) -> AsyncIterator[Any]:
+async def _async_items(thing: Any) -> AsyncIterator[Any]:
     for message in thing.all_messages():
         yield message
     async for response in thing.stream_response(debounce_by=None):
         yield response
 
 
-FORMAT = Format(
+PYDANTIC_AI = Format(
     name="pydantic-ai",
-    title=_TITLE,
-    is_item=_is_item,
+    title="pydantic-ai (streams of a model or an agent, results, messages)",
     adapter=PydanticAIAdapter,
-    is_whole=_is_whole,
-    whole=_whole,
+    is_item=_is_item,
+    is_whole=one_or_list(lambda thing: _is_message(thing) or _is_result(thing)),
+    whole=_read_whole,
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from toolcall_nb.adapters import AnyAdapter, events_of, format_of_item, format_of_whole
-from toolcall_nb.adapters.assembling import Assembler
+from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.replay import message_events
 from toolcall_nb.core.transcript import Transcript

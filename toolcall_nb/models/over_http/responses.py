@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from toolcall_nb.adapters.plain import class_names
+from toolcall_nb.adapters.sdk_objects import class_names
 from toolcall_nb.models.over_http.exchange import origin_of
 from toolcall_nb.models.over_http.response_body import ResponseBody
 

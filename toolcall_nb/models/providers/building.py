@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from toolcall_nb.adapters.plain import mapping
+from toolcall_nb.adapters.sdk_objects import as_mapping
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.config import Config
 from toolcall_nb.models.errors.exception_details import status_in
@@ -132,7 +132,7 @@ def error_status(body: bytes) -> int | None:
         found = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    fields = mapping(found[0] if isinstance(found, list) and found else found)
+    fields = as_mapping(found[0] if isinstance(found, list) and found else found)
     is_named = bool(fields.get("error")) or "error" in (fields.get("type"), fields.get("object"))
     if not is_named and not (fields.get("detail") and not fields.keys() & _REPLY_KEYS):
         return None

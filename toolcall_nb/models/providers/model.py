@@ -8,7 +8,7 @@ from contextlib import closing
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from toolcall_nb.adapters.plain import class_names
+from toolcall_nb.adapters.sdk_objects import class_names
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message

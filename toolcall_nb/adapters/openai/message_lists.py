@@ -1,7 +1,7 @@
-"""Lists of messages as OpenAI's two APIs take them, ``messages=[…]`` and ``input=[…]``: a whole conversation.
+"""Reads lists of messages as OpenAI's two APIs take them, ``messages=[…]`` and ``input=[…]``.
 
 Source: openai-python 3.52, ``types/chat/chat_completion_message_param.py``, ``types/responses/response_input_item.py``.
-Messages and items may stand in one list, and so may the SDK's own objects.
+A list may mix messages, items and the SDK's own objects.
 """
 
 from __future__ import annotations
@@ -9,20 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolcall_nb.adapters.assembling import Assembler
-from toolcall_nb.adapters.base import Format, never
+from toolcall_nb.adapters.base import Format, MessageAdapter
+from toolcall_nb.adapters.common_events import unknown_item
+from toolcall_nb.adapters.message_lists import Turns
 from toolcall_nb.adapters.openai import items
 from toolcall_nb.adapters.openai.chat import OpenAIChatAdapter
 from toolcall_nb.adapters.openai.choice import ChoiceReader, part_event
+from toolcall_nb.adapters.openai.content import text_in
 from toolcall_nb.adapters.openai.output import OutputReader
-from toolcall_nb.adapters.openai.parts import mapped, nonempty, said
-from toolcall_nb.adapters.parts import Sources, strange_item
-from toolcall_nb.adapters.plain import get, type_name
-from toolcall_nb.adapters.turns import Turns, first_of
+from toolcall_nb.adapters.sdk_objects import first_items, get, nonempty, object_fields, type_name
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 
-__all__ = ["FORMAT"]
+__all__ = ["OPENAI_MESSAGES"]
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _ITEMS = frozenset(
@@ -34,31 +33,31 @@ _ITEMS = frozenset(
 _MESSAGES = frozenset({"ChatCompletionMessage", "ParsedChatCompletionMessage"})
 
 
-class _Turn:
-    """What the assistant said between two messages of others: its requests, with the results between them."""
+class _Turn(MessageAdapter):
+    """A turn of the assistant: its replies between two messages of others, with the tool results in between."""
 
     def __init__(self) -> None:
-        self.message = Assembler()
-        self._sources = Sources()
-        self._output = OutputReader(self.message, self._sources)
+        super().__init__()
+        self._output = OutputReader(self.message)
         self._has_results = False
         self._items = 0
 
     def take(self, item: Mapping[str, Any]) -> list[Event]:
-        """A message of the assistant, or an item."""
-        found = self._next_request() if self._has_results else self.message.start()
+        """Reads a message of the assistant, or an item."""
+        found = self.message.next_step() if self._has_results else self.message.start()
+        self._has_results = False
         if "type" in item:
             self._items += 1
             return found + self._output.done(self._items, item)
-        reader = ChoiceReader(self.message, self._sources)
+        reader = ChoiceReader(self.message)
         found += [*reader.take(item, is_whole=True), *reader.end()]
         return [*found, *self.message.end_block(), *self.message.end_calls()]
 
     def give(self, item: Mapping[str, Any]) -> list[Event]:
-        """What a call gave, or whether it may run; nothing where the call is none of these."""
+        """Reads a tool result or an approval; returns nothing if its call is not in this turn."""
         if item.get("type") == "mcp_approval_response":
             return self._approve(str(item.get("approval_request_id")), item)
-        call_id = nonempty(item, "tool_call_id") or items.id_of_call(item)
+        call_id = nonempty(item, "tool_call_id") or items.call_id(item)
         if item.get("role") == "function":
             call_id = self.message.open_call(nonempty(item, "name"))
         content = item if "type" in item else {"output": item.get("content")}
@@ -67,7 +66,7 @@ class _Turn:
         return found
 
     def close(self) -> list[Event]:
-        """The turn is over."""
+        """Ends the turn."""
         return [*self._output.end(), *self.message.close()]
 
     def _approve(self, asked: str, item: Mapping[str, Any]) -> list[Event]:
@@ -78,15 +77,11 @@ class _Turn:
         answer = ev.ToolApprovalResponse(asked, is_approved, nonempty(item, "reason"))
         return [answer, *([] if is_approved else self.message.outcome(asked, ev.ToolOutputDenied(asked)))]
 
-    def _next_request(self) -> list[Event]:
-        self._has_results = False
-        return [*self.message.other(ev.FinishStep()), ev.StartStep()]
 
-
-def _events(messages: Any) -> Iterable[Event]:
+def _read_messages(messages: Any) -> list[Event]:
     turns = Turns(_Turn)
     for given in messages if isinstance(messages, list | tuple) else [messages]:
-        _take(turns, mapped(given), given)
+        _take(turns, object_fields(given), given)
     turns.end()
     return turns.events
 
@@ -100,21 +95,21 @@ def _take(turns: Turns[_Turn], message: Mapping[str, Any], given: Any) -> None:
         turns.assistant(message)
     elif role in ("tool", "function") or (kind and _answers(kind)):
         if not turns.answer(lambda turn: turn.give(message)):
-            turns.assistant({"type": kind or role, **message})  # of a call that the list does not hold
+            turns.assistant({"type": kind or role, **message})  # its call is not in the list
     elif kind:
         turns.assistant(message)
     else:
-        turns.events += strange_item(FORMAT.title, given)
+        turns.events += unknown_item(OPENAI_MESSAGES.title, given)
 
 
 def _answers(kind: str) -> bool:
-    return items.is_output(kind) or kind == "mcp_approval_response"
+    return items.is_output_item(kind) or kind == "mcp_approval_response"
 
 
 def _parts(content: Any) -> Iterable[str | Event]:
     for given in content if isinstance(content, list | tuple) else [content]:
-        part = given if isinstance(given, str) else mapped(given)
-        text = said(part) if part else None
+        part = given if isinstance(given, str) else object_fields(given)
+        text = text_in(part) if part else None
         if text is not None:
             yield text
         elif isinstance(part, Mapping) and part:
@@ -124,12 +119,12 @@ def _parts(content: Any) -> Iterable[str | Event]:
 def _is_whole(thing: Any) -> bool:
     if not isinstance(thing, list | tuple):
         return type(thing).__name__.partition("[")[0] in _MESSAGES
-    first = first_of(thing)
+    first = first_items(thing)
     return any(_is_ours(message) for message in first) and all(_may_be_ours(message) for message in first)
 
 
 def _may_be_ours(message: Any) -> bool:
-    """Whether it is an item that is known, or of a type that is not known yet."""
+    """Whether it is a known message or item, or an item of an unknown type."""
     return _is_ours(message) or (get(message, "type", str) is not None and "role" not in message)
 
 
@@ -141,14 +136,13 @@ def _is_ours(message: Any) -> bool:
     if get(message, "role", str) in _ROLES and "parts" not in message:
         return any(name in message for name in ("content", "tool_calls", "function_call"))
     kind = get(message, "type", str) or ""
-    return kind in _ITEMS or ((items.is_call(kind) or items.is_output(kind)) and kind != "tool_call")
+    return kind in _ITEMS or ((items.is_call_item(kind) or items.is_output_item(kind)) and kind != "tool_call")
 
 
-FORMAT = Format(
+OPENAI_MESSAGES = Format(
     name="openai-messages",
     title="a list of OpenAI messages",
-    is_item=never,
     adapter=OpenAIChatAdapter,
     is_whole=_is_whole,
-    whole=_events,
+    whole=_read_messages,
 )

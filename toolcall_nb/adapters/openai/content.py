@@ -1,36 +1,22 @@
-"""What OpenAI's two APIs, and the many that speak like them, have in common: counts, files, sources, sound."""
+"""Content that both of OpenAI's APIs have in common: texts, files, citations, sound, token counts."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
-from toolcall_nb.adapters.assembling import usage_of
-from toolcall_nb.adapters.parts import Sources, custom, file_event
-from toolcall_nb.adapters.plain import get, mapping, plain
+from toolcall_nb.adapters.common_events import Sources, custom_part_event, file_event, usage_of
+from toolcall_nb.adapters.sdk_objects import get, nonempty, object_fields
 from toolcall_nb.core.events import Event, File, Object
 
-__all__ = [
-    "PROVIDER",
-    "WHO",
-    "Sound",
-    "add_up",
-    "cited",
-    "counts_of",
-    "file_given",
-    "image_event",
-    "mapped",
-    "media_type_of",
-    "nonempty",
-    "said",
-]
+__all__ = ["ERROR_SENDER", "AudioPieces", "citation_event", "counts_of", "file_part_event", "image_event", "text_in"]
 
-PROVIDER = "openai"
-WHO = "The model's provider"
+ERROR_SENDER = "The model's provider"
+"""Names the sender of an error, since many providers use these formats."""
 
 _COUNTS = {
     "inputTokens": ("prompt_tokens", "input_tokens"),
@@ -46,22 +32,22 @@ _COUNTS = {
         "reasoning_tokens",  # Perplexity
     ),
 }
-"""Our counts, and where the providers have them: the first that is there stands for all."""
+"""Our token counts and the providers' paths to them; the first path that exists counts."""
 
 _SOUNDS = (("UklGR", "audio/wav"), ("SUQz", "audio/mpeg"), ("//", "audio/mpeg"), ("T2dn", "audio/ogg"))
 _TEXTS = frozenset({"text", "input_text", "output_text", "reasoning_text", "summary_text"})
 
 
 def counts_of(reported: Mapping[str, Any]) -> Object:
-    """The ``usage`` of either API under our names.
+    """Returns the ``usage`` of either API under our names.
 
-    xAI leaves the reasoning out of ``completion_tokens``, which the total tells: it is added there.
+    xAI leaves reasoning out of ``completion_tokens``, as its total shows; there it is added.
     """
     if not reported:
         return {}
     counts: Object = {}
     for own, paths in _COUNTS.items():
-        found = [count for path in paths for count in usage_of(reported, {path: own}).values()]
+        found = [count for path in paths for count in usage_of(reported, {own: path}).values()]
         counts.update({own: found[0]} if found else {})
     reasoning, total = counts.get("reasoningTokens", 0), counts.get("totalTokens")
     if reasoning and total == counts.get("inputTokens", 0) + counts.get("outputTokens", 0) + reasoning:
@@ -69,24 +55,8 @@ def counts_of(reported: Mapping[str, Any]) -> Object:
     return counts
 
 
-def add_up(counts: list[Object]) -> Object:
-    """The counts of several requests in one."""
-    return {name: sum(each.get(name, 0) for each in counts) for name in _COUNTS if any(name in each for each in counts)}
-
-
-def mapped(value: Any) -> Mapping[str, Any]:
-    """A mapping, or an SDK object as one; anything else as an empty one."""
-    return mapping(plain(value))
-
-
-def nonempty(value: Any, name: str) -> str | None:
-    """The string ``value[name]``, unless it is empty, as some send where there is none."""
-    found: str | None = get(value, name, str)
-    return found or None
-
-
-def said(part: Any) -> str | None:
-    """The text of a content part that is nothing but text, or a refusal."""
+def text_in(part: Any) -> str | None:
+    """Returns the text of a content part that is text or a refusal; None for other parts."""
     if isinstance(part, str):
         return part
     kind = get(part, "type", str)
@@ -95,20 +65,20 @@ def said(part: Any) -> str | None:
     return found if kind in (None, "refusal") or kind in _TEXTS else None
 
 
-def media_type_of(url: str, otherwise: str) -> str:
-    """The media type that a ``data:`` URL names."""
+def _media_type(url: str, otherwise: str) -> str:
+    """Returns the media type in a ``data:`` URL."""
     head = url[5:100].partition(",")[0].partition(";")[0] if url.startswith("data:") else ""
     return head or otherwise
 
 
 def image_event(given: Any) -> Event | None:
-    """An image by its URL: the URL, or a mapping that holds it; None for anything else."""
+    """Returns the event of an image, given as a URL or as a mapping with ``url``; None for anything else."""
     url = given if isinstance(given, str) else nonempty(given, "url")
-    return file_event(media_type_of(url, "image/*"), url=url) if url else None
+    return file_event(_media_type(url, "image/*"), url=url) if url else None
 
 
-def file_given(given: Mapping[str, Any]) -> Event | None:
-    """The ``file`` of a content part, by its content or its URL; None for one that only an id names."""
+def file_part_event(given: Mapping[str, Any]) -> Event | None:
+    """Returns the event of a content part's ``file``, by its content or URL; None if it only has an id."""
     data, url = nonempty(given, "file_data"), nonempty(given, "file_url")
     name = nonempty(given, "filename")
     media_type = "application/pdf" if name and name.lower().endswith(".pdf") else "application/octet-stream"
@@ -116,41 +86,37 @@ def file_given(given: Mapping[str, Any]) -> Event | None:
         event = file_event(media_type, data)
     else:
         found = data or url
-        event = file_event(media_type_of(found, media_type), url=found) if found else None
+        event = file_event(_media_type(found, media_type), url=found) if found else None
     if isinstance(event, File) and name:
-        return replace(event, provider_metadata={PROVIDER: {"filename": name}})
+        return replace(event, provider_metadata={"openai": {"filename": name}})
     return event
 
 
-def cited(sources: Sources, annotation: Any) -> Iterator[Event]:
-    """The source of an annotation, the first time: a page, or a file of the provider's; of another kind, itself."""
-    given = mapped(annotation)
+def citation_event(sources: Sources, annotation: Any) -> Event | None:
+    """Returns the source of an annotation when it is new: a page or a file; an unknown kind is kept as it is."""
+    given = object_fields(annotation)
     kind = get(given, "type", str) or "unknown"
-    inner = mapped(given.get(kind)) or given
-    event: Event | None
+    inner = object_fields(given.get(kind)) or given
     if kind == "url_citation":
-        event = sources.page(inner.get("url"), inner.get("title"))
-    elif key := nonempty(inner, "file_id") or nonempty(inner, "filename"):
-        event = sources.document(key, "text/plain", inner.get("filename") or key, {PROVIDER: {"fileId": key}})
-    else:
-        event = custom(PROVIDER, kind, dict(given)) if given else None
-    if event is not None:
-        yield event
+        return sources.page(inner.get("url"), inner.get("title"))
+    if key := nonempty(inner, "file_id") or nonempty(inner, "filename"):
+        return sources.document(key, "text/plain", inner.get("filename") or key, {"openai": {"fileId": key}})
+    return custom_part_event("openai", kind, given) if given else None
 
 
-class Sound:
-    """What was spoken: base64 text in pieces, each of which may be encoded for itself."""
+class AudioPieces:
+    """Collects sound: base64 text in pieces, each of which may be encoded on its own."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
 
     def add(self, piece: str | None) -> None:
-        """More of it."""
+        """Adds a piece."""
         if piece:
             self._pieces.append(piece)
 
     def close(self) -> Event | None:
-        """The file, if there was any sound. Without a header that tells, it is taken for raw samples."""
+        """Returns the file if there was any sound. Without a known header it is raw samples."""
         text = "".join(self._pieces)
         if not text:
             return None
