@@ -93,7 +93,7 @@ markdown.definitions render.markdown.link_definitions
 markdown.flavor render.markdown.flavor
 markdown.highlight render.markdown.highlight
 markdown.incremental render.markdown.incremental
-markdown.math render.markdown.math
+markdown.math render.markdown.formulas
 markdown.open_leaf render.markdown.open_fence
 markdown.open_series render.markdown.open_list
 markdown.open_text render.markdown.open_paragraph

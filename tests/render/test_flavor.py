@@ -18,7 +18,7 @@ from markdown_it.utils import read_fixture_file
 from tests.support.corpora import corpus
 from toolcall_nb.render.markdown.flavor import parser, render_markdown
 from toolcall_nb.render.markdown.highlight import CLASSES, highlight
-from toolcall_nb.render.markdown.math import to_mathml
+from toolcall_nb.render.markdown.formulas import to_mathml
 
 FIXTURES = read_fixture_file(Path(__file__).parents[1] / "fixtures" / "flavor.md")
 

@@ -967,7 +967,7 @@ function scrollerOf(within) {
 // view.js
 
 const TICK_MS = 100;
-const GOING_ON = ["tc-input-streaming", "tc-queued", "tc-running"]; // render/content.py
+const GOING_ON = ["tc-input-streaming", "tc-queued", "tc-running"]; // render/shown_states.py
 const OPEN = [...GOING_ON, "tc-approval-requested", "tc-approval-responded"];
 
 class View {

@@ -135,7 +135,7 @@ def is_value(meaning: Naming, value: str, *, is_quoted: bool, eager: bool = Fals
 # Manifests of Kubernetes ------------------------------------------------------------------------------------------
 
 _MANIFEST_SIZE = 2_000
-"""How many characters of a manifest are read before its data, and of its data."""
+"""The most characters of a manifest that are read before its data, and of its data."""
 _KIND = re.compile(r"kind[\"'\\]{0,4}:[ \t]{0,4}[\"'\\]{0,4}Secret[\"'\\]{0,4}(?=[ \t\r]{0,4}(?:\n|\\n|[,}]|$))")
 _MANIFEST_DATA = re.compile(r"(?<![A-Za-z])(?:data|stringData)[\"'\\]{0,4}:[ \t]{0,4}(?=\\n|\n|\{)")
 _ENTRY = re.compile(

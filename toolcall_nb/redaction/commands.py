@@ -28,7 +28,7 @@ _COMMANDS = {
 """By flag, the commands that take a password, or ``user:password``, with it."""
 _USER_AND_PASSWORD = frozenset({"u", "U", "-user", "-proxy-user", "a", "-auth"})
 _COMMAND_WITHIN = 400
-"""How many characters before a flag its command is searched."""
+"""The number of characters before a flag in which its command is searched."""
 _WORD = re.compile(r"[^\s\"'`\\<>|;&)]+")
 _IN_QUOTES = re.compile(r"[^\s\"'\\]+")
 _NAME_AND_VALUE = r"[ \t]{1,4}(?P<name>[\w./:\-]{1,80}+)[ \t]{1,4}[\"'\\]{0,4}(?P<value>[^\s\"'\\]{6,})"

@@ -210,7 +210,7 @@ _PATTERN, _FORMATS = _all_in_one(KEY_FORMATS)
 _EAGER_PATTERN, _EAGER_FORMATS = _all_in_one(
     (KeyFormat("sk-", _WRONG_KEY, _WRONG_KEY), *(replace(form, body=form.eager_body) for form in KEY_FORMATS))
 )
-"""For error texts: 16 characters at the end of a key are enough, since it may be cut off."""
+"""The formats for error texts: 16 characters at the end of a key are enough, since it may be cut off."""
 
 _DASHES = "-----"
 _BREAK = r"(?:\s|\\{1,4}[nr])*+"  # also as JSON escapes it

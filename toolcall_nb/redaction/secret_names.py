@@ -18,7 +18,7 @@ __all__ = ["Naming", "is_key_of_provider", "keys_beside", "naming"]
 
 
 class Naming(Enum):
-    """How likely a value is a secret, judged by its name."""
+    """The likelihood that a value is a secret, judged by its name."""
 
     SECRET = "secret"
     """``OPENAI_API_KEY``, ``password``, ``clientSecret``: the value is a secret, unless it does not look like one."""

@@ -38,9 +38,9 @@ from toolcall_nb.render.value_summary import PartialInput, Table, table_of
 __all__ = ["GrowingCall", "Section", "error_sections", "input_progress", "log_sections", "sections"]
 
 _FOLDED = 200_000
-"""How many characters of text are in a fold."""
+"""The most characters of text in a fold."""
 _FOLDED_JSON = 100_000
-"""How many characters of JSON are in a fold; JSON takes more room in HTML."""
+"""The most characters of JSON in a fold; JSON takes more room in HTML."""
 _ALLOWED = re.compile(r"(?:Approved|(?:Always )?[Aa]llowed)\b")
 _LEFT_OUT = re.compile(r"\n… ([\d,]+) characters left out …\n")
 

@@ -43,7 +43,7 @@ class LogLines:
         self._rest = ""  # the line that has not ended
         self._kept = 0  # characters of the closed groups
         self.lost = 0
-        """How many lines are not kept, because there are too many after them."""
+        """The number of lines that are not kept, because there are too many after them."""
         if text:
             self.add(text)
 

@@ -35,16 +35,16 @@ __all__ = [
 ]
 
 MAX_CHARACTERS = 20_000
-"""About how many characters of one value are drawn."""
+"""The most characters of a value that are drawn, about."""
 MAX_ROWS = 200
-"""How many items of one list, keys of one object, or rows of one table are drawn."""
+"""The most items of a list, keys of an object, or rows of a table that are drawn."""
 _FLOW_ITEMS = 12
 _FLOW_WIDTH = 60
 _WIDTH = 80
 
 
 class Bounds(NamedTuple):
-    """How much of a value is drawn: characters in all, members of one list or object, levels, characters of a key."""
+    """The limits of a drawing: characters in all, members of one list or object, levels, characters of a key."""
 
     characters: int = MAX_CHARACTERS
     rows: int = MAX_ROWS

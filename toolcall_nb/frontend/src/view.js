@@ -9,7 +9,7 @@ import { readPosition, restorePosition } from "./reader_position.js";
 import { anchorScroll } from "./scroll_anchor.js";
 
 const TICK_MS = 100;
-const GOING_ON = ["tc-input-streaming", "tc-queued", "tc-running"]; // render/content.py
+const GOING_ON = ["tc-input-streaming", "tc-queued", "tc-running"]; // render/shown_states.py
 const OPEN = [...GOING_ON, "tc-approval-requested", "tc-approval-responded"];
 
 /** @typedef {import("./live_run.js").LiveRun} LiveRun @typedef {import("./protocol.js").Ask} Ask */

@@ -36,7 +36,7 @@ from toolcall_nb.render.wording import format_seconds, shown_name, summarise_inp
 __all__ = ["Look", "call_node", "entry_nodes", "fold_name", "input_node", "is_open", "section_nodes", "table_html"]
 
 _FITS = 12
-"""How many lines fit without scrolling."""
+"""The number of lines that fit without scrolling."""
 _CLOSED = (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
 
 

@@ -17,7 +17,7 @@ from toolcall_nb.render.escaping import image_source, link_target, visible_html
 __all__ = ["MAX_HTML", "sanitise"]
 
 MAX_HTML = 200_000
-"""How many characters of one piece of HTML are read."""
+"""The most characters of one piece of HTML that are read."""
 _GROWN = 4 * MAX_HTML
 
 _TAGS = frozenset(

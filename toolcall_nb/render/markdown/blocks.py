@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
 
 from markdown_it.token import Token
 
@@ -12,17 +11,23 @@ __all__ = ["OpenEnd", "first_line", "is_blank", "is_over", "split_blocks"]
 _MARKERS = frozenset("-+*0123456789")
 
 
-class OpenEnd(Protocol):
+class OpenEnd:
     """The last block of a text that grows, where more text can be added without parsing all of it again."""
+
+    def __init__(self, group: list[Token]) -> None:
+        self.group = group
 
     def extend(self, text: str) -> str | None:
         """Returns the block's HTML with ``text`` added; None, with nothing changed, if only a parse can tell."""
+        raise NotImplementedError
 
     def tokens(self) -> list[Token] | None:
         """Returns the block's tokens, with the whole inline content; None if they are not kept."""
+        return None
 
     def is_over(self, character: str) -> bool:
         """Whether a line that begins with ``character``, after a blank one, certainly starts another block."""
+        return is_over(self.group, character)
 
 
 def split_blocks(tokens: Iterable[Token]) -> list[list[Token]]:

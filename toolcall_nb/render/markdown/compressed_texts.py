@@ -10,7 +10,7 @@ from toolcall_nb.core.packing import pack, unpack
 __all__ = ["CompressedTexts"]
 
 _TOGETHER = 256
-"""How many texts are compressed as one pack."""
+"""The number of texts that are compressed as one pack."""
 _SEPARATOR = "\0"
 
 

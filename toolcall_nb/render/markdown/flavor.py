@@ -6,8 +6,8 @@ image is shown only if its bytes are in the address. Loading it from another hos
 when, so it becomes a link.
 
 If a form alone carries meaning, words say the same, because some hosts strip forms and styles: a check box is followed
-by ``[x]`` in a ``tc-check``, a formula by its TeX (see `toolcall_nb.render.markdown.math`). The style sheet hides the
-words where the form is shown.
+by ``[x]`` in a ``tc-check``, a formula by its TeX (see `toolcall_nb.render.markdown.formulas`). The style sheet hides
+the words where the form is shown.
 
 Code is highlighted only when its fence is closed. Until then each new character could change the colours of all code
 before it, which would have to be read again.
@@ -29,8 +29,8 @@ from markdown_it.common.utils import escapeHtml
 from markdown_it.token import Token
 
 from toolcall_nb.core.text import well_formed
+from toolcall_nb.render.markdown.formulas import formula_plugin
 from toolcall_nb.render.markdown.highlight import highlight
-from toolcall_nb.render.markdown.math import math_plugin
 
 if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
@@ -75,7 +75,7 @@ def parser() -> MarkdownIt:
     """Returns the one parser of this flavor. It is shared, so no rule may be added to it elsewhere."""
     md = _Parser("commonmark", {"html": False, "tasklists": True, "alerts": True, "maxNesting": _DEEPEST})
     md.enable(["table", "strikethrough"])
-    md.use(math_plugin)
+    md.use(formula_plugin)
     md.block.ruler.before("table", "tc_deep", _deep)
     md.core.ruler.before("inline", "tc_json", _json)
     md.core.ruler.at("inline", _inline)

@@ -61,7 +61,8 @@ class IncrementalMarkdown:
         self._gap = ""  # stands for the blanks and line ends at the end of the text
         self._groups: list[list[Token]] = []  # the tokens of the tail's blocks, from the last parse
         self._open: OpenEnd | None = None
-        self._before: dict[int, str | None] = {}  # the former HTML of the blocks that this piece touched
+        self._before: dict[int, str | None] = {}  # the HTML, before this piece, of the blocks that it touched
+        self._after: dict[int, str] = {}  # their HTML now
         self._definitions = Definitions({})
         self._awaiting = Awaiting()
 
@@ -82,15 +83,13 @@ class IncrementalMarkdown:
             text = self._normalise(text)
         if not text and bool(had_half) == bool(self._half):
             return ()
-        self._before = {}
+        self._before, self._after = {}, {}
         if had_half or self._half:
             self._tail.append(text)
             self._parse()
         else:
             self._add(text)
-        blocks, changed = self._blocks, sorted(self._before)
-        count = len(blocks)
-        return tuple([at for at in changed if at < count and blocks[at] != self._before[at]])
+        return tuple([at for at in sorted(self._before) if self._after.get(at, self._before[at]) != self._before[at]])
 
     def before(self, block: int) -> str | None:
         """Returns the HTML of a block before the last ``feed``, which changed it; None if it is new."""
@@ -142,10 +141,7 @@ class IncrementalMarkdown:
             html = None
         if html is None:
             return False
-        last = len(self._blocks) - 1
-        if last not in self._before:
-            self._before[last] = self._blocks[last]
-        self._blocks[last] = html
+        self._show(len(self._blocks) - 1, html)
         self._append(text)
         return True
 
@@ -159,12 +155,14 @@ class IncrementalMarkdown:
 
     def _show(self, block: int, html: str) -> None:
         """Sets the HTML of a block, and keeps the former one for `before`."""
-        if block < len(self._blocks):
-            self._before.setdefault(block, self._blocks[block])
-            self._blocks[block] = html
-        else:
-            self._before.setdefault(block, None)
+        is_new = block == len(self._blocks)
+        if block not in self._before:
+            self._before[block] = None if is_new else self._blocks[block]
+        self._after[block] = html
+        if is_new:
             self._blocks.append(html)
+        else:
+            self._blocks[block] = html
 
     def _parse(self) -> None:
         """Parses the tail again, and settles the blocks that have become certain."""
@@ -181,6 +179,8 @@ class IncrementalMarkdown:
         for at, html in enumerate(blocks, self._settled):
             self._show(at, html)
         self._blocks.truncate(self._settled + len(blocks))
+        for at in range(self._settled + len(blocks), max(self._after, default=0) + 1):
+            self._after.pop(at, None)
         lines = shown.split("\n")
         self._tail, self._gap = [], ""
         self._append(source)

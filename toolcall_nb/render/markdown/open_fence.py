@@ -10,7 +10,7 @@ from __future__ import annotations
 from markdown_it.common.utils import escapeHtml
 from markdown_it.token import Token
 
-from toolcall_nb.render.markdown.blocks import OpenEnd, is_blank, is_over
+from toolcall_nb.render.markdown.blocks import OpenEnd, is_blank
 from toolcall_nb.render.markdown.flavor import is_closed
 from toolcall_nb.render.markdown.link_definitions import Definitions
 from toolcall_nb.render.markdown.open_paragraph import OpenText
@@ -39,14 +39,14 @@ def _ends_at_gap(group: list[Token]) -> bool:
     return last.type == "inline" or (len(group) == 1 and last.type in ("fence", "hr", "tc_math_block"))
 
 
-class _OpenGap:
+class _OpenGap(OpenEnd):
     """A blank line behind a block that a line end has ended: more blank lines add nothing.
 
     Nor does the end of a table's row, with which the gap begins.
     """
 
     def __init__(self, group: list[Token], html: str, *, is_begun: bool = True) -> None:
-        self._group = group
+        super().__init__(group)
         self._html = html
         self._is_begun = is_begun
 
@@ -57,24 +57,21 @@ class _OpenGap:
         self._is_begun = True
         return self._html
 
-    def tokens(self) -> list[Token] | None:
+    def tokens(self) -> list[Token]:
         """Returns the block's tokens."""
-        return self._group
-
-    def is_over(self, character: str) -> bool:
-        """Whether a line that begins with ``character``, after a blank one, starts another block."""
-        return is_over(self._group, character)
+        return self.group
 
 
-class _OpenFence:
+class _OpenFence(OpenEnd):
     """An open top-level fence, not indented: its lines are shown as they are until one closes it.
 
     The parser leaves out a last line of blanks without a line end, so these wait until more text follows.
     """
 
-    def __init__(self, head: str, markup: str, line: str) -> None:
-        self._head = head
-        self._markup = markup
+    def __init__(self, token: Token, html: str, line: str) -> None:
+        super().__init__([token])
+        self._head = html.removesuffix(_FENCE_END)
+        self._markup = token.markup
         self._line = line  # the last line so far
         self._blanks = "" if line.strip(" \t") else line
 
@@ -86,7 +83,7 @@ class _OpenFence:
             return None
         if "|" in token.info:  # the next line may make it the head of a table
             return None
-        return cls(html.removesuffix(_FENCE_END), token.markup, lines[-1])
+        return cls(token, html, lines[-1])
 
     def extend(self, text: str) -> str | None:
         """Returns the block's HTML with ``text`` added; None if a line may close the fence."""
@@ -100,10 +97,6 @@ class _OpenFence:
         self._blanks = "" if self._line.strip(" \t") else self._line
         self._head += escapeHtml(shown[: len(shown) - len(self._blanks)])
         return self._head + _FENCE_END
-
-    def tokens(self) -> list[Token] | None:
-        """Returns None: the tokens are not kept."""
-        return None
 
     def is_over(self, character: str) -> bool:
         """Returns False: a fence continues after a blank line."""

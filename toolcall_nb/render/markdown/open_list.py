@@ -9,7 +9,7 @@ import re
 
 from markdown_it.token import Token
 
-from toolcall_nb.render.markdown.blocks import OpenEnd, first_line, is_blank, is_over, split_blocks
+from toolcall_nb.render.markdown.blocks import OpenEnd, first_line, is_blank, split_blocks
 from toolcall_nb.render.markdown.flavor import parser
 from toolcall_nb.render.markdown.link_definitions import Definitions, render_tokens
 from toolcall_nb.render.markdown.open_fence import find_open_leaf
@@ -37,7 +37,7 @@ def find_open_end(group: list[Token], html: str, lines: list[str], definitions: 
     return _OpenSeries.of(group, html, lines, definitions, leaf) or leaf
 
 
-class _OpenSeries:
+class _OpenSeries(OpenEnd):
     """An open top-level list or table. Only its last item or row is parsed again.
 
     The last one is the last whose first line is whole, or begins as no other block does. It starts there for good,
@@ -57,10 +57,10 @@ class _OpenSeries:
         definitions: Definitions,
         leaf: OpenEnd | None,
     ) -> None:
+        super().__init__(series.group)
         start = first_line(series.group)
         self._opening, self._closing = series.around()
         self._kind = series.kind
-        self._group = series.group
         self._is_loose = is_loose  # because of the items before the last, and so for good
         self._is_settled = is_loose == series.is_loose
         self._next = _ROW if series.head else _ITEM_OF_LOOSE if is_loose else _ITEM
@@ -93,14 +93,6 @@ class _OpenSeries:
             return html
         cut = self._next_part(text)
         return self._parse(self._text + text) if cut is None else self._parse_next(cut, text)
-
-    def tokens(self) -> list[Token] | None:
-        """Returns None: the tokens are not kept."""
-        return None
-
-    def is_over(self, character: str) -> bool:
-        """Whether a line that begins with ``character``, after a blank one, starts another block."""
-        return is_over(self._group, character)
 
     def _next_part(self, text: str) -> int | None:
         """Returns where, in the text from the last part on, a part begins that can be parsed alone."""

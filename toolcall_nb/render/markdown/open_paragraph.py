@@ -7,7 +7,7 @@ import re
 from markdown_it.common.utils import escapeHtml, mdTrim
 from markdown_it.token import Token
 
-from toolcall_nb.render.markdown.blocks import is_blank, is_over
+from toolcall_nb.render.markdown.blocks import OpenEnd, is_blank
 from toolcall_nb.render.markdown.flavor import has_too_many_marks, marks_in
 from toolcall_nb.render.markdown.link_definitions import Definitions, parse_inline, render_tokens
 
@@ -31,7 +31,7 @@ _OPENS_A_WORD = re.compile(r"[<&]")
 _LAST_WORD = re.compile(r"(?<= )\S[^ \n]*(?= *\Z)")
 
 
-class OpenText:
+class OpenText(OpenEnd):
     """Inline content that the text ends in.
 
     The last line starts as text, so the rest of the line does not change the structure, with three exceptions: the
@@ -47,7 +47,7 @@ class OpenText:
 
     def __init__(self, group: list[Token], leaf: int, blanks: str, html: str, definitions: Definitions) -> None:
         inline, closers = render_tokens([group[leaf]]), render_tokens(group[leaf + 1 :])
-        self._group = group
+        super().__init__(group)
         self._token = group[leaf]
         self._definitions = definitions
         self._is_heading = group[leaf - 1].type == "heading_open"
@@ -85,16 +85,12 @@ class OpenText:
         self._line_ended = self._line_ended or bool(ending)
         return self._head + self._inline + self._closers
 
-    def tokens(self) -> list[Token] | None:
+    def tokens(self) -> list[Token]:
         """Returns the block's tokens."""
         content = mdTrim("".join([*self._sealed, self._content]))
         if content != self._token.content:
             self._token.content, self._token.children = content, None
-        return self._group
-
-    def is_over(self, character: str) -> bool:
-        """Whether a line that begins with ``character``, after a blank one, starts another block."""
-        return is_over(self._group, character)
+        return self.group
 
     def _may_restructure(self, text: str) -> bool:
         """Whether ``text`` may change the structure of blocks."""

@@ -1,4 +1,4 @@
-r"""Mathematics in model text: ``$…$``, ``$$…$$``, ``\(…\)`` and ``\[…\]``, shown as MathML with the TeX beside it.
+r"""Formulas in model text: ``$…$``, ``$$…$$``, ``\(…\)`` and ``\[…\]``, as MathML with the TeX beside it.
 
     <span class="tc-math"><math>…</math><code class="tc-tex">x^2</code></span>
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
-__all__ = ["math_plugin", "to_mathml"]
+__all__ = ["formula_plugin", "to_mathml"]
 
 _LONGEST = 4_000  # characters of a formula; a longer one is shown as TeX
 _DEEPEST = 60  # elements within elements; a formula that is nested deeper is shown as TeX
@@ -77,7 +77,7 @@ class _Unfit(Exception):
     """Raised for a formula that is shown as TeX: it is too deep, incomplete, or has elements that are not allowed."""
 
 
-def math_plugin(md: MarkdownIt) -> None:
+def formula_plugin(md: MarkdownIt) -> None:
     """Adds the rules for formulas to a parser and its renderer."""
     md.inline.ruler.before("escape", "tc_math", _inline_rule)
     md.block.ruler.before("fence", "tc_math_block", _block_rule, {"alt": ["paragraph", "reference"]})
