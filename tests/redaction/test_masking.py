@@ -1,4 +1,4 @@
-"""Secrets in what is saved: which are found, in which forms and places, and what is left as it is."""
+"""Masking: which secrets are found, in which forms and places, and which text is not changed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ AROUND = (
 
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("form", formats())
-def test_a_key_of_a_known_form_is_masked_wherever_it_stands(form: str, around: str) -> None:
+def test_a_key_of_a_known_format_is_masked_anywhere(form: str, around: str) -> None:
     key = formats()[form]
     text = around.format(*[key] * around.count("{}"))
     assert masked_text(text, {})[0] == around.format(*[MASK] * around.count("{}"))
@@ -112,7 +112,7 @@ def test_every_rule_of_gitleaks_has_a_sample_or_a_reason() -> None:
 
 
 @pytest.mark.parametrize("rule", BY_THEMSELVES)
-def test_a_key_that_gitleaks_knows_by_itself_is_masked_wherever_it_stands(rule: str) -> None:
+def test_a_key_that_gitleaks_finds_alone_is_masked_anywhere(rule: str) -> None:
     for seed in SEEDS:
         key = key_of(BY_THEMSELVES[rule], seed)
         for around in AROUND:
@@ -122,7 +122,7 @@ def test_a_key_that_gitleaks_knows_by_itself_is_masked_wherever_it_stands(rule: 
 
 
 @pytest.mark.parametrize("rule", BESIDE_A_NAME)
-def test_a_key_that_gitleaks_knows_by_a_name_beside_it_is_masked_and_the_name_stays(rule: str) -> None:
+def test_a_key_that_gitleaks_finds_by_a_name_is_masked_and_the_name_stays(rule: str) -> None:
     name, shape = BESIDE_A_NAME[rule]
     for seed in SEEDS:
         key = key_of(shape, seed)
@@ -132,14 +132,14 @@ def test_a_key_that_gitleaks_knows_by_a_name_beside_it_is_masked_and_the_name_st
 
 
 @pytest.mark.parametrize("rule", SPECIAL)
-def test_what_gitleaks_knows_by_its_surroundings_is_masked(rule: str) -> None:
+def test_a_key_that_gitleaks_finds_by_its_surroundings_is_masked(rule: str) -> None:
     around, shape = SPECIAL[rule]
     for seed in SEEDS:
         assert masked_text(around.format(key_of(shape, seed)), {})[0] == around.format(MASK)
 
 
 @pytest.mark.parametrize("text", KEPT)
-def test_what_is_no_secret_is_left_as_it_is(text: str) -> None:
+def test_text_without_secrets_is_not_changed(text: str) -> None:
     assert masked_text(text, {})[0] is text
 
 
@@ -153,14 +153,14 @@ def test_each_harmless_text_may_stand_beside_others() -> None:
     assert masked_text(json.dumps(everything), {})[1].places == 0
 
 
-def test_nothing_of_what_providers_sent_is_masked() -> None:
+def test_recorded_provider_streams_are_not_changed() -> None:
     """In particular not the signatures of thoughts, without which a provider does not take them back."""
     for recording in (*pydantic_ai(), *vercel_ai()):
         text = recording.body.decode("utf-8", "replace")
         assert masked_text(text, {})[0] is text, recording
 
 
-def test_the_signature_of_a_thought_is_saved_as_it_came() -> None:
+def test_the_signature_of_reasoning_is_saved_unchanged() -> None:
     signature = key_of("<b300>", 1)
     metadata = {"anthropic": {"signature": signature}, "google": {"thoughtSignature": signature}}
     said = Transcript((Message("assistant", (ReasoningPart("Thought", metadata),)),))
@@ -168,7 +168,7 @@ def test_the_signature_of_a_thought_is_saved_as_it_came() -> None:
 
 
 @pytest.mark.parametrize("name", ["llm_text_deltas", "markdown_docs_alerts", "nonstream_json"])
-def test_nothing_of_recorded_texts_is_masked(name: str) -> None:
+def test_recorded_texts_are_not_changed(name: str) -> None:
     for path in sorted(corpus(name).rglob("*.*")):
         text = path.read_text("utf-8", "replace")
         assert masked_text(text, {})[0] is text, path.name
@@ -217,7 +217,7 @@ def test_nothing_of_recorded_texts_is_masked(name: str) -> None:
         "apiVersion: v1\nkind: Secret\nmetadata:\n  name: long-name-1\nstringData:\n  entry: {}\n",
     ],
 )
-def test_the_value_of_what_is_called_so_is_masked_and_its_name_stays(text: str) -> None:
+def test_a_value_with_a_secret_name_is_masked_and_the_name_stays(text: str) -> None:
     assert masked_text(text.format(made_up(length=24)), {})[0] == text.format(MASK)
 
 
@@ -249,11 +249,11 @@ def test_the_value_of_what_is_called_so_is_masked_and_its_name_stays(text: str) 
     ],
 )
 @pytest.mark.parametrize("password", ["hunter2x", "S3cret-Pw", "tr0ub4dor"])
-def test_a_password_that_a_person_made_up_is_masked_where_a_program_expects_one(text: str, password: str) -> None:
+def test_a_made_up_password_is_masked_in_the_place_of_a_password(text: str, password: str) -> None:
     assert masked_text(text.format(password), {})[0] == text.format(MASK)
 
 
-def test_a_password_with_signs_is_masked_to_its_end() -> None:
+def test_a_password_with_signs_is_masked_whole() -> None:
     assert masked_text("mysql://me:p@ss:w0rd@example.org/db", {})[0] == f"mysql://me:{MASK}@example.org/db"
     assert masked_text("""password="abc123'<def" """, {})[0] == f'password="{MASK}" '
     assert masked_text("postgres://me:Secret!@example.org/db", {})[0] == f"postgres://me:{MASK}@example.org/db"
@@ -266,18 +266,18 @@ def test_the_token_in_an_address_that_jupyter_prints_is_masked(digits: int) -> N
         assert masked_text(text.format(token), {})[0] == text.format(MASK)
 
 
-def test_of_basic_authentication_the_user_and_the_password_are_masked() -> None:
+def test_basic_authentication_is_masked_whole() -> None:
     assert masked_text("Basic " + b64encode(b"me:open").decode(), {})[0] == f"Basic {MASK}"
     assert masked_text("Basic c29tZXRoaW5n", {})[0] == "Basic c29tZXRoaW5n"
 
 
-def test_a_field_says_what_its_value_is() -> None:
+def test_the_name_of_a_field_tells_that_its_value_is_a_secret() -> None:
     found, tally = masked_transcript(calling({"password": "hunter2x", "token": "a word", "key": "k1234567"}), {})
     assert found.messages[0].calls[0].input == {"password": MASK, "token": "a word", "key": "k1234567"}
     assert f"{tally}" == "1 secret masked"
 
 
-def test_errors_are_masked_more_eagerly_than_what_is_saved() -> None:
+def test_error_texts_are_masked_more_eagerly_than_saved_texts() -> None:
     text = "token=onlyletters and sk-short123"
     assert masked(text) == f"token=onlyletters and {MASK}"
     assert masked("password=onlyletters.") == f"password={MASK}."
@@ -307,7 +307,7 @@ def test_errors_are_masked_more_eagerly_than_what_is_saved() -> None:
     ],
 )
 @pytest.mark.parametrize("secret", [KEY, 'pa"ss/wörd <&> \\1', "two\nlines of 'it'"])
-def test_a_known_secret_is_found_in_whichever_form_it_is_written(secret: str, write: Any) -> None:
+def test_a_known_secret_is_found_in_any_form(secret: str, write: Any) -> None:
     text = write(secret)
     said, tally = masked_text(f"It is {text} here", {secret: "MY_KEY"})
     assert named_mask("MY_KEY") in said
@@ -316,27 +316,27 @@ def test_a_known_secret_is_found_in_whichever_form_it_is_written(secret: str, wr
     assert tally.secrets == 1
 
 
-def test_a_mark_has_the_name_of_its_secret_and_nothing_of_the_value() -> None:
+def test_a_mask_has_the_name_of_its_secret_and_nothing_of_the_value() -> None:
     assert masked_text(f"{KEY} {KEY}", NAMED)[0] == "[masked: MY_KEY] [masked: MY_KEY]"
     assert masked_text(KEY, {KEY: "a name: with = signs"})[0] == "[masked: a_name_with_signs]"
     assert masked_text(KEY, {KEY: None})[0] == MASK
 
 
-def test_known_secrets_go_before_forms_and_the_longer_before_the_shorter() -> None:
+def test_known_secrets_go_before_formats_and_longer_ones_before_shorter() -> None:
     key = formats()["gsk_"]
     assert masked_text(f"API_KEY={key}.", {key: "GROQ", key[4:20]: "PART"})[0] == "API_KEY=[masked: GROQ]."
 
 
-def test_two_that_touch_are_both_masked() -> None:
+def test_two_secrets_that_touch_are_both_masked() -> None:
     key = formats()["gsk_"]
     assert masked_text(KEY + key, NAMED)[0] == f"[masked: MY_KEY]{MASK}"
 
 
-def test_short_ones_are_not_looked_for() -> None:
+def test_short_secrets_are_not_searched() -> None:
     assert masked_text("an abcde", {"abcde": None, "": None})[0] == "an abcde"
 
 
-def test_what_is_counted_is_secrets_and_the_places_where_they_stand() -> None:
+def test_secrets_and_their_places_are_counted() -> None:
     key = formats()["hf_"]
     tally = masked_transcript(calling({"a": KEY, "b": [key, f"{key} {KEY}"]}), NAMED)[1]
     assert (tally.secrets, tally.places, tally.masks) == (2, 4, {named_mask("MY_KEY"): 2, MASK: 2})
@@ -400,7 +400,7 @@ def test_every_place_of_a_transcript_is_masked_and_the_rest_reads_back(key: str,
     assert len(found.calls) == 2
 
 
-def test_two_ids_and_two_keys_stay_two() -> None:
+def test_two_ids_or_keys_stay_different() -> None:
     first, second = formats()["hf_"], formats()["gsk_"]
     calls = tuple(ToolCall(id=key, name="t", input={first: 1, second: 2}) for key in (first, second))
     found, _ = masked_transcript(Transcript((Message("assistant", calls),)), {})
@@ -416,7 +416,7 @@ def test_a_transcript_without_secrets_is_the_same_object(said: Transcript) -> No
 
 
 @given(transcripts(), st.sampled_from([KEY, formats()["sk-"], formats()["ghp_"]]), st.data())
-def test_what_was_masked_holds_no_secret_reads_back_and_stays_so(said: Transcript, key: str, data: Any) -> None:
+def test_a_masked_transcript_has_no_secret_and_reads_back(said: Transcript, key: str, data: Any) -> None:
     role, text = data.draw(st.sampled_from(["user", "assistant"])), data.draw(st.text(max_size=20))
     told = Transcript((*said.messages, Message(role, (TextPart(f"{text} {key} {text}"),))), said.metadata)
     found, tally = masked_transcript(told, NAMED)
@@ -462,7 +462,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_a_text_twice_as_long_takes_twice_the_steps_whatever_is_in_it(name: str) -> None:
+def test_a_text_twice_as_long_takes_twice_the_steps(name: str) -> None:
     pattern = PATTERNS[name]
     for piece in HOSTILE:
         short, long = (Steps(pattern.pattern, pattern.flags).search(piece * number) for number in (40, 80))

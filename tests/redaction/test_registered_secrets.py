@@ -1,4 +1,4 @@
-"""Which secrets are known, and that none is left in what a notebook, a file, a server or a log keeps."""
+"""Known secrets: which there are, and that notebooks, files, servers and logs save none of them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     "name",
     ["OPENAI_API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "clientSecret", "AWS_SECRET_ACCESS_KEY", "TOKEN_2", "db_pwd"],
 )
-def test_a_variable_that_is_called_as_keys_are_holds_a_secret(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_with_the_name_of_a_key_holds_a_secret(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, f"{SECRET}x")
     assert known_secrets()[f"{SECRET}x"] == name
 
@@ -65,17 +65,17 @@ def test_a_variable_that_is_called_as_keys_are_holds_a_secret(name: str, monkeyp
         ("MY_TOKEN", "https://example.org/token12"),
     ],
 )
-def test_others_do_not(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_variables_hold_no_secret(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
     assert value not in known_secrets()
 
 
-def test_the_password_of_an_address_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_password_in_an_address_is_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgres://me:p%2Fss-w0rd1@db.example.org/main")
     assert known_secrets()["p/ss-w0rd1"] == "DATABASE_URL"
 
 
-def test_what_is_registered_is_known_and_too_little_is_refused() -> None:
+def test_a_registered_secret_is_known_and_a_short_one_refused() -> None:
     register_secret("not a word of it", "HOUSE")
     assert known_secrets()["not a word of it"] == "HOUSE"
     with pytest.raises(UsageError, match="6 characters"):
@@ -143,7 +143,7 @@ def displayed(shell: Any, cell: str, monkeypatch: pytest.MonkeyPatch) -> list[di
     return found
 
 
-def test_a_cell_keeps_no_secret_and_says_how_many_while_the_tool_and_the_model_have_it(
+def test_a_cell_saves_no_secret_and_counts_them_while_tool_and_model_have_it(
     shell: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = Says()
@@ -169,7 +169,7 @@ def test_a_cell_keeps_no_secret_and_says_how_many_while_the_tool_and_the_model_h
         "show(says)",
     ],
 )
-def test_what_is_shown_again_keeps_none_either(expression: str, shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_transcript_shown_again_has_no_secret(expression: str, shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Says()
     shell.user_ns |= {"model": model, "use": [model.use], "says": [{"role": "user", "content": SECRET}]}
     displayed(shell, "%%toolchat --model model --tools use\nGo", monkeypatch)
@@ -184,7 +184,7 @@ def test_a_transcript_that_displays_itself_is_masked() -> None:
     assert [kind for kind, text in bundle.items() if MARK in text and SECRET not in text] == [*bundle]
 
 
-def test_a_file_is_saved_without_and_the_number_is_printed(
+def test_a_file_is_saved_without_secrets_and_their_number_is_printed(
     shell: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = Says()
@@ -200,7 +200,7 @@ def test_a_file_is_saved_without_and_the_number_is_printed(
     assert SECRET in Path("said.md").read_text("utf-8")
 
 
-def test_what_is_masked_is_told_by_name_and_number_and_never_by_value(
+def test_masked_secrets_are_listed_by_name_and_number_without_values(
     shell: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = Says()
@@ -216,14 +216,14 @@ def test_what_is_masked_is_told_by_name_and_number_and_never_by_value(
     assert known_secrets()["quite another one"] == "mine"
 
 
-def test_an_error_of_ours_has_none(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_our_errors_have_no_secrets(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell(f"%toolchat thread x\n%toolchat show {SECRET}")
     said = "".join(capsys.readouterr())
     assert MARK in said
     assert SECRET not in said.replace(f"show {SECRET}", "")
 
 
-def test_in_a_real_kernel_nothing_that_stays_in_the_notebook_has_it(tmp_path: Path) -> None:
+def test_a_notebook_of_a_real_kernel_has_no_secret(tmp_path: Path) -> None:
     cell = (
         "%load_ext toolcall_nb\nimport os\nfrom toolcall_nb import tool\n"
         "@tool\ndef weather(city: str) -> str:\n    'The weather.'\n    given.append(os.environ['MY_SERVICE_KEY'])\n"
@@ -242,7 +242,7 @@ def test_in_a_real_kernel_nothing_that_stays_in_the_notebook_has_it(tmp_path: Pa
 # Files of the command line
 
 
-def test_an_exported_page_has_none_unless_it_is_wished(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_exported_page_has_no_secret_by_default(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "said.md").write_text(f"The key is {SECRET}.")
     assert main(["render", str(tmp_path / "said.md"), "-o", str(tmp_path / "said.html")]) == 0
     assert capsys.readouterr().err == "toolcall-nb: 1 secret masked\n"
@@ -263,7 +263,7 @@ def use(value: str) -> str:
 USED: list[str] = []
 
 
-def test_a_stored_thread_has_none_while_the_conversation_goes_on_with_it(
+def test_a_stored_conversation_has_no_secret_while_the_one_in_memory_has_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     USED.clear()
@@ -288,7 +288,7 @@ def test_a_stored_thread_has_none_while_the_conversation_goes_on_with_it(
     assert SECRET not in repr(later.asked[0])
 
 
-def test_it_is_stored_as_it_is_where_that_is_wished(tmp_path: Path) -> None:
+def test_a_conversation_is_stored_unchanged_if_masking_is_off(tmp_path: Path) -> None:
     with serving(Gated(words(SECRET)), store=str(tmp_path), masking=False) as client:
         ask(client)
     assert SECRET in (tmp_path / "t.md").read_text("utf-8")
@@ -297,7 +297,7 @@ def test_it_is_stored_as_it_is_where_that_is_wished(tmp_path: Path) -> None:
 # Logs
 
 
-def test_a_log_has_none_in_its_message_its_arguments_and_its_traceback(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_record_has_no_secret_in_message_arguments_and_traceback(caplog: pytest.LogCaptureFixture) -> None:
     log = logger("toolcall_nb.tests")
     with caplog.at_level(logging.DEBUG):
         log.info("It is %s, %d times", SECRET, 2)
@@ -313,7 +313,7 @@ def test_a_log_has_none_in_its_message_its_arguments_and_its_traceback(caplog: p
     assert not any(SECRET in repr(vars(record)) for record in caplog.records)
 
 
-def test_a_log_without_secrets_is_left_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_record_without_secrets_is_not_changed(caplog: pytest.LogCaptureFixture) -> None:
     try:
         raise ValueError("wrong")
     except ValueError:
@@ -322,7 +322,7 @@ def test_a_log_without_secrets_is_left_as_it_is(caplog: pytest.LogCaptureFixture
     assert (record.msg, record.args, (record.exc_info or [None])[0]) == ("It failed for %s", ("this",), ValueError)
 
 
-def test_every_logger_of_the_package_masks_and_those_of_others_do_not() -> None:
+def test_every_logger_of_the_package_masks_and_other_loggers_do_not() -> None:
     source = Path(secrets.__file__).parents[1]
     texts = {path.name: path.read_text("utf-8") for path in source.rglob("*.py")}
     assert {name for name, text in texts.items() if "logging.getLogger" in text} == {"masked_logging.py", "targets.py"}
@@ -330,7 +330,7 @@ def test_every_logger_of_the_package_masks_and_those_of_others_do_not() -> None:
     assert logging.getLogger().filters == []
 
 
-def test_logs_are_masked_also_where_files_are_not(caplog: pytest.LogCaptureFixture) -> None:
+def test_logs_are_masked_even_if_files_are_not(caplog: pytest.LogCaptureFixture) -> None:
     mask(False)
     logger("toolcall_nb.tests").warning("It is %s", os.environ["MY_SERVICE_KEY"])
     assert SECRET not in caplog.text

@@ -1,4 +1,4 @@
-"""An error outside a call: its sentence is always seen, and what the peer said of it is folded."""
+"""An error outside a call: its text is always visible, and its details are folded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def live(part: ErrorPart) -> LiveHtml:
     return html
 
 
-def test_the_sentence_is_seen_and_the_details_are_folded_below_it() -> None:
+def test_the_error_is_visible_and_its_details_are_folded_below_it() -> None:
     html = to_html(saying(ErrorPart("Try again in 4 s.", SAID)))
     assert html.index("Try again in 4 s.") < html.index('<details class="tc-fold"><summary>Details</summary><pre>')
     assert "slow &lt;b&gt;down&lt;/b&gt;" in html
@@ -50,13 +50,13 @@ def test_a_fold_that_the_reader_opened_stays_open_in_the_static_form() -> None:
 
 
 @given(st.text(), st.none() | st.text())
-def test_live_and_static_are_one(text: str, details: str | None) -> None:
+def test_live_and_static_html_are_the_same(text: str, details: str | None) -> None:
     shown = live(ErrorPart(text, details))
     assert shown.html == to_html(shown.transcript)
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_nothing_that_a_peer_says_is_markup(text: str) -> None:
+def test_details_are_never_markup(text: str) -> None:
     html = re.sub(r"<style>.*?</style>", "", to_html(saying(ErrorPart(text, text))), flags=re.DOTALL)
     tags = set(re.findall(r"<(/?[a-zA-Z][\w-]*)", html))
     assert {tag.strip("/") for tag in tags} <= {"div", "b", "pre", "details", "summary", "p"}

@@ -1,4 +1,4 @@
-"""The Markdown that model text is shown in: what it gives, that it is safe, and that no text is too odd for it."""
+"""The Markdown of model text: its HTML is right and safe, and any text can be rendered."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from markdown_it.utils import read_fixture_file
 
 from tests.support.corpora import corpus
 from toolcall_nb.render.markdown.flavor import parser, render_markdown
-from toolcall_nb.render.markdown.highlight import CLASSES, highlight
 from toolcall_nb.render.markdown.formulas import to_mathml
+from toolcall_nb.render.markdown.highlight import CLASSES, highlight
 
 FIXTURES = read_fixture_file(Path(__file__).parents[1] / "fixtures" / "flavor.md")
 
@@ -131,11 +131,11 @@ class Reader(HTMLParser):
 
 @settings(max_examples=400)
 @given(DOCUMENTS)
-def test_no_text_gets_anything_into_the_html_that_was_not_meant(text: str) -> None:
+def test_any_text_gives_only_allowed_html(text: str) -> None:
     Reader(render_markdown(text)).text.encode()
 
 
-def test_no_known_attack_gets_anything_into_the_html() -> None:
+def test_known_attacks_give_only_allowed_html() -> None:
     for path in sorted(corpus("xss").glob("*.json")):
         for payload in strings(json.loads(path.read_text())):
             Reader(render_markdown(payload))
@@ -160,13 +160,13 @@ def strings(value: Any) -> list[str]:
         ("```python\ndef f(): ...\n```", "def f(): ...\n\n"),
     ],
 )
-def test_it_reads_well_where_tags_and_formulas_are_dropped(text: str, left: str) -> None:
+def test_the_text_is_complete_without_tags_and_formulas(text: str, left: str) -> None:
     assert Reader(render_markdown(text)).text == left
 
 
 @settings(max_examples=150)
 @given(st.lists(st.sampled_from(TEX), max_size=25).map("".join))
-def test_no_tex_raises_or_gets_anything_into_the_html(tex: str) -> None:
+def test_any_tex_gives_only_allowed_html_and_does_not_raise(tex: str) -> None:
     html = to_mathml(tex)
     assert html == "" or html.startswith("<math ")
     Reader(html)
@@ -185,18 +185,18 @@ def test_no_tex_raises_or_gets_anything_into_the_html(tex: str) -> None:
     ],
     ids=["braces", "roots", "powers", "delimiters", "long", "def", "newcommand"],
 )
-def test_tex_that_is_too_deep_too_long_or_multiplies_itself_stays_tex(tex: str) -> None:
+def test_tex_that_is_too_deep_too_long_or_has_macros_stays_tex(tex: str) -> None:
     assert to_mathml(tex) == ""
     assert Reader(render_markdown(f"${tex}$")).text == f"{tex.strip()}\n"
 
 
 @pytest.mark.parametrize("unit", FLOODS)
-def test_a_flood_of_anything_is_rendered(unit: str) -> None:
+def test_very_long_repetitions_are_rendered(unit: str) -> None:
     Reader(render_markdown(unit * (8_000 // len(unit))))
     Reader(render_markdown("a" + unit * (8_000 // len(unit)) + "b"))
 
 
-def test_what_is_nested_too_deep_is_shown_as_it_is() -> None:
+def test_blocks_nested_too_deep_are_shown_as_text() -> None:
     deep = "".join(f"{'  ' * level}- item {level}\n" for level in range(60))
     text = Reader(render_markdown(f"{deep}\nafter\n\n{'>' * 200} quoted")).text
     assert all(f"item {level}\n" in text for level in range(60))
@@ -204,7 +204,7 @@ def test_what_is_nested_too_deep_is_shown_as_it_is() -> None:
     assert "quoted" in text
 
 
-def test_where_the_parser_gives_up_the_text_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_is_shown_as_it_is_if_the_parser_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def give_up(*_: object) -> str:
         raise RecursionError
 
@@ -212,7 +212,7 @@ def test_where_the_parser_gives_up_the_text_is_shown_as_it_is(monkeypatch: pytes
     assert render_markdown("*a* <b>") == '<pre class="tc-code"><code>*a* &lt;b&gt;</code></pre>\n'
 
 
-def test_a_surrogate_half_is_shown_as_a_replacement() -> None:
+def test_a_lone_surrogate_is_shown_as_a_replacement_character() -> None:
     assert render_markdown("a\ud83d") == "<p>a\ufffd</p>\n"
     assert render_markdown("a\ud83d\ude00") == "<p>a\U0001f600</p>\n"
 

@@ -1,4 +1,4 @@
-"""What the person sees is not cut, only folded: the rest of a text, what the model wrote and was told, tracebacks."""
+"""Folds: the rest of a text, the input as the model wrote it, the result that it was sent, tracebacks."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ def test_a_text_that_fits_has_no_fold(output: str) -> None:
     assert folds(body(saying(call(output=output)))) == {}
 
 
-def test_what_is_shown_at_once_ends_with_a_whole_line() -> None:
+def test_the_visible_part_ends_with_a_whole_line() -> None:
     output = "\n".join("x" * 999 for _ in range(30))
     shown = re.sub(r"<.*?>", "", body(saying(call(output=output)))).partition("Output")[2]
     assert shown.startswith("\n".join("x" * 999 for _ in range(20)) + "10 more lines" + "x" * 999 + "\n")
 
 
-def test_what_is_beyond_the_fold_is_counted_and_found() -> None:
+def test_text_beyond_the_fold_is_counted_and_its_place_named() -> None:
     html = body(saying(call(output="x" * 300_000)))
     assert list(folds(html)) == [
         "280,000 more characters … 80,000 more characters: chat.calls[&#39;call_1&#39;].output"
     ]
 
 
-def test_a_long_error_is_folded_outside_of_what_can_be_closed() -> None:
+def test_a_long_error_is_folded_outside_the_closable_part() -> None:
     html = body(saying(call(State.OUTPUT_ERROR, error=LINES)))
     assert html.index("</details>") < html.index("line 200<") < html.index("800 more lines")
 
@@ -65,7 +65,7 @@ def test_a_long_error_is_folded_outside_of_what_can_be_closed() -> None:
 @pytest.mark.parametrize(
     "text", ["\n" + "x" * 30_000, "\n" * 300 + "x", "\n" * 30_000 + "x", " \n" * 300, "\r\n" * 300]
 )
-def test_blank_lines_at_the_beginning_harm_nothing(text: str) -> None:
+def test_blank_lines_at_the_beginning_are_kept(text: str) -> None:
     html = body(saying(call(State.OUTPUT_ERROR, error=text, output=text)))
     assert 'class="tc-err"' in html
     assert html.count("x" * 10_000) == (4 if len(text.strip()) > 20_000 else 0)
@@ -85,13 +85,13 @@ def test_blank_lines_at_the_beginning_harm_nothing(text: str) -> None:
     ],
     ids=["list", "table", "cell", "object", "text"],
 )
-def test_a_value_of_which_something_is_not_drawn_can_be_opened_whole(value: Any, end: str) -> None:
+def test_a_value_that_is_cut_has_a_fold_with_all_of_it(value: Any, end: str) -> None:
     [(name, inside)] = folds(body(saying(call(input={}, output=value)))).items()
     assert name == "All of it, as JSON"
     assert inside.endswith(end)
 
 
-def test_so_can_an_input() -> None:
+def test_an_input_that_is_cut_has_a_fold_with_all_of_it() -> None:
     assert list(folds(body(saying(call(input={"text": "x\n" * 20_000}))))) == ["All of it, as JSON"]
 
 
@@ -100,14 +100,14 @@ def test_a_value_that_is_drawn_whole_has_no_fold(value: Any) -> None:
     assert folds(body(saying(call(input={}, output=value)))) == {}
 
 
-def test_a_huge_value_says_where_it_is() -> None:
+def test_a_huge_value_names_where_all_of_it_is() -> None:
     html = body(saying(call(output={"text": "x" * 500_000})))
     name = "All of it, as JSON the first 100,000 characters; all: chat.calls[&#39;call_1&#39;].output"
     assert list(folds(html)) == [name]
     assert len(html) < 200_000
 
 
-def test_a_value_that_json_cannot_hold_has_no_fold_and_harms_nothing() -> None:
+def test_a_value_that_json_cannot_hold_has_no_fold() -> None:
     deep: Any = 1
     for _ in range(5_000):
         deep = [deep]
@@ -138,20 +138,20 @@ def test_an_edited_input_may_be_empty() -> None:
         ("looks\nright", "Approved: looks right"),
     ],
 )
-def test_an_approval_tells_its_reason(reason: str, line: str) -> None:
+def test_an_approval_shows_its_reason(reason: str, line: str) -> None:
     approval = Approval(id="a", approved=True, reason=reason)
     assert f'<p class="tc-note">{line}</p>' in body(saying(call(approval=approval)))
 
 
 @pytest.mark.parametrize("approval", [None, Approval(id="a"), Approval(id="a", approved=True)])
-def test_an_approval_without_a_reason_says_nothing_more(approval: Approval | None) -> None:
+def test_an_approval_without_a_reason_shows_nothing(approval: Approval | None) -> None:
     assert "tc-note" not in body(saying(call(approval=approval)))
 
 
 @pytest.mark.parametrize(
     "output", ["x" * 500, {"text": "x" * 1_500}, ["é"] * 60, "… 7 characters left out …\n" * 20], ids=range(4)
 )
-def test_what_the_model_was_told_is_folded_with_its_size(output: Any) -> None:
+def test_the_result_that_the_model_was_sent_is_folded_with_its_size(output: Any) -> None:
     text = format_output(output)
     seen = truncate_text(text, 100)
     [(name, inside)] = folds(body(saying(call(output=output, seen=seen)))).items()
@@ -159,31 +159,31 @@ def test_what_the_model_was_told_is_folded_with_its_size(output: Any) -> None:
     assert unescape(inside) == seen
 
 
-def test_a_text_that_was_told_in_another_way_has_its_size_alone() -> None:
+def test_a_result_sent_in_another_form_has_only_its_size() -> None:
     assert list(folds(body(saying(call(output="x" * 50, seen="a summary"))))) == ["Told to the model 9 characters"]
 
 
-def test_where_the_model_saw_all_nothing_is_said() -> None:
+def test_there_is_no_fold_if_the_model_was_sent_everything() -> None:
     assert "Told" not in body(saying(call(output="x")))
 
 
 # Tracebacks -----------------------------------------------------------------------------------------------------
 
 
-def test_a_traceback_is_folded_in_the_card_and_the_error_in_sight() -> None:
+def test_a_traceback_is_folded_and_the_error_is_visible() -> None:
     html = body(saying(call(State.OUTPUT_ERROR, error="no", traceback="File a\n  <b>\n")))
     assert folds(html) == {"Traceback": "File a\n  &lt;b&gt;"}
     assert html.index("Traceback") < html.rindex("</details>") < html.index('class="tc-err"')
 
 
-def test_of_a_huge_traceback_the_end_is_shown() -> None:
+def test_a_huge_traceback_shows_its_end() -> None:
     html = body(saying(call(State.OUTPUT_ERROR, error="no", traceback="x" * 300_000 + "the end")))
     [(name, inside)] = folds(html).items()
     assert name == "Traceback 100,007 characters before these: chat.calls[&#39;call_1&#39;].traceback"
     assert inside.endswith("the end")
 
 
-def test_in_plain_text_a_traceback_ends_with_its_last_lines() -> None:
+def test_plain_text_has_the_last_lines_of_a_traceback() -> None:
     text = to_text(saying(call(State.OUTPUT_ERROR, error="no", traceback=LINES)))
     assert "    Traceback\n      … 960 earlier lines\n      line 961\n" in text
     assert text.endswith("line 1000\n    Error\n      no")
@@ -192,13 +192,13 @@ def test_in_plain_text_a_traceback_ends_with_its_last_lines() -> None:
 # Opening and closing --------------------------------------------------------------------------------------------
 
 
-def test_a_fold_in_a_card_is_closed_until_it_is_opened_by_its_own_name() -> None:
+def test_a_fold_in_a_card_is_closed_until_its_key_is_opened() -> None:
     assert '<details class="tc-more" open>' not in to_html(LONG, opened=dict.fromkeys(LONG.calls, True))
     for name in ("log of log", "rest of text", "json of list", "error of list"):
         assert to_html(LONG, opened={name: True}).count('<details class="tc-more" open>') == 1
 
 
-def test_a_fold_and_what_is_in_it_have_a_name_of_their_own() -> None:
+def test_a_fold_and_its_nodes_have_a_key_of_their_own() -> None:
     live = after(*LONG.events())
     assert live.call_of("m0.p0") == live.call_of("m0.p0.d") == live.call_of("m0.p0.l.4") == "log"
     assert live.call_of("m0.p0.fold-log") == live.call_of("m0.p0.fold-log.0") == "log of log"
@@ -215,6 +215,6 @@ def test_opening_a_fold_changes_the_fold_and_not_the_card() -> None:
     assert live.html == to_html(live.transcript, opened={"rest of c": True}) == fragment(tree.roots())
 
 
-def test_names_are_told_apart_by_their_call() -> None:
+def test_keys_of_folds_include_the_call() -> None:
     live = after(ev.ToolInputAvailable("c", "f", {}), ev.ToolOutputAvailable("c", LINES), *LONG.events())
     assert live.set_open("rest of d", True) == []

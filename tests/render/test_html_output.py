@@ -53,7 +53,7 @@ def test_the_same_run_gives_the_same_html_each_time() -> None:
         ({"aborted": "by the user"}, "Stopped: by the user"),
     ],
 )
-def test_an_end_out_of_the_ordinary_is_said_in_words(about: dict[str, str], words: str) -> None:
+def test_an_unusual_end_is_shown_in_words(about: dict[str, str], words: str) -> None:
     assert f'<p class="tc-note">{words}</p>' in body(saying(TextPart("x"), **about))
 
 
@@ -94,7 +94,7 @@ def test_the_words_are_those_of_the_design() -> None:
         (State.OUTPUT_AVAILABLE, "running", "Completed"),
     ],
 )
-def test_a_call_is_queued_until_its_tool_starts_and_called_where_nobody_tells(
+def test_a_call_is_queued_until_its_tool_starts_and_called_if_no_event_says(
     state: State, activity: str | None, word: str
 ) -> None:
     assert shown_state(call(state), activity).word == word
@@ -108,7 +108,7 @@ def test_a_card_is_open_while_it_runs_asks_or_has_failed(state: State) -> None:
 
 @pytest.mark.parametrize("wish", [True, False])
 @pytest.mark.parametrize("state", State)
-def test_the_writer_decides_on_a_finished_card_and_the_user_on_any(state: State, wish: bool) -> None:
+def test_the_transcript_opens_finished_cards_and_the_user_any_card(state: State, wish: bool) -> None:
     assert is_open(call(state, open=wish), {}) is (wish if call(state).is_final else True)
     assert is_open(call(state, open=not wish), {"call_1": wish}) is wish
     assert is_open(call(state, open=wish), {"call_2": not wish}) is is_open(call(state, open=wish), {})
@@ -121,19 +121,19 @@ def test_a_fold_of_reasoning_is_closed_until_the_user_opens_it() -> None:
     )
 
 
-def test_a_closed_card_tells_name_arguments_and_state() -> None:
+def test_a_closed_card_shows_name_arguments_and_state() -> None:
     assert (
         '<summary><b class="tc-name">forecast</b> <span class="tc-args">city: Lyon</span> '
         '<span class="tc-state">Completed</span> <span class="tc-time"></span></summary>'
     ) in body(saying(call()))
 
 
-def test_a_title_does_not_hide_which_tool_it_is() -> None:
+def test_a_title_is_shown_beside_the_name_of_the_tool() -> None:
     html = body(saying(call(title="Weather report")))
     assert '<b class="tc-name">Weather report</b> <span class="tc-tool">forecast</span>' in html
 
 
-def test_time_is_shown_only_where_it_is_given() -> None:
+def test_time_is_shown_only_if_it_is_given() -> None:
     assert '<span class="tc-time">0.41 s</span>' in body(saying(call()), timings={"call_1": 0.41})
     assert '<span class="tc-time"></span>' in body(saying(call()), timings={"call_2": 0.41})
 
@@ -146,27 +146,27 @@ def test_times_are_short(took: float, text: str) -> None:
     assert format_seconds(took) == text
 
 
-def test_what_may_have_to_be_scrolled_can_be_reached_by_keyboard() -> None:
+def test_a_part_that_scrolls_can_be_reached_by_keyboard() -> None:
     assert 'tabindex="0"' not in body(saying(call(output="one\ntwo"), call(output=[{"a": 1}])))
     for output in ("line\n" * 30, "x" * 3000, [{"a": 1}] * 30, {str(n): n for n in range(30)}):
         assert re.search(r'<(pre|div class="tc-wide") tabindex="0">', body(saying(call(output=output))))
 
 
-def test_an_error_is_outside_of_what_can_be_closed() -> None:
+def test_an_error_is_visible_in_a_closed_card() -> None:
     html = body(saying(call(State.OUTPUT_ERROR, error="TimeoutError: \x1b[31mno\x1b[0m answer")))
     assert html.index("TimeoutError: no answer") > html.index("</details>")
 
 
-def test_a_denial_tells_its_reason() -> None:
+def test_a_denial_shows_its_reason() -> None:
     html = body(saying(call(State.OUTPUT_DENIED, approval=Approval(id="a", approved=False, reason="Too dear."))))
     assert html.index("Too dear.") > html.index("</details>")
 
 
-def test_an_error_without_text_says_that() -> None:
+def test_an_error_without_text_says_so() -> None:
     assert "The tool gave no error text." in body(saying(call(State.OUTPUT_ERROR, error=" ")))
 
 
-def test_an_input_that_streams_is_counted_and_shown_as_far_as_it_goes() -> None:
+def test_an_input_that_streams_is_counted_and_shown_so_far() -> None:
     html = body(saying(ToolCall(id="x", name="f", input_text='{"city": "Ly')))
     assert "12 characters so far" in html
     assert '<span class="k">city</span>: <span class="s">Ly</span>' in html
@@ -188,11 +188,11 @@ def test_an_input_that_streams_is_counted_and_shown_as_far_as_it_goes() -> None:
     ],
     ids=range(10),
 )
-def test_a_partial_input_is_what_can_be_said_of_it_so_far(text: str, value: Any) -> None:
+def test_a_partial_input_is_parsed_as_far_as_it_goes(text: str, value: Any) -> None:
     assert PartialInput().add(text).parse() == value
 
 
-def test_an_input_that_never_became_whole_says_so() -> None:
+def test_an_input_that_is_not_complete_says_so() -> None:
     html = body(saying(ToolCall(id="x", name="f", state=State.INTERRUPTED, input_text='{"city": "Ly')))
     assert "12 characters, not complete" in html
     assert '<span class="tc-args">city: Ly</span>' in html
@@ -214,7 +214,7 @@ def test_pictures_in_the_text_of_a_file_are_shown_and_those_elsewhere_only_linke
     "url",
     ["data:image/svg+xml;base64,AAAA", "data:text/html,<script>", "javascript:alert(1)", "", "//h/x", "file:///etc"],
 )
-def test_a_file_that_could_run_or_ask_is_only_named(url: str) -> None:
+def test_a_file_that_could_run_or_load_is_only_named(url: str) -> None:
     html = body(saying(FilePart(url, "x/y")))
     assert "<a " not in html
     assert "<img" not in html
@@ -227,7 +227,7 @@ def test_data_can_be_downloaded() -> None:
     )
 
 
-def test_blank_text_is_no_node() -> None:
+def test_blank_text_has_no_node() -> None:
     assert '<div class="tc-said"></div>' in body(saying(TextPart("\n \n"), ReasoningPart("")))
 
 
@@ -261,12 +261,12 @@ class Stripped(HTMLParser):
         self.text += "" if self.depth else data
 
 
-def test_without_styles_and_scripts_the_words_stand_in_their_order() -> None:
+def test_without_styles_and_scripts_the_words_are_in_order() -> None:
     text = re.sub(r"\n{2,}", "\n", Stripped(to_html(EVERYTHING)).text).strip() + "\n"
     golden("stripped.txt", text)
 
 
-def test_every_word_of_meaning_survives_the_stripping() -> None:
+def test_every_word_is_kept_without_styles_and_data_attributes() -> None:
     text = Stripped(to_html(EVERYTHING)).text
     for word in (
         "You",

@@ -1,4 +1,4 @@
-"""Markdown as it streams equals Markdown at once: after every piece, at every cut, whatever comes later."""
+"""Incremental Markdown equals Markdown rendered at once: after every piece, at every cut, with any text behind it."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def test_a_streamed_document_is_read_a_few_times_and_not_once_for_each_token(
     assert work.characters <= times * once
 
 
-def test_what_came_before_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_earlier_text_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     work = Work(monkeypatch)
     stream = streamed(document(40_000) + "\n\n", 8)
     work.characters = 0
@@ -329,7 +329,7 @@ def test_one_block_that_is_four_times_as_long_is_four_times_the_work(
     assert stream.html == whole(start + piece * 400)
 
 
-def test_prose_code_and_blank_lines_are_taken_up_without_a_parse(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prose_code_and_blank_lines_are_added_without_a_parse(monkeypatch: pytest.MonkeyPatch) -> None:
     work = Work(monkeypatch)
     for start, piece in [
         ("A paragraph", " of plain words, and more"),
@@ -348,7 +348,7 @@ def test_prose_code_and_blank_lines_are_taken_up_without_a_parse(monkeypatch: py
         assert stream.html == whole(start + piece * 100)
 
 
-def test_an_item_a_row_and_a_block_are_parsed_without_what_stands_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_items_rows_and_blocks_are_parsed_without_those_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
     work = Work(monkeypatch)
     for start, piece in [
         ("- " + "long " * 40, "\n- b"),
@@ -366,7 +366,7 @@ def test_an_item_a_row_and_a_block_are_parsed_without_what_stands_before_them(mo
         assert stream.html == whole(start + piece)
 
 
-def test_a_settled_block_is_parsed_again_only_if_it_asked_for_what_is_defined(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_settled_block_is_parsed_again_only_if_it_refers_to_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
     work = Work(monkeypatch)
     stream = streamed("[a] one\n\n" + document(10_000) + "\n\n[b] two\n\nend\n\n", 50)
     work.characters = 0
@@ -398,7 +398,7 @@ def test_blocks_may_get_fewer() -> None:
     assert len(stream.blocks) == 1
 
 
-def test_what_shows_nothing_new_changes_nothing() -> None:
+def test_text_that_shows_nothing_new_changes_no_block() -> None:
     stream = IncrementalMarkdown()
     assert stream.feed("") == ()
     assert stream.feed("\n \n") == ()
@@ -408,7 +408,7 @@ def test_what_shows_nothing_new_changes_nothing() -> None:
     assert stream.feed("[b]: /u") == ()
 
 
-def test_what_lies_far_back_is_packed_and_a_late_definition_still_reaches_it() -> None:
+def test_early_blocks_are_compressed_and_a_late_definition_still_changes_them() -> None:
     stream = IncrementalMarkdown()
     text = "".join(f"[a] {number}\n\n" for number in range(1000))
     for piece in (text[start : start + 100] for start in range(0, len(text), 100)):
@@ -419,7 +419,7 @@ def test_what_lies_far_back_is_packed_and_a_late_definition_still_reaches_it() -
     assert stream.html == whole(text + "[a]: /u\n")
 
 
-def test_where_the_parser_gives_up_the_text_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_is_shown_as_it_is_if_the_parser_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def give_up(*_: object) -> None:
         raise RecursionError
 

@@ -1,4 +1,4 @@
-"""The live view: at every step what the whole transcript gives, by patches that say no more than what changed."""
+"""The live view: after every event it equals the whole transcript's HTML, with patches only for what changed."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def parted(html: str) -> tuple[str, str]:
 
 @given(streams())
 @settings(max_examples=400)
-def test_at_every_step_the_live_html_is_that_of_the_whole_and_the_patches_amount_to_it(events: list[Event]) -> None:
+def test_the_live_html_and_the_patches_give_the_whole_html_after_every_event(events: list[Event]) -> None:
     live, tree = LiveHtml(), Tree()
     for event in events:
         tree.take(live.apply(event))
@@ -97,7 +97,7 @@ def test_a_snapshot_rebuilds_the_whole_from_nothing(events: list[Event]) -> None
 
 @given(streams())
 @settings(max_examples=60)
-def test_what_the_user_opened_is_in_the_law(events: list[Event]) -> None:
+def test_live_equals_whole_with_cards_that_the_user_opened(events: list[Event]) -> None:
     opened = {"c1": True, "c2": False, "fold 0.0": True, "fold 0.1": True}
     live, tree = LiveHtml(opened), Tree()
     for event in events:
@@ -108,7 +108,7 @@ def test_what_the_user_opened_is_in_the_law(events: list[Event]) -> None:
 
 @given(streams())
 @settings(max_examples=60)
-def test_opening_and_closing_at_any_time_is_in_the_law(events: list[Event]) -> None:
+def test_live_equals_whole_when_cards_are_opened_at_any_time(events: list[Event]) -> None:
     live, tree, opened = LiveHtml(), Tree(), {}
     for number, event in enumerate(events):
         tree.take(live.apply(event))
@@ -134,7 +134,7 @@ def test_no_patch_changes_nothing(events: list[Event]) -> None:
 
 @given(documents().flatmap(lambda text: st.tuples(st.just(text), cuts(text))))
 @settings(max_examples=150)
-def test_callouts_that_stream_in_any_pieces_are_in_the_law(document: tuple[str, list[int]]) -> None:
+def test_live_equals_whole_for_callouts_in_any_pieces(document: tuple[str, list[int]]) -> None:
     live, tree, callouts = LiveHtml(), Tree(), detector("callout")
     for piece in in_pieces(*document):
         for event in callouts.feed(piece):
@@ -161,7 +161,7 @@ def texts(patches: Sequence[Patch]) -> list[Any]:
     return [patch[-1] for patch in patches]
 
 
-def test_a_word_more_is_one_splice_that_holds_just_the_word() -> None:
+def test_one_more_word_is_one_splice_with_only_that_word() -> None:
     live = after(ev.TextDelta("t", "# One\n\nSome words"))
     assert live.apply(ev.TextDelta("t", " more")) == [["splice", "m0.p0.b1", len("<p>Some words"), 0, " more"]]
 
@@ -183,24 +183,24 @@ def test_a_delta_that_shows_nothing_makes_no_patch() -> None:
     assert live.apply(ev.StartStep()) == []
 
 
-def test_blank_text_between_two_calls_does_not_part_them() -> None:
+def test_blank_text_between_two_calls_shows_nothing() -> None:
     live = after(ev.ToolInputAvailable("a", "f", {}), ev.TextDelta("t", "\n\n"), ev.ToolInputAvailable("b", "f", {}))
     assert [patch[1] for patch in live.snapshot() if patch[2] == "m0"] == ["m0.p0", "m0.p2"]
 
 
-def test_a_call_that_was_none_leaves_with_one_patch() -> None:
+def test_a_retracted_call_is_removed_by_one_patch() -> None:
     live = after(ev.TextDelta("t", "One"), ev.TextEnd("t"), ev.ToolInputStart("c", "f"))
     assert live.apply(ev.ToolRetracted("c")) == [["remove", "m0.p1"]]
 
 
-def test_arguments_grow_by_what_was_written() -> None:
+def test_arguments_grow_by_the_new_text_only() -> None:
     live = after(ev.ToolInputStart("c", "f"), ev.ToolInputDelta("c", '{"city": "Ly'))
     patches = live.apply(ev.ToolInputDelta("c", "on"))
     assert [patch[:2] for patch in patches] == [["splice", "m0.p0.i"], ["splice", "m0.p0.i.0"]]
     assert texts(patches) == ["4", "on"]
 
 
-def test_an_argument_more_leaves_those_before_it_alone() -> None:
+def test_one_more_argument_leaves_those_before_it_alone() -> None:
     live = after(ev.ToolInputStart("c", "f"), ev.ToolInputDelta("c", '{"city": "Lyon"'))
     kinds = [patch[:2] for patch in live.apply(ev.ToolInputDelta("c", ', "days": 7'))]
     assert kinds == [["splice", "m0.p0.i"], ["insert", "m0.p0.i.1"]]
@@ -233,7 +233,7 @@ def test_nodes_know_their_call() -> None:
     assert [live.call_of(id) for id in ("m0", "m0.p0", "m0.p0.b0", "m7.p0", "m0.p9", "")] == [None] * 6
 
 
-def test_halves_of_a_character_come_together_again() -> None:
+def test_halves_of_a_surrogate_pair_are_joined() -> None:
     live = LiveHtml()
     for event in (
         ev.TextDelta("t", "a\ud83d"),
@@ -283,7 +283,7 @@ def queued(call: str) -> list[Event]:
 
 
 @pytest.mark.parametrize("end", [[ev.Finish()], [ev.Start(), ev.Finish()], [ev.Start(role="user")]])
-def test_calls_of_a_reply_that_is_over_were_called(end: list[Event]) -> None:
+def test_open_calls_of_a_finished_reply_are_called(end: list[Event]) -> None:
     live = after(*queued("a"), *queued("b"), ev.ToolExecution("a", "running"), ev.ToolInputStart("c", "f"), *end)
     assert states(live) == ["Called", "Called", "Called"]
     assert live.html == to_html(live.transcript)
@@ -296,7 +296,7 @@ def test_a_call_of_an_earlier_message_may_start_later() -> None:
     assert states(live) == ["Completed"]
 
 
-def test_what_is_told_of_a_call_that_has_ended_changes_nothing() -> None:
+def test_events_about_a_finished_call_change_nothing() -> None:
     live = after(ev.ToolInputAvailable("a", "f", {}), ev.ToolOutputAvailable("a", 1))
     assert live.apply(ev.ToolExecution("a", "running")) == []
 
@@ -337,7 +337,7 @@ def test_a_long_input_is_drawn_in_part_and_counted_whole() -> None:
     assert len(live.html) < 40_000
 
 
-def test_a_call_that_was_none_becomes_text_in_its_place() -> None:
+def test_a_retracted_call_becomes_text_in_its_place() -> None:
     live = LiveHtml()
     for event in (ev.ToolInputStart("c", "f"), ev.TextDelta("t", "after"), ev.ToolRetracted("c", text="a *b*")):
         live.apply(event)

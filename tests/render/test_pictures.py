@@ -1,4 +1,4 @@
-"""A picture of another host is a link, until that host is allowed by its name."""
+"""A picture on another host is a link unless that host is allowed by name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FILE = FilePart(ADDRESS, "image/png")
 
 
 @pytest.mark.parametrize("part", [TEXT, FILE, ReasoningPart(TEXT.text)], ids=["text", "file", "reasoning"])
-def test_unless_its_host_is_allowed_a_picture_is_a_link_to_it(part: Part) -> None:
+def test_a_picture_is_a_link_unless_its_host_is_allowed(part: Part) -> None:
     for images in ((), ("other.example",), (f"www.{HOST}",), (f"{HOST}:8443",)):
         html = shown(part, images=images)
         assert sources(html) == []
@@ -41,12 +41,12 @@ def test_unless_its_host_is_allowed_a_picture_is_a_link_to_it(part: Part) -> Non
 
 
 @pytest.mark.parametrize("part", [TEXT, FILE, ReasoningPart(TEXT.text)], ids=["text", "file", "reasoning"])
-def test_where_it_is_allowed_the_picture_is_shown(part: Part) -> None:
+def test_a_picture_of_an_allowed_host_is_shown(part: Part) -> None:
     assert sources(shown(part)) == ["https://pictures.example/a.png?size=1&amp;kind=b"]
     assert sources(shown(part, images=("Pictures.Example",))) == sources(shown(part))
 
 
-def test_the_host_is_not_told_from_which_page_and_the_text_is_the_alternative() -> None:
+def test_the_picture_has_no_referrer_and_its_text_is_the_alternative() -> None:
     (picture,) = re.findall("<img[^>]*>", shown(TEXT))
     assert 'referrerpolicy="no-referrer"' in picture
     assert 'alt="A &quot;map&quot;"' in picture
@@ -70,18 +70,18 @@ def test_the_host_is_not_told_from_which_page_and_the_text_is_the_alternative() 
         f"https:///{HOST}/a.png",
     ],
 )
-def test_an_address_that_a_browser_may_read_otherwise_is_none_of_the_host(address: str) -> None:
+def test_an_address_that_browsers_may_read_otherwise_is_refused(address: str) -> None:
     assert allowed_source(address, allowed_hosts([HOST])) is None
     assert sources(shown(FilePart(address, "image/png"), TextPart(f"![x](<{address}>)"))) == []
 
 
 @given(st.text("htps:/\\@#?.&;%\t examplictu-0[]", max_size=30))
-def test_whatever_follows_the_scheme_only_that_host_is_asked(rest: str) -> None:
+def test_any_address_loads_only_from_that_host(rest: str) -> None:
     for source in sources(shown(FilePart(f"https://{rest}", "image/png"), TextPart(f"![x](https://{rest})"))):
         assert re.match(rf"https://{HOST}(?:[/?#]|\Z)", source)
 
 
-def test_what_is_no_picture_is_not_loaded_as_one() -> None:
+def test_a_file_of_another_type_is_not_loaded_as_a_picture() -> None:
     assert sources(shown(FilePart(ADDRESS, "text/html"))) == []
 
 
@@ -90,7 +90,7 @@ def test_text_cannot_write_the_link_that_becomes_a_picture() -> None:
     assert sources(shown(TextPart(forged), TextPart(f"```\n{forged}\n```"))) == []
 
 
-def test_a_picture_in_a_link_stays_its_words() -> None:
+def test_a_picture_in_a_link_stays_text() -> None:
     html = shown(TextPart(f"[![words]({ADDRESS})](https://elsewhere.example)"))
     assert sources(html) == []
     assert ">words</a>" in html
@@ -99,7 +99,7 @@ def test_a_picture_in_a_link_stays_its_words() -> None:
 @pytest.mark.parametrize(
     "name", ["https://a.example", "a.example/b", "*", "*.example", "", "a b", "a.example:x", "a'b"]
 )
-def test_what_is_no_host_is_refused_with_an_example(name: str) -> None:
+def test_a_bad_host_name_is_refused_with_an_example(name: str) -> None:
     with pytest.raises(UsageError, match=r"example\.org"):
         to_html(Transcript(), images=[name])
 
@@ -117,7 +117,7 @@ def test_an_exported_page_may_load_from_that_host_and_nothing_else() -> None:
 
 
 @given(st.lists(st.integers(1, 60), max_size=8))
-def test_a_live_view_shows_them_as_the_whole_does(cuts: list[int]) -> None:
+def test_live_equals_whole_with_pictures(cuts: list[int]) -> None:
     live = LiveHtml(images=(HOST,))
     text = f"{TEXT.text}\n\n{TEXT.text}\n"
     deltas: list[Event] = []
@@ -130,7 +130,7 @@ def test_a_live_view_shows_them_as_the_whole_does(cuts: list[int]) -> None:
     assert len(sources(live.html)) == 2
 
 
-def test_what_a_notebook_saves_has_them_where_they_are_allowed() -> None:
+def test_a_notebook_saves_pictures_of_allowed_hosts() -> None:
     transcript = Transcript((Message("assistant", (TEXT,)),))
     assert sources(mime_bundle(transcript)["text/html"]) == []
     assert sources(mime_bundle(transcript, images=(HOST,))["text/html"]) == [ADDRESS.replace("&", "&amp;")]

@@ -1,4 +1,4 @@
-"""Outputs that have a display of their own: the richest form is shown, and nothing in it runs, loads or leaves."""
+"""Outputs with a display of their own: the richest form is shown, and nothing in it runs or loads."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ def test_pictures_of_the_other_types_are_shown(kind: str, beginning: bytes) -> N
         *({"a": 1}, 7, None, True, ["a", 1], [], {"image/png": PNG}),
     ],
 )
-def test_what_is_no_picture_gives_way_to_the_next_form(value: Any) -> None:
+def test_data_that_is_not_a_picture_is_passed_over(value: Any) -> None:
     assert form_of({"image/png": value, "text/html": HTML}).kind == "text/html"
     assert "<img" not in html_of({"image/png": value})
 
 
-def test_a_picture_of_another_type_than_it_says_is_none() -> None:
+def test_a_picture_of_another_type_than_it_claims_is_passed_over() -> None:
     assert display_form({"image/jpeg": PNG, "image/bmp": PNG, "image/x-icon": PNG}, "") is None
 
 
@@ -102,7 +102,7 @@ def test_lists_of_lines_are_text_as_in_notebooks() -> None:
 
 
 @pytest.mark.parametrize("display", [{}, {"text/plain": "x"}, {"x": 1}, {"text/html": ""}, {"text/html": 5}])
-def test_without_a_form_that_can_be_shown_the_output_stands_as_without_a_display(display: dict[str, Any]) -> None:
+def test_a_display_without_a_usable_form_is_ignored(display: dict[str, Any]) -> None:
     assert html_of(display) == html_of(None)
 
 
@@ -149,7 +149,7 @@ def test_a_data_frame_is_a_table_that_scrolls_in_its_own_box() -> None:
         ("<video src=//h></video><audio src=//h></audio>", "", ("sound or video",)),
     ],
 )
-def test_html_is_brought_down_to_what_can_be_read(given: str, clean: str, left_out: tuple[str, ...]) -> None:
+def test_html_is_reduced_to_what_can_be_read(given: str, clean: str, left_out: tuple[str, ...]) -> None:
     found = sanitise(given)
     if "colspan" in given:
         clean = '<table><tbody><tr><td colspan="2">a</td><td>b</td></tr></tbody></table>'
@@ -157,13 +157,13 @@ def test_html_is_brought_down_to_what_can_be_read(given: str, clean: str, left_o
     Reader(f"<div>{found.html}</div>")
 
 
-def test_what_was_left_out_is_said_beside_the_output() -> None:
+def test_the_note_names_what_was_left_out() -> None:
     assert "<span>left out: scripts, pictures from elsewhere</span>" in html_of(
         {"text/html": "<p>a</p><script>x</script><img src=//h>"}
     )
 
 
-def test_html_with_nothing_to_read_gives_way_and_says_what_it_was() -> None:
+def test_html_with_nothing_to_read_is_passed_over_with_a_note() -> None:
     html = html_of({"text/html": "<div id=x></div><script>plot()</script>", "text/plain": "Plot"}, "Plot of 3 points")
     assert "<span>left out: scripts</span></div><pre><span>Plot of 3 points</span></pre>" in html
 
@@ -171,7 +171,7 @@ def test_html_with_nothing_to_read_gives_way_and_says_what_it_was() -> None:
 @pytest.mark.parametrize(
     "unclosed", ["<table><tr><td>", "<pre>", "<b><i><p>", "<!--", "<a href='", "<ul><li>", "<select>", "<plaintext>"]
 )
-def test_what_is_not_closed_swallows_nothing_that_follows(unclosed: str) -> None:
+def test_an_unclosed_element_does_not_include_what_follows(unclosed: str) -> None:
     reader = Reader(html_of({"text/html": f"a{unclosed}b"}, "the text"))
     assert "the text" in "".join(reader.text)
 
@@ -192,7 +192,7 @@ def test_long_html_is_cut_before_a_tag_and_says_how_much_is_not_shown() -> None:
     ],
     ids=["formatting in each paragraph", "quotes", "styles"],
 )
-def test_a_few_characters_never_become_many(bomb: str) -> None:
+def test_a_little_html_never_becomes_very_much(bomb: str) -> None:
     assert len(sanitise(bomb).html) <= 5 * MAX_HTML
 
 
@@ -256,7 +256,7 @@ def test_no_formula_raises(tex: str) -> None:
         (0, True),
     ],
 )
-def test_the_text_stands_beside_a_display_where_it_tells_more(output: Any, tells: bool) -> None:
+def test_text_is_shown_beside_a_display_if_it_adds_something(output: Any, tells: bool) -> None:
     assert adds_to_display(output, DisplayForm("x", "image/png", source="source")) is tells
     html = html_of({"image/png": PNG}, output)
     assert ("<summary>As " in html) is (tells or output == "source\n")
@@ -278,7 +278,7 @@ def test_data_beside_a_display_is_drawn_as_data() -> None:
         ({"image/png": PNG}, {"radius": 4}, "radius: 4"),
     ],
 )
-def test_in_plain_text_a_display_is_its_words(bundle: dict[str, Any], output: Any, words: str) -> None:
+def test_plain_text_has_the_words_of_a_display(bundle: dict[str, Any], output: Any, words: str) -> None:
     text = to_text(saying(call(output=output, display=bundle)))
     lines = [line.strip() for line in text.partition("    Output\n")[2].split("\n")]
     assert lines == words.split("\n")

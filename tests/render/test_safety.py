@@ -1,4 +1,4 @@
-"""Whatever the text, only these tags and attributes appear, and the style reaches nothing else."""
+"""Any text gives only these tags and attributes, and the style applies to nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from toolcall_nb.render.html_output.nodes import Node
 # Escaping -------------------------------------------------------------------------------------------------------
 
 
-def test_escaping_leaves_nothing_that_means_anything() -> None:
+def test_escaping_leaves_no_markup() -> None:
     assert (
         escape("<a href='x' title=\"y\">&amp;</a>")
         == "&lt;a href=&#39;x&#39; title=&quot;y&quot;&gt;&amp;amp;&lt;/a&gt;"
@@ -43,7 +43,7 @@ def test_web_and_mail_addresses_are_links(url: str) -> None:
     "url",
     ["javascript:alert(1)", " https://x", "https://a b", "data:text/html,x", "https://a\n", "/x", "vbscript:x", ""],
 )
-def test_other_addresses_are_none(url: str) -> None:
+def test_other_addresses_are_not_links(url: str) -> None:
     assert link_target(url) is None
 
 
@@ -138,7 +138,7 @@ class Reader(HTMLParser):
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_text_is_shown_and_never_becomes_a_tag_or_an_attribute(text: str) -> None:
+def test_hostile_text_never_becomes_a_tag_or_an_attribute(text: str) -> None:
     transcript = Transcript(
         (
             Message("user", tuple(parts_of(text)), text, {text: text}, finish_reason=text),
@@ -152,7 +152,7 @@ def test_hostile_text_is_shown_and_never_becomes_a_tag_or_an_attribute(text: str
 
 @given(transcripts())
 @settings(max_examples=200)
-def test_whatever_comes_only_these_tags_and_attributes_appear(transcript: Transcript) -> None:
+def test_any_transcript_has_only_these_tags_and_attributes(transcript: Transcript) -> None:
     Reader(body(transcript))
 
 
@@ -164,7 +164,7 @@ def nodes_of(node: Node) -> Iterator[Node]:
 
 @given(transcripts())
 @settings(max_examples=100)
-def test_each_node_is_one_element_and_its_children_live_in_its_innermost_last_one(transcript: Transcript) -> None:
+def test_each_node_is_one_element_with_its_children_in_the_innermost_last_one(transcript: Transcript) -> None:
     for number, message in enumerate(transcript.messages):
         for node in nodes_of(message_node(number, message, Look())):
             assert Reader(node.html).roots == 1, node.html
@@ -202,7 +202,7 @@ def selectors(css: str) -> Iterator[str]:
             yield from selector.split(",")
 
 
-def test_the_style_touches_nothing_outside_of_its_own_element() -> None:
+def test_the_style_applies_only_inside_its_own_element() -> None:
     found = list(selectors(stylesheet()))
     assert len(found) > 5
     assert [selector for selector in found if not re.search(r"\.tc(?![\w-])", selector)] == []

@@ -1,4 +1,4 @@
-"""Plain text, and the live face of a terminal: the same words, and nothing that a terminal obeys."""
+"""Plain text and the live view in a terminal: the same words, and nothing that a terminal obeys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Tran
 from toolcall_nb.render import TerminalFace, to_text
 
 
-def test_everything_reads_in_order() -> None:
+def test_everything_is_in_order() -> None:
     golden("everything.txt", to_text(EVERYTHING) + "\n")
 
 
@@ -27,7 +27,7 @@ def test_an_empty_transcript_says_so() -> None:
     assert to_text(Transcript()) == "No messages yet."
 
 
-def test_a_call_is_its_name_its_state_and_what_went_in_and_out() -> None:
+def test_a_call_has_its_name_its_state_its_input_and_its_output() -> None:
     call = ToolCall(
         id="a", name="forecast", state=State.OUTPUT_AVAILABLE, input={"city": "Lyon"}, output="Sunny\n\n21 °C\n"
     )
@@ -44,7 +44,7 @@ def test_no_control_character_reaches_a_terminal(text: str) -> None:
 
 @given(transcripts())
 @settings(max_examples=100)
-def test_whatever_comes_is_lines_of_visible_text(transcript: Transcript) -> None:
+def test_any_transcript_is_lines_of_visible_text(transcript: Transcript) -> None:
     shown = to_text(transcript)
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown)
     assert shown == shown.rstrip("\n")
@@ -98,19 +98,19 @@ FINISHED = Transcript.from_events(EVERYTHING.events())
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
-def test_into_a_file_the_face_writes_the_plain_text_as_it_comes(size: int) -> None:
+def test_a_file_gets_the_plain_text_as_it_arrives(size: int) -> None:
     assert written(pieces(FINISHED.events(), size), terminal=False) == to_text(FINISHED) + "\n"
 
 
 @given(transcripts())
 @settings(max_examples=100)
-def test_into_a_file_any_transcript_is_its_plain_text(transcript: Transcript) -> None:
+def test_a_file_gets_the_plain_text_of_any_transcript(transcript: Transcript) -> None:
     transcript = Transcript.from_events(pieces(transcript.events(), 2))
     if transcript.messages:
         assert written(pieces(transcript.events(), 2), terminal=False) == to_text(transcript) + "\n"
 
 
-def test_into_a_file_whole_lines_come_at_once() -> None:
+def test_a_file_gets_whole_lines() -> None:
     file = io.StringIO()
     with TerminalFace(Console(file=file)) as face:
         face.apply(ev.TextDelta("t", "One\nTwo"))
@@ -120,7 +120,7 @@ def test_into_a_file_whole_lines_come_at_once() -> None:
     assert file.getvalue() == "AI\n  One\n  Two and\n"
 
 
-def test_in_a_terminal_every_word_stands_there_once_at_the_end() -> None:
+def test_a_terminal_has_every_word_once_at_the_end() -> None:
     shown = screen(written(pieces(FINISHED.events(), 4), terminal=True))
     for word in (
         "You are a careful travel agent.",
@@ -135,14 +135,14 @@ def test_in_a_terminal_every_word_stands_there_once_at_the_end() -> None:
     ]
 
 
-def test_in_a_terminal_what_is_finished_is_drawn_once() -> None:
+def test_a_terminal_draws_finished_parts_once() -> None:
     events = [ev.TextDelta("t", f"Paragraph {number}.\n\n") for number in range(50)]
     output = written(events, terminal=True)
     assert all(output.count(f"Paragraph {number}.") <= 3 for number in range(50))
     assert [int(found) for found in re.findall(r"Paragraph (\d+)", screen(output))] == list(range(50))
 
 
-def test_in_a_terminal_a_call_is_seen_while_it_runs_and_then_as_it_ended() -> None:
+def test_a_terminal_shows_a_call_while_it_runs_and_after_it_ended() -> None:
     file = io.StringIO()
     with TerminalFace(Console(file=file, force_terminal=True, width=80, height=30)) as face:
         face.apply(ev.ToolInputStart("a", "forecast"))
@@ -161,7 +161,7 @@ def test_in_a_terminal_a_call_is_seen_while_it_runs_and_then_as_it_ended() -> No
     assert shown.index("Sunny") < shown.index("Snow")
 
 
-def test_in_a_terminal_json_in_the_text_keeps_its_lines() -> None:
+def test_a_terminal_keeps_the_lines_of_json_in_text() -> None:
     text = (
         'Tool \'f\' executed successfully:\n\n\nData: {\n  "high": [\n    1,\n    "a_b_c"\n  ]\n}\n\nAnd {\nnot this.'
     )
@@ -173,7 +173,7 @@ def test_in_a_terminal_json_in_the_text_keeps_its_lines() -> None:
     assert "And { not this." in shown
 
 
-def test_in_a_terminal_what_a_tool_prints_is_seen_as_it_comes() -> None:
+def test_a_terminal_shows_printed_output_as_it_arrives() -> None:
     file = io.StringIO()
     with TerminalFace(Console(file=file, force_terminal=True, width=80, height=30)) as face:
         face.apply(ev.ToolInputAvailable("a", "install", {}))
@@ -191,7 +191,7 @@ def test_in_a_terminal_what_a_tool_prints_is_seen_as_it_comes() -> None:
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_call_that_was_none_is_printed_as_text(terminal: bool) -> None:
+def test_a_retracted_call_is_printed_as_text(terminal: bool) -> None:
     taken_back = ev.ToolRetracted("c", text="a word")
     events: list[Event] = [ev.ToolInputStart("c", "f"), ev.TextDelta("t", "after"), taken_back]
     shown = screen(written([*events, ev.TextEnd("t"), ev.Finish()], terminal=terminal))
@@ -202,7 +202,7 @@ def test_tabs_stay_tabs_in_a_file() -> None:
     assert written([ev.TextDelta("t", "a\tb")], terminal=False) == "AI\n  a\tb\n"
 
 
-def test_in_a_terminal_more_than_fits_shows_its_end() -> None:
+def test_a_terminal_shows_the_end_of_what_does_not_fit() -> None:
     file = io.StringIO()
     with TerminalFace(Console(file=file, force_terminal=True, width=40, height=10)) as face:
         face.apply(ev.TextDelta("t", "```\n" + "".join(f"line {number}\n" for number in range(100))))
@@ -213,14 +213,14 @@ def test_in_a_terminal_more_than_fits_shows_its_end() -> None:
 
 @given(streams())
 @settings(max_examples=60)
-def test_no_order_of_events_breaks_the_face(events: list[Event]) -> None:
+def test_any_order_of_events_can_be_shown(events: list[Event]) -> None:
     for terminal in (True, False):
         output = written(events, terminal=terminal, width=60, height=12)
         assert not re.search(r"\x1b(?!\[[\d;?]*[A-Za-z])", output)
 
 
 @pytest.mark.parametrize("text", HOSTILE if IS_THOROUGH else HOSTILE[::3])
-def test_in_a_terminal_no_sequence_is_the_models(text: str) -> None:
+def test_a_terminal_gets_no_control_sequence_from_the_model(text: str) -> None:
     parts = tuple(parts_of(text + "\x1b]0;title\x07\x9b31m\x1b[2J"))
     output = written(Transcript((Message("assistant", parts),)).events(), terminal=True)
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]", output)

@@ -1,4 +1,4 @@
-"""Values as a person reads them, and how much of a large one is drawn."""
+"""Values as lines, in one line and as tables, and the limits for large ones."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_one_line_is_short_whatever_the_value(value: Any) -> None:
     ],
     ids=["text", "lines", "value", "nested", "key", "list", "object", "table", "wide table", "lists in lists"],
 )
-def test_what_is_too_large_is_drawn_in_part_and_says_how_much_is_hidden(value: Any, words: str) -> None:
+def test_a_large_value_is_drawn_in_part_and_counts_the_rest(value: Any, words: str) -> None:
     html = body(saying(call(output=value)))
     shown = re.sub(r'<details class="tc-more">.*?</details>', "", html, flags=re.DOTALL)
     assert words in html
@@ -110,19 +110,19 @@ def test_a_value_of_any_depth_is_drawn() -> None:
     [10**5000, float("nan"), float("-inf"), {1: 2}, {"x": b"bytes"}, {"x": object()}],
     ids=["huge", "nan", "inf", "key", "bytes", "object"],
 )
-def test_a_value_that_is_no_json_is_drawn_without_an_address(value: Any) -> None:
+def test_a_value_that_is_not_json_is_drawn_without_an_address(value: Any) -> None:
     assert "0x" not in lines(value) + one_line(value)
 
 
 @given(st.lists(json_values(), max_size=5))
 @settings(max_examples=150)
-def test_a_drawing_that_remembers_draws_the_same(values: list[Any]) -> None:
+def test_a_repeated_drawing_is_the_same(values: list[Any]) -> None:
     drawing = Drawing()
     for value in (*values, *values):
         assert [entry.tokens for entry in drawing.draw(value)] == [entry.tokens for entry in draw_value(value)]
 
 
-def test_a_drawing_that_remembers_draws_only_what_differs() -> None:
+def test_a_repeated_drawing_draws_only_what_differs() -> None:
     drawing = Drawing()
     before = drawing.draw({"a": 1, "edits": [{"b": 1}, {"b": 2}], "c": True})
     after = drawing.draw({"a": 1, "edits": [{"b": 1}, {"b": 2}, {"b": 3}], "c": True})
@@ -137,10 +137,10 @@ def test_a_list_of_flat_objects_is_a_table() -> None:
 
 
 @pytest.mark.parametrize("value", [[], [1], [{}], [{"a": {"b": 1}}], {"a": 1}, [{"a": 1}, {"b": 1}, {"c": 1}], "x"])
-def test_what_would_make_no_good_table_is_none(value: Any) -> None:
+def test_other_lists_are_not_tables(value: Any) -> None:
     assert table_of(value) is None
 
 
-def test_text_stands_as_it_is_but_for_terminal_colours() -> None:
+def test_text_is_drawn_without_terminal_colours() -> None:
     assert draw_text("\x1b[1;31mred\x1b[0m  a: b\n\x1b]8;;http://h\x07link").tokens == [("", "red  a: b\nlink")]
     assert draw_text("").tokens == [("", "")]

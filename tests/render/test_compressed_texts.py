@@ -53,7 +53,7 @@ TestAsAList = AsAList.TestCase
 TestAsAList.settings = settings(max_examples=share_of(100), stateful_step_count=12, deadline=None)
 
 
-def test_texts_that_are_all_packed_take_little() -> None:
+def test_compressed_texts_take_little_memory() -> None:
     packed = CompressedTexts()
     for number in range(1000):
         packed.append(f"<p>This is paragraph {number}.</p>\n")

@@ -1,4 +1,4 @@
-"""What a tool printed: the newest lines in sight, earlier ones folded; live, a line is sent twice at most."""
+"""The log of a tool: the newest lines are visible, earlier ones folded; a live view sends a line twice at most."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_newest_lines_are_shown_and_earlier_ones_folded() -> None:
     assert 80 <= newest.count("\n") <= 120
 
 
-def test_what_is_older_than_the_fold_holds_is_counted() -> None:
+def test_lines_older_than_the_fold_are_counted() -> None:
     log = LogLines(lines(100_000))
     folded, newest = text_of(log)
     assert len(folded) + len(newest) < 210_000
@@ -78,7 +78,7 @@ def test_what_is_older_than_the_fold_holds_is_counted() -> None:
 
 
 @given(st.text(st.sampled_from("ab\r\n\x1b[m")), st.lists(st.integers(0, 40), max_size=6))
-def test_it_does_not_matter_how_the_log_was_cut(text: str, cuts: list[int]) -> None:
+def test_cuts_of_the_log_do_not_matter(text: str, cuts: list[int]) -> None:
     log = LogLines()
     for piece in in_pieces(text * 20, sorted(cuts)):
         log.add(piece)
@@ -96,7 +96,7 @@ def test_the_log_stands_between_the_input_and_the_output() -> None:
     assert re.search(r"<b>Input</b>.*<b>Printed</b>.*working\n.*<b>Output</b>.*done", html, re.DOTALL)
 
 
-def test_without_a_log_nothing_is_said() -> None:
+def test_without_a_log_there_is_no_section() -> None:
     assert "Printed" not in body(saying(call(), call(log="\r")))
 
 
@@ -106,7 +106,7 @@ def test_earlier_lines_are_in_a_fold_that_is_counted() -> None:
     assert html.index("line 200") < html.index("120 earlier lines") < html.index("line 120\n")
 
 
-def test_lines_that_are_not_shown_at_all_are_counted_and_found() -> None:
+def test_lines_that_are_not_shown_are_counted_and_their_place_named() -> None:
     html = body(saying(call(RUNNING, log=lines(100_000))))
     said = re.search(
         r"([\d,]+) earlier lines <span>([\d,]+) lines before these: chat.calls\[&#39;call_1&#39;\].log", html
@@ -125,18 +125,18 @@ def test_control_characters_are_harmless() -> None:
 # Live -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_line_more_is_one_splice_that_holds_just_the_line() -> None:
+def test_one_more_line_is_one_splice_with_only_that_line() -> None:
     live = printing("one\n")
     assert live.apply(ev.ToolLog("c", "two\n")) == [["splice", "m0.p0.l.0", len("<span>one\n"), 0, "two\n"]]
 
 
-def test_a_bar_that_moves_changes_its_own_line() -> None:
+def test_a_progress_bar_changes_only_its_own_line() -> None:
     live = printing("loading\n", " 10%")
     patches = live.apply(ev.ToolLog("c", "\r 20%"))
     assert [patch[:2] + patch[3:] for patch in patches] == [["splice", "m0.p0.l.0", 1, "2"]]
 
 
-def test_the_first_line_brings_the_section() -> None:
+def test_the_first_line_adds_the_section() -> None:
     live = printing()
     assert [patch[:3] for patch in live.apply(ev.ToolLog("c", "one"))] == [
         ["insert", "m0.p0.l", "m0.p0.d"],
@@ -174,14 +174,14 @@ def test_a_line_is_drawn_without_drawing_the_card(monkeypatch: pytest.MonkeyPatc
     )
 )
 @settings(max_examples=150)
-def test_at_every_step_a_card_that_prints_is_that_of_the_whole(events: list[ev.Event]) -> None:
+def test_live_equals_whole_for_a_call_that_prints(events: list[ev.Event]) -> None:
     live, tree = LiveHtml(), Tree()
     for event in (ev.ToolInputAvailable("c", "f", {}), *events, ev.Finish()):
         tree.take(live.apply(event))
         assert live.html == to_html(live.transcript) == fragment(tree.roots())
 
 
-def test_at_every_line_the_card_is_that_of_the_whole() -> None:
+def test_live_equals_whole_after_every_line() -> None:
     live, tree = printing(), Tree()
     tree.take(live.snapshot())
     for number in range(400):
@@ -196,7 +196,7 @@ def test_a_call_of_an_earlier_message_can_still_print() -> None:
     assert live.html == to_html(live.transcript)
 
 
-def test_what_was_folded_stays_open_as_lines_come() -> None:
+def test_an_opened_fold_stays_open_as_lines_arrive() -> None:
     live = printing(lines(200))
     opened = {"log of c": True}
     assert live.set_open("log of c", True) == [
