@@ -58,7 +58,6 @@ INSIDE_FUNCTIONS = {
     *(("core", "markdown"), ("core", "redaction")),  # a transcript gives its Markdown, and what a cell keeps
     ("errors", "redaction"),  # an error in a cell is shown without secrets
     ("markdown", "render"),  # a name that others build on: toolcall_nb.markdown.IncrementalMarkdown
-    ("tools", "approvals"),  # the same: toolcall_nb.tools.Decision
     ("dialects", "tools"),  # a dialect describes what a chat takes as tools
 }
 """Seen from inside functions alone, or for the sake of types."""

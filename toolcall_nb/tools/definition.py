@@ -17,12 +17,18 @@ from toolcall_nb.tools.execution.runner import Binding, Outcome, run_tool
 from toolcall_nb.tools.output import ProgressCallback
 from toolcall_nb.tools.schemas.signature import read_docstring, read_signature
 
-__all__ = ["Tool", "as_tool", "attach_tool", "is_function", "made_tool", "origin_of"]
+__all__ = ["Tool", "as_tool", "attach_tool", "function_origin", "is_function", "made_tool"]
 
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f]{1,128}")
 _TOOL_ATTRIBUTE = "__toolcall__"
 
-__getattr__ = renamed_members(__name__, {"mark": "toolcall_nb.tools.definition.attach_tool"})
+__getattr__ = renamed_members(
+    __name__,
+    {
+        "mark": "toolcall_nb.tools.definition.attach_tool",
+        "origin_of": "toolcall_nb.tools.definition.function_origin",
+    },
+)
 
 
 class Tool(Struct, frozen=True, eq=False, kw_only=True):
@@ -78,7 +84,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
             parameters=signature.schema,
             function=function,
             signature=signature,
-            origin=origin_of(function),
+            origin=function_origin(function),
             timeout=timeout,
             parallel=parallel,
             limit=limit,
@@ -124,7 +130,7 @@ def is_function(thing: Any) -> bool:
     return callable(thing) and not isinstance(thing, type)
 
 
-def origin_of(function: Any) -> str:
+def function_origin(function: Any) -> str:
     """Returns ``module:qualname`` of a function, or of the type of another callable."""
     return f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function))}"
 

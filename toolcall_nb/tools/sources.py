@@ -79,7 +79,8 @@ def tools_named(name: str, namespace: Mapping[str, Any] | None = None) -> list[T
     if len(claims) > 1:
         both = " and ".join(claims)
         raise UsageError(f"{name!r} could mean {both}. Rename one of them, or give it another name with @tool(name=…).")
-    for thing in claims.values():
+    if claims:
+        (thing,) = claims.values()
         return as_tools(thing) if is_tools(thing) else [Tool.from_function(thing, name=name)]
     if callable(variables.get(name)):
         raise UsageError(

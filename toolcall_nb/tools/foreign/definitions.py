@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from toolcall_nb.core.events import Object
 from toolcall_nb.errors import UsageError
-from toolcall_nb.tools.definition import Tool, is_function, origin_of
+from toolcall_nb.tools.definition import Tool, function_origin, is_function
 from toolcall_nb.tools.schemas.json_schema import SchemaArguments
 
 __all__ = ["definition_tools", "is_pair"]
@@ -62,7 +62,7 @@ def _paired(given: Mapping[str, Any], function: Callable[..., Any]) -> Tool:
         parameters=schema,
         function=function,
         signature=SchemaArguments(definition.name, schema, trusted=True),
-        origin=origin_of(function),
+        origin=function_origin(function),
     )
 
 

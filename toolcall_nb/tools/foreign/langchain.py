@@ -7,7 +7,7 @@ from typing import Any
 
 from toolcall_nb.core.events import Object
 from toolcall_nb.errors import UsageError
-from toolcall_nb.tools.definition import Tool, origin_of
+from toolcall_nb.tools.definition import Tool, function_origin
 from toolcall_nb.tools.execution.runner import Binding
 from toolcall_nb.tools.schemas.json_schema import SchemaArguments
 from toolcall_nb.tools.schemas.pydantic_types import ModelArguments
@@ -34,7 +34,7 @@ def _tool(tool: Any) -> list[Tool]:
         parameters={"type": "object", "properties": {}, **schema},
         function=_function(tool),
         signature=binding,
-        origin=f"langchain {origin_of(source)}",
+        origin=f"langchain {function_origin(source)}",
     )
     return [made]
 

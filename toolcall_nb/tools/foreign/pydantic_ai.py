@@ -9,7 +9,7 @@ from typing import Any
 
 from toolcall_nb.core.events import Json
 from toolcall_nb.errors import UsageError
-from toolcall_nb.tools.definition import Tool, origin_of
+from toolcall_nb.tools.definition import Tool, function_origin
 from toolcall_nb.tools.execution.runner import Binding
 from toolcall_nb.tools.schemas.json_schema import SchemaArguments
 from toolcall_nb.tools.schemas.pydantic_types import wrong_arguments
@@ -38,7 +38,7 @@ def _tool(tool: Any) -> list[Tool]:
         parameters=schema,
         function=_with_plain_result(function),
         signature=_binding(tool, schema),
-        origin=f"pydantic-ai {origin_of(function)}",
+        origin=f"pydantic-ai {function_origin(function)}",
         timeout=tool.timeout,
     )
     return [made]

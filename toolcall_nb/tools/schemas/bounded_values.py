@@ -8,7 +8,15 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-__all__ = ["QUOTED_LENGTH", "canonical", "count_values", "first_names", "pattern_searcher", "pattern_size", "quote"]
+__all__ = [
+    "QUOTED_LENGTH",
+    "count_values",
+    "first_names",
+    "pattern_searcher",
+    "pattern_size",
+    "quote",
+    "with_whole_numbers",
+]
 
 QUOTED_LENGTH = 200
 """Characters of a value that a message quotes."""
@@ -54,12 +62,12 @@ def count_values(value: Any) -> int:
     return size
 
 
-def canonical(value: Any) -> Any:
+def with_whole_numbers(value: Any) -> Any:
     """Returns the value with whole floats as integers: for JSON Schema, 1.0 and 1 are equal."""
     if isinstance(value, list):
-        return [canonical(item) for item in value]
+        return [with_whole_numbers(item) for item in value]
     if isinstance(value, dict):
-        return {key: canonical(item) for key, item in value.items()}
+        return {key: with_whole_numbers(item) for key, item in value.items()}
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -19,12 +19,12 @@ from urllib.parse import unquote
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.tools.schemas.bounded_values import (
     QUOTED_LENGTH,
-    canonical,
     count_values,
     first_names,
     pattern_searcher,
     pattern_size,
     quote,
+    with_whole_numbers,
 )
 from toolcall_nb.tools.schemas.parameters import WrongArguments, json_type
 
@@ -336,7 +336,7 @@ class _Check:
         if rule is not True or not isinstance(value, list):
             return
         self._spend(count_values(value))
-        texts = {json.dumps(canonical(item), sort_keys=True) for item in value}
+        texts = {json.dumps(with_whole_numbers(item), sort_keys=True) for item in value}
         if len(texts) < len(value):
             yield _wrong(f"{quote(value)} has non-unique elements")
 
