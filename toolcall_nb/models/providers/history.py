@@ -6,9 +6,19 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from msgspec.structs import replace
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    ModelResponsePart,
+    SystemPromptPart,
+    UserContent,
+    UserPromptPart,
+)
 
 from toolcall_nb.core.events import Object
 from toolcall_nb.core.transcript import CustomPart, FilePart, Message, Part, ReasoningPart, TextPart, ToolCall
@@ -24,9 +34,6 @@ from toolcall_nb.models.providers.parts import (
     thinking_part,
     tool_call_part,
 )
-
-if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponsePart, UserContent
 
 __all__ = ["RESPONSES", "RequestCallIds", "endpoint_of", "history_of", "responses_of"]
 
@@ -56,8 +63,8 @@ def history_of(
     history = _History(provider, base_url)
     for message in messages:
         if message.role == "assistant":
-            for step, about in _steps(message) if not message.metadata.get("choice") else ():
-                history.answer(step, message, about)
+            for step, record in _steps(message) if not message.metadata.get("choice") else ():
+                history.answer(step, message, record)
         else:
             history.ask(_request_parts(message))
     history.ask_to_go_on()
@@ -69,7 +76,7 @@ def responses_of(messages: Sequence[Message]) -> tuple[list[Object], int]:
     last = messages[-1] if messages else None
     if last is None or last.role != "assistant":
         return [], 0
-    return [about for about in _responses(last) if about["part"] < len(last.parts)], len(last.parts)
+    return [record for record in _responses(last) if record["part"] < len(last.parts)], len(last.parts)
 
 
 def endpoint_of(base_url: str | None) -> str | None:
@@ -87,7 +94,6 @@ class _History:
         self._base_url = base_url
 
     def ask(self, parts: Sequence[ModelRequestPart]) -> None:
-        from pydantic_ai.messages import ModelRequest
 
         if not parts:
             return
@@ -97,13 +103,12 @@ class _History:
         else:
             self.messages.append(ModelRequest(list(parts)))
 
-    def answer(self, step: Sequence[Part], message: Message, about: Object) -> None:
-        from pydantic_ai.messages import ModelResponse, UserPromptPart
+    def answer(self, step: Sequence[Part], message: Message, record: Object) -> None:
 
         step = [part for part in step if not self._is_blank(part)]
         step = [
-            replace(one, id=self._ids.next_id(one.id)) if _is_our_call(one) else one
-            for one in _without_final_reasoning(step)
+            replace(part, id=self._ids.next_id(part.id)) if _is_our_call(part) else part
+            for part in _without_final_reasoning(step)
         ]
         parts = joined_reasoning(_in_order(step))
         if not parts:
@@ -113,21 +118,21 @@ class _History:
             parts = [*self.messages.pop().parts, *parts]
         elif last is None or all(part.part_kind == "system-prompt" for part in last.parts):
             self.ask([UserPromptPart(_OPENING)])
-        fields: dict[str, Any] = {name: _text(about.get(name)) for name in ("provider", "id", "system")}
+        fields: dict[str, Any] = {name: _text(record.get(name)) for name in ("provider", "id", "system")}
         provider = fields["provider"] or next(filter(None, map(provider_of_part, step)), None)
-        details = about.get("details")
+        details = record.get("details")
         self.messages.append(
             ModelResponse(
                 parts,
                 model_name=_text(message.metadata.get("model")),
                 provider_name=provider,
                 provider_response_id=fields["id"],
-                provider_url=self._url(about.get("endpoint")),
+                provider_url=self._url(record.get("endpoint")),
                 canonical_system=fields["system"] or fields["provider"],
                 provider_details=dict(details) if isinstance(details, dict) and details else None,
             )
         )
-        self.ask([result_part(one) for one in step if _is_our_call(one)])
+        self.ask([result_part(part) for part in step if _is_our_call(part)])
 
     def _is_blank(self, part: Part) -> bool:
         """Whether it is an empty text or reasoning that this provider does not need back."""
@@ -144,7 +149,6 @@ class _History:
         return self._base_url if endpoint == endpoint_of(self._base_url) else ""
 
     def ask_to_go_on(self) -> None:
-        from pydantic_ai.messages import ModelResponse, UserPromptPart
 
         if not self.messages or isinstance(self.messages[-1], ModelResponse):
             self.ask([UserPromptPart(_GO_ON)])
@@ -152,38 +156,34 @@ class _History:
 
 def _request_parts(message: Message) -> list[ModelRequestPart]:
     """The texts of a system prompt or of a user's message, with the user's files."""
-    from pydantic_ai.messages import SystemPromptPart, UserPromptPart
-
-    texts = [part.text for part in message.parts if isinstance(part, TextPart) and part.text.strip()]
-    if message.role == "system":
-        return [SystemPromptPart(text) for text in texts]
     content: list[UserContent] = []
     for part in message.parts:
         if isinstance(part, TextPart) and part.text.strip():
             content.append(part.text)
-        elif isinstance(part, FilePart):
+        elif isinstance(part, FilePart) and message.role != "system":
             content.append(file_content(part))
-    if not content:
-        return []
-    is_text = len(content) == 1 and isinstance(content[0], str)
-    return [UserPromptPart(content[0] if is_text else content)]  # type: ignore[arg-type]  # the one is a str
+    if message.role == "system":
+        return [SystemPromptPart(text) for text in content if isinstance(text, str)]
+    if len(content) == 1 and isinstance(content[0], str):
+        return [UserPromptPart(content[0])]
+    return [UserPromptPart(content)] if content else []
 
 
 def _steps(message: Message) -> Iterator[tuple[Sequence[Part], Object]]:
     """Yields the parts of each response of the message, and its record."""
-    responses = [about for about in _responses(message) if about["part"] < len(message.parts)]
+    responses = [record for record in _responses(message) if record["part"] < len(message.parts)]
     first = responses[0]["part"] if responses else len(message.parts)
     yield from ((step, {}) for step in _guessed_steps(message.parts[:first]) if step)
     places = [*(one["part"] for one in responses), len(message.parts)]
-    for about, (start, stop) in zip(responses, pairwise(places), strict=True):
-        yield message.parts[start:stop], about
+    for record, (start, stop) in zip(responses, pairwise(places), strict=True):
+        yield message.parts[start:stop], record
 
 
 def _responses(message: Message) -> list[Object]:
     """The valid records of the message's responses, in order; a saved file may contain anything."""
-    told = message.metadata.get(RESPONSES)
-    known = [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
-    places = {one["part"]: one for one in known if type(one.get("part")) is int and one["part"] >= 0}
+    saved = message.metadata.get(RESPONSES)
+    records = [one for one in saved if isinstance(one, dict)] if isinstance(saved, list) else []
+    places = {one["part"]: one for one in records if type(one.get("part")) is int and one["part"] >= 0}
     return [places[place] for place in sorted(places)]
 
 
@@ -214,11 +214,8 @@ def _without_final_reasoning(step: Sequence[Part]) -> Sequence[Part]:
     Anthropic: "The final block in an assistant message cannot be `thinking`"; OpenAI: "Item … of type 'reasoning' was
     provided without its required following item".
     """
-    kept = (
-        n for n in reversed(range(len(step))) if not isinstance(step[n], ReasoningPart) and _response_parts(step[n])
-    )
-    last = next(kept, -1)
-    return step[: last + 1]
+    sent = [not isinstance(part, ReasoningPart) and bool(_response_parts(part)) for part in step]
+    return step[: len(sent) - sent[::-1].index(True)] if any(sent) else []
 
 
 def _in_order(step: Sequence[Part]) -> list[ModelResponsePart]:

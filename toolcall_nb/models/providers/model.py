@@ -17,8 +17,6 @@ from toolcall_nb.models.config import Config
 from toolcall_nb.models.errors.translation import as_model_error
 from toolcall_nb.models.event_loop import iterate
 from toolcall_nb.models.providers.building import build, keys_of, request_parameters, request_settings
-from toolcall_nb.models.providers.history import RESPONSES, history_of, responses_of
-from toolcall_nb.models.providers.reading import ResponseReader
 from toolcall_nb.redaction.registered_secrets import HeldSecret
 from toolcall_nb.tools import Tool
 
@@ -89,6 +87,9 @@ class ProviderModel:
         raise failure  # not `from error`: the provider's own text may contain the key
 
     def _reply(self, model: PydanticModel, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
+        from toolcall_nb.models.providers.history import RESPONSES, history_of, responses_of
+        from toolcall_nb.models.providers.reading import ResponseReader
+
         history = history_of(messages, model.system, model.base_url)
         settings = request_settings(model, self._config.settings)
         parameters = request_parameters(tools, self._config.settings)

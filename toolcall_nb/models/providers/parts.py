@@ -6,28 +6,33 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote_to_bytes
+
+from pydantic_ai.messages import (
+    AudioUrl,
+    BinaryContent,
+    Citation,
+    CompactionPart,
+    DocumentUrl,
+    ImageUrl,
+    ModelMessagesTypeAdapter,
+    ModelResponsePart,
+    NativeToolCallPart,
+    NativeToolReturnPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserContent,
+    VideoUrl,
+)
+from pydantic_ai.messages import FilePart as ModelFilePart
+from pydantic_ai.messages import TextPart as ModelTextPart
 
 from toolcall_nb.core.events import MISSING, Object
 from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import CustomPart, FilePart, Part, ReasoningPart, State, TextPart, ToolCall
-
-if TYPE_CHECKING:
-    from pydantic_ai.messages import (
-        Citation,
-        CompactionPart,
-        ModelResponsePart,
-        NativeToolCallPart,
-        NativeToolReturnPart,
-        ThinkingPart,
-        ToolCallPart,
-        ToolReturnPart,
-        UserContent,
-    )
-    from pydantic_ai.messages import FilePart as ModelFilePart
-    from pydantic_ai.messages import TextPart as ModelTextPart
 
 __all__ = [
     "compaction_part",
@@ -42,7 +47,7 @@ __all__ = [
     "tool_call_part",
 ]
 
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_NOT_IN_PYDANTIC_AI_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_NAME = 64
 _EMPTY_RESULT = "(The result is an empty text.)"
 _OUTCOMES = {
@@ -60,27 +65,23 @@ def provider_of_part(part: Part) -> str | None:
 
 def text_part(part: TextPart) -> ModelTextPart:
     """Returns the text part of a model, with its citations."""
-    from pydantic_ai.messages import TextPart as ModelTextPart
-
-    about, own = _about(part)
-    return ModelTextPart(part.text, id=_text(own, "id"), citations=_citations(own.pop("cited", None)), **about(own))
+    fields, own = _provider_metadata(part)
+    return ModelTextPart(
+        part.text, id=_pop_text(own, "id"), citations=_citations(own.pop("cited", None)), **fields(own)
+    )
 
 
 def thinking_part(part: ReasoningPart) -> ThinkingPart:
     """Returns the thinking part with its signature. Raw reasoning goes into the details, not into the text."""
-    from pydantic_ai.messages import ThinkingPart
-
-    about, own = _about(part)
+    fields, own = _provider_metadata(part)
     text = part.text
     if own.get("raw_content") is True:
         text, own["raw_content"] = "", [part.text]
-    return ThinkingPart(text, id=_text(own, "id"), signature=_text(own, "signature"), **about(own))
+    return ThinkingPart(text, id=_pop_text(own, "id"), signature=_pop_text(own, "signature"), **fields(own))
 
 
 def joined_reasoning(parts: Iterable[ModelResponsePart]) -> list[ModelResponsePart]:
     """Returns the parts; the raw reasoning of an item and its first summary become one part again."""
-    from pydantic_ai.messages import ThinkingPart
-
     found: list[ModelResponsePart] = []
     for part in parts:
         last = found[-1] if found else None
@@ -102,34 +103,27 @@ def _raw(thought: ThinkingPart) -> list[str]:
 
 def tool_call_part(call: ToolCall) -> ToolCallPart:
     """Returns the call of one of our tools. A name that no provider accepts is changed to a similar valid one."""
-    from pydantic_ai.messages import ToolCallPart
-
-    about, own = _about(call)
-    return ToolCallPart(_name(call), _arguments(call), call.id, **_of_a_call(own), **about(own))
+    fields, own = _provider_metadata(call)
+    return ToolCallPart(_name(call), _arguments(call), call.id, **_call_fields(own), **fields(own))
 
 
 def model_file_part(part: FilePart) -> ModelFilePart:
     """Returns a file that the model made."""
-    from pydantic_ai.messages import BinaryContent
-    from pydantic_ai.messages import FilePart as ModelFilePart
-
-    about, own = _about(part)
+    fields, own = _provider_metadata(part)
     content = BinaryContent.narrow_type(BinaryContent(_data(part.url), media_type=part.media_type))
-    return ModelFilePart(content, id=_text(own, "id"), **about(own))
+    return ModelFilePart(content, id=_pop_text(own, "id"), **fields(own))
 
 
 def compaction_part(part: CustomPart) -> CompactionPart | None:
     """Returns a provider's summary of earlier messages; None for other custom parts."""
-    from pydantic_ai.messages import CompactionPart
-
     provider = provider_of_part(part)
     if provider is None or not part.kind.endswith(".compaction"):
         return None
     own = _own(part, provider)
     details = own.get("provider_details")
     return CompactionPart(
-        _text(own, "content"),
-        id=_text(own, "id"),
+        _pop_text(own, "content"),
+        id=_pop_text(own, "id"),
         provider_name=provider,
         provider_details=details if isinstance(details, dict) else None,
     )
@@ -137,8 +131,6 @@ def compaction_part(part: CustomPart) -> CompactionPart | None:
 
 def result_part(call: ToolCall) -> ToolReturnPart:
     """Returns the result of a call as text. Anthropic refuses an empty one: "text content blocks must be non-empty"."""
-    from pydantic_ai.messages import ToolReturnPart
-
     outcome: Any = _OUTCOMES.get(call.state, "interrupted")
     text = format_result(call)
     return ToolReturnPart(_name(call), text if text.strip() else _EMPTY_RESULT, call.id, outcome=outcome)
@@ -149,26 +141,24 @@ def native_parts(call: ToolCall) -> tuple[NativeToolCallPart, int, NativeToolRet
 
     Only both together are sent back: None if one of them is missing.
     """
-    from pydantic_ai.messages import NativeToolCallPart, NativeToolReturnPart
-
     provider = provider_of_part(call)
     if provider is None or call.output is MISSING or call.state is not State.OUTPUT_AVAILABLE:
         return None
-    if _NAMES.keys() & (call.provider_metadata or {})[provider].keys():
+    if _PYDANTIC_AI_NAMES.keys() & (call.provider_metadata or {})[provider].keys():
         return None  # read from another SDK: pydantic-ai has other names for these tools, and other results
-    about, own = _about(call)
+    fields, own = _provider_metadata(call)
     result, after = own.pop("result", None), own.pop("result_after", 0)
-    kind = _of_a_call(own)
-    asked = NativeToolCallPart(call.name, _given(call), call.id, **kind, **about(own))
-    told = dict(result) if isinstance(result, dict) else {}
-    kind["tool_kind"] = _text(told, "tool_kind") or kind["tool_kind"]
+    kind = _call_fields(own)
+    asked = NativeToolCallPart(call.name, _native_arguments(call), call.id, **kind, **fields(own))
+    returned = dict(result) if isinstance(result, dict) else {}
+    kind["tool_kind"] = _pop_text(returned, "tool_kind") or kind["tool_kind"]
     kind.pop("id")
-    answer = NativeToolReturnPart(call.name, to_strict_json(call.output), call.id, **kind, **about(told))
+    answer = NativeToolReturnPart(call.name, to_strict_json(call.output), call.id, **kind, **fields(returned))
     between = after if isinstance(after, int) else 0
     return NativeToolCallPart.narrow_type(asked), between, NativeToolReturnPart.narrow_type(answer)
 
 
-def _about(part: Part) -> tuple[Callable[[Object], Object], Object]:
+def _provider_metadata(part: Part) -> tuple[Callable[[Object], Object], Object]:
     """The provider's metadata of the part, and a function that makes pydantic-ai's fields of the unused rest."""
     provider = provider_of_part(part)
     if provider is None:
@@ -180,34 +170,32 @@ def _about(part: Part) -> tuple[Callable[[Object], Object], Object]:
 def _own(part: Part, provider: str) -> Object:
     """The provider's metadata of the part, under pydantic-ai's names."""
     metadata: Any = getattr(part, "provider_metadata", None)
-    own: Object = {_NAMES.get(name, name): value for name, value in metadata[provider].items()}
+    own: Object = {_PYDANTIC_AI_NAMES.get(name, name): value for name, value in metadata[provider].items()}
     if own.pop("redactedData", None) is not None:
         own |= {"id": "redacted_thinking", "signature": metadata[provider]["redactedData"]}
     return own
 
 
-_NAMES = {
+_PYDANTIC_AI_NAMES = {
     **{"itemId": "id", "encryptedContent": "signature", "reasoningEncryptedContent": "signature"},
     "thoughtSignature": "thought_signature",
 }
 """Names in `toolcall_nb.adapters` and the AI SDK's providers: names in pydantic-ai."""
 
 
-def _text(own: Object, name: str) -> str | None:
+def _pop_text(own: Object, name: str) -> str | None:
     """Removes and returns the text under this name."""
     found = own.pop(name, None)
     return found if isinstance(found, str) else None
 
 
-def _of_a_call(own: Object) -> Object:
+def _call_fields(own: Object) -> Object:
     own.pop("signature", None)
-    return {"id": _text(own, "id"), "tool_kind": _text(own, "tool_kind")}
+    return {"id": _pop_text(own, "id"), "tool_kind": _pop_text(own, "tool_kind")}
 
 
 def _citations(given: Any) -> list[Citation] | None:
     """The citations as pydantic-ai's; None if they are invalid, as in an edited file."""
-    from pydantic_ai.messages import ModelMessagesTypeAdapter
-
     if not given:
         return None
     part = {"part_kind": "text", "content": "", "citations": given}
@@ -220,10 +208,10 @@ def _citations(given: Any) -> list[Citation] | None:
 
 
 def _name(call: ToolCall) -> str:
-    return _NOT_IN_NAMES.sub("_", call.name)[:_MAX_NAME]
+    return _NOT_IN_PYDANTIC_AI_NAMES.sub("_", call.name)[:_MAX_NAME]
 
 
-def _given(call: ToolCall) -> str | dict[str, Any] | None:
+def _native_arguments(call: ToolCall) -> str | dict[str, Any] | None:
     """The input of a call that the provider ran; None for an empty one."""
     return None if call.input is MISSING or call.input in (None, {}) else _arguments(call)
 
@@ -242,22 +230,18 @@ def _arguments(call: ToolCall) -> str | dict[str, Any]:
 
 def file_content(part: FilePart) -> UserContent:
     """Returns a file of the user: its bytes, or its URL."""
-    from pydantic_ai import messages
-
     if part.url.startswith("data:"):
-        return messages.BinaryContent(_data(part.url), media_type=part.media_type)
-    family = part.media_type.partition("/")[0]
-    if family == "image":
-        return messages.ImageUrl(part.url, media_type=_exact(part.media_type))
-    if family == "audio":
-        return messages.AudioUrl(part.url, media_type=_exact(part.media_type))
-    if family == "video":
-        return messages.VideoUrl(part.url, media_type=_exact(part.media_type))
-    return messages.DocumentUrl(part.url, media_type=_exact(part.media_type))
-
-
-def _exact(media_type: str) -> str | None:
-    return None if media_type.endswith("/*") else media_type
+        return BinaryContent(_data(part.url), media_type=part.media_type)
+    family, _, subtype = part.media_type.partition("/")
+    media_type = None if subtype == "*" else part.media_type
+    match family:
+        case "image":
+            return ImageUrl(part.url, media_type=media_type)
+        case "audio":
+            return AudioUrl(part.url, media_type=media_type)
+        case "video":
+            return VideoUrl(part.url, media_type=media_type)
+    return DocumentUrl(part.url, media_type=media_type)
 
 
 def _data(url: str) -> bytes:

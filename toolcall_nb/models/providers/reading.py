@@ -50,7 +50,8 @@ class ResponseReader:
         """Yields the ends of open parts, a refusal, and ``finish`` with usage and cost."""
         for event in self._adapter.close():
             if isinstance(event, ev.Finish):
-                yield from self._refusal_events()
+                if self._refusal:
+                    yield from (ev.TextStart("refusal"), ev.TextDelta("refusal", self._refusal), ev.TextEnd("refusal"))
                 metadata = {**(event.message_metadata or {}), **self._metadata}
                 cost = cost_of(counts(metadata.get("usage")), **self._asked)
                 metadata |= {} if cost is None else {"cost": cost}
@@ -66,15 +67,11 @@ class ResponseReader:
         self._adapter.describe(response)
         named = {"provider": response.provider_name, "responseId": response.provider_response_id}
         self._metadata = {name: value for name, value in named.items() if value}
-        self._asked = {
-            "model": response.model_name,
-            "provider": response.provider_name,
-            "url": response.provider_url,
-        }
-        self._describe(response)
-        details = response.provider_details
-        refusal = details.get("refusal") if isinstance(details, Mapping) else None
+        self._asked = {"model": response.model_name, "provider": response.provider_name, "url": response.provider_url}
+        details = response.provider_details if isinstance(response.provider_details, Mapping) else {}
+        refusal = details.get("refusal")
         self._refusal = refusal if isinstance(refusal, str) else ""
+        self._record(response, details)
         return found
 
     @property
@@ -82,11 +79,10 @@ class ResponseReader:
         """Whether the response must be recorded: it has more than provider and id, or continues after its calls."""
         return self._continues_after_calls or not self.response.keys() <= {"provider", "id"}
 
-    def _describe(self, response: Any) -> None:
+    def _record(self, response: Any, details: Mapping[str, Any]) -> None:
         kinds = [part.part_kind for part in response.parts]
         self.begins_with_call = kinds[:1] == ["tool-call"]
         self._continues_after_calls |= "tool-call" in kinds and kinds[-1] != "tool-call"
-        details = response.provider_details if isinstance(response.provider_details, Mapping) else {}
         state = {name: to_json_value(details[name]) for name in _STATE if details.get(name) is not None}
         is_kept = bool(state) or any(getattr(part, "id", None) for part in response.parts)
         named = {
@@ -97,11 +93,6 @@ class ResponseReader:
             "details": {**self.response.get("details", {}), **state},
         }
         self.response |= {name: value for name, value in named.items() if value}
-
-    def _refusal_events(self) -> list[Event]:
-        if not self._refusal:
-            return []
-        return [ev.TextStart("refusal"), ev.TextDelta("refusal", self._refusal), ev.TextEnd("refusal")]
 
 
 _STATE = ("container_id", "conversation_id", "compaction", "input_transformations", "store")
