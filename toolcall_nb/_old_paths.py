@@ -180,6 +180,7 @@ server.outward server.public_view
 server.problems server.responses
 server.runs server.served_run
 server.threads server.conversations
+stages.fields stages.blocks
 told core.result_text
 tools.accepting tools.sources
 tools.annotations tools.schemas.annotations

@@ -28,10 +28,15 @@ from toolcall_nb import Chat, Transcript, show
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import DataPart, ErrorPart, State, TextPart
 from toolcall_nb.errors import UsageError, WireError
+<<<<<<< HEAD
 from toolcall_nb.notebook.stream_display import ShowHandle
 from toolcall_nb.redaction.saved_output import saved_bundle
-from toolcall_nb.stages import from_dict as update_from_dict
-from toolcall_nb.stages import to_stages
+from toolcall_nb.stages import block_from_dict, to_stages
+=======
+from toolcall_nb.notebook.faces import final_bundle
+from toolcall_nb.notebook.stream_cell import Shown
+from toolcall_nb.stages import block_from_dict, to_stages
+>>>>>>> a28f376 (Stages: the four stages and the field types stand with the blocks; plain names and sentences)
 
 WITHIN = 30
 ASK: dict[str, Any] = {"model": "tiny", "messages": [{"role": "user", "content": "How is Oslo?"}]}
@@ -645,7 +650,7 @@ def test_a_log_of_stages_is_shown_from_an_iterator_and_as_updates() -> None:
     shown = show(to_stages(events)).transcript
     assert [(call.input, call.output) for call in shown.calls.values()] == [({"a": 1}, "added")]
     assert show(iter(to_stages(events))).transcript == shown
-    assert show([update_from_dict(update) for update in to_stages(events)]).transcript == shown
+    assert show([block_from_dict(update) for update in to_stages(events)]).transcript == shown
 
 
 def test_an_old_log_of_stages_is_refused_with_what_to_do() -> None:

@@ -32,9 +32,9 @@ from toolcall_nb.stages import (
     ToolBlock,
     UpdateToolBlockParams,
     apply_update,
-    from_dict,
+    block_from_dict,
+    block_to_dict,
     from_stages,
-    to_dict,
     to_stages,
     upgrade,
     validate,
@@ -100,23 +100,23 @@ COMMAND: dict[str, Any] = {
     ("mapping", "cls"), [(UPDATE, UpdateToolBlockParams), (BLOCK, ToolBlock), (COMMAND, CommandOutputBlock)]
 )
 def test_each_shape_is_read_and_written_with_the_names_of_the_wire(mapping: dict[str, Any], cls: type) -> None:
-    block = from_dict(mapping)
+    block = block_from_dict(mapping)
     assert type(block) is cls
-    assert to_dict(block) == mapping
-    assert json.loads(json.dumps(to_dict(block))) == mapping
+    assert block_to_dict(block) == mapping
+    assert json.loads(json.dumps(block_to_dict(block))) == mapping
 
 
 def test_fields_that_are_not_set_are_not_written() -> None:
     update = UpdateToolBlockParams(id="c", parameters="", stage=Stage.START)
-    assert to_dict(update) == {"id": "c", "parameters": "", "stage": "start"}
+    assert block_to_dict(update) == {"id": "c", "parameters": "", "stage": "start"}
     block = ToolBlock(content="", tool_call=NameAndArguments(name="f", arguments=""), stage=Stage.START)
-    assert to_dict(block) == {
+    assert block_to_dict(block) == {
         "type": "tool",
         "content": "",
         "toolCall": {"name": "f", "arguments": ""},
         "stage": "start",
     }
-    assert to_dict(UpdateToolBlockParams(id="c", parameters="", stage=Stage.END, images=(Image(data="x"),)))[
+    assert block_to_dict(UpdateToolBlockParams(id="c", parameters="", stage=Stage.END, images=(Image(data="x"),)))[
         "images"
     ] == [{"data": "x"}]
 
@@ -124,24 +124,24 @@ def test_fields_that_are_not_set_are_not_written() -> None:
 @pytest.mark.parametrize("mapping", [UPDATE, BLOCK, COMMAND], ids=["update", "block", "command"])
 def test_fields_that_a_sender_adds_are_kept(mapping: dict[str, Any]) -> None:
     more = {**mapping, "timestamp": 1, "startLineNumber": None}
-    assert to_dict(from_dict(more)) == more
+    assert block_to_dict(block_from_dict(more)) == more
 
 
 def test_messages_are_taken_and_kept_but_nobody_needs_them() -> None:
     more = {**UPDATE, "messages": [{"role": "user"}]}
-    assert to_dict(from_dict(more)) == more
+    assert block_to_dict(block_from_dict(more)) == more
 
 
 def test_values_do_not_change() -> None:
     with pytest.raises(AttributeError):
-        from_dict(UPDATE).id = "d"  # type: ignore[misc] # that is what is tested
+        block_from_dict(UPDATE).id = "d"  # type: ignore[misc] # that is what is tested
 
 
 @pytest.mark.parametrize("mapping", [UPDATE, BLOCK], ids=["update", "block"])
 @pytest.mark.parametrize("value", [True, False, None])
 def test_is_running_is_refused_with_what_to_do(mapping: dict[str, Any], value: Any) -> None:
     with pytest.raises(WireError, match=r"'c' has the field 'isRunning'.*upgrade\(block\)"):
-        from_dict({**mapping, "isRunning": value})
+        block_from_dict({**mapping, "isRunning": value})
 
 
 def test_is_running_does_not_come_in_by_the_back_door() -> None:
@@ -169,7 +169,7 @@ def test_is_running_does_not_come_in_by_the_back_door() -> None:
 )
 def test_what_is_no_block_is_a_wire_error_that_quotes_it(mapping: Any) -> None:
     with pytest.raises(WireError):
-        from_dict(mapping)
+        block_from_dict(mapping)
 
 
 # Old blocks -------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def test_an_old_block_gets_the_stage_that_its_fields_tell(old: dict[str, Any], s
 
 def test_an_upgraded_block_is_read() -> None:
     old = {name: value for name, value in BLOCK.items() if name != "stage"}
-    block = from_dict(upgrade({**old, "isRunning": False, "more": 1}))
+    block = block_from_dict(upgrade({**old, "isRunning": False, "more": 1}))
     assert isinstance(block, ToolBlock)
     assert (block.stage, block.extra) == (Stage.END, {"more": 1})
 
@@ -260,8 +260,8 @@ def test_parameters_replace_and_chunks_append(update: dict[str, Any], written: s
 def test_a_result_is_the_content_and_other_fields_are_kept_beside() -> None:
     block = applied({"result": "half"}, {"stage": "end", "result": "whole", "shortResult": "w", "images": []})
     assert block.content == "whole"
-    assert to_dict(block)["shortResult"] == "w"
-    assert to_dict(block)["images"] == []
+    assert block_to_dict(block)["shortResult"] == "w"
+    assert block_to_dict(block)["images"] == []
 
 
 def test_blocks_keep_their_places() -> None:
@@ -286,7 +286,7 @@ def test_a_projected_log_makes_blocks_that_are_all_at_their_end(events: list[Eve
     log = to_stages(events)
     for update in log:
         blocks = apply_update(blocks, update)
-        assert blocks == tuple(from_dict(to_dict(block)) for block in blocks)
+        assert blocks == tuple(block_from_dict(block_to_dict(block)) for block in blocks)
     assert [block.stage for block in blocks] == [Stage.END] * len({update["id"] for update in log})
 
 
@@ -307,7 +307,7 @@ def test_no_stream_whatever_its_order_makes_a_log_that_breaks_a_rule(events: lis
     log = to_stages(events)
     assert validate(log) == []
     for update in log:
-        assert to_dict(from_dict(update)) == update
+        assert block_to_dict(block_from_dict(update)) == update
         assert json.loads(json.dumps(update)) == update
 
 
@@ -399,7 +399,7 @@ def test_an_update_may_be_a_value_as_well() -> None:
         UpdateToolBlockParams(id="c", name="f", parameters="", stage=Stage.START),
         UpdateToolBlockParams(id="c", parameters="{}", stage=Stage.END, result="x"),
     ]
-    assert from_stages(updates) == from_stages([to_dict(update) for update in updates])
+    assert from_stages(updates) == from_stages([block_to_dict(update) for update in updates])
     assert validate(updates)[0].rule == "required"
 
 

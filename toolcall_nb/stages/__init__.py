@@ -1,31 +1,31 @@
-"""Stages: tool calls as seed 002 tells them, a log of updates in which each block starts once and ends once.
+"""Stages: tool calls in the form of seed 002, a log of updates in which each block starts once and ends once.
 
-    to_stages(events)      the log of a stream of events; `StageProjector` makes it live
-    from_stages(log)       the events of a log; `StageReader` reads it live
-    validate(log)          every rule of the seed that somebody's log breaks, and where
-    upgrade(block)         an old block or update, with ``stage`` in place of ``isRunning``
-    apply_update(…)        the tool blocks of a message after one more update
+    to_stages(events)      returns the log of a stream of events; `StageProjector` makes it live
+    from_stages(log)       returns the events of a log; `StageReader` reads it live
+    validate(log)          returns every rule of the seed that a log breaks, and where
+    upgrade(block)         returns an old block or update with ``stage`` in place of ``isRunning``
+    apply_update(…)        returns the tool blocks of a message after one more update
 
-How the states of a call are told:
+The updates for the events of a call:
 
 | event | update |
 | --- | --- |
-| ``tool-input-start`` | ``start`` with empty parameters; whole ones where the input comes whole |
+| ``tool-input-start`` | ``start`` with empty parameters; whole ones if the input comes whole |
 | ``tool-input-delta`` | ``streaming`` with the parameters so far, and what is new as ``parametersChunk`` |
-| ``tool-input-available`` | ``running`` with the input as JSON and ``compactParams``; again where it was edited |
+| ``tool-input-available`` | ``running`` with the input as JSON and ``compactParams``; again if it was edited |
 | a preliminary output | ``streaming`` with ``result`` and ``shortResult`` |
 | ``data-tool-log`` | ``streaming`` with the last lines as ``shortResult`` |
 | an approval asked for or given | nothing |
 | ``tool-output-available`` | ``end`` with ``success``, ``result``, ``shortResult``, ``images`` |
 | ``tool-output-error`` | ``end`` with ``error``, and ``result`` for the model |
-| ``tool-input-error`` | the same; where the input never was available, without a ``running`` before |
+| ``tool-input-error`` | the same; without a ``running`` before if the input never was available |
 | ``tool-output-denied``, an interruption, no end at all | ``end`` with the words `DENIED` or `ABORTED` |
-| a call that is taken back, or gets another id | ``end`` with the words `TAKEN_BACK`; then the start of the other |
+| a call that is taken back or gets another id | ``end`` with the words `TAKEN_BACK`; then the start of the other |
 
-The cards of this package show the same things from the events themselves: ``compactParams`` is the line of a closed
-card, ``error`` is always visible, ``parameters`` and ``result`` are its sections.
+The cards of this package show the same: ``compactParams`` is the line of a closed card, ``error`` is always visible,
+``parameters`` and ``result`` are sections.
 
-Read back, the calls have the same id, name, final state, input, output and error. What stages cannot say:
+Read back, the calls have the same id, name, final state, input, output and error. Stages cannot express:
 
 | of the call | what comes back |
 | --- | --- |
@@ -43,20 +43,21 @@ Read back, the calls have the same id, name, final state, input, output and erro
 
 from __future__ import annotations
 
+from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.stages.blocks import (
     Block,
     CommandOutputBlock,
     Image,
     NameAndArguments,
+    Stage,
     ToolBlock,
     UpdateToolBlockParams,
     apply_update,
-    from_dict,
-    to_dict,
+    block_from_dict,
+    block_to_dict,
     upgrade,
 )
 from toolcall_nb.stages.checking import RULES, BrokenRule, validate
-from toolcall_nb.stages.fields import Stage
 from toolcall_nb.stages.projecting import ABORTED, DENIED, TAKEN_BACK, TRUNCATED, UNREADABLE, StageProjector, to_stages
 from toolcall_nb.stages.reading import StageReader, from_stages
 
@@ -78,10 +79,14 @@ __all__ = [
     "ToolBlock",
     "UpdateToolBlockParams",
     "apply_update",
-    "from_dict",
+    "block_from_dict",
+    "block_to_dict",
     "from_stages",
-    "to_dict",
     "to_stages",
     "upgrade",
     "validate",
 ]
+
+__getattr__ = renamed_members(
+    __name__, {"from_dict": f"{__name__}.block_from_dict", "to_dict": f"{__name__}.block_to_dict"}
+)

@@ -1,13 +1,14 @@
-"""Tool blocks and the updates that make them: the shapes of seed 002, and JSON both ways.
+"""Tool blocks of seed 002 and the updates that change them, as JSON both ways; `apply_update` applies an update.
 
-On the wire the names are camelCase and an optional field that is not set is not there. Fields that a sender adds are
-kept in ``extra`` and written back. ``isRunning`` is none of them: ``stage`` has taken its place in tool blocks and in
-their updates. A `CommandOutputBlock` is about a command, not about a tool, and keeps it.
+In JSON the names are camelCase, and optional fields that are not set are absent. Unknown fields are kept in ``extra``
+and written back. Tool blocks and updates refuse ``isRunning``, which ``stage`` has replaced; `upgrade` converts old
+blocks. A `CommandOutputBlock` is about a command, not about a tool, and keeps it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Any, ClassVar, TypeAlias
 
 import msgspec
@@ -16,57 +17,121 @@ from msgspec.structs import replace
 
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.errors import UsageError, WireError
-from toolcall_nb.stages.fields import DEPRECATED, Stage, refusal, stage_of, well_typed
 
 __all__ = [
+    "DEPRECATED",
+    "FIELD_TYPES",
     "Block",
     "CommandOutputBlock",
     "Image",
     "NameAndArguments",
+    "Stage",
     "ToolBlock",
     "UpdateToolBlockParams",
     "apply_update",
-    "from_dict",
-    "to_dict",
+    "block_from_dict",
+    "block_to_dict",
+    "deprecation_message",
+    "error_message",
+    "stage_of",
     "upgrade",
+    "well_typed",
 ]
 
 
+DEPRECATED = "isRunning"
+"""The field of tool blocks that ``stage`` has replaced."""
+
+
+class Stage(StrEnum):
+    """A tool block's stage: announced, its parameters written, running, ended."""
+
+    START = "start"
+    STREAMING = "streaming"
+    RUNNING = "running"
+    END = "end"
+
+
+FIELD_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "id": str,
+    "name": str,
+    "parameters": str,
+    "parametersChunk": str,
+    "compactParams": str,
+    "result": str,
+    "shortResult": str,
+    "success": bool,
+    "error": (str, Mapping),
+    "images": (list, tuple),
+}
+"""The types of an update's fields except ``stage``. An ``error`` is text, or an object with a message."""
+
+
+def well_typed(update: Mapping[str, Any]) -> Object:
+    """Returns the fields of the right type. The seed's types have no null, so null is left out."""
+    return {
+        name: value for name, value in update.items() if name not in FIELD_TYPES or isinstance(value, FIELD_TYPES[name])
+    }
+
+
+def stage_of(update: Mapping[str, Any]) -> Stage | None:
+    """Returns the stage of an update or block; None if it is missing or unknown."""
+    stage = update.get("stage")
+    return Stage(stage) if isinstance(stage, str) and stage in tuple(Stage) else None
+
+
+def error_message(error: Json) -> str | None:
+    """Returns an ``error`` as text: itself, or the message of an error object; None if there is none."""
+    if isinstance(error, Mapping):
+        message = error.get("message")
+        return message if isinstance(message, str) else str(error.get("name") or "")
+    return error if isinstance(error, str) else None
+
+
+def deprecation_message(update: Mapping[str, Any]) -> str:
+    """Returns why a tool block with ``isRunning`` is refused, and what to do."""
+    which = update.get("id") or update.get("name") or "without an id"
+    return (
+        f"The tool block {which!r:.100} has the field {DEPRECATED!r}, which 'stage' has replaced. "
+        "toolcall_nb.stages.upgrade(block) makes a new block of an old one."
+    )
+
+
 class Image(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A picture of a result; ``data`` is base64 text."""
+    """An image of a result; ``data`` is base64 text."""
 
     data: str
     media_type: str | None = None
 
 
 class NameAndArguments(Struct, frozen=True, kw_only=True):
-    """What was called, and with what: ``arguments`` is the text that the model wrote, usually JSON."""
+    """The tool and the arguments of a call; ``arguments`` is the text that the model wrote, usually JSON."""
 
     name: str
     arguments: str
 
 
 class _Block(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What all shapes share."""
+    """The base of all blocks."""
 
     extra: Object = field(default_factory=dict)
 
 
 class _Staged(_Block, frozen=True):
-    """A shape that has a stage, and so no ``isRunning``."""
+    """The base of blocks with a stage, which refuse ``isRunning``."""
 
     stage: Stage
 
     def __post_init__(self) -> None:
         if DEPRECATED in self.extra:
-            raise UsageError(refusal(self.extra))
+            raise UsageError(deprecation_message(self.extra))
 
 
 class UpdateToolBlockParams(_Staged, frozen=True, kw_only=True):
-    """One update of a tool block, as a log holds them.
+    """One update of a tool block, in a log.
 
-    ``parameters`` is all of the written input so far, ``parameters_chunk`` what came last. ``messages``, which the
-    seed's function is called with, is no part of a log: it is taken and kept, and never needed.
+    ``parameters`` is the whole written input so far, ``parameters_chunk`` the last piece. ``messages`` is a parameter
+    of the seed's function and not a part of a log: it is kept, but not used.
     """
 
     id: str
@@ -83,7 +148,7 @@ class UpdateToolBlockParams(_Staged, frozen=True, kw_only=True):
 
 
 class ToolBlock(_Staged, frozen=True, kw_only=True):
-    """A tool block of a message: ``content`` is the result's text. An ``error`` may be an object with a message."""
+    """A tool block of a message; ``content`` is the result's text. An ``error`` may be an object with a message."""
 
     type: ClassVar[str] = "tool"
     content: str
@@ -97,7 +162,7 @@ class ToolBlock(_Staged, frozen=True, kw_only=True):
 
 
 class CommandOutputBlock(_Block, frozen=True, kw_only=True):
-    """What a command that the user typed has printed; ``is_running`` belongs here."""
+    """The output of a command that the user typed. It has ``is_running``."""
 
     type: ClassVar[str] = "command_output"
     command: str
@@ -115,8 +180,8 @@ _WIRE_NAMES = {
 }
 
 
-def to_dict(block: Block) -> Object:
-    """The block or update as a mapping with the wire's names; an update has no ``type``."""
+def block_to_dict(block: Block) -> Object:
+    """Returns the block or update as a mapping with camelCase names; an update has no ``type``."""
     fields: Object = msgspec.to_builtins(block)
     extra = fields.pop("extra", {})
     if "images" in fields:
@@ -125,11 +190,11 @@ def to_dict(block: Block) -> Object:
     return {**kind, **{name: value for name, value in extra.items() if name != "type"}, **fields}
 
 
-def from_dict(mapping: Mapping[str, Any]) -> Block:
-    """The block of its ``type``, or without one the update, as it came from a wire.
+def block_from_dict(mapping: Mapping[str, Any]) -> Block:
+    """Returns the block of this ``type``, or the update if there is none.
 
-    Raises `WireError` where a field is missing or of another JSON type, the stage or the type is unknown, or
-    ``isRunning`` is there and the mapping is not a command's.
+    Raises `WireError` if a field is missing or of another JSON type, if the stage or the type is unknown, or if a
+    mapping other than a command's has ``isRunning``.
     """
     if not isinstance(mapping, Mapping):
         raise WireError(f"A tool block is an object, but got {mapping!r:.200}. Check who sends it.")
@@ -139,7 +204,7 @@ def from_dict(mapping: Mapping[str, Any]) -> Block:
         known = ", ".join(map(repr, _TYPES))
         raise WireError(f"There is no block type {kind!r:.100}; the types are {known}, and an update has none.")
     if cls is not CommandOutputBlock and DEPRECATED in mapping:
-        raise WireError(refusal(mapping))
+        raise WireError(deprecation_message(mapping))
     names = _WIRE_NAMES[cls]
     fields = {name: value for name, value in mapping.items() if name in names}
     extra = {name: value for name, value in mapping.items() if name not in names and name != "type"}
@@ -150,15 +215,12 @@ def from_dict(mapping: Mapping[str, Any]) -> Block:
     return block
 
 
-# Old blocks to new ones -------------------------------------------------------------------------------------
-
-
 def upgrade(block: Mapping[str, Any]) -> Object:
-    """A tool block or update with ``stage`` in place of ``isRunning``; every other field is kept.
+    """Returns a tool block or update with ``stage`` in place of ``isRunning``; every other field is kept.
 
-    A stage that is there already stands. Otherwise ``isRunning: true`` is ``running``; else a block with a result,
-    an error or a success is at its ``end``, one with parameters is ``streaming``, and any other at its ``start``.
-    What is about a command (``type: command_output``, or any other type than a tool's) is returned as it is.
+    An existing stage is kept. Otherwise ``isRunning: true`` becomes ``running``; a block with a result, an error or a
+    success is at its ``end``, one with parameters is ``streaming``, and any other is at its ``start``. A block of
+    another type than a tool's, like ``command_output``, is returned unchanged.
     """
     if block.get("type", ToolBlock.type) != ToolBlock.type:
         return dict(block)
@@ -176,21 +238,18 @@ def _guessed(block: Mapping[str, Any]) -> Stage:
     return Stage.STREAMING if block.get("parameters") or block.get("parametersChunk") or arguments else Stage.START
 
 
-# Updates to blocks ------------------------------------------------------------------------------------------
-
-
 def apply_update(
     blocks: Sequence[ToolBlock], update: UpdateToolBlockParams | Mapping[str, Any]
 ) -> tuple[ToolBlock, ...]:
-    """The tool blocks of a message after one update, by the rules of the seed's own reducer.
+    """Returns the tool blocks of a message after one update, by the rules of the seed's own reducer.
 
-    An id that is not there makes a block, with the name ``unknown`` and the stage ``start`` where none is given.
-    Fields that are not given change nothing, and neither does another name. ``parameters`` replaces what was written,
-    ``parametersChunk`` without it appends, and empty ``parameters`` while running change nothing.
+    A new id makes a block, by default with the name ``unknown`` and the stage ``start``. Absent fields and another name
+    change nothing. ``parameters`` replaces the written input, ``parametersChunk`` without it appends, and empty
+    ``parameters`` while running change nothing.
     """
-    given = to_dict(update) if isinstance(update, UpdateToolBlockParams) else update
+    given = block_to_dict(update) if isinstance(update, UpdateToolBlockParams) else update
     if DEPRECATED in given:
-        raise WireError(refusal(given))
+        raise WireError(deprecation_message(given))
     given = well_typed(given)
     place = next((n for n, block in enumerate(blocks) if block.id == given.get("id")), len(blocks))
     old = blocks[place] if place < len(blocks) else _new_block(given)
@@ -206,7 +265,7 @@ def _new_block(given: Object) -> ToolBlock:
 def _updated(block: ToolBlock, given: Object) -> ToolBlock:
     stage = stage_of(given) or block.stage
     changes = {name: given[wire] for name, wire in _COPIED if given.get(wire) is not None}
-    written = _written_after(block.tool_call.arguments, given, stage)
+    written = _input_after(block.tool_call.arguments, given, stage)
     called = replace(block.tool_call, arguments=written)
     others = {name: value for name, value in given.items() if name not in _NAMED and value is not None}
     return replace(block, stage=stage, tool_call=called, extra={**block.extra, **others}, **changes)
@@ -222,8 +281,8 @@ _COPIED = (
 _NAMED = {"id", "name", "stage", "parameters", "messages", "type", *(wire for _, wire in _COPIED)}
 
 
-def _written_after(written: str, given: Mapping[str, Any], stage: Stage) -> str:
-    """The written input after an update."""
+def _input_after(written: str, given: Mapping[str, Any], stage: Stage) -> str:
+    """Returns the written input after an update."""
     parameters, chunk = given.get("parameters"), given.get("parametersChunk")
     if isinstance(parameters, str):
         return written if not parameters and stage is Stage.RUNNING else parameters

@@ -1,15 +1,14 @@
-"""The check of somebody else's log of updates: every rule of seed 002 that is broken, and where."""
+"""Checks a log of updates: `validate` lists every rule of seed 002 that it breaks, and where."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
 from toolcall_nb.core.events import Json
-from toolcall_nb.stages.blocks import UpdateToolBlockParams, to_dict
-from toolcall_nb.stages.fields import DEPRECATED, FIELDS, Stage, stage_of
+from toolcall_nb.stages.blocks import DEPRECATED, FIELD_TYPES, Stage, UpdateToolBlockParams, block_to_dict, stage_of
 
 __all__ = ["RULES", "BrokenRule", "validate"]
 
@@ -28,11 +27,11 @@ RULES: Mapping[str, str] = {
     "order": "Updates come in the order of execution: no timestamp is before an earlier one.",
     "typical": "parametersChunk is typical while streaming, result at a good end, error at a bad one.",
 }
-"""The rules by name. The last says only what is typical: it is looked at when asked for."""
+"""The rules by name. The last is only about what is typical, and is checked on request."""
 
 
 class BrokenRule(Struct, frozen=True):
-    """A rule that the update at ``position`` breaks (``log[position]``), and in words what is wrong there."""
+    """A rule that the update ``log[position]`` breaks, and a sentence about it."""
 
     position: int
     rule: str
@@ -40,11 +39,11 @@ class BrokenRule(Struct, frozen=True):
 
 
 def validate(log: Iterable[UpdateToolBlockParams | Mapping[str, Any]], *, typical: bool = False) -> list[BrokenRule]:
-    """Every rule that the log breaks, by position; an end that never came is missed at the block's last update.
+    """Returns every rule that the log breaks, by position. A missing end is reported at the block's last update.
 
-    ``typical`` also reports where a field stands at another stage than the typical one. Never raises.
+    ``typical`` also reports fields at another stage than the typical one. Never raises.
     """
-    updates = [to_dict(update) if isinstance(update, UpdateToolBlockParams) else update for update in log]
+    updates = [block_to_dict(update) if isinstance(update, UpdateToolBlockParams) else update for update in log]
     check = _Check()
     for position, update in enumerate(updates):
         check.update(position, update, typical)
@@ -53,7 +52,7 @@ def validate(log: Iterable[UpdateToolBlockParams | Mapping[str, Any]], *, typica
 
 
 class _Check:
-    """What has been seen of each execution."""
+    """The state of the check: which executions have begun and ended."""
 
     def __init__(self) -> None:
         self.found: list[BrokenRule] = []
@@ -74,7 +73,7 @@ class _Check:
             self._step(position, block_id, stage)
 
     def close(self) -> None:
-        """The log is over: what should have come has not."""
+        """Reports starts and ends that never came."""
         for block_id, (position, stage) in self._first.items():
             which = f"{block_id!r:.100}"
             if block_id not in self._started:
@@ -111,10 +110,11 @@ class _Check:
         self._time = max(self._time, time)
 
 
-Found = Iterator[tuple[str, str]]
+_Broken: TypeAlias = Iterator[tuple[str, str]]
+"""Names of rules, each with a sentence about what is wrong."""
 
 
-def _missing(update: Mapping[str, Any]) -> Found:
+def _missing(update: Mapping[str, Any]) -> _Broken:
     for name in ("stage", *_REQUIRED):
         if name not in update:
             yield "required", f"the field {name!r} is missing"
@@ -122,12 +122,12 @@ def _missing(update: Mapping[str, Any]) -> Found:
             yield "required", f"the field {name!r} is empty"
 
 
-def _ill_typed(update: Mapping[str, Any]) -> Found:
+def _ill_typed(update: Mapping[str, Any]) -> _Broken:
     stage = update.get("stage")
     if "stage" in update and stage_of(update) is None:
         known = ", ".join(stage.value for stage in Stage)
         yield "stage", f"there is no stage {stage!r:.100}; the stages are {known}"
-    for name, kind in FIELDS.items():
+    for name, kind in FIELD_TYPES.items():
         if name in update and not isinstance(update[name], kind):
             wanted = _KINDS.get(name, "text")
             yield "type", f"the field {name!r} is {wanted}, but here it is {update[name]!r:.100}"
@@ -148,8 +148,8 @@ def _is_image(image: Json) -> bool:
     return "mediaType" not in image or isinstance(image["mediaType"], str)
 
 
-def _atypical(update: Mapping[str, Any], typical: bool) -> Found:
-    """Where a field stands that is not typical of the stage; one that is empty says nothing, and may be anywhere."""
+def _atypical(update: Mapping[str, Any], typical: bool) -> _Broken:
+    """Reports fields that are not typical of the stage. Empty ones say nothing, and may be anywhere."""
     stage = stage_of(update)
     if not typical or stage is None:
         return

@@ -1,8 +1,8 @@
-"""Events to updates of tool blocks: what each event changed in the transcript, told in the four stages.
+"""Turns events into updates of tool blocks: `to_stages`, and `StageProjector` for a live stream.
 
-The states themselves are `toolcall_nb.core.reducer`'s. Here every call gets one ``start`` and one ``end``, and nothing
-after
-it, whatever the stream does: what a log can't take back is ended, and a second call of one id gets an id of its own.
+The states of calls come from `toolcall_nb.core.reducer`. Whatever the stream does, every block gets one ``start``, one
+``end`` and nothing after it: a call that is taken back is ended, since a log cannot take anything back, and a second
+call with the same id gets an id of its own.
 """
 
 from __future__ import annotations
@@ -14,48 +14,48 @@ from toolcall_nb.core.events import MISSING, Event, Json, Object
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.reducer import Touched, TranscriptBuilder
 from toolcall_nb.core.transcript import Message, State, ToolCall
-from toolcall_nb.stages.fields import Stage
+from toolcall_nb.stages.blocks import Stage
 from toolcall_nb.stages.summaries import compact_params, images_of, parameters_text, short_result
 
 __all__ = ["ABORTED", "DENIED", "TAKEN_BACK", "TRUNCATED", "UNREADABLE", "StageProjector", "to_stages"]
 
 ABORTED = "Tool execution was aborted"
-"""The error of a call that was stopped, or never ended (seed 002's own words)."""
+"""The error of a call that was stopped or never ended (text of seed 002)."""
 
 DENIED = "Tool execution was denied"
-"""The error of a call that a person refused; with a reason, a colon and the reason follow."""
+"""The error of a call that a person denied; a colon and the reason may follow."""
 
 UNREADABLE = "Failed to parse tool arguments"
-"""The result of a call whose arguments are no JSON, and the error of one whose arguments never were complete."""
+"""The result of a call whose arguments are not JSON, and the error of one whose arguments are incomplete."""
 
 TRUNCATED = f"{UNREADABLE} (output truncated, please reduce your output)"
-"""The same, where the model's reply had reached its length limit."""
+"""The same, if the model's reply had reached its length limit."""
 
 TAKEN_BACK = "Tool call was taken back"
-"""The error of a block whose events were taken back: it was no call, has another id, or its step is tried again."""
+"""The error of a block that was taken back: it was no call, got another id, or its step is tried again."""
 
 
 def to_stages(events: Iterable[Event]) -> list[Object]:
-    """The log of updates that a whole stream of events amounts to; `validate` finds no broken rule in it."""
+    """Returns the log of updates for a whole stream of events; `validate` finds no broken rule in it."""
     projector = StageProjector()
     return [update for event in events for update in projector.feed(event)] + projector.close()
 
 
 class StageProjector:
-    """`feed` each event, then `close`: each gives the updates that are due, as mappings with the wire's names.
+    """Projects a stream: `feed` each event, then `close`. Both return updates, as mappings with camelCase names.
 
-    Any event may come in any order; what is out of order is left out, as in the transcript. An update while the
-    input streams repeats the input so far, as the seed's do: a log is quadratic in it.
+    Events may come in any order; what is out of order is left out, as in the transcript. As in the seed, each update
+    of a streaming input repeats all of it, so a log is quadratic in the input.
     """
 
     def __init__(self) -> None:
         self._builder = TranscriptBuilder()
-        self._open: dict[tuple[int, int], _Logged] = {}  # by message, and the reducer's key of the part
+        self._open: dict[tuple[int, int], _Logged] = {}  # by message number and the reducer's key of the part
         self._ids: set[str] = set()
         self._finished: set[int] = set()
 
     def feed(self, event: Event) -> list[Object]:
-        """Take one event in; the updates that it makes."""
+        """Returns the updates for one event."""
         touched = self._builder.apply(event)
         if touched is None:
             return []
@@ -65,7 +65,7 @@ class StageProjector:
         return list(updates)
 
     def close(self) -> list[Object]:
-        """The stream is over: every block that is still open ends."""
+        """Returns the ends of the blocks that are still open."""
         messages = self._builder.transcript.messages
         updates = [
             entry.end(_unfinished(entry.call, messages[number]) if number in self._finished else _failure(ABORTED))
@@ -106,7 +106,7 @@ class StageProjector:
             yield entry.end(_ending(call, entry))
 
     def _of_message(self, number: int) -> Iterator[Object]:
-        """What became of a message's open calls, where the event was about the whole or about an earlier message."""
+        """Yields the updates of a message's open calls, for an event about the whole message."""
         keys = [key for key in self._open if key[0] == number]
         if not keys:
             return
@@ -122,7 +122,7 @@ class StageProjector:
 
 
 class _Logged:
-    """One block of the log: what of its call has been said."""
+    """One open block of the log, with what the log says of its call so far."""
 
     def __init__(self, block_id: str, call: ToolCall) -> None:
         self.id = block_id
@@ -133,7 +133,7 @@ class _Logged:
         self.has_begun = self.is_running = False
 
     def advance(self, call: ToolCall) -> Iterator[Object]:
-        """What is new in the call, but its end."""
+        """Yields the updates for a changed call, without its end."""
         self.call = call
         written = call.input_text if call.input is MISSING else parameters_text(call.input)
         if not self.has_begun:
@@ -141,7 +141,7 @@ class _Logged:
         if call.input is MISSING:
             yield from self._streamed(written)
         elif not self.is_running and call.error is not None and call.state is State.OUTPUT_ERROR:
-            self.text = written  # an input that could not be used never runs
+            self.text = written  # a call with unusable input never runs
         elif not self.is_running or written != self.text:
             self.text, self.is_running = written, True
             yield self._update(Stage.RUNNING, **self._compact())
@@ -149,11 +149,11 @@ class _Logged:
             yield from self._so_far()
 
     def end(self, outcome: Object) -> Object:
-        """The last update."""
+        """Returns the last update."""
         return self._update(Stage.END, **outcome, **self._compact())
 
     def _start(self, written: str) -> Object:
-        """Announced with its parameters where they came whole, as a reply that does not stream has it."""
+        """Returns the first update, with the parameters if they came whole."""
         self.has_begun, self.text = True, written
         return self._update(Stage.START, **self._compact())
 
@@ -164,7 +164,7 @@ class _Logged:
             yield self._update(Stage.STREAMING, **({"parametersChunk": written[len(before) :]} if is_more else {}))
 
     def _so_far(self) -> Iterator[Object]:
-        """A preliminary output, and the last lines that the tool has printed: new output, which ``running`` has not."""
+        """Yields updates for a preliminary output and for printed lines. The stage ``running`` has no output."""
         output = self.call.output
         if output is not MISSING and output is not None and _result_text(output) != self.result:
             self.result = _result_text(output)
@@ -181,7 +181,7 @@ class _Logged:
         return {"compactParams": line} if line else {}
 
 
-# How a call ended -------------------------------------------------------------------------------------------
+# How a call ended
 
 
 def _ending(call: ToolCall, entry: _Logged) -> Object:
@@ -214,7 +214,7 @@ def _failure(error: str, result: str | None = None) -> Object:
 
 
 def _failed_result(call: ToolCall, entry: _Logged) -> str:
-    """What came before the failure, else the words of seed 002's own agent."""
+    """Returns the output before the failure, or the text that seed 002's own agent uses."""
     if call.output is not MISSING:
         return _result_text(call.output)
     if isinstance(call.input, str) and not entry.is_running:
@@ -223,7 +223,7 @@ def _failed_result(call: ToolCall, entry: _Logged) -> str:
 
 
 def _unfinished(call: ToolCall, message: Message) -> Object:
-    """The end of a call that has none in a whole message: its arguments broke off, or nobody waited for it."""
+    """Returns the end of a call that a finished message left open: its arguments broke off, or it was not awaited."""
     if call.input is not MISSING:
         return _failure(ABORTED)
     text = TRUNCATED if message.finish_reason == "length" else UNREADABLE

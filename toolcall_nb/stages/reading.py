@@ -1,4 +1,4 @@
-"""Updates of tool blocks to events: any log, also one that breaks rules or comes from an older sender."""
+"""Reads updates of tool blocks as events: `from_stages`, and `StageReader` for a live log. It may break rules."""
 
 from __future__ import annotations
 
@@ -9,23 +9,31 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json, Object
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.errors import WireError
-from toolcall_nb.stages.blocks import UpdateToolBlockParams, to_dict
-from toolcall_nb.stages.fields import DEPRECATED, Stage, error_text, refusal, stage_of, well_typed
+from toolcall_nb.stages.blocks import (
+    DEPRECATED,
+    Stage,
+    UpdateToolBlockParams,
+    block_to_dict,
+    deprecation_message,
+    error_message,
+    stage_of,
+    well_typed,
+)
 from toolcall_nb.stages.projecting import ABORTED, DENIED, TAKEN_BACK, UNREADABLE
-from toolcall_nb.stages.summaries import bundle_of, json_value
+from toolcall_nb.stages.summaries import bundle_of, parse_json
 
 __all__ = ["StageReader", "from_stages"]
 
-Update = UpdateToolBlockParams | Mapping[str, Any]
+_Update = UpdateToolBlockParams | Mapping[str, Any]
 
 
-def from_stages(log: Iterable[Update]) -> list[Event]:
-    """The events of one assistant message that a whole log amounts to.
+def from_stages(log: Iterable[_Update]) -> list[Event]:
+    """Returns the events of the one assistant message that a whole log describes.
 
-    An update without a stage, or with one that is none, leaves its block's as it was; a block that no ``start``
-    announced begins where it is first heard of, as ``unknown`` where it has no name; a block without an ``end`` is
-    interrupted. ``parameters`` replaces, ``parametersChunk`` without it appends, empty ``parameters`` while running
-    change nothing. What can't be used (no object, no id, after the end) is left out, with a diagnostic.
+    An update without a known stage leaves the stage of its block. A block without a ``start`` begins with its first
+    update, by default with the name ``unknown``; a block without an ``end`` is interrupted. ``parameters`` replaces,
+    ``parametersChunk`` without it appends, empty ``parameters`` while running change nothing. Unusable updates (no
+    object, no id, after the end) are left out, with a diagnostic.
 
     Raises `WireError` for an update with ``isRunning``: `upgrade` it first.
     """
@@ -34,21 +42,21 @@ def from_stages(log: Iterable[Update]) -> list[Event]:
 
 
 class StageReader:
-    """`feed` each update, then `close`: each gives the events that are certain then. See `from_stages`."""
+    """Reads a log: `feed` each update, then `close`. Both return events. See `from_stages`."""
 
     def __init__(self) -> None:
         self._blocks: dict[str, _Reading] = {}
         self._count = 0
 
-    def feed(self, update: Update) -> list[Event]:
-        """Take one update in."""
+    def feed(self, update: _Update) -> list[Event]:
+        """Returns the events of one update."""
         first: list[Event] = [] if self._count else [ev.Start()]
         self._count += 1
-        given: Json = to_dict(update) if isinstance(update, UpdateToolBlockParams) else update
+        given: Json = block_to_dict(update) if isinstance(update, UpdateToolBlockParams) else update
         if not isinstance(given, Mapping):
             return [*first, self._ignored("is no object")]
         if DEPRECATED in given:
-            raise WireError(f"Update {self._count}: {refusal(given)}")
+            raise WireError(f"Update {self._count}: {deprecation_message(given)}")
         given = well_typed(given)
         block_id = given.get("id", "")
         if not block_id.strip():
@@ -59,7 +67,7 @@ class StageReader:
         return [*first, *block.take(given)]
 
     def close(self) -> list[Event]:
-        """The log is over: blocks that are still open were stopped."""
+        """Returns interruptions for blocks that are still open, and the end of the message."""
         stopped = [ev.ToolInterrupted(block.id) for block in self._blocks.values() if not block.has_ended]
         return [*stopped, ev.Finish(finish_reason="stop")] if self._count else []
 
@@ -68,7 +76,7 @@ class StageReader:
 
 
 class _Reading:
-    """One block while its updates are read."""
+    """One block whose updates are being read."""
 
     def __init__(self, block_id: str) -> None:
         self.id = block_id
@@ -76,7 +84,7 @@ class _Reading:
         self.stage = Stage.START
         self.has_ended = False
         self._written: list[str] = []
-        self._said: tuple[str, str] | None = None  # the name and the written input that were last made an input of
+        self._emitted: tuple[str, str] | None = None  # the name and written input of the last complete input
         self._result: str | None = None
 
     def take(self, given: Object) -> Iterator[Event]:
@@ -89,14 +97,14 @@ class _Reading:
             self.has_ended = True
             yield from self._ended(given)
         else:
-            yield from self._so_far(given)
+            yield from self._preliminary(given)
 
     def _named(self, name: str) -> Iterator[Event]:
-        """The call begins, or turns out to have another name: what is written of it is said again under that."""
+        """Begins the call, also anew if it turns out to have another name."""
         name = name if name.strip() else self.name or "unknown"
         if name != self.name:
             self.name = name
-            if self._said is None:
+            if self._emitted is None:
                 yield ev.ToolInputStart(self.id, name)
                 yield from self._delta("".join(self._written))
 
@@ -122,19 +130,19 @@ class _Reading:
 
     @property
     def _streams(self) -> bool:
-        """Whether the input is still told as text; what comes while running is told as a value at once."""
-        return self._said is None and self.stage is not Stage.RUNNING
+        """Whether the input is still emitted as text; once it is running, it is emitted as a value."""
+        return self._emitted is None and self.stage is not Stage.RUNNING
 
     def _available(self) -> Iterator[Event]:
-        """The input as a value, where it is another than was said."""
+        """Emits the input as a value, if it differs from the last one."""
         written = "".join(self._written)
         self._written = [written]
-        if self._said != (self.name, written):
-            self._said = (self.name, written)
+        if self._emitted != (self.name, written):
+            self._emitted = (self.name, written)
             yield ev.ToolInputAvailable(self.id, self.name, _input(written))
 
-    def _so_far(self, given: Object) -> Iterator[Event]:
-        """A result before the end is preliminary; a short one alone is words for the reader, and kept nowhere."""
+    def _preliminary(self, given: Object) -> Iterator[Event]:
+        """Emits a result before the end as preliminary, and a short result alone as a status."""
         result, short = given.get("result"), given.get("shortResult")
         if result is not None:
             self._result = result
@@ -143,7 +151,7 @@ class _Reading:
             yield ev.Status(short)
 
     def _ended(self, given: Object) -> Iterator[Event]:
-        error = error_text(given.get("error"))
+        error = error_message(given.get("error"))
         if error is None and given.get("success") is not False:
             yield from self._available()
             result = given.get("result", self._result)
@@ -157,11 +165,11 @@ class _Reading:
             yield ev.ToolRetracted(self.id)
             return
         if error == ABORTED:
-            if self._said is not None:
+            if self._emitted is not None:
                 yield from self._available()
             yield ev.ToolInterrupted(self.id)
             return
-        if self._said is None and error.startswith(UNREADABLE):
+        if self._emitted is None and error.startswith(UNREADABLE):
             yield ev.ToolInputError(self.id, self.name, _input("".join(self._written)), error)
             return
         yield from self._available()
@@ -181,14 +189,14 @@ def _is_denial(error: str) -> bool:
 
 
 def _input(written: str) -> Json:
-    """The written input as a value: of nothing no arguments, of what is no JSON the text."""
+    """Returns the written input as a value: no arguments for an empty text, the text itself if it is not JSON."""
     if not written.strip():
         return {}
-    value = json_value(written)
+    value = parse_json(written)
     return written if value is MISSING else value
 
 
 def _output(result: str) -> Json:
-    """A result is text, unless it is exactly what a JSON value that is no text would be written as."""
-    value = json_value(result)
+    """Returns the output of a result: a value if the text is exactly how its JSON is written, else the text."""
+    value = parse_json(result)
     return result if isinstance(value, (str, ev.Missing)) or json_text(value) != result else value

@@ -1,4 +1,4 @@
-"""What a stage log says of a call's input and result in texts: whole, in a line, in the last lines, and in pictures."""
+"""Formats inputs and results for stage logs: as JSON, in one line, as the last lines, and as images."""
 
 from __future__ import annotations
 
@@ -12,20 +12,17 @@ from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.json_text import from_extended, json_text
 from toolcall_nb.core.transcript import ToolCall
 
-__all__ = ["bundle_of", "compact_params", "images_of", "json_value", "parameters_text", "short_result"]
+__all__ = ["bundle_of", "compact_params", "images_of", "parameters_text", "parse_json", "short_result"]
 
-_SUMMARY = 160
-_VALUE = 80
-_LINES = 5
-_LINE = 200
-_SVG = "image/svg+xml"  # the one image type that a MIME bundle holds as text
-
-
-# Values to text and back ------------------------------------------------------------------------------------
+_MAX_SUMMARY = 160
+_MAX_VALUE = 80
+_MAX_LINES = 5
+_MAX_LINE = 200
+_SVG = "image/svg+xml"  # the only image type that a MIME bundle holds as text
 
 
-def json_value(text: str) -> Json | Missing:
-    """The value that a text of JSON stands for; MISSING where it is not JSON."""
+def parse_json(text: str) -> Json | Missing:
+    """Returns the value of a JSON text; MISSING if it is not JSON."""
     try:
         return from_extended(json.loads(text, parse_constant=_refuse))
     except (ValueError, RecursionError):
@@ -37,33 +34,30 @@ def _refuse(name: str) -> Json:
 
 
 def parameters_text(value: Json) -> str:
-    """An input as the text that `json_value` reads back; written text that is no JSON stands as it is."""
-    if isinstance(value, str) and value.strip() and json_value(value) is MISSING:
+    """Returns an input as text that `parse_json` reads back; text that is not JSON stays as it is."""
+    if isinstance(value, str) and value.strip() and parse_json(value) is MISSING:
         return value
     return json_text(value)
 
 
-# One line, the last lines -----------------------------------------------------------------------------------
-
-
 def compact_params(value: Json) -> str:
-    """The input in one line of at most 160 characters: ``city: Lyon, days: 7``; of no arguments, nothing."""
+    """Returns the input in one line of at most 160 characters, like ``city: Lyon, days: 7``; "" for no arguments."""
     if not isinstance(value, dict):
-        return _cut(_brief(value), _SUMMARY)
+        return _cut(_brief(value), _MAX_SUMMARY)
     pieces: list[str] = []
     for key, item in value.items():
-        pieces.append(f"{_cut(_flat(key), _VALUE)}: {_brief(item)}")
-        if sum(map(len, pieces)) > _SUMMARY:
+        pieces.append(f"{_cut(_flat(key), _MAX_VALUE)}: {_brief(item)}")
+        if sum(map(len, pieces)) > _MAX_SUMMARY:
             break
-    return _cut(", ".join(pieces), _SUMMARY)
+    return _cut(", ".join(pieces), _MAX_SUMMARY)
 
 
 def _brief(value: Json) -> str:
-    return _cut(_flat(value if isinstance(value, str) else json_text(value)), _VALUE)
+    return _cut(_flat(value if isinstance(value, str) else json_text(value)), _MAX_VALUE)
 
 
 def _flat(text: str) -> str:
-    return " ".join(text[: 2 * _SUMMARY].split())
+    return " ".join(text[: 2 * _MAX_SUMMARY].split())
 
 
 def _cut(text: str, limit: int) -> str:
@@ -71,15 +65,12 @@ def _cut(text: str, limit: int) -> str:
 
 
 def short_result(text: str) -> str:
-    """The last five lines of a text, each cut at 200 characters; blank lines at the end don't count."""
-    return "\n".join(_cut(line, _LINE) for line in text.rstrip().rsplit("\n", _LINES)[-_LINES:])
-
-
-# Pictures ---------------------------------------------------------------------------------------------------
+    """Returns the last five lines of a text, each cut at 200 characters, without blank lines at the end."""
+    return "\n".join(_cut(line, _MAX_LINE) for line in text.rstrip().rsplit("\n", _MAX_LINES)[-_MAX_LINES:])
 
 
 def images_of(call: ToolCall) -> list[Object]:
-    """The pictures of a call's output: those of its MIME bundle, else those of a list of content blocks."""
+    """Returns the images of a call's output: those of its MIME bundle, else those of its content blocks."""
     shown = [
         {"data": _base64(kind, data), "mediaType": kind}
         for bundle in (call.display or {}, *displayed_bundles(call.display))
@@ -94,7 +85,7 @@ def _base64(kind: str, data: str) -> str:
 
 
 def _content_images(output: Json) -> Iterator[Object]:
-    """``{"type": "image", "data": …, "mimeType": …}`` in a list, or in the ``content`` of a result (as in MCP)."""
+    """Yields ``{"type": "image", "data": …, "mimeType": …}`` in a list, or in the ``content`` of an MCP result."""
     blocks = output.get("content") if isinstance(output, dict) else output
     for block in blocks if isinstance(blocks, list) else ():
         if isinstance(block, dict) and block.get("type") == "image" and isinstance(block.get("data"), str):
@@ -103,18 +94,18 @@ def _content_images(output: Json) -> Iterator[Object]:
 
 
 def bundle_of(images: Json) -> Object | None:
-    """The MIME bundle of an update's images, of each media type the first; None where there is none."""
+    """Returns the MIME bundle of an update's images, the first of each media type; None if there are none."""
     bundle: Object = {}
     for image in images if isinstance(images, (list, tuple)) else ():
         if isinstance(image, Mapping) and isinstance(image.get("data"), str):
             kind = image.get("mediaType")
             kind = kind if isinstance(kind, str) else "image/png"
-            bundle.setdefault(kind, _source(image["data"]) if kind == _SVG else image["data"])
+            bundle.setdefault(kind, _svg_source(image["data"]) if kind == _SVG else image["data"])
     return bundle or None
 
 
-def _source(data: str) -> str:
+def _svg_source(data: str) -> str:
     try:
         return base64.b64decode(data, validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):  # it was the picture's own text
+    except (binascii.Error, UnicodeDecodeError):  # it is the SVG text itself
         return data
