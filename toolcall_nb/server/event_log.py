@@ -54,17 +54,17 @@ class EventLog:
         """The number of current readers."""
         return len(self._readers)
 
-    def append(self, event: Event) -> None:
-        """Adds an event and wakes the readers."""
+    def append(self, event: Event) -> bool:
+        """Adds an event and wakes the readers. Returns whether the turn may go on without `wait_for_room`."""
         self.size += event_size(event)
         self.events.append(event)
         self._ends.append(self.size)
-        self.wake_readers()
+        if self._readers:
+            self.wake_readers()
+        return self.size - self._ends[self._read] <= self._ahead
 
     def wait_for_room(self) -> None:
         """Waits until a reader is close enough to the newest event, or until `free` is called."""
-        if self.size - self._ends[self._read] <= self._ahead:
-            return
         with self._room:
             while not self._is_free and self.size - self._ends[self._read] > self._ahead:
                 self._room.wait(_POLL)

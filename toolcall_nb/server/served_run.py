@@ -111,12 +111,14 @@ class ServedRun:
             self._is_stored.set()
 
     def _append(self, event: Event) -> None:
-        event = public_event(event)
+        if isinstance(event, ev.ToolOutputError | ev.Error):
+            event = public_event(event)
         with self._lock:  # a feed that is made now has the event from the log, or gets it here
-            self.log.append(event)
+            has_room = self.log.append(event)
             if self._feed is not None:
                 self._feed.apply([event])
-        self.log.wait_for_room()
+        if not has_room:
+            self.log.wait_for_room()
 
     # For the server
 

@@ -147,17 +147,17 @@ class _ResponseEncoder:
 
     def encode(self, events: Iterable[Event]) -> bytes:
         """Returns the frames of the assistant's events; the client knows what the user said."""
-        frames = []
+        encode, frames = self._encoder.encode, []
         for event in events:
             if self._continues and not self._is_answer:  # the rest of a message that was paused
                 self._is_answer = True
-                frames.append(self._new(self._encoder.encode(ev.Start(message_id=self._message_id))))
+                frames.append(encode(ev.Start(message_id=self._message_id)))
             if isinstance(event, ev.Start):
                 self._is_answer = event.role in (None, "assistant")
                 event = replace(event, message_id=event.message_id or self._message_id)
             if self._is_answer:
-                frames.append(self._new(self._encoder.encode(event)))
-        return b"".join(frames)
+                frames.append(encode(event))
+        return self._new(b"".join(frames))
 
     def close(self) -> bytes:
         """Returns the end of the response."""

@@ -258,14 +258,15 @@ class Frames:
     def __init__(self, numbered: bool | str = False) -> None:
         self._next = 1 if numbered else None
         self._name = f"{numbered}-" if isinstance(numbered, str) else ""
+        encode_sse("", id=self._name)  # raises for a name that is not one line
 
     def frame(self, data: Mapping[str, Any] | str) -> bytes:
-        """Returns one event that holds this object or text."""
+        """Returns one event that holds this object, or this line of text."""
         text = data if isinstance(data, str) else json_text(data)
         if self._next is None:
-            return encode_sse(text)
+            return f"data: {text}\n\n".encode("utf-8", "replace")
         self._next += 1
-        return encode_sse(text, id=f"{self._name}{self._next - 1}")
+        return f"id: {self._name}{self._next - 1}\ndata: {text}\n\n".encode("utf-8", "replace")
 
 
 def connection_lost() -> Iterator[Event]:
