@@ -28,15 +28,9 @@ from toolcall_nb import Chat, Transcript, show
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import DataPart, ErrorPart, State, TextPart
 from toolcall_nb.errors import UsageError, WireError
-<<<<<<< HEAD
 from toolcall_nb.notebook.stream_display import ShowHandle
 from toolcall_nb.redaction.saved_output import saved_bundle
 from toolcall_nb.stages import block_from_dict, to_stages
-=======
-from toolcall_nb.notebook.faces import final_bundle
-from toolcall_nb.notebook.stream_cell import Shown
-from toolcall_nb.stages import block_from_dict, to_stages
->>>>>>> a28f376 (Stages: the four stages and the field types stand with the blocks; plain names and sentences)
 
 WITHIN = 30
 ASK: dict[str, Any] = {"model": "tiny", "messages": [{"role": "user", "content": "How is Oslo?"}]}

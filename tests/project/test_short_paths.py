@@ -5,18 +5,23 @@ To see the path: ``python -m tests.project.test_short_paths``.
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.support.call_counts import Calls, added_by_one_more, counted
+from tests.support.servers import settings
 from toolcall_nb import Chat, tool
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.notebook.show import show
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.runs.document import LiveDocument
+from toolcall_nb.server.app import application
+from toolcall_nb.server.conversations import ServedThreads
 from toolcall_nb.tools import Registry
 
 WORDS = "The forecast for the next days is sunny with light winds from the west and no rain. "
@@ -93,6 +98,38 @@ def tool_result() -> dict[tuple[str, str], float]:
     return added_by_one_more(lambda count: run(Deltas(count, calls=True), shown))
 
 
+def post_request() -> Calls:
+    """One POST in the chat contract, of a turn with twenty deltas, from the request to the end of its stream."""
+    threads = ServedThreads(settings(Deltas(20)), ticking=False)
+    app = application(threads.settings, threads)
+    post(app, {"message": "Hello", "conversationId": "warm-up"})
+    with counted() as calls:
+        body = post(app, {"message": "Hello", "conversationId": "counted"})
+    assert body.endswith(b'data: {"type":"end","thread_id":"counted"}\n\n')
+    return calls
+
+
+def post(app: Any, value: Any) -> bytes:
+    """Sends one POST to the application, without a server around it; returns the body of the response."""
+    request, is_sent, body = json.dumps(value).encode(), False, bytearray()
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/api/chat", "query_string": b"", "headers": headers}
+
+    async def receive() -> Any:
+        nonlocal is_sent
+        if is_sent:
+            await asyncio.Event().wait()
+        is_sent = True
+        return {"type": "http.request", "body": request}
+
+    async def send(message: Any) -> None:
+        body.extend(message.get("body", b""))
+
+    headers.append((b"content-length", str(len(request)).encode()))
+    asyncio.run(app(scope, receive, send))
+    return bytes(body)
+
+
 def test_a_text_delta_enters_few_functions_on_its_way_from_the_model_to_the_page() -> None:
     assert sum(text_delta().values()) <= 140
 
@@ -120,8 +157,14 @@ def test_show_recognises_the_chunks_of_a_stream_once(kind: Any, monkeypatch: pyt
     assert sum(calls.values()) <= 1600
 
 
+def test_a_post_enters_few_functions_until_its_stream_has_ended() -> None:
+    calls = post_request()
+    assert sum(count for (file, _), count in calls.items() if file.startswith(("server/", "wire/"))) <= 300
+    assert calls.total() <= 1350
+
+
 if __name__ == "__main__":
-    for path in (text_delta(), tool_result()):
+    for path in (text_delta(), tool_result(), post_request()):
         print(f"\n{sum(path.values()):.1f} calls in {len({file for file, _ in path})} files")
         for (file, name), count in sorted(path.items(), key=lambda item: -item[1]):
             print(f"{count:7.2f}  {file}: {name}")
