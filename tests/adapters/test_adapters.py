@@ -35,7 +35,7 @@ from toolcall_nb.adapters import (
     read_async,
     recognise_source,
 )
-from toolcall_nb.adapters.sdk_objects import to_json_value
+from toolcall_nb.adapters.sdk_objects import as_json_value
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.sdk_types import SDK_STREAM_TYPES
 from toolcall_nb.core.transcript import Transcript
@@ -442,9 +442,9 @@ def test_every_stream_can_be_used_as_its_kind_says(name: tuple[str, str]) -> Non
     ],
 )
 def test_whatever_a_tool_gave_becomes_json(thing: Any, value: Any) -> None:
-    assert to_json_value(thing) == value
+    assert as_json_value(thing) == value
 
 
 def test_what_has_no_json_raises_nothing_and_names_no_address() -> None:
     for thing in (Raising(), recursive_list(), recursive_dict(), {"a": Raising()}):
-        assert " at 0x" not in json.dumps(to_json_value(thing))
+        assert " at 0x" not in json.dumps(as_json_value(thing))

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from toolcall_nb.adapters.sdk_objects import describe_shape, get, to_json_text, to_json_value
+from toolcall_nb.adapters.sdk_objects import as_json_text, as_json_value, describe_shape, get
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
 
@@ -28,7 +28,7 @@ _MAX_COUNT = 2**53
 
 def custom_part_event(provider: str, kind: str, content: Any) -> Event:
     """Returns an event that keeps a provider's own content, which has no event type of its own, as it is."""
-    return ev.Custom(f"{provider}.{kind}", {provider: to_json_value(content)})
+    return ev.Custom(f"{provider}.{kind}", {provider: as_json_value(content)})
 
 
 def file_event(
@@ -47,7 +47,7 @@ def error_event(sender: str, error: Any) -> Event:
     """Returns the event of an error that ``sender`` sent, with its message and the whole error as details."""
     message = error if isinstance(error, str) else get(error, "message", str)
     text = f"{sender} ended the reply with an error{f': {message}' if message else ''}"
-    details = to_json_text(error)
+    details = as_json_text(error)
     return ev.Error(f"{text.rstrip('. ')}. What came before it is kept; ask again to go on.", details=details)
 
 
@@ -77,7 +77,7 @@ class Sources:
 
     def document(self, key: Any, media_type: str, title: Any, metadata: Object | None = None) -> Event | None:
         """Returns the event of a document, which ``key`` (JSON) identifies; None for a repetition."""
-        if not self.is_new(to_json_text(["document", key])):
+        if not self.is_new(as_json_text(["document", key])):
             return None
         name = title if isinstance(title, str) and title else "Document"
         return ev.SourceDocument(self._number(), media_type, name, provider_metadata=metadata)

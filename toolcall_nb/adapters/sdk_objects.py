@@ -12,6 +12,8 @@ from typing import Any
 from toolcall_nb.core.text import MAX_LEVELS
 
 __all__ = [
+    "as_json_text",
+    "as_json_value",
     "as_mapping",
     "class_names",
     "describe_shape",
@@ -22,8 +24,6 @@ __all__ = [
     "nonempty",
     "object_fields",
     "object_type",
-    "to_json_text",
-    "to_json_value",
     "type_name",
 ]
 
@@ -89,7 +89,7 @@ def first_items(thing: Any, most: int = 40) -> list[Any]:
     return list(thing[:most]) if type(thing) in (list, tuple) else []
 
 
-def to_json_value(thing: Any) -> Any:
+def as_json_value(thing: Any) -> Any:
     """Returns any object as a JSON value. Never raises, and never names a memory address.
 
     Models and dataclasses become objects, sets and tuples lists, bytes base64 text, dates ISO text. Any other object
@@ -127,7 +127,7 @@ def _object_value(thing: Any, within: tuple[int, ...]) -> Any:
         return f"<{type_name(thing)}>"
 
 
-def to_json_text(value: Any) -> str:
+def as_json_text(value: Any) -> str:
     """Returns the value as JSON text; of a value that has none, a description."""
     try:
         return json.dumps(value, ensure_ascii=False)
@@ -141,7 +141,7 @@ def joined_text(content: Any) -> str:
         return content
     parts = content if isinstance(content, list) else [content]
     texts = [text for part in parts if (text := get(part, "text", str)) is not None]
-    return "\n\n".join(texts) if texts else to_json_text(content)
+    return "\n\n".join(texts) if texts else as_json_text(content)
 
 
 def describe_shape(item: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import Sources
-from toolcall_nb.adapters.sdk_objects import as_mapping, get, joined_text, to_json_text, to_json_value
+from toolcall_nb.adapters.sdk_objects import as_json_text, as_json_value, as_mapping, get, joined_text
 from toolcall_nb.core.events import Event, Object
 
 __all__ = ["citation_source", "result_events", "tool_use_name"]
@@ -30,13 +30,13 @@ def result_events(message: Assembler, block: Mapping[str, Any]) -> list[Event]:
     if (get(content, "type", str) or "").endswith("_error"):
         return message.failure(call_id, _error_text(as_mapping(content)), **about)
     is_text = isinstance(content, list) and content and all(get(part, "type") == "text" for part in content)
-    return message.output(call_id, joined_text(content) if is_text else to_json_value(content), **about)
+    return message.output(call_id, joined_text(content) if is_text else as_json_value(content), **about)
 
 
 def _error_text(error: Mapping[str, Any]) -> str:
     message = get(error, "error_message", str) or get(error, "message", str)
     code = get(error, "error_code", str)
-    return ": ".join(part for part in (code, message) if part) or to_json_text(dict(error))
+    return ": ".join(part for part in (code, message) if part) or as_json_text(dict(error))
 
 
 def citation_source(sources: Sources, citation: Mapping[str, Any]) -> Event | None:

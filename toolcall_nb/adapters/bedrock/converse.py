@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import file_event, unknown_item, usage_of
 from toolcall_nb.adapters.message_lists import read_message_list
-from toolcall_nb.adapters.sdk_objects import as_mapping, first_items, get, joined_text, to_json_value
+from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, first_items, get, joined_text
 from toolcall_nb.core.events import MISSING, Event
 
 __all__ = ["CONVERSE", "CONVERSE_MESSAGES", "BedrockAdapter"]
@@ -156,7 +156,7 @@ class BedrockAdapter(MessageAdapter):
             given = use.get("input", MISSING)
             return [
                 *self._call(key, use),
-                *self.message.end_call(key, MISSING if given == "" else to_json_value(given)),
+                *self.message.end_call(key, MISSING if given == "" else as_json_value(given)),
             ]
         if (result := get(block, "toolResult", Mapping)) is not None and (found := self.result(result)):
             return found
@@ -196,7 +196,7 @@ class BedrockAdapter(MessageAdapter):
     def _cite(self, citation: Mapping[str, Any]) -> list[Event]:
         location = as_mapping(citation.get("location"))
         url = get(location.get("web"), "url", str) or get(citation, "source", str) or ""
-        metadata = {"bedrock": to_json_value(citation)}
+        metadata = {"bedrock": as_json_value(citation)}
         if "://" in url:
             source = self.message.sources.page(url, citation.get("title"), metadata)
         else:
@@ -219,10 +219,10 @@ def _file(block: Mapping[str, Any]) -> Event | None:
 def _value(content: Any) -> Any:
     """Returns the value of a tool result; content that is only text or one JSON value is unwrapped."""
     if isinstance(content, list) and len(content) == 1 and isinstance(get(content[0], "json"), dict | list):
-        return to_json_value(content[0]["json"])
+        return as_json_value(content[0]["json"])
     if isinstance(content, list) and content and all(isinstance(get(part, "text"), str) for part in content):
         return joined_text(content)
-    return to_json_value(content)
+    return as_json_value(content)
 
 
 def _is_item(item: Any) -> bool:

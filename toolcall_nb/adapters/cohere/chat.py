@@ -10,7 +10,7 @@ from typing import Any
 
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import error_event, unknown_item, usage_of
-from toolcall_nb.adapters.sdk_objects import as_mapping, get, object_fields, object_type, to_json_value, type_name
+from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get, object_fields, object_type, type_name
 from toolcall_nb.core.events import Event
 
 __all__ = ["COHERE_CHAT", "CohereAdapter"]
@@ -102,7 +102,7 @@ class CohereAdapter(MessageAdapter):
         found: list[Event] = []
         for given in get(citation, "sources", list) or []:
             document = as_mapping(get(given, "document"))
-            title, metadata = document.get("title"), {"cohere": to_json_value(citation)}
+            title, metadata = document.get("title"), {"cohere": as_json_value(citation)}
             source = self.message.sources.page(document.get("url"), title, metadata)
             if source is None and not document.get("url"):
                 source = self.message.sources.document(

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import custom_part_event, file_event, unknown_item, usage_of
-from toolcall_nb.adapters.sdk_objects import as_mapping, get, joined_text, object_fields, to_json_value, type_name
+from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get, joined_text, object_fields, type_name
 from toolcall_nb.core.events import MISSING, Event, Object
 
 __all__ = ["INTERACTIONS", "InteractionsAdapter"]
@@ -131,7 +131,7 @@ class InteractionsAdapter(MessageAdapter):
         found: list[Event] = []
         for annotation in get(content, "annotations", list) or []:
             url, title = get(annotation, "url", str) or get(annotation, "document_uri", str), get(annotation, "title")
-            source = self.message.sources.page(url, title, {"google": to_json_value(annotation)})
+            source = self.message.sources.page(url, title, {"google": as_json_value(annotation)})
             found += self.message.after_block(source)
         return found
 
@@ -166,7 +166,7 @@ class InteractionsAdapter(MessageAdapter):
                 return self.message.end_block()
             case kind if kind.endswith("_call"):
                 arguments = as_mapping(step.given.get("arguments"))
-                return self.message.end_call(step.key, MISSING if step.has_grown else to_json_value(arguments))
+                return self.message.end_call(step.key, MISSING if step.has_grown else as_json_value(arguments))
             case kind:
                 return self._result(kind, step.given) or self.message.custom("google", kind, step.given)
 
@@ -176,7 +176,7 @@ class InteractionsAdapter(MessageAdapter):
             return []
         if given.get("is_error") is True:
             return self.message.failure(call_id, joined_text(given.get("result")), **about)
-        return self.message.output(call_id, to_json_value(given.get("result")), **about)
+        return self.message.output(call_id, as_json_value(given.get("result")), **about)
 
     @staticmethod
     def _signature(given: Mapping[str, Any]) -> Object | None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import Sources, custom_part_event, file_event
 from toolcall_nb.adapters.google.arguments import PartialArguments
-from toolcall_nb.adapters.sdk_objects import as_mapping, get, joined_text, to_json_text
+from toolcall_nb.adapters.sdk_objects import as_json_text, as_mapping, get, joined_text
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
 
@@ -202,7 +202,7 @@ def _sources_of(candidate: Mapping[str, Any], sources: Sources) -> Iterator[Even
         if found is not None:
             yield found
     queries = at(grounding, "webSearchQueries", list)
-    if queries and sources.is_new(to_json_text(queries)):
+    if queries and sources.is_new(as_json_text(queries)):
         yield custom_part_event("google", "webSearchQueries", {"webSearchQueries": queries})
     citations = as_mapping(at(candidate, "citationMetadata"))
     for citation in at(citations, "citations", list) or at(citations, "citationSources", list) or []:

@@ -14,7 +14,7 @@ from toolcall_nb.adapters.common_events import unknown_item
 from toolcall_nb.adapters.langchain.conversation import Conversation
 from toolcall_nb.adapters.langchain.langgraph_protocol import TypedEvents
 from toolcall_nb.adapters.langchain.messages import is_chunk, message_of, messages_in, role_of
-from toolcall_nb.adapters.sdk_objects import as_mapping, get, to_json_value, type_name
+from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get, type_name
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 
@@ -70,7 +70,7 @@ class LangGraphAdapter:
             case "tools":
                 return self._typed.tool(as_mapping(data))
             case "custom":
-                return self._conversation.replies.message.other(ev.Data("custom", to_json_value(data)))
+                return self._conversation.replies.message.other(ev.Data("custom", as_json_value(data)))
         return []
 
     def _state(self, state: Any) -> list[Event]:
@@ -104,7 +104,7 @@ class LangGraphAdapter:
         found: list[Event] = []
         replies = self._conversation.replies
         for interrupt in interrupts if isinstance(interrupts, list | tuple) else ():
-            value = to_json_value(getattr(interrupt, "value", as_mapping(interrupt).get("value")))
+            value = as_json_value(getattr(interrupt, "value", as_mapping(interrupt).get("value")))
             actions = get(value, "action_requests", list) or []
             asked = [replies.waiting_for(as_mapping(action)) for action in actions]
             calls = [call_id for call_id in asked if call_id is not None]
@@ -155,7 +155,7 @@ class LangGraphAdapter:
     def _tool_start(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         name = get(event, "name", str) or get(data, "name", str) or ""
         replies = self._conversation.replies
-        found = replies.start_tool(run, name, to_json_value(data.get("input")))
+        found = replies.start_tool(run, name, as_json_value(data.get("input")))
         return [*found, ev.ToolExecution(replies.run_of(run) or run, "running")]
 
     def _tool_end(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
@@ -166,7 +166,7 @@ class LangGraphAdapter:
             return [found for message in answers for found in self._conversation.answer(message, call_id)]
         if output is None and call_id != run:
             return []  # version 1 of the events sends this for a failure too; the tool's message follows
-        return replies.outcome(call_id, ev.ToolOutputAvailable(call_id, to_json_value(output)), {})
+        return replies.outcome(call_id, ev.ToolOutputAvailable(call_id, as_json_value(output)), {})
 
     def _tool_error(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         replies, error = self._conversation.replies, data.get("error")
@@ -175,7 +175,7 @@ class LangGraphAdapter:
         if call_id is None:
             return []
         replies.release(replies.run_of(run) or call_id)
-        text = f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else str(to_json_value(error))
+        text = f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else str(as_json_value(error))
         return replies.outcome(call_id, ev.ToolOutputError(call_id, text), {})
 
     def _chain_stream(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
@@ -204,7 +204,7 @@ class LangGraphAdapter:
 
     def _custom(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         name = get(event, "name", str) or "custom"
-        return self._conversation.replies.message.other(ev.Data(name, to_json_value(event.get("data"))))
+        return self._conversation.replies.message.other(ev.Data(name, as_json_value(event.get("data"))))
 
     _READERS: ClassVar[Mapping[str, Callable[..., list[Event]]]] = {
         "on_chat_model_start": _model_start,

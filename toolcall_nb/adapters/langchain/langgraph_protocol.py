@@ -11,7 +11,7 @@ from typing import Any
 from toolcall_nb.adapters.common_events import error_event
 from toolcall_nb.adapters.langchain.conversation import Conversation
 from toolcall_nb.adapters.langchain.messages import message_of, role_of
-from toolcall_nb.adapters.sdk_objects import as_mapping, get, to_json_value
+from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 
@@ -43,7 +43,7 @@ class TypedEvents:
                 details = {"usage_metadata": event.get("usage"), "response_metadata": event.get("metadata")}
                 return self._conversation.finish(reply, details)
             case "error":
-                return replies.message.other(error_event("The model", to_json_value(event.get("message"))))
+                return replies.message.other(error_event("The model", as_json_value(event.get("message"))))
         return []
 
     def _block(self, step: str, reply: str, turn: int, event: Mapping[str, Any]) -> list[Event]:
@@ -66,21 +66,21 @@ class TypedEvents:
         replies, call_id = self._conversation.replies, get(event, "tool_call_id", str) or ""
         match event.get("event"):
             case "tool-started":
-                name, given = get(event, "tool_name", str) or "", to_json_value(event.get("input"))
+                name, given = get(event, "tool_name", str) or "", as_json_value(event.get("input"))
                 found = [] if replies.has_call(call_id) else replies.start_tool(call_id, name, given)
                 return [*found, ev.ToolExecution(call_id, "running")]
             case "tool-finished":
                 answer = message_of(event.get("output"))
                 if answer is not None and role_of(answer) == "tool":
                     return self._conversation.answer(answer, call_id)
-                output = ev.ToolOutputAvailable(call_id, to_json_value(event.get("output")))
+                output = ev.ToolOutputAvailable(call_id, as_json_value(event.get("output")))
                 return replies.outcome(call_id, output, {})
             case "tool-error":
                 failure = ev.ToolOutputError(call_id, get(event, "message", str) or "The tool failed.")
                 return replies.outcome(call_id, failure, {})
             case "tool-output-delta":
                 return (
-                    [ev.ToolLog(call_id, str(to_json_value(event.get("delta"))))] if replies.has_call(call_id) else []
+                    [ev.ToolLog(call_id, str(as_json_value(event.get("delta"))))] if replies.has_call(call_id) else []
                 )
         return []
 

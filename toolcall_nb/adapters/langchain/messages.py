@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcall_nb.adapters.common_events import custom_part_event, file_event, usage_of
-from toolcall_nb.adapters.sdk_objects import as_mapping, class_names, get, to_json_text, to_json_value
+from toolcall_nb.adapters.sdk_objects import as_json_text, as_json_value, as_mapping, class_names, get
 from toolcall_nb.core.events import Event, Object
 
 __all__ = [
@@ -115,7 +115,7 @@ def content_text(content: Any) -> str:
     if isinstance(content, str):
         return content
     texts = [text for block in blocks_of(content) if (text := get(block, "text", str)) is not None]
-    return "\n\n".join(texts) if texts else to_json_text(to_json_value(content))
+    return "\n\n".join(texts) if texts else as_json_text(as_json_value(content))
 
 
 def langchain_file_event(block: Mapping[str, Any]) -> Event | None:
@@ -136,7 +136,7 @@ def human_parts(content: Any) -> Iterator[str | Event]:
         text = get(block, "text", str)
         if text is None:
             yield langchain_file_event(block) or custom_part_event(
-                "langchain", get(block, "type", str) or "block", to_json_value(block)
+                "langchain", get(block, "type", str) or "block", as_json_value(block)
             )
         elif text:
             yield text

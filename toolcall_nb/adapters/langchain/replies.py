@@ -8,7 +8,7 @@ from typing import Any
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import add_counts, custom_part_event
 from toolcall_nb.adapters.langchain.messages import blocks_of, content_text, langchain_file_event, response_details
-from toolcall_nb.adapters.sdk_objects import as_mapping, get, to_json_value
+from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json, Object
 
@@ -153,7 +153,7 @@ class Replies:
         text = get(block, "reasoning", str) or get(block, "thinking", str) or "\n\n".join(texts)
         found = self.message.reasoning(text, (turn, "reasoning", index))
         kept = {**as_mapping(block.get("extras")), **{name: block.get(name) for name in _KEPT if block.get(name)}}
-        return [*found, *(self.message.annotate({provider: to_json_value(kept)}) if kept else [])]
+        return [*found, *(self.message.annotate({provider: as_json_value(kept)}) if kept else [])]
 
     def _refused(self, turn: int, text: str) -> list[Event]:
         self.message.reason = "content-filter"
@@ -209,7 +209,7 @@ class Replies:
         if isinstance(args, str):
             found += self.message.arguments(key, args) if found else []
             return [*found, *self.message.end_call(key)]
-        given = to_json_value(args) if args is not None else {}
+        given = as_json_value(args) if args is not None else {}
         own_id = self.message.id_of(key) or ""
         if own_id in self._waiting:
             self._waiting[own_id] = (name, given)
@@ -226,11 +226,11 @@ class Replies:
         if isinstance(args, str):
             return [*found, *self.message.arguments(key, args)]
         is_piece = block.get("type") == "server_tool_call_chunk"
-        return found if is_piece else [*found, *self.message.end_call(key, to_json_value(args) if args else {})]
+        return found if is_piece else [*found, *self.message.end_call(key, as_json_value(args) if args else {})]
 
     def _server_result(self, block: Mapping[str, Any]) -> list[Event]:
         call_id = get(block, "tool_call_id", str) or get(block, "tool_use_id", str) or ""
-        content = to_json_value(block.get("output", block.get("content")))
+        content = as_json_value(block.get("output", block.get("content")))
         ends = [*self.message.end_block(), *self.message.end_call(self._keys.get(call_id))]
         self.ended.add(call_id)
         if block.get("status") == "error":
@@ -278,10 +278,10 @@ class Replies:
         content = message.get("content")
         about: Object = {}
         if message.get("artifact") is not None:
-            about["tool_metadata"] = {"artifact": to_json_value(message["artifact"])}
+            about["tool_metadata"] = {"artifact": as_json_value(message["artifact"])}
         if message.get("status") == "error":
             return self.outcome(call_id, ev.ToolOutputError(call_id, content_text(content), **about), message)
-        return self.outcome(call_id, ev.ToolOutputAvailable(call_id, to_json_value(content), **about), message)
+        return self.outcome(call_id, ev.ToolOutputAvailable(call_id, as_json_value(content), **about), message)
 
     def outcome(self, call_id: str, event: Event, about: Mapping[str, Any]) -> list[Event]:
         """Ends a call with this event, and with it the reply that made the call."""

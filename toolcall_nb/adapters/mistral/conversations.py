@@ -11,7 +11,7 @@ from typing import Any
 
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import file_event, unknown_item, usage_of
-from toolcall_nb.adapters.sdk_objects import as_mapping, dump, get, joined_text, object_fields, to_json_value, type_name
+from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, dump, get, joined_text, object_fields, type_name
 from toolcall_nb.core.events import Event
 
 __all__ = ["MISTRAL_CONVERSATIONS", "MistralAdapter"]
@@ -70,7 +70,7 @@ class MistralAdapter(MessageAdapter):
             case "thinking":
                 return self.message.reasoning(joined_text(piece.get("thinking") or ""))
             case "tool_reference" if piece.get("url"):
-                metadata = {"mistral": to_json_value(piece)}
+                metadata = {"mistral": as_json_value(piece)}
                 return self.message.after_block(self.message.sources.page(piece["url"], piece.get("title"), metadata))
             case "image_url":
                 url = get(piece, "image_url", str) or get(piece.get("image_url"), "url", str)
@@ -82,7 +82,7 @@ class MistralAdapter(MessageAdapter):
         begun = self.message.begin_call(key, call_id, get(event, "name", str) or "tool", **about)
         arguments = event.get("arguments")
         if isinstance(arguments, Mapping):
-            return [*begun, *self.message.end_call(key, to_json_value(arguments))]
+            return [*begun, *self.message.end_call(key, as_json_value(arguments))]
         return [*begun, *self.message.arguments(key, arguments if isinstance(arguments, str) else "")]
 
     def _done(self, event: Mapping[str, Any]) -> list[Event]:
@@ -91,7 +91,7 @@ class MistralAdapter(MessageAdapter):
         ends = self.message.end_call(key)
         if call_id is None:
             return self.message.custom("mistral", "tool.execution", event)
-        return [*ends, *self.message.output(call_id, to_json_value(info), provider_executed=True)]
+        return [*ends, *self.message.output(call_id, as_json_value(info), provider_executed=True)]
 
     def _end(self, event: Mapping[str, Any]) -> list[Event]:
         self.message.reason = self.message.reason or ("tool-calls" if self._has_calls else "stop")

@@ -10,7 +10,7 @@ from typing import Any
 
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import file_event, unknown_item, usage_of
-from toolcall_nb.adapters.sdk_objects import as_mapping, get, object_fields, to_json_value, type_name
+from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get, object_fields, type_name
 from toolcall_nb.core.events import Event
 
 __all__ = ["OLLAMA_CHAT", "OllamaAdapter"]
@@ -53,7 +53,7 @@ class OllamaAdapter(MessageAdapter):
         arguments = function.get("arguments")
         if isinstance(arguments, str):
             return [*begun, *self.message.arguments(key, arguments), *self.message.end_call(key)]
-        return [*begun, *self.message.end_call(key, to_json_value({} if arguments is None else arguments))]
+        return [*begun, *self.message.end_call(key, as_json_value({} if arguments is None else arguments))]
 
     def _end(self, line: Mapping[str, Any]) -> list[Event]:
         kind = _REASONS.get(get(line, "done_reason", str) or "stop", "other")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolcall_nb.adapters.openai.content import text_in
-from toolcall_nb.adapters.sdk_objects import dump, get, nonempty, object_fields, to_json_text, to_json_value
+from toolcall_nb.adapters.sdk_objects import as_json_text, as_json_value, dump, get, nonempty, object_fields
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json, Object
 
@@ -123,7 +123,7 @@ def call_error(item: Mapping[str, Any]) -> str | None:
     """Returns the error of a call that failed, else None."""
     error = item.get("error")
     if error:
-        return error if isinstance(error, str) else nonempty(error, "message") or to_json_text(dump(error) or error)
+        return error if isinstance(error, str) else nonempty(error, "message") or as_json_text(dump(error) or error)
     return "The tool failed." if item.get("status") == "failed" else None
 
 
@@ -152,4 +152,4 @@ def output_event(call_id: str, item: Mapping[str, Any]) -> Event:
         value = "\n\n".join(texts)
     if item.get("status") == "failed":
         return ev.ToolOutputError(call_id, value if isinstance(value, str) and value else "The tool failed.")
-    return ev.ToolOutputAvailable(call_id, to_json_value(value))
+    return ev.ToolOutputAvailable(call_id, as_json_value(value))

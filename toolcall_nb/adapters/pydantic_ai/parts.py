@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcall_nb.adapters.common_events import custom_part_event, file_event
-from toolcall_nb.adapters.sdk_objects import as_mapping, get, object_fields, to_json_text, to_json_value
+from toolcall_nb.adapters.sdk_objects import as_json_text, as_json_value, as_mapping, get, object_fields
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
 
@@ -62,7 +62,7 @@ class ProviderMetadata:
         given = {**source, "signature": get(source, "signature", str) or source.get("signature_delta")}
         self._own |= {name: given[name] for name in _FIELDS if get(given, name, str)}
         citations = source.get("citations") or source.get("citations_delta")
-        self._own |= {"cited": to_json_value(citations)} if citations else {}
+        self._own |= {"cited": as_json_value(citations)} if citations else {}
 
     @property
     def raw(self) -> list[str]:
@@ -72,7 +72,7 @@ class ProviderMetadata:
 
     def metadata(self, **more: Any) -> Object | None:
         """Returns the metadata, and ``more``, under the provider's name; None if there is nothing."""
-        details = {name: to_json_value(value) for name, value in self._details.items() if name != "raw_content"}
+        details = {name: as_json_value(value) for name, value in self._details.items() if name != "raw_content"}
         found = {**details, **self._own, **more}
         return {self._provider or "pydantic_ai": found} if found or self._provider else None
 
@@ -124,7 +124,7 @@ def outcome_event(call_id: str, part: Mapping[str, Any], metadata: Object | None
     outcome = "retried" if part.get("part_kind") == "retry-prompt" else part.get("outcome")
     match outcome:
         case "failed" | "retried":
-            text = content if isinstance(content, str) else to_json_text(to_json_value(content))
+            text = content if isinstance(content, str) else as_json_text(as_json_value(content))
             return ev.ToolOutputError(call_id, text, **about)
         case "denied":
             return ev.ToolOutputDenied(call_id)
@@ -133,7 +133,7 @@ def outcome_event(call_id: str, part: Mapping[str, Any], metadata: Object | None
     file = binary_or_url_event(content)
     if isinstance(file, ev.File) and file.media_type.startswith("image/") and file.url.startswith("data:"):
         about["display"] = {file.media_type: file.url.partition(",")[2]}
-    return ev.ToolOutputAvailable(call_id, to_json_value(content), **about)
+    return ev.ToolOutputAvailable(call_id, as_json_value(content), **about)
 
 
 def prompt_parts(content: Any) -> Iterator[str | Event]:

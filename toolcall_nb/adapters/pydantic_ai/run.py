@@ -17,7 +17,7 @@ from toolcall_nb.adapters.pydantic_ai.parts import (
     own_fields,
     provider_name,
 )
-from toolcall_nb.adapters.sdk_objects import get, to_json_value
+from toolcall_nb.adapters.sdk_objects import as_json_value, get
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
 
@@ -231,12 +231,12 @@ class RunMessage:
 
     def _more_arguments(self, key: Any, args: Any) -> list[Event]:
         if isinstance(args, Mapping):
-            self._given[key] = {**self._given.get(key, {}), **to_json_value(args)}
+            self._given[key] = {**self._given.get(key, {}), **as_json_value(args)}
         return self.message.arguments(key, args) if isinstance(args, str) else []
 
     def _end_call(self, key: Any, part: Mapping[str, Any]) -> list[Event]:
         given = (
-            to_json_value(part.get("args")) if isinstance(part.get("args"), Mapping) else self._given.get(key, MISSING)
+            as_json_value(part.get("args")) if isinstance(part.get("args"), Mapping) else self._given.get(key, MISSING)
         )
         return self.message.end_call(key, given)
 

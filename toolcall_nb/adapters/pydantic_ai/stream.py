@@ -15,7 +15,7 @@ from toolcall_nb.adapters.common_events import unknown_item
 from toolcall_nb.adapters.message_lists import prompt_events
 from toolcall_nb.adapters.pydantic_ai.parts import is_pydantic_ai_class, outcome_event, own_fields, prompt_parts
 from toolcall_nb.adapters.pydantic_ai.run import RunMessage
-from toolcall_nb.adapters.sdk_objects import as_mapping, get, to_json_text, to_json_value, type_name
+from toolcall_nb.adapters.sdk_objects import as_json_text, as_json_value, as_mapping, get, type_name
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 
@@ -175,7 +175,7 @@ class PydanticAIAdapter:
             case "retry-prompt" if get(part, "tool_name", str):
                 return self._tool_return(part)
             case "retry-prompt" | "retry-feedback" | "compaction" if content is not None:
-                text = content if isinstance(content, str) else to_json_text(to_json_value(content))
+                text = content if isinstance(content, str) else as_json_text(as_json_value(content))
                 return self._other_side("system", [text])
         return []
 

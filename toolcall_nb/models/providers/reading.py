@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from toolcall_nb.adapters.pydantic_ai.stream import PydanticAIAdapter
-from toolcall_nb.adapters.sdk_objects import to_json_value
+from toolcall_nb.adapters.sdk_objects import as_json_value
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.usage import counts
@@ -83,7 +83,7 @@ class ResponseReader:
         kinds = [part.part_kind for part in response.parts]
         self.begins_with_call = kinds[:1] == ["tool-call"]
         self._continues_after_calls |= "tool-call" in kinds and kinds[-1] != "tool-call"
-        state = {name: to_json_value(details[name]) for name in _STATE if details.get(name) is not None}
+        state = {name: as_json_value(details[name]) for name in _STATE if details.get(name) is not None}
         is_kept = bool(state) or any(getattr(part, "id", None) for part in response.parts)
         named = {
             "provider": response.provider_name,
