@@ -1,4 +1,4 @@
-"""Which format a thing has: exactly one for what is known, none for all else, and nothing happens to it.
+"""Every known object is recognised as exactly one format, any other object as none, and no object is changed.
 
 Also what a thing is without being touched, and the names of the types, held against the packages that are installed.
 """
@@ -134,7 +134,7 @@ WHOLES: list[tuple[str, Any]] = [
 
 
 ALSO = {"anthropic-messages": ["openai-messages"], "bedrock-messages": ["openai-messages"]}
-"""Lists of ``role`` and ``content`` are OpenAI's unless their blocks are another's, who is asked before."""
+"""A list of ``role`` and ``content`` is OpenAI's unless its blocks are another provider's, which comes first."""
 
 
 def name_of(pair: Any) -> str:
@@ -148,25 +148,25 @@ def test_an_item_has_exactly_one_format(pair: tuple[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("pair", WHOLES, ids=name_of)
-def test_a_whole_thing_has_exactly_one_format(pair: tuple[str, Any]) -> None:
+def test_a_complete_object_has_exactly_one_format(pair: tuple[str, Any]) -> None:
     name, thing = pair
     assert [known.name for known in FORMATS if known.is_whole(thing)] in ([name], [name, *ALSO.get(name, ())])
     assert recognise_source(thing).kind is SourceKind.WHOLE
 
 
 @pytest.mark.parametrize("pair", ITEMS, ids=name_of)
-def test_one_item_is_a_stream_that_can_be_read(pair: tuple[str, Any]) -> None:
+def test_a_stream_of_one_item_can_be_read(pair: tuple[str, Any]) -> None:
     transcript = Transcript.from_events(read(iter([pair[1]])))
     assert not transcript.diagnostics
     assert [*read(iter([pair[1]]))], "it says something, if only that it ended"
 
 
 @pytest.mark.parametrize("pair", WHOLES, ids=name_of)
-def test_a_whole_thing_can_be_read(pair: tuple[str, Any]) -> None:
+def test_a_complete_object_can_be_read(pair: tuple[str, Any]) -> None:
     assert not Transcript.from_events(events_of(pair[1])).diagnostics
 
 
-def test_every_format_has_its_example() -> None:
+def test_every_format_has_an_example() -> None:
     assert {name for name, _ in [*ITEMS, *WHOLES]} == {known.name for known in FORMATS}
     assert len({known.name for known in FORMATS}) == len(FORMATS)
 
@@ -175,7 +175,7 @@ def test_every_format_has_its_example() -> None:
 
 
 class Raising:
-    """Whatever it is asked, it raises."""
+    """Raises for every attribute."""
 
     def __getattr__(self, name: str) -> Any:
         raise RuntimeError(f"asked for {name}")
@@ -196,7 +196,7 @@ class Raising:
 
 
 class Inventing:
-    """Whatever it is asked, it has."""
+    """Has every attribute."""
 
     def __getattr__(self, name: str) -> Any:
         return Inventing()
@@ -206,7 +206,7 @@ class Inventing:
 
 
 class Lying:
-    """It says that it is of another class, and raises on the way."""
+    """Claims another class, and raises while doing so."""
 
     @property
     def __class__(self) -> Any:
@@ -217,7 +217,7 @@ class Lying:
 
 
 class Watched:
-    """Remembers what it was asked."""
+    """Records which attributes were read."""
 
     asked: list[str]
 
@@ -260,23 +260,23 @@ FOREIGN: list[Any] = [
 
 
 @pytest.mark.parametrize("thing", FOREIGN, ids=lambda thing: type(thing).__name__)
-def test_a_foreign_thing_has_no_format(thing: Any) -> None:
+def test_an_unrelated_object_has_no_format(thing: Any) -> None:
     assert format_of_item(thing) is None
     assert format_of_whole(thing) is None
     assert recognise_source(thing).kind in (SourceKind.NOTHING, SourceKind.STREAM)
 
 
-def test_there_are_many_foreign_things() -> None:
+def test_there_are_many_unrelated_objects() -> None:
     assert len(FOREIGN) > 80
 
 
-def test_what_lies_about_its_class_has_no_format() -> None:
+def test_an_object_that_lies_about_its_class_has_no_format() -> None:
     assert format_of_item(Lying()) is None
     assert format_of_whole(Lying()) is None
     assert recognise_source(Lying()).kind is SourceKind.NOTHING
 
 
-def test_a_thing_is_told_by_its_type_alone() -> None:
+def test_an_unknown_object_is_recognised_without_reading_its_attributes() -> None:
     Watched.asked = []
     thing = Watched()
     assert (format_of_item(thing), format_of_whole(thing), recognise_source(thing).kind) == (
@@ -310,7 +310,7 @@ class Long(list[Any]):
 
 
 @pytest.mark.parametrize("item", [{"role": "user", "content": "x"}, AIMessage("x"), 5, {"a": 1}])
-def test_of_a_long_list_only_the_beginning_is_looked_at(item: Any) -> None:
+def test_only_the_beginning_of_a_long_list_is_read(item: Any) -> None:
     Long.read = 0
     long = Long([item] * 1000)
     format_of_whole(long)
@@ -318,7 +318,7 @@ def test_of_a_long_list_only_the_beginning_is_looked_at(item: Any) -> None:
     assert Long.read < 20 * len(FORMATS)
 
 
-def test_what_cannot_be_read_is_said_with_what_can() -> None:
+def test_the_error_for_an_unreadable_object_lists_the_known_formats() -> None:
     for thing in (None, 5, b"x", ("a", "b"), Raising()):
         with pytest.raises(UsageError, match=r"type .*\. What can: .*Anthropic.*LangGraph"):
             [*read(iter([thing]))]
@@ -333,7 +333,7 @@ class _LostError(Exception):
     pass
 
 
-def test_what_a_stream_raises_is_raised_after_the_ends_of_what_is_open() -> None:
+def test_an_exception_of_a_stream_is_raised_after_everything_open_was_closed() -> None:
     def broken() -> Iterator[str]:
         yield "Hel"
         raise _LostError
@@ -344,7 +344,7 @@ def test_what_a_stream_raises_is_raised_after_the_ends_of_what_is_open() -> None
     assert [event.type for event in found] == ["start", "text-start", "text-delta", "text-end", "finish"]
 
 
-def test_an_asynchronous_stream_that_breaks_is_ended_too() -> None:
+def test_an_asynchronous_stream_that_raises_is_closed_too() -> None:
     async def broken() -> AsyncIterator[str]:
         yield "Hel"
         raise _LostError
@@ -360,7 +360,7 @@ def test_an_asynchronous_stream_that_breaks_is_ended_too() -> None:
     assert found[-1].type == "finish"
 
 
-def test_a_stream_without_items_is_nothing() -> None:
+def test_a_stream_without_items_has_no_events() -> None:
     assert [*read(iter([]))] == []
     assert AnyAdapter().close() == []
 
@@ -397,11 +397,11 @@ def _manager() -> Iterator[str]:
         (AIMessage, SourceKind.NOTHING),
     ],
 )
-def test_a_thing_has_a_kind(thing: Any, kind: SourceKind) -> None:
+def test_each_object_has_the_expected_kind(thing: Any, kind: SourceKind) -> None:
     assert recognise_source(thing).kind is kind
 
 
-def test_the_items_of_a_stream_are_mostly_its_own() -> None:
+def test_items_of_returns_most_streams_themselves() -> None:
     items = iter(["Hi"])
     assert items_of(items) is items
     with pytest.raises(UsageError, match="gives no items"):
@@ -409,14 +409,14 @@ def test_the_items_of_a_stream_are_mostly_its_own() -> None:
 
 
 @pytest.mark.parametrize("name", TYPE_NAMES, ids=".".join)
-def test_every_type_is_where_its_name_says(name: tuple[str, str]) -> None:
+def test_every_named_sdk_type_exists(name: tuple[str, str]) -> None:
     module, cls = name
     found = getattr(importlib.import_module(module), cls)
     assert (found.__module__, found.__name__) == name
 
 
 @pytest.mark.parametrize("name", SDK_STREAM_TYPES, ids=".".join)
-def test_every_stream_can_be_used_as_its_kind_says(name: tuple[str, str]) -> None:
+def test_every_stream_type_has_the_methods_of_its_kind(name: tuple[str, str]) -> None:
     cls = getattr(importlib.import_module(name[0]), name[1])
     method = {
         SourceKind.STREAM: ("__iter__", "stream_response"),
@@ -441,10 +441,10 @@ def test_every_stream_can_be_used_as_its_kind_says(name: tuple[str, str]) -> Non
         (pandas.Timestamp("2026-01-02"), "2026-01-02T00:00:00"),
     ],
 )
-def test_whatever_a_tool_gave_becomes_json(thing: Any, value: Any) -> None:
+def test_any_value_becomes_json(thing: Any, value: Any) -> None:
     assert as_json_value(thing) == value
 
 
-def test_what_has_no_json_raises_nothing_and_names_no_address() -> None:
+def test_a_value_without_json_does_not_raise_and_shows_no_memory_address() -> None:
     for thing in (Raising(), recursive_list(), recursive_dict(), {"a": Raising()}):
         assert " at 0x" not in json.dumps(as_json_value(thing))

@@ -1,4 +1,4 @@
-"""The AI SDK's UI messages and chunks: read, written, and the same after both."""
+"""The AI SDK's UI messages and chunks are read and written without a loss."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def of_parts(*parts: Any, role: Any = "assistant") -> Message:
 # Written ------------------------------------------------------------------------------------------------------
 
 
-def test_a_message_is_written_as_a_front_end_keeps_it() -> None:
+def test_a_message_is_written_in_the_front_ends_form() -> None:
     message = Message("user", (TextPart("Hello"), FilePart("https://h/a.png", "image/png")), "m1", {"tone": "dry"})
     assert to_ui([message]) == [
         {
@@ -62,7 +62,7 @@ def test_a_message_is_written_as_a_front_end_keeps_it() -> None:
     ]
 
 
-def test_a_message_without_an_id_is_known_by_its_number() -> None:
+def test_a_message_without_an_id_gets_a_numbered_id() -> None:
     assert [message["id"] for message in to_ui([Message("user"), Message("assistant")])] == ["message-1", "message-2"]
 
 
@@ -99,7 +99,7 @@ def test_each_state_of_a_call_is_written_and_read_back(call: ToolCall, part: dic
     assert read_whole(to_ui([message])).messages == (message,)
 
 
-def test_a_dynamic_tool_has_its_name_beside() -> None:
+def test_a_dynamic_tools_name_is_in_its_own_field() -> None:
     message = of_parts(replace(CALL, dynamic=True))
     assert to_ui([message])[0]["parts"][1]["type"] == "dynamic-tool"
     assert to_ui([message])[0]["parts"][1]["toolName"] == "search"
@@ -122,7 +122,7 @@ def test_every_kind_of_part_is_written_and_read_back() -> None:
     assert read_whole(to_ui([message])).messages == (message,)
 
 
-def test_what_a_call_holds_of_ours_stays_with_it() -> None:
+def test_fields_without_an_equivalent_are_kept_with_the_call() -> None:
     full = replace(
         CALL,
         original_input={"q": "y"},
@@ -140,19 +140,19 @@ def test_what_a_call_holds_of_ours_stays_with_it() -> None:
     assert there_and_back(of_parts(full)) == [of_parts(full)]
 
 
-def test_why_a_message_ended_early_is_in_its_metadata() -> None:
+def test_the_reason_why_a_message_ended_early_is_in_its_metadata() -> None:
     for name, field in (("finishReason", "finish_reason"), ("aborted", "aborted")):
         message = replace(Message("assistant", (TextPart("x"),), "m1", {"model": "m"}), **{field: "length"})
         assert to_ui([message])[0]["metadata"] == {"model": "m", "toolcall": {name: "length"}}
         assert there_and_back(message) == [message]
 
 
-def test_what_an_application_keeps_under_the_same_names_is_its_own() -> None:
+def test_metadata_that_an_application_keeps_under_the_same_key_is_unchanged() -> None:
     message = Message("assistant", (), "m1", {"finishReason": "length", "aborted": True})
     assert there_and_back(message) == [message]
 
 
-def test_steps_begin_with_the_message_and_after_calls_of_our_own() -> None:
+def test_steps_begin_with_the_message_and_after_calls_that_were_run_locally() -> None:
     server_side = replace(CALL, id="c3", provider_executed=True)
     message = of_parts(TextPart("a"), CALL, replace(CALL, id="c2"), TextPart("b"), server_side, TextPart("c"))
     kinds = [part["type"] for part in to_ui([message])[0]["parts"]]
@@ -167,7 +167,7 @@ def with_ids(transcript: Transcript) -> list[Message]:
 
 
 @given(transcripts())
-def test_every_transcript_comes_back(transcript: Transcript) -> None:
+def test_every_transcript_is_the_same_after_both_conversions(transcript: Transcript) -> None:
     messages = with_ids(transcript)
     assert there_and_back(*messages) == messages
 
@@ -175,7 +175,7 @@ def test_every_transcript_comes_back(transcript: Transcript) -> None:
 # Read ---------------------------------------------------------------------------------------------------------
 
 
-def test_parts_and_states_that_are_not_known_are_kept() -> None:
+def test_unknown_parts_and_states_are_kept() -> None:
     message = from_ui(
         {
             "role": "assistant",
@@ -199,19 +199,19 @@ def test_parts_and_states_that_are_not_known_are_kept() -> None:
         {"role": "user", "parts": [{"type": "data-", "data": 1}, {"type": "data-error", "data": {"text": 1}}]},
     ],
 )
-def test_a_message_that_is_not_as_it_should_be_is_read_as_far_as_it_goes(message: dict[str, Any]) -> None:
+def test_the_valid_parts_of_a_malformed_message_are_read(message: dict[str, Any]) -> None:
     good: list[Any] = [{"id": f"m{number}", "role": "user", "parts": []} for number in range(4)]
     assert len(read_whole([*good, message]).messages) == 5
 
 
-def test_messages_that_come_again_are_read_as_they_came_last() -> None:
+def test_the_last_version_of_a_repeated_message_counts() -> None:
     first = {"id": "m1", "role": "assistant", "parts": [{"type": "text", "text": "Hel"}]}
     last = {"id": "m1", "role": "assistant", "parts": [{"type": "text", "text": "Hello"}]}
     assert [message.text for message in read_items([first, last]).messages] == ["Hello"]
 
 
 @given(transcripts())
-def test_events_and_chunks_are_read_as_they_are(transcript: Transcript) -> None:
+def test_events_and_chunks_are_passed_on_unchanged(transcript: Transcript) -> None:
     stream = [*transcript.events()]
     assert (
         read_items(stream).messages == read_items([to_dict(event) for event in stream]).messages == transcript.messages
@@ -224,13 +224,13 @@ def test_a_stream_of_chunks_that_breaks_off_is_ended() -> None:
     assert read_items(chunks).messages == (Message("assistant", (TextPart("Hel"),)),)
 
 
-def test_a_chunk_in_the_middle_that_is_none_is_a_diagnostic() -> None:
+def test_an_invalid_chunk_gives_a_diagnostic() -> None:
     chunks: list[Any] = [{"type": "text-start", "id": "1"}, {"type": "text-delta"}, 5, {"type": "text-end", "id": "1"}]
     assert len(read_items(chunks).diagnostics) == 2
 
 
 @given(events())
-def test_every_chunk_is_known_as_one(event: ev.Event) -> None:
+def test_every_event_is_recognised_as_a_chunk(event: ev.Event) -> None:
     assert format_of_item(event) is not None
     known = format_of_item(to_dict(event))
     assert known is None or known.name == "ui-chunks"
@@ -251,7 +251,7 @@ def cases() -> list[Any]:
 
 
 def expected(case: Any) -> list[Any]:
-    """The parts that the AI SDK ends in, without what we do not keep: the ids of reasoning."""
+    """The parts that the AI SDK expects, without the ids of reasoning, which are not kept."""
     state = case["expected"]
     parts = state["state.message"]["parts"] if "state.message" in state else state["state.message.parts"]
     return [
@@ -263,7 +263,7 @@ def without_steps(parts: list[Any]) -> list[Any]:
     return [part for part in parts if part["type"] != "step-start"]
 
 
-def test_the_streams_of_the_ai_sdks_own_tests_end_in_its_states() -> None:
+def test_streams_of_the_ai_sdks_tests_give_the_parts_that_the_ai_sdk_expects() -> None:
     assert len(cases()) == 36
     for case in cases():
         messages = to_ui(read_items(case["chunks"]).messages)
@@ -280,7 +280,7 @@ def test_the_streams_of_the_ai_sdks_own_tests_end_in_its_states() -> None:
             assert parts == wanted, case["test"]
 
 
-def test_their_ids_roles_and_metadata_are_the_ai_sdks_too() -> None:
+def test_ids_roles_and_metadata_are_those_that_the_ai_sdk_expects() -> None:
     for case in cases():
         message = case["expected"].get("state.message")
         if message is None or case["line"] in GOES_ON or not message["parts"]:
@@ -308,13 +308,13 @@ def test_recorded_runs_are_read_without_a_diagnostic(name: str) -> None:
     assert not transcript.diagnostics
 
 
-def test_streams_are_no_whole_and_messages_are_no_chunks() -> None:
+def test_chunks_and_complete_messages_are_told_apart() -> None:
     message = to_ui([of_parts(CALL)])[0]
     assert format_of_whole(message).name == format_of_whole([message]).name == "ui-messages"
     assert format_of_whole({"type": "start"}) is None
 
 
-def test_objects_in_the_metadata_are_merged_too() -> None:
+def test_objects_in_the_metadata_are_merged() -> None:
     chunks = [
         {"type": "start", "messageMetadata": {"a": {"x": 1, "y": {"z": 1}}, "b": [1]}},
         {"type": "message-metadata", "messageMetadata": {"a": {"y": {"w": 2}}, "b": [2]}},

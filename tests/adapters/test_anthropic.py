@@ -1,4 +1,4 @@
-"""Anthropic's messages: raw streams, the SDK's helper, whole messages, lists of messages."""
+"""Anthropic's Messages API: raw streams, the SDK's helper, complete messages, lists of messages."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_stream_becomes_thinking_text_calls_results_and_sources_in_order() -> 
     assert call.provider_executed is None
 
 
-def test_the_message_has_its_id_its_model_and_what_it_cost() -> None:
+def test_the_message_has_id_model_and_usage() -> None:
     (message,) = read_items(_STREAM).messages
     assert message.id == "msg_1"
     usage = {"inputTokens": 14, "outputTokens": 9, "totalTokens": 23, "cachedInputTokens": 4}
@@ -141,24 +141,24 @@ def test_arguments_stream_as_they_are_written() -> None:
         ("what comes next year", "other"),
     ],
 )
-def test_the_reason_of_the_end_is_told_in_our_words(theirs: str, ours: str) -> None:
+def test_the_finish_reason_is_translated(theirs: str, ours: str) -> None:
     finish = read_events([_start(), *_end(theirs)])[-1]
     assert isinstance(finish, ev.Finish)
     assert finish.finish_reason == ours
 
 
-def test_what_is_said_of_a_refusal_is_text() -> None:
+def test_the_explanation_of_a_refusal_is_text() -> None:
     details = {"type": "refusal", "explanation": "This may not be answered."}
     (message,) = read_items([_start(), *_end("refusal", stop_details=details)]).messages
     assert (message.text, message.finish_reason) == ("This may not be answered.", "content-filter")
 
 
-def test_thinking_that_is_hidden_keeps_what_a_later_request_needs() -> None:
+def test_redacted_thinking_keeps_the_data_that_the_next_request_needs() -> None:
     (message,) = read_items([_start(), _begin(0, "redacted_thinking", data="xyz"), _stop(0), *_end()]).messages
     assert message.parts == (ReasoningPart("", {"anthropic": {"redactedData": "xyz"}}),)
 
 
-def test_a_call_without_arguments_has_none_and_one_begun_with_its_input_has_that() -> None:
+def test_a_call_without_arguments_has_an_empty_input_and_one_that_starts_with_its_input_keeps_it() -> None:
     whole = _begin(1, "tool_use", id="b", name="roll", input={"sides": 6}, caller={"type": "code"})
     items = [_start(), *_call(0, ""), whole, _stop(1), *_end("tool_use")]
     first, second = read_items(items).calls.values()
@@ -166,7 +166,7 @@ def test_a_call_without_arguments_has_none_and_one_begun_with_its_input_has_that
     assert second.provider_metadata == {"anthropic": {"type": "tool_use", "caller": {"type": "code"}}}
 
 
-def test_tools_of_anthropic_that_fail_are_failed_calls() -> None:
+def test_errors_of_anthropics_own_tools_are_failed_calls() -> None:
     error = {"type": "web_fetch_tool_result_error", "error_code": "unavailable"}
     items = [
         _start(),
@@ -183,7 +183,7 @@ def test_tools_of_anthropic_that_fail_are_failed_calls() -> None:
     assert (ask.state, ask.error, ask.provider_executed) == (State.OUTPUT_ERROR, "No.", True)
 
 
-def test_a_result_of_a_call_that_is_not_in_the_stream_is_kept() -> None:
+def test_a_result_without_its_call_is_kept() -> None:
     block = {"tool_use_id": "srv_0", "content": _SEARCHED}
     (message,) = read_items([_start(), _begin(0, "web_search_tool_result", **block), _stop(0), *_end()]).messages
     (part,) = message.parts
@@ -191,7 +191,7 @@ def test_a_result_of_a_call_that_is_not_in_the_stream_is_kept() -> None:
     assert part.kind == "anthropic.web_search_tool_result"
 
 
-def test_blocks_of_kinds_that_are_not_known_are_kept_whole() -> None:
+def test_blocks_of_unknown_types_are_kept() -> None:
     items = [
         _start(),
         _begin(0, "compaction", content=None),
@@ -224,7 +224,7 @@ def test_a_citation_of_a_document_is_a_source_once() -> None:
 # Streams that are not as they should be -----------------------------------------------------------------------
 
 
-def test_an_error_in_the_middle_keeps_what_came_before() -> None:
+def test_content_before_an_error_is_kept() -> None:
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     (message,) = read_items([_start(), *_text(0, "Half ")[:2], error]).messages
     text, part = message.parts
@@ -235,12 +235,12 @@ def test_an_error_in_the_middle_keeps_what_came_before() -> None:
     assert message.finish_reason == "error"
 
 
-def test_a_message_that_starts_twice_is_one() -> None:
+def test_a_repeated_message_start_is_ignored() -> None:
     once = [_start(), *_text(0, "Hi"), *_end()]
     assert read_items([_start(), *once]) == read_items(once)
 
 
-def test_a_message_that_starts_in_another_is_a_further_step_and_no_call_is_lost() -> None:
+def test_a_message_start_within_a_message_begins_a_step_and_loses_no_call() -> None:
     items = [_start("a"), *_call(0, '{"q": "Spark')[:2], _start("b"), *_call(0, '{"q": "Sparkle"}'), *_end("tool_use")]
     first, second = read_items(items).calls.values()
     assert (first.id, first.state, first.input) == ("toolu_0", State.OUTPUT_ERROR, '{"q": "Spark')
@@ -248,7 +248,7 @@ def test_a_message_that_starts_in_another_is_a_further_step_and_no_call_is_lost(
     assert sum(isinstance(event, ev.StartStep) for event in read_events(items)) == 1
 
 
-def test_deltas_of_calls_beside_each_other_go_to_their_calls() -> None:
+def test_deltas_of_parallel_calls_go_to_their_calls() -> None:
     begins = [_begin(index, "tool_use", id=f"t{index}", name="f", input={}) for index in (0, 1)]
     pieces = ['{"a"', ': "', "é\\u00", "e9", '"}']
     deltas = [_delta(index, "input_json_delta", partial_json=piece) for piece in pieces for index in (0, 1)]
@@ -256,12 +256,12 @@ def test_deltas_of_calls_beside_each_other_go_to_their_calls() -> None:
     assert first.input == second.input == {"a": "éé"}
 
 
-def test_arguments_that_are_no_json_are_told_as_they_were_written() -> None:
+def test_arguments_that_are_not_json_are_kept_as_text() -> None:
     (call,) = read_items([_start(), *_call(0, '{"a": '), *_end("tool_use")]).calls.values()
     assert (call.state, call.input) == (State.OUTPUT_ERROR, '{"a": ')
 
 
-def test_a_stream_that_ends_after_any_item_keeps_what_came_before() -> None:
+def test_a_stream_may_be_cut_off_after_any_item() -> None:
     whole = read_items(_STREAM)
     for items in cut_anywhere(_STREAM):
         (message,) = read_items(items).messages
@@ -270,14 +270,14 @@ def test_a_stream_that_ends_after_any_item_keeps_what_came_before() -> None:
         assert list(whole.calls)[: len(message.calls)] == [call.id for call in message.calls]
 
 
-def test_deltas_without_a_beginning_are_read_and_foreign_items_are_a_diagnostic() -> None:
+def test_deltas_without_a_start_are_read_and_unrelated_items_give_a_diagnostic() -> None:
     transcript = read_items([_delta(0, "text_delta", text="Hi"), {"foo": 1}, None, *_end()], AnthropicAdapter())
     assert transcript.messages[0].text == "Hi"
     assert len(transcript.diagnostics) == 2
 
 
 @given(broken(_STREAM))
-def test_no_stream_raises_whatever_stands_in_it(items: list[Any]) -> None:
+def test_no_malformed_stream_raises(items: list[Any]) -> None:
     read_items(items, AnthropicAdapter())
 
 
@@ -298,7 +298,7 @@ def test_text_may_be_cut_anywhere(places: list[int]) -> None:
 # Whole messages -----------------------------------------------------------------------------------------------
 
 
-def test_a_whole_message_is_what_its_stream_amounts_to() -> None:
+def test_a_complete_message_reads_like_its_stream() -> None:
     message: Item = {
         "type": "message",
         "id": "msg_1",
@@ -331,10 +331,10 @@ def test_a_whole_message_is_what_its_stream_amounts_to() -> None:
         [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}],
     ],
 )
-def test_what_other_providers_have_too_is_not_claimed(foreign: Any) -> None:
+def test_formats_of_other_providers_are_not_recognised(foreign: Any) -> None:
     for found in (format_of_item(foreign), format_of_whole(foreign)):
         assert found is None or not found.name.startswith("anthropic")
 
 
-def test_a_stream_that_holds_nothing_gives_nothing() -> None:
+def test_an_empty_stream_has_no_events() -> None:
     assert AnyAdapter().close() == []

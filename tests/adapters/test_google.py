@@ -1,4 +1,4 @@
-"""Google's generateContent and its Interactions: streams, whole replies, lists of contents."""
+"""Google's generateContent and its Interactions: streams, complete replies, lists of contents."""
 
 from __future__ import annotations
 
@@ -111,26 +111,26 @@ def test_names_in_snake_case_as_the_sdk_dumps_them_are_read_too() -> None:
         ("LANGUAGE", "other"),
     ],
 )
-def test_the_reason_of_the_end_is_told_in_our_words(theirs: str, ours: str) -> None:
+def test_the_finish_reason_is_translated(theirs: str, ours: str) -> None:
     finish = read_events([_chunk({"text": "x"}), _end(theirs)])[-1]
     assert isinstance(finish, ev.Finish)
     assert finish.finish_reason == ours
 
 
-def test_a_reply_with_calls_ends_with_them() -> None:
+def test_a_reply_with_calls_has_the_reason_tool_calls() -> None:
     finish = read_events(_STREAM)[-1]
     assert isinstance(finish, ev.Finish)
     assert finish.finish_reason == "tool-calls"
 
 
-def test_a_call_that_google_could_not_read_is_an_error_in_its_words() -> None:
+def test_a_malformed_call_is_an_error_with_googles_message() -> None:
     (message,) = read_items([_end("MALFORMED_FUNCTION_CALL", finishMessage="Malformed: print(f()")]).messages
     (part,) = message.parts
     assert isinstance(part, ErrorPart)
     assert "Malformed: print(f()" in part.text
 
 
-def test_a_prompt_that_was_blocked_is_told() -> None:
+def test_a_blocked_prompt_is_an_error() -> None:
     (message,) = read_items([{"promptFeedback": {"blockReason": "SAFETY"}}]).messages
     (part,) = message.parts
     assert isinstance(part, ErrorPart)
@@ -138,7 +138,7 @@ def test_a_prompt_that_was_blocked_is_told() -> None:
     assert message.finish_reason == "content-filter"
 
 
-def test_code_that_google_ran_is_a_call_with_its_result() -> None:
+def test_executed_code_is_a_call_with_its_result() -> None:
     parts = [
         {"executableCode": {"language": "PYTHON", "code": "1+1", "id": "e1"}},
         {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "2", "id": "e1"}},
@@ -154,7 +154,7 @@ def test_code_that_google_ran_is_a_call_with_its_result() -> None:
     )
 
 
-def test_tools_that_google_ran_are_calls_with_what_they_gave() -> None:
+def test_tools_that_google_ran_are_calls_with_results() -> None:
     parts: list[Item] = [
         {"toolCall": {"toolType": "GOOGLE_SEARCH_WEB", "id": "s", "args": {"queries": ["x"]}}},
         {"toolResponse": {"toolType": "GOOGLE_SEARCH_WEB", "id": "s", "response": {"found": 1}}},
@@ -180,7 +180,7 @@ def test_files_are_files() -> None:
     )
 
 
-def test_what_the_text_rests_on_follows_it_once() -> None:
+def test_sources_follow_the_text_once() -> None:
     grounding = {
         "groundingChunks": [
             {"web": {"uri": "https://a.example", "title": "A"}},
@@ -219,8 +219,8 @@ def test_calls_of_all_candidates_have_ids_of_their_own() -> None:
     assert list(transcript.calls) == ["call_1", "call_2"]
 
 
-def test_what_a_function_gave_goes_to_its_call() -> None:
-    """So does the SDK tell of functions that it called itself: a further response follows."""
+def test_a_function_response_goes_to_its_call() -> None:
+    """The SDK does the same for functions that it called itself: a further response follows."""
     items = [
         _chunk({"functionCall": {"name": "f", "args": {}}}, {"functionCall": {"name": "f", "args": {"n": 2}}}),
         _chunk({"functionResponse": {"name": "f", "response": {"result": 1}}}),
@@ -237,7 +237,7 @@ def test_what_a_function_gave_goes_to_its_call() -> None:
 # Streams that are not as they should be -----------------------------------------------------------------------
 
 
-def test_an_error_in_the_middle_keeps_what_came_before() -> None:
+def test_content_before_an_error_is_kept() -> None:
     error = {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}
     (message,) = read_items([_chunk({"text": "Half"}), error]).messages
     text, part = message.parts
@@ -247,24 +247,24 @@ def test_an_error_in_the_middle_keeps_what_came_before() -> None:
     assert message.finish_reason == "error"
 
 
-def test_a_call_that_is_cut_off_is_told_as_it_was_written() -> None:
+def test_a_call_that_is_cut_off_keeps_its_arguments() -> None:
     (call,) = read_items(_STREAM[6:8]).calls.values()
     assert (call.state, call.input) == (State.OUTPUT_ERROR, '{"title":"Cats ')
 
 
 @pytest.mark.parametrize("path", ["", "$", "title", "$.a[", "$[0]", "$.a[9999999]", "$.a[5000]", "$" + ".a" * 99, None])
-def test_arguments_at_a_path_that_leads_nowhere_are_an_error_and_none_are_made_up(path: str | None) -> None:
+def test_arguments_at_an_invalid_path_are_an_error(path: str | None) -> None:
     call = {"functionCall": {"name": "f", "willContinue": True}}
     (found,) = read_items([_chunk(call), _chunk(_partial(path, numberValue=1)), _end()]).calls.values()  # type: ignore[arg-type]
     assert found.state == State.OUTPUT_ERROR
 
 
-def test_parts_that_are_not_known_are_kept() -> None:
+def test_unknown_parts_are_kept() -> None:
     (message,) = read_items([_chunk({"hologram": {"depth": 3}}, {})]).messages
     assert message.parts == (CustomPart("google.hologram", {"google": {"hologram": {"depth": 3}}}),)
 
 
-def test_a_stream_that_ends_after_any_item_keeps_what_came_before() -> None:
+def test_a_stream_may_be_cut_off_after_any_item() -> None:
     whole = read_items(_STREAM)
     for items in cut_anywhere(_STREAM):
         (message,) = read_items(items).messages
@@ -273,7 +273,7 @@ def test_a_stream_that_ends_after_any_item_keeps_what_came_before() -> None:
 
 
 @given(broken(_STREAM))
-def test_no_stream_raises_whatever_stands_in_it(items: list[Any]) -> None:
+def test_no_malformed_stream_raises(items: list[Any]) -> None:
     read_items(items, GoogleAdapter())
 
 
@@ -310,7 +310,7 @@ def _pieces(path: str, value: Any) -> list[Item]:
 
 
 @given(st.dictionaries(_NAMES, _VALUES, min_size=1, max_size=3))
-def test_pieces_amount_to_the_arguments_and_their_text_is_the_beginning_of_the_json(value: Item) -> None:
+def test_partial_arguments_add_up_to_the_value_and_to_the_beginning_of_its_json(value: Item) -> None:
     arguments = PartialArguments()
     text = "".join(arguments.take(piece) for path, leaf in _leaves(value) for piece in _pieces(path, leaf))
     assert arguments.value == value
@@ -333,6 +333,6 @@ def test_a_list_of_responses_is_one_reply() -> None:
         [{"role": "user", "content": "Hi"}],
     ],
 )
-def test_what_is_not_googles_is_not_claimed(foreign: Any) -> None:
+def test_formats_of_others_are_not_recognised_as_googles(foreign: Any) -> None:
     for found in (format_of_item(foreign), format_of_whole(foreign)):
         assert found is None or not found.name.startswith("google")

@@ -1,4 +1,4 @@
-"""What LangChain and LangGraph give, as events: a real graph over a fake chat model, and messages written by hand."""
+"""LangChain and LangGraph as events: a real graph with a fake chat model, and messages written by hand."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ pytestmark = [
 
 
 def the_answer(transcript: Transcript, failure: str = "ZeroDivisionError") -> None:
-    """What the graph's run amounts to, however it was read."""
+    """Checks the transcript of the graph's run, however it was read."""
     text, first, second, answer = transcript.messages[-1].parts
     assert text.text.strip() == "Let me see."
     assert (first.id, first.name, first.input, first.output) == ("c1", "add", {"x": 1, "y": 2}, "3")
@@ -86,7 +86,7 @@ every_mode = pytest.mark.parametrize("mode", MODES, ids=str)
 
 @every_mode
 @pytest.mark.parametrize("version", ["v1", "v2"])
-def test_a_graphs_stream_is_one_conversation_in_whichever_modes(mode: Any, version: Any) -> None:
+def test_a_graphs_stream_is_one_conversation_in_every_mode(mode: Any, version: Any) -> None:
     the_answer(read_items(graph().stream(PROMPT, stream_mode=mode, version=version)))
 
 
@@ -98,24 +98,24 @@ def test_an_asynchronous_stream_is_the_same(mode: Any) -> None:
     the_answer(Transcript.from_events(asyncio.run(read())))
 
 
-def test_the_arguments_of_parallel_calls_stream_beside_each_other() -> None:
+def test_the_arguments_of_parallel_calls_are_kept_apart() -> None:
     found = read_events(graph().stream(PROMPT, stream_mode="messages"))
     deltas = [event.tool_call_id for event in found if isinstance(event, ev.ToolInputDelta)]
     assert deltas == ["c1", "c2", "c1", "c2"]
 
 
-def test_a_state_tells_what_the_person_said_too() -> None:
+def test_a_state_contains_the_users_message_too() -> None:
     transcript = read_items(graph().stream(PROMPT, stream_mode="values"))
     assert [message.role for message in transcript.messages] == ["user", "assistant"]
 
 
-def test_between_the_models_replies_a_step_ends_and_another_begins() -> None:
+def test_each_reply_of_the_model_is_a_step() -> None:
     kinds = [event.type for event in read_events(graph().stream(PROMPT, stream_mode="messages"))]
     assert kinds.count("finish-step") == kinds.count("start-step") == 1
     assert kinds.index("start-step") > kinds.index("tool-output-error")
 
 
-def test_model_reason_and_usage_are_the_messages() -> None:
+def test_the_message_has_model_reason_and_usage() -> None:
     [message] = read_items(graph().stream(PROMPT, stream_mode=["messages", "updates"])).messages
     assert message.metadata == {
         "model": "fake",
@@ -131,11 +131,11 @@ def nested() -> Any:
 
 
 @every_mode
-def test_what_a_subgraph_says_is_said_in_the_same_conversation(mode: Any) -> None:
+def test_a_subgraph_writes_into_the_same_conversation(mode: Any) -> None:
     the_answer(read_items(nested().stream(PROMPT, stream_mode=mode, subgraphs=True)))
 
 
-def test_the_events_of_a_subgraph_are_told_once() -> None:
+def test_the_events_of_a_subgraph_are_read_once() -> None:
     the_answer(read_items(gathered(nested().astream_events(PROMPT, version="v2"))))
 
 
@@ -156,7 +156,7 @@ def test_replies_of_two_nodes_at_once_keep_their_own_text_and_calls() -> None:
     }
 
 
-def test_what_a_node_writes_itself_is_data() -> None:
+def test_custom_data_of_a_node_is_a_data_part() -> None:
     transcript = read_items([("custom", {"done": 3}), ("custom", [1])])
     assert transcript.messages[0].parts == (DataPart("custom", {"done": 3}), DataPart("custom", [1]))
 
@@ -177,7 +177,7 @@ def protocol(event: dict[str, Any], method: str = "messages") -> dict[str, Any]:
     return {"type": "event", "method": method, "params": {"namespace": [], "timestamp": 0, "data": data}}
 
 
-def test_a_tools_own_events_are_its_life() -> None:
+def test_the_tool_events_start_and_end_a_call() -> None:
     about = {"tool_call_id": "c1"}
     transcript = read_items(
         [
@@ -193,7 +193,7 @@ def test_a_tools_own_events_are_its_life() -> None:
     assert (second.state, second.error) == (State.OUTPUT_ERROR, "no")
 
 
-def test_blocks_that_come_whole_and_an_error_in_the_middle() -> None:
+def test_complete_blocks_and_an_error_are_read() -> None:
     file = {"type": "image", "mime_type": "image/png", "base64": "cG5n"}
     transcript = read_items(
         [
@@ -227,19 +227,19 @@ def test_the_events_of_a_run_are_its_replies_and_calls(version: Any) -> None:
     the_answer(transcript)
 
 
-def test_events_may_end_anywhere() -> None:
+def test_the_events_may_be_cut_off_anywhere() -> None:
     items = gathered(graph().astream_events(PROMPT, version="v2"))
     for some in cut_anywhere(items):
         assert not read_items(some).diagnostics
 
 
-def test_a_tool_that_no_model_asked_for_is_a_call_of_its_own() -> None:
+def test_a_tool_that_no_model_called_is_a_call_of_its_own() -> None:
     transcript = read_items(gathered(add.astream_events({"x": 1, "y": 2}, version="v2")))
     [call] = transcript.messages[0].calls
     assert (call.name, call.input, call.output, call.state) == ("add", {"x": 1, "y": 2}, 3, State.OUTPUT_AVAILABLE)
 
 
-def test_a_tool_that_raises_out_of_the_graph_is_a_call_that_failed() -> None:
+def test_a_tool_whose_exception_leaves_the_graph_is_a_failed_call() -> None:
     found: list[ev.Event] = []
 
     async def run() -> None:
@@ -252,7 +252,7 @@ def test_a_tool_that_raises_out_of_the_graph_is_a_call_that_failed() -> None:
     assert calls["c2"].error == "ZeroDivisionError: division by zero"
 
 
-def test_a_model_that_does_not_stream_is_told_at_its_end() -> None:
+def test_a_model_that_does_not_stream_is_read_at_its_end() -> None:
     class Whole(Streaming):
         disable_streaming: bool = True
 
@@ -262,7 +262,7 @@ def test_a_model_that_does_not_stream_is_told_at_its_end() -> None:
     the_answer(read_items(gathered(run.astream_events(PROMPT, version="v2"))))
 
 
-def test_what_a_node_says_without_a_model_is_told_once() -> None:
+def test_a_message_that_a_node_created_is_read_once() -> None:
     builder: Any = StateGraph(MessagesState)
     builder.add_node("canned", lambda state: {"messages": [AIMessage("Hello.")]})
     builder.add_edge(START, "canned")
@@ -271,7 +271,7 @@ def test_what_a_node_says_without_a_model_is_told_once() -> None:
         assert [message.text for message in read_items(items).messages] == ["Hello."]
 
 
-def test_what_was_said_in_an_earlier_turn_is_not_told_again() -> None:
+def test_messages_of_an_earlier_turn_are_not_read_again() -> None:
     model = Streaming(messages=iter([asking(), AIMessage("Three."), AIMessage("As before.")]))
     builder: Any = StateGraph(MessagesState)
     builder.add_node("agent", lambda state: {"messages": [model.invoke(state["messages"])]})
@@ -300,7 +300,7 @@ def test_two_equal_calls_are_answered_each_by_its_own_message() -> None:
     assert [call.output for call in read_items(items).calls.values()] == ["2", "2"]
 
 
-def test_it_is_told_when_a_graphs_tool_starts() -> None:
+def test_the_start_of_a_graphs_tool_is_an_event() -> None:
     asked = AIMessage("", tool_calls=[{"name": "add", "args": {"x": 1}, "id": "c1", "type": "tool_call"}])
     items = [
         event("on_chat_model_end", output=asked),
@@ -355,7 +355,7 @@ def test_a_model_that_completes_text_is_text() -> None:
 # A person is asked --------------------------------------------------------------------------------------------
 
 
-def test_a_graph_that_waits_for_a_person_says_what_for() -> None:
+def test_an_interrupt_says_what_the_graph_waits_for() -> None:
     def ask(_: MessagesState) -> dict[str, Any]:
         return {"messages": [HumanMessage(interrupt({"question": "Really?"}))]}
 
@@ -367,7 +367,7 @@ def test_a_graph_that_waits_for_a_person_says_what_for() -> None:
     assert read_items(items).messages[0].parts == (DataPart("interrupt", {"question": "Really?"}),)
 
 
-def test_a_question_about_calls_asks_for_each_of_them() -> None:
+def test_an_interrupt_about_calls_requests_approval_of_each() -> None:
     request = {"action_requests": [{"name": "add", "args": {"x": 1, "y": 2}}], "review_configs": []}
     items = [{"agent": {"messages": [asking()]}}, {"__interrupt__": ({"value": request, "id": "i"},)}]
     calls = read_items(items).calls
@@ -402,17 +402,17 @@ def test_messages_are_one_conversation_in_each_of_their_forms(messages: list[Any
     assert read_items(messages) == read_whole({"messages": messages}) == transcript
 
 
-def test_a_message_alone_is_whole() -> None:
+def test_a_single_message_is_complete() -> None:
     assert recognise_source(CONVERSATION[2]).kind is SourceKind.WHOLE
     assert [*read_whole(CONVERSATION[2]).calls] == ["c1", "c2"]
     assert read_whole(ChatMessage(content="Hi", role="assistant")).messages[0].role == "assistant"
 
 
-def test_a_removal_says_nothing() -> None:
+def test_a_removal_gives_no_events() -> None:
     assert read_items([("updates", {"n": {"messages": [RemoveMessage("m1"), AIMessage("x")]}})]).messages[0].text == "x"
 
 
-def test_messages_without_ids_in_a_growing_state_are_told_once() -> None:
+def test_messages_without_ids_in_a_growing_state_are_read_once() -> None:
     states = [{"messages": CONVERSATION[:length]} for length in range(1, len(CONVERSATION) + 1)]
     bare = [
         {"messages": [message.model_copy(update={"id": None}) for message in state["messages"]]} for state in states
@@ -420,13 +420,13 @@ def test_messages_without_ids_in_a_growing_state_are_told_once() -> None:
     assert read_items(bare) == read_whole(CONVERSATION)
 
 
-def test_arguments_that_are_no_json_are_a_call_that_failed() -> None:
+def test_arguments_that_are_not_json_are_a_failed_call() -> None:
     call = {"name": "add", "args": '{"x": ', "id": "c1", "error": "bad", "type": "invalid_tool_call"}
     [found] = read_whole(AIMessage("", invalid_tool_calls=[call])).calls.values()
     assert (found.state, found.input) == (State.OUTPUT_ERROR, '{"x": ')
 
 
-def test_the_answer_to_a_call_that_was_cut_from_the_history_is_kept() -> None:
+def test_the_result_of_a_call_that_is_missing_in_the_history_is_kept() -> None:
     [found] = read_whole([ToolMessage("3", tool_call_id="c9", name="add")]).calls.values()
     assert (found.id, found.name, found.output) == ("c9", "add", "3")
 
@@ -461,7 +461,7 @@ def test_each_block_of_content_is_a_part(content: list[Any], parts: tuple[Any, .
     assert read_whole(message).messages[0].parts == expected
 
 
-def test_a_providers_own_tool_ran_there() -> None:
+def test_a_providers_own_tool_is_marked_as_run_by_it() -> None:
     content: Any = [
         {"type": "server_tool_call", "id": "s1", "name": "web_search", "args": {"q": "x"}},
         {"type": "server_tool_result", "tool_call_id": "s1", "status": "success", "output": {"hits": 2}},
@@ -473,7 +473,7 @@ def test_a_providers_own_tool_ran_there() -> None:
     assert (second.state, second.error) == (State.OUTPUT_ERROR, "no")
 
 
-def test_reasoning_and_a_refusal_beside_the_content_are_kept() -> None:
+def test_reasoning_and_a_refusal_outside_the_content_are_kept() -> None:
     message = AIMessage("", additional_kwargs={"reasoning_content": "hm", "refusal": "No."})
     [found] = read_whole(message).messages
     assert found.parts == (ReasoningPart("hm"), TextPart("No."))
@@ -488,7 +488,7 @@ def test_reasoning_and_a_refusal_beside_the_content_are_kept() -> None:
         *[("content_filter", "content-filter"), ("SAFETY", "content-filter"), ("other thing", "other")],
     ],
 )
-def test_why_a_reply_ended(given: str, found: str | None) -> None:
+def test_the_finish_reason_of_a_reply_is_translated(given: str, found: str | None) -> None:
     for name in ("finish_reason", "stop_reason"):
         assert read_whole(AIMessage("x", response_metadata={name: given})).messages[0].finish_reason == found
 
@@ -543,12 +543,12 @@ def test_a_new_id_under_a_known_index_is_another_call() -> None:
     assert [*read_items(chunks).calls] == ["c1", "c2"]
 
 
-def test_an_item_of_another_stream_is_a_diagnostic() -> None:
+def test_an_item_of_another_stream_gives_a_diagnostic() -> None:
     assert len(read_items([piece("Hi"), 5, {"type": "poll"}]).diagnostics) == 2
     assert len(read_items([("messages", (piece("Hi"), {})), 5, ("a", "b")]).diagnostics) == 2
 
 
-def test_a_conversation_that_ends_with_a_person_has_no_reply() -> None:
+def test_a_conversation_that_ends_with_the_user_has_no_reply() -> None:
     assert [message.role for message in read_whole(CONVERSATION[:2]).messages] == ["system", "user"]
 
 
@@ -574,16 +574,16 @@ RUN: list[Any] = [
 
 
 @given(broken(AS_JSON))
-def test_messages_that_are_not_as_they_should_be_raise_nothing(items: list[Any]) -> None:
+def test_malformed_messages_do_not_raise(items: list[Any]) -> None:
     Transcript.from_events(read_events(items, LangChainAdapter()))
 
 
 @given(broken(json.loads(json.dumps(RUN))))
-def test_events_that_are_not_as_they_should_be_raise_nothing(items: list[Any]) -> None:
+def test_malformed_events_do_not_raise(items: list[Any]) -> None:
     Transcript.from_events(read_events(items, LangGraphAdapter()))
 
 
-def test_a_state_is_whole_and_a_message_within_is_not_asked_for_more() -> None:
+def test_a_state_is_recognised_by_the_form_of_its_messages() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert format_of_whole({"messages": CONVERSATION}).name == "langgraph"
@@ -591,7 +591,7 @@ def test_a_state_is_whole_and_a_message_within_is_not_asked_for_more() -> None:
 
 
 @pytest.mark.parametrize("names", [["look_up", "look_up"], ["look", "_up"], ["look_up", None]])
-def test_a_name_in_pieces_is_whole_and_one_that_is_said_again_is_not_doubled(names: list[str | None]) -> None:
+def test_a_name_in_pieces_is_joined_and_a_repeated_name_is_not_doubled(names: list[str | None]) -> None:
     pieces = [
         tool_call_chunk(name=name, args=args, id="c1", index=0)
         for name, args in zip(names, ["", '{"word": "one"}'], strict=True)

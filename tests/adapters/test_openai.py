@@ -1,4 +1,4 @@
-"""Chat completions, raw: deltas of every provider's making, whole replies, and what is wrong with some."""
+"""Chat completions: deltas of many providers, complete replies, and malformed ones."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_stream_becomes_reasoning_text_and_calls() -> None:
     assert message.metadata == {"model": "gpt-x", "usage": counts}
 
 
-def test_a_whole_reply_says_the_same_as_its_stream() -> None:
+def test_a_complete_reply_reads_like_its_stream() -> None:
     calls = [piece('{"q": "cats"}', "search", "call_a"), piece("", "now", "call_b", None)]
     message = {"role": "assistant", "content": "I look. Wait.", "reasoning_content": "Cats?", "tool_calls": calls}
     choices = [{"index": 0, "message": message, "finish_reason": "tool_calls"}]
@@ -108,12 +108,12 @@ def test_a_whole_reply_says_the_same_as_its_stream() -> None:
         ),
     ],
 )
-def test_what_a_delta_may_hold(delta: Item, parts: tuple[Any, ...]) -> None:
+def test_each_field_of_a_delta_is_read(delta: Item, parts: tuple[Any, ...]) -> None:
     assert read_items([chunk(delta)]).messages[0].parts == parts
     assert read_whole(reply(delta)).messages[0].parts == parts
 
 
-def test_the_reasoning_that_openrouter_wants_back_is_kept_with_it() -> None:
+def test_openrouters_reasoning_details_are_kept_for_the_next_request() -> None:
     details: list[Item] = [
         {"type": "reasoning.text", "index": 0, "text": "wh", "format": "f"},
         {"type": "reasoning.text", "index": 0, "text": "y", "signature": "s"},
@@ -148,7 +148,7 @@ def test_sound_in_pieces_is_one_file() -> None:
     )
 
 
-def test_pages_that_stand_beside_the_text_follow_it_once() -> None:
+def test_pages_listed_outside_the_text_follow_it_once() -> None:
     results = [{"url": "https://b", "title": "B"}]
     chunks = [chunk({"content": text}, citations=["https://a", "https://b"], search_results=results) for text in "xy"]
     assert read_items(chunks).messages[0].parts == (
@@ -174,7 +174,7 @@ def test_a_refusal_is_text_with_its_reason(message: Item) -> None:
         ("something new", "other"),
     ],
 )
-def test_the_reason_of_the_end_is_told_in_our_words(theirs: str, ours: str | None) -> None:
+def test_the_finish_reason_is_translated(theirs: str, ours: str | None) -> None:
     assert read_items([chunk({"content": "x"}, theirs)]).messages[0].finish_reason == ours
 
 
@@ -194,7 +194,7 @@ def test_the_reason_of_the_end_is_told_in_our_words(theirs: str, ours: str | Non
         ({"prompt_tokens": None, "completion_tokens": "x", "total_tokens": 4}, (None, None, 4, None, None)),
     ],
 )
-def test_counts_are_told_under_our_names(usage: Item, counts: tuple[int | None, ...]) -> None:
+def test_token_counts_have_our_names(usage: Item, counts: tuple[int | None, ...]) -> None:
     names = ("inputTokens", "outputTokens", "totalTokens", "cachedInputTokens", "reasoningTokens")
     told = {name: count for name, count in zip(names, counts, strict=True) if count is not None}
     for one in (chunk(usage=usage), chunk(x_groq={"usage": usage}), {"choices": [{"delta": {}, "usage": usage}]}):
@@ -210,7 +210,7 @@ def test_counts_are_told_under_our_names(usage: Item, counts: tuple[int | None, 
         {"choices": [{"delta": {}, "finish_reason": "error", "error": {"message": "Too long"}}]},
     ],
 )
-def test_an_error_in_the_middle_keeps_what_came_before(item: Item) -> None:
+def test_content_before_an_error_is_kept(item: Item) -> None:
     message = read_items([chunk({"content": "Once"}), item]).messages[0]
     assert (message.text, message.finish_reason) == ("Once", "error")
     (error,) = [part for part in message.parts if isinstance(part, ErrorPart)]
@@ -231,24 +231,24 @@ def test_further_choices_follow_as_messages_of_their_own() -> None:
     assert [call.id for message in found for call in message.calls] == ["x"]
 
 
-def test_the_api_before_chat_gives_text() -> None:
+def test_the_older_completions_api_gives_text() -> None:
     chunks = [{"object": "text_completion", "choices": [{"text": text, "index": 0}]} for text in "ab"]
     assert read_items(chunks).messages[0].text == "ab"
     assert read_whole({"object": "text_completion", "choices": [{"text": "ab"}]}).messages[0].text == "ab"
 
 
-def test_what_the_helper_of_the_sdk_derives_is_not_told_again() -> None:
+def test_events_that_the_sdks_helper_derives_are_skipped() -> None:
     derived = [{"type": "content.delta", "delta": "x", "snapshot": "x"}, {"type": "content.done", "content": "x"}]
     found = read_items([{"type": "chunk", "chunk": chunk({"content": "x"}), "snapshot": {}}, *derived])
     assert found.messages[0].parts == (TextPart("x"),)
 
 
-def test_an_event_of_mistrals_sdk_holds_its_chunk() -> None:
+def test_the_chunk_within_an_event_of_mistrals_sdk_is_read() -> None:
     found = read_items([chunk({"content": "a"}), {"event": "x", "data": chunk({"content": "b"})}])
     assert found.messages[0].text == "ab"
 
 
-def test_what_is_no_chunk_is_a_diagnostic() -> None:
+def test_an_item_that_is_no_chunk_gives_a_diagnostic() -> None:
     found = read_items([chunk({"content": "x"}), {"some": "thing"}, 5, None], OpenAIChatAdapter())
     assert found.messages[0].text == "x"
     assert [diagnostic.message for diagnostic in found.diagnostics] == [
@@ -260,7 +260,7 @@ def test_what_is_no_chunk_is_a_diagnostic() -> None:
     ]
 
 
-def test_a_stream_that_ends_after_any_item_keeps_what_came_before() -> None:
+def test_a_stream_may_be_cut_off_after_any_item() -> None:
     for items in cut_anywhere(_STREAM):
         found = read_items(items)
         assert len(found.messages) == 1
@@ -294,7 +294,7 @@ _STRANGE = [
 
 
 @given(broken(_STRANGE))
-def test_no_stream_raises_whatever_stands_in_it(items: list[Any]) -> None:
+def test_no_malformed_stream_raises(items: list[Any]) -> None:
     found = read_items(items, OpenAIChatAdapter())
     assert all(call.id for call in found.calls.values())
 
@@ -309,6 +309,6 @@ def test_no_mapping_raises(item: Item) -> None:
     "foreign",
     [{}, [], "text", 5, None, {"type": "message_start"}, {"object": "response", "output": []}],
 )
-def test_what_is_not_a_chat_completion_is_not_claimed(foreign: Any) -> None:
+def test_only_chat_completions_are_recognised(foreign: Any) -> None:
     assert format_of_item(foreign) is not CHAT_COMPLETIONS
     assert format_of_whole(foreign) is not CHAT_COMPLETIONS

@@ -1,4 +1,4 @@
-"""The items of the Responses API: calls of either side with what they gave, and whatever else there is."""
+"""The items of the Responses API: calls of either side with their results, and all other items."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _one_call(item: Item) -> ToolCall:
         ),
     ],
 )
-def test_calls_of_the_callers_own_tools_wait_for_it(item: Item, name: str, given: Any) -> None:
+def test_calls_of_the_callers_tools_stay_open(item: Item, name: str, given: Any) -> None:
     call = _one_call(item)
     assert (call.name, call.input, call.state, call.provider_executed) == (name, given, State.INPUT_AVAILABLE, None)
     assert call.id == item["call_id"]
@@ -136,7 +136,7 @@ def test_calls_that_the_provider_ran_have_their_result(item: Item, name: str, gi
         ({"type": "image_generation_call", "status": "failed", "error": {"message": "Blocked"}}, "Blocked"),
     ],
 )
-def test_calls_that_failed_on_the_providers_side_say_why(item: Item, error: str) -> None:
+def test_calls_that_failed_at_the_provider_have_the_error(item: Item, error: str) -> None:
     call = _one_call({"id": "i1", **item})
     assert (call.state, call.error, call.provider_executed) == (State.OUTPUT_ERROR, error, True)
 
@@ -192,7 +192,7 @@ def test_results_that_are_items_go_to_their_calls(
     assert (found.state, found.output, found.provider_executed) == (State.OUTPUT_AVAILABLE, value, is_providers)
 
 
-def test_what_failed_as_an_item_is_an_error() -> None:
+def test_an_output_item_that_failed_is_an_error() -> None:
     patch = {"type": "apply_patch_call", "call_id": "c", "operation": {"type": "delete_file", "path": "a"}}
     output = {"type": "apply_patch_call_output", "call_id": "c", "status": "failed", "output": "No such file"}
     (found,) = read_items(items_done(patch, output)).messages[0].calls
@@ -229,7 +229,7 @@ def test_an_image_is_a_call_and_a_file() -> None:
     assert file == FilePart("data:image/webp;base64,AA==", "image/webp")
 
 
-def test_a_call_that_asks_for_approval_does_so() -> None:
+def test_an_approval_request_item_asks_for_approval() -> None:
     call = _one_call(
         {"type": "mcp_approval_request", "id": "ap", "name": "ask", "server_label": "s", "arguments": '{"q": 1}'}
     )

@@ -1,4 +1,4 @@
-"""The recorded streams of OpenAI's shapes: their calls, and what stays the same however a stream is transformed."""
+"""The recorded streams of OpenAI's formats: their calls, and transformations that change nothing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_providers_calls_are_those_of_the_raw_reading(recording: Recording) 
 
 
 @every_stream
-def test_a_stream_that_ends_anywhere_keeps_what_came_before(recording: Recording) -> None:
+def test_a_recorded_stream_may_be_cut_off_anywhere(recording: Recording) -> None:
     items = recording.items
     whole = read_items(items)
     for end in sorted({*range(1, len(items), max(1, len(items) // _STEPS)), *_call_items(items)}):
@@ -96,7 +96,7 @@ def _only_content(item: Any) -> str | None:
 
 
 @pytest.mark.parametrize("recording", _CHAT, ids=str)
-def test_messages_that_start_again_and_pieces_that_say_nothing_change_nothing(recording: Recording) -> None:
+def test_repeated_starts_and_empty_pieces_change_nothing(recording: Recording) -> None:
     items = recording.items
     again = [{**items[0], "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]}]
     nothing = {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 9}], "content": None}}]}
@@ -138,7 +138,7 @@ _WITH_OUTPUT = [one for one in _RESPONSES if len(_ends(one)) == 1 and _ends(one)
 
 
 @pytest.mark.parametrize("recording", _WITH_OUTPUT, ids=str)
-def test_the_response_at_the_end_says_what_the_stream_said(recording: Recording) -> None:
+def test_the_final_response_equals_the_stream(recording: Recording) -> None:
     ends = _ends(recording)
     whole, stream = read_whole(ends[0]), read_items(recording.items)
     assert _calls(whole) == _calls(stream)
@@ -182,6 +182,6 @@ def _is_result(message: dict[str, Any]) -> bool:
 
 
 @every_stream
-def test_a_stream_is_told_by_any_of_its_items(recording: Recording) -> None:
+def test_a_stream_is_recognised_by_any_of_its_items(recording: Recording) -> None:
     names = {known.name for item in recording.items if (known := format_of_item(item)) is not None}
     assert names == {recording.wire.replace("_", "-")}

@@ -1,4 +1,4 @@
-"""The Responses API, raw: its events, its items of every kind, whole responses, and what is wrong with some."""
+"""The Responses API: its events, items of every kind, complete responses, and malformed ones."""
 
 from __future__ import annotations
 
@@ -76,20 +76,20 @@ def test_a_stream_becomes_reasoning_text_and_calls() -> None:
     assert read_events(_STREAM)[-1].finish_reason == "tool-calls"
 
 
-def test_a_whole_response_says_the_same_as_its_stream() -> None:
+def test_a_complete_response_reads_like_its_stream() -> None:
     assert read_whole(_STREAM[-1]["response"]) == read_items(_STREAM)
 
 
-def test_a_response_whose_end_alone_arrives_is_read_from_it() -> None:
+def test_a_response_of_which_only_the_end_arrives_is_read() -> None:
     assert read_items([CREATED, _STREAM[-1]]) == read_items(_STREAM)
 
 
-def test_items_whose_ids_change_with_each_event_are_known_by_their_place() -> None:
+def test_items_whose_ids_change_are_identified_by_their_index() -> None:
     rotated = [{**item, **({"item_id": f"x{n}"} if "output_index" in item else {})} for n, item in enumerate(_STREAM)]
     assert read_items(rotated) == read_items(_STREAM)
 
 
-def test_several_responses_behind_each_other_are_steps_of_one_message() -> None:
+def test_several_responses_in_sequence_are_steps_of_one_message() -> None:
     second = [
         news("created", response={"id": "r2"}),
         *_STREAM[8:14],
@@ -126,7 +126,7 @@ def test_several_responses_behind_each_other_are_steps_of_one_message() -> None:
         ({"type": "mcp_call", "id": "i", "name": "ask", "arguments": ""}, "mcp_call_arguments.delta", 'a\n"'),
     ],
 )
-def test_what_is_written_for_a_tool_shows_while_it_grows(item: Item, kind: str, written: str) -> None:
+def test_the_input_of_each_tool_streams_as_it_is_written(item: Item, kind: str, written: str) -> None:
     stream = [CREATED, news("output_item.added", output_index=0, item=item)]
     stream += [news(kind, output_index=0, command_index=0, delta=delta) for delta in ("a", '\n"')]
     shown = "".join(event.input_text_delta for event in read_events(stream) if isinstance(event, ev.ToolInputDelta))
@@ -134,7 +134,7 @@ def test_what_is_written_for_a_tool_shows_while_it_grows(item: Item, kind: str, 
     assert len(shown) >= 3
 
 
-def test_commands_of_a_shell_are_parted() -> None:
+def test_commands_of_a_shell_call_are_separate() -> None:
     events = [("added", ""), ("delta", "ls"), ("done", "ls"), ("added", ""), ("delta", "pwd"), ("done", "pwd")]
     call = {"type": "shell_call", "call_id": "i", "action": {"commands": []}}
     stream = [CREATED, news("output_item.added", output_index=0, item=call)]
@@ -143,7 +143,7 @@ def test_commands_of_a_shell_are_parted() -> None:
     assert json.loads(shown + '"]}') == {"commands": ["ls", "pwd"]}
 
 
-def test_calls_that_grow_beside_each_other_are_kept_apart() -> None:
+def test_parallel_calls_are_kept_apart() -> None:
     names = ("call_a", "call_b")
     stream = [
         news("output_item.added", output_index=place, item=call_item("", name)) for place, name in enumerate(names)
@@ -168,7 +168,7 @@ def test_arguments_that_are_cut_off_are_an_error_with_what_was_written() -> None
     assert (call.state, call.input, call.error) == (State.OUTPUT_ERROR, '{"q": ', NO_JSON)
 
 
-def test_what_the_end_of_an_item_says_counts() -> None:
+def test_the_complete_item_overrides_its_deltas() -> None:
     """Deltas that were missed, an id that was another: as a stream that was taken up again, and as one recording."""
     added = news("output_item.added", output_index=0, item=call_item("", "first"))
     delta = news("function_call_arguments.delta", output_index=0, delta='cats"}')
@@ -190,7 +190,7 @@ def test_reasoning_keeps_what_the_next_request_needs() -> None:
     assert read_items(items_done(raw)).messages[0].parts == (ReasoningPart("why", told),)
 
 
-def test_of_several_summaries_each_names_its_item_and_the_first_has_what_is_encrypted() -> None:
+def test_each_summary_names_its_item_and_the_first_has_the_encrypted_content() -> None:
     items = items_of(SIGNED["openai several summaries"][1])
     assert [part.provider_metadata for part in read_items(items).messages[0].parts[:3]] == [
         {"openai": {"itemId": "rs_1", "encryptedContent": SECRETS[0]}},
@@ -229,7 +229,7 @@ def test_a_refusal_is_text_with_its_reason() -> None:
         assert found.messages[0].finish_reason == "content-filter"
 
 
-def test_sound_is_a_file_and_what_was_said_is_text() -> None:
+def test_sound_is_a_file_and_its_transcript_is_text() -> None:
     spoken = [news("audio.delta", delta="UklGRg=="), news("audio.transcript.delta", delta="Hi")]
     found = read_items([CREATED, *spoken]).messages[0].parts
     assert found == (TextPart("Hi"), FilePart("data:audio/wav;base64,UklGRg==", "audio/wav"))
@@ -247,11 +247,11 @@ def test_sound_is_a_file_and_what_was_said_is_text() -> None:
         ("in_progress", {}, None),
     ],
 )
-def test_the_reason_of_the_end_is_told_in_our_words(status: str, more: Item, reason: str | None) -> None:
+def test_the_finish_reason_is_translated(status: str, more: Item, reason: str | None) -> None:
     assert read_whole(whole_response(message_item(), status=status, **more)).messages[0].finish_reason == reason
 
 
-def test_an_error_is_told_once_and_keeps_what_came_before() -> None:
+def test_an_error_is_reported_once_and_content_before_it_is_kept() -> None:
     error = {"code": "quota", "message": "You exceeded your quota."}
     failed = news("failed", response=whole_response(status="failed", error=error))
     for events in ([news("error", error=error), failed], [news("error", **error), failed], [failed]):
@@ -262,14 +262,14 @@ def test_an_error_is_told_once_and_keeps_what_came_before() -> None:
         assert (message.text, message.finish_reason) == ("Done.", "error")
 
 
-def test_an_event_that_is_not_known_is_kept_and_what_is_none_a_diagnostic() -> None:
+def test_an_unknown_event_is_kept_and_other_items_give_a_diagnostic() -> None:
     new = news("poem.written", x=1)
     found = read_items([*_STREAM[:12], new, {"type": "pong"}, 5])
     assert CustomPart("openai.response.poem.written", {"openai": new}) in found.messages[0].parts
     assert len(found.diagnostics) == 2
 
 
-def test_a_stream_that_ends_after_any_item_keeps_what_came_before() -> None:
+def test_a_stream_may_be_cut_off_after_any_item() -> None:
     for items in cut_anywhere(_STREAM):
         found = read_items(items)
         assert len(found.messages) == 1
@@ -277,7 +277,7 @@ def test_a_stream_that_ends_after_any_item_keeps_what_came_before() -> None:
         assert not found.diagnostics
 
 
-def test_an_item_that_is_told_twice_is_one() -> None:
+def test_a_repeated_item_is_read_once() -> None:
     twice = [item for item in _STREAM for _ in range(2) if "delta" not in item["type"]]
     assert read_items(twice).messages[0].parts == read_items(_STREAM).messages[0].parts
 
@@ -337,7 +337,7 @@ _STRANGE = [
 
 
 @given(broken(_STRANGE))
-def test_no_stream_raises_whatever_stands_in_it(items: list[Any]) -> None:
+def test_no_malformed_stream_raises(items: list[Any]) -> None:
     found = read_items(items, OpenAIResponsesAdapter())
     assert all(call.id for call in found.calls.values())
 
@@ -363,6 +363,6 @@ def test_no_mapping_raises(item: Item) -> None:
         *({"choices": []}, {"object": "chat.completion", "choices": []}, {"output": {"message": {}}}, {"output": []}),
     ],
 )
-def test_what_is_no_response_is_not_claimed(foreign: Any) -> None:
+def test_only_responses_are_recognised(foreign: Any) -> None:
     assert format_of_item(foreign) is not OPENAI_RESPONSES
     assert format_of_whole(foreign) is not OPENAI_RESPONSES

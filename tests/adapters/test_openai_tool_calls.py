@@ -1,4 +1,4 @@
-"""The pieces of calls in chat streams: whichever way a provider numbers them, one call is one and two are two."""
+"""The pieces of calls in chat streams are put together, however a provider numbers them."""
 
 from __future__ import annotations
 
@@ -65,19 +65,19 @@ def test_two_calls_are_two_calls_however_their_pieces_are_numbered(pieces: list[
 
 @pytest.mark.parametrize("index", [0, None])
 @pytest.mark.parametrize("call_id", [None, "", "null"])
-def test_calls_without_ids_of_their_own_are_told_apart(index: int | None, call_id: str | None) -> None:
+def test_calls_with_the_same_or_no_id_are_told_apart(index: int | None, call_id: str | None) -> None:
     pieces = [piece(text, "t", call_id, index) for text in ('{"q":1}', '{"q":2}')]
     found = _calls(*pieces)
     assert [(name, given) for _, name, given in found] == [("t", {"q": 1}), ("t", {"q": 2})]
     assert len({call_id for call_id, _, _ in found}) == 2
 
 
-def test_a_name_may_come_in_pieces_and_be_said_again() -> None:
+def test_a_name_may_come_in_pieces_and_be_repeated() -> None:
     assert _calls(piece(None, "get_", "a"), piece(None, "time"), piece("{")) == [("a", "get_time", "{")]
     assert _calls(piece("", "t"), piece("{", "t"), piece("}", "t")) == [("call_1", "t", {})]
 
 
-def test_a_piece_that_says_nothing_is_no_call() -> None:
+def test_an_empty_piece_is_no_call() -> None:
     assert _calls({"index": 0}, {"index": 1, "function": {}}, {"index": 0, "id": "", "function": {"name": ""}}) == []
 
 
@@ -95,7 +95,7 @@ def test_a_custom_tool_takes_text() -> None:
     assert _calls(*pieces) == [("a", "sql", 'SELECT "1"')]
 
 
-def test_the_function_call_of_old_is_a_call() -> None:
+def test_the_older_function_call_is_a_call() -> None:
     deltas = [{"function_call": {"name": "f", "arguments": ""}}, {"function_call": {"arguments": '{"q": 1}'}}]
     found = read_items([*(chunk(delta) for delta in deltas), chunk(reason="function_call")])
     assert [(call.name, call.input) for call in found.messages[0].calls] == [("f", {"q": 1})]
@@ -108,7 +108,7 @@ def test_a_signature_that_the_next_request_needs_stays_with_its_call() -> None:
     assert one.calls["a"].provider_metadata == of_the_message.calls["a"].provider_metadata == extra
 
 
-def test_tools_that_groq_ran_are_calls_with_what_they_gave() -> None:
+def test_tools_that_groq_ran_are_calls_with_results() -> None:
     first = {"index": 0, "type": "search", "arguments": '{"query": "x"}', "search_results": {"results": []}}
     then = {**first, "output": "Title: X"}
     found = read_items([chunk({"executed_tools": [first]}), chunk({"executed_tools": [then]}), chunk({"content": "X"})])
@@ -118,14 +118,14 @@ def test_tools_that_groq_ran_are_calls_with_what_they_gave() -> None:
     assert read_whole(reply({"content": "X", "executed_tools": [then]})).messages[0].parts == found.messages[0].parts
 
 
-def test_the_calls_of_a_message_are_each_for_themselves() -> None:
+def test_each_call_of_a_complete_message_is_a_call_of_its_own() -> None:
     calls = [piece("{}", "t", "a"), piece("{}", "t", "a"), {"function": {"name": "t", "arguments": None}}]
     found: tuple[ToolCall, ...] = read_whole(reply({"tool_calls": calls})).messages[0].calls
     assert [(call.id, call.input) for call in found] == [("a", {}), ("a-2", {}), ("call_1", {})]
 
 
 @pytest.mark.parametrize("is_whole", [True, False])
-def test_an_empty_kind_of_call_beside_the_one_that_is_meant_says_nothing(is_whole: bool) -> None:
+def test_an_empty_function_beside_a_custom_call_is_ignored(is_whole: bool) -> None:
     empty = {"function": {"name": "", "arguments": ""}, "custom": {"name": "", "input": ""}}
     told = {
         "weather": {"function": {"name": "weather", "arguments": '{"city": "Oslo"}'}},

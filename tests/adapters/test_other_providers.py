@@ -1,4 +1,4 @@
-"""Bedrock's Converse, Cohere's chat and Ollama's own API: streams, whole replies, lists of messages."""
+"""Bedrock's Converse, Cohere's chat and Ollama's own API: streams, complete replies, lists of messages."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ def test_a_stream_of_bedrock_becomes_thinking_text_sources_calls_and_results() -
         ("new", "other"),
     ],
 )
-def test_the_reason_that_bedrock_stopped_for_is_told_in_our_words(theirs: str, ours: str) -> None:
+def test_bedrocks_stop_reason_is_translated(theirs: str, ours: str) -> None:
     assert _reason([_grow(0, text="x"), {"messageStop": {"stopReason": theirs}}]) == ours
 
 
-def test_an_exception_within_a_stream_of_bedrock_keeps_what_came_before() -> None:
+def test_content_before_an_exception_of_bedrock_is_kept() -> None:
     items = [_grow(0, text="Half"), {"modelStreamErrorException": {"message": "Too busy."}}]
     (message,) = read_items(items).messages
     text, error = message.parts
@@ -191,7 +191,7 @@ def test_a_whole_reply_of_cohere_has_the_same_parts() -> None:
     assert found == streamed
 
 
-def test_an_error_at_the_end_of_a_stream_of_cohere_keeps_what_came_before() -> None:
+def test_content_before_an_error_of_cohere_is_kept() -> None:
     end = {"type": "message-end", "delta": {"finish_reason": "ERROR", "error": "Out of order."}}
     (message,) = read_items([*_COHERE[:3], end]).messages
     assert isinstance(message.parts[-1], ErrorPart)
@@ -227,14 +227,14 @@ def test_a_stream_of_ollama_becomes_thinking_text_and_calls_with_ids_of_their_ow
     assert _reason(_OLLAMA) == "tool-calls"
 
 
-def test_a_whole_reply_of_ollama_and_one_of_its_generate_are_read() -> None:
+def test_complete_replies_of_ollamas_chat_and_generate_are_read() -> None:
     assert (
         read_whole({**_line(content="Hi.", done=True), "done_reason": "length"}).messages[0].finish_reason == "length"
     )
     assert read_whole({"model": "tiny", "response": "Hi.", "done": True}).messages[0].text == "Hi."
 
 
-def test_an_error_within_a_stream_of_ollama_keeps_what_came_before() -> None:
+def test_content_before_an_error_of_ollama_is_kept() -> None:
     (message,) = read_items([_line(content="Half"), {"error": "out of memory"}]).messages
     assert message.text == "Half"
     assert isinstance(message.parts[-1], ErrorPart)
@@ -252,7 +252,7 @@ _each = pytest.mark.parametrize("name", list(_STREAMS))
 
 
 @_each
-def test_a_stream_that_ends_after_any_item_keeps_what_came_before(name: str) -> None:
+def test_a_stream_may_be_cut_off_after_any_item(name: str) -> None:
     items = _STREAMS[name][1]
     whole = read_items(items)
     for some in cut_anywhere(items):
@@ -262,7 +262,7 @@ def test_a_stream_that_ends_after_any_item_keeps_what_came_before(name: str) -> 
 
 
 @_each
-def test_items_of_another_stream_are_a_diagnostic(name: str) -> None:
+def test_items_of_another_stream_give_a_diagnostic(name: str) -> None:
     adapter = _STREAMS[name][0]()
     transcript = read_items([*_STREAMS[name][1], {"foo": 1}, None, 3], adapter)
     assert len(transcript.diagnostics) == 3
@@ -271,7 +271,7 @@ def test_items_of_another_stream_are_a_diagnostic(name: str) -> None:
 
 @_each
 @given(data=st.data())
-def test_no_stream_raises_whatever_stands_in_it(name: str, data: st.DataObject) -> None:
+def test_no_malformed_stream_raises(name: str, data: st.DataObject) -> None:
     make, items = _STREAMS[name]
     read_items(data.draw(broken(items)), make())
 
@@ -293,6 +293,6 @@ def test_no_mapping_raises(name: str, item: Item) -> None:
         [{"role": "user", "content": [{"text": "Hi"}]}],
     ],
 )
-def test_what_is_of_none_of_them_is_not_claimed(foreign: Any) -> None:
+def test_formats_of_others_are_not_recognised(foreign: Any) -> None:
     for found in (format_of_item(foreign), format_of_whole(foreign)):
         assert found is None or found.name not in ("bedrock", "bedrock-messages", "cohere", "ollama")

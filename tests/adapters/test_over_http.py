@@ -1,4 +1,4 @@
-"""The SDKs themselves, over HTTP: what they make of a recorded body amounts to what its raw events do."""
+"""The real SDKs over HTTP: their objects for a recorded body read like the raw events of that body."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def _anthropic(server: ReplayServer) -> anthropic.Anthropic:
 
 
 @pytest.mark.parametrize("recording", _ANTHROPIC, ids=str)
-def test_the_objects_of_anthropics_sdk_amount_to_what_the_raw_events_do(recording: Recording) -> None:
+def test_the_objects_of_anthropics_sdk_read_like_the_raw_events(recording: Recording) -> None:
     reply = Reply(recording.body, cuts=cut_at_random(recording.body, seed=5))
     with ReplayServer(reply) as server, _anthropic(server) as client, _ask(client, stream=True) as stream:
         assert read_items(stream) == read_items(recording.items)
 
 
 @pytest.mark.parametrize("name", ["anthropic-json-tool.2", "anthropic-web-search-tool.1", "anthropic-clear-thinking.1"])
-def test_the_helper_of_anthropics_sdk_doubles_nothing(name: str) -> None:
+def test_events_of_anthropics_helper_are_not_doubled(name: str) -> None:
     recording = next(one for one in _ANTHROPIC if one.name.endswith(name))
     with ReplayServer(Reply(recording.body)) as server, _anthropic(server) as client:
         messages: Any = [{"role": "user", "content": "?"}]
@@ -84,7 +84,7 @@ def _body(recording: Recording) -> bytes:
 
 
 @pytest.mark.parametrize("recording", _GOOGLE, ids=str)
-def test_the_objects_of_googles_sdk_amount_to_what_the_raw_responses_do(recording: Recording) -> None:
+def test_the_objects_of_googles_sdk_read_like_the_raw_responses(recording: Recording) -> None:
     body = _body(recording)
     with ReplayServer(Reply(body, cuts=cut_at_random(body, seed=3))) as server, _google(server.url) as client:
         stream = client.models.generate_content_stream(model="gemini-x", contents="?")
@@ -104,7 +104,7 @@ def test_googles_asynchronous_sdk_gives_the_same() -> None:
 
 
 @pytest.mark.parametrize("recording", vercel_ai("google_interactions"), ids=str)
-def test_the_interactions_of_googles_sdk_amount_to_what_the_raw_events_do(recording: Recording) -> None:
+def test_the_interactions_of_googles_sdk_read_like_the_raw_events(recording: Recording) -> None:
     with ReplayServer(Reply(recording.body)) as server, _google(server.url) as client:
         stream: Any = client.interactions.create(model="gemini-x", input="?", stream=True)
         assert read_items(stream) == read_items(recording.items)

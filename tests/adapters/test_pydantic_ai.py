@@ -1,4 +1,4 @@
-"""What pydantic-ai gives, as events: real agents over models without a network, and messages written by hand."""
+"""pydantic-ai as events: real agents with models that need no network, and messages written by hand."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ CITIES = {"Lyon": 21, "Oslo": 9}
 
 
 async def _weather_model(messages: list[pm.ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
-    """Thinks, asks for two cities beside each other, then answers."""
+    """Thinks, calls the tool for two cities in parallel, then answers."""
     returns = [part for message in messages for part in message.parts if part.part_kind == "tool-return"]
     if returns:
         yield "Lyon is "
@@ -103,7 +103,7 @@ def run_messages(run_events: list[Any]) -> list[pm.ModelMessage]:
 
 
 def the_answer(transcript: Transcript) -> None:
-    """What the run amounts to, however it was read."""
+    """Checks the transcript of the run, however it was read."""
     message = transcript.messages[-1]
     thought, text, first, second, answer = message.parts
     assert thought == ReasoningPart("Two cities.", {"function": {"signature": "sig"}})
@@ -121,32 +121,32 @@ def test_an_agents_events_are_one_message_with_the_results_in_it(run_events: lis
     the_answer(transcript)
 
 
-def test_between_its_requests_a_step_ends_and_another_begins(run_events: list[Any]) -> None:
+def test_each_request_is_a_step(run_events: list[Any]) -> None:
     kinds = [event.type for event in read_events(run_events)]
     assert kinds.count("finish-step") == kinds.count("start-step") == 1
     assert kinds.index("start-step") > kinds.index("tool-output-available")
 
 
-def test_it_is_told_when_an_agents_tool_starts(run_events: list[Any]) -> None:
+def test_the_start_of_an_agents_tool_is_an_event(run_events: list[Any]) -> None:
     told = [(event.type, event.tool_call_id) for event in read_events(run_events) if hasattr(event, "tool_call_id")]
     for call_id, end in (("c1", "tool-output-available"), ("c2", "tool-output-error")):
         of_call = [kind for kind, known in told if known == call_id and kind != "tool-input-delta"]
         assert of_call == ["tool-input-start", "tool-input-available", "data-tool-execution", end]
 
 
-def test_every_event_is_known_by_its_type_and_so_is_its_json(run_events: list[Any]) -> None:
+def test_every_event_and_its_json_are_recognised(run_events: list[Any]) -> None:
     assert {format_of_item(event).name for event in run_events} == {"pydantic-ai"}
     as_dicts = json.loads(EVENTS.dump_json([event for event in run_events if event.event_kind != "agent_run_result"]))
     assert {format_of_item(event).name for event in as_dicts} == {"pydantic-ai"}
     the_answer(read_items(as_dicts))
 
 
-def test_the_arguments_of_parallel_calls_stream_beside_each_other(run_events: list[Any]) -> None:
+def test_the_arguments_of_parallel_calls_are_kept_apart(run_events: list[Any]) -> None:
     deltas = [event for event in read_events(run_events) if isinstance(event, ev.ToolInputDelta)]
     assert [delta.tool_call_id for delta in deltas] == ["c1", "c2", "c1", "c2"]
 
 
-def test_a_run_tells_its_model_and_what_all_its_requests_used(run_events: list[Any]) -> None:
+def test_a_run_has_its_model_and_the_usage_of_all_requests(run_events: list[Any]) -> None:
     usage = run_events[-1].result.usage
     [message] = read_items(run_events).messages
     assert message.metadata["model"] == "function::_weather_model"
@@ -197,7 +197,7 @@ def counting_agent() -> Agent[None, str]:
 
 
 def the_count(transcript: Transcript) -> None:
-    """What that agent's run amounts to, however it was read."""
+    """Checks the transcript of that agent's run, however it was read."""
     asked, answer = transcript.messages
     assert (asked.role, asked.text) == ("user", "Count.")
     found, text = answer.parts
@@ -216,7 +216,7 @@ def test_the_nodes_of_a_run_are_read_too() -> None:
     the_count(read_items(found))
 
 
-def test_a_result_that_streams_is_entered_and_read_as_it_grows() -> None:
+def test_a_streamed_result_is_entered_and_read_as_it_grows() -> None:
     async def streamed() -> tuple[list[ev.Event], Transcript]:
         manager = counting_agent().run_stream("Count.")
         assert recognise_source(manager).kind is SourceKind.ASYNC_MANAGER
@@ -234,7 +234,7 @@ def test_a_result_that_streams_is_entered_and_read_as_it_grows() -> None:
 
 @pytest.fixture
 def event_loop_of_its_own() -> Iterator[None]:
-    """What is asked without ``async`` runs on the thread's loop, which somebody must close."""
+    """A loop for requests without ``async``, which run on the thread's loop; it is closed afterwards."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     yield
@@ -243,7 +243,7 @@ def event_loop_of_its_own() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("event_loop_of_its_own")
-def test_a_result_that_streams_without_async_is_read_too() -> None:
+def test_a_streamed_result_without_async_is_read_too() -> None:
     with counting_agent().run_stream_sync("Count.") as result:
         assert recognise_source(result).kind is SourceKind.STREAM
         the_count(Transcript.from_events(read(items_of(result))))  # type: ignore[arg-type]
@@ -291,7 +291,7 @@ def test_a_stream_without_ends_of_parts_is_ended() -> None:
     assert call(transcript, "c1").input == {"q": "x"}
 
 
-def test_a_part_that_starts_again_replaces_itself() -> None:
+def test_a_part_that_starts_again_is_replaced() -> None:
     transcript = read_items(
         [start(0, pm.ToolCallPart("search", '{"q": 1', "c1")), start(0, pm.ToolCallPart("search", '{"q": 2}', "c1"))]
     )
@@ -309,12 +309,12 @@ def test_a_name_and_arguments_that_come_in_pieces_are_joined() -> None:
     assert (found.name, found.input) == ("search", {"q": 1, "n": 2})
 
 
-def test_arguments_that_are_no_json_are_a_call_that_failed() -> None:
+def test_arguments_that_are_not_json_are_a_failed_call() -> None:
     found = call(read_items([start(0, pm.ToolCallPart("search", '{"q": ', "c1"))]), "c1")
     assert (found.state, found.input) == (State.OUTPUT_ERROR, '{"q": ')
 
 
-def test_a_call_of_a_providers_own_ran_there() -> None:
+def test_a_call_of_a_builtin_tool_is_marked_as_run_by_the_provider() -> None:
     parts = [
         pm.NativeToolCallPart("web_search", {"q": "x"}, "c1", provider_name="openai"),
         pm.NativeToolReturnPart("web_search", {"hits": 2}, "c1", provider_name="openai"),
@@ -325,7 +325,7 @@ def test_a_call_of_a_providers_own_ran_there() -> None:
     assert (found.provider_executed, found.input, found.output) == (True, {"q": "x"}, {"hits": 2})
 
 
-def test_what_a_provider_wants_back_stays_with_its_part() -> None:
+def test_metadata_for_the_provider_stays_with_its_part() -> None:
     response = pm.ModelResponse(
         [
             pm.ThinkingPart("", id="rs_1", signature="enc", provider_name="openai"),
@@ -345,7 +345,7 @@ def grown(index: int, delta: Any) -> Any:
 
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_a_signature_belongs_to_the_provider_that_its_part_names(is_whole: bool) -> None:
-    """The delta names none: pydantic-ai leaves out a name that the part has already."""
+    """The delta has no name, since pydantic-ai does not repeat the part's."""
     items = [
         start(0, pm.ThinkingPart("h", provider_name="anthropic")),
         grown(0, pm.ThinkingPartDelta(content_delta="m")),
@@ -386,7 +386,7 @@ def test_raw_reasoning_is_reasoning_as_it_comes() -> None:
     assert [event.delta for event in events if isinstance(event, ev.ReasoningDelta)] == ["Let me", " see."]
 
 
-def test_a_call_that_is_told_anew_when_it_is_whole_is_one_call() -> None:
+def test_a_call_that_is_repeated_when_complete_is_one_call() -> None:
     def search(args: Any) -> pm.NativeToolCallPart:
         return pm.NativeToolCallPart("tool_search", args, "s1", provider_name="anthropic", tool_kind="tool-search")
 
@@ -403,7 +403,7 @@ def test_a_call_that_is_told_anew_when_it_is_whole_is_one_call() -> None:
     assert (call.input, call.output) == ({"queries": ["a"]}, {"discovered_tools": []})
 
 
-def test_files_citations_and_what_has_no_part_of_its_own_are_kept() -> None:
+def test_files_citations_and_unknown_parts_are_kept() -> None:
     response = pm.ModelResponse(
         [
             pm.TextPart("See.", citations=[pm.Citation([pm.WebCitationSource("https://h", title="T")])]),
@@ -430,7 +430,7 @@ def test_files_citations_and_what_has_no_part_of_its_own_are_kept() -> None:
         (None, None),
     ],
 )
-def test_why_a_response_ended(given: Any, found: str | None) -> None:
+def test_the_finish_reason_of_a_response_is_translated(given: Any, found: str | None) -> None:
     response = pm.ModelResponse([pm.TextPart("x")], finish_reason=given)
     assert read_whole(response).messages[0].finish_reason == found
 
@@ -455,7 +455,7 @@ def test_usage_has_our_names() -> None:
 # What a person said, what tools gave --------------------------------------------------------------------------
 
 
-def test_what_a_person_said_has_its_texts_and_files() -> None:
+def test_a_user_prompt_has_its_texts_and_files() -> None:
     prompt = pm.UserPromptPart(
         [
             "Look:",
@@ -470,7 +470,7 @@ def test_what_a_person_said_has_its_texts_and_files() -> None:
     assert other.kind == "pydantic_ai.uploaded-file"
 
 
-def test_instructions_are_told_once() -> None:
+def test_repeated_instructions_are_read_once() -> None:
     asked = [pm.ModelRequest.user_text_prompt(text, instructions="Be kind.") for text in ("a", "b")]
     assert [(m.role, m.text) for m in read_whole(asked).messages] == [
         ("system", "Be kind."),
@@ -494,7 +494,7 @@ class Report(BaseModel):
         (None, None),
     ],
 )
-def test_whatever_a_tool_gave_is_json(content: Any, output: Any) -> None:
+def test_any_tool_result_becomes_json(content: Any, output: Any) -> None:
     messages = [
         pm.ModelResponse([pm.ToolCallPart("f", {}, "c1")]),
         pm.ModelRequest([pm.ToolReturnPart("f", content, "c1")]),
@@ -502,7 +502,7 @@ def test_whatever_a_tool_gave_is_json(content: Any, output: Any) -> None:
     assert call(read_whole(messages), "c1").output == output
 
 
-def test_an_image_that_a_tool_gave_is_shown_as_one() -> None:
+def test_an_image_from_a_tool_is_displayed() -> None:
     image = pm.BinaryContent(b"png", media_type="image/png")
     parts = [pm.ToolReturnPart("draw", image, "c1")]
     found = call(read_whole([pm.ModelResponse([pm.ToolCallPart("draw", {}, "c1")]), pm.ModelRequest(parts)]), "c1")
@@ -526,12 +526,12 @@ def test_each_outcome_of_a_call_is_a_state(outcome: Any, state: State) -> None:
     assert read_whole(as_json(messages)) == read_whole(messages)
 
 
-def test_the_return_of_a_call_that_was_cut_from_the_history_is_kept() -> None:
+def test_the_return_of_a_call_that_is_missing_in_the_history_is_kept() -> None:
     transcript = read_whole([pm.ModelRequest([pm.ToolReturnPart("search", 3, "c9")])])
     assert (call(transcript, "c9").name, call(transcript, "c9").output) == ("search", 3)
 
 
-def test_a_call_that_is_answered_after_the_person_spoke_again_is_still_that_call() -> None:
+def test_a_result_after_the_next_user_message_goes_to_its_call() -> None:
     messages = [
         pm.ModelResponse([pm.ToolCallPart("slow", {}, "c1")]),
         pm.ModelRequest([pm.UserPromptPart("Still there?"), pm.ToolReturnPart("slow", "yes", "c1")]),
@@ -541,7 +541,7 @@ def test_a_call_that_is_answered_after_the_person_spoke_again_is_still_that_call
     assert call(transcript, "c1").output == "yes"
 
 
-def test_feedback_about_an_answer_is_the_systems() -> None:
+def test_feedback_about_an_answer_is_a_system_message() -> None:
     async def answer(messages: list[pm.ModelMessage], _: AgentInfo) -> AsyncIterator[str]:
         yield "good" if len(messages) > 1 else "bad"
 
@@ -586,7 +586,7 @@ def test_a_call_that_needs_approval_asks_for_it() -> None:
 @pytest.mark.parametrize(
     ("answer", "state"), [(True, State.OUTPUT_AVAILABLE), (ToolDenied("Not now."), State.OUTPUT_DENIED)]
 )
-def test_the_run_that_goes_on_tells_what_came_of_the_call(answer: Any, state: State) -> None:
+def test_the_resumed_run_contains_the_calls_outcome(answer: Any, state: State) -> None:
     agent = careful_agent()
     asked = asyncio.run(events_of_run(agent, "Clean up."))[-1].result
     [request] = asked.output.approvals
@@ -598,7 +598,7 @@ def test_the_run_that_goes_on_tells_what_came_of_the_call(answer: Any, state: St
     assert (ended.name, ended.input, ended.state) == ("remove", {"path": "a"}, state)
 
 
-def test_a_question_and_its_answer_within_one_stream() -> None:
+def test_an_approval_request_and_its_answer_may_be_in_one_stream() -> None:
     part = pm.ToolCallPart("remove", {"path": "a"}, "c1")
     asked = [start(0, part), pm.DeferredToolRequestsEvent(DeferredToolRequests(approvals=[part]))]
     assert call(read_items(asked), "c1").state is State.APPROVAL_REQUESTED
@@ -608,7 +608,7 @@ def test_a_question_and_its_answer_within_one_stream() -> None:
     assert (found.state, found.approval.approved, found.approval.reason) == (State.OUTPUT_DENIED, False, "Not now.")
 
 
-def test_a_tool_that_asks_by_itself_is_asked_about_too() -> None:
+def test_a_tool_that_requires_approval_at_run_time_asks_for_it() -> None:
     agent: Agent[None, Any] = Agent(TestModel(), output_type=[str, DeferredToolRequests])
 
     @agent.tool_plain
@@ -630,25 +630,25 @@ def test_an_output_tools_call_is_a_call() -> None:
     assert found.is_final
 
 
-def test_a_stream_may_end_anywhere(run_events: list[Any]) -> None:
+def test_a_stream_may_be_cut_off_anywhere(run_events: list[Any]) -> None:
     for items in cut_anywhere(run_events):
         transcript = read_items(items)
         assert not transcript.diagnostics
         assert all(item.state is not State.INPUT_STREAMING for item in transcript.calls.values())
 
 
-def test_an_item_of_another_stream_is_a_diagnostic() -> None:
+def test_an_item_of_another_stream_gives_a_diagnostic() -> None:
     transcript = read_items([start(0, pm.TextPart("Hi")), 5, {"type": "pong"}])
     assert transcript.messages[0].text == "Hi"
     assert len(transcript.diagnostics) == 2
 
 
-def test_events_that_say_nothing_to_a_reader_are_left_out() -> None:
+def test_events_without_content_are_ignored() -> None:
     quiet = [start(0, pm.TextPart("Hi")), pm.FinalResultEvent(tool_name=None, tool_call_id=None)]
     assert not read_items(quiet).diagnostics
 
 
-def test_an_applications_own_event_is_known_as_pydantic_ais() -> None:
+def test_an_event_class_derived_by_an_application_is_recognised() -> None:
     result = AgentRunResultEvent
     assert format_of_item(result.__new__(result)).name == "pydantic-ai"
 
@@ -679,15 +679,15 @@ HISTORY: list[Any] = as_json(
 
 
 @given(broken(AS_JSON))
-def test_events_that_are_not_as_they_should_be_raise_nothing(items: list[Any]) -> None:
+def test_malformed_events_do_not_raise(items: list[Any]) -> None:
     Transcript.from_events(read_events(items, PydanticAIAdapter()))
 
 
 @given(broken(HISTORY))
-def test_messages_that_are_not_as_they_should_be_raise_nothing(items: list[Any]) -> None:
+def test_malformed_messages_do_not_raise(items: list[Any]) -> None:
     Transcript.from_events(read_events(items, PydanticAIAdapter()))
 
 
-def test_a_response_alone_and_an_empty_one_are_whole() -> None:
+def test_a_single_response_and_an_empty_one_are_complete() -> None:
     assert format_of_whole(pm.ModelResponse([])).name == "pydantic-ai"
     assert read_whole(pm.ModelResponse([])).messages[0].parts == ()

@@ -22,14 +22,14 @@ from toolcall_nb.adapters import AnyAdapter, events_of
 from toolcall_nb.core.transcript import CustomPart, ToolCall, Transcript
 
 _STREAMS = [*recordings.pydantic_ai(), *recordings.vercel_ai()]
-"""All but the two bodies of MCP, which are no replies of a model."""
+"""All streams except the two bodies of MCP, which are not replies of a model."""
 _NO_REPLIES = {
     r"MANIFEST\.json$": "the corpus's own list",
     r"^harness-claude-code__": "what an agent's program says to its own bridge",
     r"error\.json$|-error\.1\.json$|-429-": "the body of a refused request, which an SDK raises",
 }
 _STRICT = ("anthropic", "google", "google_interactions", "bedrock", "cohere")
-"""Wires on which our caller's calls are exactly those of the raw reading; others know kinds of calls beside."""
+"""Wires on which the caller's calls equal those of the raw reading; others have further kinds of calls."""
 
 _OF_STRICT = [one for one in _STREAMS if one.wire.removesuffix("_eventstream") in _STRICT]
 
@@ -90,7 +90,7 @@ def _squeezed(text: str) -> str:
 
 
 @pytest.mark.parametrize("recording", _OF_STRICT, ids=str)
-def test_a_recorded_stream_that_ends_anywhere_keeps_what_came_before(recording: Recording) -> None:
+def test_a_recorded_stream_may_be_cut_off_anywhere(recording: Recording) -> None:
     items = _items(recording)
     step = max(1, len(items) // 12)
     whole = [call.id for call in _read(items).calls.values()]
@@ -118,7 +118,7 @@ def test_a_recorded_reply_is_read_with_the_calls_that_it_holds(path: Path) -> No
 
 
 def _calls_of_reply(reply: Mapping[str, Any]) -> list[RawCall]:
-    """The caller's calls in a whole reply, read a second way: each provider by the keys of its documentation."""
+    """Reads the caller's calls in a complete reply independently, by the keys in each provider's documentation."""
     found = []
     for block in reply.get("content") or []:
         if block["type"] == "tool_use":
@@ -152,7 +152,7 @@ def _value(arguments: Any) -> Any:
 
 
 def _requests() -> list[Any]:
-    """The lists of messages that were sent to Anthropic, Google and Bedrock, where calls stand in them."""
+    """The lists of messages with calls that were sent to Anthropic, Google and Bedrock."""
     found = []
     for path in sorted(corpus("nonstream_json").glob("*.json")):
         if path.name.startswith(("anthropic__", "google__", "bedrock__")):
@@ -164,7 +164,7 @@ def _requests() -> list[Any]:
 
 
 def _calls_of_list(messages: list[dict[str, Any]]) -> list[tuple[str, Any]]:
-    """Name and arguments of the calls in such a list, read by the keys of each provider."""
+    """Returns name and arguments of the calls in such a list, read by the keys of each provider."""
     blocks = [block for one in messages for block in one.get("parts") or one["content"] if isinstance(block, dict)]
     found = []
     for block in blocks:
@@ -175,7 +175,7 @@ def _calls_of_list(messages: list[dict[str, Any]]) -> list[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("messages", _requests())
-def test_a_recorded_list_has_all_its_calls_with_what_they_gave(messages: list[dict[str, Any]]) -> None:
+def test_a_recorded_list_has_all_its_calls_with_their_results(messages: list[dict[str, Any]]) -> None:
     transcript = Transcript.from_events(events_of(messages))
     assert not transcript.diagnostics
     assert [(call.name, call.input) for call in transcript.calls.values()] == _calls_of_list(messages)

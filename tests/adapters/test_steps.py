@@ -1,4 +1,4 @@
-"""Google's interactions and Mistral's conversations: streams of steps, whole ones."""
+"""Google's interactions and Mistral's conversations: streams of steps and complete replies."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_an_interaction_becomes_thinking_text_calls_and_results() -> None:
     assert _reason(_INTERACTION) == "tool-calls"
 
 
-def test_a_whole_interaction_is_what_its_stream_amounts_to() -> None:
+def test_a_complete_interaction_reads_like_its_stream() -> None:
     steps = [
         {"type": "thought", "signature": "sig"},
         {"type": "google_search_call", "id": "s", "arguments": {"queries": ["x"]}},
@@ -98,7 +98,7 @@ def test_a_whole_interaction_is_what_its_stream_amounts_to() -> None:
 
 
 @given(broken(_INTERACTION))
-def test_no_interaction_raises_whatever_stands_in_it(items: list[Any]) -> None:
+def test_no_malformed_interaction_raises(items: list[Any]) -> None:
     read_items(items, InteractionsAdapter())
 
 
@@ -156,7 +156,7 @@ def test_a_whole_response_of_a_conversation_has_the_same_parts() -> None:
     assert found.messages[0].parts == read_items(CONVERSATION).messages[0].parts[:-1]
 
 
-def test_an_error_within_a_conversation_keeps_what_came_before() -> None:
+def test_content_before_an_error_of_a_conversation_is_kept() -> None:
     error = {"type": "conversation.response.error", "message": "Overloaded", "code": 503}
     (message,) = read_items([*CONVERSATION[:5], error]).messages
     assert message.text == "Cats "
@@ -165,12 +165,12 @@ def test_an_error_within_a_conversation_keeps_what_came_before() -> None:
 
 
 @given(broken(CONVERSATION))
-def test_no_conversation_raises_whatever_stands_in_it(items: list[Any]) -> None:
+def test_no_malformed_conversation_raises(items: list[Any]) -> None:
     read_items(items, MistralAdapter())
 
 
 @pytest.mark.parametrize("items", [_INTERACTION, CONVERSATION], ids=["google", "mistral"])
-def test_a_stream_that_ends_after_any_item_keeps_what_came_before(items: list[Item]) -> None:
+def test_a_stream_may_be_cut_off_after_any_item(items: list[Item]) -> None:
     whole = read_items(items)
     for some in cut_anywhere(items):
         (message,) = read_items(some).messages

@@ -1,4 +1,4 @@
-"""What a stream has that nothing here knows: a person sees that something is missing, and signs of life are no news."""
+"""Unknown items of a stream are reported to the user once; keep-alives are ignored."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def notes(transcript: Transcript) -> list[str]:
 
 @pytest.mark.parametrize("name", STREAMS)
 @pytest.mark.parametrize(("times", "begins"), [(1, "One item of the stream was left out."), (3, "3 items of the str")])
-def test_an_item_that_nothing_knows_is_told_to_a_person_once_with_its_count(name: str, times: int, begins: str) -> None:
+def test_unknown_items_are_reported_once_with_their_number(name: str, times: int, begins: str) -> None:
     transcript = shown([*STREAMS[name], *[UNKNOWN] * times])
     assert transcript.messages[-1].text == "Hi"
     [note] = notes(transcript)
@@ -54,7 +54,7 @@ def test_an_item_that_nothing_knows_is_told_to_a_person_once_with_its_count(name
     assert "A mapping with 'wholly'" in note
 
 
-def test_items_of_several_kinds_are_listed_below_the_note() -> None:
+def test_unknown_items_of_several_kinds_are_listed_in_the_details() -> None:
     transcript = shown([*STREAMS["openai"], UNKNOWN, {"other": 1}, UNKNOWN])
     [error] = [part for part in transcript.messages[-1].parts if isinstance(part, ErrorPart)]
     assert error.details is not None
@@ -64,7 +64,7 @@ def test_items_of_several_kinds_are_listed_below_the_note() -> None:
 
 @pytest.mark.parametrize("sign", SIGNS, ids=str)
 @pytest.mark.parametrize("name", STREAMS)
-def test_a_sign_of_life_says_nothing_wherever_it_comes(name: str, sign: Item) -> None:
+def test_a_keepalive_is_ignored_anywhere(name: str, sign: Item) -> None:
     items = STREAMS[name]
     readers: list[Callable[[list[Item]], Transcript]] = [read_items, shown]
     for reader in readers:
@@ -75,12 +75,12 @@ def test_a_sign_of_life_says_nothing_wherever_it_comes(name: str, sign: Item) ->
     assert recognise_source([sign, *items]).kind is SourceKind.STREAM
 
 
-def test_what_has_more_to_say_is_no_sign_of_life() -> None:
+def test_an_item_with_other_fields_is_no_keepalive() -> None:
     assert notes(shown([*STREAMS["openai"], {"type": "ping", "text": "Hello?"}]))
 
 
 @pytest.mark.parametrize("place", range(4))
-def test_a_list_of_openais_items_with_one_that_is_not_known_is_read(place: int) -> None:
+def test_a_list_of_openais_items_with_an_unknown_one_is_read(place: int) -> None:
     items: list[Item] = [
         {"role": "user", "content": "Go."},
         {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
@@ -95,5 +95,5 @@ def test_a_list_of_openais_items_with_one_that_is_not_known_is_read(place: int) 
     assert [(part.kind, (part.provider_metadata or {})["openai"]["x"]) for part in custom] == [("openai.brand_new", 1)]
 
 
-def test_items_of_which_none_is_openais_are_no_list_of_openais() -> None:
+def test_a_list_of_unknown_items_is_not_recognised_as_openais() -> None:
     assert recognise_source([{"type": "brand_new"}, {"type": "another"}]).kind is SourceKind.NOTHING

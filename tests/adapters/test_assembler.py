@@ -1,4 +1,4 @@
-"""From a provider's deltas to well-formed events: one message, its blocks, its calls and their ends."""
+"""The Assembler turns deltas into well-formed events: one message, its blocks, its calls and their ends."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ def test_text_of_another_key_is_a_block_of_its_own() -> None:
     assert found.messages[0].parts == (TextPart("ab"), TextPart("c"))
 
 
-def test_no_text_begins_no_block_and_ends_none() -> None:
+def test_empty_text_neither_begins_nor_ends_a_block() -> None:
     message = Assembler()
     found = [message.text("", 1), message.reasoning("why", 1), message.text("", 1), message.reasoning("!", 1)]
     assert _read(*found, message.close()).messages[0].parts == (ReasoningPart("why!"),)
 
 
-def test_reasoning_without_words_holds_what_the_provider_keeps_to_itself() -> None:
+def test_reasoning_without_text_carries_the_providers_metadata() -> None:
     message = Assembler()
     found = [*message.reasoning("", 1, {"p": {"secret": "x"}}), *message.end_block()]
     assert _read(found).messages[0].parts == (ReasoningPart("", {"p": {"secret": "x"}}),)
 
 
-def test_metadata_of_a_block_is_told_at_its_end() -> None:
+def test_metadata_of_a_block_comes_at_its_end() -> None:
     message = Assembler()
     before = (message.is_reasoning, message.open_key)
     message.reasoning("why", "r")
@@ -68,7 +68,7 @@ def test_metadata_of_a_block_is_told_at_its_end() -> None:
     ]
 
 
-def test_a_source_does_not_break_the_text_that_it_belongs_to() -> None:
+def test_a_source_does_not_split_its_text() -> None:
     message = Assembler()
     source = ev.SourceUrl("source-1", "https://a.example")
     found = _read(message.text("a"), message.after_block(source), message.text("b"), message.close())
@@ -76,7 +76,7 @@ def test_a_source_does_not_break_the_text_that_it_belongs_to() -> None:
     assert found.messages[0].text == "ab"
 
 
-def test_calls_grow_beside_each_other() -> None:
+def test_several_calls_may_grow_at_the_same_time() -> None:
     message = Assembler()
     found = _read(
         *(message.begin_call(key, f"c{key}", "search") for key in (0, 1)),
@@ -86,7 +86,7 @@ def test_calls_grow_beside_each_other() -> None:
     assert [(call.id, call.input) for call in found.messages[0].calls] == [("c0", {"q": 1}), ("c1", {"q": 1})]
 
 
-def test_a_call_without_an_id_gets_one_and_an_id_that_is_taken_another() -> None:
+def test_a_missing_or_repeated_call_id_is_replaced() -> None:
     message = Assembler()
     ids: list[Any] = [None, None, "a", "a", "call_1"]
     for key, call_id in enumerate(ids):
@@ -94,7 +94,7 @@ def test_a_call_without_an_id_gets_one_and_an_id_that_is_taken_another() -> None
     assert [message.id_of(key) for key in range(5)] == ["call_1", "call_2", "a", "a-2", "call_1-2"]
 
 
-def test_results_of_calls_with_one_id_go_to_those_that_wait_in_order() -> None:
+def test_results_for_a_repeated_id_go_to_its_open_calls_in_order() -> None:
     message = Assembler()
     first = [*message.begin_call(1, "a", "t"), *message.end_call(1, {}), *message.output("a", 1)]
     then = [*message.begin_call(2, "a", "t"), *message.end_call(2, {}), *message.output("a", 2)]
@@ -104,7 +104,7 @@ def test_results_of_calls_with_one_id_go_to_those_that_wait_in_order() -> None:
 
 
 @pytest.mark.parametrize("written", ["", "  ", "\n"])
-def test_nothing_written_stands_for_no_arguments(written: str) -> None:
+def test_empty_text_means_no_arguments(written: str) -> None:
     message = Assembler()
     message.begin_call(1, "a", "t")
     message.arguments(1, written)
@@ -112,14 +112,14 @@ def test_nothing_written_stands_for_no_arguments(written: str) -> None:
 
 
 @pytest.mark.parametrize("written", ['{"q": "ca', "{", "nonsense", '{"a": 1}{', "[" * 100_000])
-def test_arguments_that_are_no_json_are_an_error_with_what_was_written(written: str) -> None:
+def test_arguments_that_are_not_json_are_an_error_with_their_text(written: str) -> None:
     message = Assembler()
     found = _read(message.begin_call(1, "a", "t"), message.arguments(1, written), message.close())
     call = _call(found, "a")
     assert (call.state, call.input, call.error) == (State.OUTPUT_ERROR, written, NO_JSON)
 
 
-def test_what_is_not_known_gives_nothing() -> None:
+def test_unknown_calls_give_no_events() -> None:
     message = Assembler()
     message.begin_call(1, "a", "t")
     assert message.begin_call(1, "b", "u") == []
@@ -143,7 +143,7 @@ def test_a_call_ends_once() -> None:
     assert message.open_call() is None
 
 
-def test_an_output_that_is_preliminary_ends_no_call() -> None:
+def test_a_preliminary_output_does_not_end_the_call() -> None:
     message = Assembler()
     message.begin_call(1, "a", "t")
     message.outcome("a", ev.ToolOutputAvailable("a", 1, preliminary=True))
@@ -190,7 +190,7 @@ def test_cuts_do_not_matter(data: st.DataObject, value: Any, said: str) -> None:
     assert json.dumps(cut.calls["a"].input) == json.dumps(value)
 
 
-def test_the_halves_of_a_character_that_a_cut_parted_are_joined() -> None:
+def test_a_surrogate_pair_that_was_cut_is_joined() -> None:
     message = Assembler()
     halves = "😀".encode("utf-16-be")
     high, low = (half.decode("utf-16-be", "surrogatepass") for half in (halves[:2], halves[2:]))
@@ -207,6 +207,6 @@ def test_counts_are_found_at_paths_and_add_up() -> None:
 
 
 @given(st.dictionaries(st.sampled_from(["in", "a", "b"]), json_values()))
-def test_counts_are_counts_whatever_was_reported(reported: Any) -> None:
+def test_counts_are_never_negative_or_of_another_type(reported: Any) -> None:
     found = usage_of(reported, {"inputTokens": "in", "outputTokens": "a.b"})
     assert all(type(count) is int and count >= 0 for count in found.values())

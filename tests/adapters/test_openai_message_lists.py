@@ -1,4 +1,4 @@
-"""Lists of messages in OpenAI's shapes: read as a conversation, and written from one."""
+"""Lists of messages for OpenAI's APIs are read as a conversation and written from one."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_requests_of_one_turn_are_steps() -> None:
     assert kinds.index(ev.ToolOutputAvailable) < kinds.index(ev.FinishStep) < kinds.index(ev.StartStep)
 
 
-def test_the_objects_of_the_sdk_may_stand_among_mappings() -> None:
+def test_objects_of_the_sdk_may_be_mixed_with_mappings() -> None:
     reply = ChatCompletionMessage.model_validate(
         {"role": "assistant", "content": "I look.", "tool_calls": [{**_CALL, "type": "function"}]}
     )
@@ -120,17 +120,17 @@ def test_the_objects_of_the_sdk_may_stand_among_mappings() -> None:
         ({"type": "something", "x": 1}, CustomPart("openai.something", {"openai": {"type": "something", "x": 1}})),
     ],
 )
-def test_what_a_person_may_send(part: Any, expected: Any) -> None:
+def test_each_kind_of_user_content_is_read(part: Any, expected: Any) -> None:
     assert read_whole([{"role": "user", "content": [part]}]).messages[0].parts == (expected,)
 
 
-def test_the_functions_of_old_have_their_results_by_name() -> None:
+def test_results_of_the_older_function_calls_are_matched_by_name() -> None:
     call = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
     (found,) = read_whole([call, {"role": "function", "name": "f", "content": "1"}]).messages[0].calls
     assert (found.name, found.output) == ("f", "1")
 
 
-def test_ids_that_are_used_again_have_each_their_result() -> None:
+def test_calls_with_a_repeated_id_each_get_their_result() -> None:
     asks = {"role": "assistant", "tool_calls": [_CALL]}
     gives = [{"role": "tool", "tool_call_id": "call_a", "content": text} for text in "12"]
     (again,) = read_whole([asks, gives[0], asks, gives[1]]).messages
@@ -150,7 +150,7 @@ def test_a_call_without_its_result_stays_open_and_a_result_without_its_call_is_k
 
 
 @pytest.mark.parametrize(("approve", "state"), [(True, State.OUTPUT_AVAILABLE), (False, State.OUTPUT_DENIED)])
-def test_an_approval_and_what_follows_it_belong_to_the_call_that_asked(approve: bool, state: State) -> None:
+def test_an_approval_and_its_result_belong_to_the_call_that_asked(approve: bool, state: State) -> None:
     asks = {"type": "mcp_approval_request", "id": "ap", "name": "ask", "arguments": '{"q": 1}', "server_label": "s"}
     answer = {"type": "mcp_approval_response", "approval_request_id": "ap", "approve": approve, "reason": "so"}
     ran = {
@@ -168,16 +168,16 @@ def test_an_approval_and_what_follows_it_belong_to_the_call_that_asked(approve: 
 
 
 @given(broken([*_CHAT, *_INPUT]))
-def test_no_list_raises_whatever_stands_in_it(messages: list[Any]) -> None:
+def test_no_malformed_list_raises(messages: list[Any]) -> None:
     Transcript.from_events(OPENAI_MESSAGES.read_whole(messages))
 
 
 @given(json_values())
-def test_nothing_raises_when_it_is_asked_for_its_format(thing: Any) -> None:
+def test_recognising_a_malformed_list_does_not_raise(thing: Any) -> None:
     assert OPENAI_MESSAGES.is_whole(thing) in (True, False)
 
 
-def test_what_is_no_message_in_a_list_is_a_diagnostic() -> None:
+def test_an_entry_that_is_no_message_gives_a_diagnostic() -> None:
     found = Transcript.from_events(OPENAI_MESSAGES.read_whole([*_CHAT[:2], {}, 5]))
     assert [diagnostic.message[:30] for diagnostic in found.diagnostics] == [
         "A mapping with nothing is no i",
@@ -195,7 +195,7 @@ def test_what_is_no_message_in_a_list_is_a_diagnostic() -> None:
         ),
     ],
 )
-def test_what_is_no_list_of_these_messages_is_not_claimed(foreign: Any) -> None:
+def test_only_lists_of_openais_messages_are_recognised(foreign: Any) -> None:
     assert format_of_whole(foreign) is not OPENAI_MESSAGES
 
 
@@ -224,12 +224,12 @@ def _walk(value: Any) -> None:
         {"role": "tool", "content": "x"},
     ],
 )
-def test_the_types_of_the_sdk_do_refuse_what_is_wrong(wrong: Item) -> None:
+def test_the_sdks_types_reject_wrong_messages(wrong: Item) -> None:
     with pytest.raises(ValidationError):
         _accepted([wrong])
 
 
-def test_a_conversation_is_written_as_requests_with_their_results() -> None:
+def test_a_transcript_is_written_as_requests_with_their_results() -> None:
     call = ToolCall(id="a", name="search", input={"q": 1}, output={"n": 2}, state=State.OUTPUT_AVAILABLE)
     denied = ToolCall(id="b", name="now", input={}, state=State.OUTPUT_DENIED)
     parts = (ReasoningPart("why"), TextPart("I look."), call, denied, TextPart("Two."), ErrorPart("oops"))
@@ -257,7 +257,7 @@ def test_a_conversation_is_written_as_requests_with_their_results() -> None:
 @pytest.mark.parametrize(
     "state", [state for state in State if state.name not in ("OUTPUT_AVAILABLE", "OUTPUT_ERROR", "OUTPUT_DENIED")]
 )
-def test_a_call_that_has_not_ended_is_told_as_interrupted(state: State) -> None:
+def test_an_open_call_is_written_as_interrupted(state: State) -> None:
     call = ToolCall(id="a", name="t", state=state, input_text='{"q')
     asks, gives = to_openai([Message("assistant", (call,))])
     assert (asks["content"], asks["tool_calls"][0]["function"]["arguments"]) == (None, "{}")
@@ -265,12 +265,12 @@ def test_a_call_that_has_not_ended_is_told_as_interrupted(state: State) -> None:
     _accepted([asks, gives])
 
 
-def test_what_says_nothing_is_left_out() -> None:
+def test_messages_without_content_are_left_out() -> None:
     nothing = [Message("system"), Message("user"), Message("assistant", (ReasoningPart("why"), TextPart("")))]
     assert to_openai(nothing) == to_openai([]) == []
 
 
-def test_files_of_a_person_go_along() -> None:
+def test_files_of_the_user_are_included() -> None:
     files = [
         ("image/png", "data:image/png;base64,AA=="),
         ("audio/wav", "data:audio/wav;base64,AA=="),
@@ -298,7 +298,7 @@ def test_files_of_a_person_go_along() -> None:
 
 
 @given(transcripts())
-def test_what_is_written_is_what_the_sdk_takes_and_reads_back(transcript: Transcript) -> None:
+def test_the_written_messages_are_valid_for_the_sdk_and_read_back(transcript: Transcript) -> None:
     before = [call for message in transcript.messages if message.role == "assistant" for call in message.calls]
     assume(len({call.id for call in before}) == len(before))
     written = to_openai(transcript.messages)
@@ -333,7 +333,7 @@ def _said(transcript: Transcript) -> str:
 
 
 @given(st.dictionaries(st.text(), json_values()))
-def test_a_tool_is_told_as_the_sdk_takes_it(parameters: Item) -> None:
+def test_a_tool_is_written_as_the_sdk_accepts_it(parameters: Item) -> None:
     tool = openai_tool("search", "Finds things.", parameters)
     _walk(_TOOL.validate_python(tool))
     assert tool["function"] == {"name": "search", "description": "Finds things.", "parameters": parameters}
