@@ -86,7 +86,8 @@ class TerminalApprover:
         arguments = asked
         left = self._show(call.name, arguments)
         while True:
-            answer = self._ask(_prompt(left)).strip().lower()
+            prompt = f"{_lines(left)} not shown yet. Enter shows more, or" if left else "Run it?"
+            answer = self._ask(f"{prompt} {_KEYS} ").strip().lower()
             key = answer.removesuffix(_UNREAD)
             if key in _SCOPES and (not left or key != answer):
                 reason = f"Approved without reading all of it: {_lines(left)} not shown." if left else None
@@ -181,12 +182,6 @@ def _if_edited(asked: Json, arguments: Json) -> Json | Missing:
 
 
 # On the screen ----------------------------------------------------------------------------------------------
-
-
-def _prompt(left: list[str]) -> str:
-    if not left:
-        return f"Run it? {_KEYS} "
-    return f"{_lines(left)} not shown yet. Enter shows more, or {_KEYS} "
 
 
 def _lines(left: list[str]) -> str:

@@ -8,16 +8,17 @@
 
 `registry` holds the session's tools; `Tool.run` runs one and returns its `Outcome`.
 
-definition.py   `Tool`; collection.py: `Registry`, `registry` and the decorator `tool`
-sources.py      `as_tools`: tools from functions, names, registries, servers and other packages
-workspaces.py   `Workspace` and `WorkspacePath`: the folder that the paths of tools are in
-schemas/        parameters: their JSON Schema, and the check of arguments
-execution/      one call or several in parallel, with time limits and interrupts
-output/         what a running tool prints, displays and plots
-results/        what a tool returned, as JSON and as a display; failures and tracebacks
-built_in/       the tools ``edit``, ``show`` and ``bash``
-foreign/        tools of LangChain and pydantic-ai, and definitions in JSON
-mcp/            tools of MCP servers
+definition.py      `Tool`; collection.py: `Registry`, `registry` and the decorator `tool`
+sources.py         `as_tools`: tools from functions, names, registries, servers and other packages
+workspaces.py      `Workspace` and `WorkspacePath`: the folder that the paths of tools are in
+ipython_shell.py   the running IPython shell, if there is one
+schemas/           parameters: their JSON Schema, and the check of arguments
+execution/         one call or several in parallel, with time limits and interrupts
+output/            what a running tool prints, displays and plots
+results/           what a tool returned, as JSON and as a display; failures and tracebacks
+built_in/          the tools ``edit``, ``show`` and ``bash``
+foreign/           tools of LangChain and pydantic-ai, and definitions in JSON
+mcp/               tools of MCP servers
 """
 
 from __future__ import annotations

@@ -51,25 +51,17 @@ def edit(file_path: WorkspacePath, old_string: str, new_string: str, replace_all
         raise InvalidInput("old_string is empty; give the text to replace, or a line next to which text is to come")
     old, new = (_with_line_ends_of(text.content, string) for string in (old_string, new_string))
     count = text.content.count(old)
-    message = f"File edited successfully: {path}"
-    if not replace_all:
-        _check_single(count, path)
-    if not count:
-        return _success(f"{message}\nold_string was not found in it: nothing was replaced.")
-    _check_growth(path, text, old, new, count)
-    _write(path, text, text.content.replace(old, new))
-    return _success(message)
-
-
-def _success(message: str) -> Object:
-    return {"success": True, "message": message, "data": None}
-
-
-def _check_single(count: int, path: Path) -> None:
-    if count == 0:
+    if not replace_all and count == 0:
         raise InvalidInput(f"old_string not found in file: {path}")
-    if count > 1:
+    if not replace_all and count > 1:
         raise InvalidInput(f"old_string appears {count} times in file, use replace_all=true or make it unique")
+    message = f"File edited successfully: {path}"
+    if count:
+        _check_growth(path, text, old, new, count)
+        _write(path, text, text.content.replace(old, new))
+    else:
+        message += "\nold_string was not found in it: nothing was replaced."
+    return {"success": True, "message": message, "data": None}
 
 
 def _check_growth(path: Path, text: _Text, old: str, new: str, count: int) -> None:

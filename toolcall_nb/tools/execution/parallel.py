@@ -7,6 +7,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -16,7 +17,7 @@ from toolcall_nb.tools.definition import Tool
 from toolcall_nb.tools.execution.interrupts import STOP, check_stop, run_to_end
 from toolcall_nb.tools.execution.runner import Outcome, exception_text
 from toolcall_nb.tools.execution.workers import POLL_SECONDS
-from toolcall_nb.tools.output import ProgressCallback, ToolProgress
+from toolcall_nb.tools.output import ToolProgress
 
 __all__ = ["MAX_THREADS", "Job", "Started", "run_together"]
 
@@ -53,7 +54,9 @@ def run_together(jobs: Sequence[Job]) -> Generator[_Update, None, None]:
             while waiting and len(running) < MAX_THREADS:
                 running.add(waiting[0])
                 _start(waiting.popleft(), updates, stop)
-            update = _next(updates)
+            update = None
+            with suppress(queue.Empty):
+                update = updates.get(timeout=POLL_SECONDS)
             check_stop()
             if update is None:
                 continue
@@ -65,26 +68,15 @@ def run_together(jobs: Sequence[Job]) -> Generator[_Update, None, None]:
         run_to_end(stop.set)
 
 
-def _next(updates: queue.SimpleQueue[_Update]) -> _Update | None:
-    """Returns the next update, or None after `POLL_SECONDS`."""
-    try:
-        return updates.get(timeout=POLL_SECONDS)
-    except queue.Empty:
-        return None
-
-
 def _start(job: Job, updates: queue.SimpleQueue[_Update], stop: threading.Event) -> None:
     def body() -> None:
         STOP.set(stop)
         updates.put((job, Started()))
-        updates.put((job, _outcome(job, lambda progress: updates.put((job, progress)))))
+        try:
+            outcome = job.tool.run(job.arguments, lambda progress: updates.put((job, progress)), job.value_expression)
+        except KeyboardInterrupt as error:  # raised by the tool itself, or by the stop, after which nobody reads this
+            outcome = Outcome(error=exception_text(error), exception=error)
+        updates.put((job, outcome))
 
     run = contextvars.copy_context().run
     threading.Thread(target=run, args=(body,), name="toolcall_nb-parallel", daemon=True).start()
-
-
-def _outcome(job: Job, on_progress: ProgressCallback) -> Outcome:
-    try:
-        return job.tool.run(job.arguments, on_progress, job.value_expression)
-    except KeyboardInterrupt as error:  # raised by the tool itself, or by the stop, after which nobody reads this
-        return Outcome(error=exception_text(error), exception=error)

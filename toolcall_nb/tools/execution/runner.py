@@ -16,7 +16,7 @@ from toolcall_nb.core.result_text import RESULT_LIMIT, truncate_output
 from toolcall_nb.tools.execution.deadlines import Alarm, Deadline
 from toolcall_nb.tools.execution.workers import OnYield, drain, needs_event_loop, run_in_worker
 from toolcall_nb.tools.output import Preliminary, ProgressCallback
-from toolcall_nb.tools.output.captured_output import CapturedOutput, captured_output
+from toolcall_nb.tools.output.captured_output import captured_output
 from toolcall_nb.tools.output.figures import figure_of
 from toolcall_nb.tools.results.failures import ToolFailed
 from toolcall_nb.tools.results.json_values import MAX_TEXT, cut_text, to_json_value
@@ -85,8 +85,13 @@ def run_tool(
     called_with = {key: to_json_value(named.get(key, value)) for key, value in arguments.items()}
     deadline = Deadline(timeout)
     with captured_output(on_progress) as captured:
+
+        def on_yield(value: Any) -> None:
+            if captured is not None:
+                captured.report(Preliminary(to_json_value(value)))
+
         try:
-            value = _call(lambda: function(*positional, **named), _yield_callback(captured), deadline)
+            value = _call(lambda: function(*positional, **named), on_yield, deadline)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # SystemExit too: a tool must not end the kernel
@@ -97,7 +102,11 @@ def run_tool(
             return failure if failure.output is None else replace(failure, display=captured.final_display(None))
         if captured is not None:
             captured.show_open_figures(but=figure_of(value))
-        return _success(value, called_with, limit, captured, value_expression)
+        output, display = _forms(value, value_expression, max(limit, MAX_TEXT))
+        if captured is not None:
+            display = captured.final_display(display)
+    model_text = truncate_output(output, limit)
+    return Outcome(value=value, output=output, display=display, model_text=model_text, arguments=called_with)
 
 
 def exception_text(error: BaseException) -> str:
@@ -125,20 +134,6 @@ def _call(body: Callable[[], Any], on_yield: OnYield, deadline: Deadline) -> Any
 
     value = alarm.during(here)
     return run_in_worker(lambda: value, on_yield, deadline) if needs_event_loop(value) else value
-
-
-def _yield_callback(captured: CapturedOutput | None) -> OnYield:
-    if captured is None:
-        return lambda value: None
-    return lambda value: captured.report(Preliminary(to_json_value(value)))
-
-
-def _success(value: Any, called_with: Json, limit: int, captured: CapturedOutput | None, expression: str) -> Outcome:
-    output, display = _forms(value, expression, max(limit, MAX_TEXT))
-    if captured is not None:
-        display = captured.final_display(display)
-    model_text = truncate_output(output, limit)
-    return Outcome(value=value, output=output, display=display, model_text=model_text, arguments=called_with)
 
 
 def _forms(value: Any, expression: str, max_text: int) -> tuple[Json, Object | None]:

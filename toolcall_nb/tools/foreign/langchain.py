@@ -15,10 +15,6 @@ from toolcall_nb.tools.schemas.pydantic_types import ModelArguments
 __all__ = ["LANGCHAIN_CONVERTERS"]
 
 
-def _toolkit(toolkit: Any) -> list[Tool]:
-    return [tool for each in toolkit.get_tools() for tool in _tool(each)]
-
-
 def _tool(tool: Any) -> list[Tool]:
     injected = _injected(tool)
     if injected:
@@ -77,6 +73,8 @@ def _injected(tool: Any) -> list[str]:
 
 LANGCHAIN_CONVERTERS: Mapping[str, Callable[[Any], list[Tool]]] = {
     "langchain_core.tools.base.BaseTool": _tool,
-    "langchain_core.tools.base.BaseToolkit": _toolkit,
+    "langchain_core.tools.base.BaseToolkit": lambda toolkit: [
+        made for tool in toolkit.get_tools() for made in _tool(tool)
+    ],
 }
 """The converters, by the full name of the class."""

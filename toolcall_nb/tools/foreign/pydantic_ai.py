@@ -44,10 +44,6 @@ def _tool(tool: Any) -> list[Tool]:
     return [made]
 
 
-def _toolset(toolset: Any) -> list[Tool]:
-    return [made for tool in toolset.tools.values() for made in _tool(tool)]
-
-
 def _unknown(thing: Any) -> list[Tool]:
     raise UsageError(
         f"A {type(thing).__name__} of pydantic-ai needs the run of an agent. Give the tools that it contains, or, for "
@@ -104,7 +100,9 @@ class _Arguments:
 
 PYDANTIC_AI_CONVERTERS: Mapping[str, Callable[[Any], list[Tool]]] = {
     "pydantic_ai.tools.Tool": _tool,
-    "pydantic_ai.toolsets.function.FunctionToolset": _toolset,
+    "pydantic_ai.toolsets.function.FunctionToolset": lambda toolset: [
+        made for tool in toolset.tools.values() for made in _tool(tool)
+    ],
     "pydantic_ai.toolsets.abstract.AbstractToolset": _unknown,
     "pydantic_ai.tools.ToolDefinition": _unknown,
     "pydantic_ai.agent.abstract.AbstractAgent": _unknown,

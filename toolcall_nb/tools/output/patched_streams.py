@@ -23,6 +23,7 @@ from weakref import WeakSet
 
 from toolcall_nb.core.events import Object
 from toolcall_nb.tools.execution.interrupts import STARTING
+from toolcall_nb.tools.ipython_shell import ipython_shell
 from toolcall_nb.tools.output.figures import figure_methods
 
 __all__ = ["OUTPUT_SINK", "OutputSink", "PatchedMethod", "output_routed"]
@@ -87,8 +88,7 @@ def _methods_to_patch() -> Iterator[tuple[Any, str, _Wrap]]:
     yield threading.Thread, "start", _wrap_start
     for stream in (sys.stdout, sys.stderr):
         yield _write_method(stream)
-    interactive = sys.modules.get("IPython.core.getipython")
-    publisher = getattr(interactive and interactive.get_ipython(), "display_pub", None)
+    publisher = getattr(ipython_shell(), "display_pub", None)
     if publisher is not None:
         yield publisher, "publish", _wrap_publish
         yield publisher, "clear_output", _wrap_clear

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -13,6 +12,7 @@ from msgspec import Struct
 
 from toolcall_nb.core.call_display import MAX_DISPLAY
 from toolcall_nb.core.events import Json, Object
+from toolcall_nb.tools.ipython_shell import ipython_shell
 from toolcall_nb.tools.output.figures import close_figure, draw_figure, figure_of
 from toolcall_nb.tools.results.json_values import MAX_TEXT, cut_text, has_json, to_json_value, without_addresses
 
@@ -159,19 +159,14 @@ def _bundle(value: Any) -> Object:
 
 def _displayers(value: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yields MIME types, each with a function that makes this form."""
-    formatters = _formatters()
+    shell = ipython_shell()
+    formatters = shell.display_formatter.formatters if shell is not None else {}
     for kind, formatter in formatters.items():
         yield kind, partial(_formatted, formatter, value)
     for kind, name in _METHODS.items():
         if kind not in formatters:
-            yield kind, lambda name=name: _method(value, name)()  # type: ignore[misc] # the default binds the loop variable
+            yield kind, lambda name=name: _method(value, name)()  # type: ignore[misc] # the default binds it
     yield "image/png", partial(draw_figure, value)
-
-
-def _formatters() -> Mapping[str, Any]:
-    interactive = sys.modules.get("IPython.core.getipython")
-    shell = interactive.get_ipython() if interactive is not None else None
-    return shell.display_formatter.formatters if shell is not None else {}
 
 
 def _formatted(formatter: Any, value: Any) -> Any:

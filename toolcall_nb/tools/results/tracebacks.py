@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from toolcall_nb.core.result_text import truncate_text
+from toolcall_nb.tools.ipython_shell import ipython_shell
 from toolcall_nb.tools.results.json_values import without_addresses
 
 __all__ = ["own_frames", "remember_for_debugger", "traceback_text"]
@@ -33,7 +34,7 @@ def own_frames(trace: TracebackType | None, *callers: str) -> TracebackType | No
 
     ``callers`` are more folders whose files are not the tool's.
     """
-    while trace is not None and _is_machinery(trace.tb_frame.f_code.co_filename, callers):
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith((*_MACHINERY, *_LOOPS, *callers)):
         trace = trace.tb_next
     return trace
 
@@ -61,15 +62,10 @@ def remember_for_debugger(error: BaseException | None) -> bool:
         return False
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
     setattr(sys, "last_exc", error)  # noqa: B010 - before Python 3.12 there is no such name
-    interactive = sys.modules.get("IPython.core.getipython")
-    formatter = getattr(interactive and interactive.get_ipython(), "InteractiveTB", None)
+    formatter = getattr(ipython_shell(), "InteractiveTB", None)
     if formatter is not None:
         formatter.tb = trace  # else the debugger opens the last error that was printed
     return True
-
-
-def _is_machinery(filename: str, callers: tuple[str, ...] = ()) -> bool:
-    return filename.startswith((*_MACHINERY, *_LOOPS, *callers))
 
 
 def _parts(report: traceback.TracebackException) -> Iterator[traceback.TracebackException]:
@@ -91,8 +87,7 @@ def _rename(part: traceback.TracebackException) -> None:
 
 
 def _display_name(filename: str) -> str:
-    interactive = sys.modules.get("IPython.core.getipython")
-    compiler: Any = getattr(interactive and interactive.get_ipython(), "compile", None)
+    compiler: Any = getattr(ipython_shell(), "compile", None)
     cell = compiler.format_code_name(filename) if compiler is not None else None
     return str(cell[0]) if cell else _shortened(filename)
 
