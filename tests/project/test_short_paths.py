@@ -131,11 +131,11 @@ def post(app: Any, value: Any) -> bytes:
 
 
 def test_a_text_delta_enters_few_functions_on_its_way_from_the_model_to_the_page() -> None:
-    assert sum(text_delta().values()) <= 140
+    assert sum(text_delta().values()) <= 60
 
 
 def test_a_tool_call_enters_few_functions_from_its_arguments_to_its_result() -> None:
-    assert sum(tool_result().values()) <= 1400
+    assert sum(tool_result().values()) <= 800
 
 
 def shown(things: Any) -> Calls:

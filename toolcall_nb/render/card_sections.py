@@ -68,11 +68,6 @@ class Section(NamedTuple):
         """The name of the fold; empty for a section that is not folded."""
         return self.key[5:] if self.key.startswith("fold-") else ""
 
-    @property
-    def is_rich(self) -> bool:
-        """Whether it is a table, a picture or the like, for which a card stays open."""
-        return self.layout in ("html", "table")
-
 
 class GrowingCall:
     """The parts of a tool call that may still grow: the text of its input, its drawing, and what was printed."""
@@ -112,7 +107,7 @@ def _where(call: ToolCall, field: str) -> str:
 
 
 def _join_notes(*notes: str) -> str:
-    return ", ".join([note for note in notes if note])
+    return ", ".join(filter(None, notes))
 
 
 # Input and approval ---------------------------------------------------------------------------------------------

@@ -27,6 +27,8 @@ __all__ = [
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
+_PLAIN = re.compile(r"[A-Za-z0-9_ ,.:;()/-]*")
+"""Text that is the same as HTML."""
 _WRITTEN_OUT = re.compile(r"&lt;U\+[0-9A-F]{4,6}(?: x[\d,]+)?&gt;")
 _LINK = re.compile(r"(?:https?|mailto):[^\s\x00-\x1f\x7f]+", re.IGNORECASE)
 _IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif|bmp);base64,[A-Za-z0-9+/=\s]+", re.IGNORECASE)
@@ -78,6 +80,8 @@ def escape_marked(shown: str) -> str:
 
 def element(tag: str, classes: str, text: str) -> str:
     """Returns an element that holds only a name, argument or result."""
+    if _PLAIN.fullmatch(text):
+        return f'<{tag} class="{classes}">{text}</{tag}>'
     return f'<{tag} class="{classes}">{escape_marked(written_out(join_surrogates(text)))}</{tag}>'
 
 

@@ -19,24 +19,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.render.card_sections import GrowingCall, Section, error_sections, input_progress, sections
 from toolcall_nb.render.escaping import element, escape, escape_marked
-from toolcall_nb.render.html_output.nodes import Node
+from toolcall_nb.render.html_output.nodes import Node, Patch, update
 from toolcall_nb.render.html_output.pictures import NO_HOSTS
 from toolcall_nb.render.shown_states import shown_state
 from toolcall_nb.render.value_lines import Entry, format_hidden
 from toolcall_nb.render.value_summary import PartialInput, Table
 from toolcall_nb.render.wording import format_seconds, shown_name, summarise_input
 
-__all__ = ["Look", "call_node", "entry_nodes", "fold_name", "input_node", "is_open", "section_nodes", "table_html"]
+__all__ = [
+    "Look",
+    "call_node",
+    "entry_nodes",
+    "fold_name",
+    "input_node",
+    "is_open",
+    "section_nodes",
+    "table_html",
+    "update_state",
+]
 
 _FITS = 12
 """The number of lines that fit without scrolling."""
+_RICH = frozenset({"html", "table"})
+"""The layouts of pictures, tables and the like, for which a card stays open."""
 _CLOSED = (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
 
 
@@ -74,7 +86,7 @@ def call_node(id: str, call: ToolCall, look: Look, growing: GrowingCall | None =
     growing = growing or GrowingCall(call)
     found = sections(call, growing)
     state = shown_state(call, look.activities.get(call.id))
-    is_rich = any([section.is_rich for section in found])
+    is_rich = not _RICH.isdisjoint([section.layout for section in found])
     details = Node(
         f"{id}.d",
         "<details open>" if is_open(call, look.opened, is_rich) else "<details>",
@@ -82,6 +94,14 @@ def call_node(id: str, call: ToolCall, look: Look, growing: GrowingCall | None =
         [Node(f"{id}.s", _summary(call, growing.partial, state.word, look)), *section_nodes(id, found, call.id, look)],
     )
     return Node(id, _head(state.key), "</div>", [details, *section_nodes(id, error_sections(call), call.id, look)])
+
+
+def update_state(node: Node, call: ToolCall, partial: PartialInput, look: Look) -> list[Patch]:
+    """Shows the call's activity in its card, which is up to date otherwise; returns the patches for that."""
+    state = shown_state(call, look.activities.get(call.id))
+    summary = node.children[0].children[0]
+    patches = update(node, Node(node.id, _head(state.key), node.tail, node.children))
+    return patches + update(summary, Node(summary.id, _summary(call, partial, state.word, look)))
 
 
 @cache
@@ -156,7 +176,7 @@ def _note(note: str) -> str:
 def _tabindex(section: Section) -> str:
     """Makes a section that may have to be scrolled reachable by keyboard: not every browser does that by itself."""
     table = section.table
-    height = len(table.rows) + len(table.columns) if table else sum([entry.height for entry in section.entries])
+    height = len(table.rows) + len(table.columns) if table else sum(map(attrgetter("height"), section.entries))
     return ' tabindex="0"' if height > _FITS else ""
 
 

@@ -67,7 +67,26 @@ class LiveHtml:
     def apply(self, event: Event) -> list[Patch]:
         """Takes one event; returns the patches for it, none if nothing that is shown has changed."""
         self._activities.apply(event)
-        return self._apply(event, self._builder.apply(event))
+        touched = self._builder.apply(event)
+        if touched is None:
+            # The event may still have begun a message, if the last one has ended.
+            has_begun = self._has_ended and len(self.transcript.messages) > len(self._messages)
+            return self._begin(len(self._messages)) if has_begun else []
+        patches = self._begin(touched.message) if touched.message == len(self._messages) else []
+        message = self._messages[touched.message]
+        if isinstance(event, ev.ToolExecution):
+            patches += self._redraw_calls(message, {normalize_call_id(event.tool_call_id)})
+        elif touched.part is None:
+            patches += self._refresh(message)
+        elif touched.removed:
+            patches += self._retract(message, touched.part)
+        else:
+            patches += self._change(message, touched.part, event)
+        if isinstance(event, (ev.Finish, ev.Abort)):
+            self._has_ended = True
+            patches += self._end_calls(message)
+            message.rest()
+        return patches
 
     def close(self) -> list[Patch]:
         """Ends the stream: the calls that it left open have no activity any more."""
@@ -106,27 +125,6 @@ class LiveHtml:
     def _roots(self) -> list[Node]:
         return [message.node for message in self._messages]
 
-    def _apply(self, event: Event, touched: Touched | None) -> list[Patch]:
-        if touched is None:
-            # The event may still have begun a message, if the last one has ended.
-            has_begun = self._has_ended and len(self.transcript.messages) > len(self._messages)
-            return self._begin(len(self._messages)) if has_begun else []
-        patches = self._begin(touched.message) if touched.message == len(self._messages) else []
-        message = self._messages[touched.message]
-        if isinstance(event, ev.ToolExecution):
-            patches += self._redraw_calls(message, {normalize_call_id(event.tool_call_id)})
-        elif touched.part is None:
-            patches += self._refresh(message)
-        elif touched.removed:
-            patches += self._retract(message, touched.part)
-        else:
-            patches += self._change(message, touched.part, event)
-        if isinstance(event, (ev.Finish, ev.Abort)):
-            self._has_ended = True
-            patches += self._end_calls(message)
-            message.rest()
-        return patches
-
     def _begin(self, number: int) -> list[Patch]:
         patches = self._end_calls(self._messages[-1]) if self._messages else []
         self._has_ended = False
@@ -154,11 +152,11 @@ class LiveHtml:
 
     @staticmethod
     def _redraw_calls(message: LiveMessage, ids: Collection[str]) -> list[Patch]:
-        """Draws those calls of the message again whose activity has changed."""
+        """Shows the activity of those calls of the message whose activity has changed."""
         patches: list[Patch] = []
         for live in message.parts.values() if ids else ():
-            if isinstance(live.part, ToolCall) and live.part.id in ids:
-                patches += message.place(live, live.draw())
+            if isinstance(live, LiveCall) and live.part.id in ids:
+                patches += live.update_state(message)
         return patches
 
     def _retract(self, message: LiveMessage, key: int) -> list[Patch]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall
 from toolcall_nb.render.card_sections import GrowingCall, log_sections
-from toolcall_nb.render.html_output.card import Look, call_node, fold_name, input_node, section_nodes
+from toolcall_nb.render.html_output.card import Look, call_node, fold_name, input_node, section_nodes, update_state
 from toolcall_nb.render.html_output.message_nodes import (
     BlockNodes,
     block_html,
@@ -180,6 +180,12 @@ class LiveCall(LivePart):
             return update(here, input_node(here, self.part, growing.partial))
         return message.place(self, self.draw())
 
+    def update_state(self, message: LiveMessage) -> list[Patch]:
+        """Shows the activity of the call. Its sections do not depend on that."""
+        if self.node is None or self._growing is None:
+            return message.place(self, self.draw())
+        return update_state(self.node, self.part, self._growing.partial, self.look)
+
     def print(self, message: LiveMessage, text: str) -> list[Patch]:
         """Adds to the log. Only the log's sections are drawn if they are there already."""
         log = self._wake().log
@@ -263,9 +269,10 @@ class LiveText(LivePart):
 
     def _patches(self, shown: int, changed: Sequence[int], markdown: IncrementalMarkdown) -> list[Patch]:
         """Returns the patches for the blocks that changed; ``shown`` blocks were there. No other block is drawn."""
-        gone = range(shown - 1, self._shown - 1, -1)
-        patches: list[Patch] = [["remove", f"{self.id}.b{number}"] for number in gone]
+        patches: list[Patch] = []
         hosts = self.look.hosts
+        for number in range(shown - 1, self._shown - 1, -1):
+            patches.append(["remove", f"{self.id}.b{number}"])
         for number in changed:
             id, html = f"{self.id}.b{number}", block_html(self._blocks[number], hosts)
             before = markdown.before(number)

@@ -135,7 +135,7 @@ def splice(id: str, old: str, new: str) -> Patch:
     end = _common_suffix(old, new, min(len(old), len(new)) - start)
     deleted = old[start : len(old) - end]
     before = start if old.isascii() else _utf16_length(old[:start])
-    return ["splice", id, before, _utf16_length(deleted), new[start : len(new) - end]]
+    return ["splice", id, before, _utf16_length(deleted) if deleted else 0, new[start : len(new) - end]]
 
 
 def _common_prefix(one: str, other: str) -> int:

@@ -54,6 +54,7 @@ class IncrementalMarkdown:
 
     def __init__(self) -> None:
         self._blocks = CompressedTexts()
+        self._count = 0  # of the blocks
         self._settled = 0  # how many of the blocks are settled
         self._tail: list[str] = []  # the text of the others, in pieces
         self._half = ""  # the first half of a surrogate pair
@@ -113,7 +114,7 @@ class IncrementalMarkdown:
 
     def _add(self, text: str) -> None:
         """Adds ``text``: the open end takes what continues the last block, and only a block that begins is parsed."""
-        if self._open is None and not text.strip(" \t\n") and not self._blocks:
+        if not self._count and not text.strip(" \t\n"):
             self._append(text)
             return
         start = self._new_block(text) if "\n" in text or "\n" in self._gap else None
@@ -141,7 +142,7 @@ class IncrementalMarkdown:
             html = None
         if html is None:
             return False
-        self._show(len(self._blocks) - 1, html)
+        self._show(self._count - 1, html)
         self._append(text)
         return True
 
@@ -155,14 +156,21 @@ class IncrementalMarkdown:
 
     def _show(self, block: int, html: str) -> None:
         """Sets the HTML of a block, and keeps the former one for `before`."""
-        is_new = block == len(self._blocks)
+        is_new = block == self._count
         if block not in self._before:
             self._before[block] = None if is_new else self._blocks[block]
         self._after[block] = html
         if is_new:
             self._blocks.append(html)
+            self._count += 1
         else:
             self._blocks[block] = html
+
+    def _truncate(self, count: int) -> None:
+        for block in range(count, self._count):
+            self._after.pop(block, None)
+        self._blocks.truncate(count)
+        self._count = count
 
     def _parse(self) -> None:
         """Parses the tail again, and settles the blocks that have become certain."""
@@ -178,9 +186,7 @@ class IncrementalMarkdown:
         self._redefine(definitions)
         for at, html in enumerate(blocks, self._settled):
             self._show(at, html)
-        self._blocks.truncate(self._settled + len(blocks))
-        for at in range(self._settled + len(blocks), max(self._after, default=0) + 1):
-            self._after.pop(at, None)
+        self._truncate(self._settled + len(blocks))
         lines = shown.split("\n")
         self._tail, self._gap = [], ""
         self._append(source)
