@@ -65,17 +65,18 @@ class CallRunner:
             elif tool.parallel:
                 parallel.append(allowed)
             else:
-                yield from self._run_parallel(parallel, tools)
-                parallel = []
-                yield from self._run_in_turn(allowed, tools)
-        yield from self._run_parallel(parallel, tools)
+                if parallel:
+                    yield from self._run_parallel(parallel, tools)
+                    parallel = []
+                yield from self._run_alone(allowed, tools)
+        if parallel:
+            yield from self._run_parallel(parallel, tools)
 
-    def pending(self) -> Iterator[Event]:
-        """Yields the events that no listener took while a tool ran."""
-        while self._pending:
-            yield self._pending.popleft()
+    def pending(self) -> list[Event]:
+        """Removes and returns the events that no listener took while a tool ran."""
+        return [self._pending.popleft() for _ in range(len(self._pending))]
 
-    def _run_in_turn(self, call: ToolCall, tools: Registry) -> Iterator[Event]:
+    def _run_alone(self, call: ToolCall, tools: Registry) -> Iterator[Event]:
         job = _job(call, tools)
         yield from self._start(call)
         outcome = job.tool.run(
@@ -99,12 +100,11 @@ class CallRunner:
                     case _:
                         yield _progress_event(call, update)
 
-    def _start(self, call: ToolCall) -> Iterator[Event]:
+    def _start(self, call: ToolCall) -> list[Event]:
         self._started[call.id] = self._clock()
-        yield ev.ToolExecution(call.id, "running")
         status = dialects.find_dialect(self._dialect).report_running(call.name)
-        if status is not None:
-            yield ev.Status(status)
+        running = ev.ToolExecution(call.id, "running")
+        return [running] if status is None else [running, ev.Status(status)]
 
     def _record(self, call: ToolCall, outcome: Outcome) -> None:
         self._timings[call.id] = self._clock() - self._started.pop(call.id)
@@ -133,13 +133,13 @@ def _progress_event(call: ToolCall, progress: Log | Preliminary) -> Event:
     return ev.ToolOutputAvailable(call.id, progress.output, preliminary=True, display=progress.display)
 
 
-def _outcome_events(call: ToolCall, outcome: Outcome) -> Iterator[Event]:
+def _outcome_events(call: ToolCall, outcome: Outcome) -> list[Event]:
     """The end of the call; a failed call keeps the output that it gave before."""
     if outcome.error is None:
-        yield ev.ToolOutputAvailable(call.id, outcome.output, display=outcome.display, seen=outcome.model_text)
-    elif outcome.wrong_input:
-        yield ev.ToolInputError(call.id, call.name, call.input, outcome.error)
-    else:
-        if outcome.output is not None:
-            yield ev.ToolOutputAvailable(call.id, outcome.output, preliminary=True, display=outcome.display)
-        yield ev.ToolOutputError(call.id, outcome.error, traceback=outcome.traceback)
+        return [ev.ToolOutputAvailable(call.id, outcome.output, display=outcome.display, seen=outcome.model_text)]
+    if outcome.wrong_input:
+        return [ev.ToolInputError(call.id, call.name, call.input, outcome.error)]
+    failed = ev.ToolOutputError(call.id, outcome.error, traceback=outcome.traceback)
+    if outcome.output is None:
+        return [failed]
+    return [ev.ToolOutputAvailable(call.id, outcome.output, preliminary=True, display=outcome.display), failed]

@@ -48,8 +48,8 @@ def request_messages(transcript: Transcript, dialect: str, tools: Registry) -> S
     return messages
 
 
-def stream_reply(chat: ChatState, reply: Reply) -> Generator[Event, None, None]:
-    """Yields the events of one reply, as `Reply` puts them in order. An exception of the model becomes an event.
+def stream_reply(chat: ChatState, transcript: Transcript, reply: Reply) -> Generator[Event, None, None]:
+    """Yields the events of the reply to ``transcript``, in the order of `Reply`; an exception becomes an error event.
 
     A failed request is repeated at most ``chat.retries`` times, and only while nothing of the reply has come.
     """
@@ -57,7 +57,7 @@ def stream_reply(chat: ChatState, reply: Reply) -> Generator[Event, None, None]:
     while True:
         stream = None
         try:
-            messages = request_messages(chat.transcript, chat.dialect, chat.tools)
+            messages = request_messages(transcript, chat.dialect, chat.tools)
             stream = chat.model.stream(messages, tuple(chat.tools.values()))
             for event in stream:
                 has_begun = has_begun or not isinstance(event, _PREAMBLE)

@@ -122,19 +122,26 @@ class Turn:
         yield ev.Start()
         for _ in range(chat.max_steps):
             yield ev.StartStep()
-            reply = self._reply = Reply(chat.dialect, set(chat.calls))
-            with closing(stream_reply(chat, reply)) as events:
+            transcript, tools = chat.transcript, chat.tools
+            reply = self._reply = Reply(chat.dialect, set(transcript.calls))
+            with closing(stream_reply(chat, transcript, reply)) as events:
                 for event in _without_text_if_calls(events, reply) if chat.once else events:
-                    if isinstance(event, ev.ToolInputAvailable) and self._can_run(event):
-                        yield ev.ToolExecution(event.tool_call_id, "queued")  # before it could be shown as running
+                    if (
+                        isinstance(event, ev.ToolInputAvailable)
+                        and not event.provider_executed
+                        and event.tool_name in tools
+                    ):
+                        yield ev.ToolExecution(event.tool_call_id, "queued")  # first: no other state may be shown
                     yield event
             if reply.abort is not None:
                 yield from usage.events()
                 yield reply.abort
                 return
-            usage.add(reply.finish.message_metadata, reply.calls, chat.calls)
-            has_results = yield from self._run_calls(reply)
-            yield from self._reports(reply)
+            calls = chat.calls
+            usage.add(reply.finish.message_metadata, reply.calls, calls)
+            has_results = yield from self._run_calls(reply, [calls[name] for name in reply.calls if name in calls])
+            if chat.once or chat.dialect != "native":
+                yield from self._reports(reply)
             yield ev.FinishStep()
             if chat.once or not has_results:
                 reason = "error" if reply.failed else reply.finish.finish_reason or "stop"
@@ -146,13 +153,9 @@ class Turn:
             )
         yield ev.Finish(finish_reason=reason, message_metadata=usage.metadata or None)
 
-    def _can_run(self, event: ev.ToolInputAvailable) -> bool:
-        return not event.provider_executed and event.tool_name in self._chat.tools
-
-    def _run_calls(self, reply: Reply) -> Generator[Event, None, bool]:
+    def _run_calls(self, reply: Reply, calls: Sequence[ToolCall]) -> Generator[Event, None, bool]:
         """Ends the open calls of a reply; returns whether there are results for the model."""
         chat = self._chat
-        calls = self._calls_of(reply)
         open_calls = [call for call in calls if not call.is_final]
         if reply.failed:
             yield from (ev.ToolInterrupted(call.id) for call in open_calls)
@@ -162,17 +165,14 @@ class Turn:
         yield from self._runner.run(open_calls, chat.tools, gate, model_asks)
         return bool(open_calls) or any(reply.calls[call.id].is_wrong for call in calls)
 
-    def _calls_of(self, reply: Reply) -> list[ToolCall]:
-        known = self._chat.calls
-        return [known[call_id] for call_id in reply.calls if call_id in known]
-
     def _reports(self, reply: Reply) -> Iterator[Event]:
         """The text that the dialect adds to the message when the calls of a reply have ended."""
         chat, texts = self._chat, list[str | None]()
         dialect = dialects.find_dialect(chat.dialect)
         if not chat.once:
             texts += map(dialect.report_diagnostic, reply.unreadable)
-        for call in self._calls_of(reply):
+        ended = chat.calls
+        for call in [ended[name] for name in reply.calls if name in ended]:
             if chat.once:
                 outcome = chat.outcomes.get(call.id)
                 arguments = outcome.arguments if outcome is not None else None

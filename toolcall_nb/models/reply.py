@@ -53,12 +53,15 @@ class Reply:
         self._withheld: dict[str, list[Event]] = {}
         self._open: dict[tuple[type, str], Event] = {}  # open blocks, and the event that ends each
 
-    def take(self, event: Event) -> list[Event]:
+    def take(self, event: Any) -> list[Event]:
         """Returns the events for the transcript: this one, others, or none."""
         block = _BLOCKS.get(type(event))
         if block is not None:
-            is_searched = block is _TEXT and self._dialect != "native"
-            return self._detect(event) if is_searched else self._in_block(event, block)
+            if block is _TEXT and self._dialect != "native":
+                return self._detect(event)
+            start, delta, _ = block
+            is_usual = type(event) is delta and (start, event.id) in self._open  # nearly all events of a stream
+            return [event] if is_usual else self._in_block(event, block)
         match event:
             case ev.Start():
                 metadata = event.message_metadata
