@@ -73,7 +73,7 @@ def test_no_denies_and_asks_why(why: str, reason: str | None) -> None:
     assert person.lines == []
 
 
-def test_no_stays_no_when_the_reason_never_comes() -> None:
+def test_no_denies_even_if_the_reason_cannot_be_read() -> None:
     assert Person("n").decides() == Decision(False)
 
 
@@ -153,14 +153,14 @@ def test_a_page_fits_the_screen_and_a_wide_character_takes_two_columns(monkeypat
 
 
 @given(json_values(), texts())
-def test_nothing_that_is_shown_can_move_the_cursor_or_cannot_be_seen(value: Any, name: str) -> None:
+def test_control_and_invisible_characters_are_escaped(value: Any, name: str) -> None:
     hostile = {"a": value, name: "\x1b[2J\x9b1A\r\x07\x7f\u202e\u2066\u2028\U000e0041 🐈"}
     person = Person("y unread")
     person.decides(call(hostile, f"tool{name}"))
     assert all(not has_invisible(line) for said in person.said for line in said.split("\n"))
 
 
-def test_half_a_character_is_shown_and_run_as_the_sign_for_one() -> None:
+def test_a_lone_surrogate_is_shown_and_run_as_a_replacement_character() -> None:
     person = Person("y")
     person.decides(call({"half": "\ud83d"}))
     assert "half: \ufffd" in person.screen
@@ -260,7 +260,7 @@ def test_ctrl_c_passes_through() -> None:
         TerminalApprover(ask, lambda text: None)(call())
 
 
-def test_unless_told_otherwise_it_asks_by_the_input_of_the_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_by_default_it_asks_with_the_current_input_function(monkeypatch: pytest.MonkeyPatch) -> None:
     approver = TerminalApprover(say=lambda text: None)
     monkeypatch.setattr("builtins.input", lambda prompt: "a")
     assert approver(call()) == Decision(True, scope="always")

@@ -1,4 +1,4 @@
-"""Whatever a tool returns, what is saved of it is bounded in size and time, and says what is left out and where."""
+"""What is saved of a result is bounded in size and time, and says what is left out and where it is."""
 
 from __future__ import annotations
 
@@ -121,29 +121,29 @@ def test_a_display_that_is_too_large_says_so_and_where_all_of_it_is(make: Callab
     assert WHOLE in note
 
 
-def test_what_stands_behind_a_large_value_is_kept() -> None:
+def test_values_after_a_large_one_are_kept() -> None:
     value = {"log": "x" * 10_000_000, "rows": list(range(1_000_000)), "status": "ok", "codes": [1, 2, 3]}
     found = run(lambda: value).output
     assert (found["status"], found["codes"], found["rows"][:2]) == ("ok", [1, 2, 3], [0, 1])
 
 
-def test_what_fits_is_kept_whole() -> None:
+def test_a_value_within_the_limits_is_kept_whole() -> None:
     value = {"rows": [{"n": n, "text": "x" * 20} for n in range(5_000)], "log": "y" * 300_000}
     assert run(lambda: value).output == value
 
 
-def test_a_large_set_is_the_same_each_time() -> None:
+def test_a_large_set_gives_the_same_output_each_time() -> None:
     names = {f"name {number}" for number in range(50_000)}
     assert to_json_value(names) == to_json_value(set(sorted(names, reverse=True)))
 
 
 @pytest.mark.parametrize("make", [cyclic, deep])
-def test_what_has_no_end_ends(make: Callable[[], Any]) -> None:
+def test_cyclic_and_deep_values_are_bounded(make: Callable[[], Any]) -> None:
     transcript, saved = written(run(make))
     assert Transcript.from_markdown(saved["text/markdown"]) == transcript
 
 
-def test_the_model_is_told_as_much_as_its_tool_allows_and_how_much_is_left_out() -> None:
+def test_the_model_is_sent_as_much_as_the_tool_s_limit_allows() -> None:
     outcome = run(lambda: "x" * 2_000_000, limit=1_000_000)
     assert outcome.model_text is not None
     assert len(outcome.model_text) > 999_000
@@ -153,7 +153,9 @@ def test_the_model_is_told_as_much_as_its_tool_allows_and_how_much_is_left_out()
 
 @pytest.mark.parametrize("method", ["__repr__", "_repr_html_", "__iter__"])
 @pytest.mark.parametrize("where", ["main thread", "another thread"])
-def test_a_value_that_takes_too_long_to_show_is_named(method: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_whose_display_takes_too_long_is_replaced_by_a_notice(
+    method: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(runner, "_DISPLAY_SECONDS", 0.2)
 
     def take_long(self: Any) -> Any:
@@ -181,7 +183,7 @@ def test_an_error_text_is_bounded() -> None:
     assert len(run(f).error or "") < 600_000
 
 
-def test_the_name_in_the_saved_text_gives_the_very_value() -> None:
+def test_the_expression_in_the_saved_text_evaluates_to_the_value() -> None:
     def numbers() -> list[int]:
         """Many."""
         return list(range(100_000))

@@ -1,4 +1,4 @@
-"""Tools that take too long, tools that yield, and what an interrupt does to either, in any thread."""
+"""Timeouts, generators, and interrupts of both, in any thread."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ async def later(value: Any) -> Any:
     return value
 
 
-def test_the_traceback_says_where_the_time_was_lost() -> None:
+def test_the_traceback_of_a_timeout_ends_where_the_tool_was() -> None:
     outcome = run(sleep)
     lines = (outcome.traceback or "").splitlines()
     assert [line for line in lines if line.startswith("  File")] == [lines[1]]
@@ -122,7 +122,7 @@ def test_the_traceback_says_where_the_time_was_lost() -> None:
 
 
 @anywhere
-def test_the_tool_can_tidy_up_and_has_no_say_in_the_result(run: Callable[..., Outcome]) -> None:
+def test_a_tool_can_clean_up_after_a_timeout_but_not_change_the_result(run: Callable[..., Outcome]) -> None:
     tidied = threading.Event()
 
     def f() -> str:
@@ -137,7 +137,7 @@ def test_the_tool_can_tidy_up_and_has_no_say_in_the_result(run: Callable[..., Ou
     assert tidied.wait(_WITHIN)
 
 
-def test_in_another_thread_a_tool_that_goes_on_is_left_behind() -> None:
+def test_outside_the_main_thread_a_tool_that_ignores_its_timeout_is_left_behind() -> None:
     release = threading.Event()
 
     def f() -> None:
@@ -155,7 +155,7 @@ def test_in_another_thread_a_tool_that_goes_on_is_left_behind() -> None:
 
 
 @anywhere
-def test_a_timeout_error_of_the_tool_s_own_is_no_timeout(run: Callable[..., Outcome]) -> None:
+def test_a_timeout_error_that_the_tool_raises_is_not_a_timeout_of_the_call(run: Callable[..., Outcome]) -> None:
     def f() -> None:
         raise TimeoutError("the server is slow")
 
@@ -176,7 +176,7 @@ def test_a_tool_with_a_timeout_may_run_another(run: Callable[..., Outcome]) -> N
     assert inner[0].timed_out
 
 
-def test_the_outer_time_ends_the_inner_call_as_an_interrupt() -> None:
+def test_the_timeout_of_an_outer_tool_interrupts_the_inner_one() -> None:
     interrupted: list[BaseException] = []
     inner = Tool.from_function(sleep, timeout=LONG)
 
@@ -192,13 +192,13 @@ def test_the_outer_time_ends_the_inner_call_as_an_interrupt() -> None:
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf"), True, "30"])
-def test_a_timeout_that_is_none_is_refused(timeout: Any) -> None:
+def test_an_invalid_timeout_is_refused(timeout: Any) -> None:
     with pytest.raises(UsageError, match="A timeout is a number of seconds above 0, or None, but is"):
         Tool.from_function(sleep, timeout=timeout)
 
 
 @pytest.mark.parametrize("limit", [-1, 1.5, None, True])
-def test_a_limit_that_is_none_is_refused(limit: Any) -> None:
+def test_an_invalid_limit_is_refused(limit: Any) -> None:
     with pytest.raises(UsageError, match="A limit is a number of characters, at least 0, but is"):
         Tool.from_function(sleep, limit=limit)
 
@@ -207,7 +207,7 @@ def test_a_timeout_longer_than_a_thread_can_wait_is_no_error() -> None:
     assert run(lambda: 1, timeout=1e300).output == 1
 
 
-def test_the_decorator_takes_what_says_how_a_tool_runs() -> None:
+def test_the_decorator_takes_timeout_parallel_and_limit() -> None:
     registry = Registry()
     tool(into=registry, timeout=2.5, parallel=True, limit=7)(sleep)
     assert (registry["sleep"].timeout, registry["sleep"].parallel, registry["sleep"].limit) == (2.5, True, 7)
@@ -241,12 +241,12 @@ def ctrl_c(begin: threading.Event | None = None) -> Iterator[None]:
 
 @pytest.mark.parametrize("function", [sleep, sleep_async, yield_slowly, yield_slowly_async])
 @pytest.mark.parametrize("timeout", [None, LONG])
-def test_ctrl_c_ends_a_tool_at_once_and_gets_out(function: Callable[..., Any], timeout: float | None) -> None:
+def test_ctrl_c_ends_a_tool_at_once_and_is_raised(function: Callable[..., Any], timeout: float | None) -> None:
     with ctrl_c():
         run(function, timeout)
 
 
-def test_ctrl_c_beside_a_timeout_is_still_ctrl_c() -> None:
+def test_ctrl_c_before_a_timeout_is_a_keyboard_interrupt() -> None:
     """The tool takes its time to end, and in that time the other interrupt comes."""
     ending = threading.Event()
 
@@ -261,7 +261,7 @@ def test_ctrl_c_beside_a_timeout_is_still_ctrl_c() -> None:
         run(f, timeout=0.5)
 
 
-def test_ctrl_c_that_a_timeout_followed_is_still_ctrl_c() -> None:
+def test_ctrl_c_followed_by_the_timeout_is_a_keyboard_interrupt() -> None:
     def f() -> None:
         try:
             signal.raise_signal(signal.SIGINT)
@@ -272,7 +272,7 @@ def test_ctrl_c_that_a_timeout_followed_is_still_ctrl_c() -> None:
         run(f, timeout=0.2)
 
 
-def test_a_handler_that_is_not_python_s_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_handler_that_python_did_not_set_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         assert run(spin).timed_out
@@ -341,7 +341,7 @@ def test_a_timeout_and_a_stop_end_a_blocking_call_in_a_process_that_ignores_sigi
     assert (ended.stdout, ended.stderr) == ("all as it should be\n", "")
 
 
-def test_many_calls_that_end_as_their_time_does_end_one_way_or_the_other() -> None:
+def test_calls_that_end_at_their_deadline_have_a_result_or_a_timeout() -> None:
     """A signal that is under way when the tool returns is not left for whoever comes after it."""
 
     def f() -> int:
@@ -354,7 +354,7 @@ def test_many_calls_that_end_as_their_time_does_end_one_way_or_the_other() -> No
     time.sleep(SOON)
 
 
-def test_a_call_that_is_left_behind_does_not_hold_up_who_is_traced() -> None:
+def test_a_call_that_is_left_behind_does_not_block_traced_threads() -> None:
     """CPython 3.11 would, for as long as that sleeps: see `toolcall_nb.tools.execution.interrupts`."""
     over = threading.Event()
 
@@ -395,7 +395,7 @@ def test_a_thread_that_runs_a_tool_can_be_stopped() -> None:
     assert raised == [KeyboardInterrupt]
 
 
-def test_a_thread_that_is_over_or_has_not_begun_is_not_stopped() -> None:
+def test_a_thread_that_does_not_run_is_not_stopped() -> None:
     thread = threading.Thread(target=lambda: None)
     assert not stop_thread(thread)
     thread.start()
@@ -403,7 +403,7 @@ def test_a_thread_that_is_over_or_has_not_begun_is_not_stopped() -> None:
     assert not stop_thread(thread)
 
 
-def test_without_the_function_of_cpython_nothing_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_python_cannot_stop_threads_nothing_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ctypes.pythonapi", SimpleNamespace())
     assert not stop_thread(threading.main_thread())
 
@@ -448,7 +448,7 @@ def nothing() -> Iterator[int]:
     ],
 )
 @anywhere
-def test_each_yield_is_told_and_the_last_is_the_result(
+def test_each_yielded_value_is_reported_and_the_last_is_the_result(
     run: Callable[..., Outcome], function: Callable[..., Any], told: list[Any], output: Any
 ) -> None:
     found: list[ToolProgress] = []
@@ -457,7 +457,7 @@ def test_each_yield_is_told_and_the_last_is_the_result(
     assert run(function, None).output == output
 
 
-def test_what_is_told_does_not_change_afterwards() -> None:
+def test_a_reported_value_does_not_change_afterwards() -> None:
     def f() -> Iterator[list[int]]:
         items: list[int] = []
         for number in range(2):
@@ -484,7 +484,7 @@ def test_an_interrupt_closes_a_generator(timeout: float | None) -> None:
     assert closed.is_set()
 
 
-def test_a_generator_that_raises_has_told_what_it_had() -> None:
+def test_values_that_were_yielded_before_an_exception_are_reported() -> None:
     def f() -> Iterator[int]:
         yield 1
         raise ValueError("then this")
@@ -494,7 +494,7 @@ def test_a_generator_that_raises_has_told_what_it_had() -> None:
 
 
 @anywhere
-def test_after_its_end_a_tool_tells_nothing(run: Callable[..., Outcome]) -> None:
+def test_after_its_end_a_tool_reports_nothing(run: Callable[..., Outcome]) -> None:
     release, over = threading.Event(), threading.Event()
     told: list[ToolProgress] = []
 
@@ -536,7 +536,7 @@ def test_a_tool_in_another_thread_has_the_context_of_its_caller() -> None:
 
 @anywhere
 @pytest.mark.parametrize("error", [SystemExit(3), KeyError("k"), GeneratorExit()])
-def test_a_tool_that_ends_its_thread_ends_only_its_call(run: Callable[..., Outcome], error: BaseException) -> None:
+def test_system_exit_in_a_tool_ends_only_its_call(run: Callable[..., Outcome], error: BaseException) -> None:
     def f() -> None:
         raise error
 

@@ -256,7 +256,7 @@ def test_an_error_names_the_field_and_the_limit() -> None:
 # Defaults and names -------------------------------------------------------------------------------------------
 
 
-def test_a_default_in_a_field_is_told_enforced_and_used() -> None:
+def test_a_default_in_a_field_is_in_the_schema_and_used() -> None:
     def f(
         a: int = Field(3, ge=1), b: list[int] = Field(default_factory=lambda: [7]), c: int | None = Field(None, le=5)
     ) -> Any:
@@ -290,7 +290,7 @@ def test_an_alias_is_the_name_that_the_model_uses() -> None:
     assert problems(f, query="x") == ["q: is missing", "query: is not a parameter; there are: q, max"]
 
 
-def test_names_that_a_pydantic_model_could_not_have_are_fine() -> None:
+def test_parameters_may_have_names_that_pydantic_forbids() -> None:
     def f(schema: Annotated[int, at.Ge(1)], copy: int, model_config: int, _x: int, json: int = 5) -> Any:
         return schema, copy, model_config, _x, json
 
@@ -322,7 +322,7 @@ def test_the_items_of_unpacked_options_are_parameters(options: Any) -> None:
     assert problems(f, a=1, depth=1, other=1) == ["other: is not a parameter; there are: a, depth, follow"]
 
 
-def test_a_default_that_json_cannot_say_is_not_said() -> None:
+def test_a_default_that_json_cannot_express_is_left_out() -> None:
     sentinel = object()
 
     def plain(a: Any = sentinel) -> Any:
@@ -336,7 +336,7 @@ def test_a_default_that_json_cannot_say_is_not_said() -> None:
         assert got(function) is True
 
 
-def test_a_docstring_describes_what_a_field_does_not() -> None:
+def test_the_docstring_describes_fields_without_a_description() -> None:
     def f(a: Annotated[int, Field(ge=0)], b: Annotated[int, Field(description="from the field")]) -> None:
         """F.
 
@@ -460,7 +460,7 @@ def test_a_tool_that_changes_its_model_does_not_change_the_call() -> None:
     assert arguments == {"words": ["a"]}
 
 
-def test_half_a_character_is_a_wrong_argument_or_a_value() -> None:
+def test_a_lone_surrogate_is_a_wrong_argument_or_a_value() -> None:
     def f(x: Annotated[str, Field(max_length=3)]) -> str:
         return x
 
@@ -542,7 +542,7 @@ def _email(a: int, b: pydantic.EmailStr) -> None: ...
         (_email, "'b'.*email-validator"),
     ],
 )
-def test_a_declaration_that_cannot_be_honoured_is_refused_by_name(function: Any, says: str) -> None:
+def test_a_declaration_that_nothing_enforces_is_refused_by_name(function: Any, says: str) -> None:
     with pytest.raises(UsageError, match=f"(?s){says}") as caught:
         Tool.from_function(function)
     assert "\n" not in str(caught.value)

@@ -112,7 +112,7 @@ def test_a_server_s_tools_are_tools(server: McpServer) -> None:
     assert repr(add) == "<Tool add(a, b)>"
 
 
-def test_what_only_reads_may_run_beside_others(server: McpServer) -> None:
+def test_read_only_tools_may_run_in_parallel(server: McpServer) -> None:
     assert named(server, "add").parallel
     assert not named(server, "die").parallel
 
@@ -128,7 +128,7 @@ def test_a_name_that_the_server_does_not_have_is_a_usage_error() -> None:
         mcp_tools(COMMAND, only=["sub"])
 
 
-def test_a_cell_that_is_run_again_puts_its_server_s_tools_in_the_place_of_the_old(server: McpServer) -> None:
+def test_a_cell_that_is_run_again_replaces_its_server_s_tools(server: McpServer) -> None:
     registry = Registry(server.tools)
     with mcp_tools(COMMAND) as again:
         for tool in again.tools:
@@ -173,7 +173,7 @@ def test_structured_content_is_the_output(server: McpServer) -> None:
     assert output(server, "warmest", days=days) == days[1]
 
 
-def test_texts_are_the_output_otherwise(server: McpServer) -> None:
+def test_without_structured_content_the_texts_are_the_output(server: McpServer) -> None:
     assert output(server, "words", text="a b") == "a\nb"
 
 
@@ -183,7 +183,7 @@ def test_a_picture_is_displayed_and_named_in_the_output(server: McpServer) -> No
     assert outcome.display == {"image/png": base64.b64encode(PICTURE).decode()}
 
 
-def test_a_call_that_the_server_says_has_failed_has_failed(server: McpServer) -> None:
+def test_a_failed_call_has_the_server_s_text(server: McpServer) -> None:
     assert error(server, "fail") == "Error executing tool fail: the shelf is empty"
     assert not named(server, "fail").run({}).wrong_input
 
@@ -225,7 +225,7 @@ def test_each_wrong_argument_is_named_and_the_server_is_not_called(
     assert outcome.error == f"The arguments of {name!r} are wrong:" + "".join(f"\n- {each}" for each in problems)
 
 
-def test_a_call_may_take_so_long_and_no_longer(tmp_path: Path) -> None:
+def test_a_call_that_takes_too_long_fails(tmp_path: Path) -> None:
     with mcp_tools(COMMAND, timeout=0.5) as server:
         text = error(server, "wait_for", path=str(tmp_path / "it"))
         assert text == f"{server.name} did not answer in time. Give it longer with mcp_tools(…, timeout=…)."
@@ -294,7 +294,7 @@ def wrong(schema: dict[str, Any], arguments: Any) -> list[str]:
     return refused.value.problems
 
 
-def test_what_is_no_parameter_is_named() -> None:
+def test_an_unknown_argument_is_named() -> None:
     closed = {"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": False}
     assert wrong(closed, {"x": 1, "y": 2}) == [f"{name}: is not a parameter; there are: a, b" for name in "xy"]
     some = {"type": "object", "patternProperties": {"^a": {}}, "additionalProperties": False}
@@ -352,7 +352,7 @@ def encoded(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def test_every_kind_of_content_has_its_place() -> None:
+def test_each_kind_of_content_is_in_the_output_or_the_display() -> None:
     svg = BlobResourceContents(uri="file:///b", blob=encoded(b"<svg/>"), mime_type="image/svg+xml")
     answer = CallToolResult(
         content=[
@@ -387,7 +387,7 @@ def test_structured_content_comes_first_and_may_be_anything() -> None:
     assert result_of(CallToolResult(content=[])) == Result("")
 
 
-def test_a_failure_without_words_gets_some() -> None:
+def test_a_failure_without_a_text_gets_one() -> None:
     with pytest.raises(ToolFailed, match="says that the call failed, and no more"):
         result_of(CallToolResult(content=[], is_error=True))
 
@@ -395,7 +395,7 @@ def test_a_failure_without_words_gets_some() -> None:
 # Servers that end, and connections --------------------------------------------------------------------------
 
 
-def test_a_server_that_dies_fails_the_call_and_is_there_again_at_the_next(own_server: McpServer) -> None:
+def test_after_a_server_has_died_the_next_call_starts_it_again(own_server: McpServer) -> None:
     first = output(own_server, "process")
     text = error(own_server, "die")
     assert text.startswith(f"{own_server.name} is gone; the next call connects to it again (")
@@ -459,14 +459,14 @@ print(server.tools[5].run({{}}).output["result"])
     until(lambda: not is_running(int(done.stdout)))
 
 
-def test_a_command_that_is_none_cannot_be_reached() -> None:
+def test_a_command_that_does_not_exist_cannot_be_reached() -> None:
     with pytest.raises(ServerFailed, match=r"^no-such-command cannot be reached \(.*No such file"):
         mcp_tools("no-such-command --now")
     with pytest.raises(UsageError, match="is empty"):
         mcp_tools("  ")
 
 
-def test_a_command_that_is_no_server_says_what_it_wrote() -> None:
+def test_the_error_for_a_command_that_is_no_server_quotes_its_stderr() -> None:
     program = "import sys; print('no licence', file=sys.stderr)"
     with pytest.raises(ServerFailed, match="no licence"):
         mcp_tools([sys.executable, "-c", program])
@@ -478,13 +478,13 @@ def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch
         mcp_tools([sys.executable, "-c", "import time; time.sleep(1000)"])
 
 
-def test_a_missing_package_is_told_with_its_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_missing_package_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'toolcall-nb\[mcp\]'"):
         mcp_tools(COMMAND)
 
 
-def test_a_server_is_called_by_its_command_or_address_and_never_by_a_secret() -> None:
+def test_a_server_s_label_contains_no_secret() -> None:
     assert label("https://me:secret@example.org:8/mcp?token=secret#secret") == "https://example.org:8/mcp"
     assert label("npx -y server") == "npx"
     assert label("python server.py --token=secret secret") == "python server.py"
@@ -578,9 +578,7 @@ FAILING = {
 
 
 @pytest.mark.parametrize("target", FAILING.values(), ids=FAILING)
-def test_a_server_that_fails_in_a_cell_is_told_in_a_few_lines_without_our_frames(
-    target: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_server_s_failure_in_a_cell_shows_no_frames(target: Any, capsys: pytest.CaptureFixture[str]) -> None:
     with the_shell() as shell:
         shell.user_ns.update(mcp_tools=mcp_tools, target=target)
         shell.run_cell("mcp_tools(target)")
@@ -593,12 +591,12 @@ def test_a_server_that_fails_in_a_cell_is_told_in_a_few_lines_without_our_frames
     assert "toolcall_nb/tools" not in out + err
 
 
-def test_a_name_that_is_there_twice_is_a_usage_error() -> None:
+def test_a_duplicate_tool_name_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="has two tools 'a'"):
         mcp_tools(in_process([described("a")], [described("a")]))
 
 
-def test_a_name_that_no_tool_can_have_is_a_usage_error_unless_it_is_not_wanted() -> None:
+def test_an_invalid_tool_name_is_a_usage_error_unless_the_tool_is_not_wanted() -> None:
     with pytest.raises(UsageError, match="'a b' is not a valid name for a tool"):
         mcp_tools(in_process([described("a b"), described("c")]))
     with mcp_tools(in_process([described("a b"), described("c")]), only=["c"]) as server:
@@ -663,6 +661,6 @@ def test_a_server_that_was_started_anew_is_connected_to_again(transport: str, ta
             assert output(server, "add", a=1) == {"result": 2}
 
 
-def test_an_address_where_nobody_is_cannot_be_reached() -> None:
+def test_an_address_without_a_server_cannot_be_reached() -> None:
     with pytest.raises(ServerFailed, match=r"cannot be reached \("):
         mcp_tools(f"http://127.0.0.1:{free_port()}/mcp")

@@ -1,4 +1,4 @@
-"""Calls beside each other: each in its own thread, told as they come, each with one end."""
+"""Calls in parallel: each in its own thread, with its updates in order and one outcome."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def test_jobs_run_at_the_same_time_and_not_in_this_thread() -> None:
     assert [outcome.output for outcome in outcomes(job(f), job(f), job(f))] == [False] * 3
 
 
-def test_one_job_is_fine_and_none_is_too() -> None:
+def test_one_job_or_none_can_be_run() -> None:
     assert outcomes(job(lambda: 1))[0].output == 1
     assert outcomes() == []
 
 
-def test_more_jobs_than_run_at_once_all_run() -> None:
+def test_more_jobs_than_threads_all_run() -> None:
     lock, running, most = threading.Lock(), 0, 0
 
     def f() -> None:
@@ -63,7 +63,7 @@ def test_more_jobs_than_run_at_once_all_run() -> None:
     assert most <= MAX_THREADS
 
 
-def test_equal_jobs_are_two() -> None:
+def test_jobs_with_equal_arguments_are_different_jobs() -> None:
     def f() -> int:
         return 1
 
@@ -71,7 +71,7 @@ def test_equal_jobs_are_two() -> None:
     assert len(outcomes(Job(tool, {}), Job(tool, {}))) == 2
 
 
-def test_a_job_is_told_as_it_goes_and_its_outcome_comes_last() -> None:
+def test_the_updates_of_a_job_end_with_its_outcome() -> None:
     goes_on = threading.Event()
 
     def slow() -> Iterator[int]:
@@ -94,7 +94,7 @@ def test_a_job_is_told_as_it_goes_and_its_outcome_comes_last() -> None:
     assert told[2:] == [(True, 2), (True, 2)]
 
 
-def test_a_job_that_fails_does_not_touch_the_others() -> None:
+def test_a_job_that_fails_does_not_affect_the_others() -> None:
     def f(fails: bool) -> str:
         if fails:
             raise SystemExit("no")
@@ -104,7 +104,7 @@ def test_a_job_that_fails_does_not_touch_the_others() -> None:
     assert (bad.error, good.output, wrong.wrong_input) == ("SystemExit: no", "yes", True)
 
 
-def test_an_interrupt_of_the_tool_s_own_is_an_error() -> None:
+def test_a_keyboard_interrupt_that_a_tool_raises_is_an_error() -> None:
     def f() -> None:
         raise KeyboardInterrupt
 
@@ -116,7 +116,7 @@ def test_a_job_that_takes_too_long_is_ended_and_the_others_are_not() -> None:
     assert (late.timed_out, good.output) == (True, 1)
 
 
-def test_jobs_have_the_context_of_the_caller_and_keep_theirs() -> None:
+def test_jobs_get_a_copy_of_the_caller_s_context() -> None:
     variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable")
 
     def f(value: str) -> str:
@@ -152,7 +152,7 @@ def test_closing_stops_the_jobs() -> None:
     assert list(news) == []
 
 
-def test_jobs_that_have_not_begun_do_not_begin_after_the_end() -> None:
+def test_queued_jobs_do_not_start_after_the_end() -> None:
     begun = threading.Semaphore(0)
 
     def f() -> Iterator[int]:
@@ -166,7 +166,7 @@ def test_jobs_that_have_not_begun_do_not_begin_after_the_end() -> None:
     assert sum(begun.acquire(timeout=0.01) for _ in range(2 * MAX_THREADS)) <= MAX_THREADS
 
 
-def test_an_interrupt_while_waiting_gets_out_and_stops_the_jobs() -> None:
+def test_an_interrupt_while_waiting_is_raised_and_stops_the_jobs() -> None:
     stopped, over = threading.Semaphore(0), threading.Event()
 
     def interrupt() -> None:
@@ -182,7 +182,7 @@ def test_an_interrupt_while_waiting_gets_out_and_stops_the_jobs() -> None:
     assert stopped.acquire(timeout=_WITHIN)
 
 
-def test_a_context_that_is_asked_to_stop_stops_what_is_waited_for_in_it() -> None:
+def test_setting_stop_ends_the_calls_that_its_context_waits_for() -> None:
     """So a run in the background is stopped: no exception is thrown into its thread."""
     stopped, stop, begun = threading.Semaphore(0), threading.Event(), threading.Event()
     raised: list[type] = []
@@ -216,7 +216,7 @@ def endless(begun: threading.Event, ended: threading.Event) -> Callable[[], None
     return f
 
 
-def test_an_interrupt_between_two_looks_ends_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_between_two_polls_ends_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     def wait(one: Job) -> None:
         with suppress(KeyboardInterrupt):
             list(run_together((one,)))

@@ -1,4 +1,4 @@
-"""Which tool a name means: in the magic, in a chat, on the command line."""
+"""The tool that a name means: in the magic, in a chat, on the command line."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_built_in_tool_is_meant_by_its_name_whatever_was_imported_under_it(not
         ("alias = []", "alias"),
     ],
 )
-def test_what_the_notebook_does_not_define_is_not_taken_by_its_name(notebook: Any, setup: str, name: str) -> None:
+def test_imported_functions_are_not_tools(notebook: Any, setup: str, name: str) -> None:
     notebook.run(setup)
     with pytest.raises(UsageError) as caught:
         tools_named(name, notebook.variables)
@@ -181,7 +181,7 @@ def test_a_variable_that_holds_tools_means_all_of_them(notebook: Any) -> None:
         ("several = [imported]\nedit = several", "edit", ["the built-in tool edit", "the notebook's edit"]),
     ],
 )
-def test_a_name_that_two_claim_is_an_error_that_names_both(
+def test_an_ambiguous_name_is_an_error_that_names_both_tools(
     notebook: Any, code: str, name: str, both: list[str]
 ) -> None:
     notebook.run(code)

@@ -1,4 +1,4 @@
-"""What a tool returned, in its three forms: data, what a person sees, and what the model is told."""
+"""The three forms of a result: data, the display for people, and the text for the model."""
 
 from __future__ import annotations
 
@@ -114,12 +114,14 @@ class Record:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_value_has_an_output_and_where_it_brings_one_a_display(value: Any, output: Any, display: Any) -> None:
+def test_a_value_has_an_output_and_an_object_with_a_repr_method_a_display(
+    value: Any, output: Any, display: Any
+) -> None:
     assert output_and_display(value) == (output, display)
 
 
 @both
-def test_a_display_that_fails_is_left_out_and_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_display_method_that_raises_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert output_and_display(Failing()) == ("Failing()", {"image/svg+xml": "<svg/>"})
@@ -127,12 +129,12 @@ def test_a_display_that_fails_is_left_out_and_says_nothing(capsys: pytest.Captur
 
 
 @both
-def test_an_object_that_has_every_method_has_no_display() -> None:
+def test_an_object_that_has_every_attribute_has_no_display() -> None:
     assert output_and_display(MagicMock(name="anything"))[1] is None
 
 
 @both
-def test_an_interrupt_gets_out_of_a_display() -> None:
+def test_an_interrupt_in_a_display_method_is_raised() -> None:
     class Slow:
         def _repr_html_(self) -> str:
             raise KeyboardInterrupt
@@ -141,7 +143,7 @@ def test_an_interrupt_gets_out_of_a_display() -> None:
         output_and_display(Slow())
 
 
-def test_a_type_that_the_shell_knows_to_display_is_displayed_so() -> None:
+def test_formatters_of_ipython_are_used() -> None:
     class Foreign:
         def __repr__(self) -> str:
             return "foreign"
@@ -224,18 +226,18 @@ def run(function: Any, limit: int = RESULT_LIMIT) -> Outcome:
     return Tool.from_function(function, name="f", limit=limit).run({})
 
 
-def test_a_long_result_is_told_in_part_and_says_how_much_was_left_out() -> None:
+def test_a_long_result_is_sent_in_part_with_a_count_of_what_is_left_out() -> None:
     outcome = run(lambda: "x" * 60 + "y" * 60, limit=100)
     assert outcome.model_text == "x" * 50 + "\n… 20 characters left out …\n" + "y" * 50
     assert outcome.output == "x" * 60 + "y" * 60
 
 
-def test_a_result_that_fits_is_told_whole() -> None:
+def test_a_short_result_is_sent_whole() -> None:
     assert run(lambda: "x" * 100, limit=100).model_text is None
     assert run(lambda: {"a": "x" * 100}, limit=100).model_text is not None
 
 
-def test_a_display_does_not_count() -> None:
+def test_the_display_does_not_count_towards_the_limit() -> None:
     assert run(lambda: Result("short", {"text/html": "x" * 500}), limit=100).model_text is None
 
 
@@ -284,11 +286,11 @@ def call(state: State, **fields: Any) -> ToolCall:
         (call(State.INPUT_AVAILABLE), "The call has no result yet."),
     ],
 )
-def test_how_a_call_ended_is_told_in_words(ended: ToolCall, text: str) -> None:
+def test_the_text_for_the_model_says_how_a_call_ended(ended: ToolCall, text: str) -> None:
     assert format_result(ended) == text
 
 
-def test_an_error_is_told_within_bounds() -> None:
+def test_the_text_of_an_error_is_bounded() -> None:
     error = "x" * (RESULT_LIMIT + 5)
     assert format_result(call(State.OUTPUT_ERROR, error=error)) == truncate_text(error, RESULT_LIMIT)
     assert "… 5 characters left out …" in truncate_text(error, RESULT_LIMIT)

@@ -1,4 +1,4 @@
-"""Tools: made by the decorator, held by a registry, run once, and never raising."""
+"""Tools: made by the decorator, kept in a registry, run once, and never raising."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def test_name_and_description_can_be_given() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "two words", "line\nbreak", "<lambda>", "x" * 129])
-def test_a_name_that_no_model_could_use_is_refused(name: str) -> None:
+def test_an_invalid_tool_name_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="not a valid name for a tool"):
         Tool.from_function(lambda: None, name=name)
 
 
-def test_what_is_no_function_is_no_tool() -> None:
+def test_only_a_function_can_be_a_tool() -> None:
     with pytest.raises(UsageError, match="A tool is a function"):
         as_tool(3)  # type: ignore[arg-type] # that is the point
 
@@ -101,14 +101,14 @@ def test_a_cell_that_is_run_again_replaces_its_tool() -> None:
     assert registry["f"].run({}).output == 2
 
 
-def test_another_function_of_the_same_name_is_a_collision() -> None:
+def test_another_function_of_the_same_name_is_refused() -> None:
     registry = Registry([weather])
     with pytest.raises(UsageError, match=r"There is a tool 'weather' already.*@tool\(name=") as error:
         registry.add(Tool.from_function(wind, name="weather"))
     assert "registry.remove('weather')" in str(error.value)
 
 
-def test_an_unknown_name_is_told_with_what_there_is() -> None:
+def test_the_error_for_an_unknown_name_lists_the_tools() -> None:
     registry = Registry([weather, wind])
     with pytest.raises(UsageError, match=r"no tool 'wether'. Did you mean 'weather'\? Tools: weather, wind\."):
         registry.restrict(["wether"])
@@ -162,7 +162,7 @@ def test_whatever_a_tool_raises_is_an_error_text(error: BaseException, text: str
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_the_user_s_interrupt_gets_out(is_async: bool) -> None:
+def test_a_keyboard_interrupt_is_raised(is_async: bool) -> None:
     def f() -> None:
         raise KeyboardInterrupt
 
@@ -188,7 +188,7 @@ def test_a_real_interrupt_ends_an_async_tool_that_waits() -> None:
     assert cancelled.wait(10)
 
 
-def test_an_async_tool_runs_beside_a_loop_that_is_running() -> None:
+def test_an_async_tool_runs_while_another_event_loop_runs() -> None:
     async def f(n: int) -> int:
         await asyncio.sleep(0)
         return n + 1
@@ -308,7 +308,7 @@ def test_memory_addresses_are_left_out() -> None:
     assert to_json_value(_Plain()) == "<tests.tools.test_tools._Plain object>"
 
 
-def test_cycles_end() -> None:
+def test_a_cyclic_value_is_converted() -> None:
     items: list[Any] = [1]
     items.append(items)
     assert to_json_value(items) == [1, "<list: refers to itself>"]
@@ -317,7 +317,7 @@ def test_cycles_end() -> None:
     assert len(json.dumps(to_json_value(record))) < 100_000
 
 
-def test_deep_nesting_ends() -> None:
+def test_a_deeply_nested_value_is_converted() -> None:
     deep: Any = 0
     for _ in range(100_000):
         deep = {"a": deep}
@@ -328,7 +328,7 @@ def test_deep_nesting_ends() -> None:
     assert found == "<dict: is nested too deeply>"
 
 
-def test_shared_lists_that_would_unfold_without_end_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_that_share_items_stay_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolcall_nb.tools.results.json_values._MAX_ITEMS", 1000)
     bomb: Any = ["x"]
     for _ in range(60):
@@ -342,16 +342,16 @@ def test_shared_lists_that_would_unfold_without_end_do_not(monkeypatch: pytest.M
         lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     )
 )
-def test_a_json_value_is_itself(value: Any) -> None:
+def test_a_json_value_is_unchanged(value: Any) -> None:
     assert to_json_value(value) == value
 
 
 @given(st.from_type(object) | st.builds(object))
-def test_no_object_makes_it_raise(value: Any) -> None:
+def test_conversion_to_json_never_raises(value: Any) -> None:
     to_json_value(value)
 
 
-def test_who_interrupts_twice_does_not_keep_the_first_interrupt_from_its_work() -> None:
+def test_a_second_interrupt_does_not_stop_the_handling_of_the_first() -> None:
     tries: list[None] = []
 
     def act() -> None:

@@ -1,4 +1,4 @@
-"""Where a tool failed: from its own frames on, the same text each time, and where a debugger opens."""
+"""Tracebacks of tools: their own frames only, the same text each time, and where a debugger opens."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_a_recursion_without_end_is_short() -> None:
     assert len(outcome.traceback or "") < 2_000
 
 
-def test_a_recursion_of_two_is_bounded() -> None:
+def test_a_mutual_recursion_is_bounded() -> None:
     def f() -> None:
         g()
 
@@ -188,7 +188,7 @@ def test_a_recursion_of_two_is_bounded() -> None:
     assert text.splitlines()[-1].startswith("RecursionError")
 
 
-def test_memory_that_is_not_there_is_an_error() -> None:
+def test_a_memory_error_is_an_error() -> None:
     def f() -> None:
         raise MemoryError
 
@@ -269,7 +269,7 @@ def test_without_a_shell_the_error_is_python_s_last() -> None:
 
 
 @pytest.mark.usefixtures("_last_error")
-def test_what_has_no_frames_is_not_remembered() -> None:
+def test_an_exception_without_frames_is_not_offered_to_the_debugger() -> None:
     assert not remember_for_debugger(None)
     assert not remember_for_debugger(ValueError())
     assert not hasattr(sys, "last_value")

@@ -1,4 +1,4 @@
-"""The workspace: where a path of a model's leads, and what is refused."""
+"""The workspace: where a model's path leads, and which paths are refused."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_file_need_not_be_there_yet(folder: Path) -> None:
     assert workspace.resolve("new/folder/file.txt") == folder / "new" / "folder" / "file.txt"
 
 
-def test_what_comes_out_is_a_path_of_the_annotated_type(folder: Path) -> None:
+def test_a_resolved_path_has_the_annotated_type(folder: Path) -> None:
     assert isinstance(workspace.resolve("src"), WorkspacePath)
     assert isinstance(workspace.resolve("src") / "main.py", Path)
 
@@ -90,7 +90,7 @@ def test_a_name_with_a_backslash_can_be_given_as_a_path(folder: Path) -> None:
 
 
 @given(st.text(st.sampled_from("ab./\\~ \0\ud800é:"), max_size=12))
-def test_any_text_leads_into_the_workspace_or_is_refused(text: str) -> None:
+def test_any_text_resolves_inside_the_workspace_or_is_refused(text: str) -> None:
     here = Workspace(Path(__file__).parents[1])
     try:
         found = here.resolve(text)
@@ -139,7 +139,7 @@ def test_a_path_with_a_drive_is_one_of_another_system(folder: Path, path: str) -
 
 
 @pytest.mark.parametrize(("path", "why"), [("a\0b", "NUL"), ("a\ud800", "half a character")])
-def test_what_can_be_no_path_is_refused(folder: Path, path: str, why: str) -> None:
+def test_an_invalid_path_is_refused(folder: Path, path: str, why: str) -> None:
     with pytest.raises(OutsideWorkspace, match=why):
         workspace.resolve(path)
 
@@ -157,7 +157,7 @@ def test_a_long_path_is_quoted_in_part(folder: Path) -> None:
     assert len(str(refused.value)) < 1000
 
 
-def test_a_folder_can_be_allowed_on_purpose(tmp_path: Path, folder: Path) -> None:
+def test_another_folder_can_be_allowed(tmp_path: Path, folder: Path) -> None:
     wide = Workspace(folder)
     with pytest.raises(OutsideWorkspace) as refused:
         wide.resolve("../secret/key")

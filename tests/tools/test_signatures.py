@@ -1,4 +1,4 @@
-"""What a function takes, as a JSON Schema, and the arguments that it gets."""
+"""The JSON Schema of a function's parameters, and the arguments that it gets."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_simple_types_become_json_types() -> None:
     }
 
 
-def test_collections_say_what_they_hold() -> None:
+def test_collections_describe_their_items() -> None:
     def f(a: list[int], b: tuple[int, str], c: set[str], d: dict[str, float]) -> None: ...
 
     found = properties(f)
@@ -74,7 +74,7 @@ def test_collections_say_what_they_hold() -> None:
     assert found["d"] == {"type": "object", "additionalProperties": {"type": "number"}}
 
 
-def test_unions_literals_and_enums_say_what_is_allowed() -> None:
+def test_unions_literals_and_enums_list_what_is_allowed() -> None:
     def f(a: int | str, b: Optional[int], c: Literal["x", "y"], d: Unit) -> None: ...  # noqa: UP045 - both spellings
 
     schema = Tool.from_function(f).parameters
@@ -102,7 +102,7 @@ def test_records_are_objects_under_defs() -> None:
     assert definitions["Options"]["required"] == ["depth"]
 
 
-def test_a_default_makes_a_parameter_optional_and_is_told() -> None:
+def test_a_default_makes_a_parameter_optional_and_is_in_the_schema() -> None:
     nice = Place("Nice")
 
     def f(a: int, b: int = 3, c: Unit = Unit.CELSIUS, d: Path = Path("x"), e: Place = nice) -> None: ...
@@ -135,7 +135,7 @@ def test_a_parameter_without_annotation_takes_anything() -> None:
     assert Tool.from_function(f).run({"a": [1, {"x": None}]}).output == [[1, {"x": None}], 2]
 
 
-def test_keyword_rest_takes_any_other_name_of_its_type() -> None:
+def test_keyword_arguments_take_any_other_name() -> None:
     def f(a: int, **rest: int) -> dict[str, int]:
         return {"a": a, **rest}
 
@@ -171,7 +171,7 @@ def test_descriptions_come_from_the_docstring_in_each_style(docstring: str) -> N
     assert tool.parameters["properties"]["days"]["description"] == "How many."
 
 
-def test_an_annotated_description_beats_the_docstring() -> None:
+def test_an_annotated_description_overrides_the_docstring() -> None:
     def f(a: Annotated[int, "from here"], b: Annotated[int, msgspec.Meta(ge=1, description="and here")]) -> None:
         """F.
 
@@ -201,7 +201,7 @@ def test_arguments_are_converted_to_what_is_annotated() -> None:
     assert Tool.from_function(f).run(given_arguments).output == repr(expected)
 
 
-def test_text_that_spells_a_number_is_taken_where_a_number_is_needed_and_only_there() -> None:
+def test_a_string_is_converted_to_a_number_only_where_a_number_is_needed() -> None:
     def f(a: int, b: int | str, c: str) -> list[Any]:
         return [a, b, c]
 
@@ -223,7 +223,7 @@ def test_an_error_names_each_wrong_argument() -> None:
 
 
 @pytest.mark.parametrize("arguments", [None, [], "city: Paris", 3, True])
-def test_arguments_that_are_no_object_are_an_error(arguments: Any) -> None:
+def test_arguments_must_be_an_object(arguments: Any) -> None:
     def f(city: str = "") -> None: ...
 
     outcome = Tool.from_function(f).run(arguments)
@@ -231,7 +231,7 @@ def test_arguments_that_are_no_object_are_an_error(arguments: Any) -> None:
     assert "a JSON object is needed" in str(outcome.error)
 
 
-def test_a_type_that_raises_while_it_is_made_is_a_wrong_argument() -> None:
+def test_an_exception_in_a_type_s_constructor_is_a_wrong_argument() -> None:
     def f(place: _Picky) -> None: ...
 
     assert "place:" in str(Tool.from_function(f).run({"place": {"x": 1}}).error)
@@ -291,7 +291,7 @@ class _Class:
         (dict, "no signature"),
     ],
 )
-def test_what_a_model_could_not_call_is_refused_with_a_reason(function: Any, says: str) -> None:
+def test_a_function_that_a_model_could_not_call_is_refused_with_a_reason(function: Any, says: str) -> None:
     with pytest.raises(UsageError, match=f"(?s){says}"):
         Tool.from_function(function)
 

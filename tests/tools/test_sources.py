@@ -1,4 +1,4 @@
-"""What counts as tools: functions, names, servers, registries, and the tools of other packages."""
+"""Which objects are tools: functions, names, servers, registries, and the tools of other packages."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def _with_context(ctx: RunContext[Any], a: int) -> int:
         (lambda: __import__("pydantic_ai").Agent(TestModel()), "Agent"),
     ],
 )
-def test_what_needs_an_agent_s_run_is_refused_with_the_reason(make: Callable[[], Any], says: str) -> None:
+def test_a_tool_that_needs_an_agent_s_run_is_refused_with_the_reason(make: Callable[[], Any], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         as_tools(make())
 
@@ -298,7 +298,7 @@ def things(server: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("number", range(11))
-def test_what_a_chat_takes_the_server_and_the_dialects_take_too(server: Any, number: int) -> None:
+def test_the_server_and_the_dialects_take_the_same_tools_as_a_chat(server: Any, number: int) -> None:
     assert list(Chat(tools=things(server)[number]).tools) == ["twice"]
     assert list(Settings(tools=things(server)[number]).tools) == ["twice"]
     for dialect in DIALECTS:
@@ -313,7 +313,7 @@ def test_the_instructions_of_a_dialect_describe_a_server_s_tools_and_names(serve
 
 
 @pytest.mark.parametrize("thing", [3, None, b"show", {"a": 1}, [3], object(), {1: twice}])
-def test_what_is_no_tool_is_refused_in_one_sentence(thing: Any) -> None:
+def test_an_object_that_is_not_a_tool_is_refused_in_one_sentence(thing: Any) -> None:
     with pytest.raises(UsageError, match=r"is not a tool\. A tool is a function") as caught:
         as_tools(thing)
     assert "\n" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""What a running tool prints goes to its own log, and what others print meanwhile does not."""
+"""The output of a running tool goes to its own log; the output of other code does not."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _everything_is_as_before() -> Iterator[None]:
 # What is heard ------------------------------------------------------------------------------------------------
 
 
-def test_both_streams_go_to_the_log_and_not_to_the_cell(capsys: pytest.CaptureFixture[str]) -> None:
+def test_stdout_and_stderr_go_to_the_log_and_not_to_the_cell(capsys: pytest.CaptureFixture[str]) -> None:
     def f() -> None:
         print("out")
         print("err", file=sys.stderr)
@@ -87,12 +87,12 @@ def test_both_streams_go_to_the_log_and_not_to_the_cell(capsys: pytest.CaptureFi
     assert capsys.readouterr() == ("", "")
 
 
-def test_without_anybody_to_tell_a_tool_prints_where_everybody_does(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_progress_callback_a_tool_prints_as_usual(capsys: pytest.CaptureFixture[str]) -> None:
     Tool.from_function(lambda: print("here"), name="f").run({})
     assert capsys.readouterr().out == "here\n"
 
 
-def test_a_logging_handler_from_before_writes_to_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_logging_handler_that_was_set_up_before_writes_to_the_log(capsys: pytest.CaptureFixture[str]) -> None:
     logger, handler = logging.getLogger("a tool's own"), logging.StreamHandler(sys.stderr)
     logger.addHandler(handler)
     try:
@@ -141,7 +141,7 @@ async def _say(word: str) -> None:
     print(word)
 
 
-def test_generators_tell_prints_and_yields_in_their_order() -> None:
+def test_prints_and_yields_of_a_generator_are_reported_in_order() -> None:
     def f() -> Iterator[int]:
         print("before")
         yield 1
@@ -156,7 +156,7 @@ def test_generators_tell_prints_and_yields_in_their_order() -> None:
 # What is not heard --------------------------------------------------------------------------------------------
 
 
-def test_what_others_print_meanwhile_goes_its_usual_way(capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_of_other_threads_is_not_captured(capsys: pytest.CaptureFixture[str]) -> None:
     asked, done = threading.Event(), threading.Event()
 
     def other() -> None:
@@ -196,7 +196,7 @@ def test_parallel_tools_print_each_into_their_own_log(capsys: pytest.CaptureFixt
     assert set(capsys.readouterr().out.split()) == {"main"}
 
 
-def test_a_stream_that_the_tool_put_in_place_itself_is_its_own_affair() -> None:
+def test_a_stream_that_the_tool_replaces_itself_is_not_captured() -> None:
     def f() -> str:
         with redirect_stdout(io.StringIO()) as kept:
             print("kept")
@@ -207,7 +207,7 @@ def test_a_stream_that_the_tool_put_in_place_itself_is_its_own_affair() -> None:
     assert (outcome.output, told.log) == ("kept\n", "told\n")
 
 
-def test_what_a_thread_prints_after_its_tool_has_ended_goes_the_usual_way(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_thread_that_outlives_its_tool_prints_as_usual(capsys: pytest.CaptureFixture[str]) -> None:
     ended = threading.Event()
     threads: list[threading.Thread] = []
 
@@ -228,7 +228,7 @@ def test_what_a_thread_prints_after_its_tool_has_ended_goes_the_usual_way(capsys
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_forked_process_prints_where_it_would_without_us(capfd: pytest.CaptureFixture[str]) -> None:
+def test_output_of_a_forked_process_is_not_captured(capfd: pytest.CaptureFixture[str]) -> None:
     def f() -> None:
         sys.stdout.flush()
         with warnings.catch_warnings():
@@ -246,7 +246,7 @@ def test_a_forked_process_prints_where_it_would_without_us(capfd: pytest.Capture
 # One within another -------------------------------------------------------------------------------------------
 
 
-def test_a_tool_that_runs_a_tool_hears_what_that_one_tells_nobody() -> None:
+def test_output_of_an_inner_tool_without_a_callback_goes_to_the_outer_log() -> None:
     def f() -> None:
         print("outer")
         Tool.from_function(lambda: print("inner"), name="g").run({})
@@ -254,7 +254,7 @@ def test_a_tool_that_runs_a_tool_hears_what_that_one_tells_nobody() -> None:
     assert log_of(f) == "outer\ninner\n"
 
 
-def test_a_tool_that_runs_a_tool_with_a_log_of_its_own_keeps_them_apart() -> None:
+def test_output_of_an_inner_tool_with_a_callback_stays_out_of_the_outer_log() -> None:
     inner = Told()
 
     def f() -> None:
@@ -280,7 +280,7 @@ def test_a_tool_may_run_a_chat_with_tools() -> None:
     assert outcome.output + told.log == "from within\n"
 
 
-def test_what_the_teller_prints_is_no_part_of_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_progress_callback_prints_is_not_in_the_log(capsys: pytest.CaptureFixture[str]) -> None:
     told = Told()
 
     def tell(progress: ToolProgress) -> None:
@@ -292,7 +292,7 @@ def test_what_the_teller_prints_is_no_part_of_the_log(capsys: pytest.CaptureFixt
     assert "teller" in capsys.readouterr().out
 
 
-def test_a_teller_that_fails_does_not_fail_the_tool(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_progress_callback_that_raises_does_not_fail_the_tool(caplog: pytest.LogCaptureFixture) -> None:
     def tell(progress: ToolProgress) -> None:
         raise RuntimeError("no display")
 
@@ -307,7 +307,7 @@ def test_a_teller_that_fails_does_not_fail_the_tool(caplog: pytest.LogCaptureFix
 # When it is told ----------------------------------------------------------------------------------------------
 
 
-def test_a_print_is_told_while_the_tool_still_runs() -> None:
+def test_printed_text_is_reported_while_the_tool_runs() -> None:
     told = Told()
 
     def f() -> bool:
@@ -317,7 +317,7 @@ def test_a_print_is_told_while_the_tool_still_runs() -> None:
     assert Tool.from_function(f).run({}, told).output is True
 
 
-def test_many_prints_are_few_pieces() -> None:
+def test_many_prints_are_reported_in_few_pieces() -> None:
     told = Told()
     with captured_output(told, interval=600):
         for number in range(1000):
@@ -326,7 +326,7 @@ def test_many_prints_are_few_pieces() -> None:
     assert len(told.all) <= 2
 
 
-def test_without_an_interval_each_write_is_a_piece() -> None:
+def test_with_interval_zero_each_write_is_reported() -> None:
     told = Told()
     with captured_output(told, interval=0):
         sys.stdout.write("a")
@@ -334,7 +334,7 @@ def test_without_an_interval_each_write_is_a_piece() -> None:
     assert told.all == [Log("a"), Log("b")]
 
 
-def test_a_tool_that_raises_has_told_everything_before() -> None:
+def test_output_before_an_exception_is_reported() -> None:
     def f() -> None:
         print("last words")
         raise ValueError
@@ -370,7 +370,7 @@ def cleaned(*pieces: str) -> str:
         ("", ""),
     ],
 )
-def test_escape_sequences_are_left_out_wherever_they_are_cut(written: str, read: str) -> None:
+def test_escape_sequences_are_removed_wherever_they_are_cut(written: str, read: str) -> None:
     assert cleaned(written) == read
     assert cleaned(*written) == read
 
@@ -381,36 +381,36 @@ _WRITTEN = st.lists(st.sampled_from(["a", "bc", "\n", "\r", "\x1b[1m", "\x1b[0m"
 
 
 @given(_WRITTEN, st.data())
-def test_the_cuts_do_not_matter(written: str, data: st.DataObject) -> None:
+def test_the_log_does_not_depend_on_the_cuts_of_the_text(written: str, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(written)))
     assert cleaned(written[:place], written[place:]) == cleaned(written) == cleaned(*written)
 
 
 @given(st.text(st.characters(exclude_characters="\r\x1b")), st.data())
-def test_text_without_escapes_is_told_as_it_is(written: str, data: st.DataObject) -> None:
+def test_text_without_escapes_is_unchanged(written: str, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(written)))
     assert cleaned(written[:place], written[place:]) == written
 
 
 @pytest.mark.parametrize("piece", [1, 3, 7, 100])
-def test_a_log_is_bounded_and_says_how_much_more_there_was(monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
+def test_a_log_is_bounded_and_counts_what_is_left_out(monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
     monkeypatch.setattr(log_text_module, "MAX_LOG", 10)
     text = "12345\n789012345\n"
     pieces = [text[start : start + piece] for start in range(0, len(text), piece)]
     assert cleaned(*pieces) == "12345\n7890\n… 6 more characters were printed.\n"
 
 
-def test_a_log_that_just_fits_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_of_exactly_the_maximum_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_text_module, "MAX_LOG", 6)
     assert cleaned("12345\n") == "12345\n"
 
 
-def test_a_bar_that_is_drawn_over_and_over_takes_the_room_of_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_redrawn_progress_bar_counts_as_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_text_module, "MAX_LOG", 10)
     assert cleaned(*(f"\r{number:3} %" for number in range(101))) == "100 %"
 
 
-def test_a_flood_ends_and_leaves_a_bounded_log() -> None:
+def test_a_flood_of_output_leaves_a_bounded_log() -> None:
     def f() -> None:
         for _ in range(3000):
             print("x" * 999)
@@ -435,12 +435,12 @@ def test_a_progress_bar_is_one_line() -> None:
     assert told.shown.startswith("load: 100%")
 
 
-def test_a_bar_within_a_bar_does_not_fill_the_log() -> None:
+def test_nested_progress_bars_do_not_fill_the_log() -> None:
     lines = "".join(f"\n\rinner {number}\x1b[A" for number in range(20))
     assert cleaned(f"\router 0%{lines}\router 100%\n") == "outer 100%\n"
 
 
-def test_a_notebook_s_progress_bar_is_a_line_too() -> None:
+def test_a_progress_bar_for_notebooks_is_one_line_too() -> None:
     from tqdm import notebook
 
     display = notebook.tqdm_notebook.display
@@ -459,7 +459,7 @@ def test_a_notebook_s_progress_bar_is_a_line_too() -> None:
 # Displays -----------------------------------------------------------------------------------------------------
 
 
-def test_display_tells_the_plain_text_and_nothing_lands_in_the_cell(capsys: pytest.CaptureFixture[str]) -> None:
+def test_display_of_plain_text_is_logged_and_not_in_the_cell(capsys: pytest.CaptureFixture[str]) -> None:
     from IPython.display import clear_output, display
 
     def f() -> int:
@@ -475,7 +475,7 @@ def test_display_tells_the_plain_text_and_nothing_lands_in_the_cell(capsys: pyte
     assert capsys.readouterr() == ("", "")
 
 
-def test_what_a_tool_displayed_is_kept_in_order_and_not_told_in_its_log() -> None:
+def test_displays_are_kept_in_order_and_are_not_in_the_log() -> None:
     from IPython.display import display
 
     def f() -> None:
@@ -514,7 +514,7 @@ outcome = Tool.from_function(speak).run({}, told.append)
 """
 
 
-def test_in_a_kernel_nothing_of_a_tool_s_output_reaches_the_cell(tmp_path: Path) -> None:
+def test_in_a_kernel_no_output_of_a_tool_reaches_the_cell(tmp_path: Path) -> None:
     with running_kernel(tmp_path) as kernel:
         quiet = kernel.run(_CELL)
         assert [m["content"] for m in quiet if m["msg_type"] in OUTPUTS] == []

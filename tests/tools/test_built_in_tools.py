@@ -56,14 +56,14 @@ def error(name: str, **arguments: Any) -> str:
 # Which there are --------------------------------------------------------------------------------------------
 
 
-def test_they_are_there_by_name_and_not_before() -> None:
+def test_built_in_tools_are_only_there_when_asked_for_by_name() -> None:
     assert BUILT_IN_NAMES == ("edit", "show", "bash")
     assert [tool.name for name in BUILT_IN_NAMES if (tool := built_in_tool(name))] == list(BUILT_IN_NAMES)
     assert built_in_tool("rm") is None
     assert not set(BUILT_IN_NAMES) & set(registry)
 
 
-def test_their_descriptions_begin_as_the_document_s_do() -> None:
+def test_descriptions_begin_as_in_the_seed() -> None:
     descriptions = [tool.description for name in BUILT_IN_NAMES if (tool := built_in_tool(name))]
     openings = [
         "Edit a file by replacing old_string with new_string",
@@ -118,7 +118,7 @@ def test_edit_says_that_there_was_nothing_to_replace(folder: Path) -> None:
         ("x\n", "\ud800", "new_string holds half a character (a lone surrogate)"),
     ],
 )
-def test_edit_refuses_what_it_cannot_do(folder: Path, old: str, new: str, text: str) -> None:
+def test_edit_refuses_invalid_replacements(folder: Path, old: str, new: str, text: str) -> None:
     file = folder / "a"
     file.write_text("x x\n")
     assert error("edit", file_path="a", old_string=old, new_string=new) == f"Invalid input: {text.format(path=file)}"
@@ -198,7 +198,9 @@ def test_a_file_that_becomes_as_large_as_it_may_is_edited(folder: Path) -> None:
         (b"x" * 101, "File is too large to edit: {path} holds 101 bytes, more than 100"),
     ],
 )
-def test_edit_refuses_what_is_no_text(folder: Path, monkeypatch: pytest.MonkeyPatch, raw: bytes, text: str) -> None:
+def test_edit_refuses_files_that_are_not_text(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, raw: bytes, text: str
+) -> None:
     monkeypatch.setattr(edit_module, "_MAX_BYTES", 100)
     (folder / "a").write_bytes(raw)
     assert error("edit", file_path="a", old_string="a", new_string="b") == f"Invalid input: {text}".format(
@@ -324,7 +326,7 @@ def test_a_wide_line_number_widens_its_column(folder: Path) -> None:
         (b"a" * 101, {"start_line": 2}, "Too much to show: more than 100 bytes of {path}, use start_line and end_line"),
     ],
 )
-def test_show_refuses_what_it_cannot_show(
+def test_show_refuses_invalid_ranges_and_files(
     folder: Path, monkeypatch: pytest.MonkeyPatch, raw: bytes, arguments: dict[str, int], text: str
 ) -> None:
     monkeypatch.setattr(show_module, "_MAX_BYTES", 100)
@@ -413,7 +415,7 @@ def test_bash_prints_the_output_while_it_comes(folder: Path, capsys: pytest.Capt
 
 
 @needs_a_shell
-def test_what_bash_prints_is_told_as_the_call_s_own_log() -> None:
+def test_output_of_bash_is_in_the_call_s_log() -> None:
     tool = built_in_tool("bash")
     assert tool is not None
     told: list[ToolProgress] = []
@@ -421,7 +423,7 @@ def test_what_bash_prints_is_told_as_the_call_s_own_log() -> None:
     assert "".join(piece.text for piece in told if isinstance(piece, Log)) == "out\nerr\n"
 
 
-def test_the_resolved_path_is_among_the_arguments_that_are_told(folder: Path) -> None:
+def test_the_outcome_s_arguments_hold_the_resolved_path(folder: Path) -> None:
     tool = built_in_tool("show")
     assert tool is not None
     outcome = tool.run({"file_path": "no/../testing.md", "start_line": 1})
@@ -434,7 +436,7 @@ def test_bash_replaces_what_is_not_utf8() -> None:
 
 
 @needs_a_shell
-def test_a_hundred_megabytes_stay_small(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_result_of_a_hundred_megabytes_is_small(capsys: pytest.CaptureFixture[str]) -> None:
     result = run("bash", command="echo first; head -c 100000000 /dev/zero | tr '\\0' x; echo; echo last", timeout=300)
     stdout = result["data"]["stdout"]
     assert stdout.startswith("first\nxxx")
@@ -467,7 +469,7 @@ def test_a_command_that_never_ends_is_ended(command: str) -> None:
 
 @needs_a_shell
 @pytest.mark.parametrize("command", ["sleep 1000 &", "sleep 1000 >/dev/null 2>&1 &", "yes >&2 &"])
-def test_what_is_left_in_the_background_does_not_hold_the_call_and_ends_with_it(command: str) -> None:
+def test_background_processes_do_not_delay_the_call_and_end_with_it(command: str) -> None:
     result = run("bash", command=f"echo $$ > pid; {command} echo done", timeout=300)
     assert result["data"]["stdout"] == "done\n"
     assert result["success"]
@@ -510,7 +512,7 @@ def test_an_interrupt_ends_the_command(folder: Path) -> None:
 
 
 @needs_a_shell
-def test_a_command_ends_when_its_output_is_not_wanted(folder: Path) -> None:
+def test_a_command_is_killed_when_its_output_callback_raises(folder: Path) -> None:
     class Closed:
         def write(self, text: str) -> None:
             raise BrokenPipeError(32, "Broken pipe")
@@ -536,7 +538,7 @@ def test_bash_says_that_there_is_no_shell(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("timeout", [0, -1])
-def test_a_timeout_is_more_than_nothing(timeout: float) -> None:
+def test_a_timeout_of_zero_is_refused(timeout: float) -> None:
     assert "\n- timeout: " in error("bash", command="true", timeout=timeout)
 
 
@@ -579,7 +581,7 @@ def state_and_group(stat_file: Path) -> tuple[str, int]:
 
 
 @given(st.lists(st.binary(max_size=30)), st.integers(0, 50))
-def test_what_is_short_enough_is_kept_whole(pieces: list[bytes], more: int) -> None:
+def test_a_short_output_is_kept_whole(pieces: list[bytes], more: int) -> None:
     data = b"".join(pieces)
     kept = HeadAndTail(2 * len(data) + more)
     for piece in pieces:
@@ -588,7 +590,7 @@ def test_what_is_short_enough_is_kept_whole(pieces: list[bytes], more: int) -> N
 
 
 @given(st.text(st.sampled_from("aé€😀"), min_size=30), st.integers(8, 40), st.integers(1, 20))
-def test_of_a_long_output_both_ends_are_kept_and_the_rest_is_counted(text: str, limit: int, size: int) -> None:
+def test_both_ends_of_a_long_output_are_kept_and_the_rest_is_counted(text: str, limit: int, size: int) -> None:
     data = text.encode()
     kept = HeadAndTail(limit)
     for start in range(0, len(data), size):
