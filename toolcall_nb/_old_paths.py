@@ -140,7 +140,8 @@ models.scenarios models.mock.scenarios
 models.trouble models.errors.translation
 models.waits models.errors.retry_after
 models.written models.mock.text_calls
-notebook.answering notebook.named_models
+notebook.answering notebook.model_settings
+notebook.config notebook.model_settings
 notebook.faces notebook.run_displays
 notebook.live notebook.live_display
 notebook.place notebook.environment
@@ -148,6 +149,7 @@ notebook.secrecy notebook.secrets_command
 notebook.serving notebook.serve_command
 notebook.shown notebook.stream_display
 notebook.threads notebook.conversations
+notebook.toolbox notebook.conversations
 packing core.packing
 picture_hosts redaction.saved_output
 printed core.append_only

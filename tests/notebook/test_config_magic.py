@@ -17,7 +17,7 @@ from toolcall_nb import models
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models import MockModel
 from toolcall_nb.notebook.completion import complete
-from toolcall_nb.notebook.config import KEYS, ModelSettings
+from toolcall_nb.notebook.model_settings import KEYS, ModelSettings
 
 SECRET = "sk-sentinel-0123456789abcdef"
 

@@ -1,45 +1,56 @@
 """Completion for ``%%toolchat`` and ``%toolchat``: options, their values, commands, tools, models, files.
 
-`matcher` is one of IPython's custom matchers. On a line of these magics it answers alone, with nothing where nothing
-fits: Python's names mean nothing there.
+`install_completion` adds one of IPython's custom matchers. On a line of these magics it alone answers, also with
+nothing: Python's names have no meaning there.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolcall_nb.notebook.magic import COMMANDS, DIALECTS, OPTIONS, SWITCH, ToolchatMagics
+from toolcall_nb.notebook.commands import COMMANDS, approval_modes, model_choices
+from toolcall_nb.notebook.magic import CHAT_DIALECTS, OPTIONS, ToolchatMagics
 
 if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext, IPCompleter, SimpleMatcherResult
 
-__all__ = ["Found", "complete", "install", "remove"]
+__all__ = ["Completions", "complete", "install_completion", "remove_completion"]
 
 _LINE = re.compile(r"\s*(%%?)toolchat\s+(.*)", re.DOTALL)
 _PRIORITY = 1000.0
 _IDENTIFIER = "toolcall_nb.toolchat"
+_LIST_OPTIONS = ("--tools", "-t")
+_OPTION_VALUES: Mapping[str, Callable[[ToolchatMagics], Iterable[str]]] = {
+    **dict.fromkeys(("--model", "-m"), model_choices),
+    **dict.fromkeys(_LIST_OPTIONS, lambda magics: magics.threads.tool_names()),
+    "--thread": lambda magics: magics.threads.names(),
+    "--dialect": lambda _: CHAT_DIALECTS,
+    "--approve": lambda _: approval_modes(),
+}
+_TAKES_VALUE = frozenset(
+    name for action in ToolchatMagics.toolchat.parser._actions if action.nargs is None for name in action.option_strings
+)
 
 
-class Found(NamedTuple):
-    """What may stand where the cursor is. ``fragment`` is the text before the cursor that a name replaces."""
+class Completions(NamedTuple):
+    """The names that may stand at the cursor. Each replaces ``fragment``, the text before the cursor."""
 
     fragment: str
     names: list[str]
 
 
 class _Nothing(list[Any]):
-    """No completions, and the last word: IPython asks others as well where the length is 0."""
+    """No completions, as the final answer: IPython asks other matchers as well if the length is 0."""
 
     def __len__(self) -> int:
         return 1
 
 
-def install(completer: IPCompleter, magics: ToolchatMagics) -> None:
-    """Answer on the magics' lines from now on."""
+def install_completion(completer: IPCompleter, magics: ToolchatMagics) -> None:
+    """Adds the matcher to the completer."""
     from IPython.core.completer import SimpleCompletion, context_matcher
 
     def match(context: CompletionContext) -> SimpleMatcherResult:
@@ -54,142 +65,85 @@ def install(completer: IPCompleter, magics: ToolchatMagics) -> None:
             "suppress": True,
         }
 
-    remove(completer)
+    remove_completion(completer)
     completer.custom_matchers.append(context_matcher(priority=_PRIORITY, identifier=_IDENTIFIER)(match))
 
 
-def remove(completer: IPCompleter) -> None:
-    """Take the matcher out again."""
+def remove_completion(completer: IPCompleter) -> None:
+    """Removes the matcher from the completer."""
     others = [each for each in completer.custom_matchers if getattr(each, "matcher_identifier", "") != _IDENTIFIER]
     completer.custom_matchers[:] = others
 
 
-def complete(magics: ToolchatMagics, text: str) -> Found | None:
-    """What may stand at the end of ``text``, the line up to the cursor; None for a line that is none of the magics'."""
+def complete(magics: ToolchatMagics, text: str) -> Completions | None:
+    """Completes ``text``, the line up to the cursor. Returns None for a line of anything but the magics."""
     line = _LINE.fullmatch(text)
     if line is None:
         return None
     if line[1] == "%":
-        return _in_line(magics, line[2])
-    return _in_options(magics, line[2], OPTIONS)
+        return _complete_command(magics, line[2])
+    return _complete_option(magics, line[2], OPTIONS)
 
 
-def _in_line(magics: ToolchatMagics, text: str) -> Found:
-    """After ``%toolchat``: a command, and then what it takes."""
-    command, blank, rest = text.partition(" ")
+def _complete_command(magics: ToolchatMagics, text: str) -> Completions:
+    """Completes a command, or its argument."""
+    name, blank, rest = text.partition(" ")
     if not blank:
-        return _beginning(command, COMMANDS)
+        return _starting_with(name, COMMANDS)
     last = re.split(r"\s", rest)[-1]
-    if command == "replay" and (last.startswith("-") or " --speed" in f" {rest}"):
-        return _in_options(magics, rest, ("--speed", "--background"))
-    if command == "tools":
-        return _listed(rest, magics.threads.tool_names())
-    if command in _FILES:
-        return _files(rest.lstrip(), _FILES[command]())
-    if command in ("config", "images", "secrets"):
-        return _beginning(last, _WORDS[command](magics, rest))
-    return _beginning(rest.lstrip(), _WORDS[command](magics, rest) if command in _WORDS else ())
+    if name == "replay" and (last.startswith("-") or " --speed" in f" {rest}"):
+        return _complete_option(magics, rest, ("--speed", "--background"))
+    command = COMMANDS.get(name)
+    if command is None:
+        return _starting_with(rest.lstrip(), ())
+    choices = command.choices(magics, rest)
+    match command.argument:
+        case "list":
+            return _complete_list(rest, choices)
+        case "file":
+            return _complete_file(rest.lstrip(), tuple(choices))
+        case "words":
+            return _starting_with(last, choices)
+        case "name":
+            return _starting_with(rest.lstrip(), choices)
 
 
-def _in_options(magics: ToolchatMagics, text: str, options: Iterable[str]) -> Found:
-    """Among options: the value of the one before the cursor, or those that are not there yet."""
+def _complete_option(magics: ToolchatMagics, text: str, options: Iterable[str]) -> Completions:
+    """Completes the value of the option before the cursor, or an option that is not there yet."""
     if text.count('"') % 2 or text.count("'") % 2:
-        return Found("", [])  # inside a quotation
+        return Completions("", [])  # inside a quotation
     *before, last = re.split(r"\s+", text)
     option, equals, value = last.partition("=")
     if not (equals and option in _TAKES_VALUE):
         option, value = (before[-1] if before else ""), last
     if option in _TAKES_VALUE:
-        names = _VALUES[option](magics) if option in _VALUES else ()
-        return _listed(value, names) if option in ("--tools", "-t") else _beginning(value, names)
-    return _beginning(last, [each for each in options if each not in before])
+        values = _OPTION_VALUES[option](magics) if option in _OPTION_VALUES else ()
+        return _complete_list(value, values) if option in _LIST_OPTIONS else _starting_with(value, values)
+    return _starting_with(last, [each for each in options if each not in before])
 
 
-def _beginning(fragment: str, names: Iterable[str]) -> Found:
-    return Found(fragment, [name for name in names if name.startswith(fragment)])
+def _starting_with(fragment: str, names: Iterable[str]) -> Completions:
+    return Completions(fragment, [name for name in names if name.startswith(fragment)])
 
 
-def _listed(text: str, names: Iterable[str]) -> Found:
-    """The last place of a list that commas part, or blanks; what the list has already is not offered again."""
+def _complete_list(text: str, names: Iterable[str]) -> Completions:
+    """Completes the last item of a list that commas or blanks separate, without the items that it has already."""
     *chosen, fragment = re.split(r"[\s,]", text)
-    return _beginning(fragment, [name for name in names if name not in chosen])
+    return _starting_with(fragment, [name for name in names if name not in chosen])
 
 
-def _files(text: str, suffixes: tuple[str, ...]) -> Found:
-    """Folders, and files with these suffixes; the name may have blanks, and a quotation mark before it."""
-    path = text.lstrip("'\"")
-    folder, slash, beginning = path.rpartition("/")
-    here = Path(folder + slash or ".").expanduser()
+def _complete_file(text: str, suffixes: tuple[str, ...]) -> Completions:
+    """Completes a path to a file with one of the suffixes. It may contain blanks and begin with a quotation mark."""
+    folder, slash, beginning = text.lstrip("'\"").rpartition("/")
     try:
-        entries = sorted(here.iterdir())
+        entries = sorted(Path(folder + slash or ".").expanduser().iterdir())
     except (OSError, ValueError, RuntimeError):
         entries = []
-    names = [f"{each.name}{'/' if each.is_dir() else ''}" for each in entries if _is_offered(each, suffixes)]
-    return _beginning(beginning, [name for name in names if beginning.startswith(".") or not name.startswith(".")])
-
-
-def _is_offered(path: Path, suffixes: tuple[str, ...]) -> bool:
-    return path.is_dir() or path.suffix.lower() in suffixes
-
-
-def _models(magics: ToolchatMagics) -> list[str]:
-    from toolcall_nb.models import model_names
-
-    return [*model_names(), *magics.threads.model_variables()]
-
-
-def _config(text: str) -> Iterator[str]:
-    from toolcall_nb.notebook.config import KEYS, RESET
-
-    if re.search(r"(^|\s)key=\S*$", text):
-        yield from (f"key={name}" for name in sorted(os.environ) if name.endswith(("KEY", "TOKEN")))
-    else:
-        yield from (f"{name}=" for name in KEYS)
-        yield RESET
-
-
-def _approval_modes() -> tuple[str, ...]:
-    from toolcall_nb.approvals import APPROVAL_MODES
-
-    return APPROVAL_MODES
-
-
-def _readable() -> tuple[str, ...]:
-    from toolcall_nb.runs.transcript_files import READABLE
-
-    return READABLE
-
-
-def _writable() -> tuple[str, ...]:
-    from toolcall_nb.runs.transcript_files import WRITABLE
-
-    return WRITABLE
-
-
-_VALUES: Mapping[str, Callable[[ToolchatMagics], Iterable[str]]] = {
-    **dict.fromkeys(("--model", "-m"), _models),
-    **dict.fromkeys(("--tools", "-t"), lambda magics: magics.threads.tool_names()),
-    "--thread": lambda magics: magics.threads.names(),
-    "--dialect": lambda _: DIALECTS,
-    "--approve": lambda _: _approval_modes(),
-}
-_TAKES_VALUE = frozenset(
-    name for action in ToolchatMagics.toolchat.parser._actions if action.nargs is None for name in action.option_strings
-)
-_WORDS: Mapping[str, Callable[[ToolchatMagics, str], Iterable[str]]] = {
-    "model": lambda magics, _: _models(magics),
-    "config": lambda _, text: _config(text),
-    "approve": lambda *_: _approval_modes(),
-    "thread": lambda magics, _: magics.threads.names(),
-    "new": lambda magics, _: magics.threads.names(),
-    "stop": lambda magics, _: magics.threads.names(),
-    "show": lambda magics, _: [*magics.threads.names(), *magics.threads.call_ids()],
-    "hooks": lambda *_: SWITCH,
-    "code": lambda magics, _: magics.threads.call_ids(),
-    "images": lambda *_: ("off",),
-    "secrets": lambda *_: (*SWITCH, "add"),
-    "serve": lambda *_: ("stop",),
-}
-"""What the commands take that are named by a word."""
-
-_FILES: Mapping[str, Callable[[], tuple[str, ...]]] = {"save": _writable, "load": _readable, "replay": _readable}
+    found = [each for each in entries if beginning.startswith(".") or not each.name.startswith(".")]
+    folders = {each for each in found if each.is_dir()}
+    names = [
+        f"{each.name}/" if each in folders else each.name
+        for each in found
+        if each in folders or each.suffix.lower() in suffixes
+    ]
+    return _starting_with(beginning, names)

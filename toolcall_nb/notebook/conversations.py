@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 from weakref import WeakSet
@@ -16,16 +16,15 @@ from toolcall_nb.approvals import ApprovalMode, Decision, RememberedApprovals
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
-from toolcall_nb.notebook import named_models as answering
-from toolcall_nb.notebook import toolbox
-from toolcall_nb.notebook.config import ModelSettings
 from toolcall_nb.notebook.environment import Place, place_of
+from toolcall_nb.notebook.model_settings import ModelSettings, find_model, model_variables
 from toolcall_nb.notebook.run_displays import approver_for, make_display
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.render.run_footer import info_line, tokens
 from toolcall_nb.render.value_lines import format_count
 from toolcall_nb.runs.run import Run, Stoppable
 from toolcall_nb.tools import Tool, registry, remember_for_debugger
+from toolcall_nb.tools.builtin import BUILTIN
 from toolcall_nb.tools.sources import tool_names, tools_named, unknown_name
 
 __all__ = ["NotebookThreads", "TurnSettings"]
@@ -312,7 +311,7 @@ class NotebookThreads:
 
     def _model(self, name: str, dialect: str, speed: float | None) -> Any:
         """Returns the model that a notebook variable of this name holds, or the named model with its settings."""
-        found = answering.named(name, self.namespace, dialect)
+        found = find_model(name, self.namespace, dialect)
         if not isinstance(found, str) or self._model_settings == ModelSettings():
             return found
         return models.model(found, dialect=dialect, speed=speed, config=self._model_settings.config(self.namespace))
@@ -332,7 +331,7 @@ class NotebookThreads:
 
     def model_variables(self) -> list[str]:
         """Returns the names of variables that hold a model."""
-        return answering.names(self.namespace)
+        return model_variables(self.namespace)
 
     def tool_names(self) -> list[str]:
         """Returns the names that ``--tools`` takes."""
@@ -357,11 +356,23 @@ class NotebookThreads:
     def describe_tools(self) -> str:
         """Describes the tools, one a line."""
         chosen = self._settings.tools
-        return toolbox.describe(list(registry.values()) if chosen is None else self._tools(chosen))
+        return _describe_tools(list(registry.values()) if chosen is None else self._tools(chosen))
 
     def describe_threads(self) -> str:
         """Lists the threads; the current one is marked."""
         return "\n".join(f"{'*' if name == self.current else ' '} {name}" for name in self.names())
+
+
+def _describe_tools(tools: Sequence[Tool]) -> str:
+    """Describes one tool a line, and names the built-in tools that are not among them."""
+    lines = []
+    for tool in tools:
+        summary = tool.description.strip().partition("\n")[0]
+        lines.append(f"{tool.name}({', '.join(tool.parameters.get('properties', ()))})  {summary}".rstrip())
+    names = {tool.name for tool in tools}
+    off = [name for name in BUILTIN if name not in names]
+    lines = lines or ["There are no tools; make one with @tool."]
+    return "\n".join([*lines, *([f"Off until asked for: {', '.join(off)}."] if off else [])])
 
 
 def _variables() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What the place allows in which a cell runs."""
+"""The place where a cell runs: `Place` and `place_of`. Imported when the extension is loaded, so it imports nothing."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ __all__ = ["Place", "place_of"]
 
 
 class Place(Enum):
-    """How a run is shown."""
+    """The place decides how a run is shown."""
 
     LIVE = "live"
-    """A notebook with a person before it: a widget, and the static form when the run has ended."""
+    """A notebook with a person: a widget, and static output when the run has ended."""
     STATIC = "static"
-    """A notebook with nobody there (nbclient, nbconvert, nbval): one display, the final one."""
+    """A notebook that nobody watches (nbclient, nbconvert, nbval): static output at the end."""
     TERMINAL = "terminal"
     """IPython without a kernel."""
 
 
 def place_of(shell: Any) -> Place:
-    """Where ``shell`` runs its present cell.
+    """Returns the place where ``shell`` runs its present cell.
 
-    The execute request says whether a person can be asked: ``allow_stdin`` is true from JupyterLab and false
-    from nbclient (jupyter-client's messaging specification, execute_request).
+    The execute request says whether a person can be asked: ``allow_stdin`` is true from JupyterLab and false from
+    nbclient (jupyter-client's messaging specification, execute_request).
     """
     kernel = getattr(shell, "kernel", None)
     if kernel is None:

@@ -1,4 +1,4 @@
-"""``%toolchat secrets``: what is masked where it is saved; names and numbers, never a value."""
+"""``%toolchat secrets``: sets and lists what is masked in saved outputs. It prints names and counts, never a value."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from toolcall_nb.redaction import MASK, masked_value
 from toolcall_nb.redaction.registered_secrets import is_masking, known_secrets, mask, register_secret
 from toolcall_nb.render.value_lines import format_count
 
-__all__ = ["do"]
+__all__ = ["run_secrets_command"]
 
 _USAGE = "%toolchat secrets takes on, off, or add NAME, where NAME is a variable: a value stays in the notebook."
 
 
-def do(words: str, transcript: Transcript, namespace: Mapping[str, Any]) -> str:
-    """``on``, ``off``, ``add NAME`` or nothing; what there is to say then. Raises `UsageError`."""
+def run_secrets_command(words: str, transcript: Transcript, namespace: Mapping[str, Any]) -> str:
+    """Does ``on``, ``off``, ``add NAME`` or nothing, and returns what to print. Raises `UsageError`."""
     match words.split():
         case []:
             pass
@@ -28,18 +28,18 @@ def do(words: str, transcript: Transcript, namespace: Mapping[str, Any]) -> str:
             register_secret(_value(name, namespace), name)
         case _:
             raise UsageError(_USAGE)
-    return _described(transcript)
+    return _describe(transcript)
 
 
 def _value(name: str, namespace: Mapping[str, Any]) -> str:
-    """What the variable holds. Nothing that may be a secret itself is repeated."""
+    """Returns the value of a variable. The error does not repeat the name, which may be a secret itself."""
     value = os.environ.get(name) or namespace.get(name)
     if not isinstance(value, str) or not name.isidentifier():
         raise UsageError(f"There is no variable of that name that holds a text. {_USAGE}")
     return value
 
 
-def _described(transcript: Transcript) -> str:
+def _describe(transcript: Transcript) -> str:
     known = known_secrets()
     names = sorted({name for name in known.values() if name is not None})
     unnamed = sum(name is None for name in known.values())
@@ -48,12 +48,12 @@ def _described(transcript: Transcript) -> str:
         f"secrets: {'masked' if is_masking() else 'not masked, they are saved as they are'}",
         f"known:   {', '.join([*names, *([f'{unnamed:,} without a name'] if unnamed else [])]) or 'none'}",
         *(
-            f"in this thread: {_told(mark)}, {format_count(number, 'times')}"
+            f"in this thread: {_describe_mask(mark)}, {format_count(number, 'times')}"
             for mark, number in sorted(tally.masks.items())
         ),
     ]
     return "\n".join(lines)
 
 
-def _told(mark: str) -> str:
+def _describe_mask(mark: str) -> str:
     return "what looks like one" if mark == MASK else mark.removeprefix("[masked: ").removesuffix("]")

@@ -1,4 +1,4 @@
-"""``%toolchat serve``: what the notebook has set, over HTTP."""
+"""``%toolchat serve``: serves a chat with the notebook's settings over HTTP."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from toolcall_nb.tools.built_in import built_in_tool
 if TYPE_CHECKING:
     from toolcall_nb.chat import Chat
 
-__all__ = ["PORT", "Serving"]
+__all__ = ["NotebookServer"]
 
-PORT = 8000
+_PORT = 8000
 _STOP = "stop"
 
 
-class Serving:
-    """The notebook's server, if there is one. It is reached from this machine alone."""
+class NotebookServer:
+    """The notebook's server, which only this machine can reach."""
 
     def __init__(self) -> None:
         self._server: Server | None = None
 
-    def do(self, words: str, chat: Chat) -> str:
-        """``[PORT]`` or ``stop``, for a chat that is set up as a turn would be; what there is to say of it."""
+    def run_command(self, words: str, chat: Chat) -> str:
+        """Starts the server on a port, with the settings of ``chat``, or stops it. Returns what to print."""
         if words == _STOP:
             return self.stop() or "Nothing is served."
         if words and not words.isdecimal():
             raise UsageError(f"%toolchat serve takes a port or 'stop', but got {words!r:.100}.")
         if self._server is not None and self._server.is_running:
             raise UsageError(f"{self._server.address} serves already. End it with %toolchat serve stop.")
-        self._server = Server(_settings(chat), port=int(words or PORT))
+        self._server = Server(_settings(chat), port=int(words or _PORT))
         self._server.start()
         return f"Serving {chat.model_name} at {self._server.address}"
 
     def stop(self) -> str:
-        """End it; says so where there was one."""
+        """Stops the server. Returns what to print; nothing if there was none."""
         server, self._server = self._server, None
         if server is None:
             return ""
@@ -60,7 +60,7 @@ def _settings(chat: Chat) -> Settings:
 
 
 class _SessionTools(Registry):
-    """The tools of the session, also those that are made later; ``edit``, ``show`` and ``bash`` are to be named."""
+    """The notebook's tools, also those that are made later, without the built-in ones, which must be named."""
 
     def __getitem__(self, name: str) -> Tool:
         if name not in set(self):

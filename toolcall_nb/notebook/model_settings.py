@@ -1,4 +1,4 @@
-"""``%toolchat config``: where models are asked, with which key, and with which settings. A key itself is never held."""
+"""The models of a notebook: their settings (`ModelSettings`, set by ``%toolchat config``) and those in variables."""
 
 from __future__ import annotations
 
@@ -8,30 +8,34 @@ import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from importlib.util import find_spec
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from toolcall_nb import models
+from toolcall_nb.chat import Chat
 from toolcall_nb.errors import UsageError
+from toolcall_nb.models.callable_models import CallableModel
 from toolcall_nb.redaction import masked
 
 if TYPE_CHECKING:
     from toolcall_nb.models.config import Config
 
-__all__ = ["KEYS", "RESET", "ModelSettings"]
+__all__ = ["KEYS", "RESET", "ModelSettings", "find_model", "model_variables"]
 
 RESET = "reset"
 
-SETTINGS = (
+_COMMON_SETTINGS = (
     *("temperature", "max_tokens", "top_p", "top_k", "seed", "stop_sequences", "timeout", "thinking"),
     *("parallel_tool_calls", "tool_choice", "presence_penalty", "frequency_penalty", "logit_bias"),
     *("extra_body", "extra_headers", "service_tier", "native_tools"),
 )
-"""What most providers know. Those of one provider alone bear its name: ``openai_reasoning_effort``."""
+"""The settings that most providers know. A provider's own settings begin with its name: ``openai_reasoning_effort``."""
 
-KEYS = ("base_url", "key", "wire", *SETTINGS)
-"""What can be set."""
+KEYS = ("base_url", "key", "wire", *_COMMON_SETTINGS)
+"""The names that can be set."""
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _ASSIGNMENT = re.compile(r"(?:^|(?<=\s))([^\W\d]\w*)=")
@@ -44,7 +48,7 @@ _NO_KEY = (
 
 
 class ModelSettings(Struct, frozen=True):
-    """What ``%toolchat config`` has set, for named models. ``key`` is the name of the variable that holds the key."""
+    """The settings for named models. ``key`` is the name of the variable that holds the key, never the key itself."""
 
     base_url: str | None = None
     key: str | None = None
@@ -52,7 +56,7 @@ class ModelSettings(Struct, frozen=True):
     settings: dict[str, Any] = field(default_factory=dict)
 
     def changed(self, text: str, namespace: Mapping[str, Any]) -> ModelSettings:
-        """With ``name=value …``; a name without a value is unset. Raises `UsageError`, and changes nothing then."""
+        """Returns the settings after ``name=value …``; a name without a value is unset. Raises `UsageError`."""
         if text == RESET:
             return ModelSettings()
         changed = self
@@ -61,14 +65,14 @@ class ModelSettings(Struct, frozen=True):
         return changed
 
     def config(self, namespace: Mapping[str, Any]) -> Config:
-        """What a model is made with. Raises `UsageError` where the variable with the key is gone."""
+        """Returns the settings that a model is made with. Raises `UsageError` if the variable with the key is gone."""
         from toolcall_nb.models.config import Config
 
         key = None if self.key is None else _key(self.key, namespace)
         return Config(base_url=self.base_url, api_key=key, settings=self.settings, wire=self.wire)
 
     def __str__(self) -> str:
-        """One line each; of the key, where it comes from."""
+        """Formats the settings, one a line, with the origin of the key in place of the key."""
         origin = None if self.key is None else f"from the {'environment' if self.key in os.environ else 'notebook'}"
         known = {"base_url": self.base_url, "key": self.key and f"{self.key} ({origin})", "wire": self.wire}
         settings = {name: json.dumps(value, ensure_ascii=False) for name, value in self.settings.items()}
@@ -93,7 +97,7 @@ class ModelSettings(Struct, frozen=True):
 
 
 def _assignments(text: str) -> Iterator[tuple[str, str]]:
-    """A value reaches to the next name with ``=``, so that JSON and texts may have blanks in them."""
+    """Splits ``name=value …``. A value reaches to the next name with ``=``, so it may contain blanks."""
     found = [*_ASSIGNMENT.finditer(text)]
     if not found or found[0].start():
         raise UsageError(f"%toolchat config takes name=value, or {RESET}, not {masked(text)!r:.100}.")
@@ -103,7 +107,7 @@ def _assignments(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _key(name: str, namespace: Mapping[str, Any]) -> str:
-    """The key that a variable holds. Nothing that may be a key itself is repeated."""
+    """Returns the key that a variable holds. The error does not repeat the name, which may be a key itself."""
     if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME or masked(name) != name:
         raise UsageError(_NO_KEY)
     value = os.environ.get(name) or namespace.get(name)
@@ -121,14 +125,14 @@ def _address(name: str, value: str) -> str | None:
 
 
 def _check_setting(name: str, value: Any) -> None:
-    """Refuses a name that is close to a setting, or begins like a provider's and is none of its settings.
+    """Raises `UsageError` for a name that is close to a setting, or that begins with a provider's and is not its.
 
-    Any other name may be a field that the server at a URL takes. The tools that a provider is to run must be known.
+    Any other name may be a field that the server at a URL knows. The native tools of a provider must be known.
     """
     from toolcall_nb.models import providers
 
     close = get_close_matches(name, KEYS, 1, 0.8)
-    if name not in SETTINGS and close:
+    if name not in _COMMON_SETTINGS and close:
         raise UsageError(f"There is no setting {name!r}. Did you mean {close[0]!r}?")
     if find_spec("pydantic_ai") is None:
         return
@@ -139,7 +143,7 @@ def _check_setting(name: str, value: Any) -> None:
 
 
 def _value(name: str, written: str) -> Any:
-    """A scalar as YAML 1.2's core schema reads it, or JSON; in single quotes, text."""
+    """Parses JSON, or a scalar of YAML 1.2's core schema; in quotes it is text."""
     if written[0] in '{["':
         try:
             return json.loads(written)
@@ -151,5 +155,34 @@ def _value(name: str, written: str) -> Any:
 
 
 def _plain(written: str) -> str:
-    """Without the quotes that were put around it."""
+    """Returns the text without quotes around it."""
     return written[1:-1] if len(written) > 1 and written[0] == written[-1] and written[0] in "'\"" else written
+
+
+def find_model(name: str, namespace: Mapping[str, Any], dialect: str) -> Any:
+    """Returns the model that a variable holds, a function as a model of that name; or else the name itself.
+
+    A variable that holds a text is another name of a model, unless a model has the variable's name. A variable that
+    holds no model does not hide a model of that name. Without such a model it is returned, to be refused later.
+    """
+    value = namespace.get(name)
+    if value is None or isinstance(value, Chat | ModuleType):
+        return name
+    if not isinstance(value, type) and callable(getattr(value, "stream", None)):
+        return value
+    is_known = name in models.model_names()
+    if isinstance(value, FunctionType) or (callable(value) and not is_known):
+        return CallableModel(value, name, dialect=dialect)
+    return name if is_known else value
+
+
+def model_variables(namespace: Mapping[str, Any]) -> list[str]:
+    """Returns the variables that most likely hold a model: see `_is_likely_model`."""
+    return [name for name, value in namespace.items() if not name.startswith("_") and _is_likely_model(value)]
+
+
+def _is_likely_model(value: Any) -> bool:
+    """Whether a value can stream, or is a function whose first parameter is ``messages``."""
+    if isinstance(value, FunctionType):
+        return value.__code__.co_varnames[: value.__code__.co_argcount][:1] == ("messages",)
+    return hasattr(type(value), "stream") and not isinstance(value, Chat | type)
