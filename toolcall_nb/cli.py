@@ -1,7 +1,7 @@
-"""The command line: ``toolcall-nb render|events|check|chat|serve``.
+"""The command line: ``toolcall-nb render|events|check|chat|serve``. `main` runs one command.
 
-Exit codes: 0 is well; 1 is that ``check`` found something, or that the model could not answer; 2 is a mistake in
-the command, told in one line on standard error; 130 is Ctrl-C. ``-`` is standard input. Text is UTF-8, in and out.
+Exit codes: 0 for success; 1 if ``check`` found something or the model could not answer; 2 for a mistake in the command,
+with one line on standard error; 130 for Ctrl-C. ``-`` is standard input. Text is UTF-8, in and out.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ _FILE_HELP = f"the transcript ({', '.join(READABLE)}); - is standard input, as M
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code."""
+    """Runs one command and returns its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
     try:
         options = _parser().parse_args(argv)
-    except SystemExit as error:  # argparse has said why
+    except SystemExit as error:  # argparse has printed why
         return error.code if isinstance(error.code, int) else 2
     try:
         code: int = options.command(options)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read has enough; nor may the interpreter's last flush complain
+    except BrokenPipeError:  # the reader has closed the pipe; the interpreter's last flush must not fail either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -223,14 +223,14 @@ def _check(options: argparse.Namespace) -> int:
         diagnostics = [*read_transcript(Path(options.file)).diagnostics]
     found = sorted(diagnostics, key=lambda item: (item.line, item.column))
     for diagnostic in found:
-        print(_told(options.file, diagnostic))
+        print(_format_diagnostic(options.file, diagnostic))
     return 1 if found else 0
 
 
 def _check_stages(name: str, text: str, broken: Sequence[Diagnostic]) -> int:
     from toolcall_nb.stages import RULES, validate
 
-    found = [(diagnostic.line, _told(name, diagnostic)) for diagnostic in broken]
+    found = [(diagnostic.line, _format_diagnostic(name, diagnostic)) for diagnostic in broken]
     places: list[int] = []
     log: list[Any] = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -253,15 +253,15 @@ def _chat(options: argparse.Namespace) -> int:
     from toolcall_nb.render.terminal import TerminalFace
 
     prompt = _read("-")[0] if options.prompt == "-" else options.prompt
-    face, approver, showing = TerminalFace(), TerminalApprover(), threading.RLock()
+    terminal, approver, showing = TerminalFace(), TerminalApprover(), threading.RLock()
 
     def ask(call: ToolCall) -> Decision:
-        with face.paused():
+        with terminal.paused():
             return approver(call)
 
     def show(event: Event) -> None:  # also from a tool's own threads
         with showing:
-            face.apply(event)
+            terminal.apply(event)
 
     chat = Chat(
         options.model,
@@ -275,7 +275,7 @@ def _chat(options: argparse.Namespace) -> int:
         once=options.once,
         speed=options.speed,
     )
-    with face:
+    with terminal:
         for event in chat.stream(prompt, live=show):
             show(event)
     answer = chat.transcript.messages[-1]
@@ -292,12 +292,12 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _is_markdown(name: str) -> bool:
-    """Whether the input is Markdown: standard input, or a file whose name says so."""
+    """Whether the input is Markdown: standard input, or a file whose suffix says so."""
     return name == "-" or Path(name).suffix.lower() == ".md"
 
 
 def _read(name: str) -> tuple[str, list[Diagnostic]]:
-    """The text of a file or of standard input, and what was wrong with its bytes."""
+    """Returns the text of a file or of standard input, and a diagnostic if its bytes are not UTF-8."""
     data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     data = data.removeprefix(codecs.BOM_UTF8)
     try:
@@ -313,16 +313,16 @@ def _read(name: str) -> tuple[str, list[Diagnostic]]:
 
 def _warn(name: str, diagnostics: Sequence[Diagnostic]) -> None:
     for diagnostic in diagnostics:
-        print(_told(name, diagnostic), file=sys.stderr)
+        print(_format_diagnostic(name, diagnostic), file=sys.stderr)
 
 
-def _told(name: str, diagnostic: Diagnostic) -> str:
-    told = saved_text(f"{diagnostic.message} — {diagnostic.action}")  # such lines end up in logs
-    return f"{name}:{diagnostic.line}:{diagnostic.column}: {told}"
+def _format_diagnostic(name: str, diagnostic: Diagnostic) -> str:
+    text = saved_text(f"{diagnostic.message} — {diagnostic.action}")  # such lines end up in logs
+    return f"{name}:{diagnostic.line}:{diagnostic.column}: {text}"
 
 
 def _tools(names: str) -> Iterator[Tool]:
-    """The tools of ``bash,module:function,module``: one with this name, what a module holds, a module's ``@tool``."""
+    """Yields the tools of ``bash,module:function,module``: by its name, from a module, or all ``@tool`` of a module."""
     from toolcall_nb.tools import as_tools, registry
     from toolcall_nb.tools.built_in import BUILT_IN_NAMES
     from toolcall_nb.tools.sources import tools_named

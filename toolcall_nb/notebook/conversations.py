@@ -24,7 +24,7 @@ from toolcall_nb.render.run_footer import info_line, tokens
 from toolcall_nb.render.value_lines import format_count
 from toolcall_nb.runs.run import Run, Stoppable
 from toolcall_nb.tools import Tool, registry, remember_for_debugger
-from toolcall_nb.tools.builtin import BUILTIN
+from toolcall_nb.tools.built_in import BUILT_IN_NAMES
 from toolcall_nb.tools.sources import tool_names, tools_named, unknown_name
 
 __all__ = ["NotebookThreads", "TurnSettings"]
@@ -370,7 +370,7 @@ def _describe_tools(tools: Sequence[Tool]) -> str:
         summary = tool.description.strip().partition("\n")[0]
         lines.append(f"{tool.name}({', '.join(tool.parameters.get('properties', ()))})  {summary}".rstrip())
     names = {tool.name for tool in tools}
-    off = [name for name in BUILTIN if name not in names]
+    off = [name for name in BUILT_IN_NAMES if name not in names]
     lines = lines or ["There are no tools; make one with @tool."]
     return "\n".join([*lines, *([f"Off until asked for: {', '.join(off)}."] if off else [])])
 

@@ -1,7 +1,7 @@
-"""Display hooks: a bare expression that gives a reply, messages or a stream of an SDK is shown as a transcript.
+"""Display hooks: a cell's value that is a reply, messages or a stream of an SDK is displayed as a transcript.
 
-IPython is told the names of the types, so nothing is imported for them, and the rest of this package only when one is
-there. A formatter of the user's own for the same type wins, whenever it was registered.
+`Hooks` registers formatters for the types by name. So no SDK is imported for them, and most of this package only when
+there is something to display. A formatter of the user's own for the same type wins, whenever it was registered.
 """
 
 from __future__ import annotations
@@ -11,19 +11,16 @@ from typing import Any
 
 from toolcall_nb.core.sdk_types import SDK_REPLY_TYPES, SDK_STREAM_TYPES
 from toolcall_nb.notebook.environment import Place, place_of
-from toolcall_nb.redaction.masked_logging import logger
 
 __all__ = ["Hooks"]
 
-log = logger("toolcall_nb.notebook")
-
 _PLAYED = ("stream", "async stream")
-"""What must be entered first is left alone: that would send a request."""
+"""The kinds of streams that are played. Those that must be entered first are not: that would send a request."""
 
 _PACKAGES = frozenset(module.partition(".")[0] for module, _ in SDK_REPLY_TYPES)
 _IN_MESSAGES = frozenset({"role", "parts", "kind", "type", "lc"})
 _IN_REPLIES = frozenset({"choices", "output", "content", "candidates", "message", "messages", "parts", "lc", "type"})
-"""Keys without which a dictionary is neither: a first look, before anything is imported."""
+"""A dictionary without any of these keys is neither: this is decided before anything is imported."""
 
 _BUILT_IN = (list, dict)
 
@@ -37,14 +34,14 @@ class Hooks:
         self.are_on = False
 
     def install(self) -> None:
-        """Register, where the user has nothing for the same type."""
+        """Registers the formatters, except for types for which the user has one."""
         self.are_on = True
         for formatter, key, function in self._places():
             if _registered(formatter, key) is None:
                 formatter.deferred_printers[key] = function
 
     def remove(self) -> None:
-        """Take out what is ours, wherever IPython has moved it: what is left is what was there before."""
+        """Removes our formatters, wherever IPython has moved them."""
         self.are_on = False
         for formatter in (self._formatters.mimebundle_formatter, self._formatters.ipython_display_formatter):
             for printers in (formatter.deferred_printers, formatter.type_printers):
@@ -63,8 +60,8 @@ class Hooks:
             yield bundles, (cls.__module__, cls.__name__), self._bundle_of_values
             yield displays, (cls.__module__, cls.__name__), self._print_values
 
-    # IPython's formatters: a bundle that is None, or a display that raises NotImplementedError (one that returns has
-    # shown the object), leaves it to the next one
+    # IPython's formatters. One that makes bundles returns None to leave the object to the next formatter; one that
+    # displays raises NotImplementedError.
 
     def _bundle(self, thing: Any) -> Any:
         theirs = self._theirs(self._formatters.mimebundle_formatter, thing)
@@ -76,18 +73,18 @@ class Hooks:
         theirs = self._theirs(self._formatters.mimebundle_formatter, value)
         if theirs is not None:
             return theirs(value)
-        return _bundle_of(value) if _may_be_said(value) and not self._is_formatted(value) else None
+        return _bundle_of(value) if _may_be_messages(value) and not self._is_formatted(value) else None
 
     def _print_values(self, value: Any) -> None:
-        """In a terminal, where the text that IPython has for all lists stands before that of a bundle."""
+        """Prints values in a terminal, where IPython would prefer its own text for lists to that of a bundle."""
         theirs = self._theirs(self._formatters.ipython_display_formatter, value)
         if theirs is not None:
             theirs(value)
             return
-        is_ours = _may_be_said(value) and place_of(self._shell) is Place.TERMINAL and not self._is_formatted(value)
+        is_ours = _may_be_messages(value) and place_of(self._shell) is Place.TERMINAL and not self._is_formatted(value)
         bundle = _bundle_of(value) if is_ours else None
         if bundle is None:
-            raise NotImplementedError  # it is left to the next formatter
+            raise NotImplementedError
         print(bundle["text/plain"])
 
     def _play(self, stream: Any) -> None:
@@ -96,19 +93,19 @@ class Hooks:
             theirs(stream)
             return
         if self._is_formatted(stream):
-            raise NotImplementedError  # it is left to the next formatter
+            raise NotImplementedError
         try:
             from toolcall_nb.notebook.show import show
 
             show(stream)
         except Exception:
-            log.exception("A stream could not be shown; its plain form stands for it")
-            raise NotImplementedError from None  # the same
+            _log_exception("A stream could not be shown; its plain form stands for it")
+            raise NotImplementedError from None
 
-    # What is the user's own
+    # The user's own formatters
 
     def _theirs(self, formatter: Any, thing: Any) -> Callable[[Any], Any] | None:
-        """What was registered by name when ours was in its place already, where IPython does not find it any more."""
+        """Returns the user's formatter that was registered by name after ours: IPython does not find it any more."""
         for cls in type(thing).__mro__:
             function = formatter.deferred_printers.get((cls.__module__, cls.__name__))
             if function is not None and function not in self._own:
@@ -117,7 +114,7 @@ class Hooks:
         return None
 
     def _is_formatted(self, thing: Any) -> bool:
-        """Whether the user has a formatter for it: a bundle, or one kind such as HTML, LaTeX, text."""
+        """Whether the user has any formatter for it: for a bundle, or for one kind such as HTML, LaTeX or text."""
         display = self._formatters
         every = (display.ipython_display_formatter, display.mimebundle_formatter, *display.formatters.values())
         return any(self._is_users(formatter, thing) for formatter in every)
@@ -139,8 +136,8 @@ def _registered(formatter: Any, key: tuple[str, str]) -> Any:
         return None
 
 
-def _may_be_said(value: Any) -> bool:
-    """Whether a list or a dictionary, and nothing derived from these, may hold messages, by a look at what is first."""
+def _may_be_messages(value: Any) -> bool:
+    """Whether a list or a dictionary (but not a subclass) may hold messages, judged by its first item or its keys."""
     if type(value) is dict:
         return any(key in value for key in _IN_REPLIES)
     first = value[0] if type(value) is list and value else None
@@ -159,5 +156,11 @@ def _bundle_of(thing: Any) -> dict[str, str] | None:
         is_whole = found.kind is SourceKind.WHOLE
         return saved_bundle(Transcript.from_events(events_of(found))) if is_whole else None
     except Exception:
-        log.exception("A reply could not be shown; its plain form stands for it")
+        _log_exception("A reply could not be shown; its plain form stands for it")
         return None
+
+
+def _log_exception(message: str) -> None:
+    from toolcall_nb.redaction.masked_logging import logger  # imports the rest of the room
+
+    logger("toolcall_nb.notebook").exception(message)

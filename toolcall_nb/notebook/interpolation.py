@@ -1,8 +1,8 @@
-"""``{name}`` in a prompt, filled from the notebook.
+"""Fills ``{name}`` in a prompt with a variable of the notebook: `fill`.
 
 A field is a name, followed by attributes and lookups: ``{city}``, ``{df.shape}``, ``{rows[0]}``, ``{totals[Oslo]}``.
-Nothing is called and nothing is computed. ``{{`` and ``}}`` are braces. Braces around anything else, as in JSON
-or code, stay as they are.
+Nothing is called or computed. ``{{`` and ``}}`` stand for braces. Braces around anything else, as in JSON or code, stay
+as they are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _INTEGER = re.compile(r"-?\d+")
 
 
 def fill(text: str, namespace: Mapping[str, Any]) -> str:
-    """``text`` with its fields filled; raises `UsageError`, which names every field that could not be."""
+    """Returns ``text`` with its fields filled. Raises `UsageError`, which names every field that cannot be filled."""
     problems: list[str] = []
 
     def value(match: re.Match[str]) -> str:
@@ -30,7 +30,7 @@ def fill(text: str, namespace: Mapping[str, Any]) -> str:
             return match["escape"][0]
         try:
             return str(_look_up(match["name"], match["path"], namespace))
-        except Exception as error:  # an attribute is whatever the object makes of it
+        except Exception as error:  # an attribute or a lookup may run any code
             problems.append(f"{match[0]} ({_reason(error)})")
             return match[0]
 
@@ -53,7 +53,7 @@ def _look_up(name: str, path: str, namespace: Mapping[str, Any]) -> Any:
 
 
 class _Attribute(str):
-    """The name of an attribute, as against a key that is a string."""
+    """The name of an attribute, to tell it from a key that is a string."""
 
 
 def _steps(path: str) -> Iterator[Any]:
@@ -65,7 +65,7 @@ def _steps(path: str) -> Iterator[Any]:
 
 
 def _key(text: str) -> int | str:
-    """A key as `str.format` reads it: digits are a number; quotes may be left out."""
+    """Parses a key as `str.format` does: digits are a number. It may also be quoted."""
     if _INTEGER.fullmatch(text):
         return int(text)
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text

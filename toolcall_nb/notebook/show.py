@@ -1,4 +1,4 @@
-"""Put what is held already into a cell: a transcript, what an SDK gave, a file."""
+"""Displays any transcript, file, or reply or stream of an SDK in a cell: `show`."""
 
 from __future__ import annotations
 
@@ -26,22 +26,23 @@ _NATIVE = "native"
 
 
 def show(thing: Any, *, dialect: str | None = None) -> ShowHandle:
-    """Display what is held already; whole things at once, streams as they come, until they end or are stopped.
+    """Displays something that holds a transcript. A stream is displayed as it comes, until it ends or is stopped.
 
-    - a transcript, a chat, a message or a call of one, Markdown;
+    ``thing`` is one of these:
+
+    - a transcript, a chat, a message or a tool call, Markdown;
     - a file: a transcript (``.md``), messages, chunks or stages (``.json``, ``.jsonl``), a raw stream (``.sse``);
-    - a whole reply, or a list of messages, of any SDK that `toolcall_nb.adapters` knows, also as dictionaries;
-    - an address (``http://…``) of a server's thread or stream, a response of httpx, requests or urllib: in any wire;
-    - a log of tool blocks with stages, the events of a wire as mappings;
-    - a stream of such an SDK, or what must be entered to get one, also asynchronous; an iterator of events or of text.
+    - a whole reply or a list of messages of any SDK that `toolcall_nb.adapters` knows, also as dictionaries;
+    - an address (``http://…``) of a server's thread or stream, or a response of httpx, requests or urllib, in any wire;
+    - a log of tool blocks with stages, or the events of a wire as mappings;
+    - a stream of such an SDK, or the context manager that opens one, also asynchronous; an iterator of events or text.
 
-    Text may have calls in it: ``dialect`` says how they are written (plain text: callouts; provider envelopes: with a
-    signature). An asynchronous stream is
-    played by the loop that runs, also after the end of the cell; ``await show(stream)`` waits for its end. Raises
-    `UsageError` for anything else. Nothing is imported for it that is not there already.
+    ``dialect`` says how calls are written in text (plain text: callouts; provider envelopes: with a signature). The
+    running loop plays an asynchronous stream, also after the end of the cell; ``await show(stream)`` waits for its end.
+    Raises `UsageError` for anything else. No SDK is imported.
     """
     if dialect is not None and dialect != _NATIVE:
-        dialects.detector(dialect)  # raises for a name that is none
+        dialects.detector(dialect)  # raises for an unknown name
     if isinstance(thing, str) and _is_address(thing):
         return play(play_events(fetch_events(thing), dialect), displayed_url(thing))
     if isinstance(thing, os.PathLike) or (isinstance(thing, str) and _is_path(thing)):
@@ -60,12 +61,12 @@ def show(thing: Any, *, dialect: str | None = None) -> ShowHandle:
 
 
 def _is_address(text: str) -> bool:
-    """One word that begins as an address does."""
+    """Whether the text is one word that begins as an address does."""
     return is_url(text) and len(text.split()) == 1
 
 
 def _is_path(text: str) -> bool:
-    """One line that ends as a file's name does, or names a file; Markdown that is to be shown rarely does."""
+    """Whether the text is one line that ends with a known suffix, or names a file. Markdown rarely does."""
     return "\n" not in text and (has_known_suffix(text) or (bool(Path(text).suffix) and os.path.isfile(text)))
 
 
@@ -96,7 +97,7 @@ def _whole(found: Recognised, dialect: str | None) -> Transcript | None:
         return None
     if isinstance(found.thing, list | tuple | Mapping) and found.thing:  # a single chunk, or unknown items
         return _read(found, dialect)
-    raise _cannot(found.thing)
+    raise _cannot_show(found.thing)
 
 
 def _is_awaited(found: Recognised) -> bool:
@@ -110,11 +111,11 @@ def _read(found: Recognised, dialect: str | None) -> Transcript:
     try:
         return Transcript.from_events(events_of_items(found, dialect))
     except UsageError:
-        raise _cannot(found.thing) from None
+        raise _cannot_show(found.thing) from None
 
 
 def put(transcript: Transcript) -> None:
-    """Display a transcript as it is saved; without IPython, print it."""
+    """Displays a transcript as a notebook saves it. Without IPython it is printed."""
     from IPython.core.getipython import get_ipython
     from IPython.display import display
 
@@ -126,7 +127,7 @@ def put(transcript: Transcript) -> None:
         display(saved_bundle(transcript), raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
 
 
-def _cannot(thing: Any) -> UsageError:
+def _cannot_show(thing: Any) -> UsageError:
     known = "; ".join(dict.fromkeys(known.title for known in FORMATS))
     what = f"{safe_repr(thing):.100} ({type(thing).__qualname__})"
     return UsageError(
