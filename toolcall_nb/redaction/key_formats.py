@@ -22,10 +22,10 @@ from msgspec.structs import replace
 
 from toolcall_nb.redaction.value_shapes import is_mixed, is_random, shape_regex
 
-__all__ = ["BLOCKS", "INSIDE", "KEY_FORMATS", "KeyFormat", "find_keys"]
+__all__ = ["BLOCKS", "INSIDE", "find_keys"]
 
 
-class KeyFormat(Struct, frozen=True):
+class _KeyFormat(Struct, frozen=True):
     """One format of keys: a literal ``prefix``, and a regular expression for the rest.
 
     ``is_key`` says whether a text of this format is a key. ``is_base64`` if other text may have the format in the
@@ -45,10 +45,10 @@ _LAST_GROUP = re.compile(r"<([a-z])(\d{1,4})(?:\+|-\d{1,4})?>$")
 
 def _form(
     shape: str, is_key: Callable[[str], bool] | None = None, *, is_base64: bool = False, is_prefix_kept: bool = False
-) -> KeyFormat:
+) -> _KeyFormat:
     prefix, sign, rest = shape.partition("<")
     fewer = _LAST_GROUP.sub(lambda group: f"<{group[1]}{min(int(group[2]), 16)}+>", sign + rest)
-    return KeyFormat(
+    return _KeyFormat(
         prefix, shape_regex(sign + rest), shape_regex(fewer), is_key, is_base64, len(prefix) if is_prefix_kept else 0
     )
 
@@ -135,14 +135,14 @@ _JWT = rf"{_TOKEN}{{8,}}+\.{_TOKEN}{{8,}}+\.{_TOKEN}*+(?:\.{_TOKEN}{{8,}}+){{0,2
 _JWT_OF_WORDS = rf"[A-Za-z0-9]{{17,}}+\.ey{_TOKEN}{{17,}}+\.{_TOKEN}*+"
 _DISCORD = rf"{_TOKEN}{{22,27}}\.{_TOKEN}{{6,7}}\.{_TOKEN}{{27,40}}(?!{_TOKEN})"
 _STRUCTURED = (
-    KeyFormat("eyJ", _JWT, _JWT, is_base64=True),
-    KeyFormat("ey", _JWT_OF_WORDS, _JWT_OF_WORDS, is_base64=True),
-    *(KeyFormat(first, _DISCORD, _DISCORD, _is_parted, is_base64=True) for first in "MNO"),
+    _KeyFormat("eyJ", _JWT, _JWT, is_base64=True),
+    _KeyFormat("ey", _JWT_OF_WORDS, _JWT_OF_WORDS, is_base64=True),
+    *(_KeyFormat(first, _DISCORD, _DISCORD, _is_parted, is_base64=True) for first in "MNO"),
 )
 """JSON web tokens (RFC 7519; encrypted ones have five parts), and the tokens of Discord's bots."""
 
 
-def _forms() -> Iterator[KeyFormat]:
+def _forms() -> Iterator[_KeyFormat]:
     yield from (_form(prefix + shape, is_prefix_kept=True) for prefix, shape in _WEBHOOKS.items())
     yield from (_form(f"{prefix}<w36+>") for prefix in _GITHUB)
     yield from (_form(f"gl{kind}-<p20+>") for kind in _GITLAB)
@@ -156,7 +156,7 @@ def _forms() -> Iterator[KeyFormat]:
     yield from _STRUCTURED
 
 
-KEY_FORMATS = tuple(_forms())
+_KEY_FORMATS = tuple(_forms())
 """The formats of keys that are masked anywhere."""
 
 _SHORTEST = 11
@@ -179,18 +179,18 @@ _ESCAPES = re.compile(r"[nrtbf]|u[0-9a-fA-F]{4}"), re.compile(r"[0-9a-fA-F]{2}")
 """The escapes of JSON after a backslash, and of URLs after a percent sign: they end a word."""
 
 
-def _all_in_one(forms: Iterable[KeyFormat]) -> tuple[re.Pattern[str], list[KeyFormat]]:
+def _all_in_one(forms: Iterable[_KeyFormat]) -> tuple[re.Pattern[str], list[_KeyFormat]]:
     """Returns one regular expression with a group for each format, and the formats in the order of the groups.
 
     It begins with the character before a key. Formats with a common beginning of their prefixes share a branch.
     """
-    ordered: list[KeyFormat] = []
+    ordered: list[_KeyFormat] = []
     return re.compile(f"[^A-Za-z0-9]{_branch([*forms], 0, ordered)}"), ordered
 
 
-def _branch(forms: list[KeyFormat], depth: int, ordered: list[KeyFormat]) -> str:
+def _branch(forms: list[_KeyFormat], depth: int, ordered: list[_KeyFormat]) -> str:
     """Returns the expression for formats with the same prefix up to ``depth``; the longest prefix is tried first."""
-    longer: dict[str, list[KeyFormat]] = {}
+    longer: dict[str, list[_KeyFormat]] = {}
     for form in forms:
         if len(form.prefix) > depth:
             longer.setdefault(form.prefix[depth], []).append(form)
@@ -206,9 +206,9 @@ def _branch(forms: list[KeyFormat], depth: int, ordered: list[KeyFormat]) -> str
 _WRONG_KEY = r"[A-Za-z0-9_*.\-]{8,}+"
 """A key as a provider repeats it in an error, without its middle."""
 
-_PATTERN, _FORMATS = _all_in_one(KEY_FORMATS)
+_PATTERN, _FORMATS = _all_in_one(_KEY_FORMATS)
 _EAGER_PATTERN, _EAGER_FORMATS = _all_in_one(
-    (KeyFormat("sk-", _WRONG_KEY, _WRONG_KEY), *(replace(form, body=form.eager_body) for form in KEY_FORMATS))
+    (_KeyFormat("sk-", _WRONG_KEY, _WRONG_KEY), *(replace(form, body=form.eager_body) for form in _KEY_FORMATS))
 )
 """The formats for error texts: 16 characters at the end of a key are enough, since it may be cut off."""
 

@@ -43,23 +43,8 @@ _MADE_UP = frozenset(
     {"test", "fake", "mock", "dummy", "sample", "demo", "foo", "bar", "baz", "my", "not", "the", "here"}
 )
 _OF_MADE_UP = _MADE_UP.union(
-    {
-        "key",
-        "token",
-        "secret",
-        "password",
-        "pass",
-        "api",
-        "auth",
-        "access",
-        "sk",
-        "client",
-        "user",
-        "value",
-        "id",
-        "abc",
-        "a",
-    }
+    {"key", "token", "secret", "password", "pass", "api", "auth", "access", "sk", "client", "user", "value"},
+    {"id", "abc", "a"},
 )
 """Words of placeholders. A text with only these words, and at least one of `_MADE_UP`, is a placeholder."""
 _LETTERS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import assert_never, overload
+from typing import Any, assert_never
 
 from toolcall_nb.core.events import Json
 from toolcall_nb.core.result_text import truncate_text
@@ -121,11 +121,7 @@ class BlockNodes(Sequence[Node]):
     def __len__(self) -> int:
         return len(self._blocks)
 
-    @overload
-    def __getitem__(self, index: int) -> Node: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Node]: ...
-    def __getitem__(self, index: int | slice) -> Node | Sequence[Node]:
+    def __getitem__(self, index: Any) -> Any:
         numbers = range(len(self))[index]
         if isinstance(numbers, int):
             return Node(f"{self._id}.b{numbers}", block_html(self._blocks[numbers], self._hosts))

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias
 
 from msgspec import Struct, msgpack
 
@@ -59,11 +59,7 @@ class PackedNodes(Sequence[Node]):
     def __len__(self) -> int:
         return len(self._nodes())
 
-    @overload
-    def __getitem__(self, index: int) -> Node: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Node]: ...
-    def __getitem__(self, index: int | slice) -> Node | Sequence[Node]:
+    def __getitem__(self, index: Any) -> Any:
         return self._nodes()[index]
 
     def __iter__(self) -> Iterator[Node]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import overload
+from typing import Any
 
 from toolcall_nb.core.packing import pack, unpack
 
@@ -33,11 +33,7 @@ class CompressedTexts(Sequence[str]):
     def __len__(self) -> int:
         return self._packed + len(self._loose)
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[number] for number in range(*index.indices(len(self)))]
         number = range(self._packed + len(self._loose))[index]

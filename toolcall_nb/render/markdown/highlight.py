@@ -66,17 +66,12 @@ def _lexer(language: str) -> Lexer | None:
 
 
 @cache
-def _kinds() -> dict[_TokenType, str]:
-    from pygments.token import STANDARD_TYPES
-
-    return {kind: name for kind, name in STANDARD_TYPES.items() if name in CLASSES}
-
-
-@cache
 def _class(kind: _TokenType) -> str:
     """Returns the class of the nearest kind that has one: a docstring is a string."""
-    kinds = _kinds()
-    return next((kinds[part] for part in reversed(kind.split()) if part in kinds), "")
+    from pygments.token import STANDARD_TYPES
+
+    names = [STANDARD_TYPES.get(part, "") for part in reversed(kind.split())]
+    return next((name for name in names if name in CLASSES), "")
 
 
 def _span(name: str, text: str) -> str:
