@@ -20,12 +20,12 @@ from toolcall_nb.core.events import Event, Json
 from toolcall_nb.core.json_text import to_extended
 from toolcall_nb.errors import UsageError
 
-__all__ = ["THINKING_SECONDS", "Pace", "as_live", "pieces"]
+__all__ = ["Pace", "as_live", "pieces", "play_reply"]
 
 _PIECE = re.compile(r" ?[^\W_]{1,7}| ?[^\w\s]{1,2}|_{1,3}|\s{1,4}")
 _KEPT_FIELDS = ("provider_executed", "provider_metadata", "tool_metadata", "dynamic", "title", "open", "extra")
 
-THINKING_SECONDS = 0.35
+_THINKING_SECONDS = 0.35
 """The wait before the first token, at speed 1."""
 
 _TOOL_SECONDS = 0.4
@@ -88,6 +88,12 @@ def as_live(events: Iterable[Event], pace: Pace) -> Iterator[Event]:
             case ev.ToolOutputAvailable() | ev.ToolOutputError() if is_live:
                 pace.wait(_TOOL_SECONDS)
         yield event
+
+
+def play_reply(events: Iterable[Event], pace: Pace) -> Iterator[Event]:
+    """Yields the events of a whole reply as `as_live`, after the wait of a model that thinks."""
+    pace.wait(_THINKING_SECONDS)
+    yield from as_live(events, pace)
 
 
 def _json_text(value: Json) -> str:

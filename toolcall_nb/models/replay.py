@@ -10,7 +10,7 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.replay import message_events
 from toolcall_nb.core.transcript import Message, Transcript
 from toolcall_nb.errors import ModelError
-from toolcall_nb.models.pace import THINKING_SECONDS, Pace, as_live
+from toolcall_nb.models.pace import Pace, as_live, play_reply
 from toolcall_nb.tools import Tool
 
 __all__ = ["ReplayModel", "replay"]
@@ -53,9 +53,5 @@ class ReplayModel:
             return iter((ev.Finish(finish_reason="stop"),))
         if turn > len(self._answers):
             raise ModelError(f"The transcript that is played again has {len(self._answers)} answers, no more.")
-        return self._play(self._answers[turn - 1])
-
-    def _play(self, answer: Sequence[Message]) -> Iterator[Event]:
-        self._pace.wait(THINKING_SECONDS)
-        events = (event for message in answer for event in message_events(message) if not isinstance(event, ev.Start))
-        yield from as_live(events, self._pace)
+        answer = (event for message in self._answers[turn - 1] for event in message_events(message))
+        return play_reply((event for event in answer if not isinstance(event, ev.Start)), self._pace)

@@ -21,9 +21,9 @@ class ErrorKind(Struct, frozen=True):
 
     ``brief`` names the kind in two or three words. ``sentence`` says what happened and what to do; `as_model_error`
     fills in the fields in braces. ``signs`` are HTTP statuses, error codes in lower case and class names.
-    ``text`` is a pattern for the status and the sentence of a response (``text_of``); also of a network error; or only
-    of a package that has received no response. ``packages_only``: the signs count only if a package that makes
-    requests is involved.
+    ``text`` is a pattern for the status and the sentence, as in "404 model: m-1". ``text_of`` says to which sentences
+    it applies: those of a ``response``, also those of the ``network``, or only those of a ``package`` before it has
+    a response. ``packages_only``: the signs count only if the exception comes from a package that makes requests.
     """
 
     brief: str

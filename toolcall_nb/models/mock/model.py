@@ -17,7 +17,7 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.models.faults import Fault, faulty
 from toolcall_nb.models.mock.scenarios import SCENARIOS, Call, Plan, Say, Situation, Think
 from toolcall_nb.models.mock.text_calls import with_calls
-from toolcall_nb.models.pace import THINKING_SECONDS, Pace, as_live
+from toolcall_nb.models.pace import Pace, play_reply
 from toolcall_nb.tools import Tool
 
 __all__ = ["MockModel"]
@@ -63,11 +63,7 @@ class MockModel:
         plan = SCENARIOS[self.scenario](Situation(prompt, tools, calls, random))
         number = 1 + sum(len(message.calls) for message in messages)
         events = _native_events(plan, number) if self.dialect == "native" else _text_events(plan, number, self.dialect)
-        return faulty(self._play(events), self.faults)
-
-    def _play(self, events: Iterator[Event]) -> Iterator[Event]:
-        self._pace.wait(THINKING_SECONDS)
-        yield from as_live(events, self._pace)
+        return faulty(play_reply(events, self._pace), self.faults)
 
 
 def _last_turn(messages: Sequence[Message]) -> tuple[str, list[ToolCall]]:
