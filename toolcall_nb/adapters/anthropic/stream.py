@@ -80,15 +80,16 @@ class AnthropicAdapter(MessageAdapter):
         if not isinstance(item, Mapping) and _type_of(item) in _DERIVED:
             return []  # not dumped: each of them contains everything before it
         chunk = object_fields(item)
+        index = chunk.get("index") if isinstance(chunk.get("index"), int) else None
         match get(chunk, "type", str):
             case "message_start":
                 return self._start(as_mapping(chunk.get("message")))
             case "content_block_start":
-                return self._begin(chunk.get("index"), as_mapping(chunk.get("content_block")))
+                return self._begin(index, as_mapping(chunk.get("content_block")))
             case "content_block_delta":
-                return self._grow(chunk.get("index"), as_mapping(chunk.get("delta")))
+                return self._grow(index, as_mapping(chunk.get("delta")))
             case "content_block_stop":
-                return self._stop(chunk.get("index"))
+                return self._stop(index)
             case "message_delta":
                 return self._update(as_mapping(chunk.get("delta")), as_mapping(chunk.get("usage")))
             case "message_stop" | "ping":
@@ -148,12 +149,12 @@ class AnthropicAdapter(MessageAdapter):
     # Content blocks
 
     def _begin(self, index: Any, given: Mapping[str, Any]) -> list[Event]:
-        blocks, place = self._request().blocks, _place(index)
-        old = blocks.get(place)
+        blocks = self._request().blocks
+        old = blocks.get(index)
         if old is not None and old.given.get("id") is not None and old.given.get("id") == given.get("id"):
             return []
         found = self._stop(index)
-        block = blocks[place] = _Block(object(), dict(given))
+        block = blocks[index] = _Block(object(), dict(given))
         return found + self._first(block, get(given, "type", str) or "")
 
     def _first(self, block: _Block, kind: str) -> list[Event]:
@@ -187,9 +188,9 @@ class AnthropicAdapter(MessageAdapter):
         return self.message.after_block(citation_source(self.message.sources, object_fields(citation)))
 
     def _grow(self, index: Any, delta: Mapping[str, Any]) -> list[Event]:
-        block = self._request().blocks.get(_place(index))
+        block = self._request().blocks.get(index)
         if block is None:
-            block = self._request().blocks[_place(index)] = _Block(object(), {"type": _block_type(delta)})
+            block = self._request().blocks[index] = _Block(object(), {"type": _block_type(delta)})
             return self._first(block, block.given["type"]) + self._grow(index, delta)
         match get(delta, "type", str):
             case "text_delta":
@@ -208,7 +209,7 @@ class AnthropicAdapter(MessageAdapter):
                 return []
 
     def _stop(self, index: Any) -> list[Event]:
-        block = self._request().blocks.pop(_place(index), None)
+        block = self._request().blocks.pop(index, None)
         if block is None:
             return []
         given, kind = block.given, get(block.given, "type", str) or ""
@@ -227,10 +228,6 @@ class AnthropicAdapter(MessageAdapter):
                 if kind == "fallback" and (model := get(given.get("to"), "model", str)):
                     self.message.metadata["model"] = model
                 return result_events(self.message, given) or self.message.custom("anthropic", kind, given)
-
-
-def _place(index: Any) -> Any:
-    return index if isinstance(index, int) else None
 
 
 def _block_type(delta: Mapping[str, Any]) -> str:

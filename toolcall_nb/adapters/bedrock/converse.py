@@ -69,16 +69,16 @@ class BedrockAdapter(MessageAdapter):
         """Returns the events of one item."""
         kind = next((key for key in _ITEMS if isinstance(get(item, key), Mapping)), None)
         given: Mapping[str, Any] = as_mapping(item)[kind] if kind else {}
+        index = given.get("contentBlockIndex") if isinstance(given.get("contentBlockIndex"), int) else None
         match kind:
             case "messageStart":
                 return [] if self._blocks else self.message.start()
             case "contentBlockStart":
-                index, start = given.get("contentBlockIndex"), as_mapping(given.get("start"))
-                return [*self._stop(index), *self._begin(index, start)]
+                return [*self._stop(index), *self._begin(index, as_mapping(given.get("start")))]
             case "contentBlockDelta":
-                return self._grow(given.get("contentBlockIndex"), as_mapping(given.get("delta")))
+                return self._grow(index, as_mapping(given.get("delta")))
             case "contentBlockStop":
-                return self._stop(given.get("contentBlockIndex"))
+                return self._stop(index)
             case "messageStop":
                 return self._reason(get(given, "stopReason", str))
             case "metadata":
@@ -118,11 +118,11 @@ class BedrockAdapter(MessageAdapter):
     # Blocks of a stream
 
     def _begin(self, index: Any, start: Mapping[str, Any]) -> list[Event]:
-        block = self._blocks[index if isinstance(index, int) else None] = _Block(object(), start)
+        block = self._blocks[index] = _Block(object(), start)
         return self._call(block.key, as_mapping(start["toolUse"])) if get(start, "toolUse", Mapping) else []
 
     def _grow(self, index: Any, delta: Mapping[str, Any]) -> list[Event]:
-        block = self._blocks.get(index if isinstance(index, int) else None)
+        block = self._blocks.get(index)
         if block is None:
             return [*self._begin(index, {}), *self._grow(index, delta)]
         if (text := get(delta, "text", str)) is not None:
@@ -139,7 +139,7 @@ class BedrockAdapter(MessageAdapter):
         return self._block(delta)
 
     def _stop(self, index: Any) -> list[Event]:
-        block = self._blocks.pop(index if isinstance(index, int) else None, None)
+        block = self._blocks.pop(index, None)
         if block is None:
             return []
         if (result := get(block.start, "toolResult", Mapping)) is not None:

@@ -27,19 +27,15 @@ class Conversation:
     """
 
     def __init__(self) -> None:
-        self._replies = Replies()
+        self.replies = Replies()
+        """The replies of the open message."""
         self._read: set[str] = set()  # ids of messages
         self._past: set[str] = set()  # ids of calls of earlier messages
         self._others_spoke = False
 
-    @property
-    def replies(self) -> Replies:
-        """The replies of the open message."""
-        return self._replies
-
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
-        return self._replies.message.close() if self._replies.has_begun or not self._others_spoke else []
+        return self.replies.message.close() if self.replies.has_begun or not self._others_spoke else []
 
     def take(self, message: Mapping[str, Any]) -> list[Event]:
         """Reads a message or a chunk; others, such as a removal, are ignored."""
@@ -56,7 +52,7 @@ class Conversation:
         """Whether it was read already."""
         if role_of(message) == "tool":
             call_id = get(message, "tool_call_id", str) or ""
-            return call_id in self._past or call_id in self._replies.ended
+            return call_id in self._past or call_id in self.replies.ended
         return get(message, "id", str) in self._read
 
     def mark_read(self, message: Mapping[str, Any]) -> None:
@@ -70,33 +66,33 @@ class Conversation:
     def answer(self, message: Mapping[str, Any], own_id: str | None = None) -> list[Event]:
         """Ends the call that a tool message names, or the call with the id ``own_id``."""
         call_id = get(message, "tool_call_id", str) or own_id or "tool-call"
-        if not self._replies.has_call(call_id):
+        if not self.replies.has_call(call_id):
             call_id = own_id or call_id
         elif own_id is not None and own_id != call_id:
-            self._replies.release(own_id)
-        return [] if call_id in self._past else self._replies.answer(call_id, message)
+            self.replies.release(own_id)
+        return [] if call_id in self._past else self.replies.answer(call_id, message)
 
     def finish(self, reply: str, details: Mapping[str, Any]) -> list[Event]:
         """Ends a reply that came block by block; ``details`` has its usage and metadata."""
         self._read.add(reply)
-        return self._replies.finish(reply, details)
+        return self.replies.finish(reply, details)
 
     def mark_past(self, message: Mapping[str, Any]) -> None:
         """Marks a message as read unless it belongs to the open message."""
         call_id = get(message, "tool_call_id", str)
-        if call_id is None or not self._replies.has_call(call_id):
+        if call_id is None or not self.replies.has_call(call_id):
             self.mark_read(message)
 
     def _reply(self, message: Mapping[str, Any]) -> list[Event]:
         message_id = get(message, "id", str)
         if is_chunk(message):
-            if message_id and not self._replies.is_open(message_id):
+            if message_id and not self.replies.is_open(message_id):
                 self._read.discard(message_id)  # some models give all replies one id
-            return self._replies.piece(message)
+            return self.replies.piece(message)
         if message_id in self._read:
             return []
         self.mark_read(message)
-        return self._replies.whole(message)
+        return self.replies.whole(message)
 
     def _other_side(self, role: str, message: Mapping[str, Any]) -> list[Event]:
         if self.has_read(message):
@@ -104,27 +100,20 @@ class Conversation:
         self.mark_read(message)
         ends: list[Event] = []
         self._others_spoke = True
-        if self._replies.has_begun:
+        if self.replies.has_begun:
             ends = self.close()
-            self._past |= self._replies.ended
-            self._replies = Replies()
+            self._past |= self.replies.ended
+            self.replies = Replies()
         return [*ends, *prompt_events(role, human_parts(message.get("content")))]
 
 
-class LangChainAdapter:
-    """Reads the chunks of ``model.stream`` and complete messages of all roles."""
-
-    def __init__(self) -> None:
-        self._conversation = Conversation()
+class LangChainAdapter(Conversation):
+    """Reads the chunks of ``model.stream`` and complete messages of all roles, in each of their forms."""
 
     def take(self, item: Any) -> list[Event]:
         """Returns the events of one message or chunk."""
         message = message_of(item)
-        return unknown_item(LANGCHAIN.title, item) if message is None else self._conversation.take(message)
-
-    def close(self) -> list[Event]:
-        """Returns the closing events of everything still open."""
-        return self._conversation.close()
+        return unknown_item(LANGCHAIN.title, item) if message is None else super().take(message)
 
 
 def _is_message(thing: Any) -> bool:

@@ -78,7 +78,11 @@ class Replies:
         was_streamed = self.is_open(reply)
         found = self.begin(reply)
         turn = self._turns[reply]
-        calls = [as_mapping(call) for name in ("tool_calls", "invalid_tool_calls") for call in message.get(name) or ()]
+        calls = [
+            as_mapping(call)
+            for name in ("tool_calls", "invalid_tool_calls")
+            for call in get(message, name, (list, tuple)) or ()
+        ]
         if not was_streamed:
             found += self.content(turn, message, with_calls=not calls)
         for position, call in enumerate(calls):

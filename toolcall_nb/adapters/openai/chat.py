@@ -106,7 +106,7 @@ class OpenAIChatAdapter:
 
 def _chunk(item: Any) -> Mapping[str, Any] | None:
     """Returns the chunk in an item; None for an event that the helper derived, an empty one for anything else."""
-    if type_name(item).startswith(_HELPER):
+    if not isinstance(item, Mapping) and type_name(item).startswith(_HELPER):
         inner = getattr(item, "chunk", None)
         return None if inner is None else object_fields(inner)
     given = object_fields(item)

@@ -137,8 +137,8 @@ class PydanticAIAdapter:
         is_open = response.get("state") == "incomplete"
         before, self._growing = self._growing, response if is_open else None
         found = self._next_request() if self._run.has_begun and before is None else self._run.message.start()
-        parts = [own_fields(part) for part in response.get("parts") or ()]
-        older = [own_fields(part) for part in before.get("parts") or ()] if before is not None else []
+        parts = [own_fields(part) for part in get(response, "parts", (list, tuple)) or ()]
+        older = [own_fields(part) for part in get(before, "parts", (list, tuple)) or ()] if before is not None else []
         for index, part in enumerate(parts):
             if self._run.knows(index):
                 found += self._run.grow_part(index, _growth(older[index], part))
@@ -157,7 +157,7 @@ class PydanticAIAdapter:
         if instructions and instructions != self._instructions:
             self._instructions = instructions
             found += self._other_side("system", [instructions])
-        for part in request.get("parts") or ():
+        for part in get(request, "parts", (list, tuple)) or ():
             found += self._request_part(own_fields(part))
         return found
 
