@@ -320,9 +320,9 @@ def test_only_the_beginning_of_a_long_list_is_read(item: Any) -> None:
 
 def test_the_error_for_an_unreadable_object_lists_the_known_formats() -> None:
     for thing in (None, 5, b"x", ("a", "b"), Raising()):
-        with pytest.raises(UsageError, match=r"type .*\. What can: .*Anthropic.*LangGraph"):
+        with pytest.raises(UsageError, match=r"type .* cannot be read\. Pass .*Anthropic.*LangGraph"):
             [*read(iter([thing]))]
-        with pytest.raises(UsageError, match=r"nothing that can be read here"):
+        with pytest.raises(UsageError, match=r"cannot be read\. Pass one of these"):
             events_of(thing)
 
 

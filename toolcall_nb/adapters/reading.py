@@ -111,4 +111,4 @@ def items_of(stream: Any) -> Iterable[Any] | AsyncIterable[Any]:
 
 def _unreadable(thing: Any) -> UsageError:
     titles = "; ".join(known.title for known in FORMATS)
-    return UsageError(f"Something of the type {type_name(thing)} is nothing that can be read here. What can: {titles}.")
+    return UsageError(f"An object of the type {type_name(thing)} cannot be read. Pass one of these: {titles}.")

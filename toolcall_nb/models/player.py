@@ -67,7 +67,7 @@ def events_of_items(source: Any, dialect: str | None = None) -> list[Event]:
         return [*events_of(found)]
     listed = found.thing if isinstance(found.thing, list | tuple) and not is_whole else [found.thing]
     if not listed:
-        raise UsageError("An empty list holds nothing that can be read.")
+        raise UsageError("An empty list cannot be read. Pass messages, or the items of a stream.")
     player = Player(dialect, None if is_whole else found.format)
     events = [event for item in listed for event in player.take(item)]
     return [*events, *player.close()]
