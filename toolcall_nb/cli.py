@@ -30,7 +30,7 @@ from toolcall_nb.runs.transcript_files import (
     WRITABLE,
     check_writable,
     read_events,
-    read_transcript,
+    read_transcript_file,
     write_file,
 )
 from toolcall_nb.server.command import add_options, serve
@@ -168,7 +168,7 @@ def _render(options: argparse.Namespace) -> int:
         _warn(options.file, broken)
         transcript = Transcript.from_markdown(text)
     else:
-        transcript = read_transcript(Path(options.file))
+        transcript = read_transcript_file(Path(options.file))
     tally = Tally()
     if not options.no_masking:
         transcript, tally = saved_value(transcript)
@@ -220,7 +220,7 @@ def _check(options: argparse.Namespace) -> int:
         text, broken = _read(options.file)
         diagnostics = [*broken, *Transcript.from_markdown(text).diagnostics]
     else:
-        diagnostics = [*read_transcript(Path(options.file)).diagnostics]
+        diagnostics = [*read_transcript_file(Path(options.file)).diagnostics]
     found = sorted(diagnostics, key=lambda item: (item.line, item.column))
     for diagnostic in found:
         print(_format_diagnostic(options.file, diagnostic))

@@ -15,7 +15,14 @@ from tests.support.strategies import transcripts
 from toolcall_nb import Transcript, show
 from toolcall_nb.cli import main
 from toolcall_nb.errors import UsageError
-from toolcall_nb.runs.transcript_files import FILE_FORMATS, READABLE, WRITABLE, read_events, read_transcript, write_file
+from toolcall_nb.runs.transcript_files import (
+    FILE_FORMATS,
+    READABLE,
+    WRITABLE,
+    read_events,
+    read_transcript_file,
+    write_file,
+)
 
 NOTES = """> [!user]
 > What is 2 + 3?
@@ -51,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_written_reads_back(folder: Path, suffix: str, transcript: Transcript) -> None:
     path = folder / f"talk{suffix.upper()}"
     write_file(transcript, path)
-    assert read_transcript(path).messages == transcript.messages
+    assert read_transcript_file(path).messages == transcript.messages
 
 
 def test_a_page_is_a_page_and_json_is_json(tmp_path: Path) -> None:
@@ -69,8 +76,8 @@ def test_json_of_other_programs_is_told_by_its_content(tmp_path: Path, held: Any
     path = tmp_path / "held.json"
     plain = held.model_dump(mode="json") if hasattr(held, "model_dump") else held
     path.write_text(json.dumps(plain), "utf-8")
-    assert "It is sunny." in read_transcript(path).messages[-1].text
-    assert read_transcript(path) == show(path).transcript
+    assert "It is sunny." in read_transcript_file(path).messages[-1].text
+    assert read_transcript_file(path) == show(path).transcript
 
 
 @pytest.mark.parametrize(
@@ -81,7 +88,7 @@ def test_json_that_holds_no_transcript_is_refused_with_the_name_of_the_file(
 ) -> None:
     (tmp_path / name).write_text(text, "utf-8")
     with pytest.raises(UsageError, match=rf"{name} holds no transcript"):
-        read_transcript(tmp_path / name)
+        read_transcript_file(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["talk.txt", "talk", "talk.md.bak", ".md", "talk.ipynb", "talk.htm"])
@@ -117,7 +124,7 @@ def test_every_door_refuses_a_file_that_the_table_does_not_know_and_lists_what_i
 def test_a_page_is_written_and_not_read(tmp_path: Path) -> None:
     write_file(TALK, tmp_path / "talk.html")
     with pytest.raises(UsageError, match=r"talk\.html cannot be read as a transcript: the name must end with"):
-        read_transcript(tmp_path / "talk.html")
+        read_transcript_file(tmp_path / "talk.html")
     with pytest.raises(UsageError, match=r"talk\.sse cannot be written as a transcript: the name must end with"):
         write_file(TALK, tmp_path / "talk.sse")
 
@@ -129,7 +136,7 @@ def test_a_path_that_cannot_be_read_or_written_is_one_sentence(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.md").mkdir()
     with pytest.raises(UsageError, match="cannot be read: "):
-        read_transcript(Path(name))
+        read_transcript_file(Path(name))
     with pytest.raises(UsageError, match="cannot be written: "):
         write_file(TALK, Path(name))
 
@@ -155,7 +162,7 @@ def test_the_command_line_reads_every_readable_file(
     assert main(["events", str(path)]) == 0
     assert '"toolCallId":"call_1"' in capsys.readouterr().out
     assert main(["render", str(path), "-o", str(again)]) == 0
-    assert read_transcript(again) == TALK
+    assert read_transcript_file(again) == TALK
     if suffix != ".md":
         assert main(["events", str(path), "--cut", "3"]) == 2
 

@@ -31,9 +31,9 @@ class Command(NamedTuple):
     """The argument that it takes, as the help writes it."""
     help: str
     run: Callable[[ToolchatMagics, str, Namespace], None]
-    """Does it, with the text behind the command's name and the options of the line."""
+    """Runs the command, given the text behind its name and the options of the line."""
     choices: Callable[[ToolchatMagics, str], Iterable[str]] = lambda *_: ()
-    """What the argument may be, for completion; of a file, the suffixes. Gets the text so far."""
+    """Returns the possible arguments for completion, given the text so far; for a file, its suffixes."""
     argument: Literal["name", "words", "list", "file"] = "name"
     """Whether the argument is one name, several words, a list that commas or blanks separate, or a file."""
 
@@ -162,16 +162,16 @@ def _save(magics: ToolchatMagics, file: str, _: Namespace) -> None:
 
 
 def _load(magics: ToolchatMagics, file: str, _: Namespace) -> None:
-    from toolcall_nb.runs.transcript_files import read_transcript
+    from toolcall_nb.runs.transcript_files import read_transcript_file
 
     path = _path(file, "load")
-    print(magics.threads.load(read_transcript(path), f"{path}"))
+    print(magics.threads.load(read_transcript_file(path), f"{path}"))
 
 
 def _replay(magics: ToolchatMagics, file: str, options: Namespace) -> None:
-    from toolcall_nb.runs.transcript_files import read_transcript
+    from toolcall_nb.runs.transcript_files import read_transcript_file
 
-    magics.threads.replay(read_transcript(_path(file, "replay")), options)
+    magics.threads.replay(read_transcript_file(_path(file, "replay")), options)
 
 
 def _path(file: str, command: str) -> Path:

@@ -28,7 +28,7 @@ NO_PAGE_AFTER = 15.0
 """Seconds until a question is asked elsewhere, if no page shows the run: a page may be unable to show widgets."""
 
 _MAX_REOPENED = 3
-"""How often a view that somebody closes during the run is opened again."""
+"""The number of times that a view which somebody closes during the run is opened again."""
 
 _NO_PAGE = "{name} asks whether it may run, and no page has answered that could show it. %toolchat stop ends the run."
 _MAX_NAME = 60

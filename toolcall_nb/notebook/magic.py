@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["CHAT_DIALECTS", "OPTIONS", "InterruptedMagic", "ToolchatMagics"]
 
 CHAT_DIALECTS = ("native", *TEXT_DIALECTS)
-"""What ``--dialect`` takes."""
+"""The values of ``--dialect``."""
 
 __getattr__ = renamed_members(
     __name__,

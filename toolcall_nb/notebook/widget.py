@@ -27,7 +27,7 @@ __all__ = ["MAX_KEPT", "Inbox", "TranscriptWidget", "close_all"]
 _log = logger("toolcall_nb.notebook")
 
 MAX_KEPT = 8
-"""How many widgets of finished runs stay open, for pages that come back after a reload."""
+"""The number of widgets of finished runs that stay open, for pages that come back after a reload."""
 
 _kept: deque[TranscriptWidget] = deque()
 _lock = threading.Lock()  # runs in the background end in threads of their own

@@ -53,7 +53,7 @@ class RunDisplay(Protocol):
 
     @property
     def transcript(self) -> Transcript:
-        """What was shown so far."""
+        """The transcript of the events so far."""
 
 
 class Stoppable:
@@ -87,7 +87,7 @@ class Run:
         self._stop_source = stop
         self._info = info
         self.display: RunDisplay
-        """What shows the run; set by `play`."""
+        """The display that was given to `play`."""
         self._last: Event | None = None
         self._has_failed = False
         self._thread: threading.Thread | None = None

@@ -1,4 +1,4 @@
-"""What is going on in a run, in a few words, for the line below it and for screen readers: `RunStatus`."""
+"""Describes what is going on in a run, for the line below it and for screen readers: `RunStatus`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class RunStatus:
 
     @property
     def text(self) -> str:
-        """What is going on; empty after the end. A running tool is more important than the text around its call."""
+        """The present activity; empty after the end. A running tool is more important than the text around its call."""
         if self._is_over:
             return ""
         if self._asked:

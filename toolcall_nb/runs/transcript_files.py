@@ -1,4 +1,4 @@
-"""Reads and writes the files that hold a transcript: `read_file`, `read_transcript`, `read_events`, `write_file`.
+"""Reads and writes the files that hold a transcript: `read_file`, `read_transcript_file`, `read_events`, `write_file`.
 
 The table `FILE_FORMATS` says which suffixes are read and written, and how. It serves `show`, ``%toolchat load``,
 ``replay`` and ``save``, and the command line. `toolcall_nb.adapters` recognises by its content what a JSON file holds:
@@ -24,7 +24,7 @@ from toolcall_nb.wire import json_objects
 
 __all__ = [
     *("FILE_FORMATS", "READABLE", "WRITABLE", "FileFormat", "check_writable", "has_known_suffix"),
-    *("read_events", "read_file", "read_markdown", "read_transcript", "write_file"),
+    *("read_events", "read_file", "read_markdown", "read_transcript_file", "write_file"),
 ]
 
 _Reader: TypeAlias = Callable[[str, str], Any]
@@ -55,7 +55,7 @@ def read_file(path: Path) -> Any:
         raise UsageError(f"{path} cannot be read: {_reason(error)}") from None
 
 
-def read_transcript(path: Path) -> Transcript:
+def read_transcript_file(path: Path) -> Transcript:
     """Reads a file as a transcript. Raises `UsageError` as `read_file` does, and for JSON that holds nothing known."""
     content = read_file(path)
     return content if isinstance(content, Transcript) else Transcript.from_events(_events_of(content, path))
