@@ -293,6 +293,11 @@ def test_blank_lines_before_a_first_call_that_was_none_stay_with_its_text() -> N
     assert [part.text for part in Transcript.from_events(events).messages[0].parts] == ["\n\n> [!tool f]"]
 
 
+def test_an_input_that_is_wrong_is_kept_with_what_is_wrong_with_it() -> None:
+    call = the_call(ev.ToolInputStart("c", "f"), ev.ToolInputError("c", "f", {"days": "x"}, "days is no number"))
+    assert (call.state, call.input, call.error) == (State.OUTPUT_ERROR, {"days": "x"}, "days is no number")
+
+
 def test_transcripts_that_are_equal_are_not_unequal() -> None:
     assert not Transcript() != Transcript()  # noqa: SIM202 - `!=` is what is tested
     assert Transcript() != Transcript((Message("user"),))

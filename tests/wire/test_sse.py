@@ -70,6 +70,7 @@ def in_bytes(data: bytes) -> list[bytes]:
             b"id: 7\ndata: x\n\nid: 8\0\ndata: y\n\n", [("message", "x", "7"), ("message", "y", "7")], id="NUL"
         ),
         pytest.param(b"data: x\r\rdata: y\r\n\r\n", [("message", "x", ""), ("message", "y", "")], id="CR and CRLF"),
+        pytest.param(b"data: a\r\ndata: b\r\n\r\n", [("message", "a\nb", "")], id="CRLF ends one line"),
         pytest.param(b": hi\n\n:\n\ndata: x\n\n", [("message", "x", "")], id="comments"),
         pytest.param(b"event: e\n\n\n\n", [], id="no data, no event"),
         pytest.param(b"data: x\n", [], id="an event that is not ended is none"),
