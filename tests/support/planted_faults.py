@@ -284,7 +284,7 @@ FAULTS = (
     ),
     Fault(
         "a key may be written into a cell",
-        "notebook/config.py",
+        "notebook/model_settings.py",
         "if masked(written) != written:",
         "if False:",
         "tests/notebook/test_config_magic.py tests/notebook/test_config.py",
