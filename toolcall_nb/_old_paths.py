@@ -151,6 +151,7 @@ notebook.shown notebook.stream_display
 notebook.threads notebook.conversations
 notebook.toolbox notebook.conversations
 packing core.packing
+packing render.html_compression
 picture_hosts redaction.saved_output
 printed core.append_only
 reducer core.reducer
@@ -232,6 +233,16 @@ _RENAMED = {
     "adapters.kinds.kind_of": "adapters.kind_of",
     "adapters.kinds.STREAM_TYPES": "core.sdk_types.SDK_STREAM_TYPES",
     "adapters.kinds.WHOLE_TYPES": "core.sdk_types.SDK_REPLY_TYPES",
+    "json_text.from_extended": "core.json_text.from_extended_json",
+    "json_text.to_extended": "core.json_text.to_extended_json",
+    "usage.Account": "core.usage.UsageSummary",
+    "usage.Request": "core.usage.RequestUsage",
+    "usage.account": "core.usage.read_usage",
+    "usage.added_by": "core.usage.estimate_result_tokens",
+    "usage.counts": "core.usage.read_token_counts",
+    "usage.requests_of": "core.usage.read_requests",
+    "usage.total": "core.usage.add_token_counts",
+    "usage.total_cost": "core.usage.add_costs",
     "json_text.for_models": "core.json_text.to_strict_json",
     "live.MODULE": "frontend.MODULE",
     "live.document.PatchSource": "render.LiveHtml",

@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 
 from toolcall_nb import create_stream_chunks
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.invisible_characters import escaped_in_json, has_invisible, written_out, written_out_markup
+from toolcall_nb.core.invisible_characters import (
+    escape_invisible,
+    escape_invisible_json,
+    escape_invisible_markup,
+    has_invisible,
+)
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
 from toolcall_nb.render import to_html, to_text
 from toolcall_nb.runs.status import RunStatus
@@ -52,17 +57,17 @@ SHOWN = [
 @pytest.mark.parametrize("character", INVISIBLE, ids=lambda character: f"U+{ord(character):04X}")
 def test_a_character_without_a_shape_is_written_out(character: str) -> None:
     code = f"<U+{ord(character):04X}>"
-    assert written_out(f"a{character}b") == f"a{code}b"
-    assert written_out(f"a{character * 1234}b") == f"a<U+{ord(character):04X} x1,234>b"
+    assert escape_invisible(f"a{character}b") == f"a{code}b"
+    assert escape_invisible(f"a{character * 1234}b") == f"a<U+{ord(character):04X} x1,234>b"
     assert has_invisible(character)
-    assert json.loads(escaped_in_json(json.dumps(character, ensure_ascii=False))) == character
-    assert character not in escaped_in_json(f'"{character}"')
+    assert json.loads(escape_invisible_json(json.dumps(character, ensure_ascii=False))) == character
+    assert character not in escape_invisible_json(f'"{character}"')
 
 
 @pytest.mark.parametrize("text", SHOWN)
 def test_what_can_be_seen_stays_as_it_is(text: str) -> None:
-    assert written_out(text) == text == written_out_markup(text)
-    assert escaped_in_json(text) == text
+    assert escape_invisible(text) == text == escape_invisible_markup(text)
+    assert escape_invisible_json(text) == text
     assert not has_invisible(text)
 
 
@@ -80,7 +85,7 @@ def test_what_can_be_seen_stays_as_it_is(text: str) -> None:
     ],
 )
 def test_of_an_emoji_sequence_only_what_is_drawn_with_it_stays(text: str, shown: str) -> None:
-    assert written_out(text) == shown
+    assert escape_invisible(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -95,18 +100,18 @@ def test_of_an_emoji_sequence_only_what_is_drawn_with_it_stays(text: str, shown:
     ],
 )
 def test_a_mark_without_a_base_and_a_high_stack_of_marks_are_written_out(text: str, shown: str) -> None:
-    assert written_out(text) == shown
+    assert escape_invisible(text) == shown
 
 
 @given(st.text(), st.text())
 def test_no_two_texts_are_written_out_alike(one: str, other: str) -> None:
-    for text in (one, other, written_out(one)):
-        assert (written_out(text) == written_out(one)) == (text == one)
+    for text in (one, other, escape_invisible(one)):
+        assert (escape_invisible(text) == escape_invisible(one)) == (text == one)
 
 
 @pytest.mark.parametrize("typed", ["<U+200B>", "<U+200B x3>", "<U+E0041>"])
 def test_what_is_typed_like_a_character_that_is_written_out_looks_another_way(typed: str) -> None:
-    assert written_out(typed) == typed.replace("<", "<U+003C>")
+    assert escape_invisible(typed) == typed.replace("<", "<U+003C>")
     assert f'<span class="u">&lt;U+003C&gt;</span>{typed[1:-1]}&gt;' in to_html(called(input={"a": typed}))
 
 

@@ -16,7 +16,16 @@ from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, State, ToolCall, Transcript
-from toolcall_nb.core.usage import TOKEN_COUNTS, Account, Request, account, added_by, counts, requests_of, to_metadata
+from toolcall_nb.core.usage import (
+    TOKEN_COUNTS,
+    RequestUsage,
+    UsageSummary,
+    estimate_result_tokens,
+    read_requests,
+    read_token_counts,
+    read_usage,
+    to_metadata,
+)
 from toolcall_nb.errors import ModelError
 from toolcall_nb.models.prices import cost_of
 from toolcall_nb.models.providers.reading import ResponseReader
@@ -149,7 +158,7 @@ def test_a_reply_that_is_a_turn_of_its_own_keeps_its_steps() -> None:
     steps = [{"usage": {"inputTokens": 1}}, {"usage": {"inputTokens": 2}, "added": {"x": 1}}]
     inner = ev.Finish(message_metadata={"usage": {"inputTokens": 3}, "steps": steps})
     chat = chat_with([call("1"), inner], [took(10, 1)])
-    assert [request.usage.get("inputTokens") for request in account([chat.send("?")]).requests] == [1, 2, 10]
+    assert [request.usage.get("inputTokens") for request in read_usage([chat.send("?")]).requests] == [1, 2, 10]
     assert chat.account.added["x"] == 1
 
 
@@ -175,24 +184,27 @@ def ended(call_id: str, output: str) -> ToolCall:
 def test_what_results_add_is_shared_by_length_and_never_negative(
     before: Mapping[str, int], after: Mapping[str, int], added: dict[str, int]
 ) -> None:
-    assert added_by([ended("a", "x" * 30), ended("b", "y" * 10)], before, after) == added
+    assert estimate_result_tokens([ended("a", "x" * 30), ended("b", "y" * 10)], before, after) == added
 
 
 def test_results_without_any_text_share_alike() -> None:
     calls = [ended(name, "") for name in "abc"]
-    assert added_by(calls, {"inputTokens": 0}, {"inputTokens": 8}) == {"a": 2, "b": 3, "c": 3}
-    assert added_by([], {"inputTokens": 0}, {"inputTokens": 8}) == {}
+    assert estimate_result_tokens(calls, {"inputTokens": 0}, {"inputTokens": 8}) == {"a": 2, "b": 3, "c": 3}
+    assert estimate_result_tokens([], {"inputTokens": 0}, {"inputTokens": 8}) == {}
 
 
 def test_what_a_model_was_told_in_part_counts_in_part() -> None:
     long = ToolCall(id="a", name="f", state=State.OUTPUT_AVAILABLE, input={}, output="x" * 900, seen="x" * 10)
-    assert added_by([long, ended("b", "y" * 10)], {"inputTokens": 0}, {"inputTokens": 40}) == {"a": 20, "b": 20}
+    assert estimate_result_tokens([long, ended("b", "y" * 10)], {"inputTokens": 0}, {"inputTokens": 40}) == {
+        "a": 20,
+        "b": 20,
+    }
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=6), st.integers(0, 10**9))
 def test_the_shares_are_the_whole(lengths: list[int], tokens: int) -> None:
     calls = [ended(str(number), "x" * (length % 1000)) for number, length in enumerate(lengths)]
-    shares = added_by(calls, {"inputTokens": 0}, {"inputTokens": tokens})
+    shares = estimate_result_tokens(calls, {"inputTokens": 0}, {"inputTokens": tokens})
     assert sum(shares.values()) == tokens
     assert all(share >= 0 for share in shares.values())
 
@@ -212,7 +224,7 @@ def test_a_call_that_the_provider_ran_adds_nothing_to_the_next_prompt() -> None:
 tokens = st.dictionaries(st.sampled_from(TOKEN_COUNTS), st.integers(0, 10**9), max_size=6)
 costs = st.none() | st.decimals(0, 10**6, places=9).map(lambda amount: {"USD": amount})
 requests = st.builds(
-    Request,
+    RequestUsage,
     usage=tokens,
     cost=costs,
     model=st.none() | st.sampled_from(["m-1", "m-2"]),
@@ -221,18 +233,18 @@ requests = st.builds(
 
 
 @given(st.lists(requests, min_size=2, max_size=5))
-def test_requests_read_back_from_the_metadata_and_from_markdown(taken: list[Request]) -> None:
+def test_requests_read_back_from_the_metadata_and_from_markdown(taken: list[RequestUsage]) -> None:
     metadata = {**to_metadata(taken), "model": next((one.model for one in reversed(taken) if one.model), None)}
-    if not Account(tuple(taken)).usage:
+    if not UsageSummary(tuple(taken)).usage:
         assert to_metadata(taken) == {}
         return
-    found = requests_of(metadata)
+    found = read_requests(metadata)
     assert [(one.usage, one.cost, one.added) for one in found] == [(one.usage, one.cost, one.added) for one in taken]
     assert [one.model for one, old in zip(found, taken, strict=True) if old.model] == [
         one.model for one in taken if one.model
     ]
     said = Transcript((Message("assistant", metadata=metadata),))
-    assert account(Transcript.from_markdown(said.to_markdown()).messages) == account(said.messages)
+    assert read_usage(Transcript.from_markdown(said.to_markdown()).messages) == read_usage(said.messages)
 
 
 @pytest.mark.parametrize(
@@ -248,21 +260,21 @@ def test_requests_read_back_from_the_metadata_and_from_markdown(taken: list[Requ
     ],
 )
 def test_metadata_of_any_shape_is_no_usage(odd: dict[str, Any]) -> None:
-    assert account([Message("assistant", metadata=odd)]) == Account()
+    assert read_usage([Message("assistant", metadata=odd)]) == UsageSummary()
 
 
 def test_odd_steps_and_costs_are_left_out() -> None:
     steps = [7, {"usage": {"inputTokens": 1}, "cost": {"USD": "much", "EUR": "NaN", "GBP": -1}, "added": {"a": "b"}}]
-    found = account([Message("assistant", metadata={"steps": steps, "model": 9})]).requests
-    assert found == (Request(), Request(usage={"inputTokens": 1}))
+    found = read_usage([Message("assistant", metadata={"steps": steps, "model": 9})]).requests
+    assert found == (RequestUsage(), RequestUsage(usage={"inputTokens": 1}))
 
 
 def test_counts_are_known_by_the_names_of_several_providers() -> None:
-    assert counts({"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3, "own": 4}) == {
+    assert read_token_counts({"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3, "own": 4}) == {
         **{"inputTokens": 1, "outputTokens": 2, "totalTokens": 3},
         "own": 4,
     }
-    assert counts(None) == {}
+    assert read_token_counts(None) == {}
 
 
 # Costs --------------------------------------------------------------------------------------------------------

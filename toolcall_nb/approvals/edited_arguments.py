@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from toolcall_nb.core.events import Json
-from toolcall_nb.core.json_text import from_extended, to_extended
+from toolcall_nb.core.json_text import from_extended_json, to_extended_json
 from toolcall_nb.core.text import MAX_LEVELS, well_formed_json
 from toolcall_nb.tools.definition import Tool
 from toolcall_nb.tools.schemas.parameters import WrongArguments
@@ -55,7 +55,7 @@ def read_edited(text: str, tool: Tool | None = None) -> dict[str, Json]:
         raise ValueError(f"This is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.") from None
     except RecursionError:
         raise ValueError("These arguments are nested too deep.") from None
-    return check_edited(from_extended(value), tool)
+    return check_edited(from_extended_json(value), tool)
 
 
 def check_edited(value: Any, tool: Tool | None = None) -> dict[str, Json]:
@@ -66,7 +66,7 @@ def check_edited(value: Any, tool: Tool | None = None) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise ValueError("Arguments are a JSON object: { … }.")
     try:
-        text = json.dumps(to_extended(value), allow_nan=False)
+        text = json.dumps(to_extended_json(value), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"These arguments are not JSON: {error}.") from None
     if len(text) > _MAX_CHARACTERS:
@@ -74,7 +74,7 @@ def check_edited(value: Any, tool: Tool | None = None) -> dict[str, Json]:
     copied = json.loads(text)
     if well_formed_json(copied) != copied:
         raise ValueError(f"These arguments hold half a character, or are nested deeper than {MAX_LEVELS} levels.")
-    plain: dict[str, Json] = from_extended(copied)
+    plain: dict[str, Json] = from_extended_json(copied)
     if tool is not None:
         try:
             tool.signature.bind(plain)

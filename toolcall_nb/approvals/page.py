@@ -20,8 +20,8 @@ from msgspec.structs import replace
 from toolcall_nb.approvals.decisions import APPROVAL_SCOPES, Decision
 from toolcall_nb.approvals.edited_arguments import reader_of_edits
 from toolcall_nb.core.events import MISSING, Json
-from toolcall_nb.core.invisible_characters import escaped_in_json, written_out
-from toolcall_nb.core.json_text import to_extended
+from toolcall_nb.core.invisible_characters import escape_invisible, escape_invisible_json
+from toolcall_nb.core.json_text import to_extended_json
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.render.review import review
@@ -115,7 +115,7 @@ class _PendingCall:
         self._refused = 0
 
     def form(self) -> ApprovalForm:
-        name, lines = written_out(self.call.name[:_MAX_NAME]), len(self._review.entries)
+        name, lines = escape_invisible(self.call.name[:_MAX_NAME]), len(self._review.entries)
         form: ApprovalForm = {"approval": self.approval, "name": name, "text": self._text, "lines": lines}
         form |= {"hidden": self._review.hidden} if self._review.hidden else {}
         form |= {"invisible": True} if self._text != _indented_json(self._input) else {}
@@ -163,11 +163,11 @@ class _PendingCall:
 
 def editable_json(value: Json) -> str:
     """Returns the whole value as JSON for a person to edit, with JSON's escapes for invisible characters."""
-    return escaped_in_json(_indented_json(value))
+    return escape_invisible_json(_indented_json(value))
 
 
 def _indented_json(value: Json) -> str:
-    return json.dumps(to_extended(value), indent=2, ensure_ascii=False)
+    return json.dumps(to_extended_json(value), indent=2, ensure_ascii=False)
 
 
 def _reason(reason: Any) -> str | None:

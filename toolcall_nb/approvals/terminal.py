@@ -19,7 +19,7 @@ from pathlib import Path
 from toolcall_nb.approvals.decisions import ApprovalScope, Decision
 from toolcall_nb.approvals.edited_arguments import reader_of_edits
 from toolcall_nb.core.events import MISSING, Json, Missing
-from toolcall_nb.core.invisible_characters import escaped_in_json, written_out
+from toolcall_nb.core.invisible_characters import escape_invisible, escape_invisible_json
 from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.render.review import review
 from toolcall_nb.render.text import INDENT, indented
@@ -52,7 +52,7 @@ def deny_unattended(call: ToolCall) -> Decision:
     """Denies a call where nobody can be asked, and says what to do about it."""
     return Decision(
         False,
-        f"Nobody is here to ask whether {written_out(call.name[:100])} may run, so it was denied: "
+        f"Nobody is here to ask whether {escape_invisible(call.name[:100])} may run, so it was denied: "
         "--approve auto lets calls run unasked, --approve never switches them off.",
     )
 
@@ -108,7 +108,7 @@ class TerminalApprover:
 
     def _show(self, name: str, arguments: Json, note: str = "") -> list[str]:
         """Shows the question and the first page of the arguments; returns the lines that are not shown yet."""
-        self._say(f"\nThe model asks to run {written_out(name)}{note} with")
+        self._say(f"\nThe model asks to run {escape_invisible(name)}{note} with")
         return self._show_page(_screen_lines(arguments))
 
     def _show_page(self, lines: list[str]) -> list[str]:
@@ -136,7 +136,7 @@ class TerminalApprover:
         try:
             return reader_of_edits()(text)
         except ValueError as error:
-            self._say(f"{written_out(str(error))} Nothing was changed.")
+            self._say(f"{escape_invisible(str(error))} Nothing was changed.")
             return arguments
 
     def _edited_text(self, arguments: Json) -> str:
@@ -200,4 +200,4 @@ def _screen_lines(arguments: Json) -> list[str]:
 
 
 def _json(value: Json, indent: int | None = None) -> str:
-    return escaped_in_json(json.dumps(value, ensure_ascii=False, indent=indent))
+    return escape_invisible_json(json.dumps(value, ensure_ascii=False, indent=indent))

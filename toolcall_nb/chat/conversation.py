@@ -14,7 +14,7 @@ from toolcall_nb.core.deprecated_names import RenamedAttribute
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import Message, State, ToolCall, Transcript
-from toolcall_nb.core.usage import Account, account
+from toolcall_nb.core.usage import UsageSummary, read_usage
 from toolcall_nb.errors import UsageError
 
 __all__ = ["Chat"]
@@ -55,9 +55,9 @@ class Chat(ChatState):
         return saved_bundle(self.transcript, include=include, exclude=exclude, line=" · ".join(settings))
 
     @property
-    def account(self) -> Account:
+    def account(self) -> UsageSummary:
         """The cost of the chat, request by request: ``.requests``, ``.usage``, ``.cost``, and ``.added`` by call."""
-        return account(self.transcript.messages)
+        return read_usage(self.transcript.messages)
 
     @property
     def usage(self) -> dict[str, int | float]:

@@ -26,7 +26,7 @@ from toolcall_nb.chat.state import ChatState
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.transcript import ToolCall
-from toolcall_nb.core.usage import USAGE_FIELDS, Request, added_by, requests_of, to_metadata
+from toolcall_nb.core.usage import USAGE_FIELDS, RequestUsage, estimate_result_tokens, read_requests, to_metadata
 from toolcall_nb.dialects.json_call import JSON_DIALECT
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.reply import Reply
@@ -192,18 +192,20 @@ class _TurnUsage:
     """The usage of a turn, request by request, and the other metadata of its replies."""
 
     def __init__(self) -> None:
-        self._requests: list[Request] = []
+        self._requests: list[RequestUsage] = []
         self._last_calls: tuple[str, ...] = ()  # of the last request
         self._other: dict[str, Any] = {}
 
     def add(self, reported: Any, made: Iterable[str], calls: Mapping[str, ToolCall]) -> None:
         """Adds an answered request: its metadata, and the ids of its calls. ``calls`` are those of the whole chat."""
         metadata = reported if isinstance(reported, dict) else {}
-        requests = requests_of(metadata) or [Request()]
+        requests = read_requests(metadata) or [RequestUsage()]
         if self._requests:
             last = self._requests[-1]
             ended = [calls[call] for call in self._last_calls if call in calls and not calls[call].provider_executed]
-            self._requests[-1] = replace(last, added={**last.added, **added_by(ended, last.usage, requests[0].usage)})
+            self._requests[-1] = replace(
+                last, added={**last.added, **estimate_result_tokens(ended, last.usage, requests[0].usage)}
+            )
         self._requests += requests
         self._last_calls = tuple(made)
         self._other |= {name: value for name, value in metadata.items() if name not in USAGE_FIELDS}

@@ -1,4 +1,4 @@
-"""Escapes characters that cannot be seen: `written_out`.
+"""Escapes characters that cannot be seen: `escape_invisible`.
 
 It is applied to every name, argument and result, in HTML, plain text and the terminal. A character that cannot be seen
 is shown as its code point, ``<U+200B>``; a run of the same one as ``<U+200B x40>``. In text that looks like such an
@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import groupby
 
-__all__ = ["escaped_in_json", "has_invisible", "written_out", "written_out_markup"]
+__all__ = ["escape_invisible", "escape_invisible_json", "escape_invisible_markup", "has_invisible"]
 
 _IGNORABLE = (
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
@@ -62,19 +62,19 @@ _ASCII_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _LOOKS_WRITTEN_OUT = re.compile(r"<(?=U\+[0-9A-F]{4,6}(?: x[\d,]+)?>)")
 
 
-def written_out(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """Escapes invisible characters, lone surrogates too: the halves of a pair must be joined before."""
     if "<U+" in text:
         text = _LOOKS_WRITTEN_OUT.sub(_named("<"), text)
     return _replaced(text, _named)
 
 
-def written_out_markup(markup: str, write: Callable[[str], str] = str) -> str:
+def escape_invisible_markup(markup: str, write: Callable[[str], str] = str) -> str:
     """Escapes invisible characters of HTML or Markdown, except spaces. ``write`` makes markup of an escape."""
     return _replaced(markup, lambda run: run if run[0] in _spaces() else write(_named(run)))
 
 
-def escaped_in_json(text: str) -> str:
+def escape_invisible_json(text: str) -> str:
     """Writes invisible characters of JSON text as JSON's own escapes, ``\\u200b``, so that its value stays the same."""
     return _replaced(text, _json_escapes)
 

@@ -17,7 +17,7 @@ import msgspec
 
 from toolcall_nb.core.text import well_formed_json
 
-__all__ = ["from_extended", "json_text", "read_json", "to_extended", "to_strict_json"]
+__all__ = ["from_extended_json", "json_text", "read_json", "to_extended_json", "to_strict_json"]
 
 _NUMBER = "$numberDouble"
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -29,7 +29,7 @@ def json_text(value: Any) -> str:
     Half a surrogate pair is written as its escape, which joins with the other half in the reader.
     """
     try:
-        value = to_extended(value)
+        value = to_extended_json(value)
         return msgspec.json.encode(value).decode()
     except RecursionError:
         return json_text(well_formed_json(value))
@@ -47,17 +47,17 @@ def read_json(text: str) -> Any:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError):
         value = json.loads(text, parse_constant=str, parse_float=_number)
-    return from_extended(value) if _NUMBER in text else value
+    return from_extended_json(value) if _NUMBER in text else value
 
 
-def to_extended(value: Any) -> Any:
+def to_extended_json(value: Any) -> Any:
     """Returns the value with NaN and the infinities as objects of Extended JSON."""
     if isinstance(value, float):
         return value if math.isfinite(value) else {_NUMBER: _word(value)}
     if isinstance(value, dict):
-        written = {key: to_extended(item) for key, item in value.items()}
+        written = {key: to_extended_json(item) for key, item in value.items()}
         return {_NUMBER: written} if _is_number(value) else written
-    return [to_extended(item) for item in value] if isinstance(value, list | tuple) else value
+    return [to_extended_json(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def to_strict_json(value: Any) -> Any:
@@ -77,10 +77,10 @@ def _is_number(value: dict[Any, Any]) -> bool:
     return len(value) == 1 and _NUMBER in value
 
 
-def from_extended(value: Any) -> Any:
-    """Returns the value that `to_extended` was given."""
+def from_extended_json(value: Any) -> Any:
+    """Returns the value that `to_extended_json` was given."""
     if isinstance(value, list):
-        return [from_extended(item) for item in value]
+        return [from_extended_json(item) for item in value]
     if not isinstance(value, dict):
         return value
     if _is_number(value):
@@ -89,7 +89,7 @@ def from_extended(value: Any) -> Any:
             return _NUMBERS.get(content, value)
         if isinstance(content, dict) and _is_number(content):
             value = content  # an object of the data that only looks like a number
-    return {key: from_extended(item) for key, item in value.items()}
+    return {key: from_extended_json(item) for key, item in value.items()}
 
 
 def _number(written: str) -> float | str:

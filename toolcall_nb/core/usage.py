@@ -7,7 +7,7 @@
                                                many tokens the call's result added to the next prompt
 
 Nothing is measured: these are the numbers that providers report, the same whenever the transcript is read.
-`to_metadata` writes them and `account` reads them.
+`to_metadata` writes them and `read_usage` reads them.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from toolcall_nb.core.transcript import Message, ToolCall
 __all__ = [
     "TOKEN_COUNTS",
     "USAGE_FIELDS",
-    "Account",
-    "Request",
-    "account",
-    "added_by",
-    "counts",
-    "requests_of",
+    "RequestUsage",
+    "UsageSummary",
+    "add_costs",
+    "add_token_counts",
+    "estimate_result_tokens",
+    "read_requests",
+    "read_token_counts",
+    "read_usage",
     "to_metadata",
-    "total",
-    "total_cost",
 ]
 
 USAGE_FIELDS = ("usage", "cost", "steps")
@@ -55,7 +55,7 @@ TOKEN_COUNTS = tuple(_OTHER_NAMES)
 _OWN = {other: own for own, others in _OTHER_NAMES.items() for other in others}
 
 
-class Request(Struct, frozen=True):
+class RequestUsage(Struct, frozen=True):
     """The usage and cost of one request to a model.
 
     ``usage`` holds counts under the names of `TOKEN_COUNTS` and is empty where nothing was reported. ``cost`` is by
@@ -69,20 +69,20 @@ class Request(Struct, frozen=True):
     added: Mapping[str, int] = {}
 
 
-class Account(Struct, frozen=True):
+class UsageSummary(Struct, frozen=True):
     """Tokens and costs of a transcript, request by request."""
 
-    requests: tuple[Request, ...] = ()
+    requests: tuple[RequestUsage, ...] = ()
 
     @property
     def usage(self) -> dict[str, int | float]:
         """The sum of all counts."""
-        return total(request.usage for request in self.requests)
+        return add_token_counts(request.usage for request in self.requests)
 
     @property
     def cost(self) -> dict[str, Decimal] | None:
         """The sum by currency; None if there is no request, or the price of one is not known."""
-        return total_cost(request.cost for request in self.requests if request.usage)
+        return add_costs(request.cost for request in self.requests if request.usage)
 
     @property
     def added(self) -> dict[str, int]:
@@ -90,12 +90,12 @@ class Account(Struct, frozen=True):
         return {call: tokens for request in self.requests for call, tokens in request.added.items()}
 
 
-def account(messages: Iterable[Message]) -> Account:
+def read_usage(messages: Iterable[Message]) -> UsageSummary:
     """Reads tokens and costs from the metadata of messages."""
-    return Account(tuple(request for message in messages for request in requests_of(message.metadata)))
+    return UsageSummary(tuple(request for message in messages for request in read_requests(message.metadata)))
 
 
-def requests_of(metadata: Object) -> list[Request]:
+def read_requests(metadata: Object) -> list[RequestUsage]:
     """Reads the requests from a message's metadata; none if it reports no usage."""
     steps = metadata.get("steps")
     whole = _request(metadata)
@@ -104,19 +104,19 @@ def requests_of(metadata: Object) -> list[Request]:
     return [_request({"model": metadata.get("model"), **step} if isinstance(step, dict) else {}) for step in steps]
 
 
-def _request(fields: Mapping[str, Any]) -> Request:
+def _request(fields: Mapping[str, Any]) -> RequestUsage:
     model, added = fields.get("model"), fields.get("added")
-    return Request(
-        counts(fields.get("usage")),
+    return RequestUsage(
+        read_token_counts(fields.get("usage")),
         _cost(fields.get("cost")),
         model if isinstance(model, str) else None,
         {call: tokens for call, tokens in added.items() if _is_count(tokens)} if isinstance(added, dict) else {},
     )
 
 
-def to_metadata(requests: Sequence[Request]) -> Object:
+def to_metadata(requests: Sequence[RequestUsage]) -> Object:
     """Returns the fields ``usage``, ``cost`` and ``steps`` for a message; none if no request reported usage."""
-    whole = Account(tuple(requests))
+    whole = UsageSummary(tuple(requests))
     if not whole.usage:
         return {}
     fields: Object = {"usage": whole.usage}
@@ -125,7 +125,7 @@ def to_metadata(requests: Sequence[Request]) -> Object:
     return fields | ({"steps": [_step(request, last) for request in requests]} if len(requests) > 1 else {})
 
 
-def _step(request: Request, model: str | None) -> Object:
+def _step(request: RequestUsage, model: str | None) -> Object:
     fields: Object = {"usage": dict(request.usage)}
     fields |= {"cost": _cost_text(request.cost)} if request.cost is not None else {}
     fields |= {"model": request.model} if request.model not in (None, model) else {}
@@ -135,7 +135,7 @@ def _step(request: Request, model: str | None) -> Object:
 # Tokens -------------------------------------------------------------------------------------------------------
 
 
-def counts(reported: Json) -> dict[str, int | float]:
+def read_token_counts(reported: Json) -> dict[str, int | float]:
     """Reads counts reported under the names of `TOKEN_COUNTS` or providers' names for them; leaves other values out."""
     found: dict[str, int | float] = {}
     for name, value in reported.items() if isinstance(reported, Mapping) else ():
@@ -144,7 +144,7 @@ def counts(reported: Json) -> dict[str, int | float]:
     return found
 
 
-def total(usages: Iterable[Mapping[str, int | float]]) -> dict[str, int | float]:
+def add_token_counts(usages: Iterable[Mapping[str, int | float]]) -> dict[str, int | float]:
     """Adds the counts up."""
     sums: dict[str, int | float] = {}
     for usage in usages:
@@ -157,7 +157,9 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LARGEST
 
 
-def added_by(calls: Sequence[ToolCall], before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, int]:
+def estimate_result_tokens(
+    calls: Sequence[ToolCall], before: Mapping[str, Any], after: Mapping[str, Any]
+) -> dict[str, int]:
     """Estimates how many tokens of the prompt are the results of these calls, by call id; empty if that is impossible.
 
     ``before`` is the usage of the request that made the calls, ``after`` that of the next one. The next input consists
@@ -184,7 +186,7 @@ def _shared(tokens: int, lengths: Mapping[str, int]) -> dict[str, int]:
 # Costs --------------------------------------------------------------------------------------------------------
 
 
-def total_cost(costs: Iterable[Mapping[str, Decimal] | None]) -> dict[str, Decimal] | None:
+def add_costs(costs: Iterable[Mapping[str, Decimal] | None]) -> dict[str, Decimal] | None:
     """Adds the costs up by currency; None if one is not known, or there are none."""
     sums: dict[str, Decimal] = {}
     for cost in costs:

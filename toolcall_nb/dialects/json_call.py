@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json, Object
@@ -27,11 +27,10 @@ from toolcall_nb.dialects.base import (
     renamed_functions,
     written_parts,
 )
-from toolcall_nb.dialects.fences import AFTER_LINE, Fence, Lines
+from toolcall_nb.dialects.fences import AFTER_LINE, Fence
 from toolcall_nb.dialects.json_object import JsonObject, Member, parse_lenient_json
-from toolcall_nb.dialects.live_call import StreamedCall, TextFlow, WrittenCallIds
+from toolcall_nb.dialects.live_call import JsonCallDetector, StreamedCall
 from toolcall_nb.markdown.block_context import NEWLINE
-from toolcall_nb.markdown.characters import CharacterReader
 
 __all__ = ["JSON_DIALECT", "JsonDetector", "JsonDialect"]
 
@@ -179,8 +178,8 @@ class _ObjectAttempt:
         return self.tool.string()
 
 
-class JsonDetector:
-    """Finds calls of the JSON dialect in the text of one message. See `toolcall_nb.dialects.Detector`.
+class JsonDetector(JsonCallDetector):
+    """Finds calls of the JSON dialect in the text of one message.
 
     Three things may be open at a time. Text passes by line by line. A fence that may contain nothing but calls is
     tried; if something else turns up in it, its text is scanned again like any other. An object is tried from its brace
@@ -191,14 +190,10 @@ class JsonDetector:
     retracted when that happens.
     """
 
+    _stop = _STOP
+
     def __init__(self) -> None:
-        self._characters = CharacterReader()
-        self._lines = Lines()
-        self._flow = TextFlow()
-        self._ids = WrittenCallIds()
-        self._text = ""  # undecided text, and after it the text that is being fed
-        self._at = 0
-        self._base = 0  # how many characters came before `_text`
+        super().__init__()
         self._fence: _FenceAttempt | None = None
         self._object: _ObjectAttempt | None = None
         self._broken: set[int] = set()  # braces that broke off together with an object around them
@@ -206,58 +201,24 @@ class JsonDetector:
         self._bare: list[tuple[str, str]] = []  # calls outside json fences, and the text of each
         self._fenced = False  # whether a json fence has held a call
 
-    @property
-    def held(self) -> int:
-        """How many characters are withheld, because they may still become a call."""
-        size = len(self._text) + self._flow.held + self._characters.held
+    def _attempts(self) -> tuple[_ObjectAttempt | _FenceAttempt, ...]:
+        return tuple(attempt for attempt in (self._object, self._fence) if attempt is not None)
+
+    def _is_in_text(self) -> bool:
+        return self._object is None and self._fence is None
+
+    def _held_by_attempts(self) -> int:
+        size = 0
         if self._fence is not None and not self._fence.calls:
             size += sum(map(len, self._fence.chunks))
         if self._object is not None and self._object.call is None and not self._object.is_hopeless:
             size += self._object.json.length
         return size
 
-    def feed(self, text: str) -> list[Event]:
-        """Takes more text and returns the events that are certain now."""
-        text = self._characters.feed(text)
-        is_text = self._object is None and self._fence is None and not self._text
-        if is_text and self._lines.skip_text(text, _STOP):
-            self._base += len(text)
-            return self._flow.text(text)
-        return self._scan(text, final=False)
-
-    def close(self) -> list[Event]:
-        """Ends the text and returns the remaining events."""
-        return [*self._scan(self._characters.close(), final=True), *self._flow.close(), *self._characters.diagnostics]
-
-    def _scan(self, text: str, final: bool) -> list[Event]:
-        self._text += text
-        events: list[Event] = []
-        while self._at < len(self._text) or (final and (self._object is not None or self._fence is not None)):
-            before = self._at, self._object, self._fence
-            if self._object is not None:
-                events += self._object_step(self._object, final)
-            elif self._fence is not None:
-                events += self._fence_step(self._fence, final)
-            else:
-                events += self._text_step(final)
-            if before == (self._at, self._object, self._fence):
-                break
-        self._base += self._at
-        self._text, self._at = self._text[self._at :], 0
-        for attempt in (self._object, self._fence):
-            if attempt is not None:
-                attempt.begin = None
-        return events
-
-    def _rewind(self, attempt: _ObjectAttempt | _FenceAttempt, passed: int) -> Iterator[Event]:
-        """Turns an attempt into text: passes its first ``passed`` characters on and scans the rest again."""
-        if attempt.begin is None:
-            source = attempt.source
-            self._base += self._at - len(source)
-            self._text, self._at = source + self._text[self._at :], 0
-        else:
-            self._at = attempt.begin
-        yield from self._pass(self._at + passed)
+    def _step(self, final: bool) -> Iterable[Event]:
+        if self._object is not None:
+            return self._object_step(self._object, final)
+        return self._text_step(final) if self._fence is None else self._fence_step(self._fence, final)
 
     # Text
 
@@ -294,12 +255,9 @@ class JsonDetector:
         return end
 
     def _pass(self, end: int) -> list[Event]:
-        text = self._text[self._at : end]
-        self._at = end
         if self._broken and self._base + end > self._last_broken:
             self._broken.clear()
-        self._lines.extend(text)
-        return self._flow.text(text)
+        return super()._pass(end)
 
     # A fence that may contain nothing but calls
 

@@ -1,22 +1,25 @@
-"""Events of a text with JSON calls while it is written: `StreamedCall` for a call, `TextFlow` for the text around it.
+"""The detection that the JSON and the signature dialect share: `JsonCallDetector` scans a text for JSON calls.
 
-The JSON and the signature dialect use it.
+`StreamedCall` makes the events of a call while it is written, and `TextFlow` those of the text around it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar, Protocol
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.text import well_formed
+from toolcall_nb.dialects.fences import Lines
 from toolcall_nb.dialects.json_object import Member
 from toolcall_nb.markdown.block_context import SEAM
+from toolcall_nb.markdown.characters import CharacterReader
 from toolcall_nb.markdown.tool_events import TextBlocks
 
-__all__ = ["StreamedCall", "TextFlow", "WrittenCallIds"]
+__all__ = ["Attempt", "JsonCallDetector", "StreamedCall", "TextFlow", "WrittenCallIds"]
 
 _ID_KEYS = ("id", "callId")
 _AFTER = re.compile(r"(?:[ \t]{0,99}(?:\r\n?|\n)){0,2}")
@@ -140,3 +143,101 @@ class StreamedCall:
         """Withdraws the call, because it is not one. Its text follows."""
         ids.free(self.id)
         yield ev.ToolRetracted(self.id)
+
+
+class Attempt(Protocol):
+    """Text that may be a call. ``begin`` is its position in the text that is being fed; None: it began before that."""
+
+    begin: int | None
+
+    @property
+    def source(self) -> str:
+        """Its text so far."""
+
+
+class JsonCallDetector(ABC):
+    """Scans the text of one message, in pieces that are cut anywhere. See `toolcall_nb.dialects.Detector`.
+
+    A subclass reads the text in steps. A step may open an attempt; an attempt that fails is turned into text, and
+    scanned again from behind its first characters.
+    """
+
+    _stop: ClassVar[re.Pattern[str]]
+    """Matches every place in a line of text at which something may begin."""
+
+    def __init__(self) -> None:
+        self._characters = CharacterReader()
+        self._lines = Lines()
+        self._flow = TextFlow()
+        self._ids = WrittenCallIds()
+        self._text = ""  # undecided text, and after it the text that is being fed
+        self._at = 0
+        self._base = 0  # how many characters came before `_text`
+
+    @property
+    def held(self) -> int:
+        """How many characters are withheld, because they may still become a call."""
+        return len(self._text) + self._held_by_attempts() + self._flow.held + self._characters.held
+
+    def feed(self, text: str) -> list[Event]:
+        """Takes more text and returns the events that are certain now."""
+        text = self._characters.feed(text)
+        if not self._text and self._is_in_text() and self._lines.skip_text(text, self._stop):
+            self._base += len(text)
+            return self._flow.text(text)
+        return self._scan(text, final=False)
+
+    def close(self) -> list[Event]:
+        """Ends the text and returns the remaining events."""
+        events = self._scan(self._characters.close(), final=True)
+        return [*events, *self._end(), *self._flow.close(), *self._characters.diagnostics]
+
+    def _scan(self, text: str, final: bool) -> list[Event]:
+        self._text += text
+        events: list[Event] = []
+        while self._at < len(self._text) or (final and self._attempts()):
+            before = self._at, self._attempts()
+            events += self._step(final)
+            if before == (self._at, self._attempts()):
+                break
+        self._base += self._at
+        self._text, self._at = self._text[self._at :], 0
+        for attempt in self._attempts():
+            attempt.begin = None
+        return events
+
+    def _rewind(self, attempt: Attempt, passed: int) -> Iterable[Event]:
+        """Turns an attempt into text: passes its first ``passed`` characters on and scans the rest again."""
+        if attempt.begin is None:
+            source = attempt.source
+            self._base += self._at - len(source)
+            self._text, self._at = source + self._text[self._at :], 0
+        else:
+            self._at = attempt.begin
+        return self._pass(self._at + passed)
+
+    def _pass(self, end: int) -> list[Event]:
+        """Passes the characters before ``end`` on as text."""
+        text = self._text[self._at : end]
+        self._at = end
+        self._lines.extend(text)
+        return self._flow.text(text)
+
+    def _end(self) -> list[Event]:
+        """Returns the last events of the subclass."""
+        return []
+
+    def _is_in_text(self) -> bool:
+        return not self._attempts()
+
+    @abstractmethod
+    def _attempts(self) -> tuple[Attempt, ...]:
+        """Returns the open attempts."""
+
+    @abstractmethod
+    def _held_by_attempts(self) -> int:
+        """How many characters the open attempts withhold."""
+
+    @abstractmethod
+    def _step(self, final: bool) -> Iterable[Event]:
+        """Reads on from ``_at``. If it can decide nothing before more text comes, it changes nothing."""

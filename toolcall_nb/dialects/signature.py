@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from toolcall_nb.core import events as ev
@@ -34,11 +34,11 @@ from toolcall_nb.dialects.base import (
     renamed_functions,
     written_parts,
 )
-from toolcall_nb.dialects.fences import LINE_START, Lines
+from toolcall_nb.dialects.fences import LINE_START
 from toolcall_nb.dialects.json_object import JsonObject, Member, parse_lenient_json
-from toolcall_nb.dialects.live_call import StreamedCall, TextFlow, WrittenCallIds
+from toolcall_nb.dialects.live_call import JsonCallDetector, StreamedCall
 from toolcall_nb.markdown.block_context import NEWLINE
-from toolcall_nb.markdown.characters import CharacterReader, TextPosition
+from toolcall_nb.markdown.characters import TextPosition
 from toolcall_nb.markdown.tool_events import UNKNOWN_ERROR
 from toolcall_nb.redaction.masked_logging import logger
 
@@ -56,7 +56,6 @@ _BLANKS = r"[ \t]{0,99}(?:(?:\r\n?|\n)[ \t]{0,99})?"
 _MARK = re.compile(r" {0,3}###")
 _OPENING = re.compile(rf"{_MARK.pattern}:{_BLANKS}(?=\{{)")
 _MAY_OPEN = re.compile(rf" {{0,3}}(?:#{{0,3}}|###:{_BLANKS})")
-_LINE_START = re.compile(LINE_START)
 _BRACE_OR_QUOTE = re.compile(r'["\\{}]')
 
 _log = logger("toolcall_nb.dialects.signature")
@@ -195,59 +194,37 @@ class _BrokenCall:
         return False
 
 
-class SignatureDetector:
-    """Finds calls of the signature dialect in the text of one message. See `toolcall_nb.dialects.Detector`.
+class SignatureDetector(JsonCallDetector):
+    """Finds calls of the signature dialect in the text of one message.
 
     ``###`` at the start of a line is withheld only until the next characters decide. Text that began as a call and
     breaks off is scanned again from its brace on, so that an unclosed string hides no call after it.
     """
 
+    _stop = re.compile(LINE_START)
+
     def __init__(self) -> None:
-        self._characters = CharacterReader()
-        self._lines = Lines()
-        self._flow = TextFlow()
-        self._ids = WrittenCallIds()
-        self._text = ""  # undecided text, and after it the text that is being fed
-        self._at = 0
+        super().__init__()
         self._waiting = False
         self._attempt: _Attempt | None = None
         self._broken_call: _BrokenCall | None = None
 
-    @property
-    def held(self) -> int:
-        """How many characters are withheld, because they may still become a call."""
+    def _attempts(self) -> tuple[_Attempt, ...]:
+        return () if self._attempt is None else (self._attempt,)
+
+    def _is_in_text(self) -> bool:
+        return self._attempt is None and self._broken_call is None
+
+    def _held_by_attempts(self) -> int:
         attempt = self._attempt
-        begun = len(attempt.opening) + attempt.json.length if attempt is not None and attempt.call is None else 0
-        return len(self._text) + begun + self._flow.held + self._characters.held
+        return len(attempt.opening) + attempt.json.length if attempt is not None and attempt.call is None else 0
 
-    def feed(self, text: str) -> list[Event]:
-        """Takes more text and returns the events that are certain now."""
-        text = self._characters.feed(text)
-        is_text = self._attempt is None and self._broken_call is None and not self._text
-        if is_text and self._lines.skip_text(text, _LINE_START):
-            return self._flow.text(text)
-        return self._scan(text, final=False)
+    def _step(self, final: bool) -> Iterable[Event]:
+        return self._text_step(final) if self._attempt is None else self._json_step(self._attempt, final)
 
-    def close(self) -> list[Event]:
-        """Ends the text and returns the remaining events."""
-        events = [*self._scan(self._characters.close(), final=True), *self._never_closed(), *self._flow.close()]
-        return [*events, *self._characters.diagnostics]
-
-    def _scan(self, text: str, final: bool) -> list[Event]:
-        self._text += text
-        events: list[Event] = []
-        while self._at < len(self._text) or (final and self._attempt is not None):
-            before = self._at, self._attempt
-            if self._attempt is None:
-                events += self._text_step(final)
-            else:
-                events += self._json_step(self._attempt, final)
-            if before == (self._at, self._attempt):
-                break
-        self._text, self._at = self._text[self._at :], 0
-        if self._attempt is not None:
-            self._attempt.begin = None
-        return events
+    def _end(self) -> list[Event]:
+        broken, self._broken_call = self._broken_call, None
+        return [] if broken is None else [_not_a_call(_INVALID, broken.line, broken.column)]
 
     # Outside a call
 
@@ -265,7 +242,7 @@ class SignatureDetector:
                 return events
             events += self._stop_waiting()
         may_be_mark = self._lines.may_be_mark(self._text, self._at)
-        line = (NEWLINE if may_be_mark else _LINE_START).search(self._text, self._at)
+        line = (NEWLINE if may_be_mark else self._stop).search(self._text, self._at)
         return events + self._pass(line.end() if line else len(self._text))
 
     def _stop_waiting(self) -> list[Event]:
@@ -275,20 +252,13 @@ class SignatureDetector:
         return [ev.Status("")]
 
     def _pass(self, end: int) -> list[Event]:
-        """Passes the characters before ``end`` on as text."""
         text = self._text[self._at : end]
-        self._at = end
-        self._lines.extend(text)
-        events = self._flow.text(text)
+        events = super()._pass(end)
         broken = self._broken_call
         if broken is not None and broken.is_closed_by(text):
             self._broken_call = None
             events.append(_not_a_call(_FAILED, broken.line, broken.column))
         return events
-
-    def _never_closed(self) -> list[Event]:
-        broken, self._broken_call = self._broken_call, None
-        return [] if broken is None else [_not_a_call(_INVALID, broken.line, broken.column)]
 
     # In a call
 
@@ -296,7 +266,7 @@ class SignatureDetector:
         _log.info("🔧 Tool call detection: Starting tool call request...")
         self._attempt = _Attempt(opening, self._at)
         self._at += len(opening)
-        return [*self._never_closed(), ev.Status(_IN_PROGRESS)]
+        return [*self._end(), ev.Status(_IN_PROGRESS)]
 
     def _json_step(self, attempt: _Attempt, final: bool) -> Iterator[Event]:
         self._at = attempt.json.feed(self._text, self._at)
@@ -353,11 +323,7 @@ class SignatureDetector:
         """Turns an object that is not JSON, or never closed, into text. The text after its brace is scanned again."""
         yield from self._retract(attempt)
         self._broken_call = _BrokenCall(self._lines.place)
-        if attempt.begin is None:
-            self._text, self._at = attempt.source + self._text[self._at :], 0
-        else:
-            self._at = attempt.begin
-        yield from self._pass(self._at + len(attempt.opening) + 1)
+        yield from self._rewind(attempt, len(attempt.opening) + 1)
 
     def _retract(self, attempt: _Attempt) -> Iterator[Event]:
         yield from self._stop_waiting()

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Json
-from toolcall_nb.core.json_text import to_extended
+from toolcall_nb.core.json_text import to_extended_json
 from toolcall_nb.errors import UsageError
 
 __all__ = ["Pace", "as_live", "pieces", "play_reply"]
@@ -98,6 +98,6 @@ def play_reply(events: Iterable[Event], pace: Pace) -> Iterator[Event]:
 
 def _json_text(value: Json) -> str:
     try:
-        return json.dumps(to_extended(value), ensure_ascii=False)
+        return json.dumps(to_extended_json(value), ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):  # then the card shows the whole input when it is there
         return ""

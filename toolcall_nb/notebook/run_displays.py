@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from toolcall_nb.approvals.terminal import TerminalApprover, deny_unattended
 from toolcall_nb.core.reducer import TranscriptBuilder
-from toolcall_nb.core.usage import account
+from toolcall_nb.core.usage import read_usage
 from toolcall_nb.notebook.environment import Place
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import saved_text
@@ -115,5 +115,5 @@ class TerminalDisplay(StaticDisplay):
     def close(self, info: str) -> None:
         """Prints the rest, and the line below the run if usage was reported."""
         self._end.close()
-        if account(self.transcript.messages).usage:
+        if read_usage(self.transcript.messages).usage:
             print(visible(info))

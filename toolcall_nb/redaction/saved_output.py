@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from toolcall_nb.core.usage import account
+from toolcall_nb.core.usage import read_usage
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
 from toolcall_nb.render.escaping import element, visible
 from toolcall_nb.render.html_output.page import ROOT_CLASS
@@ -57,7 +57,7 @@ def saved_bundle(
     below = saved_line(line, tally)
     if not is_run:
         return _with_line(bundle, below)
-    if account(kept.messages).usage or below != line:
+    if read_usage(kept.messages).usage or below != line:
         bundle["text/plain"] += f"\n\n{visible(below)}"
     bundle["text/html"] = run_html(bundle["text/html"], below, kept, bool((opened or {}).get(USAGE_FOLD)))
     return bundle

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from toolcall_nb.core.invisible_characters import written_out, written_out_markup
+from toolcall_nb.core.invisible_characters import escape_invisible, escape_invisible_markup
 from toolcall_nb.core.text import join_surrogates, well_formed
 
 __all__ = [
@@ -47,7 +47,7 @@ def visible(text: str) -> str:
 def visible_html(html: str) -> str:
     """Returns HTML of a result with the characters that cannot be seen written out as text."""
     html = well_formed(html)
-    return written_out_markup(html.replace("\r\n", "\n").replace("\r", "\n") if "\r" in html else html, _entities)
+    return escape_invisible_markup(html.replace("\r\n", "\n").replace("\r", "\n") if "\r" in html else html, _entities)
 
 
 def line_ends(text: str) -> str:
@@ -69,11 +69,11 @@ def without_ansi(text: str) -> str:
 
 def escape(text: str) -> str:
     """Returns a name, argument or result as HTML text, or as the value of a quoted attribute that a person reads."""
-    return _entities(written_out(join_surrogates(text).replace("\r\n", "\n")))
+    return _entities(escape_invisible(join_surrogates(text).replace("\r\n", "\n")))
 
 
 def escape_marked(shown: str) -> str:
-    """Returns text of `written_out` as HTML, with the characters that it has written out in the class ``u``."""
+    """Returns text of `escape_invisible` as HTML, with the characters that it has written out in the class ``u``."""
     html = _entities(shown)
     return _WRITTEN_OUT.sub(r'<span class="u">\g<0></span>', html) if "&lt;U+" in html else html
 
@@ -82,7 +82,7 @@ def element(tag: str, classes: str, text: str) -> str:
     """Returns an element that holds only a name, argument or result."""
     if _PLAIN.fullmatch(text):
         return f'<{tag} class="{classes}">{text}</{tag}>'
-    return f'<{tag} class="{classes}">{escape_marked(written_out(join_surrogates(text)))}</{tag}>'
+    return f'<{tag} class="{classes}">{escape_marked(escape_invisible(join_surrogates(text)))}</{tag}>'
 
 
 def attribute(value: str) -> str:

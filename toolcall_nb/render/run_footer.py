@@ -12,7 +12,7 @@ from importlib.resources import files
 from re import sub
 from typing import TYPE_CHECKING, Any
 
-from toolcall_nb.core.usage import Account, Request, account, counts
+from toolcall_nb.core.usage import UsageSummary, RequestUsage, read_usage, read_token_counts
 from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.value_lines import format_count
 
@@ -41,7 +41,7 @@ _COLUMNS: Mapping[str, str] = {
 
 def info_line(model: str, transcript: Transcript) -> str:
     """Formats the line below a run: the model, the number of calls, tokens and cost."""
-    calls, total = len(transcript.calls), account(transcript.messages)
+    calls, total = len(transcript.calls), read_usage(transcript.messages)
     parts = [model, format_count(calls, "tool calls") if calls else "", tokens(total.usage), money(total.cost)]
     return " · ".join(part for part in parts if part)
 
@@ -51,7 +51,7 @@ def footer_html(line: str, transcript: Transcript, is_open: bool = False) -> str
 
     The tables take the focus, so that they can be scrolled by keys in every browser.
     """
-    total = account(transcript.messages)
+    total = read_usage(transcript.messages)
     if not total.usage:
         return element("span", "tc-foot-info", line)
     tables = _request_table(total) + _call_table(total, transcript.calls)
@@ -79,7 +79,7 @@ def run_css() -> str:
 
 def tokens(usage: Mapping[str, Any]) -> str:
     """Formats token counts as ``1,204 in · 318 out``; empty if nothing was counted. Knows several providers' names."""
-    known = counts(usage)
+    known = read_token_counts(usage)
     directions = {"in": known.get("inputTokens"), "out": known.get("outputTokens")}
     return " · ".join(f"{count:,.0f} {direction}" for direction, count in directions.items() if count)
 
@@ -96,25 +96,25 @@ def _amount(amount: Decimal) -> str:
     return f"{amount:.{max(2, 1 - amount.adjusted())}f}"
 
 
-def _request_table(total: Account) -> str:
+def _request_table(total: UsageSummary) -> str:
     """Returns a table with one row for each request, and a row with the sum if there are several."""
     columns = [name for name in _COLUMNS if total.usage.get(name)]
     has_models = len({request.model for request in total.requests}) > 1
     has_cost = any(request.cost for request in total.requests)
 
-    def row(name: str, request: Request) -> list[str]:
+    def row(name: str, request: RequestUsage) -> list[str]:
         model = [(request.model or "")[:_MAX_NAME]] if has_models else []
         numbers = [f"{request.usage[column]:,.0f}" if column in request.usage else "" for column in columns]
         return [name, *model, *numbers, *([money(request.cost)] if has_cost else [])]
 
     rows = [row(f"{number:,}", request) for number, request in enumerate(total.requests, 1)]
     if len(rows) > 1:
-        rows = [*_bounded(rows), row("All", Request(total.usage, total.cost))]
+        rows = [*_bounded(rows), row("All", RequestUsage(total.usage, total.cost))]
     head = ["Request", *(["model"] if has_models else []), *(_COLUMNS[name] for name in columns)]
     return _table([*head, *(["Cost"] if has_cost else [])], rows)
 
 
-def _call_table(total: Account, calls: Mapping[str, ToolCall]) -> str:
+def _call_table(total: UsageSummary, calls: Mapping[str, ToolCall]) -> str:
     """Returns a table with one row for each call whose share of the next prompt is known."""
 
     def name(call_id: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_states import CALL_ENDS
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import normalize_call_id
 from toolcall_nb.core.transcript import State, ToolCall
@@ -84,11 +85,5 @@ class Activities(dict[str, str]):
                     self.setdefault(normalize_call_id(event.successor), activity)
             case ev.ToolOutputAvailable(preliminary=True):
                 pass
-            case (
-                ev.ToolOutputAvailable()
-                | ev.ToolOutputError()
-                | ev.ToolOutputDenied()
-                | ev.ToolInputError()
-                | ev.ToolInterrupted()
-            ):
+            case _ if isinstance(event, CALL_ENDS):
                 self.pop(normalize_call_id(event.tool_call_id), None)

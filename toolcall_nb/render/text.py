@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
-from toolcall_nb.core.invisible_characters import written_out
+from toolcall_nb.core.invisible_characters import escape_invisible
 from toolcall_nb.core.text import join_surrogates
 from toolcall_nb.core.transcript import (
     CustomPart,
@@ -166,7 +166,7 @@ def _last(lines: list[Sequence[Token]]) -> list[Sequence[Token]]:
 
 
 def _line(text: str) -> str:
-    return " ".join(written_out(line_ends(join_surrogates(text))).split())
+    return " ".join(escape_invisible(line_ends(join_surrogates(text))).split())
 
 
 def _tokens(section: Section) -> Iterator[Token]:

@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Literal, NamedTuple, TypeAlias
 
 from toolcall_nb.core.events import Json
-from toolcall_nb.core.invisible_characters import written_out
+from toolcall_nb.core.invisible_characters import escape_invisible
 from toolcall_nb.core.text import join_surrogates
 from toolcall_nb.render.escaping import line_ends, without_ansi
 
@@ -78,8 +78,8 @@ class Entry:
     def __init__(self, tokens: Sequence[Token], *, is_written_out: bool = False) -> None:
         if not is_written_out:
             text = "".join(map(_text_of, tokens))
-            if not text.isascii() or written_out(text) is not text:
-                tokens = [(kind, written_out(join_surrogates(text))) for kind, text in tokens]
+            if not text.isascii() or escape_invisible(text) is not text:
+                tokens = [(kind, escape_invisible(join_surrogates(text))) for kind, text in tokens]
         self.tokens = tokens
         self.height = 1 + sum([text.count("\n") + len(text) // _WIDTH for _, text in tokens])
         self.html: str | None = None

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.invisible_characters import written_out
+from toolcall_nb.core.invisible_characters import escape_invisible
 
 __all__ = ["RunStatus"]
 

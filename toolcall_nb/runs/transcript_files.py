@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from toolcall_nb.core.events import Event, to_dict
-from toolcall_nb.core.json_text import from_extended, json_text
+from toolcall_nb.core.json_text import from_extended_json, json_text
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError, WireError
 from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_version, read_format_version
@@ -130,7 +130,7 @@ def _events_of(content: Any, path: Path) -> list[Event]:
 
 def _read_json(text: str, place: str) -> Any:
     try:
-        return from_extended(json.loads(text))
+        return from_extended_json(json.loads(text))
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{place} is no JSON: {error}") from None
 

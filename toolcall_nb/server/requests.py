@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from toolcall_nb.adapters.ai_sdk import messages as ui_messages
 from toolcall_nb.core.events import File
-from toolcall_nb.core.json_text import from_extended, json_text
+from toolcall_nb.core.json_text import from_extended_json, json_text
 from toolcall_nb.core.transcript import FilePart, Message, State, TextPart, Transcript
 from toolcall_nb.server.request_types import ApprovalRequest, request_types, validated
 from toolcall_nb.server.responses import Problem
@@ -78,7 +78,7 @@ class TurnRequest(Struct, frozen=True, kw_only=True):
 def json_object(body: bytes) -> dict[str, Any]:
     """Returns the body, which must be a JSON object; else raises a `Problem`."""
     try:
-        value = from_extended(msgspec.json.decode(body))
+        value = from_extended_json(msgspec.json.decode(body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Problem(400, f"The body is not JSON: {error}.") from None
     if not isinstance(value, dict):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from toolcall_nb.core.call_display import displayed_bundles
 from toolcall_nb.core.events import MISSING, Json, Missing, Object
-from toolcall_nb.core.json_text import from_extended, json_text
+from toolcall_nb.core.json_text import from_extended_json, json_text
 from toolcall_nb.core.transcript import ToolCall
 
 __all__ = ["bundle_of", "compact_params", "images_of", "parameters_text", "parse_json", "short_result"]
@@ -24,7 +24,7 @@ _SVG = "image/svg+xml"  # the only image type that a MIME bundle holds as text
 def parse_json(text: str) -> Json | Missing:
     """Returns the value of a JSON text; MISSING if it is not JSON."""
     try:
-        return from_extended(json.loads(text, parse_constant=_refuse))
+        return from_extended_json(json.loads(text, parse_constant=_refuse))
     except (ValueError, RecursionError):
         return MISSING
 

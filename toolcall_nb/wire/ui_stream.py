@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_states import CALL_ENDS
 from toolcall_nb.core.events import CHUNK_TYPES, Event, Object, from_dict, to_dict
 from toolcall_nb.wire.base import DONE, Frames, JsonEvents, Wire, connection_lost
 
@@ -65,10 +66,10 @@ class UiEncoder:
                 self._open.add(event.tool_call_id)
             case ev.ToolOutputAvailable(preliminary=True):
                 pass
-            case ev.ToolInputError() | ev.ToolOutputAvailable() | ev.ToolOutputError() | ev.ToolOutputDenied():
-                self._open.discard(event.tool_call_id)
             case ev.ToolInterrupted():
                 yield from self._stand_in(event.tool_call_id, _INTERRUPTED)
+            case _ if isinstance(event, CALL_ENDS):
+                self._open.discard(event.tool_call_id)
             case ev.ToolRetracted():
                 yield from self._stand_in(event.tool_call_id, _OTHER_ID if event.successor else _NO_CALL)
             case ev.Abort():

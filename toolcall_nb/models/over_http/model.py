@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_states import CALL_ENDS
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, ToolCall
 from toolcall_nb.errors import UsageError
@@ -112,9 +113,6 @@ class HttpModel:
                 yield from reply.events_of(events)
 
 
-_ENDS = (ev.ToolOutputAvailable, ev.ToolOutputError, ev.ToolOutputDenied, ev.ToolInterrupted)
-
-
 def _with_ends(events: Iterator[Event], waiting: dict[str, ToolCall]) -> Iterator[Event]:
     """Yields the events, and an end for each call that waited for an answer and that the reply does not end.
 
@@ -126,7 +124,7 @@ def _with_ends(events: Iterator[Event], waiting: dict[str, ToolCall]) -> Iterato
         if isinstance(event, ev.Finish | ev.Abort):
             finish = event
             continue
-        if isinstance(event, _ENDS) and not getattr(event, "preliminary", None):
+        if isinstance(event, CALL_ENDS) and not getattr(event, "preliminary", None):
             waiting.pop(event.tool_call_id, None)
         yield event
     for call in waiting.values():

@@ -12,7 +12,7 @@ from toolcall_nb.adapters.pydantic_ai.stream import PydanticAIAdapter
 from toolcall_nb.adapters.sdk_objects import as_json_value
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
-from toolcall_nb.core.usage import counts
+from toolcall_nb.core.usage import read_token_counts
 from toolcall_nb.models.prices import cost_of
 from toolcall_nb.models.providers.history import endpoint_of
 
@@ -53,7 +53,7 @@ class ResponseReader:
                 if self._refusal:
                     yield from (ev.TextStart("refusal"), ev.TextDelta("refusal", self._refusal), ev.TextEnd("refusal"))
                 metadata = {**(event.message_metadata or {}), **self._metadata}
-                cost = cost_of(counts(metadata.get("usage")), **self._asked)
+                cost = cost_of(read_token_counts(metadata.get("usage")), **self._asked)
                 metadata |= {} if cost is None else {"cost": cost}
                 event = replace(event, message_metadata=metadata)
             yield event

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, msgpack
 
-from toolcall_nb.core.packing import pack, unpack
+from toolcall_nb.render.html_compression import compress_html, decompress_html
 
 __all__ = ["Node", "PackedNodes", "Patch", "insert", "serialise", "splice", "update"]
 
@@ -54,7 +54,7 @@ class PackedNodes(Sequence[Node]):
     __slots__ = ("_packed",)
 
     def __init__(self, nodes: Sequence[Node]) -> None:
-        self._packed = pack(msgpack.encode(nodes, enc_hook=list))
+        self._packed = compress_html(msgpack.encode(nodes, enc_hook=list))
 
     def __len__(self) -> int:
         return len(self._nodes())
@@ -66,7 +66,7 @@ class PackedNodes(Sequence[Node]):
         return iter(self._nodes())
 
     def _nodes(self) -> list[Node]:
-        return msgpack.decode(unpack(self._packed), type=list[Node])
+        return msgpack.decode(decompress_html(self._packed), type=list[Node])
 
 
 def serialise(nodes: Sequence[Node]) -> str:

@@ -14,7 +14,7 @@ from html import unescape
 from typing import NamedTuple
 
 from toolcall_nb.core.events import Json, Missing
-from toolcall_nb.core.invisible_characters import written_out_markup
+from toolcall_nb.core.invisible_characters import escape_invisible_markup
 from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.html_output.sanitising import MAX_HTML, sanitise
 from toolcall_nb.render.value_lines import format_count, format_hidden
@@ -140,7 +140,7 @@ def _markdown(kind: str, text: str, _: str) -> DisplayForm:
 
     rest = element("p", "tc-note", format_hidden(len(text) - _TEXT, "characters")) if len(text) > _TEXT else ""
     return DisplayForm(
-        f'<div class="tc-text">{render_markdown(written_out_markup(text[:_TEXT]))}{rest}</div>', kind, words=text
+        f'<div class="tc-text">{render_markdown(escape_invisible_markup(text[:_TEXT]))}{rest}</div>', kind, words=text
     )
 
 

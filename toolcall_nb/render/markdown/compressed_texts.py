@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from toolcall_nb.core.packing import pack, unpack
+from toolcall_nb.render.html_compression import compress_html, decompress_html
 
 __all__ = ["CompressedTexts"]
 
@@ -82,7 +82,7 @@ class CompressedTexts(Sequence[str]):
         pack_number = number // _TOGETHER
         if pack_number != self._number:
             self._close()
-            self._open = unpack(self._packs[pack_number]).decode().split(_SEPARATOR)
+            self._open = decompress_html(self._packs[pack_number]).decode().split(_SEPARATOR)
             self._number = pack_number
         return self._open
 
@@ -93,4 +93,4 @@ class CompressedTexts(Sequence[str]):
 
 
 def _packed(texts: Sequence[str]) -> bytes:
-    return pack(_SEPARATOR.join(texts).encode())
+    return compress_html(_SEPARATOR.join(texts).encode())

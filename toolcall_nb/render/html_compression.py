@@ -1,10 +1,10 @@
-"""HTML of ours in little memory."""
+"""Compresses small pieces of the renderer's HTML: `compress_html` and `decompress_html`."""
 
 from __future__ import annotations
 
 import zlib
 
-__all__ = ["pack", "unpack"]
+__all__ = ["compress_html", "decompress_html"]
 
 _LEVEL = 6
 _COMMON = b"""
@@ -40,15 +40,15 @@ _COMMON = b"""
 <span class="tc-h-c"></span><span class="tc-h-s"></span><span class="tc-h-m"></span><span class="tc-h-nf"></span>
 <span class="tc-h-k"></span>
 """
-"""What every text seems to follow, so that small ones gain too: the renderer's own tags, the commonest last."""
+"""A dictionary for zlib, so that small texts shrink too: the renderer's own tags, the most common last."""
 
 
-def pack(data: bytes) -> bytes:
-    """The bytes, compressed."""
+def compress_html(data: bytes) -> bytes:
+    """Compresses ``data``."""
     compressor = zlib.compressobj(_LEVEL, zdict=_COMMON)
     return compressor.compress(data) + compressor.flush()
 
 
-def unpack(packed: bytes) -> bytes:
-    """What was packed."""
+def decompress_html(packed: bytes) -> bytes:
+    """Returns the data that `compress_html` was given."""
     return zlib.decompressobj(zdict=_COMMON).decompress(packed)
