@@ -129,7 +129,7 @@ def test_fields_without_an_equivalent_are_kept_with_the_call() -> None:
         open=True,
         log="printed",
         display={"text/plain": "1"},
-        seen="one",
+        model_text="one",
         approval=replace(APPROVAL, approved=True),
         provider_metadata={"google": {"thoughtSignature": "s"}},
         tool_metadata={"a": 1},

@@ -16,7 +16,7 @@ from toolcall_nb.approvals.page import ApprovalForm, PendingApprovals, editable_
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.invisible_characters import has_invisible
-from toolcall_nb.core.json_text import from_extended
+from toolcall_nb.core.json_text import from_extended_json
 from toolcall_nb.core.transcript import Approval, State, ToolCall
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.runs.document import LiveDocument
@@ -27,7 +27,7 @@ from toolcall_nb.runs.document import LiveDocument
 @given(value=json_values())
 def test_editable_json_holds_the_whole_value_without_invisible_characters(value: Any) -> None:
     text = editable_json(value)
-    assert json.dumps(from_extended(json.loads(text))) == json.dumps(value)
+    assert json.dumps(from_extended_json(json.loads(text))) == json.dumps(value)
     assert not has_invisible(text)
 
 

@@ -269,8 +269,8 @@ def test_the_displayed_result_is_kept_beside_the_model_s_text() -> None:
     found = chat.calls["1"]
     assert found.output == "a line of text " * 10
     assert found.display == {"text/html": "<b>chart</b>"}
-    assert found.seen is not None
-    assert "characters left out" in found.seen
+    assert found.model_text is not None
+    assert "characters left out" in found.model_text
     assert Transcript.from_markdown(chat.transcript.to_markdown()) == chat.transcript
 
 

@@ -30,7 +30,7 @@ from toolcall_nb.wire.sse import SseDecoder
 # What was found so, each by the function that it was found in -----------------------------------------------------
 
 
-def test_line_ends_without_end_and_then_a_letter_are_a_paragraph() -> None:
+def test_many_line_ends_and_then_a_letter_are_a_paragraph() -> None:
     stream = IncrementalMarkdown()
     for piece in ("a", "\n" * 300_000, "b", " c <<<<<" + "<" * 300_000 + " d", " e"):
         stream.feed(piece)
@@ -78,7 +78,7 @@ def test_any_number_of_seconds_is_a_wait_or_none(number: str) -> None:
     waiting_time(said_of(f"try again in {number}1ms"))
 
 
-def test_an_answer_that_is_nested_without_end_is_read() -> None:
+def test_an_answer_that_is_nested_very_deep_is_read() -> None:
     deep: Any = "No"
     for _ in range(300):
         deep = {"error": deep, "details": [deep]} if isinstance(deep, str) else {"error": deep}
@@ -106,7 +106,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
-def test_a_bomb_in_yaml_is_an_error_and_not_built(bomb: str) -> None:
+def test_a_yaml_bomb_is_an_error_and_is_not_expanded(bomb: str) -> None:
     with pytest.raises(BodyError):
         load_body(bomb)
     text = "> [!tool a]\n" + "".join(f"> {line}\n" for line in bomb.split("\n"))
@@ -125,7 +125,7 @@ def test_the_hostile_bodies_of_the_corpus_are_bounded() -> None:
 
 
 @pytest.mark.parametrize("text", ["[" * 98 + "1" + "]" * 98, "{a: " * 98 + "1" + "}" * 98])
-def test_as_deep_as_is_allowed_reads_back(text: str) -> None:
+def test_a_value_of_the_greatest_depth_reads_back(text: str) -> None:
     transcript = Transcript.from_markdown(f"> [!tool a b]\n> input: {text}\n")
     assert MAX_YAML_DEPTH > 98
     assert transcript.calls["b"].input
@@ -136,14 +136,14 @@ def test_as_deep_as_is_allowed_reads_back(text: str) -> None:
 @pytest.mark.parametrize(
     "written", ["9" * 100_000, "-" + "9" * 100_000, "0x" + "f" * 100_000, "1e999", "." + "1" * 100_000, "1e-99999"]
 )
-def test_a_number_without_end_is_a_value_that_can_be_shown(written: str) -> None:
+def test_a_very_long_number_is_a_value_that_can_be_shown(written: str) -> None:
     transcript = Transcript.from_markdown(f"> [!tool a b]\n> input:\n>   n: {written}\n")
     assert set(json.loads(json.dumps(transcript.calls["b"].input))) == {"n"}
     assert Transcript.from_markdown(transcript.to_markdown()) == transcript
     to_html(transcript), to_text(transcript)
 
 
-def test_a_key_without_end_is_a_key() -> None:
+def test_a_very_long_key_is_a_key() -> None:
     key = "k" * 1000
     assert load_body(f"{key}: 1").fields == {key: 1}
     for dialect, text in (
@@ -171,7 +171,7 @@ VALUES = {
 
 @pytest.mark.parametrize("name", WIRE_NAMES)
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
-def test_a_value_without_end_in_a_stream_raises_nothing(name: str, value: str) -> None:
+def test_a_very_long_value_in_a_stream_raises_nothing(name: str, value: str) -> None:
     chunk = f'{{"type":"tool-output-available","toolCallId":"c","output":{value}}}'
     event = f'{{"type":"provider-event","data":{{"type":"text-delta","textDelta":{value}}}}}'
     reader = decoder(name)
@@ -183,7 +183,7 @@ def test_a_value_without_end_in_a_stream_raises_nothing(name: str, value: str) -
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_value_without_end_in_a_call_is_a_call_or_text(dialect: str, value: str) -> None:
+def test_a_very_long_value_in_a_call_is_a_call_or_text(dialect: str, value: str) -> None:
     text = {
         "callout": f"> [!tool a b]\n> input: {value}\n",
         "signature": f'###: {{"toolName": "a", "parameters": {{"x": {value}}}}}',
@@ -212,6 +212,6 @@ def test_a_chunk_with_half_a_character_for_a_name_is_a_chunk() -> None:
     assert ev.from_dict({"type": "data-status", "data": {"text": "a", "\udce1": 1}}) == ev.Status("a")
 
 
-def test_what_html_names_by_number_stands_there_as_what_it_is() -> None:
+def test_a_numeric_character_reference_of_html_is_shown_as_its_character() -> None:
     assert sanitise("<b>exe&#8238;gnp&#2;</b>").html == "<b>exe&lt;U+202E&gt;gnp&lt;U+0002&gt;</b>"
     assert sanitise("a\u202eb\r\nc").html == "a&lt;U+202E&gt;b\nc"

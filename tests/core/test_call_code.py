@@ -25,7 +25,7 @@ def test_a_call_without_an_input_has_no_arguments() -> None:
     assert ToolCall(id="call_1", name="now").to_code() == "now()"
 
 
-def test_long_arguments_stand_on_lines_of_their_own() -> None:
+def test_long_arguments_are_written_on_separate_lines() -> None:
     code = call_code("search", {"query": "x" * 80, "tags": ["a" * 50, "b" * 50]})
     lines = ["search(", f"    query='{'x' * 80}',", f"    tags=['{'a' * 50}',", f"     '{'b' * 50}'],", ")"]
     assert code.splitlines() == lines
@@ -40,7 +40,7 @@ def test_long_arguments_stand_on_lines_of_their_own() -> None:
         ("f", {"x": math.inf, "y": [math.nan]}, 'f(x=float("inf"), y=[float("nan")])'),
     ],
 )
-def test_what_python_has_no_name_or_literal_for_is_said_in_another_way(name: str, arguments: Any, code: str) -> None:
+def test_names_and_values_that_python_cannot_write_have_a_substitute(name: str, arguments: Any, code: str) -> None:
     assert call_code(name, arguments) == code
 
 

@@ -94,7 +94,7 @@ def test_a_figure_that_is_the_result_is_not_repeated_among_what_was_displayed(py
         assert set(outcome.display or {}) == {"image/png"}
 
 
-def test_a_tool_that_fails_keeps_what_it_had_shown(pyplot: Any) -> None:
+def test_a_tool_that_fails_keeps_its_displays(pyplot: Any) -> None:
     def f() -> None:
         pyplot.plot([1, 2])
         raise ValueError("no more")
@@ -105,7 +105,7 @@ def test_a_tool_that_fails_keeps_what_it_had_shown(pyplot: Any) -> None:
     assert kinds(told[-1].display) == [["image/png"]]
 
 
-def test_tools_beside_each_other_have_each_their_own_figures(pyplot: Any) -> None:
+def test_tools_that_run_in_parallel_keep_their_figures_apart(pyplot: Any) -> None:
     from threading import Barrier
 
     together = Barrier(2, timeout=30)
@@ -195,7 +195,7 @@ def said(kernel: Kernel, code: str) -> str:
     return "".join(m["content"]["text"] for m in messages if m["msg_type"] == "stream")
 
 
-def test_in_a_kernel_what_a_tool_displays_is_in_its_card_and_nowhere_else(tmp_path: Path) -> None:
+def test_in_a_kernel_a_tools_displays_are_in_its_card_and_nowhere_else(tmp_path: Path) -> None:
     with running_kernel(tmp_path) as kernel:
         assert not [m for m in kernel.run(_TOOLS) if m["msg_type"] == "error"]
         found: dict[str, Any] = {}
@@ -247,7 +247,7 @@ def test_a_result_with_a_picture_a_table_or_a_view_of_its_own_stays_open() -> No
     assert all("<details>" in page(each) for each in (call(None, "text"), call(None, {"a": 1}), call(None)))
 
 
-def test_what_the_reader_or_the_writer_closed_stays_closed() -> None:
+def test_a_card_that_the_reader_or_the_writer_closed_stays_closed() -> None:
     rich = call({"image/png": PNG}, "<Figure>")
     transcript = Transcript((Message("assistant", (rich,)),))
     assert "<details open>" not in to_html(transcript, opened={"c1": False})
@@ -255,7 +255,7 @@ def test_what_the_reader_or_the_writer_closed_stays_closed() -> None:
     assert "<details open>" not in page(folded)
 
 
-def test_what_was_displayed_stands_beside_the_result_and_in_its_place_where_there_is_none() -> None:
+def test_displays_are_shown_beside_the_result_or_in_its_place() -> None:
     shown = with_displayed_bundles(None, [{"image/png": PNG, "text/plain": "<Figure>"}, {"text/markdown": "*two*"}])
     with_text, without = call(shown, "a result"), call(shown)
     assert [found.key for found in sections(with_text)] == ["i", "w", "o"]

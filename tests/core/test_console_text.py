@@ -30,7 +30,7 @@ def printed(*pieces: str) -> str:
         ("", ""),
     ],
 )
-def test_of_each_line_what_stands_after_its_last_carriage_return_is_kept(text: str, shown: str) -> None:
+def test_of_each_line_the_text_after_its_last_carriage_return_is_kept(text: str, shown: str) -> None:
     assert printed(text) == shown
 
 
@@ -40,11 +40,11 @@ def test_cuts_do_not_matter(pieces: list[str]) -> None:
 
 
 @given(TEXTS)
-def test_what_was_taken_in_before_stays_as_it_is(text: str) -> None:
+def test_adding_text_leaves_the_older_version_unchanged(text: str) -> None:
     assert printed(printed(text)) == printed(text)
 
 
 @given(TEXTS, TEXTS)
-def test_it_goes_on_from_what_was_kept(before: str, after: str) -> None:
+def test_a_finished_text_can_be_continued(before: str, after: str) -> None:
     log = ConsoleText().add(printed(before)).add(after)
     assert str(log) == printed(before + after)

@@ -59,7 +59,7 @@ CHUNKS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("chunk", CHUNKS, ids=lambda chunk: chunk["type"])
-def test_every_chunk_survives_the_way_there_and_back(chunk: dict[str, Any]) -> None:
+def test_every_chunk_reads_back_from_its_mapping(chunk: dict[str, Any]) -> None:
     assert to_dict(from_dict(chunk)) == chunk
 
 
@@ -99,7 +99,7 @@ def test_an_unknown_type_is_kept_whole() -> None:
         [],
     ],
 )
-def test_what_is_no_chunk_is_a_wire_error_that_quotes_it(chunk: Any) -> None:
+def test_a_mapping_that_is_not_a_chunk_is_a_wire_error_that_quotes_it(chunk: Any) -> None:
     with pytest.raises(WireError):
         from_dict(chunk)
 
@@ -114,7 +114,7 @@ def test_recorded_streams_are_read_and_written_back() -> None:
             assert to_dict(from_dict(chunk)) == chunk, path.name
 
 
-def test_what_comes_whole_is_well_formed_and_a_delta_keeps_its_half() -> None:
+def test_texts_that_come_whole_are_well_formed_and_a_delta_keeps_half_a_character() -> None:
     half = "\ud83d"
     given: dict[Any, Any] = {half: {"a": [half]}, 1: "kept"}
     start = ev.ToolInputStart(half, f"a{half}", title=half, provider_metadata=given)
@@ -128,3 +128,11 @@ def test_what_comes_whole_is_well_formed_and_a_delta_keeps_its_half() -> None:
     for delta in (ev.TextDelta(half, half), ev.ReasoningDelta(half, half), ev.ToolLog("c", half)):
         assert half in ev.to_dict(delta).get("data", ev.to_dict(delta)).values()
     assert ev.ToolInputDelta(half, half) == ev.ToolInputDelta(mended, half)
+
+
+def test_the_former_name_of_the_text_for_the_model_still_works() -> None:
+    event = ev.ToolOutputAvailable("c", "whole", model_text="part")
+    call = Transcript.from_events([ev.ToolInputAvailable("c", "f", {}), event]).calls["c"]
+    for value in (event, call):
+        with pytest.warns(DeprecationWarning, match=r"\.seen is now \w+\.model_text"):
+            assert value.seen == "part"  # type: ignore[attr-defined]

@@ -72,7 +72,7 @@ def test_markdown_and_ui_messages_keep_an_extra_field_of_a_call_under_any_name(n
         assert from_tool_part(to_tool_part(call)) == call
 
 
-def test_a_field_of_a_callout_that_is_called_like_a_field_of_a_chunk_is_on_the_chunk() -> None:
+def test_a_callout_field_with_the_name_of_a_chunk_field_is_kept_on_the_chunk() -> None:
     chunks = create_stream_chunks("> [!tool t a]\n> type: x\n> toolName: y\n> delta: 3\n> output: 1\n")
     for chunk in chunks[1:3]:
         assert (chunk["delta"], chunk["toolCallId"]) == (3, "a")

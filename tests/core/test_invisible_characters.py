@@ -55,7 +55,7 @@ SHOWN = [
 
 
 @pytest.mark.parametrize("character", INVISIBLE, ids=lambda character: f"U+{ord(character):04X}")
-def test_a_character_without_a_shape_is_written_out(character: str) -> None:
+def test_an_invisible_character_is_escaped(character: str) -> None:
     code = f"<U+{ord(character):04X}>"
     assert escape_invisible(f"a{character}b") == f"a{code}b"
     assert escape_invisible(f"a{character * 1234}b") == f"a<U+{ord(character):04X} x1,234>b"
@@ -65,7 +65,7 @@ def test_a_character_without_a_shape_is_written_out(character: str) -> None:
 
 
 @pytest.mark.parametrize("text", SHOWN)
-def test_what_can_be_seen_stays_as_it_is(text: str) -> None:
+def test_visible_characters_are_not_escaped(text: str) -> None:
     assert escape_invisible(text) == text == escape_invisible_markup(text)
     assert escape_invisible_json(text) == text
     assert not has_invisible(text)
@@ -84,7 +84,7 @@ def test_what_can_be_seen_stays_as_it_is(text: str) -> None:
         ("葛\U000e0100", "葛<U+E0100>"),
     ],
 )
-def test_of_an_emoji_sequence_only_what_is_drawn_with_it_stays(text: str, shown: str) -> None:
+def test_only_the_drawn_characters_of_an_emoji_sequence_stay(text: str, shown: str) -> None:
     assert escape_invisible(text) == shown
 
 
@@ -99,23 +99,23 @@ def test_of_an_emoji_sequence_only_what_is_drawn_with_it_stays(text: str, shown:
         ("Z" + "\u0301\u0302" * 3, "Z" + "\u0301\u0302" * 2 + "<U+0301><U+0302>"),
     ],
 )
-def test_a_mark_without_a_base_and_a_high_stack_of_marks_are_written_out(text: str, shown: str) -> None:
+def test_a_mark_without_a_base_and_a_high_stack_of_marks_are_escaped(text: str, shown: str) -> None:
     assert escape_invisible(text) == shown
 
 
 @given(st.text(), st.text())
-def test_no_two_texts_are_written_out_alike(one: str, other: str) -> None:
+def test_different_texts_are_escaped_differently(one: str, other: str) -> None:
     for text in (one, other, escape_invisible(one)):
         assert (escape_invisible(text) == escape_invisible(one)) == (text == one)
 
 
 @pytest.mark.parametrize("typed", ["<U+200B>", "<U+200B x3>", "<U+E0041>"])
-def test_what_is_typed_like_a_character_that_is_written_out_looks_another_way(typed: str) -> None:
+def test_text_that_looks_like_an_escape_is_escaped_itself(typed: str) -> None:
     assert escape_invisible(typed) == typed.replace("<", "<U+003C>")
     assert f'<span class="u">&lt;U+003C&gt;</span>{typed[1:-1]}&gt;' in to_html(called(input={"a": typed}))
 
 
-def test_the_table_has_all_that_the_unicode_standard_says_may_be_ignored() -> None:
+def test_the_table_has_every_default_ignorable_character_of_unicode() -> None:
     node = shutil.which("node")
     if node is None:
         pytest.skip("Node knows Default_Ignorable_Code_Point, and is not here")
@@ -162,7 +162,7 @@ def called(**fields: object) -> Transcript:
         "error",
     ],
 )
-def test_it_is_written_out_wherever_a_name_an_argument_or_a_result_shows(place: str, character: str) -> None:
+def test_it_is_escaped_wherever_a_name_an_argument_or_a_result_is_shown(place: str, character: str) -> None:
     text = f"exe{character}gnp"
     fields: dict[str, dict[str, object]] = {
         "name": {"name": text},
@@ -194,13 +194,13 @@ def test_prose_keeps_its_emoji_and_its_spaces() -> None:
     assert prose in to_text(transcript)
 
 
-def test_what_is_said_aloud_and_below_a_run_has_the_name_written_out() -> None:
+def test_announcements_and_the_footer_escape_the_name() -> None:
     progress = RunStatus()
     assert progress.apply(ev.ToolInputStart("c", "read\u202e\u3164")) == ["Tool read<U+202E><U+3164> called"]
     assert "<U+202E>" in progress.text
 
 
-def test_the_data_stay_as_they_are() -> None:
+def test_the_data_are_not_escaped() -> None:
     markdown = '> [!tool c "show"]\n> input:\n>   a: "\u3164\u200b"\n'
     (available,) = [chunk for chunk in create_stream_chunks(markdown) if chunk["type"] == "tool-input-available"]
     assert available["input"] == {"a": "\u3164\u200b"}

@@ -56,7 +56,7 @@ def strict(text: str) -> Any:
     return json.loads(text, parse_constant=refuse)
 
 
-def test_values_with_nan_are_equal_whoever_made_them() -> None:
+def test_values_with_nan_are_equal() -> None:
     assert transcript() == transcript()
     assert transcript().messages == transcript().messages
     assert ev.ToolOutputAvailable("c", [float("nan")]) == ev.ToolOutputAvailable("c", [float("nan")])
@@ -110,7 +110,7 @@ def test_files_of_messages_and_of_chunks_carry_nan(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["callout", "signature", "json"])
-def test_a_model_is_told_nan_as_a_word_in_json_that_is_valid(dialect: str) -> None:
+def test_a_model_is_sent_nan_as_a_string_in_valid_json(dialect: str) -> None:
     (call,) = transcript().calls.values()
     assert strict(format_result(call))["numbers"][:3] == ["NaN", "Infinity", "-Infinity"]
     request = to_openai(transcript().messages)

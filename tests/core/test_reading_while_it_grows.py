@@ -109,7 +109,7 @@ def parallel() -> list[Event]:
 
 
 @pytest.mark.parametrize("make", [TranscriptBuilder, LiveHtml])
-def test_who_reads_in_another_thread_sees_what_some_first_events_amount_to(
+def test_a_reader_in_another_thread_sees_the_transcript_of_the_first_events(
     make: type[TranscriptBuilder] | type[LiveHtml],
 ) -> None:
     events = parallel()
@@ -130,7 +130,7 @@ def _written(transcript: Transcript) -> str:
 
 @settings(max_examples=300)
 @given(streams())
-def test_what_was_read_stays_as_it_was_and_reading_at_every_step_changes_nothing(events: list[Event]) -> None:
+def test_a_transcript_that_was_read_never_changes_and_reading_changes_nothing(events: list[Event]) -> None:
     builder = TranscriptBuilder()
     seen: list[tuple[Transcript, str]] = []
     for event in events:
@@ -172,7 +172,7 @@ def test_a_tool_may_read_the_chat_that_calls_it() -> None:
     assert chat.calls["c"].output == "seen"
 
 
-def test_an_event_that_an_interrupt_cuts_off_was_not_taken_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_event_is_not_applied(monkeypatch: pytest.MonkeyPatch) -> None:
     builder = TranscriptBuilder()
     for event in (ev.Start(), ev.ToolInputStart("a", "tool"), ev.ToolInputStart("b", "tool")):
         builder.apply(event)
@@ -196,7 +196,7 @@ def test_an_event_that_an_interrupt_cuts_off_was_not_taken_in(monkeypatch: pytes
 
 
 @given(st.lists(st.text(max_size=3), max_size=200), st.integers(0, 200))
-def test_two_continuations_of_one_text_know_nothing_of_each_other(pieces: list[str], cut: int) -> None:
+def test_two_continuations_of_one_text_are_independent(pieces: list[str], cut: int) -> None:
     text, numbers = AppendOnlyText(), AppendOnlyList[str]()
     versions = [(text, numbers)]
     for piece in pieces:

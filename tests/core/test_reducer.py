@@ -53,7 +53,7 @@ def test_a_call_reaches_at_most_one_final_state_and_stays_there(events: list[Eve
 
 @settings(max_examples=300)
 @given(streams())
-def test_what_is_said_to_be_touched_is_what_changed(events: list[Event]) -> None:
+def test_the_reported_place_is_the_one_that_changed(events: list[Event]) -> None:
     builder = TranscriptBuilder()
     for event in events:
         before = builder.transcript.messages
@@ -66,7 +66,7 @@ def test_what_is_said_to_be_touched_is_what_changed(events: list[Event]) -> None
 
 @settings(max_examples=100)
 @given(streams())
-def test_events_and_their_chunks_as_mappings_amount_to_the_same(events: list[Event]) -> None:
+def test_events_and_their_chunks_build_the_same_transcript(events: list[Event]) -> None:
     transcript = Transcript.from_events(events)
     assert Transcript.from_events(map(ev.to_dict, events)) == transcript
     mixed = [ev.to_dict(event) if number % 2 else event for number, event in enumerate(events)]
@@ -85,7 +85,7 @@ def test_events_and_their_chunks_as_mappings_amount_to_the_same(events: list[Eve
         ([Message("user")], r"item 1 is Message"),
     ],
 )
-def test_what_is_no_event_is_an_error_that_names_it(items: Any, says: str) -> None:
+def test_an_item_that_is_not_an_event_is_an_error_that_names_it(items: Any, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         Transcript.from_events(items)
 
@@ -105,7 +105,7 @@ def test_order_is_kept_when_text_goes_on_after_a_call() -> None:
     assert [type(part) for part in parts] == [TextPart, ToolCall, TextPart]
 
 
-def test_two_blocks_at_a_time_grow_apart() -> None:
+def test_two_open_blocks_grow_independently() -> None:
     events = [
         ev.TextStart("1"),
         ev.TextStart("2"),
@@ -116,7 +116,7 @@ def test_two_blocks_at_a_time_grow_apart() -> None:
     assert reduced(*events).messages[0].parts == (TextPart("ac"), TextPart("b"))
 
 
-def test_a_text_that_takes_the_id_of_a_seam_that_was_not_ended_is_text() -> None:
+def test_a_text_block_may_reuse_the_id_of_a_seam_that_never_ended() -> None:
     transcript = reduced(ev.TextStart("1", seam=True), ev.TextStart("1"), ev.TextDelta("1", "text"))
     assert transcript.messages[0].text == "text"
 
@@ -171,7 +171,7 @@ def test_an_error_is_a_part() -> None:
     )
 
 
-def test_only_an_unusual_end_is_kept() -> None:
+def test_only_an_unusual_finish_reason_is_kept() -> None:
     reasons = ["stop", "tool-calls", None, "length"]
     assert [reduced(ev.Finish(finish_reason=reason)).messages[0].finish_reason for reason in reasons] == [
         None,
@@ -188,7 +188,7 @@ def test_touched_names_the_part() -> None:
     assert builder.apply(ev.ToolRetracted("c")) == Touched(0, 1, removed=True)
 
 
-def test_values_are_as_deep_as_a_face_can_show() -> None:
+def test_values_are_no_deeper_than_a_view_can_show() -> None:
     deep: Any = "core"
     for _ in range(5000):
         deep = [deep]
@@ -233,7 +233,7 @@ def ends_of(wanted: list[Any], found: list[Any]) -> list[Any]:
 # What a person and a tool add to a call ---------------------------------------------------------------------
 
 
-def test_an_input_that_changes_after_the_question_was_put_was_edited_and_the_first_one_is_kept() -> None:
+def test_an_input_that_changes_after_the_approval_request_was_edited_and_the_original_is_kept() -> None:
     asked: list[Event] = [ev.ToolInputAvailable("c", "f", {"n": 1}), ev.ToolApprovalRequest("a", "c")]
     edited = Transcript.from_events([*asked, ev.ToolInputAvailable("c", "f", {"n": True})]).calls["c"]
     assert (edited.input, edited.original_input) == ({"n": True}, {"n": 1})
@@ -270,7 +270,7 @@ def test_what_a_tool_prints_after_its_message_has_ended_reaches_its_call() -> No
     assert Transcript.from_events(events).calls["c"].log == "b"
 
 
-def test_a_call_that_was_none_leaves_its_text_in_its_place_whatever_came_since() -> None:
+def test_the_text_of_a_retracted_call_takes_its_place() -> None:
     events: list[Event] = [
         ev.TextDelta("t", "before"),
         ev.ToolInputStart("c", "f"),
@@ -284,7 +284,7 @@ def test_a_call_that_was_none_leaves_its_text_in_its_place_whatever_came_since()
     assert transcript.calls == {}
 
 
-def test_blank_lines_before_a_first_call_that_was_none_stay_with_its_text() -> None:
+def test_blank_lines_before_a_retracted_first_call_stay_with_its_text() -> None:
     events: list[Event] = [
         *(ev.TextStart("s", seam=True), ev.TextDelta("s", "\n\n"), ev.TextEnd("s")),
         *(ev.ToolInputStart("c", "f"), ev.ToolRetracted("c")),

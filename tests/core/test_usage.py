@@ -68,7 +68,7 @@ def chat_with(*replies: Iterable[Event | BaseException], **options: Any) -> Chat
 # A turn and a chat --------------------------------------------------------------------------------------------
 
 
-def test_a_turn_of_one_request_says_it_once() -> None:
+def test_a_turn_of_one_request_reports_its_usage_once() -> None:
     message = chat_with([ev.TextDelta("1", "Hi"), took(10, 3, "0.001", model="m")]).send("?")
     assert message.metadata == {
         "model": "m",
@@ -77,7 +77,7 @@ def test_a_turn_of_one_request_says_it_once() -> None:
     }
 
 
-def test_a_turn_of_several_says_all_and_each_and_what_the_calls_added() -> None:
+def test_a_turn_of_several_requests_reports_the_sum_each_step_and_the_tokens_of_results() -> None:
     first: list[Event] = [call("1", "a" * 30), call("2", "b" * 10), took(100, 20, "0.10", model="m")]
     chat = chat_with(first, [call("3"), took(160, 5, "0.20", model="m")], [took(170, 9, "0.30", model="m-2")])
     assert chat.send("?").metadata == {
@@ -125,7 +125,7 @@ def test_a_chat_that_reports_nothing_has_nothing() -> None:
     assert (chat.usage, chat.account.cost, chat.account.requests) == ({}, None, ())
 
 
-def test_a_price_that_is_not_known_of_one_request_is_not_known_of_all() -> None:
+def test_the_cost_is_unknown_if_the_price_of_one_request_is_unknown() -> None:
     chat = chat_with([call("1"), took(10, 3, "0.001")], [took(20, 3)])
     metadata = chat.send("?").metadata
     assert "cost" not in metadata
@@ -133,7 +133,7 @@ def test_a_price_that_is_not_known_of_one_request_is_not_known_of_all() -> None:
     assert chat.account.cost is None
 
 
-def test_what_was_taken_until_a_stop_or_an_error_is_kept() -> None:
+def test_the_usage_before_a_stop_or_an_error_is_kept() -> None:
     def stop(text: str) -> str:
         """A tool that ends the turn."""
         stopped.stop()
@@ -181,20 +181,20 @@ def ended(call_id: str, output: str) -> ToolCall:
         ({"outputTokens": 20}, {"inputTokens": 160}, {}),
     ],
 )
-def test_what_results_add_is_shared_by_length_and_never_negative(
+def test_tokens_of_results_are_divided_by_length_and_never_negative(
     before: Mapping[str, int], after: Mapping[str, int], added: dict[str, int]
 ) -> None:
     assert estimate_result_tokens([ended("a", "x" * 30), ended("b", "y" * 10)], before, after) == added
 
 
-def test_results_without_any_text_share_alike() -> None:
+def test_empty_results_get_equal_shares() -> None:
     calls = [ended(name, "") for name in "abc"]
     assert estimate_result_tokens(calls, {"inputTokens": 0}, {"inputTokens": 8}) == {"a": 2, "b": 3, "c": 3}
     assert estimate_result_tokens([], {"inputTokens": 0}, {"inputTokens": 8}) == {}
 
 
-def test_what_a_model_was_told_in_part_counts_in_part() -> None:
-    long = ToolCall(id="a", name="f", state=State.OUTPUT_AVAILABLE, input={}, output="x" * 900, seen="x" * 10)
+def test_a_result_that_was_sent_in_part_counts_in_part() -> None:
+    long = ToolCall(id="a", name="f", state=State.OUTPUT_AVAILABLE, input={}, output="x" * 900, model_text="x" * 10)
     assert estimate_result_tokens([long, ended("b", "y" * 10)], {"inputTokens": 0}, {"inputTokens": 40}) == {
         "a": 20,
         "b": 20,
@@ -202,7 +202,7 @@ def test_what_a_model_was_told_in_part_counts_in_part() -> None:
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=6), st.integers(0, 10**9))
-def test_the_shares_are_the_whole(lengths: list[int], tokens: int) -> None:
+def test_the_shares_add_up_to_the_whole(lengths: list[int], tokens: int) -> None:
     calls = [ended(str(number), "x" * (length % 1000)) for number, length in enumerate(lengths)]
     shares = estimate_result_tokens(calls, {"inputTokens": 0}, {"inputTokens": tokens})
     assert sum(shares.values()) == tokens
@@ -259,7 +259,7 @@ def test_requests_read_back_from_the_metadata_and_from_markdown(taken: list[Requ
         {},
     ],
 )
-def test_metadata_of_any_shape_is_no_usage(odd: dict[str, Any]) -> None:
+def test_metadata_of_another_shape_is_no_usage(odd: dict[str, Any]) -> None:
     assert read_usage([Message("assistant", metadata=odd)]) == UsageSummary()
 
 
@@ -269,7 +269,7 @@ def test_odd_steps_and_costs_are_left_out() -> None:
     assert found == (RequestUsage(), RequestUsage(usage={"inputTokens": 1}))
 
 
-def test_counts_are_known_by_the_names_of_several_providers() -> None:
+def test_counts_are_read_under_the_names_of_several_providers() -> None:
     assert read_token_counts({"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3, "own": 4}) == {
         **{"inputTokens": 1, "outputTokens": 2, "totalTokens": 3},
         "own": 4,

@@ -138,7 +138,7 @@ def test_the_card_appears_with_the_header_line() -> None:
     ]
 
 
-def test_a_call_that_was_none_is_taken_back() -> None:
+def test_a_callout_that_cannot_be_read_is_retracted() -> None:
     events = detect("A\n\n> [!tool t c]\n> x: [\n\nB")
     assert [type(event).__name__ for event in events if not isinstance(event, ev.ToolInputDelta)] == [
         *("TextStart", "TextDelta", "TextEnd", "TextStart", "TextDelta", "TextEnd"),

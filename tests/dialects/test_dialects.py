@@ -118,7 +118,7 @@ def test_a_call_starts_once_and_is_complete_once_or_taken_back(dialect: str, dat
 
 
 @every_dialect
-def test_nothing_is_held_in_prose(dialect: str) -> None:
+def test_nothing_is_withheld_in_prose(dialect: str) -> None:
     found = dialects.detector(dialect)
     for character in "Plain words, a # here, some `code`. And\nmore of it":
         found.feed(character)
@@ -215,7 +215,7 @@ INPUTS = st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_s
 @every_dialect
 @settings(max_examples=150)
 @given(parts=st.lists(st.one_of(PROSE, st.tuples(NAMES, INPUTS)), max_size=5))
-def test_what_is_written_is_detected_as_the_same_calls(dialect: str, parts: list[Any]) -> None:
+def test_written_calls_are_detected_as_the_same_calls(dialect: str, parts: list[Any]) -> None:
     message = Message(
         "assistant",
         tuple(
@@ -234,7 +234,7 @@ def test_what_is_written_is_detected_as_the_same_calls(dialect: str, parts: list
 
 @every_dialect
 def test_write_leaves_results_and_other_parts_out(dialect: str) -> None:
-    done = call(1, output="OUT", seen="SEEN", log="LOG", traceback="TRACE")
+    done = call(1, output="OUT", model_text="SEEN", log="LOG", traceback="TRACE")
     message = Message("assistant", (ReasoningPart("WHY"), TextPart("Text."), TextPart(" \n"), done))
     written = dialects.find_text_dialect(dialect).write(message)
     assert written.startswith("Text.\n\n")
@@ -251,7 +251,7 @@ def call(number: int, state: State = State.OUTPUT_AVAILABLE, **about: Any) -> To
 
 
 @every_dialect
-def test_a_message_is_cut_after_each_run_of_calls_and_results_follow(dialect: str) -> None:
+def test_a_message_is_split_after_each_run_of_calls_and_results_follow(dialect: str) -> None:
     prompt = Message("user", (TextPart("Hi"),))
     answer = Message("assistant", (TextPart("One."), call(1), call(2), TextPart("Two."), call(3), TextPart("Three.")))
     written = dialects.find_dialect(dialect).write_history(
@@ -283,7 +283,7 @@ def test_every_call_has_a_result_whatever_became_of_it(dialect: str) -> None:
 
 
 def test_a_callout_s_result_is_the_callout_with_state_and_output() -> None:
-    given = (call(1), call(2, State.INTERRUPTED), call(3, seen="3 of 9"))
+    given = (call(1), call(2, State.INTERRUPTED), call(3, model_text="3 of 9"))
     (_, results) = dialects.find_dialect("callout").write_history([Message("assistant", given)])
     read = Transcript.from_markdown(results.text).calls
     assert [(found.id, found.state, found.output) for found in read.values()] == [
@@ -293,13 +293,13 @@ def test_a_callout_s_result_is_the_callout_with_state_and_output() -> None:
     ]
 
 
-def test_an_interrupted_call_tells_what_it_had_given() -> None:
+def test_the_result_of_an_interrupted_call_has_its_preliminary_output() -> None:
     stopped = ToolCall(id="c", name="add", state=State.INTERRUPTED, input={}, output={"half": 1})
     for dialect in dialects.DIALECTS:
         assert "half" in dialects.find_dialect(dialect).write_history([Message("assistant", (stopped,))])[-1].text
 
 
-def test_what_a_dialect_added_to_the_message_is_left_out() -> None:
+def test_reports_that_a_dialect_added_are_not_sent_back() -> None:
     said = (
         *("*🔧 Executed add: done*", "*❌ Tool add not available*", "*❌ Invalid tool call format*"),
         "\n\n*❌ Tool add failed: x*\n\n*❌ Error processing tool call*\n",
@@ -311,7 +311,7 @@ def test_what_a_dialect_added_to_the_message_is_left_out() -> None:
     assert not any("❌" in message.text for message in written)
 
 
-def test_every_report_and_remark_is_known_as_one() -> None:
+def test_every_report_is_recognised_as_one() -> None:
     for state in State:
         for known in (None, {"add"}, ()):
             said = dialects.find_dialect("signature").report_end(call(1, state, error="a*b\n\nc"), known)

@@ -40,13 +40,13 @@ def test_the_card_appears_with_the_name_and_the_beginning_of_the_params(opening:
     assert found.feed("}") == [ev.ToolInputAvailable("tool-call-1", "a", {"city": 1})]
 
 
-def test_params_before_the_name_are_shown_with_it() -> None:
+def test_params_before_the_name_appear_together_with_it() -> None:
     found = detector("json")
     assert found.feed('{"params": {"n": 1}, "tool": "a') == []
     assert found.feed('"') == [ev.ToolInputStart("tool-call-1", "a"), ev.ToolInputDelta("tool-call-1", '{"n": 1}')]
 
 
-def test_what_was_shown_before_a_fence_is_taken_back_in_its_place() -> None:
+def test_calls_before_a_json_fence_become_text_in_their_place() -> None:
     events = detect("json", '{"tool": "a", "params": {}}\n\n```json\n{"tool": "b", "params": {}}\n```')
     assert ev.ToolRetracted("tool-call-1", text='{"tool": "a", "params": {}}') in events
     assert seen(events) == ['{"tool": "a", "params": {}}', ["tool-call-2", "b", {}]]
@@ -72,7 +72,7 @@ def test_what_was_shown_before_a_fence_is_taken_back_in_its_place() -> None:
         ("text ```json\n{", 2),
     ],
 )
-def test_text_is_held_only_while_it_may_be_a_call(text: str, held: int) -> None:
+def test_text_is_withheld_only_while_it_may_be_a_call(text: str, held: int) -> None:
     for pieces in cut_everywhere(text):
         found = detector("json")
         for piece in pieces:
@@ -80,7 +80,7 @@ def test_text_is_held_only_while_it_may_be_a_call(text: str, held: int) -> None:
         assert found.held == held
 
 
-def test_a_diagnostic_says_where_the_call_began() -> None:
+def test_a_diagnostic_has_the_position_where_the_call_began() -> None:
     (found,) = Transcript.from_events(detect("json", 'a\r\nbc {"tool": "t", "params": {,')).diagnostics
     assert (found.line, found.column, found.action) == (2, 4, "It was kept as text.")
 
@@ -106,10 +106,10 @@ INPUT = '\n\nInput: {\n  "file_path": "a.md"\n}'
         (call(output={"n": 1}), '\nData: {\n  "n": 1\n}'),
         (call(output=[1]), "\nData: [\n  1\n]"),
         (call(output=None), "\nData: None"),
-        (call(output="a long text", seen="a long"), "a long\n\nData: None"),
+        (call(output="a long text", model_text="a long"), "a long\n\nData: None"),
     ],
 )
-def test_success_says_message_and_data(given: ToolCall, says: str) -> None:
+def test_a_success_has_message_and_data(given: ToolCall, says: str) -> None:
     assert JSON_DIALECT.write_result(given, {"edit"}) == f"Tool 'edit' executed successfully:\n{says}"
 
 
@@ -127,11 +127,11 @@ def test_success_says_message_and_data(given: ToolCall, says: str) -> None:
         (call(State.INTERRUPTED), "Tool execution failed: The call was interrupted before it had a result."),
     ],
 )
-def test_failure_says_the_input(given: ToolCall, says: str) -> None:
+def test_a_failure_has_the_input(given: ToolCall, says: str) -> None:
     assert JSON_DIALECT.write_result(given, {"edit"}) == says + INPUT
 
 
-def test_what_a_failed_tool_gave_follows_the_words_of_the_document() -> None:
+def test_the_output_of_a_failed_tool_is_written_as_the_document_says() -> None:
     failed = call(output={"success": False, "message": "Exit code 1", "data": {"stderr": "no such file"}})
     assert JSON_DIALECT.write_result(failed, {"edit"}) == (
         f'Tool \'edit\' failed:\nExit code 1{INPUT}\n\nData: {{\n  "stderr": "no such file"\n}}'
@@ -147,7 +147,7 @@ def test_a_tool_that_is_not_there_is_not_found() -> None:
     assert JSON_DIALECT.write_result(given, ()) == f"Tool execution failed: Tool not found: edit{INPUT}"
 
 
-def test_the_input_is_the_resolved_one_where_it_is_known() -> None:
+def test_the_input_is_the_one_that_the_tool_got_where_that_is_known() -> None:
     arguments: Object = {"file_path": "/workspace/testing.md", "start_line": 1, "end_line": 10}
     error = "Invalid input: File does not exist: /workspace/testing.md"
     given = ToolCall(id="c", name="show", state=State.OUTPUT_ERROR, input={"file_path": "testing.md"}, error=error)
@@ -162,7 +162,7 @@ def test_a_call_without_input_had_an_empty_one() -> None:
     assert JSON_DIALECT.write_result(given).endswith("\n\nInput: {}")
 
 
-def test_results_are_written_back_in_these_texts() -> None:
+def test_results_are_sent_back_in_these_texts() -> None:
     (asked, results) = find_dialect("json").write_history(
         [Message("assistant", (call(output="done"), call(output="again")))]
     )
@@ -229,7 +229,7 @@ def test_the_path_rule_is_the_document_s() -> None:
         ({}, False),
     ],
 )
-def test_the_path_rule_is_told_where_a_tool_takes_a_path(dialect: str, properties: Object, told: bool) -> None:
+def test_the_path_rule_is_given_if_a_tool_takes_a_path(dialect: str, properties: Object, told: bool) -> None:
     text = instructions(dialect, [Described(), Described(**properties)])
     assert text.endswith(f"\n\n{PATH_RULE}") is told
     assert (PATH_RULE in text) is told

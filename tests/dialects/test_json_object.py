@@ -46,7 +46,7 @@ def test_an_object_is_whole_at_its_closing_brace(data: st.DataObject) -> None:
 
 @settings(max_examples=500)
 @given(MANGLED.map(lambda text: "{" + text))
-def test_it_is_broken_where_no_json_can_go_on(text: str) -> None:
+def test_an_object_breaks_where_it_cannot_be_json(text: str) -> None:
     """Python's own parser agrees: it reads what is whole, and nothing that begins with what is broken."""
     found, taken = fed(text)
     for pieces in (list(text), [text[:2], text[2:]]):
@@ -116,7 +116,7 @@ def _reads(text: str) -> bool:
         ('{"a": 1, "a": "later"', "a", "1", None),
     ],
 )
-def test_a_member_says_what_is_there_of_it(text: str, member: str, begins: str, value: Any) -> None:
+def test_a_member_holds_its_value_so_far(text: str, member: str, begins: str, value: Any) -> None:
     for pieces in ([text], list(text)):
         found, _ = fed(*pieces)
         assert (found.members[member].begins, found.members[member].string()) == (begins, value)
@@ -133,6 +133,6 @@ def test_nesting_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("text", ['{"a": 1e999}', '{"a": -1e999}', '{"a": NaN}', '{"a": ' + "9" * 5000 + "}"])
-def test_what_no_json_value_can_stand_for_is_not_read(text: str) -> None:
+def test_values_that_json_does_not_have_are_not_read(text: str) -> None:
     with pytest.raises(ValueError, match=r"range|no JSON|limit"):
         parse_lenient_json(text)

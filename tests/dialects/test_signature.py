@@ -69,12 +69,12 @@ def test_the_stream_of_the_document() -> None:
         ('###: {"toolName": "a"}\n\n' * 2, [WAITING, IN_PROGRESS, NOTHING] * 2),
     ],
 )
-def test_the_status_follows_what_is_certain(text: str, statuses: list[Event]) -> None:
+def test_the_status_changes_when_it_is_certain(text: str, statuses: list[Event]) -> None:
     for pieces in cut_everywhere(text):
         assert [event for event in detect("signature", *pieces) if isinstance(event, ev.Status)] == statuses
 
 
-def test_a_heading_is_held_only_until_it_is_one() -> None:
+def test_a_heading_is_withheld_only_until_it_is_certain() -> None:
     found = detector("signature")
     held = []
     for character in "A\n### H":
@@ -92,7 +92,7 @@ def test_the_card_appears_with_the_name_and_the_parameters_stream() -> None:
     assert found.feed("}") == [ev.ToolInputAvailable("tool-call-1", "a", {"city": "Lyon"}), NOTHING]
 
 
-def test_parameters_before_the_name_are_shown_with_it() -> None:
+def test_parameters_before_the_name_appear_together_with_it() -> None:
     events = detect("signature", '###: {"parameters": {"n": 1},', ' "toolName": "a"}')
     assert kinds(events)[2:5] == ["ToolInputStart", "ToolInputDelta", "ToolInputAvailable"]
     assert [event.input_text_delta for event in events if isinstance(event, ev.ToolInputDelta)] == ['{"n": 1}']
@@ -115,7 +115,7 @@ def test_an_id_after_the_name_renames_the_card() -> None:
     assert list(Transcript.from_events(events).calls) == ["x"]
 
 
-def test_a_diagnostic_says_where_the_call_began() -> None:
+def test_a_diagnostic_has_the_position_where_the_call_began() -> None:
     transcript = Transcript.from_events(detect("signature", "a\r\n\nb\n  ###: {nope\n}"))
     (found,) = transcript.diagnostics
     assert (found.line, found.column, found.action) == (4, 1, "It was kept as text.")
@@ -157,7 +157,7 @@ def test_while_a_tool_runs_the_status_names_it() -> None:
 
 
 @pytest.mark.parametrize("message", ["❌ Invalid tool call format", "❌ Error processing tool call"])
-def test_a_call_that_could_not_be_read_is_remarked_upon_in_italics(message: str) -> None:
+def test_a_call_that_cannot_be_read_is_reported_in_italics(message: str) -> None:
     assert SIGNATURE_DIALECT.report_diagnostic(ev.Diagnostic(message, "")) == f"*{message}*"
     assert SIGNATURE_DIALECT.report_diagnostic(ev.Diagnostic("a NUL character", "")) is None
 
@@ -181,7 +181,7 @@ def test_it_is_logged_as_the_document_says(caplog: pytest.LogCaptureFixture) -> 
 def test_results_are_written_in_the_form_of_the_calls() -> None:
     denied = call(State.OUTPUT_DENIED, approval=Approval(id="a", approved=False, reason="Not now."))
     given = (
-        *(call(output={"t": 3}), call(output="long", seen="lo"), denied),
+        *(call(output={"t": 3}), call(output="long", model_text="lo"), denied),
         *(call(State.OUTPUT_ERROR, error="ValueError: bad"), call(State.INPUT_AVAILABLE)),
     )
     (_, results) = find_dialect("signature").write_history([Message("assistant", given)])

@@ -40,7 +40,7 @@ CELLS = 65_536 * 12
 
 
 @pytest.mark.parametrize("text", NESTED.values(), ids=NESTED)
-def test_nesting_without_end_is_shown_and_reads_back(text: str) -> None:
+def test_very_deep_nesting_is_shown_and_reads_back(text: str) -> None:
     html = render_markdown(text)
     assert len(html) < 120 * len(text) + CELLS
     transcript = Transcript((Message("assistant", (TextPart(text),)),))

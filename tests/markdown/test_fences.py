@@ -38,7 +38,7 @@ def passed(pieces: list[str]) -> Lines:
 
 @settings(max_examples=500)
 @given(st.data())
-def test_what_is_known_of_the_lines_does_not_depend_on_the_cuts(data: st.DataObject) -> None:
+def test_lines_do_not_depend_on_the_cuts(data: st.DataObject) -> None:
     text = data.draw(_TEXTS)
     whole = Lines()
     whole.extend(text)
@@ -47,7 +47,7 @@ def test_what_is_known_of_the_lines_does_not_depend_on_the_cuts(data: st.DataObj
 
 
 @given(_TEXTS)
-def test_the_short_way_is_taken_within_text_only(text: str) -> None:
+def test_text_is_skipped_only_within_a_line_of_text(text: str) -> None:
     lines = Lines()
     for end, character in enumerate(text, 1):
         if lines.skip_text(character, _STOP):
@@ -58,7 +58,7 @@ def test_the_short_way_is_taken_within_text_only(text: str) -> None:
 
 
 @pytest.mark.parametrize(("blanks", "opens"), [(0, True), (99, True), (100, False)])
-def test_a_fence_stands_after_99_blanks_at_most(blanks: int, opens: bool) -> None:
+def test_a_fence_is_indented_by_99_blanks_at_most(blanks: int, opens: bool) -> None:
     text = "- item\n" + " " * blanks + "```python\n"
     for pieces in ([text], list(text), [text[:20], text[20:]]):
         assert (passed(pieces).fence is not None) is opens
@@ -76,7 +76,7 @@ def test_a_mark_far_to_the_right_is_the_same_to_a_detector_however_it_is_cut(dia
 
 
 @given(st.lists(st.text("a\r\n", max_size=9), max_size=9), st.booleans())
-def test_a_place_is_that_of_the_text_so_far_whoever_asks_when(pieces: list[str], asked: bool) -> None:
+def test_a_position_is_the_end_of_the_text_so_far(pieces: list[str], asked: bool) -> None:
     place = TextPosition()
     for number, piece in enumerate(pieces, 1):
         place.advance(piece)

@@ -39,14 +39,14 @@ def _part(part: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize(("markdown", "says"), EXAMPLES, ids=[text.splitlines()[0] for text, _ in EXAMPLES])
-def test_an_example_says_what_the_page_tells(markdown: str, says: str) -> None:
+def test_an_example_means_what_the_page_says(markdown: str, says: str) -> None:
     read = Transcript.from_markdown(markdown)
     assert told(read) == json.loads(says)
     assert Transcript.from_markdown(read.to_markdown()) == read
     assert Transcript.from_markdown(read.to_markdown(versioned=True)) == read
 
 
-def test_each_example_of_markdown_has_what_it_says_below() -> None:
+def test_each_example_is_read_as_the_page_says_below_it() -> None:
     assert len(EXAMPLES) == PAGE.count("```markdown\n") > 10
 
 

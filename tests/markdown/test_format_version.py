@@ -66,7 +66,7 @@ def test_a_cells_markdown_is_clean_and_of_version_1_by_definition() -> None:
     assert read_format_version("Hello\n") == read_format_version("") == 1
 
 
-def test_each_face_that_writes_a_file_says_the_version(shell: Any, tmp_path: Path) -> None:
+def test_every_program_that_writes_a_file_writes_the_version(shell: Any, tmp_path: Path) -> None:
     shell.run_line_magic("toolchat", "save empty.md")
     assert (tmp_path / "empty.md").read_text() == "---\ntoolcall_nb: 1\n---\n"
     with serving(store=str(tmp_path / "threads")) as client:
@@ -111,7 +111,7 @@ def test_a_newer_text_is_read_as_far_as_it_is_known_and_nothing_is_lost() -> Non
     ],
     ids=lambda front: front[:30],
 )
-def test_what_is_no_version_is_told_and_stays_text(front: str) -> None:
+def test_an_invalid_version_is_reported_and_stays_text(front: str) -> None:
     text = f"---\n{front}\n---\n\nHello"
     read = Transcript.from_markdown(text)
     assert read.messages[0].text == text
@@ -122,14 +122,14 @@ def test_what_is_no_version_is_told_and_stays_text(front: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["---\ntitle: A page\n---\n\nHello", "---\n- a\n---\n", "---\n", "---\n[\n---\n"])
-def test_a_front_matter_of_others_is_text_and_no_trouble(text: str) -> None:
+def test_front_matter_of_other_programs_is_text_without_a_diagnostic(text: str) -> None:
     read = Transcript.from_markdown(text)
     assert read.messages[0].text == text.removesuffix("\n")
     assert read.diagnostics == ()
 
 
 @given(st.integers(2, 10**6), st.dictionaries(texts(1), json_values(), max_size=2), transcripts())
-def test_any_newer_version_gives_what_this_one_can_read(
+def test_of_any_newer_version_the_known_parts_are_read(
     version: int, metadata: dict[str, Any], said: Transcript
 ) -> None:
     transcript = Transcript(said.messages, metadata)
@@ -144,7 +144,7 @@ def test_any_newer_version_gives_what_this_one_can_read(
 # Told, and left alone -----------------------------------------------------------------------------------------
 
 
-def test_a_newer_file_is_told_of_wherever_it_is_read(
+def test_a_newer_file_is_reported_wherever_it_is_read(
     shell: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "talk.md").write_text(NEWER)
@@ -167,7 +167,7 @@ def test_a_newer_file_is_told_of_wherever_it_is_read(
             assert capsys.readouterr().err.count(told.format(place)) == 1
 
 
-def test_the_command_line_tells_of_a_newer_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_reports_a_newer_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "talk.md"
     path.write_text(NEWER)
     assert main(["check", str(path)]) == 1

@@ -54,7 +54,9 @@ _MADE: list[st.SearchStrategy[Any]] = [
     st.builds(ToolCall, **_SOME, input_text=_ODD_TEXTS),
     st.builds(ToolCall, **_SOME, input=_JSON, input_text=_ODD_TEXTS, provider_metadata=st.none() | _OBJECTS),
     st.builds(ToolCall, **_SOME, input=_JSON, state=st.just(State.OUTPUT_AVAILABLE), display=st.none() | _OBJECTS),
-    st.builds(ToolCall, **_SOME, output=_JSON, state=st.just(State.OUTPUT_AVAILABLE), seen=st.none() | _ODD_TEXTS),
+    st.builds(
+        ToolCall, **_SOME, output=_JSON, state=st.just(State.OUTPUT_AVAILABLE), model_text=st.none() | _ODD_TEXTS
+    ),
     st.builds(ToolCall, **_SOME, input=_JSON, state=st.just(State.OUTPUT_ERROR), error=st.none() | _ODD_TEXTS),
 ]
 
@@ -77,7 +79,7 @@ def test_a_message_that_a_program_makes_reads_back_equal(
     assert Transcript.from_markdown(transcript.to_markdown()) == transcript
 
 
-def test_an_id_or_a_name_that_no_text_can_hold_is_mended_when_the_call_is_made() -> None:
+def test_a_blank_id_or_name_is_corrected_when_the_call_is_made() -> None:
     made = ToolCall(id="a\ud800", name=" ", title="\udfff")
     assert (made.id, made.name, made.title) == ("a\ufffd", "tool", "\ufffd")
     assert ToolCall(id="", name="f").id == "tool-call"
@@ -88,7 +90,7 @@ def test_an_id_or_a_name_that_no_text_can_hold_is_mended_when_the_call_is_made()
 
 @settings(max_examples=300)
 @given(transcripts())
-def test_events_of_a_transcript_amount_to_it(transcript: Transcript) -> None:
+def test_a_transcript_is_rebuilt_from_its_events(transcript: Transcript) -> None:
     assert Transcript.from_events(transcript.events()) == transcript
 
 
@@ -101,7 +103,7 @@ def test_any_text_is_a_transcript_and_is_stable_once_written(text: str) -> None:
 
 @settings(max_examples=200)
 @given(st.lists(texts(), min_size=1, max_size=4))
-def test_texts_side_by_side_stay_apart(parts: list[str]) -> None:
+def test_neighbouring_texts_stay_apart(parts: list[str]) -> None:
     transcript = Transcript((Message("assistant", tuple(TextPart(text) for text in parts)),))
     assert Transcript.from_markdown(transcript.to_markdown()) == transcript
 
@@ -199,7 +201,7 @@ def test_text_that_looks_like_something_else_stays_text(text: str) -> None:
     assert Transcript.from_markdown(transcript.to_markdown()) == transcript
 
 
-def test_what_belongs_to_a_message_is_kept() -> None:
+def test_the_fields_of_a_message_are_kept() -> None:
     messages = (
         Message("user", (TextPart("look at this"), FilePart("data:image/png;base64,AAAA", "image/png")), id="m1"),
         Message("assistant", (), metadata={"model": "m"}, finish_reason="length"),
@@ -267,7 +269,7 @@ def test_model_text_reads_back() -> None:
             assert Transcript.from_markdown(transcript.to_markdown()) == transcript
 
 
-def test_two_texts_side_by_side_stay_plain_and_two() -> None:
+def test_two_neighbouring_texts_stay_plain_and_separate() -> None:
     parts = (TextPart("one"), TextPart("two\n\nthree"))
     transcript = Transcript((Message("assistant", parts),))
     assert transcript.to_markdown() == "one\n\n> [!text]\n\ntwo\n\nthree\n"

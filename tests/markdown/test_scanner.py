@@ -70,7 +70,7 @@ def found_by_scanner(segments: list[Segment]) -> list[tuple[int, str]]:
 
 @settings(max_examples=400)
 @given(st.data())
-def test_what_is_found_does_not_depend_on_the_cuts(data: st.DataObject) -> None:
+def test_segments_do_not_depend_on_the_cuts(data: st.DataObject) -> None:
     text = data.draw(documents())
     whole = merged(scan([text]))
     assert merged(scan(in_pieces(text, data.draw(cuts(text))))) == whole
@@ -92,7 +92,7 @@ def test_stream_and_plugin_find_the_same_callouts(text: str) -> None:
 
 @settings(max_examples=300)
 @given(documents(max_lines=8))
-def test_what_was_released_never_has_to_be_taken_back(text: str) -> None:
+def test_released_text_never_becomes_a_callout(text: str) -> None:
     scanner = Scanner()
     released = ""
     for end, character in enumerate(text, 1):
@@ -104,7 +104,7 @@ def test_what_was_released_never_has_to_be_taken_back(text: str) -> None:
 
 @settings(max_examples=300)
 @given(documents())
-def test_a_held_suffix_is_short(text: str) -> None:
+def test_only_a_short_suffix_is_withheld(text: str) -> None:
     scanner = Scanner()
     for end, character in enumerate(text, 1):
         scanner.feed(character)
@@ -119,7 +119,7 @@ def test_plain_text_is_released_at_once() -> None:
 
 
 @pytest.mark.parametrize("beginning", ["> [!", " ", "   >", ">", "> [!to", "> [!tool search"])
-def test_what_may_become_a_header_is_held(beginning: str) -> None:
+def test_a_line_that_may_become_a_header_is_withheld(beginning: str) -> None:
     scanner = Scanner()
     assert scanner.feed(beginning) == []
     assert scanner.held == len(beginning)
@@ -132,7 +132,7 @@ def test_a_body_line_streams_before_it_ends() -> None:
     assert scanner.feed("ts") == [CalloutGrew("ts", "ts")]
 
 
-def test_an_endless_header_line_is_text() -> None:
+def test_a_header_line_beyond_the_limit_is_text() -> None:
     text = "> [!tool " + "x" * (2 * MAX_HEADER)
     segments = scan([text[i : i + 100] for i in range(0, len(text), 100)])
     assert source(segments) == text

@@ -42,7 +42,7 @@ def fed(*pieces: str) -> str:
 
 
 @pytest.mark.parametrize(("body", "shown"), BODIES)
-def test_of_a_body_only_the_input_is_shown_wherever_it_is_cut(body: str, shown: str) -> None:
+def test_only_the_input_of_a_body_is_extracted_wherever_it_is_cut(body: str, shown: str) -> None:
     assert fed(body) == shown
     for pieces in cut_everywhere(body):
         assert fed(*pieces) == shown
@@ -68,6 +68,6 @@ def test_neither_the_card_nor_the_stages_hold_another_field_as_input(body: str, 
     assert all(shown.startswith(parameters) or "abc" in parameters for parameters in streaming if parameters)
 
 
-def test_what_came_before_and_after_the_input_is_in_its_place_at_the_end() -> None:
+def test_other_fields_than_the_input_are_read_at_the_end() -> None:
     call = Transcript.from_events(said(BODIES[0][0])).calls["call_1"]
     assert (call.input, call.output) == ({"query": "cats", "limit": 3}, {"results": []})

@@ -52,7 +52,7 @@ def test_plain_scalars_follow_the_core_schema(scalar: str, value: Any) -> None:
 @pytest.mark.parametrize(
     "text", ["no", "12:30", "2025-01-01", "1e3", "a: b", "a #b", "-", "- x", "é", "[", "'x'", " x", "x:"]
 )
-def test_what_other_readers_might_misread_is_quoted(text: str) -> None:
+def test_strings_that_other_readers_might_misread_are_quoted(text: str) -> None:
     import yaml
 
     assert yaml.safe_load(f"k: {yaml_scalar(text)}") == {"k": text}
@@ -84,7 +84,7 @@ def test_lines_of_a_mapping() -> None:
         ("a: \x07\n", "U+0007", 0),
     ],
 )
-def test_a_body_that_cannot_be_read_says_why_and_where(body: str, message: str, line: int) -> None:
+def test_the_error_of_an_unreadable_body_says_why_and_where(body: str, message: str, line: int) -> None:
     with pytest.raises(BodyError, match=message.replace("+", r"\+")) as caught:
         load_body(body)
     assert caught.value.line == line

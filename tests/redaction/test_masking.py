@@ -365,7 +365,7 @@ def full(key: str) -> Transcript:
         approval=Approval(id=f"a {key}", approved=True, reason=key),
         log=f"printed {key}\n",
         display={"text/html": f"<b>{key}</b>", "text/plain": key, "image/png": IMAGE},
-        seen=key,
+        model_text=key,
         traceback=f"ValueError: {key}",
         provider_metadata={"p": {"q": key}},
         extra={"unknown": key},

@@ -154,13 +154,13 @@ def test_an_approval_without_a_reason_shows_nothing(approval: Approval | None) -
 def test_the_result_that_the_model_was_sent_is_folded_with_its_size(output: Any) -> None:
     text = format_output(output)
     seen = truncate_text(text, 100)
-    [(name, inside)] = folds(body(saying(call(output=output, seen=seen)))).items()
+    [(name, inside)] = folds(body(saying(call(output=output, model_text=seen)))).items()
     assert name == f"Told to the model {len(seen):,} characters, {len(text) - 100:,} left out"
     assert unescape(inside) == seen
 
 
 def test_a_result_sent_in_another_form_has_only_its_size() -> None:
-    assert list(folds(body(saying(call(output="x" * 50, seen="a summary"))))) == ["Told to the model 9 characters"]
+    assert list(folds(body(saying(call(output="x" * 50, model_text="a summary"))))) == ["Told to the model 9 characters"]
 
 
 def test_there_is_no_fold_if_the_model_was_sent_everything() -> None:

@@ -167,7 +167,7 @@ def test_a_line_is_drawn_without_drawing_the_card(monkeypatch: pytest.MonkeyPatc
             st.builds(ev.ToolLog, st.just("c"), st.text(st.sampled_from("ab\n\r\ud83d\ude00\x1b[m"), max_size=9)),
             st.builds(ev.ToolLog, st.just("c"), st.just(lines(50))),
             st.just(ev.ToolOutputAvailable("c", "so far", preliminary=True, display={"text/html": "<b>x</b>"})),
-            st.just(ev.ToolOutputAvailable("c", "so far\n" * 300, preliminary=True, seen="so")),
+            st.just(ev.ToolOutputAvailable("c", "so far\n" * 300, preliminary=True, model_text="so")),
             st.sampled_from([ev.ToolInterrupted("c"), ev.ToolOutputError("c", "no", traceback="at")]),
         ),
         max_size=12,

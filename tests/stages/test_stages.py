@@ -629,7 +629,7 @@ def test_what_a_log_has_no_words_for_is_gone() -> None:
         ev.ToolInputAvailable("c", "f", {"n": 2}),
         ev.ToolApprovalResponse("a", True, "fine"),
         ev.ToolLog("c", "printed"),
-        ev.ToolOutputAvailable("c", "x", display={"text/html": "<b>x</b>"}, seen="y"),
+        ev.ToolOutputAvailable("c", "x", display={"text/html": "<b>x</b>"}, model_text="y"),
     ]
     (message,) = Transcript.from_events(from_stages(to_stages(events))).messages
     assert message.parts == (ToolCall(id="c", name="f", state=State.OUTPUT_AVAILABLE, input={"n": 2}, output="x"),)

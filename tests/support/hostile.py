@@ -160,7 +160,7 @@ PLACES: Mapping[str, Callable[[str], Transcript]] = {
     "output as a table": lambda text: _call(output=[{text: text, "a": 1}, {text: text, "a": 2}]),
     "preliminary output": lambda text: _call(state=State.INPUT_AVAILABLE, output=text),
     "output of what was stopped": lambda text: _call(state=State.INTERRUPTED, output=[text]),
-    "what the model saw": lambda text: _call(seen=text),
+    "what the model saw": lambda text: _call(model_text=text),
     "error": lambda text: _call(state=State.OUTPUT_ERROR, error=text),
     "traceback": lambda text: _call(state=State.OUTPUT_ERROR, error="x", traceback=text),
     "log": lambda text: _call(log=f"{text}\n{text}"),

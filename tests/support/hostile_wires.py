@@ -54,7 +54,7 @@ def answer(text: str) -> list[Event]:
         ev.ToolInputAvailable(text, text, {"edited": text}),
         *(ev.ToolApprovalResponse(f"q{text}", True, text), ev.ToolLog(text, text), ev.ToolLog(text, f"\n{text}")),
         ev.ToolOutputAvailable(text, nested, preliminary=True),
-        ev.ToolOutputAvailable(text, nested, display=bundle, seen=text),
+        ev.ToolOutputAvailable(text, nested, display=bundle, model_text=text),
         *(ev.ToolInputAvailable(f"f{text}", text, text), ev.ToolOutputError(f"f{text}", text, traceback=text)),
         *(ev.ToolInputError(f"g{text}", text, text, text), ev.ToolInputStart(f"h{text}", text)),
         *(ev.ToolInputAvailable(f"i{text}", text, [text]), ev.ToolApprovalRequest(f"d{text}", f"i{text}")),

@@ -150,7 +150,7 @@ def events() -> st.SearchStrategy[Event]:
             output=json_values(),
             preliminary=_MAYBE,
             display=_MAYBE_BUNDLE,
-            seen=_MAYBE_TEXT,
+            model_text=_MAYBE_TEXT,
         ),
         st.builds(ev.ToolOutputError, **call, **_ABOUT, error_text=texts(), traceback=_MAYBE_TEXT),
         st.builds(ev.ToolExecution, **call, status=st.sampled_from(["queued", "running"])),

@@ -91,7 +91,7 @@ def written(outcome: Outcome) -> tuple[Transcript, dict[str, str]]:
         input={},
         output=outcome.output,
         display=outcome.display,
-        seen=outcome.model_text,
+        model_text=outcome.model_text,
     )
     transcript = Transcript((Message("assistant", (call,)),))
     return transcript, mime_bundle(transcript)

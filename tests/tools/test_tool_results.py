@@ -273,7 +273,7 @@ def call(state: State, **fields: Any) -> ToolCall:
     ("ended", "text"),
     [
         (call(State.OUTPUT_AVAILABLE, output={"a": 1}), '{"a":1}'),
-        (call(State.OUTPUT_AVAILABLE, output="whole", seen="part"), "part"),
+        (call(State.OUTPUT_AVAILABLE, output="whole", model_text="part"), "part"),
         (call(State.OUTPUT_ERROR, error="ValueError: no"), "ValueError: no"),
         (call(State.OUTPUT_ERROR), "The tool failed."),
         (call(State.OUTPUT_DENIED), "The call was denied."),

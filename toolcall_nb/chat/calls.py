@@ -136,7 +136,7 @@ def _progress_event(call: ToolCall, progress: Log | Preliminary) -> Event:
 def _outcome_events(call: ToolCall, outcome: Outcome) -> list[Event]:
     """The end of the call; a failed call keeps the output that it gave before."""
     if outcome.error is None:
-        return [ev.ToolOutputAvailable(call.id, outcome.output, display=outcome.display, seen=outcome.model_text)]
+        return [ev.ToolOutputAvailable(call.id, outcome.output, display=outcome.display, model_text=outcome.model_text)]
     if outcome.wrong_input:
         return [ev.ToolInputError(call.id, call.name, call.input, outcome.error)]
     failed = ev.ToolOutputError(call.id, outcome.error, traceback=outcome.traceback)

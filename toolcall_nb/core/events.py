@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
+from toolcall_nb.core.deprecated_names import RenamedAttribute
 from toolcall_nb.core.text import well_formed, well_formed_json
 from toolcall_nb.errors import WireError
 
@@ -300,7 +301,7 @@ class ToolOutputAvailable(_Chunk, frozen=True):
     """The call returned ``output``; if it is ``preliminary``, more may follow.
 
     There are two additions: ``display`` is the output as a person sees it, a MIME bundle (binary types as base64 text);
-    ``seen`` is the text that the model was sent, where that is not the whole output.
+    ``model_text`` is the text that the model was sent, where that is not the whole output.
     """
 
     type: ClassVar[str] = "tool-output-available"
@@ -312,7 +313,8 @@ class ToolOutputAvailable(_Chunk, frozen=True):
     dynamic: bool | None = None
     preliminary: bool | None = None
     display: Object | None = None
-    seen: str | None = None
+    model_text: str | None = field(default=None, name="seen")
+    seen = RenamedAttribute("model_text")
 
 
 class ToolOutputError(_Chunk, frozen=True):

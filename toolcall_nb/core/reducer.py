@@ -456,7 +456,7 @@ def _stepped(call: ToolCall, event: Any, state: State) -> ToolCall:
         case ev.ToolLog():
             return replace(call, log=str(ConsoleText().add(call.log).add(event.text)))
         case ev.ToolOutputAvailable():
-            changes = {"output": event.output, "display": event.display, "seen": event.seen}
+            changes = {"output": event.output, "display": event.display, "model_text": event.model_text}
         case ev.ToolOutputError():
             changes = {"error": event.error_text, "traceback": event.traceback}
     for name in _OUTPUT_FIELDS:

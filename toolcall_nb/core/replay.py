@@ -95,7 +95,7 @@ def call_events(call: ToolCall) -> Iterator[Event]:
         yield from _approval_events(call, call.approval)
     if call.log:
         yield ev.ToolLog(call.id, call.log)
-    shown: Object = {"display": call.display, "seen": call.seen}
+    shown: Object = {"display": call.display, "model_text": call.model_text}
     if call.output is not MISSING and call.state is not State.OUTPUT_AVAILABLE:
         yield ev.ToolOutputAvailable(call.id, call.output, preliminary=True, **shown)
     match call.state:

@@ -22,12 +22,12 @@ _OPEN = "The call has no result yet."
 def format_result(call: ToolCall) -> str:
     """Formats the result of a call for the next request: its output by `format_output`, or why there is none.
 
-    Where the model was sent only a part of the output, that part is ``call.seen``. An error is cut to `RESULT_LIMIT`
-    characters, and so is the preliminary output of a call that failed or was interrupted.
+    Where the model was sent only a part of the output, that part is ``call.model_text``. An error is cut to
+    `RESULT_LIMIT` characters, and so is the preliminary output of a call that failed or was interrupted.
     """
     match call.state:
         case State.OUTPUT_AVAILABLE:
-            return format_output(call.output) if call.seen is None else call.seen
+            return format_output(call.output) if call.model_text is None else call.model_text
         case State.OUTPUT_ERROR:
             return truncate_text(call.error or _FAILED, RESULT_LIMIT) + _until_then(call)
         case State.OUTPUT_DENIED:

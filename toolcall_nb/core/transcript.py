@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from toolcall_nb.core.call_states import FINAL_STATES, State
 from toolcall_nb.core.calls import ToolCalls
+from toolcall_nb.core.deprecated_names import RenamedAttribute
 from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json, Missing, Object, from_dict
 from toolcall_nb.core.text import well_formed_json
 from toolcall_nb.errors import UsageError, WireError
@@ -74,9 +75,9 @@ class ToolCall(_Value, frozen=True, kw_only=True):
     that is not complete. In any state but `State.OUTPUT_AVAILABLE`, ``output`` is a preliminary output.
     ``original_input`` is the model's input where a person edited it before approving.
 
-    ``log`` is what the tool printed. ``display`` is the output as a person sees it, a MIME bundle. ``seen`` is the text
-    that the model was sent, where that is not the whole output. ``traceback`` shows where in its own code the tool
-    failed. ``extra`` keeps the fields that the vocabulary does not name.
+    ``log`` is what the tool printed. ``display`` is the output as a person sees it, a MIME bundle. ``model_text``
+    is the text that the model was sent, where that is not the whole output. ``traceback`` shows where in its own code
+    the tool failed. ``extra`` keeps the fields that the vocabulary does not name.
 
     A call is corrected where these do not hold: its id and name are not blank; with an input, its state is no longer
     `State.INPUT_STREAMING` and ``input_text`` is empty; in `State.OUTPUT_ERROR` it has an ``error``, which may be
@@ -96,13 +97,15 @@ class ToolCall(_Value, frozen=True, kw_only=True):
     approval: Approval | None = None
     log: str = ""
     display: Object | None = None
-    seen: str | None = None
+    model_text: str | None = None
     traceback: str | None = None
     provider_executed: bool | None = None
     dynamic: bool | None = None
     provider_metadata: Object | None = None
     tool_metadata: Object | None = None
     extra: Object = field(default_factory=dict)
+
+    seen = RenamedAttribute("model_text")
 
     def __post_init__(self) -> None:
         super().__post_init__()

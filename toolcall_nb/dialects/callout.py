@@ -92,7 +92,7 @@ class CalloutDialect(TextDialect):
         ended = replace(_without_result(call), state=call.state if call.is_final else State.INTERRUPTED)
         match call.state:
             case State.OUTPUT_AVAILABLE:
-                return _body(replace(ended, output=call.output if call.seen is None else call.seen))
+                return _body(replace(ended, output=call.output if call.model_text is None else call.model_text))
             case State.OUTPUT_ERROR:
                 return _body(replace(ended, error=format_result(call)))
             case State.OUTPUT_DENIED:

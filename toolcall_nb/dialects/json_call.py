@@ -104,8 +104,8 @@ __getattr__ = renamed_functions(__name__, JSON_DIALECT)
 
 def _message_and_data(call: ToolCall) -> tuple[str | None, Json]:
     output = call.output
-    if call.seen is not None:
-        return call.seen, None
+    if call.model_text is not None:
+        return call.model_text, None
     if isinstance(output, str):
         return output, None
     if not isinstance(output, dict):
@@ -203,9 +203,6 @@ class JsonDetector(JsonCallDetector):
 
     def _attempts(self) -> tuple[_ObjectAttempt | _FenceAttempt, ...]:
         return tuple(attempt for attempt in (self._object, self._fence) if attempt is not None)
-
-    def _is_in_text(self) -> bool:
-        return self._object is None and self._fence is None
 
     def _held_by_attempts(self) -> int:
         size = 0

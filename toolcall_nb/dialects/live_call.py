@@ -173,6 +173,7 @@ class JsonCallDetector(ABC):
         self._text = ""  # undecided text, and after it the text that is being fed
         self._at = 0
         self._base = 0  # how many characters came before `_text`
+        self._in_text = True  # whether nothing is undecided
 
     @property
     def held(self) -> int:
@@ -182,7 +183,7 @@ class JsonCallDetector(ABC):
     def feed(self, text: str) -> list[Event]:
         """Takes more text and returns the events that are certain now."""
         text = self._characters.feed(text)
-        if not self._text and self._is_in_text() and self._lines.skip_text(text, self._stop):
+        if self._in_text and self._lines.skip_text(text, self._stop):
             self._base += len(text)
             return self._flow.text(text)
         return self._scan(text, final=False)
@@ -204,6 +205,7 @@ class JsonCallDetector(ABC):
         self._text, self._at = self._text[self._at :], 0
         for attempt in self._attempts():
             attempt.begin = None
+        self._in_text = not self._text and self._is_in_text()
         return events
 
     def _rewind(self, attempt: Attempt, passed: int) -> Iterable[Event]:

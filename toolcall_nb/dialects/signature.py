@@ -94,7 +94,7 @@ class SignatureDialect(TextDialect):
         if call.state is not State.OUTPUT_AVAILABLE:
             result["error"] = f"Tool {call.name} not available" if is_unknown(call, known) else format_result(call)
         else:
-            result["result"] = call.output if call.seen is None else call.seen
+            result["result"] = call.output if call.model_text is None else call.model_text
         return _object(result)
 
     def report_end(self, call: ToolCall, known: Container[str] | None = None) -> str | None:

@@ -45,7 +45,7 @@ _TYPED: dict[str, tuple[str, type]] = {
     "inputText": ("input_text", str),
     "log": ("log", str),
     "display": ("display", dict),
-    "seen": ("seen", str),
+    "seen": ("model_text", str),
     "traceback": ("traceback", str),
     "providerExecuted": ("provider_executed", bool),
     "dynamic": ("dynamic", bool),
@@ -102,7 +102,7 @@ class ToolCallout(Struct, frozen=True, kw_only=True):
     original_input: Json | Missing = MISSING
     log: str | None = None
     display: Object | None = None
-    seen: str | None = None
+    model_text: str | None = None
     traceback: str | None = None
     preliminary_output: Json | Missing = MISSING
     approval: Approval | None = None

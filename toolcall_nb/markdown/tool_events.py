@@ -130,7 +130,7 @@ def _callout_events(callout: ToolCallout, updates: bool) -> Iterator[Event]:
 
 def _outcome_events(callout: ToolCallout) -> Iterator[Event]:
     """Yields the end of the call, if any. An error takes precedence over an output, and both over the state."""
-    shown: Object = {"display": callout.display, "seen": callout.seen}
+    shown: Object = {"display": callout.display, "model_text": callout.model_text}
     if callout.log:
         yield ev.ToolLog(callout.id, callout.log)
     if callout.preliminary_output is not MISSING:

@@ -297,14 +297,16 @@ def _beyond(length: int, where: str) -> str:
 
 
 def _sent_to_model(call: ToolCall, _: GrowingCall) -> list[Section]:
-    if call.seen is None or call.output is MISSING:
+    if call.model_text is None or call.output is MISSING:
         return []
     length = len(format_output(call.output))
-    remark = next((found for found in _LEFT_OUT.finditer(call.seen) if _is_remark(found, call.seen, length)), None)
+    remark = next(
+        (found for found in _LEFT_OUT.finditer(call.model_text) if _is_remark(found, call.model_text, length)), None
+    )
     left_out = f", {remark[1]} left out" if remark else ""
-    size = f"{format_count(len(call.seen), 'characters')}{left_out}"
-    note = "; ".join([words for words in (size, _beyond(len(call.seen), _where(call, "seen"))) if words])
-    return [Section("fold-told", "Told to the model", note, [_plain(call.seen)], in_text="label")]
+    size = f"{format_count(len(call.model_text), 'characters')}{left_out}"
+    note = "; ".join([words for words in (size, _beyond(len(call.model_text), _where(call, "seen"))) if words])
+    return [Section("fold-told", "Told to the model", note, [_plain(call.model_text)], in_text="label")]
 
 
 def _is_remark(found: re.Match[str], seen: str, length: int) -> bool:

@@ -12,7 +12,7 @@ from importlib.resources import files
 from re import sub
 from typing import TYPE_CHECKING, Any
 
-from toolcall_nb.core.usage import UsageSummary, RequestUsage, read_usage, read_token_counts
+from toolcall_nb.core.usage import RequestUsage, UsageSummary, read_token_counts, read_usage
 from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.value_lines import format_count
 

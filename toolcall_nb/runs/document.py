@@ -15,6 +15,7 @@ from msgspec.structs import fields, replace
 
 from toolcall_nb.approvals.page import ApprovalForm
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_states import CALL_ENDS
 from toolcall_nb.core.events import Event
 from toolcall_nb.render.run_footer import USAGE_FOLD
 from toolcall_nb.runs.clocks import RUN, Clocks
@@ -28,7 +29,6 @@ __all__ = ["LiveDocument", "shortened"]
 
 _Step: TypeAlias = dict[str, Any]
 
-_ENDS = (ev.ToolOutputAvailable, ev.ToolOutputError, ev.ToolOutputDenied, ev.ToolInputError, ev.ToolInterrupted)
 _STARTS = (ev.ToolInputStart, ev.ToolInputAvailable, ev.ToolInputError)
 _TEXT_FIELDS: Mapping[type, str] = {
     ev.TextDelta: "delta",
@@ -238,7 +238,7 @@ class LiveDocument:
                 self._clocks.start(self._cards[event.tool_call_id])
             case ev.ToolOutputAvailable(preliminary=True):
                 pass
-            case _ if isinstance(event, _ENDS) and event.tool_call_id in self._cards:
+            case _ if isinstance(event, CALL_ENDS) and event.tool_call_id in self._cards:
                 self._clocks.stop(self._cards[event.tool_call_id], self._timings.get(event.tool_call_id))
             case ev.Abort():
                 self._stop_clocks()

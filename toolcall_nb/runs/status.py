@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_states import CALL_ENDS, END_STATES, State
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.invisible_characters import escape_invisible
 
@@ -13,17 +14,16 @@ __all__ = ["RunStatus"]
 _MAX_NAME = 60
 _MAX_WORDS = 200
 
-_ENDINGS: dict[type, str] = {
-    ev.ToolOutputAvailable: "completed",
-    ev.ToolOutputError: "failed",
-    ev.ToolInputError: "failed",
-    ev.ToolOutputDenied: "denied",
-    ev.ToolInterrupted: "interrupted",
+_END_WORDS: Mapping[State, str] = {
+    State.OUTPUT_AVAILABLE: "completed",
+    State.OUTPUT_ERROR: "failed",
+    State.OUTPUT_DENIED: "denied",
+    State.INTERRUPTED: "interrupted",
 }
-_BOUNDARIES = (ev.StartStep, ev.FinishStep, ev.Finish, ev.Abort, ev.Error, *_ENDINGS)
+_BOUNDARIES = (ev.StartStep, ev.FinishStep, ev.Finish, ev.Abort, ev.Error, *CALL_ENDS)
 """The events that end the words of an `events.Status`. Text ends them too."""
 _CALLING = (ev.ToolInputStart, ev.ToolInputDelta, ev.ToolInputAvailable, ev.ToolExecution)
-_NOT_WRITING = (ev.StartStep, ev.ReasoningStart, *_CALLING, *_ENDINGS)
+_NOT_WRITING = (ev.StartStep, ev.ReasoningStart, *_CALLING, *CALL_ENDS)
 """The events with which the model has stopped writing text."""
 _PAUSES = (ev.TextEnd, ev.FinishStep, ev.Finish)
 """The events with which it has stopped if a call is open; otherwise the next event decides."""
@@ -97,10 +97,9 @@ class RunStatus:
                 self._asked.pop(event.approval_id, None)
             case ev.ToolOutputAvailable(preliminary=True):
                 pass
-            case ev.ToolInputError():
-                return [*self._begin(event), *self._end(event.tool_call_id, _ENDINGS[type(event)])]
-            case ev.ToolOutputAvailable() | ev.ToolOutputError() | ev.ToolOutputDenied() | ev.ToolInterrupted():
-                return self._end(event.tool_call_id, _ENDINGS[type(event)])
+            case _ if isinstance(event, CALL_ENDS):
+                begun = self._begin(event) if isinstance(event, ev.ToolInputError) else []
+                return [*begun, *self._end(event.tool_call_id, _END_WORDS[END_STATES[type(event)]])]
             case ev.ToolRetracted():
                 self._forget(event.tool_call_id)
             case ev.Finish():
@@ -118,7 +117,7 @@ class RunStatus:
         return f"Tool {self._name(call)} asks for approval"
 
     def _begin(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> list[str]:
-        call, name = event.tool_call_id, written_out(event.tool_name[:_MAX_NAME])
+        call, name = event.tool_call_id, escape_invisible(event.tool_name[:_MAX_NAME])
         announcements = [] if call in self._open else [f"Tool {name} called"]
         self._open[call] = name
         return announcements

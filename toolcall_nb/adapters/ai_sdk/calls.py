@@ -37,7 +37,14 @@ _APPROVAL: Mapping[str, tuple[str, type]] = {
     "isAutomatic": ("is_automatic", bool),
     "signature": ("signature", str),
 }
-_OWN_KINDS: Mapping[str, type] = {"open": bool, "log": str, "display": dict, "seen": str, "traceback": str}
+_OWN_FIELDS: Mapping[str, tuple[str, type]] = {
+    "open": ("open", bool),
+    "log": ("log", str),
+    "display": ("display", dict),
+    "seen": ("model_text", str),
+    "traceback": ("traceback", str),
+}
+"""Fields that this package adds to a call: the name in a message, the attribute, and the type."""
 _DYNAMIC = "dynamic"  # False: the tool is known; for True, the type of the part says so
 
 
@@ -81,7 +88,7 @@ def _state(call: ToolCall) -> Object:
 
 
 def _own_fields(call: ToolCall) -> Object:
-    given: Object = {name: getattr(call, name) for name in _OWN_KINDS}
+    given: Object = {name: getattr(call, attribute) for name, (attribute, _) in _OWN_FIELDS.items()}
     found = {name: value for name, value in given.items() if value is not None and (name, value) != ("log", "")}
     if call.dynamic is False:
         found[_DYNAMIC] = False
@@ -100,7 +107,8 @@ def from_tool_part(part: Mapping[str, Any]) -> ToolCall:
     own_fields = get(part, OWN_FIELD, dict) or {}
     state = _state_of(part, own_fields)
     about: Object = {attribute: get(part, name, kind_of) for name, (attribute, kind_of) in _FIELDS.items()}
-    about |= {own: value for own, kind_of in _OWN_KINDS.items() if (value := get(own_fields, own, kind_of)) is not None}
+    own = {attribute: get(own_fields, name, kind_of) for name, (attribute, kind_of) in _OWN_FIELDS.items()}
+    about |= {attribute: value for attribute, value in own.items() if value is not None}
     is_interrupted = state is State.INTERRUPTED
     return ToolCall(
         id=get(part, "toolCallId", str) or "tool-call",
