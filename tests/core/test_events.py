@@ -12,6 +12,7 @@ from tests.support.corpora import corpus
 from tests.support.strategies import events
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import CHUNK_TYPES, Event, from_dict, to_dict
+from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import WireError
 
 CHUNKS: list[dict[str, Any]] = [
