@@ -160,7 +160,9 @@ def test_the_result_that_the_model_was_sent_is_folded_with_its_size(output: Any)
 
 
 def test_a_result_sent_in_another_form_has_only_its_size() -> None:
-    assert list(folds(body(saying(call(output="x" * 50, model_text="a summary"))))) == ["Told to the model 9 characters"]
+    assert list(folds(body(saying(call(output="x" * 50, model_text="a summary"))))) == [
+        "Told to the model 9 characters"
+    ]
 
 
 def test_there_is_no_fold_if_the_model_was_sent_everything() -> None:
