@@ -150,7 +150,6 @@ notebook.serving notebook.serve_command
 notebook.shown notebook.stream_display
 notebook.threads notebook.conversations
 notebook.toolbox notebook.conversations
-packing core.packing
 packing render.html_compression
 picture_hosts redaction.saved_output
 printed core.append_only
