@@ -136,4 +136,4 @@ def test_the_former_name_of_the_text_for_the_model_still_works() -> None:
     call = Transcript.from_events([ev.ToolInputAvailable("c", "f", {}), event]).calls["c"]
     for value in (event, call):
         with pytest.warns(DeprecationWarning, match=r"\.seen is now \w+\.model_text"):
-            assert value.seen == "part"  # type: ignore[attr-defined]
+            assert value.seen == "part"
