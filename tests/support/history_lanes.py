@@ -37,10 +37,8 @@ class Cell(LiveDisplay):
         self.static: dict[str, str] | None = None
         super().__init__(info="gated", on_stop=run.stop, timings=chat.timings)
         self._pacer.close()
-
-    def _show_widget(self) -> Any:
         setattr(self._widget, "send", self._broadcast)  # noqa: B010 - the comm of a process without a kernel is none
-        return self
+        self._display = self
 
     def update(self, bundle: dict[str, str], raw: bool) -> None:
         """As the handle of a display."""
