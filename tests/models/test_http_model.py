@@ -1,4 +1,4 @@
-"""A URL as a model: any wire over real HTTP, the whole tool loop, connections that break, servers that refuse."""
+"""A URL as a model: any wire over real HTTP, the whole tool loop, lost connections, and servers that refuse."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_a_cell_asks_an_address_and_the_next_one_goes_on_there(capsys: pytest.Ca
     ],
     ids=["yes", "yes, but", "no"],
 )
-def test_what_the_server_asks_is_asked_here_and_answered_there(
+def test_a_question_of_the_server_is_asked_here_and_answered_there(
     wire: str | None, decision: Decision, state: State, output: Any
 ) -> None:
     asked: list[ToolCall] = []
@@ -175,7 +175,7 @@ def test_what_the_server_asks_is_asked_here_and_answered_there(
 
 
 @pytest.mark.parametrize(("options", "reason"), [({}, "Nobody is there"), ({"approval_mode": "never"}, "switched off")])
-def test_where_nobody_can_be_asked_the_answer_is_no(options: dict[str, Any], reason: str) -> None:
+def test_a_question_that_nobody_can_answer_is_denied(options: dict[str, Any], reason: str) -> None:
     with serving(approval_mode="ask") as client:
         (call,) = Chat(model_at(url_of(client)), tools=[], **options).send(QUESTION).calls
     assert call.state is State.OUTPUT_DENIED
@@ -205,7 +205,7 @@ def test_the_chats_own_stop_does_the_same() -> None:
     assert chat.transcript.messages[-1].aborted == "stopped"
 
 
-def test_a_token_is_demanded_and_sent_and_never_shown() -> None:
+def test_a_token_is_sent_and_never_shown() -> None:
     with serving(token="a-secret-token") as client:
         chat = Chat(model_at(url_of(client)), tools=[], retries=0)
         (error,) = errors(chat.send(QUESTION))
@@ -275,7 +275,7 @@ def after_data(body: bytes) -> bytes:
 
 @pytest.mark.parametrize("name", ["ui", "ag-ui", "chat"])
 @pytest.mark.parametrize("ids", ["before", "behind"])
-def test_where_events_have_ids_a_client_comes_back_to_the_last_one(name: str, ids: str) -> None:
+def test_a_client_reconnects_after_the_last_event_id(name: str, ids: str) -> None:
     body = written(name, ANSWER, numbered=True)
     body = body if ids == "before" else after_data(body)
     expected = answered(read(name, body))
@@ -286,7 +286,7 @@ def test_where_events_have_ids_a_client_comes_back_to_the_last_one(name: str, id
         assert [request.method for request in server.requests][:2] == ["POST", "GET"][: len(server.requests)]
 
 
-def test_a_stream_without_ids_is_read_from_its_beginning_and_not_told_twice() -> None:
+def test_a_stream_without_ids_is_read_again_without_repeating_events() -> None:
     body = written("ui", ANSWER)
     expected = answered(read("ui", body))
     for place in range(1, len(body) - 20, 97):
@@ -300,7 +300,7 @@ def test_a_stream_without_ids_is_read_from_its_beginning_and_not_told_twice() ->
 
 @pytest.mark.parametrize("status", [204, 404, 405])
 @pytest.mark.parametrize("name", ["ui", "chat", "ag-ui"])
-def test_where_nothing_is_kept_what_came_stays_and_one_error_says_so(name: str, status: int) -> None:
+def test_what_came_is_kept_with_one_error_if_the_server_has_not_kept_the_rest(name: str, status: int) -> None:
     body = written(name, ANSWER, numbered=True)
     place = body.index(b"I will ") + 40
     with ReplayServer(Reply(body, lost_after=place), Reply("", status=status)) as server:
@@ -335,7 +335,7 @@ def test_seed_003_one_event_a_line_ordered_union_then_error() -> None:
     assert len(server.requests) == 1
 
 
-def test_a_turn_is_never_asked_for_twice_once_anything_came() -> None:
+def test_a_turn_is_never_requested_twice_once_anything_came() -> None:
     for reset in (False, True):
         with ReplayServer(Reply(b"", lost_after=0, reset=reset), Reply("", status=404)) as server:
             chat = Chat(model_at(server.url), tools=[], pause=lambda _: None)
@@ -343,7 +343,7 @@ def test_a_turn_is_never_asked_for_twice_once_anything_came() -> None:
         assert [request.method for request in server.requests] == ["POST", "GET"]
 
 
-def test_a_client_comes_back_so_often_and_waits_as_the_server_says() -> None:
+def test_reconnections_are_limited_and_wait_as_the_server_says() -> None:
     waits: list[float] = []
 
     async def pause(seconds: float) -> None:
@@ -419,7 +419,7 @@ def test_a_whole_reply_a_providers_stream_and_text_are_answers(content_type: str
         assert chat.transcript.diagnostics == ()
 
 
-def test_what_is_compressed_is_read() -> None:
+def test_a_compressed_response_is_read() -> None:
     body = gzip.compress(written("ui", ANSWER))
     with ReplayServer(Reply(body, headers={"content-encoding": "gzip"})) as server:
         assert answered(stream(model_at(server.url))) == answered(read("ui", written("ui", ANSWER)))
@@ -454,7 +454,7 @@ def test_what_is_compressed_is_read() -> None:
         (Reply('data: {"hello": 1}\n\n'), ("none of those that can be read",), False),
     ],
 )
-def test_what_goes_wrong_is_one_sentence_that_says_what_to_do(
+def test_every_failure_is_one_sentence_that_says_what_to_do(
     reply: Reply, words_of: Sequence[str], may_retry: bool
 ) -> None:
     with ReplayServer(reply) as server, pytest.raises(ModelError) as raised:
@@ -467,7 +467,7 @@ def test_what_goes_wrong_is_one_sentence_that_says_what_to_do(
 
 @pytest.mark.parametrize("content_type", ["application/json", "text/event-stream"])
 @pytest.mark.parametrize("error", [{"message": "Out of ink"}, "Out of ink"])
-def test_an_error_that_is_told_with_200_is_one(content_type: str, error: Any) -> None:
+def test_an_error_with_the_status_200_is_an_error(content_type: str, error: Any) -> None:
     told = json.dumps({"error": error})
     body = told if content_type == "application/json" else f"data: {told}\n\n"
     with ReplayServer(Reply(body, content_type=content_type)) as server:
@@ -475,7 +475,7 @@ def test_an_error_that_is_told_with_200_is_one(content_type: str, error: Any) ->
     assert "Out of ink" in text
 
 
-def test_a_server_that_says_when_is_asked_again_then() -> None:
+def test_retry_after_is_respected() -> None:
     waits: list[float] = []
     limited = Reply("{}", 429, "application/json", {"retry-after": "7"})
     with ReplayServer(limited, Reply(written("ui", ANSWER))) as server:
@@ -485,7 +485,7 @@ def test_a_server_that_says_when_is_asked_again_then() -> None:
     assert len(server.requests) == 2
 
 
-def test_nobody_there() -> None:
+def test_no_server_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises(ModelError, match=r"Nothing answers at http://127\.0\.0\.1") as raised:
@@ -493,7 +493,7 @@ def test_nobody_there() -> None:
     assert "server runs" in str(raised.value)
 
 
-def test_a_host_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_host(monkeypatch: pytest.MonkeyPatch) -> None:
     def nobody(*_: Any, **__: Any) -> Any:
         raise socket.gaierror(-2, "Name or service not known")
 
@@ -540,7 +540,7 @@ def test_a_key_that_the_server_repeats_is_not_shown() -> None:
     assert "abc123-very-secret" not in shown
 
 
-def test_what_is_no_address_and_what_is_no_wire_is_refused_at_once() -> None:
+def test_an_invalid_address_or_wire_is_refused_at_once() -> None:
     for url in ("http://", "http://[::1", "http://host:port/", "ftp://host/x"):
         with pytest.raises(UsageError, match="is no address"):
             HttpModel(url)
@@ -602,7 +602,7 @@ def test_settings_of_the_request_itself_are_headers_and_time() -> None:
 
 
 @given(transcripts())
-def test_the_usual_request_is_one_that_the_server_takes_whatever_was_said(before: Transcript) -> None:
+def test_the_default_request_is_accepted_by_the_server(before: Transcript) -> None:
     messages = [*before.messages, *ASKED]
     body = json_text(request_body(None, messages, (), "c-1", "r-1", {})).encode()
     asked = RequestReader(Settings()).read(json_object(body))
@@ -611,12 +611,12 @@ def test_the_usual_request_is_one_that_the_server_takes_whatever_was_said(before
 
 
 @given(transcripts())
-def test_ag_uis_request_is_one_by_its_own_schema_whatever_was_said(before: Transcript) -> None:
+def test_ag_uis_request_fits_its_own_schema(before: Transcript) -> None:
     messages = [*before.messages, *ASKED]
     RunAgentInput.model_validate(json.loads(json_text(request_body("ag-ui", messages, (), "c-1", "r-1", {}))))
 
 
-def test_the_chat_contract_cannot_tell_results() -> None:
+def test_the_chat_contract_cannot_send_results() -> None:
     answer = Message("assistant", (TextPart("x"),))
     with pytest.raises(ModelError, match="wire='ui'"):
         request_body("chat", [*ASKED, answer], (), "c", "r", {})
@@ -647,7 +647,7 @@ class Calling(ReplayServer):
 
 
 @pytest.mark.parametrize("wire", ["ui", "ag-ui"])
-def test_a_call_without_a_result_runs_here_and_the_next_request_tells_it(wire: str) -> None:
+def test_a_call_without_a_result_runs_here_and_the_next_request_sends_it(wire: str) -> None:
     ran: list[str] = []
 
     def weather(city: str) -> str:
@@ -672,7 +672,7 @@ def test_a_call_without_a_result_runs_here_and_the_next_request_tells_it(wire: s
         assert first["threadId"] == second["threadId"]
 
 
-def test_a_call_of_the_server_is_interrupted_where_its_answer_is_lost() -> None:
+def test_a_call_of_the_server_is_interrupted_if_the_response_is_lost() -> None:
     body = written("ui", [ev.Start(), ev.ToolInputAvailable("c", "slow", {"n": 1})])
     body = body[: body.index(b"data: [DONE]")]
     with ReplayServer(Reply(body, lost_after=len(body)), Reply("", status=404)) as server:
@@ -681,7 +681,7 @@ def test_a_call_of_the_server_is_interrupted_where_its_answer_is_lost() -> None:
     assert len(errors(message)) == 1
 
 
-def test_answers_of_which_nothing_comes_are_ended_here() -> None:
+def test_approved_calls_without_a_result_are_ended_here() -> None:
     asking = written(
         "ui",
         [ev.Start(), ev.ToolInputAvailable("c", "rm", {}), ev.ToolApprovalRequest("a", "c"), ev.Finish()],
@@ -697,7 +697,7 @@ def test_answers_of_which_nothing_comes_are_ended_here() -> None:
         assert (part["state"], part["approval"]) == ("approval-responded", {"id": "a", "approved": allowed})
 
 
-def test_answers_that_cannot_be_given_leave_no_call_open() -> None:
+def test_answers_that_cannot_be_sent_leave_no_call_open() -> None:
     asking = written(
         "ui",
         [ev.Start(), ev.ToolInputAvailable("c", "rm", {}), ev.ToolApprovalRequest("a", "c"), ev.Finish()],

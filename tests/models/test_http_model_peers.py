@@ -1,4 +1,4 @@
-"""A URL as a model, where the AI SDK itself serves: streamText with tools there, tools here, and a person asked."""
+"""A URL as a model, served by the AI SDK itself: streamText with tools there, tools here, and approvals."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_ai_sdk_runs_its_tools_we_run_ours_and_a_person_is_asked(
     assert message.finish_reason is None
 
 
-def test_the_next_turn_is_taken_by_the_ai_sdk_too(address: str) -> None:
+def test_the_ai_sdk_accepts_the_next_turn_too(address: str) -> None:
     chat = Chat(HttpModel(address), tools=[weather], ask_approval=lambda _: Decision(True))
     chat.send("Go")
     assert "wiped sda" in chat.send("And now?").text

@@ -1,4 +1,4 @@
-"""The published clients of the wires - the AI SDK's chat and AG-UI's agent, in Node - against a server that runs."""
+"""Published clients (the AI SDK's chat and AG-UI's agent, in Node) against a running server."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def the_tool(message: dict[str, Any]) -> dict[str, Any]:
 # The AI SDK's chat ------------------------------------------------------------------------------------------
 
 
-def test_the_ai_sdks_chat_has_turns_and_asks_anew() -> None:
+def test_the_ai_sdks_chat_has_turns_and_can_regenerate_an_answer() -> None:
     model = Gated(call("c", "weather", city="Lisbon"), words("Sunny."), words("Cold."), words("Cold, I say."))
     found, stored = ran("ai-turns", model)
     assert (found["status"], found["error"], found["two"]) == ("ready", None, 4)
@@ -63,7 +63,7 @@ def test_the_ai_sdks_chat_asks_its_user_and_the_answer_goes_on_in_the_same_messa
     assert texts(answer) == "It is sunny."
 
 
-def test_the_ai_sdks_chat_says_no_with_a_reason() -> None:
+def test_the_ai_sdks_chat_denies_a_call_with_a_reason() -> None:
     found, stored = ran("ai-denied", asking("Then not."), approval_mode="ask")
     assert (found["status"], found["error"], len(found["messages"])) == ("ready", None, 2)
     assert the_tool(found["messages"][-1])["state"] == "output-denied"
@@ -71,7 +71,7 @@ def test_the_ai_sdks_chat_says_no_with_a_reason() -> None:
     assert "Not today." in stored
 
 
-def test_the_ai_sdks_chat_comes_back_to_an_answer_in_mid_stream() -> None:
+def test_the_ai_sdks_chat_reconnects_to_a_running_stream() -> None:
     gate = threading.Event()
     model = Gated([*words("Before it left."), gate, *words("After it came back.", "u")])
     with serving(model) as client, live("ai-resumed", str(client.base_url).rstrip("/")) as node:
@@ -85,7 +85,7 @@ def test_the_ai_sdks_chat_comes_back_to_an_answer_in_mid_stream() -> None:
     assert found["again"] == {"status": "ready", "error": None, "messages": found["messages"]}
 
 
-def test_the_ai_sdks_chat_tells_its_user_why_the_server_refused() -> None:
+def test_the_ai_sdks_chat_shows_why_the_server_refused_a_request() -> None:
     with serving(limits={"message": 1_000}) as client, live("ai-refused", str(client.base_url).rstrip("/")) as node:
         found = ended(node)
     assert found["status"] == "error"

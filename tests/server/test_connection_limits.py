@@ -1,4 +1,4 @@
-"""Connections on which nothing is asked, or from which nothing is taken, do not stay."""
+"""Idle connections, and connections whose client reads nothing, are closed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def served(model: object, **limits: float) -> Iterator[tuple[Server, Callable[[]
 @pytest.mark.parametrize(
     "sent", [b"", b"POST /api/chat HT", HEAD[:60], b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /api"]
 )
-def test_a_request_that_does_not_come_whole_is_not_waited_for(sent: bytes) -> None:
+def test_an_incomplete_request_is_closed_after_a_while(sent: bytes) -> None:
     with served("mock", body_seconds=0.3) as (server, connect), connect() as connection:
         connection.sendall(sent)
         while connection.recv(65536):
@@ -53,7 +53,7 @@ def test_an_endless_head_is_refused() -> None:
         assert answer.startswith(b"HTTP/1.1 400")
 
 
-def test_a_turn_that_takes_longer_is_no_idle_connection() -> None:
+def test_a_long_turn_does_not_count_as_an_idle_connection() -> None:
     gate = threading.Event()
     with served(Gated([*words("One"), gate, *words("two", "u")]), body_seconds=0.1) as (_, connect):
         with connect() as connection:
@@ -68,7 +68,7 @@ def test_a_turn_that_takes_longer_is_no_idle_connection() -> None:
         assert b"two" in said
 
 
-def test_a_connection_whose_client_never_reads_is_torn_down() -> None:
+def test_a_connection_whose_client_never_reads_is_aborted() -> None:
     limits = {"ahead_bytes": 200_000, "stalled_seconds": 0.3, "closing_seconds": 0.2, "grace_seconds": 0.2}
     with served(Flood(), **limits) as (server, connect), connect() as connection:
         connection.sendall(HEAD + BODY)

@@ -1,4 +1,4 @@
-"""Safe by default: who may ask a server, from where, in which form, and how much; each refusal says what to do."""
+"""Access to a server is safe by default: hosts, origins, tokens, bodies and limits; each refusal says what to do."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def post(body: bytes = b'{"message":"Hi"}', *headers: str) -> bytes:
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8000", "[::1]:99", "LOCALHOST:1", "127.1.2.3"])
-def test_loopback_by_any_of_its_names_is_this_server(client: httpx.Client, host: str) -> None:
+def test_every_name_of_loopback_is_accepted(client: httpx.Client, host: str) -> None:
     assert client.get("/api/health", headers={"host": host}).status_code == 200
 
 
@@ -68,13 +68,13 @@ def test_loopback_by_any_of_its_names_is_this_server(client: httpx.Client, host:
         "2130706433",
     ],
 )
-def test_a_name_that_an_attacker_lets_point_here_is_refused(client: httpx.Client, host: str) -> None:
+def test_an_unknown_host_name_is_refused(client: httpx.Client, host: str) -> None:
     response = client.get("/api/health", headers={"host": host})
     assert response.status_code == 421
     assert "--allow-host" in response.json()["detail"]
 
 
-def test_names_that_were_allowed_are_this_server() -> None:
+def test_allowed_host_names_are_accepted() -> None:
     with serving(hosts=("box.lan",)) as client:
         assert client.get("/api/health", headers={"host": "box.lan:80"}).status_code == 200
         assert client.get("/api/health", headers={"host": "other.lan"}).status_code == 421
@@ -90,7 +90,7 @@ def test_names_that_were_allowed_are_this_server() -> None:
         {"sec-fetch-site": "same-site"},
     ],
 )
-def test_a_page_of_another_origin_may_not_ask(client: httpx.Client, headers: dict[str, str]) -> None:
+def test_a_page_of_another_origin_is_refused(client: httpx.Client, headers: dict[str, str]) -> None:
     for response in (
         client.get("/api/tools", headers=headers),
         client.post("/api/chat", json={"message": "Hi"}, headers=headers),
@@ -99,7 +99,7 @@ def test_a_page_of_another_origin_may_not_ask(client: httpx.Client, headers: dic
         assert "access-control-allow-origin" not in response.headers
 
 
-def test_the_servers_own_page_may_ask_and_a_link_to_it_may_be_followed(client: httpx.Client) -> None:
+def test_the_servers_own_page_and_links_to_it_are_accepted(client: httpx.Client) -> None:
     own = f"http://{client.base_url.host}:{client.base_url.port}"
     assert client.get("/api/tools", headers={"origin": own, "sec-fetch-site": "same-origin"}).status_code == 200
     visit = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
@@ -107,7 +107,7 @@ def test_the_servers_own_page_may_ask_and_a_link_to_it_may_be_followed(client: h
     assert client.get("/api/tools", headers=visit).status_code == 403
 
 
-def test_an_origin_that_was_allowed_may_ask_and_read() -> None:
+def test_an_allowed_origin_may_send_requests_and_read_responses() -> None:
     origin = "https://app.example"
     with serving(origins=(origin,)) as client:
         response = client.get("/api/tools", headers={"origin": origin})
@@ -119,11 +119,11 @@ def test_an_origin_that_was_allowed_may_ask_and_read() -> None:
         assert client.options("/api/chat", headers={"origin": "https://evil.example"}).status_code == 403
 
 
-def test_without_an_origin_that_is_allowed_nothing_is_shared(client: httpx.Client) -> None:
+def test_without_allowed_origins_there_are_no_cors_headers(client: httpx.Client) -> None:
     assert not [name for name in client.get("/api/tools").headers if name.startswith("access-control")]
 
 
-def test_every_answer_forbids_what_it_does_not_need(client: httpx.Client) -> None:
+def test_every_response_has_the_security_headers(client: httpx.Client) -> None:
     for path in ("/", "/api/health", "/nothing", "/page/page.js"):
         headers = client.get(path).headers
         assert headers["x-content-type-options"] == "nosniff"
@@ -138,7 +138,7 @@ def test_every_answer_forbids_what_it_does_not_need(client: httpx.Client) -> Non
 @pytest.mark.parametrize(
     "given", [None, "Bearer wrong", "Bearer", "Basic secret", "secret", "Bearer secret secret", "Bearer sécret"]
 )
-def test_without_the_token_there_is_nothing_to_be_had(given: str | None) -> None:
+def test_requests_without_the_token_are_refused(given: str | None) -> None:
     headers = {} if given is None else {b"authorization": given.encode("latin-1")}
     with serving(token="secret") as client:
         for path in ("/api/tools", "/api/threads/t", "/api/threads/t/stream"):
@@ -148,7 +148,7 @@ def test_without_the_token_there_is_nothing_to_be_had(given: str | None) -> None
         assert [client.get(path).status_code for path in ("/", "/api/health", "/openapi.json")] == [200] * 3
 
 
-def test_with_the_token_all_is_as_ever_and_the_token_is_written_nowhere(caplog: pytest.LogCaptureFixture) -> None:
+def test_requests_with_the_token_are_accepted_and_the_token_is_never_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     with serving(token="very-secret") as client:
         client.headers["authorization"] = "bearer very-secret"
@@ -183,7 +183,7 @@ def test_a_public_server_with_an_empty_token_does_not_start() -> None:
     assert f"{TOKEN_VARIABLE} is empty" in ended.stderr
 
 
-def test_the_token_of_the_command_line_comes_before_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_token_option_takes_precedence_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TOKEN_VARIABLE, "of-the-environment")
     assert settings_from().token == "of-the-environment"
     assert settings_from("--token", "of-the-line").token == "of-the-line"
@@ -229,7 +229,7 @@ def test_only_loopback_is_served_without_a_token(host: str, is_near: bool) -> No
         "application/json, text/plain",
     ],
 )
-def test_a_body_is_json_by_its_type(client: httpx.Client, kind: str | None) -> None:
+def test_a_body_of_another_content_type_than_json_is_415(client: httpx.Client, kind: str | None) -> None:
     headers = {} if kind is None else {"content-type": kind}
     response = client.post("/api/chat", content=b'{"message":"Hi"}', headers=headers)
     assert response.status_code == 415
@@ -239,7 +239,7 @@ def test_a_body_is_json_by_its_type(client: httpx.Client, kind: str | None) -> N
 @pytest.mark.parametrize(
     "kind", ["application/json", "Application/JSON; charset=UTF-8", 'application/json;charset="utf-8"']
 )
-def test_the_ways_to_say_json(kind: str) -> None:
+def test_the_content_types_of_json(kind: str) -> None:
     assert is_json_type(kind)
 
 
@@ -256,7 +256,7 @@ def test_the_ways_to_say_json(kind: str) -> None:
         b'{"message":"\\ud800"}',
     ],
 )
-def test_what_is_not_json_is_400(client: httpx.Client, body: bytes) -> None:
+def test_a_body_that_is_not_json_is_400(client: httpx.Client, body: bytes) -> None:
     response = client.post("/api/chat", content=body, headers={"content-type": "application/json"})
     assert response.status_code == 400
     assert "not JSON" in response.json()["detail"]
@@ -278,7 +278,7 @@ def test_what_is_not_json_is_400(client: httpx.Client, body: bytes) -> None:
         {"threadId": "t", "runId": "r", "messages": [{"id": "m", "role": "user", "content": "x"}], "context": [1]},
     ],
 )
-def test_a_field_that_is_not_as_it_should_be_is_422_and_named(client: httpx.Client, body: Any) -> None:
+def test_a_wrong_field_is_422_and_named(client: httpx.Client, body: Any) -> None:
     response = client.post("/api/chat", json=body)
     assert response.status_code == 422, response.text
     assert len(response.json()["detail"]) > 20
@@ -331,7 +331,7 @@ def test_no_path_of_a_request_reaches_the_file_system(path: str, tmp_path: Path)
 # How much ---------------------------------------------------------------------------------------------------
 
 
-def test_too_much_is_413_and_says_how_much_is_taken(client: httpx.Client) -> None:
+def test_too_large_requests_are_413_and_the_limit_is_named(client: httpx.Client) -> None:
     user = {"id": "m", "role": "user", "parts": [{"type": "text", "text": "x"}]}
     long = {"id": "m", "role": "user", "parts": [{"type": "text", "text": "x" * 1_001}]}
     image = "data:image/png;base64,aGk="
@@ -348,7 +348,7 @@ def test_too_much_is_413_and_says_how_much_is_taken(client: httpx.Client) -> Non
     assert "20,000" in client.post("/api/chat", json=bodies[1]).json()["detail"]
 
 
-def test_a_body_that_says_that_it_is_long_is_not_read(client: httpx.Client) -> None:
+def test_a_body_with_a_long_content_length_is_not_read(client: httpx.Client) -> None:
     head = HEAD + b"Content-Length: 999999999\r\n\r\n"
     assert raw(client, head).startswith(b"HTTP/1.1 413 ")
 
@@ -374,7 +374,7 @@ def test_a_body_without_end_is_cut_off(client: httpx.Client) -> None:
     assert answer.startswith(b"HTTP/1.1 413 ") or not answer
 
 
-def test_a_body_that_does_not_come_is_408() -> None:
+def test_a_body_that_does_not_arrive_is_408() -> None:
     head = post(b"{", "Host: localhost", "Content-Type: application/json").replace(b"Length: 1", b"Length: 9")
     with serving(limits={"body_seconds": 0.2}) as client:
         address = (client.base_url.host, client.base_url.port)
@@ -394,7 +394,7 @@ def test_a_body_that_does_not_come_is_408() -> None:
         b"GET /api/health HTTP/1.0\r\n\r\n",
     ],
 )
-def test_what_is_no_http_is_refused_and_the_server_goes_on(client: httpx.Client, request_bytes: bytes) -> None:
+def test_malformed_http_is_refused_and_the_server_goes_on(client: httpx.Client, request_bytes: bytes) -> None:
     try:
         answer = raw(client, request_bytes)
     except ConnectionError:
@@ -403,7 +403,7 @@ def test_what_is_no_http_is_refused_and_the_server_goes_on(client: httpx.Client,
     assert client.get("/api/health").status_code == 200
 
 
-def test_more_turns_than_the_limit_are_503_and_told_to_come_again() -> None:
+def test_more_turns_than_the_limit_are_503_with_retry_after() -> None:
     gate = threading.Event()
     models = Gated([*words("One"), gate], [*words("Two"), gate])
     with serving(models, limits={"runs": 2}) as client:
@@ -480,7 +480,7 @@ def test_a_stream_that_is_read_is_never_closed_for_a_new_connection() -> None:
         ("", {"last-event-id": "²"}, 400),
     ],
 )
-def test_what_a_stream_is_asked_for_is_looked_at(
+def test_wrong_parameters_of_a_stream_are_refused(
     client: httpx.Client, query: str, headers: dict[str, str], status: int
 ) -> None:
     ask(client)
@@ -488,9 +488,7 @@ def test_what_a_stream_is_asked_for_is_looked_at(
     assert client.get(f"/api/threads/t/stream?{query}", headers=encoded).status_code == status
 
 
-def test_a_failure_of_the_servers_own_says_nothing_of_its_insides(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_internal_error_reveals_nothing(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     from toolcall_nb.server.conversations import ServedThreads
 
     def fails(*_: Any) -> Any:

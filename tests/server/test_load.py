@@ -1,4 +1,4 @@
-"""A server under load, with clients that leave, that never read, that come all at once; and how it ends."""
+"""A server under load, with clients that leave, never read or come all at once; and its shutdown."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_hundreds_of_streams_at_once_lose_and_reorder_nothing() -> None:
         assert data_of(text)[-1] == {"type": "end", "thread_id": f"s{number}"}
 
 
-def test_a_client_that_never_reads_is_waited_for_and_costs_a_bounded_amount() -> None:
+def test_a_client_that_never_reads_takes_bounded_memory() -> None:
     model = Flood()
     ahead = 300_000
     limits = {"ahead_bytes": ahead, "stalled_seconds": 1.0, "grace_seconds": 0.5}
@@ -131,7 +131,7 @@ def test_a_client_that_never_reads_is_waited_for_and_costs_a_bounded_amount() ->
         assert client.get("/api/health").status_code == 200
 
 
-def test_hundreds_of_clients_that_never_read_cost_a_bounded_amount_together() -> None:
+def test_hundreds_of_clients_that_never_read_take_bounded_memory() -> None:
     body = b'{"message":"Hi"}'
     head = (
         f"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
@@ -158,7 +158,7 @@ def test_hundreds_of_clients_that_never_read_cost_a_bounded_amount_together() ->
         server.stop()
 
 
-def test_a_turn_waits_for_its_fastest_reader_and_no_longer_once_it_is_to_end() -> None:
+def test_a_turn_waits_for_its_fastest_reader_until_it_is_freed() -> None:
     log, is_through = EventLog(1_000), threading.Event()
 
     def write() -> None:
@@ -183,7 +183,7 @@ def test_a_turn_waits_for_its_fastest_reader_and_no_longer_once_it_is_to_end() -
     assert is_through.wait(PATIENCE)
 
 
-def test_a_turn_that_says_too_much_is_stopped() -> None:
+def test_a_turn_with_too_many_bytes_is_stopped() -> None:
     model = Flood()
     with serving(model, limits={"turn_bytes": 500_000}) as client:
         text = client.post("/api/chat", json={"message": "Hi", "conversationId": "t"}).text
@@ -192,7 +192,7 @@ def test_a_turn_that_says_too_much_is_stopped() -> None:
         assert Transcript.from_markdown(client.get("/api/threads/t").text).messages[-1].aborted == "stopped"
 
 
-def test_a_client_that_leaves_ends_the_turn_after_a_grace_and_the_tool_is_told() -> None:
+def test_a_turn_without_readers_is_stopped_with_its_tool() -> None:
     began, ended = threading.Event(), threading.Event()
 
     def dig() -> str:
@@ -261,7 +261,7 @@ def test_a_turn_that_takes_too_long_is_stopped() -> None:
     assert timed.run.wait(PATIENCE)
 
 
-def test_a_question_that_nobody_answers_is_answered_with_no() -> None:
+def test_a_question_that_nobody_answers_is_denied() -> None:
     timed = Timed(Gated(call("c", "weather", city="Rome"), words("Then not.")), approval_mode="ask")
     eventually(lambda: timed.run.is_waiting)
     timed.pass_time(599)
@@ -274,7 +274,7 @@ def test_a_question_that_nobody_answers_is_answered_with_no() -> None:
     assert asked.approval.reason == "Nobody answered in 600 s."
 
 
-def test_what_has_ended_is_forgotten_after_a_while_and_the_thread_is_not() -> None:
+def test_an_ended_turn_is_forgotten_after_a_while_but_not_its_thread() -> None:
     timed = Timed(Gated(words("One.")))
     assert timed.run.wait(PATIENCE)
     eventually(lambda: timed.run.ended is not None)
@@ -285,7 +285,7 @@ def test_what_has_ended_is_forgotten_after_a_while_and_the_thread_is_not() -> No
     assert timed.threads.transcript("t").messages[-1].text == "One."
 
 
-def test_of_turns_that_have_ended_so_much_is_kept_and_the_oldest_go_first() -> None:
+def test_ended_turns_are_kept_up_to_a_size_and_the_oldest_go_first() -> None:
     timed = Timed(Echo(), limits={"linger_bytes": 15_000})
     for thread in ("u", "v"):
         timed.pass_time(1)
@@ -312,7 +312,7 @@ def test_threads_beyond_the_limit_are_forgotten_oldest_first_and_stored_ones_com
 # The end ----------------------------------------------------------------------------------------------------
 
 
-def test_the_servers_end_ends_turns_and_closes_and_stores_their_transcripts(tmp_path: Any) -> None:
+def test_stopping_the_server_stops_turns_and_stores_their_transcripts(tmp_path: Any) -> None:
     model = Gated([*words("One two"), threading.Event()])
     server = Server(settings(model, tools=[weather], store=str(tmp_path)), port=0)
     server.start()

@@ -1,4 +1,4 @@
-"""The server read by others' code: curl, httpx-sse, schemathesis; started as people start it."""
+"""The server, started by its command line, is read by curl, httpx-sse and schemathesis."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_httpx_sse_reads_the_chat_contract(address: str, query: str) -> None:
     assert [event.id for event in events] == [f"{answer}-{n}" if query else "" for n in range(1, len(events) + 1)]
 
 
-def test_what_cannot_be_served_is_one_line_and_2(address: str) -> None:
+def test_wrong_options_print_one_line_and_exit_with_2(address: str) -> None:
     port = address.rpartition(":")[2]
     for options, said in (
         (["--port", port], "Choose another port"),
@@ -84,7 +84,7 @@ def test_what_cannot_be_served_is_one_line_and_2(address: str) -> None:
         assert done.stderr.count("\n") == 1
 
 
-def test_a_server_for_others_has_a_token_that_is_told_once(tmp_path: Path) -> None:
+def test_a_server_for_others_prints_its_new_token_once(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "toolcall_nb", "serve", "--port", "0", "--host", "0.0.0.0"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     server = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True)

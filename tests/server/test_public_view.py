@@ -1,4 +1,4 @@
-"""Nothing of the insides of a server's own code leaves it, in any wire or form; its owner has all of it."""
+"""Tracebacks and error details stay in the server's log and store, and never reach a client."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BODIES = {
 
 @pytest.mark.parametrize("wire", BODIES)
 @pytest.mark.parametrize("what", ["tool", "model"])
-def test_a_failure_is_told_without_lines_of_the_servers_code(
+def test_a_failure_is_sent_without_the_traceback(
     wire: str, what: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     model = Gated(call("c", "broken", city="Rome"), words("So it is.")) if what == "tool" else Failing()
@@ -69,7 +69,7 @@ def test_after_a_restart_it_is_the_same(tmp_path: Path) -> None:
             assert SECRET not in text
 
 
-def test_what_has_no_insides_is_told_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
+def test_other_events_are_unchanged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     said = Transcript((Message("user", (TextPart("?"),)),))
     assert public_transcript(said) == said
@@ -78,7 +78,7 @@ def test_what_has_no_insides_is_told_as_it_is(caplog: pytest.LogCaptureFixture) 
     assert caplog.records == []
 
 
-def test_what_others_wrote_is_logged_as_text_that_no_terminal_obeys_and_that_begins_no_record(
+def test_logged_text_of_others_cannot_control_a_terminal_or_forge_a_record(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     forged = "WARNING:root:x\x1b]52;c;ZXZpbA==\x07\x1b[2J\r\nWARNING:root:All is well\u202e"

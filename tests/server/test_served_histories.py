@@ -1,4 +1,4 @@
-"""The server's turns, cut off and taken up anywhere: what a client has pieced together is what is stored."""
+"""Turns of the server in any order, with clients that disconnect anywhere: each pieces together the stored transcript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server: three kinds of request, each answered in its own wire; threads, questions, and who comes back."""
+"""The server: three kinds of request, each answered in its own wire; threads, questions and reconnections."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_all_three_say_the_same(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(("wire", "body"), [("ui", ui(("user", "?"))), ("ag-ui", ag_ui(("user", "?")))])
-def test_half_a_character_of_a_model_costs_nothing_of_the_answer(wire: str, body: dict[str, Any]) -> None:
+def test_half_a_surrogate_pair_of_a_model_loses_nothing_else(wire: str, body: dict[str, Any]) -> None:
     with serving(Gated(call("c\ud83d", "weather", city="Lis\ud83d"), words("Half \ud83d"))) as client:
         messages = decoded(wire, client.post("/api/chat", json=body).content).messages
         stored = client.get("/api/threads/t", headers={"accept": "application/json"}).text
@@ -111,7 +111,7 @@ def test_half_a_character_of_a_model_costs_nothing_of_the_answer(wire: str, body
     assert "sunny in Lis\ufffd" in stored
 
 
-def test_without_a_conversation_a_new_one_is_begun_and_told(client: httpx.Client) -> None:
+def test_a_request_without_a_conversation_begins_a_new_one(client: httpx.Client) -> None:
     first, second = ask(client, thread=None), ask(client, thread=None)
     names = [data_of(each.text)[-1]["thread_id"] for each in (first, second)]
     assert len(set(names)) == 2
@@ -162,7 +162,7 @@ def test_tool_ids_choose_among_the_tools_and_unknown_ones_are_logged(caplog: pyt
     assert "'weather2' is not served" in caplog.text
 
 
-def test_no_tool_ids_are_no_tools_and_none_said_are_all(client: httpx.Client) -> None:
+def test_an_empty_list_of_tool_ids_means_no_tools_and_null_means_all(client: httpx.Client) -> None:
     question = "What is the weather in Lisbon?"
     assert "tool_usage" not in ask(client, question, "a", toolIds=[]).text
     assert "tool_usage" in ask(client, question, "b", toolIds=None).text
@@ -177,14 +177,14 @@ def test_tool_usage_names_only_tools_that_are_offered(caplog: pytest.LogCaptureF
     assert said_by(response.text).strip() == "Sorry."
 
 
-def test_a_model_is_one_of_those_that_are_served(client: httpx.Client) -> None:
+def test_only_served_models_can_be_chosen(client: httpx.Client) -> None:
     assert ask(client, model="m").status_code == 200
     refused = ask(client, model="openai:gpt")
     assert refused.status_code == 403
     assert "There are: m." in refused.json()["detail"]
 
 
-def test_a_model_that_fails_is_told_and_the_thread_goes_on() -> None:
+def test_a_models_failure_is_an_error_event_and_the_thread_goes_on() -> None:
     class Broken:
         name = "broken"
 
@@ -209,7 +209,7 @@ def test_a_conversation_that_the_server_does_not_know_is_taken_from_the_request(
     assert [message.text for message in model.asked[0]] == ["One", "1", "Two"]
 
 
-def test_what_both_sides_have_said_stays_as_the_server_has_it() -> None:
+def test_messages_that_both_sides_have_are_kept_as_the_server_has_them() -> None:
     model = Gated([*words("Look."), *call("c", "weather", city="Rome")], words("Sunny."), words("Bye."))
     with serving(model) as client:
         ask(client, "The weather?")
@@ -234,7 +234,7 @@ def test_ag_uis_messages_of_one_answer_are_the_servers_one_message() -> None:
     assert [each.output for each in model.asked[2][1].calls] == ["sunny in Rome"]
 
 
-def test_an_answer_that_is_asked_for_anew_takes_the_place_of_the_old_one() -> None:
+def test_a_regenerated_answer_replaces_the_old_one() -> None:
     model = Gated(words("First."), words("Second."))
     with serving(model) as client:
         client.post("/api/chat", json=ui(("user", "Say")))
@@ -244,7 +244,7 @@ def test_an_answer_that_is_asked_for_anew_takes_the_place_of_the_old_one() -> No
     assert "First." not in text
 
 
-def test_ag_uis_context_is_told_to_the_model() -> None:
+def test_ag_uis_context_is_in_the_system_prompt() -> None:
     model = Gated(words("Hello."))
     with serving(model, system="Be kind.") as client:
         client.post("/api/chat", json=ag_ui(("user", "Hi"), context=[{"description": "Page", "value": "Prices"}]))
@@ -268,14 +268,14 @@ def test_ag_uis_context_is_told_to_the_model() -> None:
         ("text/markdown;q=0, */*", "application/json"),
     ],
 )
-def test_a_thread_is_given_in_the_form_that_is_liked_best(client: httpx.Client, accept: str | None, form: str) -> None:
+def test_a_thread_is_returned_in_the_preferred_media_type(client: httpx.Client, accept: str | None, form: str) -> None:
     ask(client)
     response = client.get("/api/threads/t", headers={} if accept is None else {"accept": accept})
     assert response.headers["content-type"].split(";")[0] == form
 
 
 @pytest.mark.parametrize("accept", ["image/png", "text/plain", "text/markdown;q=0", "nonsense", ";;;,,q=2"])
-def test_a_form_that_there_is_not_is_406(client: httpx.Client, accept: str) -> None:
+def test_an_unknown_media_type_is_406(client: httpx.Client, accept: str) -> None:
     ask(client)
     assert client.get("/api/threads/t", headers={"accept": accept}).status_code == 406
 
@@ -287,14 +287,14 @@ def test_a_thread_as_markdown_reads_back(client: httpx.Client) -> None:
     assert [each.output for each in said.calls.values()] == ["sunny in Lisbon"]
 
 
-def test_a_thread_as_json_says_what_it_does(client: httpx.Client) -> None:
+def test_a_thread_as_json_has_its_state_and_messages(client: httpx.Client) -> None:
     ask(client)
     about = client.get("/api/threads/t", headers={"accept": "application/json"}).json()
     assert (about["id"], about["state"], about["questions"]) == ("t", "idle", [])
     assert [message["role"] for message in about["messages"]] == ["user", "assistant"]
 
 
-def test_what_a_thread_says_cannot_run_in_its_page(client: httpx.Client) -> None:
+def test_scripts_in_a_thread_cannot_run_in_its_page(client: httpx.Client) -> None:
     ask(client, "<script>alert(1)</script>")
     response = client.get("/api/threads/t", headers={"accept": "text/html"})
     assert "<script>" not in response.text
@@ -302,13 +302,13 @@ def test_what_a_thread_says_cannot_run_in_its_page(client: httpx.Client) -> None
 
 
 @pytest.mark.parametrize("path", ["", "/stop", "/stream?wire=live"])
-def test_a_thread_that_there_is_not_is_404(client: httpx.Client, path: str) -> None:
+def test_an_unknown_thread_is_404(client: httpx.Client, path: str) -> None:
     response = client.post(f"/api/threads/none{path}") if path == "/stop" else client.get(f"/api/threads/none{path}")
     assert response.status_code == 404
     assert response.json()["detail"] == "There is no thread 'none'."
 
 
-def test_a_restart_loses_nothing_that_was_ended(tmp_path: Path) -> None:
+def test_a_restart_loses_no_finished_turn(tmp_path: Path) -> None:
     with serving(store=str(tmp_path)) as client:
         ask(client, "What is the weather in Lisbon?")
         before = client.get("/api/threads/t").text
@@ -320,7 +320,7 @@ def test_a_restart_loses_nothing_that_was_ended(tmp_path: Path) -> None:
     assert model.asked[0][1].calls[0].output == "sunny in Lisbon"
 
 
-def test_an_answer_that_was_told_to_its_end_is_stored(tmp_path: Path) -> None:
+def test_a_turn_is_stored_before_its_last_event_is_sent(tmp_path: Path) -> None:
     with (
         serving(store=str(tmp_path)) as client,
         client.stream("POST", "/api/chat", json={"message": "Hi", "conversationId": "t"}) as response,
@@ -336,7 +336,7 @@ def test_an_answer_that_was_told_to_its_end_is_stored(tmp_path: Path) -> None:
 # While it runs ----------------------------------------------------------------------------------------------
 
 
-def test_a_thread_that_answers_takes_no_second_question_and_can_be_stopped() -> None:
+def test_a_running_thread_refuses_a_second_prompt_and_can_be_stopped() -> None:
     gate = threading.Event()
     model = Gated([*words("One two"), gate, *words("three", "u")])
     with (
@@ -356,7 +356,7 @@ def test_a_thread_that_answers_takes_no_second_question_and_can_be_stopped() -> 
         assert Transcript.from_markdown(client.get("/api/threads/t").text).messages[-1].aborted == "stopped"
 
 
-def test_a_stop_is_heard_by_a_tool_that_holds_its_thread() -> None:
+def test_a_stop_interrupts_a_blocking_tool() -> None:
     began, ended = threading.Event(), threading.Event()
 
     def dig() -> str:
@@ -381,7 +381,7 @@ def test_a_stop_is_heard_by_a_tool_that_holds_its_thread() -> None:
 
 
 @pytest.mark.parametrize("name", ["chat", "ui", "ag-ui"])
-def test_who_comes_back_gets_the_rest_after_the_last_event_that_came(client: httpx.Client, name: str) -> None:
+def test_a_client_that_reconnects_gets_the_rest_after_its_last_event(client: httpx.Client, name: str) -> None:
     body = {
         "chat": {"message": "Tell me", "conversationId": "t"},
         "ui": ui(("user", "Tell me")),
@@ -398,14 +398,14 @@ def test_who_comes_back_gets_the_rest_after_the_last_event_that_came(client: htt
     assert client.get("/api/threads/t/stream", headers={"Last-Event-ID": ids[-1]}).text == ""
 
 
-def test_who_comes_back_for_an_answer_that_is_over_gets_the_whole_of_the_one_that_runs(client: httpx.Client) -> None:
+def test_reconnecting_with_an_old_responses_id_gives_the_whole_new_one(client: httpx.Client) -> None:
     over = client.post("/api/chat?ids=1", json={"message": "Tell me", "conversationId": "t"}).text
     last = over.split("\n\n")[-2].partition("\n")[0].removeprefix("id: ")
     now = client.post("/api/chat?ids=1", json={"message": "And more", "conversationId": "t"}).text
     assert client.get("/api/threads/t/stream", headers={"Last-Event-ID": last}).text == now
 
 
-def test_a_stream_that_broke_off_goes_on_where_it_was() -> None:
+def test_a_stream_that_broke_off_continues_where_it_was() -> None:
     gate = threading.Event()
     model = Gated([*words("One two three"), gate, *words("four five", "u")])
     with serving(model) as client:
@@ -429,7 +429,7 @@ def test_a_thread_in_which_nothing_runs_has_no_stream(client: httpx.Client) -> N
         assert response.status_code == 204
 
 
-def test_several_read_one_turn() -> None:
+def test_several_clients_can_read_one_turn() -> None:
     gate = threading.Event()
     with serving(Gated([*words("One"), gate, *words("two", "u")])) as client:
         with client.stream("POST", "/api/chat", json={"message": "Go", "conversationId": "t"}) as response:
@@ -476,7 +476,9 @@ def until_asked(client: httpx.Client) -> dict[str, Any]:
         ({"approved": False, "reason": "Not today."}, State.OUTPUT_DENIED, None),
     ],
 )
-def test_a_question_is_answered_by_itself(answer: dict[str, Any], state: State, output: str | None) -> None:
+def test_a_question_can_be_answered_by_its_own_request(
+    answer: dict[str, Any], state: State, output: str | None
+) -> None:
     with (
         serving(asking(), approval_mode="ask") as client,
         client.stream("POST", "/api/chat", json={"message": "Go", "conversationId": "t"}) as response,
@@ -510,7 +512,7 @@ def test_a_question_is_answered_by_itself(answer: dict[str, Any], state: State, 
         {"approved": True, "text": '{"town": "Bonn"}'},
     ],
 )
-def test_an_answer_that_is_none_leaves_the_question_open(body: dict[str, Any]) -> None:
+def test_an_invalid_answer_leaves_the_question_open(body: dict[str, Any]) -> None:
     with (
         serving(asking(), approval_mode="ask") as client,
         client.stream("POST", "/api/chat", json={"message": "Go", "conversationId": "t"}) as response,
@@ -521,7 +523,7 @@ def test_an_answer_that_is_none_leaves_the_question_open(body: dict[str, Any]) -
         response.read()
 
 
-def test_the_ai_sdks_chat_is_asked_by_the_end_of_its_stream_and_answers_with_its_messages() -> None:
+def test_the_ai_sdks_stream_ends_with_a_question_and_its_next_messages_answer() -> None:
     with serving(asking("It is sunny."), approval_mode="ask") as client:
         first = client.post("/api/chat", json=ui(("user", "The weather?")))
         (message,) = decoded("ui", first.content).messages
@@ -540,7 +542,7 @@ def test_the_ai_sdks_chat_is_asked_by_the_end_of_its_stream_and_answers_with_its
         assert client.post("/api/chat", json=body).status_code == 409
 
 
-def test_ag_ui_is_asked_by_an_interrupt_and_answers_by_resuming() -> None:
+def test_ag_uis_run_ends_with_an_interrupt_and_the_next_one_resumes() -> None:
     with serving(asking("It is sunny."), approval_mode="ask") as client:
         first = data_of(client.post("/api/chat", json=ag_ui(("user", "The weather?"))).text)
         assert first[-1]["type"] == "RUN_FINISHED"
@@ -554,7 +556,7 @@ def test_ag_ui_is_asked_by_an_interrupt_and_answers_by_resuming() -> None:
         assert [each["content"] for each in sent if each["type"] == "TOOL_CALL_RESULT"] == ["sunny in Rome"]
 
 
-def test_a_client_cannot_say_that_it_approved_what_was_never_asked(client: httpx.Client) -> None:
+def test_an_answer_to_a_question_that_was_never_asked_is_409(client: httpx.Client) -> None:
     part = {
         "type": "tool-weather",
         "toolCallId": "c",
@@ -570,7 +572,7 @@ def test_a_client_cannot_say_that_it_approved_what_was_never_asked(client: httpx
 # What there is ----------------------------------------------------------------------------------------------
 
 
-def test_the_tools_are_told_with_their_schemas(client: httpx.Client) -> None:
+def test_tools_are_listed_with_their_schemas(client: httpx.Client) -> None:
     told = client.get("/api/tools").json()
     assert told["models"] == ["m"]
     (tool,) = told["tools"]
@@ -578,11 +580,11 @@ def test_the_tools_are_told_with_their_schemas(client: httpx.Client) -> None:
     assert tool["parameters"]["required"] == ["city"]
 
 
-def test_the_server_says_that_it_is_well(client: httpx.Client) -> None:
+def test_the_health_route_answers(client: httpx.Client) -> None:
     assert client.get("/api/health").json() == {"status": "ok", "running": 0}
 
 
-def test_what_there_is_not_is_said_as_a_problem(client: httpx.Client) -> None:
+def test_unknown_routes_and_methods_are_problems(client: httpx.Client) -> None:
     for response, status in (
         (client.get("/nothing"), 404),
         (client.get("/api/chat"), 405),
@@ -592,7 +594,7 @@ def test_what_there_is_not_is_said_as_a_problem(client: httpx.Client) -> None:
         assert response.headers["content-type"] == "application/problem+json"
 
 
-def test_finish_of_a_turn_is_the_last_event_that_is_told(client: httpx.Client) -> None:
+def test_the_finish_of_a_turn_is_its_last_event(client: httpx.Client) -> None:
     sent = data_of(client.post("/api/chat", json=ui(("user", "Hi"))).text)
     assert [each["type"] for each in sent[-2:-1]] == ["finish"]
     assert ev.from_dict(sent[-2]) == ev.Finish(finish_reason="stop")

@@ -1,4 +1,4 @@
-"""Threads on disk: whole old or whole new files, whatever ends the server; damaged ones are told and left alone."""
+"""Threads on disk: a file is always a whole old or a whole new one; damaged files are reported and left alone."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def said(text: str) -> Transcript:
 
 
 @given(transcript=transcripts())
-def test_what_was_stored_is_loaded(transcript: Transcript, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_stored_thread_is_loaded(transcript: Transcript, tmp_path_factory: pytest.TempPathFactory) -> None:
     store = ThreadStore(tmp_path_factory.mktemp("store"))
     store.save("t", transcript)
     assert store.load("t") == transcript
 
 
-def test_what_was_never_stored_is_not_there(tmp_path: Path) -> None:
+def test_a_thread_that_was_never_stored_is_none(tmp_path: Path) -> None:
     assert ThreadStore(tmp_path).load("t") is None
 
 
@@ -101,7 +101,7 @@ def test_a_kill_in_the_middle_of_a_write_leaves_a_whole_file(tmp_path: Path) -> 
         (b"---\ntoolcall_nb: 1\nthread: t\n---\n\n> [!tool x]\n> a: b: c\n", "line"),
     ],
 )
-def test_a_damaged_thread_is_told_and_never_overwritten(content: bytes, why: str, tmp_path: Path) -> None:
+def test_a_damaged_thread_is_reported_and_never_overwritten(content: bytes, why: str, tmp_path: Path) -> None:
     (tmp_path / "t.md").write_bytes(content)
     with pytest.raises(DamagedThread, match=why):
         ThreadStore(tmp_path).load("t")
@@ -114,7 +114,7 @@ def test_a_damaged_thread_is_told_and_never_overwritten(content: bytes, why: str
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes, FIFOs or sockets in folders")
 @pytest.mark.parametrize("kind", ["folder", "fifo", "socket", "link to a file", "link to nothing", "link to a device"])
-def test_a_name_that_is_taken_by_something_else_than_a_file_is_told_and_left_alone(kind: str, tmp_path: Path) -> None:
+def test_a_name_taken_by_something_else_than_a_file_is_reported_and_left_alone(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "store" / "t.md"
     path.parent.mkdir()
     other = tmp_path / "other.md"
@@ -142,7 +142,7 @@ def test_a_name_that_is_taken_by_something_else_than_a_file_is_told_and_left_alo
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
-def test_what_is_stored_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_stored_threads_are_readable_by_their_owner_only(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         with serving(store=str(tmp_path / "a" / "store")) as client:
@@ -155,7 +155,7 @@ def test_what_is_stored_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
-def test_a_file_that_others_could_read_is_theirs_no_more_once_it_is_written(tmp_path: Path) -> None:
+def test_rewriting_a_file_makes_it_readable_by_its_owner_only(tmp_path: Path) -> None:
     ThreadStore(tmp_path).save("t", said("Hello"))
     (tmp_path / "t.md").chmod(0o644)
     ThreadStore(tmp_path).save("t", said("Hello again"))
@@ -163,7 +163,7 @@ def test_a_file_that_others_could_read_is_theirs_no_more_once_it_is_written(tmp_
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
-def test_a_store_that_others_may_write_into_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_store_that_others_may_write_into_logs_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     tmp_path.chmod(0o777)
     ThreadStore(tmp_path)
     assert "chmod 700" in caplog.text
@@ -181,7 +181,7 @@ def test_a_link_in_the_place_of_a_file_that_is_being_written_is_not_followed(tmp
     assert not (tmp_path / "store" / "t.md").is_symlink()
 
 
-def test_what_a_killed_server_left_is_removed_and_nothing_else_is(tmp_path: Path) -> None:
+def test_partial_files_of_a_killed_server_are_removed_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / f".t.abc{PART}").write_text("half")
     (tmp_path / f".folder{PART}").mkdir()
     (tmp_path / ".download.part").write_text("of the user")
@@ -195,7 +195,7 @@ def test_a_store_that_is_a_file_is_refused_in_one_sentence(tmp_path: Path) -> No
         ThreadStore(tmp_path / "store")
 
 
-def test_what_a_newer_server_has_stored_meanwhile_is_not_written_over(tmp_path: Path) -> None:
+def test_a_thread_that_a_newer_version_stored_is_not_overwritten(tmp_path: Path) -> None:
     newer = "---\ntoolcall_nb: 2\nthread: t\n---\n\n> [!chart]\n> of: what this one does not know\n"
     with serving(store=str(tmp_path)) as client:
         ask(client, "Hello")
@@ -206,7 +206,7 @@ def test_what_a_newer_server_has_stored_meanwhile_is_not_written_over(tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == ["t.md"]
 
 
-def test_a_thread_that_a_person_has_edited_goes_on(tmp_path: Path) -> None:
+def test_a_thread_that_a_person_edited_can_continue(tmp_path: Path) -> None:
     with serving(store=str(tmp_path)) as client:
         ask(client, "Hello")
     file = tmp_path / "t.md"
@@ -225,7 +225,7 @@ def test_a_link_in_the_store_is_not_followed(tmp_path: Path) -> None:
         ThreadStore(tmp_path / "store").load("t")
 
 
-def test_what_cannot_be_stored_is_told_in_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_to_store_is_reported_in_the_response(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -238,14 +238,14 @@ def test_what_cannot_be_stored_is_told_in_the_answer(tmp_path: Path, monkeypatch
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_new_one_takes_the_place_of_an_old_one(tmp_path: Path) -> None:
+def test_saving_replaces_the_old_file(tmp_path: Path) -> None:
     store = ThreadStore(tmp_path)
     store.save("t", said("old"))
     store.save("t", said("new"))
     assert store.load("t") == said("new")
 
 
-def test_who_waits_for_the_end_of_a_turn_finds_it_stored(tmp_path: Path) -> None:
+def test_a_turn_has_ended_only_once_it_is_stored(tmp_path: Path) -> None:
     may_save, is_saving = threading.Event(), threading.Event()
 
     def save(_: Transcript) -> None:

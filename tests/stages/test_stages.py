@@ -1,4 +1,4 @@
-"""Stages: the shapes of tool blocks, events to a log of updates and back, the check of any log, old blocks upgraded."""
+"""Stages: the shapes of tool blocks, events as a log of updates and back, the check of logs, and upgrades."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_fields_that_a_sender_adds_are_kept(mapping: dict[str, Any]) -> None:
     assert block_to_dict(block_from_dict(more)) == more
 
 
-def test_messages_are_taken_and_kept_but_nobody_needs_them() -> None:
+def test_messages_are_optional_and_kept() -> None:
     more = {**UPDATE, "messages": [{"role": "user"}]}
     assert block_to_dict(block_from_dict(more)) == more
 
@@ -144,7 +144,7 @@ def test_is_running_is_refused_with_what_to_do(mapping: dict[str, Any], value: A
         block_from_dict({**mapping, "isRunning": value})
 
 
-def test_is_running_does_not_come_in_by_the_back_door() -> None:
+def test_is_running_is_refused_among_extra_fields_too() -> None:
     with pytest.raises(UsageError, match="isRunning"):
         UpdateToolBlockParams(id="c", parameters="", stage=Stage.START, extra={"isRunning": True})
     with pytest.raises(TypeError):
@@ -167,7 +167,7 @@ def test_is_running_does_not_come_in_by_the_back_door() -> None:
         {name: value for name, value in COMMAND.items() if name != "isRunning"},
     ],
 )
-def test_what_is_no_block_is_a_wire_error_that_quotes_it(mapping: Any) -> None:
+def test_anything_but_a_block_is_a_wire_error_that_quotes_it(mapping: Any) -> None:
     with pytest.raises(WireError):
         block_from_dict(mapping)
 
@@ -194,7 +194,7 @@ def test_what_is_no_block_is_a_wire_error_that_quotes_it(mapping: Any) -> None:
         ({"isRunning": "yes"}, "start"),
     ],
 )
-def test_an_old_block_gets_the_stage_that_its_fields_tell(old: dict[str, Any], stage: str) -> None:
+def test_an_old_block_gets_the_stage_that_follows_from_its_fields(old: dict[str, Any], stage: str) -> None:
     new = upgrade({"id": "c", **old})
     assert new == {**{name: value for name, value in old.items() if name != "isRunning"}, "id": "c", "stage": stage}
 
@@ -207,7 +207,7 @@ def test_an_upgraded_block_is_read() -> None:
 
 
 @pytest.mark.parametrize("other", [COMMAND, {"type": "text", "content": "x"}])
-def test_what_is_no_tool_block_is_left_as_it_is(other: dict[str, Any]) -> None:
+def test_blocks_that_are_no_tool_blocks_are_unchanged(other: dict[str, Any]) -> None:
     assert upgrade(other) == other
 
 
@@ -312,7 +312,7 @@ def test_no_stream_whatever_its_order_makes_a_log_that_breaks_a_rule(events: lis
 
 
 @given(streams())
-def test_a_live_projector_tells_the_same_as_soon_as_it_is_certain(events: list[Event]) -> None:
+def test_a_live_projector_gives_the_same_updates(events: list[Event]) -> None:
     projector = StageProjector()
     so_far: list[dict[str, Any]] = []
     for one in events:
@@ -403,7 +403,7 @@ def test_an_update_may_be_a_value_as_well() -> None:
     assert validate(updates)[0].rule == "required"
 
 
-def test_what_is_left_out_leaves_a_diagnostic_that_says_which_and_why() -> None:
+def test_an_update_that_is_left_out_is_a_diagnostic_that_says_why() -> None:
     end = {**WHOLE, "stage": "end"}
     found = [item for item in from_stages([end, 7, {}, end]) if isinstance(item, ev.Diagnostic)]  # type: ignore[list-item] # a foreign log
     assert [item.message for item in found] == [
@@ -427,7 +427,7 @@ def test_an_old_log_is_read_once_it_is_upgraded() -> None:
     assert (call.state, call.output) == (State.OUTPUT_AVAILABLE, "x")
 
 
-def test_what_is_nested_too_deep_is_text() -> None:
+def test_json_that_is_nested_too_deep_is_text() -> None:
     deep = "[" * 100_000
     log = [{**WHOLE, "stage": "end", "parameters": deep, "result": deep}]
     (call,) = Transcript.from_events(from_stages(log)).calls.values()
@@ -564,7 +564,7 @@ def original_calls(events: list[Event]) -> list[ToolCall]:
 
 @settings(max_examples=1000)
 @given(streams(30))
-def test_calls_come_back_from_stages_as_far_as_stages_can_say_them(events: list[Event]) -> None:
+def test_calls_read_back_as_far_as_stages_can_express_them(events: list[Event]) -> None:
     expected = sorted(told(call) for call in original_calls(events))
     back = sorted(told(call) for call in Transcript.from_events(from_stages(to_stages(events))).calls.values())
     if not any(isinstance(one, ev.ResetStep) for one in events):
@@ -576,7 +576,7 @@ def test_calls_come_back_from_stages_as_far_as_stages_can_say_them(events: list[
 @pytest.mark.parametrize(
     "value", ["", "  ", "text", "null", '"quoted"', '{"a"', '{"a": 1}', None, 0, 1.0, [], {}, {"a": []}]
 )
-def test_every_input_comes_back_also_one_that_is_no_object(value: Any) -> None:
+def test_every_input_reads_back_also_one_that_is_no_object(value: Any) -> None:
     log = to_stages([ev.ToolInputAvailable("c", "f", value), ev.ToolOutputAvailable("c", 1)])
     assert as_text(Transcript.from_events(from_stages(log)).calls["c"].input) == as_text(value)
 
@@ -621,7 +621,7 @@ def test_an_error_in_the_words_of_another_end_comes_back_as_that(words: str, sta
     assert Transcript.from_events(from_stages(log)).calls["c"].state is state
 
 
-def test_what_a_log_has_no_words_for_is_gone() -> None:
+def test_fields_that_stages_cannot_express_are_lost() -> None:
     events: list[Event] = [
         ev.TextDelta("t", "Hello"),
         ev.ToolInputAvailable("c", "f", {"n": 1}, title="T", tool_metadata={"a": 1}),
@@ -679,7 +679,7 @@ def test_null_is_no_value() -> None:
         ("running", {"error": "y"}, False),
     ],
 )
-def test_what_is_only_not_typical_is_told_when_asked_for(stage: str, fields: dict[str, Any], is_typical: bool) -> None:
+def test_untypical_fields_are_reported_on_request(stage: str, fields: dict[str, Any], is_typical: bool) -> None:
     start, end = {**WHOLE, "stage": "start"}, {**WHOLE, "stage": "end"}
     update = {**WHOLE, "stage": stage, **fields}
     log = {"start": [update, end], "end": [start, update]}.get(stage, [start, update, end])

@@ -1,4 +1,4 @@
-"""AG-UI: its events to ours and back, and the order that its verifier wants."""
+"""AG-UI: its events are written and read back, in the order that its verifier requires."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_types_are_those_of_the_protocols_own_package() -> None:
     assert {kind.value for kind in EventType} == EVENT_TYPES
 
 
-def test_a_conversation_is_one_run_that_the_protocols_own_types_take() -> None:
+def test_a_conversation_is_one_run_that_the_protocols_own_types_accept() -> None:
     events = frames(written("ag-ui", CONVERSATION, thread_id="th", run_id="r"))
     for event in events:
         _PEER.validate_python(event)
@@ -226,7 +226,7 @@ def test_a_transcript_comes_back_as_it_was(transcript: Transcript) -> None:
 
 @given(streams())
 @example([ev.TextStart("t", seam=True), ev.TextStart("t"), ev.TextDelta("t", "text, and no blank line")])
-def test_so_does_a_stream_in_any_order_and_others_can_read_it(events: list[Event]) -> None:
+def test_any_stream_reads_back_and_other_readers_accept_it(events: list[Event]) -> None:
     events = without_late_ends(events)
     data = written("ag-ui", events)
     found = read("ag-ui", data)
@@ -278,7 +278,7 @@ def out_of_order(events: list[Any]) -> list[str]:
     return wrong + (["no end"] if running else [])
 
 
-def test_the_ids_for_coming_back_are_counted_over_all_events() -> None:
+def test_event_ids_are_counted_over_all_events() -> None:
     writer = encoder("ag-ui", numbered=True)
     data = writer.encode(ev.TextDelta("t", "a")) + writer.close()
     assert [line for line in data.split(b"\n") if line.startswith(b"id")] == [b"id: %d" % n for n in range(1, 6)]

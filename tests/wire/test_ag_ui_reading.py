@@ -1,4 +1,4 @@
-"""Runs of other people's agents, read from AG-UI: whole ones, shorthands, snapshots, patches, and what is wrong."""
+"""Runs of other agents, read from AG-UI: whole ones, shorthands, snapshots, patches and errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def diagnosed(events: list[Event]) -> list[str]:
     return [event.message for event in events if isinstance(event, ev.Diagnostic)]
 
 
-def test_a_run_of_somebody_elses_is_a_message() -> None:
+def test_a_run_of_another_agent_is_a_message() -> None:
     found = read(
         "ag-ui",
         sent(
@@ -127,7 +127,7 @@ def test_shorthands_and_older_events_are_read(events: list[dict[str, Any]], expe
     ],
     ids=str,
 )
-def test_what_is_out_of_order_or_malformed_is_a_diagnostic_and_the_rest_is_read(event: dict[str, Any]) -> None:
+def test_malformed_or_misplaced_events_are_diagnostics_and_the_rest_is_read(event: dict[str, Any]) -> None:
     found = told(event, {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "delta": "still read"})
     assert len(diagnosed(found)) == 1
     assert [e.delta for e in found if isinstance(e, ev.TextDelta)] == ["still read"]

@@ -142,7 +142,7 @@ def test_reasoning_among_the_content_parts_is_reasoning() -> None:
     ],
     ids=str,
 )
-def test_what_is_not_as_the_contract_says_does_not_stop_the_rest(event: dict[str, Any]) -> None:
+def test_malformed_events_do_not_stop_the_rest(event: dict[str, Any]) -> None:
     found = read("chat", sent(event, chunk("x"), END))
     assert [e.delta for e in found if isinstance(e, ev.TextDelta)] == ["x"]
     assert event.get("type") in ("error", "end") or [e for e in found if isinstance(e, ev.Diagnostic)]
@@ -185,7 +185,7 @@ def test_a_conversation_is_written_as_the_contract_says() -> None:
     ]
 
 
-def test_the_wire_is_to_the_letter() -> None:
+def test_the_bytes_are_exactly_those_of_the_contract() -> None:
     events: list[Event] = [ev.ToolInputStart("c", "weather"), ev.TextDelta("t", "天气")]
     assert written("chat", events, thread_id="123").decode() == (
         'data: {"type":"tool_usage","tools":["weather"]}\n\n'
@@ -194,7 +194,7 @@ def test_the_wire_is_to_the_letter() -> None:
     )
 
 
-def test_the_tool_is_told_as_soon_as_its_call_begins_and_before_what_is_said_next() -> None:
+def test_a_tool_is_named_as_soon_as_its_call_begins() -> None:
     writer = encoder("chat")
     assert frames(writer.encode(ev.ToolInputStart("c", "weather"))) == [used("weather")]
     assert (
@@ -221,7 +221,7 @@ def test_an_error_is_the_last_event_and_stands_for_the_end() -> None:
     assert frames(written("chat", events)) == [chunk("a"), chunk("b"), {"type": "error", "message": "It broke."}]
 
 
-def test_only_what_the_assistant_says_is_sent() -> None:
+def test_only_the_assistants_messages_are_sent() -> None:
     events: list[Event] = [
         *(ev.Start(role="user"), ev.TextStart("1"), ev.TextDelta("1", "question"), ev.TextEnd("1"), ev.Finish()),
         *(ev.ReasoningDelta("r", "hm"), ev.TextStart("s", seam=True), ev.TextDelta("s", "\n\n"), ev.TextEnd("s")),
@@ -230,7 +230,7 @@ def test_only_what_the_assistant_says_is_sent() -> None:
     assert frames(written("chat", events))[:-1] == [chunk("answer")]
 
 
-def test_ids_for_coming_back_are_given_when_asked_for() -> None:
+def test_event_ids_are_optional() -> None:
     data = written("chat", [ev.TextDelta("t", "a"), ev.TextDelta("t", "b")], numbered=True)
     assert data.decode().split("\n\n")[0] == 'id: 1\ndata: {"type":"chunk","content":"a"}'
     reader = decoder("chat")
@@ -239,7 +239,7 @@ def test_ids_for_coming_back_are_given_when_asked_for() -> None:
 
 
 @given(transcripts())
-def test_what_the_contract_can_say_reads_back(transcript: Transcript) -> None:
+def test_everything_that_the_contract_can_express_reads_back(transcript: Transcript) -> None:
     found = through("chat", transcript.events())
     said = [message for message in transcript.messages if message.role == "assistant"]
     text = "\n\n".join(part.text for m in said for part in m.parts if isinstance(part, TextPart) and part.text)
@@ -254,7 +254,7 @@ def used_in(transcript: Transcript) -> list[str]:
 
 
 @given(streams())
-def test_any_stream_gives_events_of_the_contract_alone(events: list[Event]) -> None:
+def test_any_stream_gives_only_events_of_the_contract(events: list[Event]) -> None:
     found = frames(written("chat", events))
     assert {frame["type"] for frame in found} <= {"chunk", "tool_usage", "end", "error"}
     assert [frame["type"] in ("end", "error") for frame in found] == [False] * (len(found) - 1) + [True]

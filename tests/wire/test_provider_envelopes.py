@@ -1,4 +1,4 @@
-"""Provider envelopes (seed 001): to events, and through a model to a chat that finds the calls in the text."""
+"""Provider envelopes (seed 001), read as events, and through a model by a chat that finds the calls in the text."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_usage_and_reason_are_in_the_finish() -> None:
     assert read(completed("a", tokenUsage=odd))[-1] == ev.Finish()
 
 
-def test_native_calls_are_told_once_and_get_their_results() -> None:
+def test_native_calls_are_emitted_once_and_get_their_results() -> None:
     calls = [{"id": "1", "name": "f", "arguments": {"a": 1}}, {"id": "2", "name": "g", "arguments": '{"b": 2}'}]
     result = {"type": "tool-result", "toolCallId": "1", "toolName": "f", "result": 3}
     bad = {"type": "tool-result", "toolCallId": "2", "toolName": "g", "result": "no", "isError": True}
@@ -124,7 +124,7 @@ def test_other_types_are_ignored() -> None:
     "wrong",
     [None, 3, "text", [], {}, {"data": None}, {"data": {}}, {"type": 1}, {"data": {"type": "text-delta"}}],
 )
-def test_what_is_no_envelope_is_a_wire_error(wrong: Any) -> None:
+def test_anything_but_an_envelope_is_a_wire_error(wrong: Any) -> None:
     with pytest.raises(WireError, match="Check who sends it"):
         read(wrong)
 
@@ -173,7 +173,7 @@ def test_the_signature_dialect_finds_the_call_in_the_envelopes(reply: list[Any])
     assert len(service.requests) == 2
 
 
-def test_what_differs_in_blanks_alone_is_the_same_text() -> None:
+def test_texts_that_differ_only_in_blanks_are_the_same() -> None:
     events = read(*map(delta, STREAM), completed(f"{LAID_OUT}\n"))
     assert text_of(events) == "".join(STREAM)
     assert not [event for event in events if isinstance(event, ev.Diagnostic)]
@@ -198,7 +198,7 @@ def test_a_function_is_a_model_whose_envelopes_are_read(streamed: int) -> None:
 
 
 @pytest.mark.parametrize("before", ["", "I will.\n", "I will.\n\n"])
-def test_each_status_of_the_document_is_said_at_its_moment(before: str) -> None:
+def test_each_status_of_the_document_is_shown_at_its_time(before: str) -> None:
     """What a page shows after each delta of the document's stream, also below a text."""
     chat = Chat(
         EnvelopeModel(Service([*([delta(before)] if before else []), *map(delta, STREAM), completed(before + CALL)])),
@@ -222,7 +222,7 @@ def test_native_calls_of_the_service_are_run_by_the_chat() -> None:
     assert [call.state for call in chat.send("?").calls] == [State.OUTPUT_AVAILABLE]
 
 
-def test_what_the_service_has_run_itself_is_not_run_again() -> None:
+def test_calls_that_the_service_has_run_are_not_run_again() -> None:
     calls = [{"id": "1", "name": "lookup", "arguments": {}}]
     done = about("tool-completed", messages=[{"role": "tool", "content": [{"toolCallId": "1", "result": "found"}]}])
     chat = Chat(EnvelopeModel(Service([about("tools-started", tools=calls), done, delta("Yes.")])), tools=[])

@@ -1,4 +1,4 @@
-"""Server-sent events by the rules of the WHATWG, over bytes that are cut anywhere."""
+"""Server-sent events by the rules of the WHATWG, from bytes that are cut anywhere."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_retry_is_kept_if_it_is_digits() -> None:
     assert read(b"retry: " + b"9" * 5000 + b"\n\n")[1] is not None
 
 
-def test_the_id_for_coming_back_is_that_of_the_last_event_that_was_whole() -> None:
+def test_the_last_event_id_is_that_of_the_last_whole_event() -> None:
     assert read(b"id: 1\ndata: x\n\nid: 2\ndata: y")[2] == "1"
     assert read(b"id: 1\n\n")[2] == "1"
 
@@ -126,7 +126,7 @@ def test_where_the_bytes_are_cut_makes_no_difference(data: bytes, places: list[i
     assert read(*cut) == read(data) == read(*in_bytes(data))
 
 
-def test_nothing_between_the_two_halves_of_a_line_end_is_nothing() -> None:
+def test_an_empty_piece_between_cr_and_lf_changes_nothing() -> None:
     assert read(b"data: x\r", b"", b"\n", b"", b"\r", b"", b"\ndata: y\n\n")[0] == [
         *(ServerSentEvent("message", "x"), ServerSentEvent("message", "y")),
     ]
@@ -147,7 +147,7 @@ def test_an_endless_line_is_refused_and_not_held() -> None:
     assert decoder.close() == []
 
 
-def test_what_came_before_an_endless_line_is_not_lost_with_it() -> None:
+def test_events_before_an_endless_line_are_not_lost() -> None:
     decoder = SseDecoder(limit=10)
     assert decoder.feed(b"data: x\n\n" + b"y" * 11) == [ServerSentEvent("message", "x")]
     with pytest.raises(WireError, match="line of the event stream"):
@@ -177,13 +177,13 @@ def test_a_long_line_in_small_pieces_is_joined_once() -> None:
 
 
 @given(data=texts())
-def test_what_is_written_reads_back(data: str) -> None:
+def test_written_events_read_back(data: str) -> None:
     written = encode_sse(data, event="e", id="1")
     lines = data.replace("\r\n", "\n").replace("\r", "\n")
     assert read(written)[0] == [ServerSentEvent("e", lines, "1")]
 
 
-def test_what_is_written_is_one_block() -> None:
+def test_a_written_event_is_one_block() -> None:
     assert encode_sse("a\nb", id="3") == b"id: 3\ndata: a\ndata: b\n\n"
     assert encode_sse("") == b"data: \n\n"
 
@@ -200,7 +200,7 @@ def test_an_id_that_no_reader_would_get_back_is_refused(bad: str) -> None:
 
 
 @given(st.lists(texts(), min_size=1, max_size=5))
-def test_httpx_sse_reads_what_is_written(data: list[str]) -> None:
+def test_httpx_sse_reads_written_events(data: list[str]) -> None:
     sent = [text.replace("\r", "\n") for text in data]
     body = b"".join(encode_sse(text, id=str(number)) for number, text in enumerate(sent))
     response = httpx.Response(200, headers={"content-type": "text/event-stream"}, content=body)

@@ -1,4 +1,4 @@
-"""The UI message stream of the AI SDK: exactly, both ways."""
+"""The UI message stream of the AI SDK, exactly, both ways."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_stop_interrupts_the_calls_that_are_open_and_no_others() -> None:
     assert through("ui", [*events, ev.Abort()]) == Transcript.from_events([*events, ev.Abort()])
 
 
-def test_what_was_no_call_does_not_stay_open_in_other_readers() -> None:
+def test_a_retracted_call_does_not_stay_open_in_other_readers() -> None:
     begun = ev.ToolInputStart("c", "f")
     for event, text in (
         (ev.ToolRetracted("c"), "This was no call: its text stays text."),
@@ -95,7 +95,7 @@ def only(*lines: str) -> list[Event]:
 
 
 @pytest.mark.parametrize("line", ["{nope", "[1]", '"text"', "null", "12", "{} {}", "\ufffd", "[DONE", "[" * 100_000])
-def test_what_is_no_json_object_is_a_diagnostic_and_the_rest_is_read(line: str) -> None:
+def test_anything_but_a_json_object_is_a_diagnostic_and_the_rest_is_read(line: str) -> None:
     found = only('{"type":"text-delta","id":"t","delta":"a"}', line, '{"type":"finish"}')
     assert [type(event) for event in found] == [ev.TextDelta, ev.Diagnostic, ev.Finish]
     assert "holds no JSON object" in found[1].message
@@ -105,7 +105,7 @@ def test_what_is_no_json_object_is_a_diagnostic_and_the_rest_is_read(line: str) 
 @pytest.mark.parametrize(
     "line", ["{}", '{"type":3}', '{"type":""}', '{"type":"text-delta"}', '{"type":"file","url":1}']
 )
-def test_what_is_no_chunk_is_a_diagnostic_too(line: str) -> None:
+def test_an_invalid_chunk_is_a_diagnostic(line: str) -> None:
     (found, _) = only(line, '{"type":"finish"}')
     assert isinstance(found, ev.Diagnostic)
     assert found.action == "The chunk was left out."

@@ -1,4 +1,4 @@
-"""What this package writes is read by the published readers of the wires: their own code, in Node and in a browser."""
+"""The published readers of the wires, in Node and in a browser, read what this package writes."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_the_ai_sdk_ends_in_the_same_message_as_the_transcript() -> None:
     check_states([*STREAMS.values()])
 
 
-def test_so_it_does_for_generated_messages() -> None:
+def test_the_ai_sdk_ends_in_the_same_generated_message_as_the_transcript() -> None:
     messages = [
         message
         for transcript in generated(transcripts(), 100)
@@ -255,7 +255,7 @@ def same_call(theirs: Any, result: str | None, call: ToolCall) -> None:
         assert result == call.output
 
 
-def test_ag_uis_client_is_told_how_the_run_ended() -> None:
+def test_ag_uis_client_knows_how_the_run_ended() -> None:
     ended = {name: answer for name, answer in zip(STREAMS, by_ag_ui([*STREAMS.values()]), strict=True)}
     assert ended["conversation"]["finished"] == [{"outcome": "success", "pendingToolCallIds": []}]
     assert ended["stopped"]["finished"] == [{"outcome": "cancelled"}]

@@ -1,4 +1,4 @@
-"""What the wires have in common, how they are told apart, and the provider envelopes as one of them."""
+"""The properties that all wires share, their recognition, and the provider envelopes as a wire."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from toolcall_nb.wire.sse import MAX_EVENT_BYTES
 every_wire = pytest.mark.parametrize("name", WIRE_NAMES)
 
 
-def test_there_are_four_and_for_each_it_is_said_what_it_cannot_say() -> None:
+def test_there_are_four_wires_and_each_names_its_losses() -> None:
     assert WIRE_NAMES == ("chat", "ui", "ag-ui", "provider")
     assert all(WIRES[name].losses for name in WIRE_NAMES)
 
 
-def test_another_name_is_refused_with_those_that_there_are() -> None:
+def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     for ask in (decoder, encoder, headers, content_type):
         with pytest.raises(UsageError, match=r"no wire 'grpc'\. There are chat, ui, ag-ui, provider"):
             ask("grpc")
 
 
 @every_wire
-def test_the_headers_say_that_it_is_an_event_stream_which_nothing_may_hold_back(name: str) -> None:
+def test_the_headers_declare_an_event_stream_without_buffering(name: str) -> None:
     assert content_type(name) == headers(name)["content-type"] == "text/event-stream; charset=utf-8"
     assert "no-cache" in headers(name)["cache-control"]
     assert headers(name)["x-accel-buffering"] == "no"
 
 
 @every_wire
-def test_a_response_that_is_whole_has_told_its_end(name: str) -> None:
+def test_a_whole_response_is_over(name: str) -> None:
     reader = decoder(name)
     data = written(name, CONVERSATION)
     last = data.rindex(b"data: ")
@@ -52,7 +52,7 @@ def test_a_response_that_is_whole_has_told_its_end(name: str) -> None:
 
 
 @every_wire
-def test_one_that_is_cut_off_ends_in_an_error_that_says_what_to_do(name: str) -> None:
+def test_a_response_that_is_cut_off_ends_in_an_error_that_says_what_to_do(name: str) -> None:
     data = written(name, CONVERSATION)
     events = read(name, data[: data.index(b"look. ") + len("look. ")])
     transcript = Transcript.from_events(events)
@@ -62,7 +62,7 @@ def test_one_that_is_cut_off_ends_in_an_error_that_says_what_to_do(name: str) ->
 
 
 @every_wire
-def test_a_line_without_end_is_refused_and_what_had_come_is_closed(name: str) -> None:
+def test_an_endless_line_is_refused_and_open_blocks_are_closed(name: str) -> None:
     reader = decoder(name)
     reader.feed(written(name, [ev.TextDelta("t", "Hel")]).split(b"\n\n")[0] + b"\n\n")
     with pytest.raises(WireError, match="more than 16,777,216 bytes"):
@@ -81,7 +81,7 @@ def test_any_stream_can_be_written_and_read_and_cuts_make_no_difference(name: st
 
 
 @every_wire
-def test_ids_are_counted_from_1_when_they_are_asked_for(name: str) -> None:
+def test_optional_ids_are_counted_from_1(name: str) -> None:
     reader = decoder(name)
     data = written(name, CONVERSATION, numbered=True)
     reader.feed(data)
@@ -93,7 +93,7 @@ def test_ids_are_counted_from_1_when_they_are_asked_for(name: str) -> None:
     assert reader.retry == 250
 
 
-def test_whatever_json_cannot_hold_is_mended() -> None:
+def test_values_that_json_cannot_hold_are_mended() -> None:
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]
@@ -134,7 +134,7 @@ def test_the_ai_sdks_header_is_enough() -> None:
     ],
     ids=repr,
 )
-def test_what_is_none_of_them_is_not_recognised(content_type: str, first: bytes) -> None:
+def test_a_response_in_no_wire_is_not_recognised(content_type: str, first: bytes) -> None:
     assert recognised(content_type, {}, first) is None
 
 
@@ -148,7 +148,7 @@ def test_what_is_none_of_them_is_not_recognised(content_type: str, first: bytes)
         (b'{"type":"latitude-event","data":{"type":"chain-started"}}', "provider"),
     ],
 )
-def test_so_are_those_that_begin_otherwise(first: bytes, name: str) -> None:
+def test_wires_are_recognised_also_by_later_events(first: bytes, name: str) -> None:
     assert recognised("text/event-stream", {}, b"data: " + first + b"\n\n") == name
     assert recognised("text/event-stream", {}, b"data: " + first + b"\n") == name
 
@@ -166,7 +166,7 @@ def test_envelopes_are_written_as_they_are_read() -> None:
 
 
 @given(transcripts())
-def test_what_envelopes_can_say_reads_back(transcript: Transcript) -> None:
+def test_everything_that_envelopes_can_express_reads_back(transcript: Transcript) -> None:
     said = [part for message in transcript.messages if message.role == "assistant" for part in message.parts]
     found = through("provider", transcript.events())
     texts = [part.text for part in said if isinstance(part, TextPart) and part.text]
