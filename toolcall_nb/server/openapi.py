@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta
 
 from toolcall_nb.server.request_types import ApprovalRequest, RequestTypes
 from toolcall_nb.server.responses import (
@@ -25,17 +24,13 @@ from toolcall_nb.server.store import THREAD_ID
 __all__ = ["openapi_document"]
 
 _JSON = "application/json"
+_REF = "#/components/schemas/{name}"
 _STRING = {"type": "string"}
 _EVENT = {"type": "object", "required": ["data"], "properties": {"data": _STRING, "event": _STRING, "id": _STRING}}
 """One server-sent event."""
 _ABOUT = (
     "A chat whose model calls tools. A request is answered in the wire of its own shape: the chat contract (message), "
     "the AI SDK's UI message stream (messages), or AG-UI (threadId, runId, messages)."
-)
-_INPUT_OR_TEXT = Meta(
-    extra_json_schema={
-        "not": {"required": ["input", "text"], "properties": {"input": {"type": "object"}, "text": _STRING}}
-    }
 )
 _PROBLEMS = {
     400: "Not JSON, or no thread's id",
@@ -55,57 +50,63 @@ _PROBLEMS = {
 
 def openapi_document(settings: Settings, requests: RequestTypes) -> dict[str, Any]:
     """Returns the document (OpenAPI 3.1)."""
-    body_types = [requests.chat, requests.ui, requests.ag_ui, Annotated[ApprovalRequest, _INPUT_OR_TEXT]]
-    response_types = [ServedThread, ServedTools, TurnStopped, QuestionAnswered, Health, ProblemDetails]
-    schemas, components = msgspec.json.schema_components(
-        [*body_types, *response_types], ref_template="#/components/schemas/{name}"
-    )
-    *chats, approval, thread, tools, stopped, answered, health, _ = schemas
-    in_thread = {"parameters": [_path_parameter("thread", THREAD_ID)]}
-    in_approval = {"parameters": [*in_thread["parameters"], _path_parameter("approval", "^[^/]+$")]}
-    chat = _operation(
-        "Ask, and read the answer as it comes",
-        {"text/event-stream": _EVENT},
-        *(400, 403, 408, 409, 413, 415, 422, 503),
-        body={"anyOf": chats},
-        parameters=[_flag("ids", "Whether each event has its number; by default not in the chat contract")],
-    )
-    chat["responses"]["200"]["headers"] = {"X-Thread-Id": {"schema": _STRING}}
-    stream = {**in_thread, "get": _stream()}
-    forms = {"text/markdown": _STRING, _JSON: thread, "text/html": _STRING}
-    answer = _operation(
-        "Answer a question: may this call run?", {_JSON: answered}, *(400, 404, 408, 409, 413, 415, 422), body=approval
-    )
-    paths = {
-        "/api/chat": {"post": chat},
-        "/api/tools": {"get": _operation("What a request may choose among", {_JSON: tools})},
-        "/api/threads/{thread}": {
-            **in_thread,
-            "get": _operation("A whole thread, in the media type that Accept prefers", forms, 400, 404, 406, 409),
-        },
-        "/api/threads/{thread}/stream": stream,
-        "/api/chat/{thread}/stream": stream,
-        "/api/threads/{thread}/stop": {
-            **in_thread,
-            "post": _operation(
-                "Stop the turn that runs in a thread", {_JSON: stopped}, *(400, 404, 408, 409, 413, 415)
-            ),
-        },
-        "/api/threads/{thread}/approvals/{approval}": {**in_approval, "post": answer},
-        "/api/health": {"get": _public("Whether the server answers", {_JSON: health})},
-        "/openapi.json": {"get": _public("This document", {_JSON: {"type": "object"}})},
-        "/": {"get": _public("A page with a live chat", {"text/html": _STRING})},
-    }
+    types = [requests.chat, requests.ui, requests.ag_ui, ApprovalRequest, ProblemDetails]
+    types += [ServedThread, ServedTools, TurnStopped, QuestionAnswered, Health]
+    _, components = msgspec.json.schema_components(types, ref_template=_REF)
     return {
         "openapi": "3.1.0",
         "info": {"title": "toolcall_nb", "version": _version(), "description": _ABOUT},
-        "paths": paths,
+        "paths": _paths(requests),
         "components": {
             "schemas": components,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         **({"security": [{"token": []}]} if settings.token is not None else {}),
     }
+
+
+def _paths(requests: RequestTypes) -> dict[str, Any]:
+    thread, approval = _path_parameter("thread", THREAD_ID), _path_parameter("approval", "^[^/]+$")
+    in_thread = {"parameters": [thread]}
+    stream = {**in_thread, "get": _stream()}
+    forms = {"text/markdown": _STRING, _JSON: _ref(ServedThread), "text/html": _STRING}
+    read = _operation("A whole thread, in the media type that Accept prefers", forms, 400, 404, 406, 409)
+    stopped = {_JSON: _ref(TurnStopped)}
+    stop = _operation("Stop the turn that runs in a thread", stopped, 400, 404, 408, 409, 413, 415)
+    return {
+        "/api/chat": {"post": _chat(requests)},
+        "/api/tools": {"get": _operation("What a request may choose among", {_JSON: _ref(ServedTools)})},
+        "/api/threads/{thread}": {**in_thread, "get": read},
+        "/api/threads/{thread}/stream": stream,
+        "/api/chat/{thread}/stream": stream,
+        "/api/threads/{thread}/stop": {**in_thread, "post": stop},
+        "/api/threads/{thread}/approvals/{approval}": {"parameters": [thread, approval], "post": _approve()},
+        "/api/health": {"get": _operation("Whether the server answers", {_JSON: _ref(Health)}, security=[])},
+        "/openapi.json": {"get": _operation("This document", {_JSON: {"type": "object"}}, security=[])},
+        "/": {"get": _operation("A page with a live chat", {"text/html": _STRING}, security=[])},
+    }
+
+
+def _chat(requests: RequestTypes) -> dict[str, Any]:
+    operation = _operation(
+        "Ask, and read the answer as it comes",
+        {"text/event-stream": _EVENT},
+        *(400, 403, 408, 409, 413, 415, 422, 503),
+        body={"anyOf": [_ref(requests.chat), _ref(requests.ui), _ref(requests.ag_ui)]},
+        parameters=[_flag("ids", "Whether each event has its number; by default not in the chat contract")],
+    )
+    operation["responses"]["200"]["headers"] = {"X-Thread-Id": {"schema": _STRING}}
+    return operation
+
+
+def _approve() -> dict[str, Any]:
+    both = {"required": ["input", "text"], "properties": {"input": {"type": "object"}, "text": _STRING}}
+    return _operation(
+        "Answer a question: may this call run?",
+        {_JSON: _ref(QuestionAnswered)},
+        *(400, 404, 408, 409, 413, 415, 422),
+        body={**_ref(ApprovalRequest), "not": both},
+    )
 
 
 def _stream() -> dict[str, Any]:
@@ -129,7 +130,7 @@ def _operation(
     summary: str, content: Mapping[str, Any], *problems: int, body: Mapping[str, Any] | None = None, **more: Any
 ) -> dict[str, Any]:
     """Returns an operation. Requests to each may lack the token, come from another origin or name another server."""
-    problem = {PROBLEM_TYPE: {"schema": {"$ref": f"#/components/schemas/{ProblemDetails.__name__}"}}}
+    problem = {PROBLEM_TYPE: {"schema": _ref(ProblemDetails)}}
     success = {"description": "As asked", "content": {name: {"schema": schema} for name, schema in content.items()}}
     failures = {
         str(status): {"description": _PROBLEMS[status], "content": problem}
@@ -139,9 +140,8 @@ def _operation(
     return {"summary": summary, **taken, "responses": {"200": success, **failures}, **more}
 
 
-def _public(summary: str, content: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns an operation that needs no token."""
-    return _operation(summary, content, security=[])
+def _ref(schema_type: type) -> dict[str, Any]:
+    return {"$ref": _REF.format(name=schema_type.__name__)}
 
 
 def _path_parameter(name: str, pattern: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from toolcall_nb.approvals import ApprovalScope
 from toolcall_nb.server.responses import Problem
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import THREAD_ID
@@ -75,7 +76,7 @@ class ApprovalRequest(Struct):
 
     approved: bool
     reason: Annotated[str | None, Meta(description="Why not; the model is told")] = None
-    scope: Annotated[Literal["once", "chat", "always"] | None, Meta(description="How far the permission goes")] = None
+    scope: Annotated[ApprovalScope | None, Meta(description="How far the permission goes")] = None
     input: Annotated[dict[str, Any] | None, Meta(description="Other arguments to run with")] = None
     text: Annotated[str | None, Meta(description="The same as JSON text, where numbers must stay as they are")] = None
     seen: Annotated[

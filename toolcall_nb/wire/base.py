@@ -31,6 +31,7 @@ __all__ = [
     "Wire",
     "connection_lost",
     "json_objects",
+    "list_or_empty",
     "mark_as_cut_off",
     "object_or_empty",
 ]
@@ -278,6 +279,11 @@ def connection_lost() -> Iterator[Event]:
 def object_or_empty(value: Any) -> Mapping[str, Any]:
     """Returns ``value`` if it is an object, else an empty one."""
     return value if isinstance(value, Mapping) else {}
+
+
+def list_or_empty(value: Any) -> list[Any]:
+    """Returns ``value`` if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
 
 
 __getattr__ = renamed_members(

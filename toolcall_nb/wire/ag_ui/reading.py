@@ -11,7 +11,7 @@ from toolcall_nb.errors import WireError
 from toolcall_nb.wire.ag_ui.snapshot import EmittedIds, snapshot_events
 from toolcall_nb.wire.ag_ui.state import StateReader
 from toolcall_nb.wire.ag_ui.terms import CHUNK, ROLES, USAGE, chunk_events, extension_of, text_field
-from toolcall_nb.wire.base import JsonEvents, JsonText, connection_lost, object_or_empty
+from toolcall_nb.wire.base import JsonEvents, JsonText, connection_lost, list_or_empty, object_or_empty
 
 __all__ = ["AgUiDecoder"]
 
@@ -106,7 +106,7 @@ class AgUiDecoder(JsonEvents):
         if event.get("result") is not None:
             yield ev.Data("result", event["result"])
         outcome = object_or_empty(event.get("outcome"))
-        for interrupt in _list(outcome.get("interrupts")):
+        for interrupt in list_or_empty(outcome.get("interrupts")):
             yield self._interrupt(object_or_empty(interrupt))
         if outcome.get("type") == "cancelled":
             yield ev.Abort()
@@ -301,17 +301,13 @@ def _renamed(known: str, found: ev.ToolRetracted) -> str:
     return found.successor if known == found.tool_call_id and found.successor is not None else known
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def _but(fields: Mapping[str, Any], *names: str) -> Object:
     return {key: value for key, value in fields.items() if key not in names}
 
 
 def _usage(event: Object) -> Object | None:
     """Returns the token counts, summed over the models that the run names, and the first model."""
-    models_used = [object_or_empty(one) for one in _list(event.get("usage"))]
+    models_used = [object_or_empty(one) for one in list_or_empty(event.get("usage"))]
     usage: Object = {}
     for here, theirs in USAGE.items():
         counts = [one[theirs] for one in models_used if type(one.get(theirs)) is int]

@@ -8,7 +8,7 @@ from typing import Any
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.wire.ag_ui.terms import ROLES
-from toolcall_nb.wire.base import JsonText, object_or_empty
+from toolcall_nb.wire.base import JsonText, list_or_empty, object_or_empty
 
 __all__ = ["EmittedIds", "snapshot_events"]
 
@@ -25,14 +25,15 @@ class EmittedIds:
         for message in messages if isinstance(messages, list) else ():
             self.messages.add(str(object_or_empty(message).get("id")))
             self.calls.update(
-                str(object_or_empty(call).get("id")) for call in _list(object_or_empty(message).get("toolCalls"))
+                str(object_or_empty(call).get("id"))
+                for call in list_or_empty(object_or_empty(message).get("toolCalls"))
             )
 
 
 def snapshot_events(messages: Any, emitted: EmittedIds) -> Iterator[Event]:
     """Yields the events of the messages that are new, and adds them to ``emitted``."""
     role: str | None = None
-    for sent in _list(messages):
+    for sent in list_or_empty(messages):
         message = object_or_empty(sent)
         message_id = str(message.get("id"))
         if message_id in emitted.messages:
@@ -59,14 +60,14 @@ def _message(message: Mapping[str, Any], message_id: str, emitted: EmittedIds) -
             yield ev.Data(str(message.get("activityType")), content, id=message_id)
         case "assistant" | "user" | "system" | "developer":
             yield from _content(content, message_id)
-            for call in _list(message.get("toolCalls")):
+            for call in list_or_empty(message.get("toolCalls")):
                 yield from _call(object_or_empty(call), emitted)
         case _:
             yield ev.Diagnostic(f"A snapshot has a message of no known role: {message!r:.200}.", ev.LEFT_OUT)
 
 
 def _content(content: Any, message_id: str) -> Iterator[Event]:
-    parts = [{"type": "text", "text": content}] if isinstance(content, str) else _list(content)
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else list_or_empty(content)
     for number, part in enumerate(parts):
         text = object_or_empty(part).get("text")
         if object_or_empty(part).get("type") != "text" or not isinstance(text, str):
@@ -105,7 +106,3 @@ def _result(message: Mapping[str, Any]) -> Event:
     if isinstance(error, str) and error:
         return ev.ToolOutputError(call_id, error)
     return ev.ToolOutputAvailable(call_id, message.get("content"))
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object, to_dict
@@ -274,13 +273,9 @@ def _data(event: ev.Data) -> Object:
 def _usage(event: ev.Finish | ev.Abort | None) -> Object:
     """Returns the token counts of the reply under AG-UI's names."""
     metadata = object_or_empty(event.message_metadata) if isinstance(event, ev.Finish) else {}
-    counts = _counts(object_or_empty(metadata.get("usage")))
-    model = metadata.get("model")
+    usage, model = object_or_empty(metadata.get("usage")), metadata.get("model")
+    counts = {theirs: usage[here] for here, theirs in USAGE.items() if type(usage.get(here)) is int}
+    counts = {name: count for name, count in counts.items() if 0 <= count < 2**53}
     if not counts:
         return {}
     return {"usage": [{**({"model": model} if isinstance(model, str) else {}), **counts}]}
-
-
-def _counts(usage: Mapping[str, Any]) -> Object:
-    told = {theirs: usage.get(here) for here, theirs in USAGE.items()}
-    return {name: count for name, count in told.items() if type(count) is int and 0 <= count < 2**53}
