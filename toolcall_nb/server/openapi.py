@@ -129,7 +129,7 @@ def _stream() -> dict[str, Any]:
 def _operation(
     summary: str, content: Mapping[str, Any], *problems: int, body: Mapping[str, Any] | None = None, **more: Any
 ) -> dict[str, Any]:
-    """Returns an operation. Requests to each may lack the token, come from another origin or name another server."""
+    """Returns an operation. Beside its own ``problems`` it has those of the guard: token, origin and host name."""
     problem = {PROBLEM_TYPE: {"schema": _ref(ProblemDetails)}}
     success = {"description": "As asked", "content": {name: {"schema": schema} for name, schema in content.items()}}
     failures = {

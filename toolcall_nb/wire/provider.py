@@ -26,10 +26,9 @@ __all__ = ["PROVIDER_WIRE", "EnvelopeDecoder", "EnvelopeEncoder", "Envelopes"]
 _REASONS = frozenset({"stop", "length", "content-filter", "tool-calls", "error", "other"})
 _MOST = 2**53
 _WORD = re.compile(r"\S+")
-_USAGE = {
-    **{"promptTokens": "inputTokens", "completionTokens": "outputTokens", "totalTokens": "totalTokens"},
-    **{"inputTokens": "inputTokens", "outputTokens": "outputTokens"},
-}
+_WRITTEN_USAGE = {"promptTokens": "inputTokens", "completionTokens": "outputTokens", "totalTokens": "totalTokens"}
+_USAGE = {**_WRITTEN_USAGE, "inputTokens": "inputTokens", "outputTokens": "outputTokens"}
+"""The names of token counts: in envelopes, and here."""
 
 
 class Envelopes:
@@ -221,8 +220,7 @@ class EnvelopeEncoder:
         self._text.clear()
         metadata = object_or_empty(event.message_metadata) if isinstance(event, ev.Finish) else {}
         usage = object_or_empty(metadata.get("usage"))
-        names = {"promptTokens": "inputTokens", "completionTokens": "outputTokens", "totalTokens": "totalTokens"}
-        counts = {theirs: usage[here] for theirs, here in names.items() if here in usage}
+        counts = {theirs: usage[here] for theirs, here in _WRITTEN_USAGE.items() if here in usage}
         reason = {"finishReason": event.finish_reason or "stop"} if isinstance(event, ev.Finish) else {}
         return _envelope("provider-completed", response={"text": text, "toolCalls": []}, tokenUsage=counts, **reason)
 
