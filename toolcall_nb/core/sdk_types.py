@@ -12,7 +12,7 @@ __all__ = ["SDK_REPLY_TYPES", "SDK_STREAM_TYPES", "SourceKind"]
 
 
 class SourceKind(StrEnum):
-    """How the events of an object are read."""
+    """The way in which an object's events are read."""
 
     WHOLE = "whole"
     """A complete reply, a result or a list of messages: `toolcall_nb.adapters.events_of` reads it."""

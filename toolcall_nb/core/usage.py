@@ -86,7 +86,7 @@ class UsageSummary(Struct, frozen=True):
 
     @property
     def added(self) -> dict[str, int]:
-        """How many tokens a call's result added to the next prompt, by call id, where it can be estimated."""
+        """The tokens that each call's result added to the next prompt, by call id, where it can be estimated."""
         return {call: tokens for request in self.requests for call, tokens in request.added.items()}
 
 

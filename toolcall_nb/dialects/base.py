@@ -37,7 +37,7 @@ class Detector(Protocol):
 
     @property
     def held(self) -> int:
-        """How many characters are withheld, because they may still become a call."""
+        """The number of characters that are withheld because they may still become a call."""
 
     def feed(self, text: str) -> list[Event]:
         """Takes more text and returns the events that are certain now."""

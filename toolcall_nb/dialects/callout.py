@@ -48,7 +48,7 @@ class CalloutDetector:
 
     @property
     def held(self) -> int:
-        """How many characters are withheld, because they may still become a call."""
+        """The number of characters that are withheld because they may still become a call."""
         return self._scanner.held + self._characters.held
 
     def feed(self, text: str) -> list[Event]:

@@ -177,7 +177,7 @@ class JsonCallDetector(ABC):
 
     @property
     def held(self) -> int:
-        """How many characters are withheld, because they may still become a call."""
+        """The number of characters that are withheld because they may still become a call."""
         return len(self._text) + self._held_by_attempts() + self._flow.held + self._characters.held
 
     def feed(self, text: str) -> list[Event]:
@@ -238,7 +238,7 @@ class JsonCallDetector(ABC):
 
     @abstractmethod
     def _held_by_attempts(self) -> int:
-        """How many characters the open attempts withhold."""
+        """The number of characters that the open attempts withhold."""
 
     @abstractmethod
     def _step(self, final: bool) -> Iterable[Event]:

@@ -77,7 +77,7 @@ class CharacterReader:
 
     @property
     def held(self) -> int:
-        """How many characters are withheld: 1 after the first half of a pair, else 0."""
+        """The number of withheld characters: 1 after the first half of a pair, else 0."""
         return len(self._half)
 
     def feed(self, text: str) -> str:

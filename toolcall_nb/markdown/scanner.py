@@ -106,7 +106,7 @@ class Scanner:
 
     @property
     def held(self) -> int:
-        """How many characters are withheld, because they may still belong to a callout."""
+        """The number of characters that are withheld because they may still belong to a callout."""
         return len(self._buffer)
 
     def feed(self, text: str) -> list[Segment]:
