@@ -89,9 +89,9 @@ def _twice(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "callout": ("toolcall_nb.dialects.callout.Detector.feed", _without_ends),
-    "signature": ("toolcall_nb.dialects.signature.Detector.feed", _without_ends),
-    "json": ("toolcall_nb.dialects.json_call.Detector.feed", _without_ends),
+    "callout": ("toolcall_nb.dialects.callout.CalloutDetector.feed", _without_ends),
+    "signature": ("toolcall_nb.dialects.live_call.JsonCallDetector.feed", _without_ends),
+    "json": ("toolcall_nb.dialects.live_call.JsonCallDetector.feed", _without_ends),
     "body": ("toolcall_nb.markdown.yaml_text._is_plain", _says_yes),
     "header": ("toolcall_nb.markdown.callout.HeaderGrammar.may_start", _says_no),
     "markdown": ("toolcall_nb.markdown.yaml_text._is_plain", _says_yes),
