@@ -1,4 +1,4 @@
-"""Turns of the server in any order, with clients that disconnect anywhere: each pieces together the stored transcript."""
+"""Turns of the server in any order, whose clients disconnect anywhere: each client gets the stored transcript."""
 
 from __future__ import annotations
 

@@ -44,11 +44,11 @@ _SPOKEN = {
 }
 _HEAD = """# Licences
 
-Everything in the wheel was written for this project and is under its licence, MIT: Python, JavaScript, CSS, a page for the
-server, and a sample of Markdown. It contains no code, font, icon or picture of others.
+Everything in the wheel was written for this project and is under its licence, MIT: Python, JavaScript, CSS, a page for
+the server, and a sample of Markdown. It contains no code, font, icon or picture of others.
 
-Dependencies are installed by pip from their own publishers, each under its own licence. A test keeps this table up to date,
-and fails for a licence that nobody has reviewed.
+Dependencies are installed by pip from their own publishers, each under its own licence. A test keeps this table up to
+date, and fails for a licence that nobody has reviewed.
 
 | package | licence | needed by |
 | --- | --- | --- |
