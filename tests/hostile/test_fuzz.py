@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ def test_a_fault_that_is_planted_is_found(name: str, monkeypatch: pytest.MonkeyP
     place, fault = FAULTS[name]
     owner, _, attribute = place.rpartition(".")
     module, _, cls = owner.rpartition(".")
-    holder = getattr(sys.modules[module], cls) if cls[:1].isupper() else sys.modules[owner]
+    holder = getattr(import_module(module), cls) if cls[:1].isupper() else import_module(owner)
     target = TARGETS[name]
     seeds = [data[: target.longest] for data in target.seeds()]
     assert not any(fails(target.check, data) for data in seeds[:FEW])

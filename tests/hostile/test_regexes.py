@@ -31,7 +31,7 @@ SEARCHES = ("search", "sub", "subn", "finditer", "findall", "split")
 FUNCTIONS = ("compile", "match", "fullmatch", *SEARCHES)
 MADE_AT_RUN_TIME = {
     "core/invisible_characters.py": "sets of characters",
-    "tools/schemas/bounded_values.py": "a pattern of the user's own schema; a stranger's runs on an engine without backtracking",
+    "tools/schemas/bounded_values.py": "a pattern of the user's schema; a stranger's never backtracks",
     "server/app.py": "the routes, which are constants",
     "markdown/block_context.py": "a fence's mark, with a search for its end",
     "markdown/scanner.py": "the kinds of callouts, which are constants; it is searched in a window of a line",
