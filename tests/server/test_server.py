@@ -217,7 +217,7 @@ def test_messages_that_both_sides_have_are_kept_as_the_server_has_them() -> None
         follow_up = {"id": "new", "role": "user", "parts": [{"type": "text", "text": "Thanks"}]}
         client.post("/api/chat", json={"id": "t", "messages": [*messages, follow_up]})
     (seen,) = [call for message in model.asked[2] for call in message.calls]
-    assert (seen.id, seen.state, seen.seen) == ("c", State.OUTPUT_AVAILABLE, None)
+    assert (seen.id, seen.state, seen.model_text) == ("c", State.OUTPUT_AVAILABLE, None)
     assert [message.role for message in model.asked[2]] == ["user", "assistant", "user"]
 
 
