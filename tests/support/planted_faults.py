@@ -294,7 +294,7 @@ FAULTS = (
         "cli.py",
         "if not options.no_masking:",
         "if options.no_masking:",
-        "tests/project/test_cli.py",
+        "tests/redaction/test_registered_secrets.py",
     ),
 )
 
