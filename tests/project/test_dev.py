@@ -53,6 +53,8 @@ def test_the_tour_asks_on_ctrl_c_goes_on_with_a_no_and_ends_without_a_traceback(
     tour.expect(r"Shut ?down this Jupyter server \(y/\[n\]\)\?")
     tour.sendline("n")
     tour.expect("resuming operation")
+    # Only after that line does jupyter-server's loop restore its handler: a Ctrl+C before that ends it without asking.
+    tour.expect(pexpect.TIMEOUT, timeout=3)
     tour.sendintr()
     tour.expect(r"Shut ?down this Jupyter server \(y/\[n\]\)\?")
     tour.sendline("y")
