@@ -63,7 +63,7 @@ class TextFlow:
 
     @property
     def held(self) -> int:
-        """How many characters are withheld."""
+        """The number of characters that are withheld."""
         return len(self._tail)
 
     def text(self, text: str) -> list[Event]:
