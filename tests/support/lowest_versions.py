@@ -146,7 +146,7 @@ def mcp() -> None:
     from toolcall_nb import Chat
     from toolcall_nb.tools.mcp import mcp_tools
 
-    with mcp_tools([sys.executable, str(HERE / "mcp_server.py")]) as there:
+    with mcp_tools([sys.executable, str(HERE / "support" / "mcp_server.py")]) as there:
         asked = Chat("mock", tools=[tool for tool in there.tools if tool.name == "add"], speed=None)
         answer = asked.send("What is 2 + 3?")
     (call,) = answer.calls
