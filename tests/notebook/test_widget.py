@@ -593,6 +593,13 @@ def test_few_finished_runs_stay_open_for_pages_that_may_come_back(kernel: Kernel
     assert printed(kernel.run("print(len(w._instances))")) == "0\n"
 
 
+def test_the_output_of_a_live_run_says_the_number_of_masked_secrets_once(kernel: Kernel) -> None:
+    kernel.run("import toolcall_nb; held = toolcall_nb.register_secret('correct horse battery', 'PHRASE')")
+    messages = kernel.run("%%toolchat --model mock:text --speed 0 --new\nIt is correct horse battery.")
+    final = of_kind(messages, "update_display_data")[-1]["data"]
+    assert [final[form].count("secret masked") for form in ("text/html", "text/plain")] == [1, 1]
+
+
 def test_of_a_run_that_is_over_and_out_of_reach_nothing_stays_in_the_kernel(kernel: Kernel) -> None:
     kernel.run("import gc, weakref; from toolcall_nb.notebook import live_display as live")
     kernel.run("from toolcall_nb.notebook.widget import MAX_KEPT")

@@ -112,11 +112,11 @@ class LiveDisplay:
         line = saved_line(info, saved_value(self.transcript)[1])
         self._document.finish(line, footer_html(line, self.transcript))
         self._document.flush()
-        self._widget.finish(lambda: self._show_static(line))
+        self._widget.finish(lambda: self._show_static(info))
 
-    def _show_static(self, line: str) -> dict[str, str]:
+    def _show_static(self, info: str) -> dict[str, str]:
         """Replaces the view by the static output, and returns that."""
-        bundle = saved_bundle(self.transcript, line=line, opened=self._document.opened, is_run=True)
+        bundle = saved_bundle(self.transcript, line=info, opened=self._document.opened, is_run=True)
         self._display.update(bundle, raw=True)
         return bundle
 
