@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolcall_nb.core.transcript import Transcript
     from toolcall_nb.dialects.callout import create_stream_chunks
     from toolcall_nb.notebook.show import show
-    from toolcall_nb.redaction.registered_secrets import register_secret
+    from toolcall_nb.redaction.registration import register_secret
     from toolcall_nb.tools import tool
 
 __all__ = [
@@ -41,7 +41,7 @@ _HOMES = {
     "Chat": "toolcall_nb.chat",
     "Transcript": "toolcall_nb.core.transcript",
     "create_stream_chunks": "toolcall_nb.dialects.callout",
-    "register_secret": "toolcall_nb.redaction.registered_secrets",
+    "register_secret": "toolcall_nb.redaction.registration",
     "show": "toolcall_nb.notebook.show",
     "tool": "toolcall_nb.tools",
 }

@@ -262,6 +262,7 @@ _RENAMED = {
     "tools.edit.MAX_BYTES": "tools.built_in.edit._MAX_BYTES",
     "tools.permission.Grants": "approvals.decisions.RememberedApprovals",
     "tools.permission.Scope": "approvals.decisions.ApprovalScope",
+    "secrets.register_secret": "redaction.registration.register_secret",
     "tools.show.MAX_BYTES": "tools.built_in.show_file._MAX_BYTES",
     "tools.show.show": "tools.built_in.show_file.show_file",
     "usage.FIELDS": "core.usage.USAGE_FIELDS",

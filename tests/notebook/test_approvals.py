@@ -104,7 +104,7 @@ def test_without_a_widget_the_kernel_asks_by_keys_and_a_background_run_asks_nobo
         "from toolcall_nb.notebook import live_display as live\nusual = live.LiveDisplay\nlive.LiveDisplay = None"
     )
     assert "state: output-available" in final(kernel.run(ASK.format(""), typed=["y"]))
-    wait = "get_ipython().magics_manager.registry['ToolchatMagics'].threads._runs['main']._thread.join()"
+    wait = "get_ipython().magics_manager.registry['ToolchatMagics'].notebook.threads._runs['main']._thread.join()"
     messages = kernel.run(ASK.format("--background")) + kernel.run(wait)
     assert "state: output-denied" in final(messages)
     kernel.run("live.LiveDisplay = usual")
@@ -144,7 +144,7 @@ def test_a_stop_by_the_program_ends_the_wait(kernel: Kernel) -> None:
     assert "state: interrupted" in final(kernel.run(ASK.format(""), react=stop))
     kernel.run(ASK.format("--background"))
     kernel.run("chat.stop()")
-    kernel.run("assert get_ipython().magics_manager.registry['ToolchatMagics'].threads._runs['main'].wait(30)")
+    kernel.run("assert get_ipython().magics_manager.registry['ToolchatMagics'].notebook.threads._runs['main'].wait(30)")
     assert printed(kernel.run("print(chat.transcript.messages[-1].aborted)")) == "stopped\n"
 
 

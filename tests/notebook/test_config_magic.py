@@ -254,7 +254,7 @@ def test_what_a_function_raises_is_in_the_cell_with_its_own_lines(said: Said) ->
 
 
 def completions(shell: Any, line: str) -> list[str]:
-    found = complete(shell.magics_manager.registry["ToolchatMagics"], line)
+    found = complete(shell.magics_manager.registry["ToolchatMagics"].notebook, line)
     assert found is not None
     assert line.endswith(found.fragment)
     return found.names

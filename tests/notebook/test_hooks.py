@@ -320,5 +320,5 @@ print(json.dumps(sorted(set(sys.modules) - before)))
 
 def test_magics_that_go_away_take_their_hooks_along(shell: Any) -> None:
     magics = shell.magics_manager.registry[ToolchatMagics.__name__]
-    magics.close()
+    magics.notebook.close()
     assert set(forms(shell, reply())) == {"text/plain"}

@@ -734,7 +734,7 @@ def test_a_background_run_writes_to_its_own_cell(kernel: Kernel) -> None:
         "waiting = Waiting()"
     )
     first = kernel.run("%%toolchat --model waiting --thread w --background\nHello")
-    kernel.run("run = get_ipython().magics_manager.registry['ToolchatMagics'].threads._runs['w']")
+    kernel.run("run = get_ipython().magics_manager.registry['ToolchatMagics'].notebook.threads._runs['w']")
     later = kernel.run("gate.set()\nrun._thread.join()")
     cell = next(message["parent_header"]["msg_id"] for message in first if message["msg_type"] == "display_data")
     assert len(of_kind(later, "update_display_data")) == 1
@@ -751,7 +751,7 @@ def chatty(x: int) -> int:
     print('said by the tool')
     return x
 """
-RUNS = "get_ipython().magics_manager.registry['ToolchatMagics'].threads._runs"
+RUNS = "get_ipython().magics_manager.registry['ToolchatMagics'].notebook.threads._runs"
 
 
 def test_what_a_tool_prints_in_the_background_goes_into_its_card_and_into_no_other_cell(kernel: Kernel) -> None:

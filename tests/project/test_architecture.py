@@ -7,6 +7,7 @@ only needs a type of another still knows of it.
 from __future__ import annotations
 
 import ast
+import graphlib
 import importlib
 import inspect
 import json
@@ -61,6 +62,26 @@ INSIDE_FUNCTIONS = {
     ("dialects", "tools"),  # a dialect describes what a chat takes as tools
 }
 """Seen from inside functions alone, or for the sake of types."""
+
+UPWARD = {
+    "a call of a transcript is a value, and the calls of it a collection of such values": {
+        ("core.calls", "core.transcript"),
+    },
+    "a transcript builds itself from events, and gives its events back": {
+        *(("core.transcript", "core.reducer"), ("core.transcript", "core.replay")),
+    },
+    "a transcript reads and writes itself as Markdown": {
+        *(("core.transcript", "markdown.reading"), ("core.transcript", "markdown.writing")),
+    },
+    "a value displays itself in a cell": {
+        *(("core.transcript", "redaction.saved_output"), ("core.calls", "redaction.saved_output")),
+    },
+}
+"""The imports inside functions, or for the sake of types, that close a circle of modules, with the reason of each.
+
+Users meet methods of the transcript, and the core below them is loaded without what these methods use. A table of
+functions that the upper rooms fill in would hide the same circle, and would need those rooms to be imported first.
+"""
 
 NOT_IN_THE_CORE = {
     *("time", "datetime", "sched"),  # a clock
@@ -158,6 +179,44 @@ def test_a_module_imports_only_through_its_doors(path: Path) -> None:
         there = target.removeprefix(f"{PACKAGE}.").split(".")[0]
         is_listed = in_function and (here, there) in INSIDE_FUNCTIONS
         assert there in (here, "errors") or there in MAY_SEE[here] or is_listed, f"{path.name}:{line} imports {target}"
+
+
+def imported_modules(*, in_functions: bool) -> dict[str, set[str]]:
+    """For each module, the modules of the package that it imports, by their names within the package."""
+    names = {module_name(path): path for path in MODULES}
+    graph: dict[str, set[str]] = {}
+    for name, path in names.items():
+        targets = (each.target for each in imports(parsed(path)) if in_functions or not each.in_function)
+        homes = (target if target in names else target.rpartition(".")[0] for target in targets)
+        graph[name] = {home for home in homes if home in names and home != name}
+    return {short(name): {short(each) for each in imported} for name, imported in graph.items()}
+
+
+def short(name: str) -> str:
+    return name.removeprefix(PACKAGE).removeprefix(".")
+
+
+def a_circle(graph: dict[str, set[str]]) -> tuple[str, ...]:
+    """A circle of modules that import each other; empty if there is none."""
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return tuple(error.args[1])
+    return ()
+
+
+def test_no_modules_import_each_other_when_they_are_loaded() -> None:
+    assert a_circle(imported_modules(in_functions=False)) == ()
+
+
+def test_imports_inside_functions_close_no_circle_but_those_with_a_reason() -> None:
+    graph = imported_modules(in_functions=True)
+    listed = [edge for edges in UPWARD.values() for edge in edges]
+    without = {name: {each for each in imported if (name, each) not in listed} for name, imported in graph.items()}
+    assert a_circle(without) == ()
+    for here, there in listed:
+        assert there in graph[here]
+        assert a_circle({**without, here: without[here] | {there}}), f"{here} -> {there} closes no circle"
 
 
 @pytest.mark.parametrize("path", [path for path in MODULES if room(path) in CORE], ids=module_name)

@@ -32,10 +32,12 @@ MARK = "[masked: MY_SERVICE_KEY]"
 
 
 @pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secrets, "_registered", {})
+def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(secrets, "_switch", {"on": True})
     monkeypatch.setenv("MY_SERVICE_KEY", SECRET)
+    secrets.REGISTERED.clear()
+    yield
+    secrets.REGISTERED.clear()
 
 
 # Which are known

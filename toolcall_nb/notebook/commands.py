@@ -17,7 +17,7 @@ from toolcall_nb.errors import UsageError
 
 if TYPE_CHECKING:
     from toolcall_nb.approvals import ApprovalMode
-    from toolcall_nb.notebook.magic import ToolchatMagics
+    from toolcall_nb.notebook.notebook_state import NotebookState
 
 __all__ = ["COMMANDS", "ON_OFF", "Command", "approval_modes", "check_choice", "command_help", "model_choices"]
 
@@ -30,9 +30,9 @@ class Command(NamedTuple):
     usage: str
     """The argument that it takes, as the help writes it."""
     help: str
-    run: Callable[[ToolchatMagics, str, Namespace], None]
+    run: Callable[[NotebookState, str, Namespace], None]
     """Runs the command, given the text behind its name and the options of the line."""
-    choices: Callable[[ToolchatMagics, str], Iterable[str]] = lambda *_: ()
+    choices: Callable[[NotebookState, str], Iterable[str]] = lambda *_: ()
     """Returns the possible arguments for completion, given the text so far; for a file, its suffixes."""
     argument: Literal["name", "words", "list", "file"] = "name"
     """Whether the argument is one name, several words, a list that commas or blanks separate, or a file."""
@@ -61,29 +61,29 @@ def approval_modes() -> tuple[str, ...]:
     return APPROVAL_MODES
 
 
-def model_choices(magics: ToolchatMagics) -> list[str]:
+def model_choices(notebook: NotebookState) -> list[str]:
     """Returns the names of models, and the variables that hold one."""
     from toolcall_nb.models import model_names
 
-    return [*model_names(), *magics.threads.model_variables()]
+    return [*model_names(), *notebook.threads.model_variables()]
 
 
 # The settings -------------------------------------------------------------------------------------------------
 
 
-def _model(magics: ToolchatMagics, name: str, _: Namespace) -> None:
+def _model(notebook: NotebookState, name: str, _: Namespace) -> None:
     if name:
-        magics.threads.set_model(name)
-    print(f"model: {magics.threads.model_name()}")
+        notebook.threads.set_model(name)
+    print(f"model: {notebook.threads.model_name()}")
 
 
-def _config(magics: ToolchatMagics, changes: str, _: Namespace) -> None:
+def _config(notebook: NotebookState, changes: str, _: Namespace) -> None:
     if changes:
-        magics.threads.configure(changes)
-    print(magics.threads.describe_config())
+        notebook.threads.configure(changes)
+    print(notebook.threads.describe_config())
 
 
-def _config_choices(_: ToolchatMagics, text: str) -> Iterator[str]:
+def _config_choices(_: NotebookState, text: str) -> Iterator[str]:
     from toolcall_nb.notebook.model_settings import KEYS, RESET
 
     if re.search(r"(^|\s)key=\S*$", text):
@@ -93,85 +93,85 @@ def _config_choices(_: ToolchatMagics, text: str) -> Iterator[str]:
         yield RESET
 
 
-def _tools(magics: ToolchatMagics, names: str, _: Namespace) -> None:
+def _tools(notebook: NotebookState, names: str, _: Namespace) -> None:
     if names:
-        magics.threads.set_tools(names)
-    print(magics.threads.describe_tools())
+        notebook.threads.set_tools(names)
+    print(notebook.threads.describe_tools())
 
 
-def _approve(magics: ToolchatMagics, mode: str, _: Namespace) -> None:
+def _approve(notebook: NotebookState, mode: str, _: Namespace) -> None:
     if mode:
         check_choice("%toolchat approve", mode, approval_modes())
-        magics.threads.set_approve(cast("ApprovalMode", mode))
-    print(f"approve: {magics.threads.approve()}")
+        notebook.threads.set_approve(cast("ApprovalMode", mode))
+    print(f"approve: {notebook.threads.approve()}")
 
 
 # The conversations --------------------------------------------------------------------------------------------
 
 
-def _thread(magics: ToolchatMagics, name: str, _: Namespace) -> None:
+def _thread(notebook: NotebookState, name: str, _: Namespace) -> None:
     if name:
-        magics.threads.switch(name)
-    print(magics.threads.describe_threads())
+        notebook.threads.switch(name)
+    print(notebook.threads.describe_threads())
 
 
-def _thread_names(magics: ToolchatMagics, _: str) -> list[str]:
-    return magics.threads.names()
+def _thread_names(notebook: NotebookState, _: str) -> list[str]:
+    return notebook.threads.names()
 
 
-def _new(magics: ToolchatMagics, name: str, _: Namespace) -> None:
-    magics.threads.forget(name or None)
+def _new(notebook: NotebookState, name: str, _: Namespace) -> None:
+    notebook.threads.forget(name or None)
 
 
-def _stop(magics: ToolchatMagics, name: str, _: Namespace) -> None:
-    if answer := magics.threads.stop(name or None):
+def _stop(notebook: NotebookState, name: str, _: Namespace) -> None:
+    if answer := notebook.threads.stop(name or None):
         print(answer)
 
 
-def _show(magics: ToolchatMagics, name: str, _: Namespace) -> None:
+def _show(notebook: NotebookState, name: str, _: Namespace) -> None:
     from toolcall_nb.notebook.show import show
 
-    show(magics.threads.find(name))
+    show(notebook.threads.find(name))
 
 
-def _hooks(magics: ToolchatMagics, wish: str, _: Namespace) -> None:
+def _hooks(notebook: NotebookState, wish: str, _: Namespace) -> None:
     if wish:
         check_choice("%toolchat hooks", wish, ON_OFF)
-        magics.hooks.install() if wish == "on" else magics.hooks.remove()
-    print(f"hooks: {'on' if magics.hooks.are_on else 'off'}")
+        notebook.hooks.install() if wish == "on" else notebook.hooks.remove()
+    print(f"hooks: {'on' if notebook.hooks.are_on else 'off'}")
 
 
-def _code(magics: ToolchatMagics, name: str, _: Namespace) -> None:
-    magics.threads.put_code(name)
+def _code(notebook: NotebookState, name: str, _: Namespace) -> None:
+    notebook.threads.put_code(name)
 
 
 # Files --------------------------------------------------------------------------------------------------------
 
 
-def _save(magics: ToolchatMagics, file: str, _: Namespace) -> None:
+def _save(notebook: NotebookState, file: str, _: Namespace) -> None:
     from toolcall_nb.redaction.registered_secrets import saved_value
     from toolcall_nb.runs.transcript_files import check_writable, write_file
 
-    path, name = _path(file, "save"), magics.threads.current
+    path, name = _path(file, "save"), notebook.threads.current
     check_writable(path)
-    kept, tally = saved_value(magics.threads.chat().transcript)
+    kept, tally = saved_value(notebook.threads.chat().transcript)
     if not kept.messages and os.path.exists(path):
         raise UsageError(f"Nothing was said in the thread {name!r} yet, so {path} was left as it is.")
     write_file(kept, path)
     print(" · ".join(filter(None, (f"Saved the thread {name!r} to {path}", f"{tally}"))))
 
 
-def _load(magics: ToolchatMagics, file: str, _: Namespace) -> None:
+def _load(notebook: NotebookState, file: str, _: Namespace) -> None:
     from toolcall_nb.runs.transcript_files import read_transcript_file
 
     path = _path(file, "load")
-    print(magics.threads.load(read_transcript_file(path), f"{path}"))
+    print(notebook.threads.load(read_transcript_file(path), f"{path}"))
 
 
-def _replay(magics: ToolchatMagics, file: str, options: Namespace) -> None:
+def _replay(notebook: NotebookState, file: str, options: Namespace) -> None:
     from toolcall_nb.runs.transcript_files import read_transcript_file
 
-    magics.threads.replay(read_transcript_file(_path(file, "replay")), options)
+    notebook.threads.replay(read_transcript_file(_path(file, "replay")), options)
 
 
 def _path(file: str, command: str) -> Path:
@@ -198,7 +198,7 @@ def _writable(*_: object) -> tuple[str, ...]:
 # Pictures, secrets, the server --------------------------------------------------------------------------------
 
 
-def _images(_: ToolchatMagics, hosts: str, __: Namespace) -> None:
+def _images(_: NotebookState, hosts: str, __: Namespace) -> None:
     from toolcall_nb.redaction.saved_output import allow_pictures, picture_hosts
 
     if hosts:
@@ -206,21 +206,21 @@ def _images(_: ToolchatMagics, hosts: str, __: Namespace) -> None:
     print(f"images: {', '.join(sorted(picture_hosts())) or 'none is loaded; a link stands in its place'}")
 
 
-def _secrets(magics: ToolchatMagics, words: str, _: Namespace) -> None:
+def _secrets(notebook: NotebookState, words: str, _: Namespace) -> None:
     from toolcall_nb.notebook.secrets_command import run_secrets_command
 
-    print(run_secrets_command(words, magics.threads.chat().transcript, magics.threads.namespace))
+    print(run_secrets_command(words, notebook.threads.chat().transcript, notebook.threads.namespace))
 
 
-def _serve(magics: ToolchatMagics, words: str, _: Namespace) -> None:
+def _serve(notebook: NotebookState, words: str, _: Namespace) -> None:
     from toolcall_nb.notebook.serve_command import NotebookServer
 
-    magics.server = magics.server or NotebookServer()
-    print(magics.server.run_command(words, magics.threads.sample()))
+    notebook.server = notebook.server or NotebookServer()
+    print(notebook.server.run_command(words, notebook.threads.sample()))
 
 
 COMMANDS: Mapping[str, Command] = {
-    "model": Command("[NAME]", "what answers from now on", _model, choices=lambda magics, _: model_choices(magics)),
+    "model": Command("[NAME]", "what answers from now on", _model, choices=lambda notebook, _: model_choices(notebook)),
     "config": Command(
         "[NAME=VALUE]",
         "base_url, key (the name of a variable), temperature …; reset unsets all;\n"
@@ -233,7 +233,7 @@ COMMANDS: Mapping[str, Command] = {
         "[a,b | all]",
         "what may be called from now on; alone, what there is",
         _tools,
-        choices=lambda magics, _: magics.threads.tool_names(),
+        choices=lambda notebook, _: notebook.threads.tool_names(),
         argument="list",
     ),
     "approve": Command(
@@ -249,13 +249,16 @@ COMMANDS: Mapping[str, Command] = {
         "[THREAD|CALL]",
         "put a transcript, or one call, into this cell",
         _show,
-        choices=lambda magics, _: [*magics.threads.names(), *magics.threads.call_ids()],
+        choices=lambda notebook, _: [*notebook.threads.names(), *notebook.threads.call_ids()],
     ),
     "hooks": Command(
         "[on|off]", "whether replies and streams of SDKs display as transcripts", _hooks, choices=lambda *_: ON_OFF
     ),
     "code": Command(
-        "[CALL]", "put a call into a new cell, as Python", _code, choices=lambda magics, _: magics.threads.call_ids()
+        "[CALL]",
+        "put a call into a new cell, as Python",
+        _code,
+        choices=lambda notebook, _: notebook.threads.call_ids(),
     ),
     "save": Command(
         "FILE",

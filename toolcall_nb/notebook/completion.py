@@ -17,16 +17,18 @@ from toolcall_nb.notebook.magic import CHAT_DIALECTS, OPTIONS, ToolchatMagics
 if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext, IPCompleter, SimpleMatcherResult
 
+    from toolcall_nb.notebook.notebook_state import NotebookState
+
 __all__ = ["Completions", "complete", "install_completion", "remove_completion"]
 
 _LINE = re.compile(r"\s*(%%?)toolchat\s+(.*)", re.DOTALL)
 _PRIORITY = 1000.0
 _IDENTIFIER = "toolcall_nb.toolchat"
 _LIST_OPTIONS = ("--tools", "-t")
-_OPTION_VALUES: Mapping[str, Callable[[ToolchatMagics], Iterable[str]]] = {
+_OPTION_VALUES: Mapping[str, Callable[[NotebookState], Iterable[str]]] = {
     **dict.fromkeys(("--model", "-m"), model_choices),
-    **dict.fromkeys(_LIST_OPTIONS, lambda magics: magics.threads.tool_names()),
-    "--thread": lambda magics: magics.threads.names(),
+    **dict.fromkeys(_LIST_OPTIONS, lambda notebook: notebook.threads.tool_names()),
+    "--thread": lambda notebook: notebook.threads.names(),
     "--dialect": lambda _: CHAT_DIALECTS,
     "--approve": lambda _: approval_modes(),
 }
@@ -49,12 +51,12 @@ class _Nothing(list[Any]):
         return 1
 
 
-def install_completion(completer: IPCompleter, magics: ToolchatMagics) -> None:
+def install_completion(completer: IPCompleter, notebook: NotebookState) -> None:
     """Adds the matcher to the completer."""
     from IPython.core.completer import SimpleCompletion, context_matcher
 
     def match(context: CompletionContext) -> SimpleMatcherResult:
-        found = complete(magics, context.text_until_cursor)
+        found = complete(notebook, context.text_until_cursor)
         if found is None:
             return {"completions": []}
         completions = [SimpleCompletion(text=name, type="magic") for name in found.names]
@@ -75,28 +77,28 @@ def remove_completion(completer: IPCompleter) -> None:
     completer.custom_matchers[:] = others
 
 
-def complete(magics: ToolchatMagics, text: str) -> Completions | None:
+def complete(notebook: NotebookState, text: str) -> Completions | None:
     """Completes ``text``, the line up to the cursor. Returns None for a line of anything but the magics."""
     line = _LINE.fullmatch(text)
     if line is None:
         return None
     if line[1] == "%":
-        return _complete_command(magics, line[2])
-    return _complete_option(magics, line[2], OPTIONS)
+        return _complete_command(notebook, line[2])
+    return _complete_option(notebook, line[2], OPTIONS)
 
 
-def _complete_command(magics: ToolchatMagics, text: str) -> Completions:
+def _complete_command(notebook: NotebookState, text: str) -> Completions:
     """Completes a command, or its argument."""
     name, blank, rest = text.partition(" ")
     if not blank:
         return _starting_with(name, COMMANDS)
     last = re.split(r"\s", rest)[-1]
     if name == "replay" and (last.startswith("-") or " --speed" in f" {rest}"):
-        return _complete_option(magics, rest, ("--speed", "--background"))
+        return _complete_option(notebook, rest, ("--speed", "--background"))
     command = COMMANDS.get(name)
     if command is None:
         return _starting_with(rest.lstrip(), ())
-    choices = command.choices(magics, rest)
+    choices = command.choices(notebook, rest)
     match command.argument:
         case "list":
             return _complete_list(rest, choices)
@@ -108,7 +110,7 @@ def _complete_command(magics: ToolchatMagics, text: str) -> Completions:
             return _starting_with(rest.lstrip(), choices)
 
 
-def _complete_option(magics: ToolchatMagics, text: str, options: Iterable[str]) -> Completions:
+def _complete_option(notebook: NotebookState, text: str, options: Iterable[str]) -> Completions:
     """Completes the value of the option before the cursor, or an option that is not there yet."""
     if text.count('"') % 2 or text.count("'") % 2:
         return Completions("", [])  # inside a quotation
@@ -117,7 +119,7 @@ def _complete_option(magics: ToolchatMagics, text: str, options: Iterable[str]) 
     if not (equals and option in _TAKES_VALUE):
         option, value = (before[-1] if before else ""), last
     if option in _TAKES_VALUE:
-        values = _OPTION_VALUES[option](magics) if option in _OPTION_VALUES else ()
+        values = _OPTION_VALUES[option](notebook) if option in _OPTION_VALUES else ()
         return _complete_list(value, values) if option in _LIST_OPTIONS else _starting_with(value, values)
     return _starting_with(last, [each for each in options if each not in before])
 

@@ -16,15 +16,15 @@ def load(ipython: Any) -> None:
     unload(ipython)
     ipython.register_magics(ToolchatMagics)
     magics = ipython.magics_manager.registry[ToolchatMagics.__name__]
-    magics.hooks.install()
-    install_completion(ipython.Completer, magics)
+    magics.notebook.hooks.install()
+    install_completion(ipython.Completer, magics.notebook)
 
 
 def unload(ipython: Any) -> None:
     """Removes everything again, with the widgets of finished runs. Does nothing if nothing is loaded."""
     magics = ipython.magics_manager.registry.pop(ToolchatMagics.__name__, None)
     if magics is not None:
-        magics.close()
+        magics.notebook.close()
     for kind in ("line", "cell"):
         ipython.magics_manager.magics[kind].pop("toolchat", None)
     remove_completion(ipython.Completer)

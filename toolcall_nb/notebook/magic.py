@@ -17,12 +17,10 @@ from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.core.dialect_names import DIALECTS as TEXT_DIALECTS
 from toolcall_nb.errors import ToolcallError, UsageError, cell_traceback
 from toolcall_nb.notebook.commands import COMMANDS, approval_modes, check_choice, command_help
-from toolcall_nb.notebook.hooks import Hooks
+from toolcall_nb.notebook.notebook_state import NotebookState
 
 if TYPE_CHECKING:
     from toolcall_nb.core.transcript import Transcript
-    from toolcall_nb.notebook.conversations import NotebookThreads
-    from toolcall_nb.notebook.serve_command import NotebookServer
 
 __all__ = ["CHAT_DIALECTS", "OPTIONS", "InterruptedMagic", "ToolchatMagics"]
 
@@ -66,33 +64,11 @@ def _with_commands(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @magics_class
 class ToolchatMagics(Magics):
-    """The magics, with the conversations, the display hooks and the server that belong to a notebook."""
+    """The magics of a notebook, and what they work on: ``notebook``."""
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
-        self._threads: NotebookThreads | None = None
-        self.hooks = Hooks(shell)
-        self.server: NotebookServer | None = None
-
-    @property
-    def threads(self) -> NotebookThreads:
-        """The conversations by name; made when they are first needed."""
-        if self._threads is None:
-            from toolcall_nb.notebook.conversations import NotebookThreads
-
-            self._threads = NotebookThreads(self.shell)
-        return self._threads
-
-    def close(self) -> None:
-        """Stops what runs, removes the hooks and allows no pictures any more, when the extension is unloaded."""
-        from toolcall_nb.redaction.saved_output import allow_pictures
-
-        self.hooks.remove()
-        allow_pictures([])
-        if self._threads is not None:
-            self._threads.stop()
-        if self.server is not None:
-            self.server.stop()
+        self.notebook = NotebookState(shell)
 
     @magic_arguments("toolchat")
     @argument("command", nargs="*", help="of %%toolchat alone: what to do, see above")
@@ -171,9 +147,9 @@ class ToolchatMagics(Magics):
 
             show(self._transcript(text))
         elif options.replay:
-            self.threads.replay(self._transcript(text), options)
+            self.notebook.threads.replay(self._transcript(text), options)
         else:
-            self.threads.ask(self._prompt(text), options)
+            self.notebook.threads.ask(self._prompt(text), options)
 
     def _prompt(self, text: str) -> str:
         from toolcall_nb.notebook.interpolation import fill
@@ -183,7 +159,7 @@ class ToolchatMagics(Magics):
             raise UsageError("The cell has no prompt: write it below the line with %%toolchat.")
         if all(line.lstrip().startswith("#") for line in lines):
             raise UsageError("The cell has no prompt, only comments.")
-        return fill(text.strip(), self.threads.namespace)
+        return fill(text.strip(), self.notebook.threads.namespace)
 
     def _transcript(self, text: str) -> Transcript:
         from toolcall_nb.runs.transcript_files import read_markdown
@@ -196,12 +172,12 @@ class ToolchatMagics(Magics):
         name, *words = options.command or [""]
         _check_line(name, options)
         if not name:
-            print(self.threads.summary())
+            print(self.notebook.threads.summary())
             return
         command = COMMANDS.get(name)
         if command is None:
             raise UsageError(f"%toolchat has no command {name!r}. There are: {', '.join(COMMANDS)}. See %toolchat?")
-        command.run(self, " ".join(map(_unquoted, words)), options)
+        command.run(self.notebook, " ".join(map(_unquoted, words)), options)
 
 
 OPTIONS = tuple(action.option_strings[0] for action in ToolchatMagics.toolchat.parser._actions if action.option_strings)

@@ -9,7 +9,8 @@ from typing import Any
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction import MASK, masked_value
-from toolcall_nb.redaction.registered_secrets import is_masking, known_secrets, mask, register_secret
+from toolcall_nb.redaction.registered_secrets import is_masking, known_secrets, mask
+from toolcall_nb.redaction.registration import register_secret
 from toolcall_nb.render.value_lines import format_count
 
 __all__ = ["run_secrets_command"]

@@ -16,11 +16,11 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.models.over_http.exchange import displayed_url, fetch_events, is_url
 from toolcall_nb.models.over_http.responses import is_response, must_be_awaited
 from toolcall_nb.models.player import events_of_items, play_events, play_events_async
-from toolcall_nb.notebook.stream_display import ShowHandle, play, play_async
+from toolcall_nb.notebook.stream_display import ShowHandle, play, play_async, put
 from toolcall_nb.runs.transcript_files import READABLE, has_known_suffix, read_file, read_markdown
 from toolcall_nb.tools.results.json_values import safe_repr
 
-__all__ = ["put", "show"]
+__all__ = ["show"]
 
 _NATIVE = "native"
 
@@ -112,19 +112,6 @@ def _read(found: Recognised, dialect: str | None) -> Transcript:
         return Transcript.from_events(events_of_items(found, dialect))
     except UsageError:
         raise _cannot_show(found.thing) from None
-
-
-def put(transcript: Transcript) -> None:
-    """Displays a transcript as a notebook saves it. Without IPython it is printed."""
-    from IPython.core.getipython import get_ipython
-    from IPython.display import display
-
-    from toolcall_nb.redaction.saved_output import saved_bundle
-
-    if get_ipython() is None:
-        print(saved_bundle(transcript, include={"text/plain"})["text/plain"])
-    else:
-        display(saved_bundle(transcript), raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
 
 
 def _cannot_show(thing: Any) -> UsageError:

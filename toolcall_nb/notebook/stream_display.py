@@ -1,4 +1,7 @@
-"""Shows a stream in a cell until it ends or is stopped: `play`, and `play_async` for asynchronous streams."""
+"""Shows a stream in a cell until it ends or is stopped: `play`, and `play_async` for asynchronous streams.
+
+`put` shows a finished transcript.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from toolcall_nb.models.sdk_streams import close_quietly
 from toolcall_nb.notebook.environment import Place, place_of
 from toolcall_nb.notebook.run_displays import make_display
 from toolcall_nb.redaction.masked_logging import logger
+from toolcall_nb.redaction.saved_output import saved_bundle
 from toolcall_nb.render.run_footer import info_line
 from toolcall_nb.runs.run import Run, Stoppable
 
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import Transcript
 
-__all__ = ["ShowHandle", "play", "play_async"]
+__all__ = ["ShowHandle", "play", "play_async", "put"]
 
 _log = logger("toolcall_nb.notebook")
 
@@ -51,8 +55,6 @@ class ShowHandle:
     def _ipython_display_(self) -> None:
         """Displays the transcript, except in the cell that made it: there it is displayed already."""
         if self._cell is None or self._cell != _cell_number():
-            from toolcall_nb.notebook.show import put
-
             put(self.transcript)
 
     @property
@@ -102,6 +104,16 @@ def play_async(events: AsyncGenerator[Event, None], name: str) -> ShowHandle:
     if place_of(_shell()) is Place.STATIC:
         _warn_if_unfinished(task)
     return ShowHandle(lambda: run.display.transcript, task)
+
+
+def put(transcript: Transcript) -> None:
+    """Displays a transcript as a notebook saves it. Without IPython it is printed."""
+    from IPython.display import display
+
+    if _shell() is None:
+        print(saved_bundle(transcript, include={"text/plain"})["text/plain"])
+    else:
+        display(saved_bundle(transcript), raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
 
 
 class _AsyncRun:

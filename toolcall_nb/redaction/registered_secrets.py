@@ -1,9 +1,9 @@
 """The known secrets (`known_secrets`), and values without them as they are saved (`saved_value`, `saved_text`).
 
-Known are registered secrets (`register_secret`), the keys of models that are in use, and the values of environment
-variables whose names and values look like those of keys. They are masked in everything that is saved: the outputs of
-cells, files, a server's conversations, logs. Tools, models and conversations in memory have the real values. `mask`
-switches the masking on and off.
+Known are the secrets that were registered (`toolcall_nb.redaction.registration`), the keys of models that are in use,
+and the values of environment variables whose names and values look like those of keys. They are masked in everything
+that is saved: the outputs of cells, files, a server's conversations, logs. Tools, models and conversations in memory
+have the real values. `mask` switches the masking on and off.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 from weakref import WeakValueDictionary
 
-from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction.masked_values import masked_value
 from toolcall_nb.redaction.masker import Masker, Tally
 from toolcall_nb.redaction.secret_forms import MIN_LENGTH
 from toolcall_nb.redaction.secret_names import Naming, naming
 
 __all__ = [
+    "REGISTERED",
     "HeldSecret",
     "is_masking",
     "known_secrets",
     "mask",
-    "register_secret",
     "saved_text",
     "saved_value",
 ]
@@ -39,7 +38,9 @@ _WORD = re.compile(r"[a-z]{1,15}|[A-Z]{1,15}|[A-Z][a-z]{1,14}")
 _NO_SECRET = re.compile(r"true|false|yes|no|on|off|none|null|[-+.,:\d]+", re.IGNORECASE)
 _PATH = re.compile(r"(?:~|\.{1,2})?/.*\.[A-Za-z]{1,8}|(?:~|\.{1,2})/.*|[A-Za-z]:\\.*")
 
-_registered: dict[str, str | None] = {}
+REGISTERED: dict[str, str | None] = {}
+"""The registered secrets, with the names that their masks show."""
+
 _held: WeakValueDictionary[int, HeldSecret] = WeakValueDictionary()
 _switch = {"on": True}
 
@@ -54,21 +55,10 @@ class HeldSecret:
         _held[id(self)] = self
 
 
-def register_secret(value: str, name: str | None = None) -> None:
-    """Has a value masked in everything that is saved. ``name`` stands in the mask, and must not be secret.
-
-    Read the value from where it is stored (``register_secret(os.environ["MY_KEY"])``): the text of a cell stays in the
-    notebook. Raises `UsageError` for a value that is not a text, or too short to be told from other text.
-    """
-    if not isinstance(value, str) or len(value.strip()) < MIN_LENGTH:
-        raise UsageError(f"A secret is a text of {MIN_LENGTH} characters or more: shorter ones are parts of words.")
-    _registered[value.strip()] = name
-
-
 def known_secrets() -> dict[str, str | None]:
     """Returns the known secrets with their names, which may be None."""
     held = {held._value: None for held in list(_held.values()) if len(held._value) >= MIN_LENGTH}
-    return {**held, **dict(_in_environment(dict(os.environ))), **_registered}
+    return {**held, **dict(_in_environment(dict(os.environ))), **REGISTERED}
 
 
 def mask(on: bool) -> None:
