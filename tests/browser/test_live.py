@@ -303,8 +303,9 @@ def test_no_kind_of_element_has_another_place_or_size_in_the_static_form(lab: La
 
 
 _EVERY_BOX = """() => [...document.querySelectorAll(".tc *, .jp-Cell")].filter(
-    // The arguments get the room of the time; JupyterLab's table of contents marks headings of HTML outputs.
-    each => !each.closest("math") && !each.matches(".tc-time, .tc-args, .numbering-entry")
+    // What a closed fold hides has no box of its own. The arguments get the room of the time; JupyterLab's table of
+    // contents marks headings of HTML outputs.
+    each => each.checkVisibility() && !each.closest("math") && !each.matches(".tc-time, .tc-args, .numbering-entry")
 ).map(each => {
     const { x, y, width, height } = each.getBoundingClientRect();
     const name = `${each.tagName}.${each.className}`.replace(/tc-live|jp-mod-\\w+|lm-mod-\\w+| /g, "");
