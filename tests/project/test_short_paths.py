@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.call_counts import Calls, added_by_one_more, counted
+from tests.support.call_counts import Calls, added_by_one_more, counted, start_counting, stop_counting
 from tests.support.servers import settings
 from toolcall_nb import Chat, tool
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
+from toolcall_nb.core.result_text import format_result
 from toolcall_nb.notebook.show import show
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.runs.document import LiveDocument
@@ -92,10 +93,42 @@ def text_delta() -> dict[tuple[str, str], float]:
     return added_by_one_more(lambda count: run(Deltas(count), ev.TextDelta))
 
 
-def tool_result() -> dict[tuple[str, str], float]:
-    """From the call's arguments to its result: queued, running, run, told to the page and to the model."""
+def tool_call() -> dict[tuple[str, str], float]:
+    """One call, from its arguments to its result, with four steps for the page: arguments, queued, running, result."""
     shown = (ev.ToolInputAvailable, ev.ToolExecution, ev.ToolOutputAvailable)
     return added_by_one_more(lambda count: run(Deltas(count, calls=True), shown))
+
+
+def tool_result(count: int = 40) -> dict[tuple[str, str], float]:
+    """One result, from the return of the tool's function to a step that the page was sent and a text for the model.
+
+    In between, the value becomes JSON and a display, the capture of what the tool prints ends, the event is made, the
+    reducers of the chat and of the page take it, and the card is drawn. The text for the model is that of
+    `format_result`, which each request makes of the call. What is done once for all calls of a reply does not count.
+    """
+    calls, steps = Calls(), list[Any]()
+    tools = Registry()
+
+    @tool(into=tools)
+    def weather(city: str) -> str:
+        try:
+            return f"Sunny in {city}"
+        finally:
+            start_counting(calls)
+
+    document = LiveDocument(LiveHtml(), steps.append)
+    chat = Chat(Deltas(count, calls=True), tools=tools)
+    for event in chat.stream("What is the weather?"):
+        document.apply(event)
+        document.flush()
+        if isinstance(event, ev.ToolOutputAvailable):
+            stop_counting()
+    ended = [*chat.calls.values()]
+    start_counting(calls)
+    texts = [format_result(call) for call in ended]
+    stop_counting()
+    assert texts == ["Sunny in Lisbon"] * count
+    return {key: number / count for key, number in calls.items()}
 
 
 def post_request() -> Calls:
@@ -141,7 +174,11 @@ def test_a_text_delta_enters_few_functions_on_its_way_from_the_model_to_the_page
 
 
 def test_a_tool_call_enters_few_functions_from_its_arguments_to_its_result() -> None:
-    assert sum(tool_result().values()) <= 800
+    assert sum(tool_call().values()) <= 800
+
+
+def test_a_tool_result_enters_few_functions_on_its_way_to_the_page_and_to_the_model() -> None:
+    assert sum(tool_result().values()) <= 400
 
 
 def shown(things: Any) -> Calls:
@@ -170,7 +207,7 @@ def test_a_post_enters_few_functions_until_its_stream_has_ended() -> None:
 
 
 if __name__ == "__main__":
-    for path in (text_delta(), tool_result(), post_request()):
+    for path in (text_delta(), tool_call(), tool_result(), post_request()):
         print(f"\n{sum(path.values()):.1f} calls in {len({file for file, _ in path})} files")
         for (file, name), count in sorted(path.items(), key=lambda item: -item[1]):
             print(f"{count:7.2f}  {file}: {name}")

@@ -32,6 +32,15 @@ class Calls(Counter[tuple[str, str]]):
 def counted() -> Iterator[Calls]:
     """Counts the calls of the package's functions in the block, in this thread and those that it starts."""
     calls = Calls()
+    start_counting(calls)
+    try:
+        yield calls
+    finally:
+        stop_counting()
+
+
+def start_counting(calls: Calls) -> None:
+    """Counts into ``calls`` from now on, until `stop_counting`. Functions that were entered before do not count."""
 
     def note(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
@@ -40,11 +49,12 @@ def counted() -> Iterator[Calls]:
 
     threading.setprofile(note)
     sys.setprofile(note)
-    try:
-        yield calls
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)
+
+
+def stop_counting() -> None:
+    """Ends what `start_counting` began."""
+    sys.setprofile(None)
+    threading.setprofile(None)
 
 
 def added_by_one_more(work: Callable[[int], object], few: int = 40, many: int = 80) -> dict[tuple[str, str], float]:

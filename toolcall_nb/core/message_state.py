@@ -41,11 +41,6 @@ class Slot(Struct, frozen=True):
     seam: str = ""  # of a call: the blank lines between it and the text before
     continues: bool = False  # of a text: the next block is added to it
 
-    @property
-    def call(self) -> ToolCall | None:
-        """The tool call in this slot, if any. It may lack the newest text."""
-        return self.part if isinstance(self.part, ToolCall) else None
-
     def current(self) -> Part:
         """Returns the part with all its text. It is the same object until the text grows again."""
         if not self.is_growing:
@@ -65,10 +60,11 @@ class Slot(Struct, frozen=True):
 class Slots(Struct, frozen=True):
     """Slots by ascending key, as a value. A change returns a new one, which shares all but one row with the old.
 
-    ``last``, which changes most, is kept outside the rows.
+    ``firsts`` are the keys of the rows' first slots. ``last``, which changes most, is kept outside the rows.
     """
 
     rows: tuple[tuple[Slot, ...], ...] = ()
+    firsts: tuple[int, ...] = ()
     last: Slot | None = None
 
     def __iter__(self) -> Iterator[Slot]:
@@ -88,31 +84,31 @@ class Slots(Struct, frozen=True):
         """Returns the last slot whose key is at most ``key``."""
         if self.last is not None and self.last.key <= key:
             return self.last
-        row = self._row(key)
-        return self.rows[row][bisect_right(self.rows[row], key, key=_key) - 1] if row >= 0 else None
+        if not self.firsts or key < self.firsts[0]:
+            return None
+        row = self.rows[bisect_right(self.firsts, key) - 1]
+        return row[bisect_right(row, key, key=_key) - 1]
 
     def put(self, slot: Slot) -> Slots:
         """Returns the slots with this one in the place of the slot that has its key, or else at the end."""
-        rows, last = self.rows, self.last
+        rows, firsts, last = self.rows, self.firsts, self.last
         if last is None or last.key == slot.key:
-            return Slots(rows, slot)
+            return Slots(rows, firsts, slot)
         if last.key < slot.key:
-            is_full = not rows or len(rows[-1]) == _ROW
-            return Slots((*rows, (last,)) if is_full else (*rows[:-1], (*rows[-1], last)), slot)
-        number = self._row(slot.key)
+            if not rows or len(rows[-1]) == _ROW:
+                return Slots((*rows, (last,)), (*firsts, last.key), slot)
+            return Slots((*rows[:-1], (*rows[-1], last)), firsts, slot)
+        number = bisect_right(firsts, slot.key) - 1
         row = rows[number]
         place = bisect_left(row, slot.key, key=_key)
-        return Slots((*rows[:number], (*row[:place], slot, *row[place + 1 :]), *rows[number + 1 :]), last)
+        return Slots((*rows[:number], (*row[:place], slot, *row[place + 1 :]), *rows[number + 1 :]), firsts, last)
 
     def without(self, start: int, stop: int | None = None) -> Slots:
         """Returns the slots without those whose keys are in a range."""
         kept = [slot for slot in self if slot.key < start or (stop is not None and slot.key >= stop)]
         last = kept.pop() if kept else None
-        return Slots(tuple(tuple(kept[first : first + _ROW]) for first in range(0, len(kept), _ROW)), last)
-
-    def _row(self, key: int) -> int:
-        """Returns the number of the row that the key belongs in; -1 if it is before all rows."""
-        return bisect_right(self.rows, key, key=lambda row: row[0].key) - 1
+        rows = tuple(tuple(kept[first : first + _ROW]) for first in range(0, len(kept), _ROW))
+        return Slots(rows, tuple(row[0].key for row in rows), last)
 
 
 class MessageState(Struct, frozen=True):

@@ -79,7 +79,7 @@ class TranscriptBuilder:
         self._diagnostics: AppendOnlyList[Diagnostic] = AppendOnlyList(transcript.diagnostics if transcript else ())
         self._current: MessageState | None = None
         self._state: _State = (self._settled, None, self._diagnostics)
-        self._keys: dict[str, int] = {}  # by call id, in this message; may be outdated, so `_call_slot` checks
+        self._keys: dict[str, int] = {}  # by call id, in this message; may be outdated, so `_find_call` checks
         self._handlers: dict[type, Callable[[Any], Touched | None]] = {
             ev.Start: self._start,
             ev.Finish: self._finish,
@@ -188,8 +188,8 @@ class TranscriptBuilder:
 
     def _abort(self, event: ev.Abort) -> Touched:
         for slot in self._message().slots:
-            if slot.call is not None and not slot.call.is_final:
-                self._set_call(slot, replace(slot.call, state=State.INTERRUPTED))
+            if isinstance(slot.part, ToolCall) and not slot.part.is_final:
+                self._set_call(slot, replace(slot.part, state=State.INTERRUPTED))
         return self._change(is_open=False, aborted=event.reason or "")
 
     def _message_metadata(self, event: ev.MessageMetadata) -> Touched:
@@ -259,23 +259,27 @@ class TranscriptBuilder:
 
     # Tool calls
 
-    def _call_slot(self, call_id: str) -> Slot | None:
+    def _find_call(self, call_id: str) -> tuple[Slot, ToolCall] | None:
+        """Returns the slot and the call in this message for a normalised id. The call may lack its newest text."""
         key = self._keys.get(call_id)
         slot = self._current.slots.get(key) if self._current is not None and key is not None else None
-        return slot if slot is not None and slot.call is not None and slot.call.id == call_id else None
+        if slot is not None and isinstance(slot.part, ToolCall) and slot.part.id == call_id:
+            return slot, slot.part
+        return None
 
     def _tool_begin(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> Touched | None:
         message = self._message()
         call_id = normalize_call_id(event.tool_call_id)
-        slot = self._call_slot(call_id)
-        state = self._next_state(slot.call if slot else None, event)
+        found = self._find_call(call_id)
+        state = self._next_state(found[1] if found else None, event)
         if state is None:
             return None
-        if slot is None:
-            slot = Slot(message.next_key, ToolCall(id=call_id, name="tool"), seam=message.seam)
+        if found is None:
+            call = ToolCall(id=call_id, name="tool")
+            slot = Slot(message.next_key, call, seam=message.seam)
             self._change(seam="")
-        call = slot.call
-        assert call is not None
+        else:
+            slot, call = found
         changes: Object = {name: value for name in _INPUT_FIELDS if (value := getattr(event, name, None)) is not None}
         if not isinstance(event, ev.ToolInputStart):
             changes["input"] = event.input
@@ -289,27 +293,29 @@ class TranscriptBuilder:
 
     def _tool_delta(self, event: ev.ToolInputDelta) -> Touched | None:
         self._message()
-        slot = self._call_slot(normalize_call_id(event.tool_call_id))
-        state = self._next_state(slot.call if slot else None, event)
-        if slot is None or state is None:
+        found = self._find_call(normalize_call_id(event.tool_call_id))
+        state = self._next_state(found[1] if found else None, event)
+        if found is None or state is None:
             return None
+        slot, _ = found
         return self._put(replace(slot, text=slot.text.add(event.input_text_delta), is_growing=True))
 
     def _tool_log(self, event: ev.ToolLog) -> Touched | None:
-        slot = self._call_slot(normalize_call_id(event.tool_call_id))
-        if slot is None or slot.call is None:
+        found = self._find_call(normalize_call_id(event.tool_call_id))
+        if found is None:
             return self._tool_step(event)
-        if self._next_state(slot.call, event) is None:
+        slot, call = found
+        if self._next_state(call, event) is None:
             return None
-        printed = slot.printed or ConsoleText().add(slot.call.log)
+        printed = slot.printed or ConsoleText().add(call.log)
         return self._put(replace(slot, printed=printed.add(event.text), is_growing=True))
 
     def _tool_execution(self, event: ev.ToolExecution) -> Touched | None:
         """Finds the call that the event is about. The transcript does not change."""
         call_id = normalize_call_id(event.tool_call_id)
-        slot = self._call_slot(call_id)
-        if slot is not None and slot.call is not None:
-            return None if slot.call.is_final else Touched(len(self._settled), slot.key)
+        if (here := self._find_call(call_id)) is not None:
+            slot, call = here
+            return None if call.is_final else Touched(len(self._settled), slot.key)
         if event.status != "running":  # a queued call may not have begun
             return None
         earlier = range(len(self._settled) - 1, -1, -1)
@@ -327,21 +333,25 @@ class TranscriptBuilder:
         | ev.ToolLog,
     ) -> Touched | None:
         call_id = normalize_call_id(event.tool_call_id)
-        return self._step(self._call_slot(call_id), lambda call: call.id == call_id, event)
+        found = self._find_call(call_id)
+        if found is None:
+            return self._step_in_settled(lambda call: call.id == call_id, event)
+        slot, call = found
+        state = self._next_state(call, event)
+        return self._set_call(slot, _stepped(call, event, state)) if state else None
 
     def _approval_response(self, event: ev.ToolApprovalResponse) -> Touched | None:
         def is_meant(call: ToolCall) -> bool:
             return call.approval is not None and call.approval.id == event.approval_id
 
-        slots = reversed(self._current.slots) if self._current else iter(())
-        slot = next((slot for slot in slots if slot.call is not None and is_meant(slot.call)), None)
-        return self._step(slot, is_meant, event)
+        for slot in reversed(self._current.slots) if self._current else ():
+            if isinstance(slot.part, ToolCall) and is_meant(slot.part):
+                state = self._next_state(slot.part, event)
+                return self._set_call(slot, _stepped(slot.part, event, state)) if state else None
+        return self._step_in_settled(is_meant, event)
 
-    def _step(self, slot: Slot | None, is_meant: Callable[[ToolCall], bool], event: Any) -> Touched | None:
-        """Applies the event to the call of ``slot`` or, where that is None, to the latest matching call before it."""
-        if slot is not None and slot.call is not None:
-            state = self._next_state(slot.call, event)
-            return self._set_call(slot, _stepped(slot.call, event, state)) if state else None
+    def _step_in_settled(self, is_meant: Callable[[ToolCall], bool], event: Any) -> Touched | None:
+        """Applies the event to the latest matching call of the messages that have ended."""
         for index in range(len(self._settled) - 1, -1, -1):
             message = self._settled[index]
             for place in range(len(message.parts) - 1, -1, -1):
@@ -380,11 +390,12 @@ class TranscriptBuilder:
     def _retract(self, event: ev.ToolRetracted) -> Touched | None:
         """Removes a call that turned out not to be one, or gives it its final id."""
         message = self._message()
-        slot = self._call_slot(normalize_call_id(event.tool_call_id))
-        if slot is None or slot.call is None or slot.call.is_final:
+        found = self._find_call(normalize_call_id(event.tool_call_id))
+        if found is None or found[1].is_final:
             return None
-        if event.successor is not None and self._call_slot(normalize_call_id(event.successor)) is None:
-            return self._set_call(slot, replace(slot.call, id=normalize_call_id(event.successor)))
+        slot, call = found
+        if event.successor is not None and self._find_call(normalize_call_id(event.successor)) is None:
+            return self._set_call(slot, replace(call, id=normalize_call_id(event.successor)))
         if event.successor is None and event.text is not None:
             return self._replace_by_text(slot, event.text)
         before = message.slots.up_to(slot.key - 1)

@@ -42,7 +42,7 @@ def well_formed_json(value: Any, levels: int = MAX_LEVELS) -> Any:
     be equal: Python compares the items of a container, and the fields of a Struct, by identity first.
     """
     if isinstance(value, str):
-        return well_formed(value)
+        return value if value.isascii() else well_formed(value)
     if isinstance(value, float):
         return math.nan if value != value else value
     if not isinstance(value, (dict, list, tuple)):
@@ -50,7 +50,10 @@ def well_formed_json(value: Any, levels: int = MAX_LEVELS) -> Any:
     if levels == 0 and value:
         return _json_text(value)
     if isinstance(value, dict):
-        return {_key(key): well_formed_json(item, levels - 1) for key, item in value.items()}
+        return {
+            key if type(key) is str and key.isascii() else _key(key): well_formed_json(item, levels - 1)
+            for key, item in value.items()
+        }
     return [well_formed_json(item, levels - 1) for item in value]
 
 

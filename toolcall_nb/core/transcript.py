@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from toolcall_nb.core.call_states import FINAL_STATES, State
 from toolcall_nb.core.calls import ToolCalls
@@ -52,10 +53,10 @@ class _Value(Struct, frozen=True):
             value = getattr(self, name)
             if value is None or value is MISSING or (type(value) is str and value.isascii()):
                 continue
-            self._set(name, None if is_optional and value == {} else well_formed_json(value))
-
-    def _set(self, name: str, value: Any) -> None:
-        msgspec.structs.force_setattr(self, name, value)
+            if value != {}:
+                force_setattr(self, name, well_formed_json(value))
+            elif is_optional:
+                force_setattr(self, name, None)
 
 
 class Approval(_Value, frozen=True, kw_only=True):
@@ -110,17 +111,17 @@ class ToolCall(_Value, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.id.strip():
-            self._set("id", "tool-call")
+            force_setattr(self, "id", "tool-call")
         if not self.name.strip():
-            self._set("name", "tool")
+            force_setattr(self, "name", "tool")
         if self.input is not MISSING:
-            self._set("input_text", "")
+            force_setattr(self, "input_text", "")
             if self.state is State.INPUT_STREAMING:
-                self._set("state", State.INPUT_AVAILABLE)
+                force_setattr(self, "state", State.INPUT_AVAILABLE)
         if self.state is State.OUTPUT_ERROR and self.error is None:
-            self._set("error", "")
+            force_setattr(self, "error", "")
         if self.state is State.OUTPUT_AVAILABLE and self.output is MISSING:
-            self._set("output", None)
+            force_setattr(self, "output", None)
 
     @property
     def is_final(self) -> bool:
@@ -236,10 +237,10 @@ class Message(_Value, frozen=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._set("parts", tuple(self.parts))
-        self._set("id", self.id or None)
+        force_setattr(self, "parts", tuple(self.parts))
+        force_setattr(self, "id", self.id or None)
         if self.aborted is not None or self.finish_reason in _ORDINARY_ENDS:
-            self._set("finish_reason", None)
+            force_setattr(self, "finish_reason", None)
 
     @property
     def text(self) -> str:
@@ -282,7 +283,7 @@ class Transcript(Struct, frozen=True, eq=False):
 
     def __post_init__(self) -> None:
         if self.metadata:
-            msgspec.structs.force_setattr(self, "metadata", well_formed_json(self.metadata))
+            force_setattr(self, "metadata", well_formed_json(self.metadata))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Transcript):
