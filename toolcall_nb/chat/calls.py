@@ -7,7 +7,7 @@ the same time, in threads of their own.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 
 from toolcall_nb import dialects
@@ -15,7 +15,7 @@ from toolcall_nb.approvals.gate import ApprovalGate
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import State, ToolCall
-from toolcall_nb.tools import Job, Log, Outcome, Preliminary, Registry, Started, run_together
+from toolcall_nb.tools import Job, Log, Outcome, Preliminary, Registry, Started, Tool, run_together
 
 __all__ = ["CallRunner"]
 
@@ -49,7 +49,7 @@ class CallRunner:
         ``model_asks``: the model's side may ask whether a call may run there. Such a call is answered and left open;
         the model ends it when it gets the answer.
         """
-        parallel: list[ToolCall] = []
+        parallel: dict[Job, ToolCall] = {}
         for call in calls:
             if model_asks and call.state is State.APPROVAL_REQUESTED and call.approval is not None:
                 yield from gate.answer(call)
@@ -63,21 +63,20 @@ class CallRunner:
             if allowed is None:
                 yield ev.ToolOutputDenied(call.id)
             elif tool.parallel:
-                parallel.append(allowed)
+                parallel[_job(allowed, tool)] = allowed
             else:
                 if parallel:
-                    yield from self._run_parallel(parallel, tools)
-                    parallel = []
-                yield from self._run_alone(allowed, tools)
+                    yield from self._run_parallel(parallel)
+                    parallel = {}
+                yield from self._run_alone(_job(allowed, tool), allowed)
         if parallel:
-            yield from self._run_parallel(parallel, tools)
+            yield from self._run_parallel(parallel)
 
     def pending(self) -> list[Event]:
         """Removes and returns the events that no listener took while a tool ran."""
         return [self._pending.popleft() for _ in range(len(self._pending))]
 
-    def _run_alone(self, call: ToolCall, tools: Registry) -> Iterator[Event]:
-        job = _job(call, tools)
+    def _run_alone(self, job: Job, call: ToolCall) -> Iterator[Event]:
         yield from self._start(call)
         outcome = job.tool.run(
             job.arguments, lambda progress: self._listener(_progress_event(call, progress)), job.value_expression
@@ -86,8 +85,7 @@ class CallRunner:
         yield from self.pending()
         yield from _outcome_events(call, outcome)
 
-    def _run_parallel(self, calls: Sequence[ToolCall], tools: Registry) -> Iterator[Event]:
-        jobs = {_job(call, tools): call for call in calls}
+    def _run_parallel(self, jobs: Mapping[Job, ToolCall]) -> Iterator[Event]:
         with closing(run_together(tuple(jobs))) as news:
             for job, update in news:
                 call = jobs[job]
@@ -121,10 +119,10 @@ def _refusal(call: ToolCall, tools: Registry) -> Event | None:
     return None if call.name in tools else ev.ToolOutputError(call.id, tools.unknown(call.name))
 
 
-def _job(call: ToolCall, tools: Registry) -> Job:
+def _job(call: ToolCall, tool: Tool) -> Job:
     """The job of a call; shortened results say where the kernel holds the whole value."""
     arguments = {} if call.input is None else call.input
-    return Job(tools[call.name], arguments, f"chat.outcomes[{call.id[:80]!r}].value")
+    return Job(tool, arguments, f"chat.outcomes[{call.id[:80]!r}].value")
 
 
 def _progress_event(call: ToolCall, progress: Log | Preliminary) -> Event:

@@ -32,6 +32,8 @@ def with_displayed_bundles(own: Object | None, bundles: Sequence[Object]) -> Obj
 
     A picture that is already there is not repeated. Bundles beyond the limits are left out, and their number is noted.
     """
+    if not bundles:
+        return own or None
     kept: list[Object] = []
     left_out, room = 0, MAX_DISPLAY - _size(own or {})
     for bundle in bundles:

@@ -133,6 +133,8 @@ class LiveDocument:
     def _note_cards(self, patches: list[Patch]) -> None:
         """Notes the outermost node of each call that has just got its card."""
         for patch in patches:
+            if not self._started:
+                break  # the patches after it are what is in the card
             call = self._source.call_of(patch[1]) if patch[0] == "insert" else None
             if call is not None and call in self._started and self._source.call_of(patch[2]) != call:
                 self._cards[call] = patch[1]

@@ -99,7 +99,9 @@ class RunStatus:
                 pass
             case _ if isinstance(event, CALL_ENDS):
                 begun = self._begin(event) if isinstance(event, ev.ToolInputError) else []
-                return [*begun, *self._end(event.tool_call_id, _END_WORDS[END_STATES[type(event)]])]
+                ended = f"Tool {self._name(event.tool_call_id)} {_END_WORDS[END_STATES[type(event)]]}"
+                self._forget(event.tool_call_id)
+                return [*begun, ended]
             case ev.ToolRetracted():
                 self._forget(event.tool_call_id)
             case ev.Finish():
@@ -121,11 +123,6 @@ class RunStatus:
         announcements = [] if call in self._open else [f"Tool {name} called"]
         self._open[call] = name
         return announcements
-
-    def _end(self, call: str, how: str) -> list[str]:
-        announcement = f"Tool {self._name(call)} {how}"
-        self._forget(call)
-        return [announcement]
 
     def _forget(self, call: str) -> None:
         self._open.pop(call, None)

@@ -166,7 +166,7 @@ class LiveHtml:
         return patches if before is None else patches + self._take(message, before)
 
     def _change(self, message: LiveMessage, key: int, event: Event) -> list[Patch]:
-        live = message.parts.get(key)
+        live, part = message.parts.get(key), None
         if live is None:
             part = self._builder.part(Touched(message.number, key))
             assert part is not None
@@ -178,7 +178,7 @@ class LiveHtml:
                 return live.write(message, event.input_text_delta)
             case ev.ToolLog() if isinstance(live, LiveCall) and _is_whole(event.text):
                 return live.print(message, event.text)
-        patches = self._take(message, key)
+        patches = self._take(message, key) if part is None else live.take(message, part)
         if isinstance(live.part, ToolCall) and live.part.is_final:
             message.rest(key)
         return patches

@@ -150,7 +150,7 @@ class LiveCall(LivePart):
 
     def __init__(self, id: str, part: ToolCall, look: Look) -> None:
         super().__init__(id, part, look)
-        self._growing: GrowingCall | None = GrowingCall(part)
+        self._growing: GrowingCall | None = None
 
     def take(self, message: LiveMessage, part: Part) -> list[Patch]:
         """Replaces the call by its newer state."""

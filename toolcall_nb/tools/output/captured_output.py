@@ -236,7 +236,8 @@ class CapturedOutput:
                 self._printed.clear()
                 self._length = 0
             if not self.closed:
-                self._send_log(self._log_text.feed(text))
+                if text:
+                    self._send_log(self._log_text.feed(text))
                 if time.monotonic() - self._displays_reported_at >= _DISPLAY_SECONDS:
                     self._send_displays()
 
