@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from axe_core_python.sync_playwright import Axe
 from playwright.sync_api import Locator, expect
 
@@ -267,6 +268,7 @@ def test_a_background_run_asks_beside_a_running_cell_in_every_view_and_after_a_r
     printed(notebook, 4, "['first', 'second']")
 
 
+@pytest.mark.thorough
 def test_a_background_run_that_waits_is_stopped_by_its_button_and_by_the_magic(lab: Lab) -> None:
     background = ask("--model caller --background")
     notebook = asking(lab, background, background, "%toolchat stop", ask("--model caller"))
@@ -286,6 +288,7 @@ def test_a_background_run_that_waits_is_stopped_by_its_button_and_by_the_magic(l
     expect(notebook.output(5).locator(".tc-state")).to_have_text("Completed")
 
 
+@pytest.mark.thorough
 def test_a_page_reloaded_while_the_cell_waits_is_whole_again_when_the_cell_was_interrupted(lab: Lab) -> None:
     notebook = asking(lab, ask("--model caller"), ask("--model caller"))
     notebook.start(2)

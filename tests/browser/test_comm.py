@@ -110,6 +110,7 @@ def test_a_view_that_the_page_closes_in_mid_run_is_opened_again(lab: Lab, subshe
     assert_whole(notebook.output(RUN), count, calls)
 
 
+@pytest.mark.thorough
 def test_a_view_is_opened_again_where_another_cell_closes_all_widgets_and_deletes_all_variables(lab: Lab) -> None:
     notebook = counting(lab, "--background", f"{_CLOSE}\n%reset -f")
     notebook.run(ACTS)
@@ -122,6 +123,7 @@ def test_a_view_is_opened_again_where_another_cell_closes_all_widgets_and_delete
         assert_whole(notebook.output(cell), len(said), len(said) // 100)
 
 
+@pytest.mark.thorough
 def test_a_view_that_is_closed_again_and_again_comes_back_at_the_end(lab: Lab) -> None:
     notebook = counting(lab, act=_CLOSE)
     notebook.page.wait_for_timeout(2000)  # some more calls
@@ -162,6 +164,7 @@ def asking_without_a_front_end(lab: Lab, options: str, missing: str = "anywidget
     return notebook
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("missing", "said"),
     [

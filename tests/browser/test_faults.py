@@ -36,6 +36,7 @@ from tests.browser.script import NEXT, setup
 # Reloads
 
 
+@pytest.mark.thorough
 def test_a_page_reloaded_three_times_during_a_run_and_just_before_its_end_shows_all_of_it(lab: Lab) -> None:
     notebook = lab.page(lab.write(ask("--background --approve ask"))).open()
     notebook.run(0)
@@ -77,6 +78,7 @@ def test_a_page_reloaded_without_a_save_has_lost_the_output_and_show_brings_it_b
 # Two pages
 
 
+@pytest.mark.thorough
 def test_two_pages_on_a_notebook_answer_open_and_end_as_one_and_each_saves_the_whole(
     lab: Lab, chromium: Browser
 ) -> None:
@@ -121,6 +123,7 @@ def test_two_pages_on_a_notebook_answer_open_and_end_as_one_and_each_saves_the_w
     context.close()
 
 
+@pytest.mark.thorough
 def test_stop_in_a_page_that_was_opened_before_the_run_ends_a_cell_of_another_page(lab: Lab) -> None:
     first = lab.page(lab.write(ask())).open()
     second = lab.page(first.name).open()
@@ -178,6 +181,7 @@ def take_away_the_server(notebook: Notebook, number: int) -> None:
     expect(output.locator(".tc-state")).to_have_text("Running")
 
 
+@pytest.mark.thorough
 def test_a_server_that_is_killed_and_comes_back_under_a_run_costs_nothing_of_it(apart: Notebook) -> None:
     apart.run(0)
     apart.run(1)
@@ -259,6 +263,7 @@ def test_a_kernel_that_is_killed_in_mid_call_and_while_it_asks_leaves_what_was_k
         assert_cut_off(notebook, number, "I will look at the forecast.", "Lisbon")
 
 
+@pytest.mark.thorough
 def test_a_kernel_that_is_restarted_in_mid_run_leaves_the_same_and_the_next_turn_works(lab: Lab) -> None:
     notebook = lab.page(lab.write(ask(), ask("--background"), NEXT)).open()
     notebook.run(0)
@@ -315,6 +320,7 @@ def test_jupyterlabs_own_interrupt_ends_a_call_a_text_and_a_question_and_the_nex
     expect(notebook.output(4).locator(".tc-assistant")).to_contain_text(re.compile(r"\w"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [pytest.param("--background", id="background", marks=pytest.mark.thorough), pytest.param("", id="cell")],

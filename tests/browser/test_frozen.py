@@ -50,6 +50,7 @@ def shown_seconds(notebook: Notebook) -> float:
     return float(words[0]) * 60 + float(words[2]) if "min" in words else float(words[0])
 
 
+@pytest.mark.thorough
 def test_a_browser_that_slept_while_a_run_went_on_shows_all_of_it(lab: Lab, chromium: Browser) -> None:
     notebook = counting(lab, "--background", _PACE)
     with asleep(chromium):
@@ -83,6 +84,7 @@ def test_a_run_that_ended_while_the_browser_slept_is_whole_when_it_wakes(lab: La
     assert_whole(notebook.output(RUN), count, calls)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ends", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_a_page_whose_network_was_gone_for_a_while_shows_all_of_it(lab: Lab, ends: bool) -> None:
     with line_to(lab.server) as (line, seen):
@@ -135,6 +137,7 @@ while "MIDST" == "end" and is_running():
     flood(20)"""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("midst", [pytest.param("nothing", marks=pytest.mark.thorough), "end"])
 def test_a_page_that_the_server_leaves_out_asks_for_what_it_missed(frugal: Lab, midst: str) -> None:
     notebook = counting(frugal, "--background", _FLOOD.replace("MIDST", midst))

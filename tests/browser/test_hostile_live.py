@@ -240,6 +240,7 @@ def test_a_person_is_asked_about_hostile_calls_and_nothing_else_happens(lab_apar
     assert hostile.faults() == []
 
 
+@pytest.mark.thorough
 def test_whichever_way_it_comes_into_the_notebook_nothing_happens(lab_apart: Lab) -> None:
     with ReplayServer(*(Reply(body(wire, *one_of(payloads(), 6, 3))) for wire in WIRE_NAMES)) as peer:
         urls = [f"{peer.url}/api/chat" for _ in WIRE_NAMES]

@@ -51,6 +51,7 @@ def test_in_the_exported_file_no_text_does_anything(context: BrowserContext, tmp
     ExportedFile(context, tmp_path).check(share(share_of(240)))
 
 
+@pytest.mark.thorough
 def test_in_the_exported_file_no_variant_does_anything(context: BrowserContext, tmp_path: Path) -> None:
     ExportedFile(context, tmp_path).check(spelled())
 

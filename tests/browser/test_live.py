@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.browser import Notebook
@@ -197,6 +198,7 @@ def test_a_background_run_goes_on_beside_another_cell_and_is_stopped_in_mid_tool
     assert_next_turn_works(notebook)
 
 
+@pytest.mark.thorough
 def test_the_switch_to_the_static_form_moves_nothing(lab: Lab) -> None:
     for width in (1100, 620):
         notebook = lab.asking()

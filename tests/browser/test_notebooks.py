@@ -15,11 +15,8 @@ from tests.support.stored_outputs import NOTEBOOKS, read
 
 @pytest.mark.parametrize(
     "path",
-    # The test below runs the tools notebook, too.
-    [
-        pytest.param(path, marks=[pytest.mark.thorough] if path.stem == "tools" else [], id=path.stem)
-        for path in NOTEBOOKS
-    ],
+    # The others only in `./dev test --all`: their outputs are compared in tests/project/test_notebooks.py.
+    [pytest.param(path, marks=[] if path.stem == "tour" else pytest.mark.thorough, id=path.stem) for path in NOTEBOOKS],
 )
 def test_run_all_gets_to_the_last_cell_with_a_person_there(lab: Lab, path: Path) -> None:
     shutil.copy(path, lab.server.folder / path.name)
@@ -48,6 +45,7 @@ def test_run_all_gets_to_the_last_cell_with_a_person_there(lab: Lab, path: Path)
     assert problems == []
 
 
+@pytest.mark.thorough
 def test_after_run_all_the_question_of_the_tools_notebook_still_waits_and_can_be_answered(lab: Lab) -> None:
     path = next(path for path in NOTEBOOKS if path.stem == "tools")
     shutil.copy(path, lab.server.folder / "asked.ipynb")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.browser import Notebook
@@ -35,6 +36,7 @@ def test_a_page_reloaded_in_mid_cell_shows_the_whole_and_final_state_when_the_ce
     assert_saves_static(lab, notebook)
 
 
+@pytest.mark.thorough
 def test_a_page_saved_in_mid_run_and_reloaded_after_it_shows_the_final_state(lab: Lab) -> None:
     notebook = lab.asking()
     notebook.start(1)
@@ -72,6 +74,7 @@ def test_a_page_reloaded_during_a_background_run_goes_on_live(lab: Lab) -> None:
     assert_saves_static(lab, notebook)
 
 
+@pytest.mark.thorough
 def test_stop_works_in_a_reloaded_page(lab: Lab) -> None:
     notebook = lab.asking("--background")
     notebook.run(1)

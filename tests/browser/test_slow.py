@@ -41,6 +41,7 @@ def assert_goes_on(notebook: Notebook) -> None:
     expect(output.locator("[aria-live]")).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_a_run_is_live_where_anywidget_has_given_its_module_up(lab_apart: Lab) -> None:
     slow(lab_apart, _LATE_MODULE)
     notebook = lab_apart.asking()

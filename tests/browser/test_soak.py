@@ -5,6 +5,8 @@ The long one is `./dev soak`: an hour's worth of streams.
 
 from __future__ import annotations
 
+import pytest
+
 from tests.browser.conftest import Lab
 from tests.soak.notebook import TURNS, cells
 from tests.soak.running import soak
@@ -17,6 +19,7 @@ NODES = 200
 """What JupyterLab's own nodes and listeners go up and down by. A turn has more of its own."""
 
 
+@pytest.mark.thorough
 def test_after_twice_as_many_turns_and_a_reload_nothing_more_is_alive_in_kernel_and_page(lab: Lab) -> None:
     notebook = lab.page(lab.server.write("soak.ipynb", *cells(tokens=390))).open()
     _, half, whole = soak(notebook, rounds=4, parts=2)

@@ -163,6 +163,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 @needs_atheris
+@pytest.mark.thorough
 def test_a_bounded_run_of_every_target_finds_nothing(tmp_path: Path) -> None:
     done = run("--runs", "0", "--found", str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr

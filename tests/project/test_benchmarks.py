@@ -43,6 +43,7 @@ SUBJECTS = ("streaming", "growth", "payload", "detecting", "reading", "memory")
 """The subjects that need no browser and no kernel."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("subjects", "starts"),
     [

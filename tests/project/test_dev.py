@@ -48,6 +48,7 @@ def tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         terminal.close(force=True)
 
 
+@pytest.mark.thorough
 def test_the_tour_asks_on_ctrl_c_goes_on_with_a_no_and_ends_without_a_traceback(tour: Any) -> None:
     tour.sendintr()
     tour.expect(r"Shut ?down this Jupyter server \(y/\[n\]\)\?")

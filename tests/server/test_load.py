@@ -92,6 +92,7 @@ def eventually(is_so: Callable[[], bool]) -> None:
     raise AssertionError("it did not come to that")
 
 
+@pytest.mark.thorough
 def test_hundreds_of_streams_at_once_lose_and_reorder_nothing() -> None:
     async def one(client: httpx.AsyncClient, number: int) -> str:
         body = {"message": f"s{number}", "conversationId": f"s{number}"}
@@ -131,6 +132,7 @@ def test_a_client_that_never_reads_takes_bounded_memory() -> None:
         assert client.get("/api/health").status_code == 200
 
 
+@pytest.mark.thorough
 def test_hundreds_of_clients_that_never_read_take_bounded_memory() -> None:
     body = b'{"message":"Hi"}'
     head = (
