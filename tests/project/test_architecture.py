@@ -46,11 +46,13 @@ MAY_SEE: dict[str, set[str]] = {
     "models": CORE | {"redaction", "tools"},
     "chat": LOOP,
     "runs": LOOP - {"chat"},
+    "traces": CORE | {"redaction", "models"},
+    "testing": LOOP | {"traces"},
     "frontend": {"render"},
-    "cli": LOOP | {"runs", "server"},
-    "notebook": LOOP | {"frontend", "runs", "server"},
-    "server": LOOP | {"frontend", "runs"},
-    "__init__": LOOP | {"_old_paths", "notebook"},
+    "cli": LOOP | {"runs", "server", "traces"},
+    "notebook": LOOP | {"frontend", "runs", "server", "traces"},
+    "server": LOOP | {"frontend", "runs", "traces"},
+    "__init__": LOOP | {"_old_paths", "notebook", "traces"},
     "__main__": {"cli"},
 }
 """What each room may import of ours, apart from itself and `errors`."""

@@ -193,7 +193,7 @@ def said_in(folder: Path) -> dict[str, Any]:
 def described(value: Any) -> Any:
     """A value of the transcript as plain JSON, what is empty left out; no codec of the package has part in it."""
     if isinstance(value, msgspec.Struct):
-        own = {name: getattr(value, name) for name in value.__struct_fields__ if name != "diagnostics"}
+        own = {name: getattr(value, name) for name in value.__struct_fields__ if name not in ("diagnostics", "record")}
         told = {name: described(each) for name, each in own.items() if each is not MISSING}
         full = {name: each for name, each in told.items() if name in _VALUES or each not in (None, [], {})}
         return {"is": type(value).__name__, **full}

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
+from toolcall_nb.core.call_record import NO_RECORD, CallRecord
 from toolcall_nb.core.call_states import FINAL_STATES, State
 from toolcall_nb.core.calls import ToolCalls
 from toolcall_nb.core.deprecated_names import RenamedAttribute
@@ -78,7 +79,8 @@ class ToolCall(_Value, frozen=True, kw_only=True):
 
     ``log`` is what the tool printed. ``display`` is the output as a person sees it, a MIME bundle. ``model_text``
     is the text that the model was sent, where that is not the whole output. ``traceback`` shows where in its own code
-    the tool failed. ``extra`` keeps the fields that the vocabulary does not name.
+    the tool failed. ``extra`` keeps the fields that the vocabulary does not name. ``record`` holds times, tokens
+    and the Python value; it does not count when calls are compared, and Markdown holds it only on request.
 
     A call is corrected where these do not hold: its id and name are not blank; with an input, its state is no longer
     `State.INPUT_STREAMING` and ``input_text`` is empty; in `State.OUTPUT_ERROR` it has an ``error``, which may be
@@ -105,6 +107,7 @@ class ToolCall(_Value, frozen=True, kw_only=True):
     provider_metadata: Object | None = None
     tool_metadata: Object | None = None
     extra: Object = field(default_factory=dict)
+    record: CallRecord = field(default_factory=lambda: NO_RECORD)
 
     seen = RenamedAttribute("model_text")
 
@@ -127,6 +130,32 @@ class ToolCall(_Value, frozen=True, kw_only=True):
     def is_final(self) -> bool:
         """Whether the call has ended."""
         return self.state in FINAL_STATES
+
+    @property
+    def started(self) -> float | None:
+        """The start of the call, in seconds since the start of the run; None if that was not recorded."""
+        return self.record.started
+
+    @property
+    def seconds(self) -> float | None:
+        """The duration of the call in seconds; None if that was not recorded."""
+        return self.record.seconds
+
+    @property
+    def tokens(self) -> int | None:
+        """The number of tokens that the result added to the next prompt; None if that is not known."""
+        return self.record.tokens
+
+    @property
+    def value(self) -> Any:
+        """The object that the tool returned, while the process that ran it has it; else None."""
+        return self.record.value
+
+    @property
+    def parent(self) -> str | None:
+        """The id of the call that this call ran inside of; None for a call of the run itself."""
+        parent = (self.tool_metadata or {}).get("parent")
+        return parent if isinstance(parent, str) and parent else None
 
     def to_code(self) -> str:
         """Returns the call as a Python expression; see `toolcall_nb.core.call_code`."""

@@ -1,0 +1,12 @@
+"""The formats in which other programs record runs: `TRACE_FORMATS`.
+
+To add a format, write a module with a `TraceFormat` and list it here. The first that recognises a file reads it.
+"""
+
+from __future__ import annotations
+
+from toolcall_nb.traces.formats.base import TraceFormat
+
+__all__ = ["TRACE_FORMATS"]
+
+TRACE_FORMATS: tuple[TraceFormat, ...] = ()

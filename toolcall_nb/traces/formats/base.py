@@ -1,0 +1,50 @@
+"""The base of all formats of recorded runs: `TraceFormat`, and `RecordedRun`, which it yields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from msgspec import Struct, field
+
+from toolcall_nb.core.events import Object
+from toolcall_nb.core.transcript import Transcript
+
+__all__ = ["RecordedRun", "TraceFormat"]
+
+
+class RecordedRun(Struct, frozen=True, kw_only=True):
+    """One run that was read from a file.
+
+    ``id`` identifies it within its file: the trace's or the session's own id, or its number. ``began`` is in seconds
+    since 1970, ``seconds`` the whole run's time; each is None if unknown. ``extra`` keeps the fields of the file that
+    have no place in a transcript. ``path`` is the file, and empty until the reader of files has set it.
+
+    In the transcript, calls have their times (``ToolCall.record``, with ``started`` since ``began``), the parent of a
+    call is ``tool_metadata["parent"]``, usage and cost are in the messages' metadata as `toolcall_nb.core.usage`
+    writes them, and diagnostics say what was missing, left out, or out of order.
+    """
+
+    id: str
+    transcript: Transcript
+    title: str = ""
+    began: float | None = None
+    seconds: float | None = None
+    extra: Object = field(default_factory=dict)
+    path: str = ""
+
+
+class TraceFormat(NamedTuple):
+    """A format of recorded runs.
+
+    A file is a sequence of records: the lines of a JSON-lines file, each as a JSON value, or the one value of a JSON
+    file. ``recognises`` gets the first records, at most 20 of them. It never raises.
+    """
+
+    name: str
+    """The name in tables and options, for example ``claude-code``."""
+    title: str
+    """The description in the list of known formats, for example "session logs of Claude Code (JSON lines)"."""
+    recognises: Callable[[Sequence[Any]], bool]
+    read: Callable[[Iterable[Any]], Iterator[RecordedRun]]
+    """Yields the runs of a file. No record makes it raise: what cannot be read is left out, with a diagnostic."""
