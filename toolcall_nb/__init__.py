@@ -19,12 +19,16 @@ if TYPE_CHECKING:
     from toolcall_nb.chat import Chat
     from toolcall_nb.core.transcript import Transcript
     from toolcall_nb.dialects.callout import create_stream_chunks
+    from toolcall_nb.models.mock.model import MockModel
+    from toolcall_nb.models.replay import ReplayModel
     from toolcall_nb.notebook.show import show
     from toolcall_nb.redaction.registration import register_secret
     from toolcall_nb.tools import tool
 
 __all__ = [
     "Chat",
+    "MockModel",
+    "ReplayModel",
     "Transcript",
     "__version__",
     "create_stream_chunks",
@@ -39,6 +43,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Chat": "toolcall_nb.chat",
+    "MockModel": "toolcall_nb.models.mock.model",
+    "ReplayModel": "toolcall_nb.models.replay",
     "Transcript": "toolcall_nb.core.transcript",
     "create_stream_chunks": "toolcall_nb.dialects.callout",
     "register_secret": "toolcall_nb.redaction.registration",

@@ -1,21 +1,23 @@
 """The mock model: it needs no key and no network, and really calls the tools. `MockModel` is the entry point.
 
-The same seed and messages give the same reply, word for word. `toolcall_nb.models.mock.scenarios` plans the replies.
+The same seed and messages give the same reply, word for word. `toolcall_nb.models.mock.scenarios` plans the replies,
+or the script of a test, `toolcall_nb.models.mock.scripts`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 
 from toolcall_nb import dialects
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.events import Event
+from toolcall_nb.core.events import MISSING, Event, Missing
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.faults import Fault, faulty
-from toolcall_nb.models.mock.scenarios import SCENARIOS, Call, Plan, Say, Situation, Think
+from toolcall_nb.models.mock.scenarios import SCENARIOS, Call, Plan, Raise, Say, Situation, Think
+from toolcall_nb.models.mock.scripts import Script, ScriptedReply
 from toolcall_nb.models.mock.text_calls import with_calls
 from toolcall_nb.models.pace import Pace, play_reply
 from toolcall_nb.tools import Tool
@@ -24,10 +26,17 @@ __all__ = ["MockModel"]
 
 
 class MockModel:
-    """A model that plays a scenario. It makes the arguments of its calls from the schemas and the prompt.
+    """A model that plays a scenario, or the replies of a script.
+
+    In a scenario it makes the arguments of its calls from the schemas and the prompt. With a ``script`` the n-th
+    request gets the n-th reply, and one request too many fails. Each reply is a text, a call ``(name, arguments)`` or
+    ``(name, arguments, id)``, an exception to raise, a list of these, or a function that gets the messages and returns
+    one of these::
+
+        MockModel(script=[[("sql", {"q": "select 1"})], "One row."])
 
     In the ``dialect`` ``native`` its calls are events, in any other text. ``speed`` 1 is that of a usual model; None
-    never waits. ``faults`` are put into the stream, for tests of its readers.
+    never waits, and is the default with a script. ``faults`` are put into the stream, for tests of its readers.
     """
 
     def __init__(
@@ -35,8 +44,9 @@ class MockModel:
         seed: int = 0,
         scenario: str = "auto",
         *,
+        script: Iterable[ScriptedReply] | None = None,
         dialect: str = "native",
-        speed: float | None = 1.0,
+        speed: float | Missing | None = MISSING,
         faults: Sequence[Fault] = (),
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -45,12 +55,15 @@ class MockModel:
         if dialect != "native":
             dialects.detector(dialect)  # raises for a name that is none
         self.seed, self.scenario, self.dialect, self.faults = seed, scenario, dialect, tuple(faults)
-        self._pace = Pace(speed, sleep)
+        self.script = None if script is None else Script(script)
+        usual = 1.0 if script is None else None
+        self._pace = Pace(usual if isinstance(speed, Missing) else speed, sleep)
 
     @property
     def name(self) -> str:
-        """``mock``, or ``mock:<scenario>``."""
-        return "mock" if self.scenario == "auto" else f"mock:{self.scenario}"
+        """``mock``, ``mock:<scenario>``, or ``mock:script``."""
+        variant = "script" if self.script is not None else self.scenario
+        return "mock" if variant == "auto" else f"mock:{variant}"
 
     def __repr__(self) -> str:
         return f"<MockModel {self.name}, seed {self.seed}>"
@@ -58,12 +71,15 @@ class MockModel:
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         """Streams one reply to the last prompt, or to the tool results since then."""
         messages = with_calls(self.dialect, messages)
-        prompt, calls = _last_turn(messages)
-        random = Random(f"{self.seed}\0{prompt}\0{len(calls)}")
-        plan = SCENARIOS[self.scenario](Situation(prompt, tools, calls, random))
+        plan = self._planned(messages, tools) if self.script is None else self.script.next_plan(messages)
         number = 1 + sum(len(message.calls) for message in messages)
         events = _native_events(plan, number) if self.dialect == "native" else _text_events(plan, number, self.dialect)
         return faulty(play_reply(events, self._pace), self.faults)
+
+    def _planned(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Plan:
+        prompt, calls = _last_turn(messages)
+        random = Random(f"{self.seed}\0{prompt}\0{len(calls)}")
+        return SCENARIOS[self.scenario](Situation(prompt, tools, calls, random))
 
 
 def _last_turn(messages: Sequence[Message]) -> tuple[str, list[ToolCall]]:
@@ -86,8 +102,10 @@ def _native_events(plan: Plan, number: int) -> Iterator[Event]:
             case Think():
                 yield from _reasoning_events(part, place)
             case Call():
-                yield ev.ToolInputAvailable(f"call_{number}", part.name, part.arguments)
+                yield ev.ToolInputAvailable(part.id or f"call_{number}", part.name, part.arguments)
                 number += 1
+            case Raise():
+                raise part.error
     yield ev.Finish(finish_reason="tool-calls" if any(isinstance(part, Call) for part in plan) else "stop")
 
 
@@ -95,10 +113,14 @@ def _text_events(plan: Plan, number: int, dialect: str) -> Iterator[Event]:
     for place, part in enumerate(plan, 1):
         if isinstance(part, Think):
             yield from _reasoning_events(part, place)
-    body = Message("assistant", tuple(_parts_with_ids(plan, number)))
-    yield ev.TextStart("text-1")
-    yield ev.TextDelta("text-1", dialects.find_text_dialect(dialect).write(body))
-    yield ev.TextEnd("text-1")
+    error = next((part.error for part in plan if isinstance(part, Raise)), None)
+    parts = tuple(_parts_with_ids(plan, number))
+    if parts or error is None:
+        yield ev.TextStart("text-1")
+        yield ev.TextDelta("text-1", dialects.find_text_dialect(dialect).write(Message("assistant", parts)))
+        yield ev.TextEnd("text-1")
+    if error is not None:
+        raise error
     yield ev.Finish(finish_reason="stop")
 
 
@@ -108,7 +130,7 @@ def _parts_with_ids(plan: Plan, number: int) -> Iterator[TextPart | ToolCall]:
             yield TextPart(part.text)
         elif isinstance(part, Call):
             state = State.INPUT_AVAILABLE
-            yield ToolCall(id=f"call_{number}", name=part.name, state=state, input=part.arguments)
+            yield ToolCall(id=part.id or f"call_{number}", name=part.name, state=state, input=part.arguments)
             number += 1
 
 

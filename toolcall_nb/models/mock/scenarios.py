@@ -28,7 +28,7 @@ from toolcall_nb.models.mock.arguments import arguments_for, subject_values
 from toolcall_nb.models.mock.prompt_facts import words
 from toolcall_nb.tools import Tool
 
-__all__ = ["SCENARIOS", "Call", "Plan", "Say", "Situation", "Think"]
+__all__ = ["SCENARIOS", "Call", "Plan", "Raise", "Say", "Situation", "Think"]
 
 _MAX_CALLS = 4
 
@@ -46,13 +46,20 @@ class Think(Struct, frozen=True):
 
 
 class Call(Struct, frozen=True):
-    """A tool call."""
+    """A tool call. Without an ``id``, it gets the next number."""
 
     name: str
     arguments: Object
+    id: str | None = None
 
 
-Plan: TypeAlias = Sequence[Say | Think | Call]
+class Raise(Struct, frozen=True):
+    """An exception, which ends the reply."""
+
+    error: BaseException
+
+
+Plan: TypeAlias = Sequence[Say | Think | Call | Raise]
 
 
 class Situation(Struct, frozen=True):
