@@ -639,10 +639,25 @@ def test_the_model_s_stream_is_closed_with_the_turn() -> None:
 
 
 def test_the_time_of_each_run_is_kept_by_call_id() -> None:
-    ticks = itertools.count(step=2.5)
-    chat = chat_with([call("1"), call("2"), call("3", "none")], tools=[f], clock=lambda: next(ticks))
+    now = [100.0]
+
+    def slow(x: int) -> int:
+        now[0] += 2.5
+        return x
+
+    chat = chat_with(
+        [call("1", "slow", {"x": 1}), call("2", "slow", {"x": 1}), call("3", "none")],
+        tools=[slow],
+        clock=lambda: now[0],
+    )
     chat.send("?")
     assert chat.timings == {"1": 2.5, "2": 2.5}
+    calls = chat.calls.values()
+    assert [(each.started, each.seconds, each.value) for each in calls] == [
+        (0, 2.5, 1),
+        (2.5, 2.5, 1),
+        (5.0, 0.0, None),
+    ]
 
 
 def test_usage_is_only_what_models_report() -> None:

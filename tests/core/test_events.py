@@ -51,6 +51,7 @@ CHUNKS: list[dict[str, Any]] = [
     {"type": "data-tool-retracted", "data": {"toolCallId": "c", "successor": "d"}, "transient": True},
     {"type": "data-tool-retracted", "data": {"toolCallId": "c", "text": "{}"}, "transient": True},
     {"type": "data-tool-interrupted", "data": {"toolCallId": "c"}, "transient": True},
+    {"type": "data-tool-times", "data": {"toolCallId": "c", "started": 0.5, "tokens": 3}, "transient": True},
     {"type": "data-tool-execution", "data": {"toolCallId": "c", "status": "queued"}, "transient": True},
     {"type": "data-tool-log", "data": {"toolCallId": "c", "text": "1%\r2%"}, "transient": True},
     {"type": "data-status", "data": {"text": "Searching…"}, "transient": True},

@@ -154,6 +154,13 @@ def events() -> st.SearchStrategy[Event]:
         ),
         st.builds(ev.ToolOutputError, **call, **_ABOUT, error_text=texts(), traceback=_MAYBE_TEXT),
         st.builds(ev.ToolExecution, **call, status=st.sampled_from(["queued", "running"])),
+        st.builds(
+            ev.ToolTimes,
+            **call,
+            started=st.none() | st.floats(),
+            seconds=st.none() | st.floats(),
+            tokens=st.none() | st.integers(),
+        ),
         st.builds(ev.ToolLog, **call, text=texts()),
         st.builds(ev.ToolOutputDenied, **call),
         st.builds(ev.ToolInterrupted, **call),

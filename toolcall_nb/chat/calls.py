@@ -12,6 +12,7 @@ from contextlib import closing
 
 from toolcall_nb import dialects
 from toolcall_nb.approvals.gate import ApprovalGate
+from toolcall_nb.chat.state import ChatState
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import State, ToolCall
@@ -21,22 +22,14 @@ __all__ = ["CallRunner"]
 
 
 class CallRunner:
-    """Runs the calls of a turn, each at most once.
+    """Runs the calls of a turn, each at most once, and notes the seconds and the outcome of each in ``chat``.
 
-    ``timings`` receives the seconds of each call, ``outcomes`` its outcome. While a tool occupies the thread, its
-    events go to ``listener`` at once; without a listener they are yielded when the tool has ended.
+    While a tool occupies the thread, its events go to ``listener`` at once; without a listener they are yielded when
+    the tool has ended.
     """
 
-    def __init__(
-        self,
-        dialect: str,
-        clock: Callable[[], float],
-        timings: dict[str, float],
-        outcomes: dict[str, Outcome],
-        listener: Callable[[Event], None] | None,
-    ) -> None:
-        self._dialect, self._clock = dialect, clock
-        self._timings, self._outcomes = timings, outcomes
+    def __init__(self, chat: ChatState, listener: Callable[[Event], None] | None) -> None:
+        self._chat = chat
         self._started: dict[str, float] = {}
         self._pending: deque[Event] = deque()
         self._listener = listener or self._pending.append
@@ -99,14 +92,18 @@ class CallRunner:
                         yield _progress_event(call, update)
 
     def _start(self, call: ToolCall) -> list[Event]:
-        self._started[call.id] = self._clock()
-        status = dialects.find_dialect(self._dialect).report_running(call.name)
+        self._started[call.id] = self._chat.clock()
+        status = dialects.find_dialect(self._chat.dialect).report_running(call.name)
         running = ev.ToolExecution(call.id, "running")
         return [running] if status is None else [running, ev.Status(status)]
 
     def _record(self, call: ToolCall, outcome: Outcome) -> None:
-        self._timings[call.id] = self._clock() - self._started.pop(call.id)
-        self._outcomes[call.id] = outcome
+        chat = self._chat
+        seconds = chat.timings[call.id] = chat.clock() - self._started.pop(call.id)
+        chat.outcomes[call.id] = outcome
+        record = chat.recording.times.records.get(call.id)
+        if record is not None:
+            record.seconds, record.value = seconds, outcome.value
 
 
 def _refusal(call: ToolCall, tools: Registry) -> Event | None:

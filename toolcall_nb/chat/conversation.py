@@ -12,7 +12,6 @@ from toolcall_nb.chat.turn import Turn
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.deprecated_names import RenamedAttribute
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import Message, State, ToolCall, Transcript
 from toolcall_nb.core.usage import UsageSummary, read_usage
 from toolcall_nb.errors import UsageError
@@ -105,8 +104,7 @@ class Chat(ChatState):
         """Continues from a transcript. Its open calls become interrupted."""
         self._end_turn()
         messages = tuple(map(_with_ended_calls, transcript.messages))
-        self._builder = TranscriptBuilder(replace(transcript, messages=messages))
-        self.timings, self.outcomes, self.last_error = {}, {}, None
+        self._restart(replace(transcript, messages=messages))
 
     def _end_turn(self) -> None:
         if self._turn is not None:

@@ -58,6 +58,7 @@ def stream_reply(chat: ChatState, transcript: Transcript, reply: Reply) -> Gener
         stream = None
         try:
             messages = request_messages(transcript, chat.dialect, chat.tools)
+            chat.record_request()
             stream = chat.model.stream(messages, tuple(chat.tools.values()))
             for event in stream:
                 has_begun = has_begun or not isinstance(event, _PREAMBLE)

@@ -11,12 +11,13 @@ from toolcall_nb import dialects, models
 from toolcall_nb import tools as tooling
 from toolcall_nb.approvals import APPROVAL_MODES, ApprovalMode, Approver, RememberedApprovals
 from toolcall_nb.core.deprecated_names import renamed_parameters
-from toolcall_nb.core.events import Event
+from toolcall_nb.core.events import Data, Event, Object
+from toolcall_nb.core.recording import REQUEST, Recording
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import ToolCalls, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models import Model, model_name
-from toolcall_nb.tools import Outcome, Registry, ToolSource, as_tools
+from toolcall_nb.tools import Outcome, Registry, Tool, ToolSource, as_tools
 
 __all__ = ["ChatState"]
 
@@ -24,9 +25,17 @@ __all__ = ["ChatState"]
 class ChatState:
     """The base of `Chat`, which documents the parameters.
 
-    ``timings`` are the seconds of each tool call by id, ``outcomes`` what its tool returned. ``last_error`` is the
-    exception of the last request that failed.
+    ``recording`` holds all events with their times. ``timings`` are the seconds of each tool call by id, ``outcomes``
+    what its tool returned. ``last_error`` is the exception of the last request that failed.
     """
+
+    timings: dict[str, float]
+    outcomes: dict[str, Outcome]
+    last_error: BaseException | None
+    recording: Recording
+    _start: float | None  # the clock's time at the first event
+    _recorded_tools: tuple[Tool, ...] | None
+    _builder: TranscriptBuilder
 
     @renamed_parameters(approve="approval_mode", approver="ask_approval", grants="remembered_approvals")
     def __init__(
@@ -56,14 +65,11 @@ class ChatState:
         self.once = once
         self.model = model
         self.tools = tools
-        self.timings: dict[str, float] = {}
-        self.outcomes: dict[str, Outcome] = {}
-        self.last_error: BaseException | None = None
         self.stopping = threading.Event()
         self.clock = clock
         self.pause = pause if pause is not None else self.stopping.wait
-        self._builder = TranscriptBuilder()
         self._applying = threading.RLock()  # the threads of tools apply events too
+        self._restart(Transcript())
         self._check()
 
     @property
@@ -101,10 +107,32 @@ class ChatState:
         return self.transcript.calls
 
     def apply(self, *events: Event) -> None:
-        """Adds events to the transcript, in any thread."""
+        """Adds events to the transcript and the recording, in any thread."""
         with self._applying:
             for event in events:
+                now = self.clock()
+                if self._start is None:
+                    self._start, self.recording.began = now, time.time()
+                self.recording.add(now - self._start, event)
                 self._builder.apply(event)
+
+    def record_request(self) -> None:
+        """Adds a request to the model to the recording, with the definitions of the tools if they have changed."""
+        tools = tuple(self.tools.values())
+        about: Object = {"model": self.model_name, "dialect": self.dialect}
+        if tools != self._recorded_tools:
+            self._recorded_tools = tools
+            about["tools"] = [
+                {"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in tools
+            ]
+        self.apply(Data(REQUEST, about, transient=True))
+
+    def _restart(self, transcript: Transcript) -> None:
+        """Begins a new recording, which continues the transcript."""
+        self.timings, self.outcomes, self.last_error = {}, {}, None
+        self.recording = Recording(transcript, says_running=True)
+        self._start, self._recorded_tools = None, None
+        self._builder = TranscriptBuilder(transcript, self.recording.times.records)
 
     def _check(self) -> None:
         """Raises `UsageError` for settings with which no turn can begin."""

@@ -40,7 +40,7 @@ class Turn:
     def __init__(self, chat: ChatState, live: Callable[[Event], None] | None) -> None:
         self._chat = chat
         listener = None if live is None else partial(_apply_and_tell, chat, live)
-        self._runner = CallRunner(chat.dialect, chat.clock, chat.timings, chat.outcomes, listener)
+        self._runner = CallRunner(chat, listener)
         self._usage = _TurnUsage()
         self._reply: Reply | None = None
         self._has_begun = False

@@ -30,6 +30,11 @@ class CallRecord:
     ) -> None:
         self.started, self.seconds, self.tokens, self.value = started, seconds, tokens, value
 
+    @property
+    def is_known(self) -> bool:
+        """Whether any of the times or the tokens is known."""
+        return (self.started, self.seconds, self.tokens) != (None, None, None)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, CallRecord)
 

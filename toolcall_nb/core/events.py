@@ -9,8 +9,8 @@ What that vocabulary does not cover is added in the ways that it allows, so that
 
 - an additional field on a known chunk: ``start.role``, ``text-start.seam``, ``tool-input-start.open``,
   ``tool-output-available.display`` and ``.seen``, ``tool-output-error.traceback``, ``error.details``;
-- a transient ``data-*`` chunk: ``data-diagnostic``, ``data-status``, ``data-tool-execution``, ``data-tool-log``,
-  ``data-tool-retracted``, ``data-tool-interrupted``.
+- a transient ``data-*`` chunk: ``data-diagnostic``, ``data-status``, ``data-tool-execution``, ``data-tool-times``,
+  ``data-tool-log``, ``data-tool-retracted``, ``data-tool-interrupted``.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ __all__ = [
     "ToolOutputDenied",
     "ToolOutputError",
     "ToolRetracted",
+    "ToolTimes",
     "from_dict",
     "split_extra",
     "to_dict",
@@ -362,6 +363,20 @@ class ToolExecution(_Transient, frozen=True):
     status: Literal["queued", "running"]
 
 
+class ToolTimes(_Transient, frozen=True):
+    """The recorded times of a call, in seconds: its start since the start of the run, and its duration.
+
+    ``tokens`` is the number of tokens that the result added to the next prompt. Unknown values are None. The event does
+    not change the transcript, in which times do not count; it sets the call's record.
+    """
+
+    type: ClassVar[str] = "data-tool-times"
+    tool_call_id: str
+    started: float | None = None
+    seconds: float | None = None
+    tokens: int | None = None
+
+
 class ToolLog(_Transient, frozen=True):
     """The running tool printed ``text``, to whichever stream."""
 
@@ -495,6 +510,7 @@ Event: TypeAlias = (
     | ToolRetracted
     | ToolInterrupted
     | ToolExecution
+    | ToolTimes
     | ToolLog
     | SourceUrl
     | SourceDocument

@@ -13,13 +13,14 @@ event or nothing of it, and reading changes nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.append_only import AppendOnlyList, AppendOnlyText, ConsoleText
+from toolcall_nb.core.call_record import NO_RECORD, CallRecord
 from toolcall_nb.core.call_states import TRANSITIONS
 from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json, Object
 from toolcall_nb.core.message_state import NO_TEXT, MessageState, Slot, Slots
@@ -47,6 +48,9 @@ _ROLES: tuple[Role, ...] = ("system", "user", "assistant")
 _INPUT_FIELDS = ("title", "open", "provider_executed", "dynamic", "provider_metadata", "tool_metadata")
 _OUTPUT_FIELDS = ("provider_executed", "dynamic", "provider_metadata", "tool_metadata")
 
+_Number = TypeVar("_Number", int, float)
+_LARGEST = 2**53
+
 _TextEvent: TypeAlias = (
     ev.TextStart | ev.TextDelta | ev.TextEnd | ev.ReasoningStart | ev.ReasoningDelta | ev.ReasoningEnd
 )
@@ -71,12 +75,16 @@ class TranscriptBuilder:
 
     `apply` returns what changed, so that a view can redraw only that, or None. It never raises on an event: an event
     out of order is a diagnostic. Time and memory are linear in the text.
+
+    It continues ``transcript``. A new call gets its record from ``records``, by id.
     """
 
-    def __init__(self, transcript: Transcript | None = None) -> None:
-        self._metadata: Object = transcript.metadata if transcript else {}
-        self._settled: AppendOnlyList[Message] = AppendOnlyList(transcript.messages if transcript else ())
-        self._diagnostics: AppendOnlyList[Diagnostic] = AppendOnlyList(transcript.diagnostics if transcript else ())
+    def __init__(self, transcript: Transcript | None = None, records: Mapping[str, CallRecord] | None = None) -> None:
+        before = Transcript() if transcript is None else transcript
+        self._metadata: Object = before.metadata
+        self._records = {} if records is None else records
+        self._settled: AppendOnlyList[Message] = AppendOnlyList(before.messages)
+        self._diagnostics: AppendOnlyList[Diagnostic] = AppendOnlyList(before.diagnostics)
         self._current: MessageState | None = None
         self._state: _State = (self._settled, None, self._diagnostics)
         self._keys: dict[str, int] = {}  # by call id, in this message; may be outdated, so `_find_call` checks
@@ -99,6 +107,7 @@ class TranscriptBuilder:
             ev.ToolInputError: self._tool_begin,
             ev.ToolInputDelta: self._tool_delta,
             ev.ToolExecution: self._tool_execution,
+            ev.ToolTimes: self._tool_times,
             ev.ToolLog: self._tool_log,
             ev.ToolApprovalRequest: self._tool_step,
             ev.ToolApprovalResponse: self._approval_response,
@@ -275,7 +284,7 @@ class TranscriptBuilder:
         if state is None:
             return None
         if found is None:
-            call = ToolCall(id=call_id, name="tool")
+            call = ToolCall(id=call_id, name="tool", record=self._records.get(call_id, NO_RECORD))
             slot = Slot(message.next_key, call, seam=message.seam)
             self._change(seam="")
         else:
@@ -322,6 +331,15 @@ class TranscriptBuilder:
         found = (index for index in earlier if any(call.id == call_id for call in self._settled[index].calls))
         index = next(found, None)
         return None if index is None else Touched(index)
+
+    def _tool_times(self, event: ev.ToolTimes) -> None:
+        """Sets the record of a call of this message."""
+        if (found := self._find_call(normalize_call_id(event.tool_call_id))) is not None:
+            slot, call = found
+            record = CallRecord(
+                started=_known(event.started), seconds=_known(event.seconds), tokens=_known(event.tokens)
+            )
+            self._put(replace(slot, part=replace(call, record=record)))
 
     def _tool_step(
         self,
@@ -413,6 +431,11 @@ class TranscriptBuilder:
         return self._put(
             Slot(slot.key, TextPart(""), whole, is_growing=True, block=slot.block, continues=continues),
         )
+
+
+def _known(number: _Number | None) -> _Number | None:
+    """Returns a number of seconds or tokens; None for one that cannot be: below 0, infinite, or beyond 2**53."""
+    return number if number is not None and 0 <= number < _LARGEST else None
 
 
 def normalize_call_id(call_id: str) -> str:

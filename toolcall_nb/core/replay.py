@@ -29,11 +29,13 @@ from toolcall_nb.core.transcript import (
 __all__ = ["call_events", "message_events", "part_events"]
 
 
-def message_events(message: Message) -> Iterator[Event]:
-    """Yields the events of a message, from ``start`` to ``finish`` or ``abort``."""
+def message_events(message: Message, *, timings: bool = False) -> Iterator[Event]:
+    """Yields the events of a message, from ``start`` to ``finish`` or ``abort``; on request with the calls' times."""
     yield ev.Start(message_id=message.id, message_metadata=message.metadata or None, role=_wire_role(message.role))
     for number, part in enumerate(message.parts, 1):
         yield from part_events(part, str(number))
+        if timings and isinstance(part, ToolCall) and part.record.is_known:
+            yield ev.ToolTimes(part.id, part.started, part.seconds, part.tokens)
     if message.aborted is not None:
         yield ev.Abort(reason=message.aborted or None)
     else:

@@ -7,7 +7,7 @@ states of a tool call and their transitions are in `toolcall_nb.core.call_states
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, overload
 
 import msgspec
 from msgspec import Struct, field
@@ -304,6 +304,9 @@ class Transcript(Struct, frozen=True, eq=False):
 
     ``metadata`` belongs to the whole and is the front matter of the Markdown form. ``diagnostics`` report how the
     transcript was read; two transcripts are equal when their messages and metadata are.
+
+    It is a sequence of its messages: a slice is a transcript with the same metadata, and ``+`` puts the messages of
+    two transcripts behind each other, with the metadata of both; where both have a field, the first one's stays.
     """
 
     messages: tuple[Message, ...] = ()
@@ -328,10 +331,34 @@ class Transcript(Struct, frozen=True, eq=False):
     def __repr__(self) -> str:
         return f"<Transcript: {len(self.messages)} messages, {len(self.calls)} tool calls>"
 
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    def __bool__(self) -> bool:
+        return bool(self.messages or self.metadata)
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self.messages)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> Transcript: ...
+    def __getitem__(self, index: int | slice) -> Message | Transcript:
+        if isinstance(index, slice):
+            return Transcript(self.messages[index], self.metadata)
+        return self.messages[index]
+
+    def __add__(self, other: object) -> Transcript:
+        if not isinstance(other, Transcript):
+            return NotImplemented
+        diagnostics = (*self.diagnostics, *other.diagnostics)
+        return Transcript((*self.messages, *other.messages), {**other.metadata, **self.metadata}, diagnostics)
+
     @property
     def calls(self) -> ToolCalls:
         """The tool calls by id, in order. Of calls with the same id in two messages, it holds the later one."""
-        return ToolCalls((call for message in self.messages for call in message.calls), self.messages)
+        return ToolCalls(call for message in self.messages for call in message.calls)
 
     @classmethod
     def from_events(cls, events: Iterable[Event | Mapping[str, Any]]) -> Transcript:
@@ -347,12 +374,12 @@ class Transcript(Struct, frozen=True, eq=False):
             builder.apply(item if isinstance(item, Event) else _event_of(number, item))
         return builder.transcript
 
-    def events(self) -> Iterator[Event]:
-        """Yields events from which `from_events` builds the same messages."""
+    def events(self, *, timings: bool = False) -> Iterator[Event]:
+        """Yields events from which `from_events` builds the same messages; with ``timings`` also the calls' times."""
         from toolcall_nb.core.replay import message_events
 
         for message in self.messages:
-            yield from message_events(message)
+            yield from message_events(message, timings=timings)
 
     @classmethod
     def from_markdown(cls, text: str) -> Transcript:
@@ -361,14 +388,15 @@ class Transcript(Struct, frozen=True, eq=False):
 
         return read_transcript(text)
 
-    def to_markdown(self, *, versioned: bool = False) -> str:
+    def to_markdown(self, *, versioned: bool = False, timings: bool = False) -> str:
         """Returns portable Markdown, which reads back equal; see `toolcall_nb.markdown.writing`.
 
-        With ``versioned``, the text begins with the version of the format, as a file does.
+        With ``versioned``, the text begins with the version of the format, as a file does. With ``timings`` it holds
+        the times of the calls, too, which differ from run to run.
         """
         from toolcall_nb.markdown.writing import write_transcript
 
-        return write_transcript(self, versioned=versioned)
+        return write_transcript(self, versioned=versioned, timings=timings)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         from toolcall_nb.redaction.saved_output import saved_bundle

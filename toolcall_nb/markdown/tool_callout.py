@@ -8,7 +8,8 @@ in ``extra``, with a diagnostic if its key is a known one.
 These fields are additions to the seed, so that a transcript reads back whole: ``title``, ``approval``, ``inputText``
 (the text of an input that never became complete), ``originalInput`` (before a person edited it), ``log``, ``display``,
 ``seen``, ``traceback`` (see `toolcall_nb.core.transcript.ToolCall`), ``preliminaryOutput``, ``providerExecuted``,
-``dynamic``, ``providerMetadata``, ``toolMetadata``; and the states of approval, denial and interruption.
+``dynamic``, ``providerMetadata``, ``toolMetadata``, ``times`` (of the run, in seconds); and the states of approval,
+denial and interruption.
 """
 
 from __future__ import annotations
@@ -59,7 +60,10 @@ _APPROVAL: dict[str, tuple[str, type]] = {
     "isAutomatic": ("is_automatic", bool),
     "signature": ("signature", str),
 }
-CALLOUT_FIELDS = SEED_CALLOUT_FIELDS.union((*_TYPED, "approval", "originalInput", "preliminaryOutput", "extra"))
+_TIMES = ("started", "seconds", "tokens")
+CALLOUT_FIELDS = SEED_CALLOUT_FIELDS.union(
+    (*_TYPED, "approval", "originalInput", "preliminaryOutput", "times", "extra"),
+)
 """All field names of the body of a tool callout."""
 
 
@@ -106,6 +110,7 @@ class ToolCallout(Struct, frozen=True, kw_only=True):
     traceback: str | None = None
     preliminary_output: Json | Missing = MISSING
     approval: Approval | None = None
+    times: Object | None = None
     provider_executed: bool | None = None
     dynamic: bool | None = None
     provider_metadata: Object | None = None
@@ -159,6 +164,7 @@ def read_tool_callout(header: Header, body: str, ids: CalloutIds) -> ToolCallout
         original_input=fields.take("originalInput"),
         preliminary_output=fields.take("preliminaryOutput"),
         approval=fields.approval(call_id, state),
+        times=fields.times(),
         extra=fields.rest(),
         problems=tuple(fields.problems),
         open=header.open,
@@ -232,6 +238,18 @@ class _Fields:
             self._left["approval"] = {key: item for key, item in value.items() if key not in known}
         given = {own: known[key] for key, (own, _) in _APPROVAL.items() if key in known}
         return Approval(**{"id": f"{call_id}-approval", **given})
+
+    def times(self) -> Object | None:
+        """Takes the times and the tokens of the call, if the mapping holds numbers of at least 0 and nothing else."""
+        value = self._left.get("times")
+        if not isinstance(value, dict) or not value or not value.keys() <= {*_TIMES}:
+            return None
+        if not all(type(item) in (int, float) and item >= 0 for item in value.values()):
+            return None
+        if type(value.get("tokens", 0)) is not int:
+            return None
+        del self._left["times"]
+        return {**value}
 
     def rest(self) -> Object:
         """Returns the fields that nothing took, and describes them in ``problems``."""

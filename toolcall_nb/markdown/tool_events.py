@@ -126,6 +126,8 @@ def _callout_events(callout: ToolCallout, updates: bool) -> Iterator[Event]:
         yield ev.ToolInputDelta(callout.id, callout.input_text)
     yield from _approval_events(callout)
     yield from _outcome_events(callout)
+    if callout.times is not None:
+        yield ev.ToolTimes(callout.id, **callout.times)
 
 
 def _outcome_events(callout: ToolCallout) -> Iterator[Event]:

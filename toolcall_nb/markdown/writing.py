@@ -37,8 +37,8 @@ _TEXT_KINDS: dict[type, str] = {TextPart: "text", ReasoningPart: "reasoning", Er
 _ABOUT = ("providerExecuted", "dynamic", "providerMetadata", "toolMetadata")
 
 
-def write_transcript(transcript: Transcript, *, versioned: bool = False) -> str:
-    """Writes the whole transcript. The text ends with a line end unless it is empty.
+def write_transcript(transcript: Transcript, *, versioned: bool = False, timings: bool = False) -> str:
+    """Writes the whole transcript, with ``timings`` also the times of its calls. It ends with a line end unless empty.
 
     With ``versioned``, it begins with front matter that gives the format's version, as a file does. Otherwise there is
     front matter only for metadata, or where the text would be mistaken for front matter.
@@ -47,7 +47,7 @@ def write_transcript(transcript: Transcript, *, versioned: bool = False) -> str:
     implied = True  # whether the reader begins a message of the assistant by itself here
     for number, message in enumerate(transcript.messages):
         last = number == len(transcript.messages) - 1
-        written, implied = _message(message, implied, last)
+        written, implied = _message(message, implied, last, timings)
         blocks += written
     text = "\n\n".join(blocks)
     has_front = versioned or bool(transcript.metadata) or text.startswith("---")
@@ -57,16 +57,16 @@ def write_transcript(transcript: Transcript, *, versioned: bool = False) -> str:
 
 def write_message_body(message: Message) -> str:
     """Writes the parts of one message, without its role."""
-    return "\n\n".join(_parts(message.parts, last=True)) + "\n"
+    return "\n\n".join(_parts(message.parts, last=True, timings=False)) + "\n"
 
 
-def _message(message: Message, implied: bool, last: bool) -> tuple[list[str], bool]:
+def _message(message: Message, implied: bool, last: bool, timings: bool) -> tuple[list[str], bool]:
     """Returns the blocks of a message, and whether the reader then begins a message of the assistant by itself."""
     about = _about_message(message)
     only = message.parts[0] if len(message.parts) == 1 else None
     if message.role != "assistant" and isinstance(only, TextPart):
         return [_quoted(message.role, only, about)], True
-    parts = _parts(message.parts, last)
+    parts = _parts(message.parts, last, timings)
     if implied and message.role == "assistant" and not about and parts:
         return parts, False
     return [_callout(message.role, "as=yaml" if about else "", yaml_lines(about)), *parts], False
@@ -82,7 +82,7 @@ def _about_message(message: Message) -> Object:
     return {key: value for key, value in about.items() if value is not None}
 
 
-def _parts(parts: tuple[Part, ...], last: bool) -> list[str]:
+def _parts(parts: tuple[Part, ...], last: bool, timings: bool) -> list[str]:
     written: list[str] = []
     after_text = False  # two neighbouring texts would be read as one
     for number, part in enumerate(parts):
@@ -90,14 +90,14 @@ def _parts(parts: tuple[Part, ...], last: bool) -> list[str]:
         plain = isinstance(part, TextPart) and _stands_plain(part, first=not written, last=is_final)
         if plain and after_text:
             written.append(_callout("text", "", ()))
-        written.append(part.text if plain and isinstance(part, TextPart) else _part(part))
+        written.append(part.text if plain and isinstance(part, TextPart) else _part(part, timings))
         after_text = plain
     return written
 
 
-def _part(part: Part) -> str:
+def _part(part: Part, timings: bool) -> str:
     if isinstance(part, ToolCall):
-        return _tool(part)
+        return _tool(part, timings)
     if isinstance(part, (TextPart, ReasoningPart, ErrorPart)):
         return _quoted(_TEXT_KINDS[type(part)], part, {})
     fields = ev.to_dict(next(iter(part_events(part, ""))))
@@ -144,7 +144,7 @@ def _callout(kind: str, values: str, body: Iterable[str], after: str = "") -> st
     return "\n".join((head, *(f"> {line}" if line else ">" for line in body)))
 
 
-def _tool(call: ToolCall) -> str:
+def _tool(call: ToolCall, timings: bool) -> str:
     """Returns a tool callout, with name and id in the header if it can hold them, and all else in the body."""
     name, call_id = quote_value(call.name), quote_value(call.id)
     fields: Object = {}
@@ -158,6 +158,9 @@ def _tool(call: ToolCall) -> str:
     fold = {None: "", True: "+", False: "-"}[call.open]
     title = _header_title(call.title)
     fields.update(_tool_fields(call, title == "" and call.title is not None))
+    if timings and call.record.is_known:
+        known = {"started": call.started, "seconds": call.seconds, "tokens": call.tokens}
+        fields["times"] = {name: value for name, value in known.items() if value is not None}
     return _callout("tool", values, yaml_lines(fields), fold + title)
 
 

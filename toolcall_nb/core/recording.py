@@ -1,0 +1,219 @@
+"""The recording of a run, `Recording`: its events with their times, and its requests. All else is computed from it.
+
+A recording is written as JSON lines: one chunk of the AI SDK's UI message stream a line, with the seconds since the
+start of the run in ``t``. The first line is a transient ``data-recording`` chunk with the version and the date. Each
+request to the model is a transient ``data-request`` chunk. So readers of UI message streams read a recording, too.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate, takewhile
+from math import isfinite
+from operator import attrgetter
+from typing import Any, TypeAlias
+
+from msgspec.structs import fields, replace
+
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.append_only import AppendOnlyText
+from toolcall_nb.core.call_times import CallTimes, TimedEvent, timed_transcript
+from toolcall_nb.core.events import Event, Object, from_dict, to_dict
+from toolcall_nb.core.json_text import json_text
+from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.errors import WireError
+
+__all__ = ["RECORDING", "REQUEST", "Recording", "is_recording_header", "read_recording"]
+
+RECORDING = "recording"
+"""The name of the `toolcall_nb.core.events.Data` chunk in the first line of a file."""
+REQUEST = "request"
+"""The name of the `toolcall_nb.core.events.Data` chunk of a request."""
+_VERSION = 1
+
+_PIECE_FIELDS: Mapping[type, str] = {
+    ev.TextDelta: "delta",
+    ev.ReasoningDelta: "delta",
+    ev.ToolInputDelta: "input_text_delta",
+    ev.ToolLog: "text",
+}
+_OTHER_FIELDS: Mapping[type, Callable[[Any], Any]] = {
+    cls: attrgetter(*(each.name for each in fields(cls) if each.name != name)) for cls, name in _PIECE_FIELDS.items()
+}
+
+
+class _Pieces:
+    """Events that follow each other and add to one text. They are kept as the text, with the time and length of each.
+
+    As events they would take a hundred bytes for each word.
+    """
+
+    __slots__ = ("about", "first", "lengths", "text", "times")
+
+    def __init__(self, seconds: float, first: Any, piece: str) -> None:
+        self.first = first
+        self.about = _OTHER_FIELDS[type(first)](first)
+        self.text = AppendOnlyText(piece)
+        self.lengths = array("Q", (len(piece),))
+        self.times = array("d", (seconds,))
+
+    def add(self, seconds: float, piece: str) -> None:
+        """Adds a piece. Its time is added last, so that a reader in another thread sees all of it or nothing."""
+        self.text = self.text.add(piece)
+        self.lengths.append(len(piece))
+        self.times.append(seconds)
+
+    def events(self) -> Iterator[TimedEvent]:
+        """Yields the events again."""
+        times = self.times[:]
+        ends = [*accumulate(self.lengths[: len(times)])]
+        text, name = str(self.text), _PIECE_FIELDS[type(self.first)]
+        for seconds, start, end in zip(times, (0, *ends), ends, strict=False):
+            yield TimedEvent(seconds, replace(self.first, **{name: text[start:end]}))
+
+
+_Entry: TypeAlias = TimedEvent | _Pieces
+
+
+class Recording:
+    """The events of a run with their times, from one thread at a time; reading is safe in any thread.
+
+    ``initial`` is the transcript that the run continues; its events have no times, but its calls may have. ``began``
+    is the start in seconds since 1970, None if unknown. ``says_running`` is that of `CallTimes`;
+    ``times`` has the records of the calls.
+    """
+
+    def __init__(
+        self, initial: Transcript | None = None, *, began: float | None = None, says_running: bool = False
+    ) -> None:
+        self.initial = Transcript() if initial is None else initial
+        self.began = began
+        self.says_running = says_running
+        self.times = CallTimes(says_running)
+        self._entries: list[_Entry] = []
+        self._pieces: _Pieces | None = None  # the last entry, while it may grow
+
+    def __len__(self) -> int:
+        return sum(len(entry.times) if isinstance(entry, _Pieces) else 1 for entry in self._entries)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<Recording: {len(self)} events in {self.seconds:.1f} s>"
+
+    def add(self, seconds: float | None, event: Event) -> None:
+        """Adds an event that happened so many seconds after the start; None if that is unknown."""
+        cls, last = type(event), self._pieces
+        name = _PIECE_FIELDS.get(cls)
+        if name is None or seconds is None:
+            self._pieces = None
+            self._entries.append(TimedEvent(seconds, event))
+            if seconds is not None:
+                self.times.note(seconds, event)
+        elif (
+            last is not None and cls is type(last.first) and _OTHER_FIELDS[cls](event) == _OTHER_FIELDS[cls](last.first)
+        ):
+            last.add(seconds, getattr(event, name))
+        else:
+            self._pieces = _Pieces(seconds, event, getattr(event, name))
+            self._entries.append(self._pieces)
+
+    def add_request(self, seconds: float, about: Object) -> None:
+        """Adds a request to the model; ``about`` describes it as a JSON object."""
+        self.add(seconds, ev.Data(REQUEST, about, transient=True))
+
+    @property
+    def events(self) -> Iterator[TimedEvent]:
+        """Yields the events in order, without those of ``initial``."""
+        for entry in tuple(self._entries):
+            if isinstance(entry, _Pieces):
+                yield from entry.events()
+            else:
+                yield entry
+
+    @property
+    def requests(self) -> list[tuple[float | None, Object]]:
+        """The time and the description of each request to the model."""
+        return [
+            (seconds, event.data if isinstance(event.data, dict) else {})
+            for seconds, event in tuple(entry for entry in self._entries if isinstance(entry, TimedEvent))
+            if isinstance(event, ev.Data) and event.name == REQUEST
+        ]
+
+    @property
+    def seconds(self) -> float:
+        """The time of the last event."""
+        for entry in reversed(self._entries):
+            time = entry.times[-1] if isinstance(entry, _Pieces) else entry.seconds
+            if time is not None:
+                return time
+        return 0.0
+
+    @property
+    def transcript(self) -> Transcript:
+        """The transcript of all events; its calls have their times."""
+        return self.at(float("inf"))
+
+    def at(self, seconds: float) -> Transcript:
+        """Returns the transcript as it was so many seconds after the start."""
+        past = takewhile(lambda timed: timed.seconds is None or timed.seconds <= seconds, self.events)
+        return timed_transcript(past, self.initial, says_running=self.says_running)
+
+    def lines(self) -> Iterator[str]:
+        """Yields the lines of the file, each with its end."""
+        initial = [TimedEvent(None, event) for event in self.initial.events(timings=True)]
+        about: Object = {
+            "version": _VERSION,
+            "began": self.began,
+            "initial": len(initial),
+            "saysRunning": self.says_running,
+        }
+        yield _line(TimedEvent(0.0, ev.Data(RECORDING, about, transient=True)))
+        yield from map(_line, (*initial, *self.events))
+
+
+# The file -----------------------------------------------------------------------------------------------------
+
+
+def _line(timed: TimedEvent) -> str:
+    fields = to_dict(timed.event)
+    return f"{json_text({'t': round(timed.seconds, 6), **fields} if timed.seconds is not None else fields)}\n"
+
+
+def is_recording_header(record: Any) -> bool:
+    """Whether it is the first line of a recording."""
+    return type(record) is dict and record.get("type") == f"data-{RECORDING}" and type(record.get("data")) is dict
+
+
+def read_recording(records: Iterable[Any]) -> Recording:
+    """Reads the lines of a file, as JSON values. A line that is no chunk is left out, with a diagnostic."""
+    header: Object = {}
+    timed: list[TimedEvent] = []
+    for number, record in enumerate(records, 1):
+        if number == 1 and is_recording_header(record):
+            header = record["data"]
+        else:
+            timed.append(_timed_event(record, number))
+    count, began = header.get("initial"), header.get("began")
+    first = count if type(count) is int and count >= 0 else 0
+    initial = timed_transcript(timed[:first])
+    recording = Recording(
+        initial,
+        began=float(began) if isinstance(began, int | float) else None,
+        says_running=header.get("saysRunning") is True,
+    )
+    for seconds, event in timed[first:]:
+        recording.add(seconds, event)
+    return recording
+
+
+def _timed_event(record: Any, number: int) -> TimedEvent:
+    fields = dict(record) if isinstance(record, Mapping) else {}
+    seconds = fields.pop("t", None)
+    known = float(seconds) if type(seconds) in (int, float) and isfinite(seconds) else None
+    try:
+        return TimedEvent(known, from_dict(fields))
+    except WireError as error:
+        return TimedEvent(known, ev.Diagnostic(f"Line {number} is no event: {error}", ev.LEFT_OUT, number))
