@@ -70,11 +70,16 @@ class MockModel:
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         """Streams one reply to the last prompt, or to the tool results since then."""
+        return faulty(play_reply(self._events(messages, tools), self._pace), self.faults)
+
+    def _events(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
+        """Plans when the first event is asked for: a request that a fault refuses takes no reply of the script."""
         messages = with_calls(self.dialect, messages)
         plan = self._planned(messages, tools) if self.script is None else self.script.next_plan(messages)
         number = 1 + sum(len(message.calls) for message in messages)
-        events = _native_events(plan, number) if self.dialect == "native" else _text_events(plan, number, self.dialect)
-        return faulty(play_reply(events, self._pace), self.faults)
+        yield from (
+            _native_events(plan, number) if self.dialect == "native" else _text_events(plan, number, self.dialect)
+        )
 
     def _planned(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Plan:
         prompt, calls = _last_turn(messages)

@@ -1,0 +1,42 @@
+"""Tests of programs that call tools: scripted models, cassettes, faults, and assertions on the calls of a run.
+
+| name | is |
+| --- | --- |
+| `MockModel` | a model that plays a script |
+| `assert_calls` | compares the calls of a run with those that are expected |
+| `faults` | what can go wrong with a model's stream, its connection, and tools |
+
+The names are imported on first use, so that the pytest plugin costs nothing where it is not used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolcall_nb.models.faults import with_faults
+    from toolcall_nb.models.mock.model import MockModel
+    from toolcall_nb.models.replay import ReplayModel
+    from toolcall_nb.testing import faults
+    from toolcall_nb.testing.call_assertions import assert_calls
+
+__all__ = ["MockModel", "ReplayModel", "assert_calls", "faults", "with_faults"]
+
+_MODULES = {
+    "MockModel": "toolcall_nb.models.mock.model",
+    "ReplayModel": "toolcall_nb.models.replay",
+    "assert_calls": "toolcall_nb.testing.call_assertions",
+    "with_faults": "toolcall_nb.models.faults",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a public name on first use (PEP 562)."""
+    if name == "faults":
+        return import_module("toolcall_nb.testing.faults")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_MODULES[name]), name)
+    globals()[name] = value
+    return value

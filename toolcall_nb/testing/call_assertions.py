@@ -1,0 +1,225 @@
+"""Asserts which tools a run called: `assert_calls`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+from toolcall_nb.core.calls import ToolCalls
+from toolcall_nb.core.events import MISSING, Json
+from toolcall_nb.core.transcript import Message, ToolCall, Transcript
+from toolcall_nb.errors import UsageError
+from toolcall_nb.testing.call_matching import first_matches, maximum_matching
+from toolcall_nb.testing.value_differences import difference_lines, fits, value_differences
+
+__all__ = ["ArgumentRule", "CallOrder", "ExpectedCall", "assert_calls"]
+
+CallOrder: TypeAlias = Literal["strict", "subsequence", "any", "superset", "subset"]
+ArgumentRule: TypeAlias = Literal["exact", "subset", "ignore"] | Collection[str] | Callable[[Any, Any], bool]
+ExpectedCall: TypeAlias = str | tuple[str] | tuple[str, Any] | ToolCall
+
+_RULES = ("exact", "subset", "ignore")
+_MAX_LINE = 160
+"""The most characters of a call in a message."""
+
+
+def assert_calls(
+    run: Any,
+    expected: Sequence[ExpectedCall],
+    *,
+    order: CallOrder = "strict",
+    args: ArgumentRule | Mapping[str, ArgumentRule] = "exact",
+) -> None:
+    """Asserts that a run called these tools. Raises `AssertionError` with both sides aligned.
+
+    ``run`` is a transcript, a chat, a message, or calls. An expected call is a name, which allows any arguments, or
+    ``(name, arguments)``; its arguments may be a function that says whether they are right, and may contain objects
+    such as `unittest.mock.ANY`.
+
+    ``order`` is ``strict`` (these calls and no others, in this order), ``subsequence`` (in this order, with others
+    between them), ``any`` (these and no others, in any order), ``superset`` (at least these) or ``subset`` (no others
+    than these). ``args`` compares the arguments: ``exact``; ``subset``, where the run may have more fields; ``ignore``;
+    a list of the fields that count; or a function of the expected and the actual arguments. A mapping has one for each
+    tool; for others, the arguments are compared exactly.
+    """
+    __tracebackhide__ = True
+    if order not in get_args(CallOrder):
+        raise UsageError(f"order is one of {', '.join(get_args(CallOrder))}, but is {order!r:.100}.")
+    comparison = _Comparison([_expectation(item, args) for item in expected], _calls_of(run))
+    pairs = comparison.pairs(order)
+    if not comparison.is_as_expected(pairs, order):
+        raise AssertionError("\n".join(comparison.report(pairs, order)))
+
+
+class _Expectation(NamedTuple):
+    """An expected call: its name, its arguments or `MISSING`, and the rule by which arguments are compared."""
+
+    name: str
+    arguments: Any
+    rule: ArgumentRule
+
+    def fits(self, call: ToolCall) -> bool:
+        if self.name != call.name:
+            return False
+        actual = _arguments(call)
+        if self.arguments is MISSING or self.rule == "ignore":
+            return True
+        if callable(self.arguments):
+            return bool(self.arguments(actual))
+        if callable(self.rule):
+            return bool(self.rule(self.arguments, actual))
+        return fits(self._counted(self.arguments), self._counted(actual), allow_more=self.rule == "subset")
+
+    def _counted(self, arguments: Any) -> Any:
+        """The arguments that count: of a list of fields, these."""
+        if isinstance(self.rule, str) or callable(self.rule) or not isinstance(arguments, dict):
+            return arguments
+        return {name: value for name, value in arguments.items() if name in self.rule}
+
+    def differences(self, call: ToolCall) -> Iterator[str]:
+        """Yields lines with the arguments that differ."""
+        if callable(self.arguments) or callable(self.rule):
+            yield "the function for the arguments says no"
+        else:
+            expected, actual = self._counted(self.arguments), self._counted(_arguments(call))
+            yield from difference_lines(value_differences(expected, actual, allow_more=self.rule == "subset"))
+
+    def __str__(self) -> str:
+        if self.arguments is MISSING or callable(self.arguments):
+            return f"{self.name}(…)"
+        return _call_line(self.name, self.arguments)
+
+
+class _Comparison:
+    """Expected and actual calls. Pairs are the positions of actual calls by those of the expected ones."""
+
+    def __init__(self, expected: Sequence[_Expectation], actual: Sequence[ToolCall]) -> None:
+        self._expected, self._actual = expected, actual
+
+    def _fits(self, one: int, other: int) -> bool:
+        return self._expected[one].fits(self._actual[other])
+
+    def pairs(self, order: CallOrder) -> dict[int, int]:
+        """Returns the pairs of calls that fit; those in order where the order counts."""
+        if order == "strict":
+            return {n: n for n in range(min(len(self._expected), len(self._actual))) if self._fits(n, n)}
+        if order == "subsequence":
+            return first_matches(len(self._expected), len(self._actual), self._fits)
+        places = range(len(self._actual))
+        return maximum_matching(
+            [[place for place in places if self._fits(number, place)] for number in range(len(self._expected))]
+        )
+
+    def is_as_expected(self, pairs: Mapping[int, int], order: CallOrder) -> bool:
+        """Whether the pairs leave nothing that has to have a partner."""
+        has_all, has_no_others = len(pairs) == len(self._expected), len(pairs) == len(self._actual)
+        return (has_all or order == "subset") and (has_no_others or order in ("subsequence", "superset"))
+
+    def report(self, pairs: Mapping[int, int], order: CallOrder) -> Iterator[str]:
+        """Yields the lines of the message: all calls, with the place of each in the run, aligned."""
+        yield f"The calls of the run are not as expected ({_ORDERS[order]})."
+        yield "= as expected, ~ other arguments, - missing, + not expected"
+        yield ""
+        needs_all, allows_others = order != "subset", order in ("subsequence", "superset")
+        for number, place in self._aligned(pairs):
+            if place is None:
+                if needs_all and number is not None:
+                    yield f"     - {self._expected[number]}"
+                continue
+            call = self._actual[place]
+            if number is None:
+                yield f"{place + 1:>4} {' ' if allows_others else '+'} {_line_of(call)}"
+            elif self._fits(number, place):
+                yield f"{place + 1:>4} = {_line_of(call)}"
+            else:
+                yield f"{place + 1:>4} ~ {_line_of(call)}"
+                yield from (f"         {line}" for line in self._expected[number].differences(call))
+        if not self._actual:
+            yield "     The run has no calls."
+        if order in ("strict", "subsequence") and self.is_as_expected(self.pairs("any"), "any"):
+            yield "The calls are those that are expected, in another order."
+
+    def _aligned(self, pairs: Mapping[int, int]) -> list[tuple[int | None, int | None]]:
+        """Returns the positions of expected and actual calls in the order of the run, in pairs or alone."""
+        shown = {**pairs, **self._same_names(pairs)}
+        expected = {place: number for number, place in shown.items()}
+        rows: list[tuple[int | None, int | None]] = []
+        missing = [number for number in range(len(self._expected)) if number not in shown]
+        for place in range(len(self._actual)):
+            number = expected.get(place)
+            while number is not None and missing and missing[0] < number:
+                rows.append((missing.pop(0), None))
+            rows.append((number, place))
+        return [*rows, *((number, None) for number in missing)]
+
+    def _same_names(self, pairs: Mapping[int, int]) -> dict[int, int]:
+        """Pairs the calls that are left by their names."""
+        used = set(pairs.values())
+        places: dict[str, list[int]] = {}
+        for place in reversed(range(len(self._actual))):
+            if place not in used:
+                places.setdefault(self._actual[place].name, []).append(place)
+        left = [number for number in range(len(self._expected)) if number not in pairs]
+        return {number: found.pop() for number in left if (found := places.get(self._expected[number].name))}
+
+
+_ORDERS: Mapping[CallOrder, str] = {
+    "strict": "these and no others, in this order",
+    "subsequence": "in this order, others may be between them",
+    "any": "these and no others, in any order",
+    "superset": "at least these, in any order",
+    "subset": "no others than these",
+}
+
+
+def _expectation(item: Any, args: ArgumentRule | Mapping[str, ArgumentRule]) -> _Expectation:
+    match item:
+        case ToolCall():
+            name, arguments = item.name, _arguments(item)
+        case str(name) | (str(name),):
+            arguments = MISSING
+        case (str(name), arguments) if isinstance(arguments, Mapping) or callable(arguments):
+            pass
+        case _:
+            raise UsageError(f"An expected call is a name, or a tuple (name, arguments), but got {item!r:.100}.")
+    rule = args.get(name, "exact") if isinstance(args, Mapping) else args
+    if not callable(rule) and (rule not in _RULES if isinstance(rule, str) else not isinstance(rule, Collection)):
+        raise UsageError(
+            f"args is one of {', '.join(_RULES)}, a list of fields, or a function of the expected and the actual "
+            f"arguments, but is {rule!r:.100}."
+        )
+    return _Expectation(name, arguments, rule)
+
+
+def _calls_of(run: Any) -> list[ToolCall]:
+    match getattr(run, "transcript", run):
+        case Transcript() as transcript:
+            return [call for message in transcript.messages for call in message.calls]
+        case Message() as message:
+            return [*message.calls]
+        case ToolCalls() as calls:
+            return [*calls.values()]
+        case Iterable() as items if not isinstance(items, str | Mapping):
+            listed = [*items]
+            if all(isinstance(call, ToolCall) for call in listed):
+                return listed
+    raise UsageError(f"A run is a transcript, a chat, a message or a list of tool calls, but got {run!r:.100}.")
+
+
+def _arguments(call: ToolCall) -> Json:
+    return {} if call.input is MISSING else call.input
+
+
+def _line_of(call: ToolCall) -> str:
+    return _call_line(call.name, _arguments(call))
+
+
+def _call_line(name: str, arguments: Any) -> str:
+    """A call in one line."""
+    inner = (
+        ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+        if isinstance(arguments, dict)
+        else repr(arguments)
+    )
+    text = f"{name}({inner})"
+    return text if len(text) <= _MAX_LINE else f"{text[:_MAX_LINE]}… ({len(text):,} characters)"
