@@ -1,6 +1,6 @@
 """Reads lists of messages as they are sent to a provider; each assistant turn, with its tool results, is one message.
 
-`read_message_list` reads the lists of providers whose messages are made of content blocks. `Turns` is for the others.
+`BlockMessages` reads those of providers whose messages are made of content blocks. `Turns` is for the others.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from toolcall_nb.adapters.sdk_objects import get, object_fields
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 
-__all__ = ["Turns", "prompt_events", "read_message_list"]
+__all__ = ["BlockMessages", "Turns", "prompt_events", "read_message_list"]
 
 
 class _Turn(Protocol):
@@ -49,12 +49,19 @@ class Turns(Generic[_T]):
                 return True
         return False
 
-    def other(self, role: str, parts: Iterable[str | Event]) -> None:
+    def other(
+        self,
+        role: str,
+        parts: Iterable[str | Event],
+        message_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
         """Adds a message of the user or the system; one without parts is left out."""
         given = list(parts)
         if given:
             self.end()
-            self.events += prompt_events("system" if role in ("system", "developer") else "user", given)
+            own = "system" if role in ("system", "developer") else "user"
+            self.events += prompt_events(own, given, message_id, metadata)
 
     def end(self) -> None:
         """Ends the assistant's turn."""
@@ -63,9 +70,14 @@ class Turns(Generic[_T]):
         self._is_open = False
 
 
-def prompt_events(role: str, parts: Iterable[str | Event]) -> list[Event]:
+def prompt_events(
+    role: str,
+    parts: Iterable[str | Event],
+    message_id: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> list[Event]:
     """Returns the events of a complete user or system message; each text is a block of its own."""
-    found: list[Event] = [ev.Start(role=role)]
+    found: list[Event] = [ev.Start(message_id=message_id, message_metadata=metadata or None, role=role)]
     for number, part in enumerate(parts, 1):
         if isinstance(part, str):
             block = f"text-{number}"
@@ -75,40 +87,62 @@ def prompt_events(role: str, parts: Iterable[str | Event]) -> list[Event]:
     return [*found, ev.Finish()]
 
 
-def read_message_list(
-    messages: Iterable[Any],
-    provider: str,
-    *,
-    turn: Callable[[], _T],
-    assistant: str,
-    item: Callable[[Mapping[str, Any]], Any],
-    blocks: Callable[[Mapping[str, Any]], Iterable[Any]],
-    result: Callable[[_T, Mapping[str, Any]], list[Event]],
-    file: Callable[[Mapping[str, Any]], Event | None],
-) -> list[Event]:
-    """Returns the events of a list of messages with content blocks.
+class BlockMessages(Generic[_T]):
+    """Reads messages with content blocks one by one: `take` each of them, then `close`; ``events`` grows.
 
     Messages of the role ``assistant`` are read by the adapter that ``turn`` creates, each converted by ``item``. Of
-    the ``blocks`` of other messages, ``result`` gives the events of a tool result, if the block is one and belongs to
-    a call of that turn, and ``file`` the event of a file.
+    the ``blocks`` of other messages, ``is_result`` recognises a tool result, ``result`` gives its events if it belongs
+    to a call of that turn, and ``file`` gives the event of a file.
     """
-    turns = Turns(turn)
 
-    def prompt_parts(message: Mapping[str, Any]) -> Iterator[str | Event]:
-        for given in blocks(message):
+    def __init__(
+        self,
+        provider: str,
+        *,
+        turn: Callable[[], _T],
+        assistant: str,
+        item: Callable[[Mapping[str, Any]], Any],
+        blocks: Callable[[Mapping[str, Any]], Iterable[Any]],
+        is_result: Callable[[Mapping[str, Any]], bool],
+        result: Callable[[_T, Mapping[str, Any]], list[Event]],
+        file: Callable[[Mapping[str, Any]], Event | None],
+    ) -> None:
+        self._provider, self._assistant, self._item = provider, assistant, item
+        self._blocks, self._is_result, self._result, self._file = blocks, is_result, result, file
+        self._turns = Turns(turn)
+
+    @property
+    def events(self) -> list[Event]:
+        """The events so far."""
+        return self._turns.events
+
+    def take(self, given: Any, message_id: str | None = None, metadata: Mapping[str, Any] | None = None) -> None:
+        """Reads the next message. ``message_id`` and ``metadata`` are those of a message of the user or the system."""
+        message = object_fields(given)
+        if message.get("role") == self._assistant:
+            self._turns.assistant(self._item(message))
+        else:
+            self._turns.other(str(message.get("role")), self._prompt_parts(message), message_id, metadata)
+
+    def close(self) -> None:
+        """Ends the assistant's turn."""
+        self._turns.end()
+
+    def _prompt_parts(self, message: Mapping[str, Any]) -> Iterator[str | Event]:
+        for given in self._blocks(message):
             block = {"text": given} if isinstance(given, str) else object_fields(given)
-            if turns.answer(lambda turn, block=block: result(turn, block)):  # type: ignore[misc]
+            if self._is_result(block) and self._turns.answer(lambda turn, block=block: self._result(turn, block)):  # type: ignore[misc]
                 continue
             if (text := get(block, "text", str)) is not None:
                 yield text
             elif block:
-                yield file(block) or custom_part_event(provider, get(block, "type", str) or next(iter(block)), block)
+                kind = get(block, "type", str) or next(iter(block))
+                yield self._file(block) or custom_part_event(self._provider, kind, block)
 
-    for given in messages:
-        message = object_fields(given)
-        if message.get("role") == assistant:
-            turns.assistant(item(message))
-        else:
-            turns.other(str(message.get("role")), prompt_parts(message))
-    turns.end()
-    return turns.events
+
+def read_message_list(messages: Iterable[Any], reader: BlockMessages[Any]) -> list[Event]:
+    """Returns the events of a list of messages with content blocks."""
+    for message in messages:
+        reader.take(message)
+    reader.close()
+    return reader.events

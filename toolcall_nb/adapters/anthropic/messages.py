@@ -6,18 +6,18 @@ only text cannot be told from the lists of other providers, and is read as OpenA
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from toolcall_nb.adapters.anthropic.blocks import result_events
 from toolcall_nb.adapters.anthropic.stream import AnthropicAdapter, is_message
 from toolcall_nb.adapters.base import Format
 from toolcall_nb.adapters.common_events import file_event
-from toolcall_nb.adapters.message_lists import read_message_list
+from toolcall_nb.adapters.message_lists import BlockMessages, read_message_list
 from toolcall_nb.adapters.sdk_objects import as_mapping, dump, first_items, get, type_name
 from toolcall_nb.core.events import Event
 
-__all__ = ["ANTHROPIC_MESSAGES"]
+__all__ = ["ANTHROPIC_MESSAGES", "anthropic_messages"]
 
 _ONLY_HERE = frozenset(
     {
@@ -30,17 +30,22 @@ _ONLY_HERE = frozenset(
 """Types of blocks that no other provider has."""
 
 
-def _read(messages: Iterable[Any]) -> list[Event]:
-    return read_message_list(
-        messages,
+def anthropic_messages(turn: Callable[[], AnthropicAdapter] = AnthropicAdapter) -> BlockMessages[AnthropicAdapter]:
+    """Returns a reader of messages, one by one; ``turn`` creates the adapter of each turn of the assistant."""
+    return BlockMessages(
         "anthropic",
-        turn=AnthropicAdapter,
+        turn=turn,
         assistant="assistant",
         item=lambda message: {"type": "message_start", "message": {**message, "content": _blocks(message)}},
         blocks=_blocks,
-        result=_result,
+        is_result=lambda block: block.get("type") == "tool_result",
+        result=lambda turn, block: result_events(turn.message, block),
         file=_file,
     )
+
+
+def _read(messages: Iterable[Any]) -> list[Event]:
+    return read_message_list(messages, anthropic_messages())
 
 
 def _blocks(message: Mapping[str, Any]) -> list[Any]:
@@ -48,10 +53,6 @@ def _blocks(message: Mapping[str, Any]) -> list[Any]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return [dump(block) for block in content] if isinstance(content, list | tuple) else []
-
-
-def _result(turn: AnthropicAdapter, block: Mapping[str, Any]) -> list[Event]:
-    return result_events(turn.message, block) if block.get("type") == "tool_result" else []
 
 
 def _file(block: Mapping[str, Any]) -> Event | None:

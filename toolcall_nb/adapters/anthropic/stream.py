@@ -18,7 +18,7 @@ from toolcall_nb.adapters.sdk_objects import as_mapping, dump, get, object_field
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
 
-__all__ = ["ANTHROPIC", "AnthropicAdapter", "is_message"]
+__all__ = ["ANTHROPIC", "AnthropicAdapter", "is_message", "request_counts"]
 
 _RAW = frozenset(
     {
@@ -44,6 +44,14 @@ _USAGE = {
     "cacheWriteTokens": "cache_creation_input_tokens",
     "cachedInputTokens": "cache_read_input_tokens",
 }
+
+
+def request_counts(usage: Mapping[str, Any]) -> dict[str, int]:
+    """Returns the ``usage`` of one request under our names."""
+    counts = usage_of(usage, _USAGE)
+    if "inputTokens" in counts and "outputTokens" in counts:
+        counts["totalTokens"] = counts["inputTokens"] + counts["outputTokens"]
+    return counts
 
 
 class _Block(Struct):
@@ -101,9 +109,7 @@ class AnthropicAdapter(MessageAdapter):
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
-        total = add_counts(usage_of(request.usage, _USAGE) for request in self._requests)
-        if "inputTokens" in total and "outputTokens" in total:
-            total["totalTokens"] = total["inputTokens"] + total["outputTokens"]
+        total = add_counts(request_counts(request.usage) for request in self._requests)
         if total:
             self.message.metadata["usage"] = total
         return [*self._end_request(), *self.message.close()]

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import file_event, unknown_item, usage_of
-from toolcall_nb.adapters.message_lists import read_message_list
+from toolcall_nb.adapters.message_lists import BlockMessages, read_message_list
 from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, first_items, get, joined_text
 from toolcall_nb.core.events import MISSING, Event
 
@@ -262,16 +262,17 @@ class _Turn(BedrockAdapter):
 
 
 def _read_messages(messages: Iterable[Any]) -> list[Event]:
-    return read_message_list(
-        messages,
+    reader = BlockMessages(
         "bedrock",
         turn=_Turn,
         assistant="assistant",
         item=lambda message: message,
         blocks=lambda message: get(message, "content", list) or [],
+        is_result=lambda block: "toolResult" in block,
         result=_result,
         file=_file,
     )
+    return read_message_list(messages, reader)
 
 
 def _result(turn: BedrockAdapter, block: Mapping[str, Any]) -> list[Event]:

@@ -14,7 +14,7 @@ from typing import Any
 from toolcall_nb.adapters.base import Format
 from toolcall_nb.adapters.common_events import add_counts, unknown_item, usage_of
 from toolcall_nb.adapters.google.parts import Candidate, at, google_file_event
-from toolcall_nb.adapters.message_lists import read_message_list
+from toolcall_nb.adapters.message_lists import BlockMessages, read_message_list
 from toolcall_nb.adapters.sdk_objects import as_mapping, first_items, get, object_fields, type_name
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
@@ -139,16 +139,17 @@ GENERATE_CONTENT = Format(
 
 
 def _read_contents(contents: Iterable[Any]) -> list[Event]:
-    return read_message_list(
-        contents,
+    reader = BlockMessages(
         "google",
         turn=partial(GoogleAdapter, itertools.count(1)),
         assistant="model",
         item=lambda content: {"candidates": [{"content": content}]},
         blocks=lambda content: get(content, "parts", list) or [],
+        is_result=lambda part: at(part, "functionResponse") is not None,
         result=_respond,
         file=google_file_event,
     )
+    return read_message_list(contents, reader)
 
 
 def _respond(turn: GoogleAdapter, part: Mapping[str, Any]) -> list[Event]:

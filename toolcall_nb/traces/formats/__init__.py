@@ -6,7 +6,8 @@ To add a format, write a module with a `TraceFormat` and list it here. The first
 from __future__ import annotations
 
 from toolcall_nb.traces.formats.base import TraceFormat
+from toolcall_nb.traces.formats.claude_code import CLAUDE_CODE
 
 __all__ = ["TRACE_FORMATS"]
 
-TRACE_FORMATS: tuple[TraceFormat, ...] = ()
+TRACE_FORMATS: tuple[TraceFormat, ...] = (CLAUDE_CODE,)
