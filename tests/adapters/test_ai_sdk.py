@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from tests.support.adapted import read_events, read_items, read_whole
+from tests.support.adapter_streams import read_events, read_items, read_whole
 from tests.support.corpora import corpus
 from tests.support.strategies import events, transcripts
 from toolcall_nb.adapters import format_of_item, format_of_whole

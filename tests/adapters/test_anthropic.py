@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.adapted import broken, cut_anywhere, read_events, read_items, read_whole
+from tests.support.adapter_streams import broken_streams, prefixes, read_events, read_items, read_whole
 from tests.support.strategies import json_values
 from toolcall_nb.adapters import AnyAdapter, format_of_item, format_of_whole
 from toolcall_nb.adapters.anthropic.stream import AnthropicAdapter
@@ -263,7 +263,7 @@ def test_arguments_that_are_not_json_are_kept_as_text() -> None:
 
 def test_a_stream_may_be_cut_off_after_any_item() -> None:
     whole = read_items(_STREAM)
-    for items in cut_anywhere(_STREAM):
+    for items in prefixes(_STREAM):
         (message,) = read_items(items).messages
         said = "".join(part.text for part in message.parts if isinstance(part, TextPart))
         assert "".join(part.text for part in whole.messages[0].parts if isinstance(part, TextPart)).startswith(said)
@@ -276,7 +276,7 @@ def test_deltas_without_a_start_are_read_and_unrelated_items_give_a_diagnostic()
     assert len(transcript.diagnostics) == 2
 
 
-@given(broken(_STREAM))
+@given(broken_streams(_STREAM))
 def test_no_malformed_stream_raises(items: list[Any]) -> None:
     read_items(items, AnthropicAdapter())
 

@@ -10,7 +10,7 @@ from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.adapted import broken, cut_anywhere, read_events, read_items, read_whole
+from tests.support.adapter_streams import broken_streams, prefixes, read_events, read_items, read_whole
 from tests.support.strategies import json_values
 from toolcall_nb.adapters import format_of_item, format_of_whole
 from toolcall_nb.adapters.google.arguments import PartialArguments
@@ -266,13 +266,13 @@ def test_unknown_parts_are_kept() -> None:
 
 def test_a_stream_may_be_cut_off_after_any_item() -> None:
     whole = read_items(_STREAM)
-    for items in cut_anywhere(_STREAM):
+    for items in prefixes(_STREAM):
         (message,) = read_items(items).messages
         assert whole.messages[0].text.startswith(message.text)
         assert list(whole.calls)[: len(message.calls)] == [call.id for call in message.calls]
 
 
-@given(broken(_STREAM))
+@given(broken_streams(_STREAM))
 def test_no_malformed_stream_raises(items: list[Any]) -> None:
     read_items(items, GoogleAdapter())
 

@@ -28,8 +28,8 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
 
-from tests.support.adapted import broken, cut_anywhere, read_events, read_items, read_whole
-from tests.support.graphs import PROMPT, Streaming, add, asking, divide, graph, of_a_graph
+from tests.support.adapter_streams import broken_streams, prefixes, read_events, read_items, read_whole
+from tests.support.graphs import PROMPT, Streaming, add, compiled_graph, divide, graph, parallel_calls_message
 from toolcall_nb.adapters import SourceKind, format_of_item, format_of_whole, read_async, recognise_source
 from toolcall_nb.adapters.langchain.conversation import LangChainAdapter
 from toolcall_nb.adapters.langchain.langgraph import LangGraphAdapter
@@ -229,7 +229,7 @@ def test_the_events_of_a_run_are_its_replies_and_calls(version: Any) -> None:
 
 def test_the_events_may_be_cut_off_anywhere() -> None:
     items = gathered(graph().astream_events(PROMPT, version="v2"))
-    for some in cut_anywhere(items):
+    for some in prefixes(items):
         assert not read_items(some).diagnostics
 
 
@@ -256,9 +256,9 @@ def test_a_model_that_does_not_stream_is_read_at_its_end() -> None:
     class Whole(Streaming):
         disable_streaming: bool = True
 
-    model = Whole(messages=iter([asking(), AIMessage("Three.")]))
+    model = Whole(messages=iter([parallel_calls_message(), AIMessage("Three.")]))
     tools = ToolNode([add, divide], handle_tool_errors=True)
-    run = of_a_graph(lambda state: {"messages": [model.invoke(state["messages"])]}, tools)
+    run = compiled_graph(lambda state: {"messages": [model.invoke(state["messages"])]}, tools)
     the_answer(read_items(gathered(run.astream_events(PROMPT, version="v2"))))
 
 
@@ -272,7 +272,7 @@ def test_a_message_that_a_node_created_is_read_once() -> None:
 
 
 def test_messages_of_an_earlier_turn_are_not_read_again() -> None:
-    model = Streaming(messages=iter([asking(), AIMessage("Three."), AIMessage("As before.")]))
+    model = Streaming(messages=iter([parallel_calls_message(), AIMessage("Three."), AIMessage("As before.")]))
     builder: Any = StateGraph(MessagesState)
     builder.add_node("agent", lambda state: {"messages": [model.invoke(state["messages"])]})
     builder.add_node("tools", ToolNode([add, divide], handle_tool_errors=True))
@@ -333,7 +333,7 @@ def test_a_tool_that_answers_with_a_command_has_its_message_as_output() -> None:
         "", tool_calls=[{"name": "finish", "args": {"tool_call_id": "c1"}, "id": "c1", "type": "tool_call"}]
     )
     model = Streaming(messages=iter([asked, AIMessage("Bye.")]))
-    run = of_a_graph(lambda state: {"messages": [model.invoke(state["messages"])]}, ToolNode([finish]))
+    run = compiled_graph(lambda state: {"messages": [model.invoke(state["messages"])]}, ToolNode([finish]))
     [call] = read_items(gathered(run.astream_events(PROMPT, version="v2"))).calls.values()
     assert call.output == "finished"
 
@@ -369,7 +369,7 @@ def test_an_interrupt_says_what_the_graph_waits_for() -> None:
 
 def test_an_interrupt_about_calls_requests_approval_of_each() -> None:
     request = {"action_requests": [{"name": "add", "args": {"x": 1, "y": 2}}], "review_configs": []}
-    items = [{"agent": {"messages": [asking()]}}, {"__interrupt__": ({"value": request, "id": "i"},)}]
+    items = [{"agent": {"messages": [parallel_calls_message()]}}, {"__interrupt__": ({"value": request, "id": "i"},)}]
     calls = read_items(items).calls
     assert calls["c1"].state is State.APPROVAL_REQUESTED
     assert calls["c2"].state is State.INPUT_AVAILABLE
@@ -380,7 +380,7 @@ def test_an_interrupt_about_calls_requests_approval_of_each() -> None:
 CONVERSATION = [
     SystemMessage("Be brief.", id="m0"),
     HumanMessage("1 + 2, and 1 / 0?", id="m1"),
-    asking().model_copy(update={"id": "m2"}),
+    parallel_calls_message().model_copy(update={"id": "m2"}),
     ToolMessage("3", tool_call_id="c1", name="add", id="m3"),
     ToolMessage("ZeroDivisionError", tool_call_id="c2", name="divide", status="error", id="m4"),
     AIMessage("Three.", id="m5"),
@@ -433,7 +433,7 @@ def test_the_result_of_a_call_that_is_missing_in_the_history_is_kept() -> None:
 
 def test_an_artifact_stays_with_the_call() -> None:
     answer = ToolMessage("drawn", tool_call_id="c1", artifact={"rows": {1, 2}})
-    assert read_whole([asking(), answer]).calls["c1"].tool_metadata == {"artifact": {"rows": [1, 2]}}
+    assert read_whole([parallel_calls_message(), answer]).calls["c1"].tool_metadata == {"artifact": {"rows": [1, 2]}}
 
 
 @pytest.mark.parametrize(
@@ -513,7 +513,7 @@ def test_usage_has_our_names_and_adds_up_over_pieces() -> None:
 
 
 def test_a_models_stream_is_its_text_and_its_calls() -> None:
-    chunks = [*Streaming(messages=iter([asking()])).stream("Go.")]
+    chunks = [*Streaming(messages=iter([parallel_calls_message()])).stream("Go.")]
     assert {format_of_item(chunk).name for chunk in chunks} == {"langchain"}
     [message] = read_items(chunks).messages
     assert message.text.strip() == "Let me see."
@@ -573,12 +573,12 @@ RUN: list[Any] = [
 ]  # fmt: skip
 
 
-@given(broken(AS_JSON))
+@given(broken_streams(AS_JSON))
 def test_malformed_messages_do_not_raise(items: list[Any]) -> None:
     Transcript.from_events(read_events(items, LangChainAdapter()))
 
 
-@given(broken(json.loads(json.dumps(RUN))))
+@given(broken_streams(json.loads(json.dumps(RUN))))
 def test_malformed_events_do_not_raise(items: list[Any]) -> None:
     Transcript.from_events(read_events(items, LangGraphAdapter()))
 

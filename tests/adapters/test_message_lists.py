@@ -7,7 +7,7 @@ from typing import Any
 import anthropic
 from google.genai import types
 
-from tests.support.adapted import read_whole
+from tests.support.adapter_streams import read_whole
 from toolcall_nb.core.transcript import State
 
 Item = dict[str, Any]

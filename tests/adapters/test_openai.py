@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.adapted import broken, cut_anywhere, read_items, read_whole
+from tests.support.adapter_streams import broken_streams, prefixes, read_items, read_whole
 from tests.support.documents import in_pieces
 from tests.support.openai_shapes import Item, chunk, piece, reply
 from tests.support.strategies import json_values, texts
@@ -261,7 +261,7 @@ def test_an_item_that_is_no_chunk_gives_a_diagnostic() -> None:
 
 
 def test_a_stream_may_be_cut_off_after_any_item() -> None:
-    for items in cut_anywhere(_STREAM):
+    for items in prefixes(_STREAM):
         found = read_items(items)
         assert len(found.messages) == 1
         assert [call.id for call in found.calls.values()] == ["call_a", "call_b"][: len(found.calls)]
@@ -293,7 +293,7 @@ _STRANGE = [
 ]
 
 
-@given(broken(_STRANGE))
+@given(broken_streams(_STRANGE))
 def test_no_malformed_stream_raises(items: list[Any]) -> None:
     found = read_items(items, OpenAIChatAdapter())
     assert all(call.id for call in found.calls.values())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.adapted import read_items, read_whole
+from tests.support.adapter_streams import read_items, read_whole
 from tests.support.openai_shapes import Item, call_item, items_done, whole_response
 from toolcall_nb.core.transcript import CustomPart, FilePart, State, ToolCall
 

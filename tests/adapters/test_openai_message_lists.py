@@ -13,7 +13,7 @@ from openai.types.chat import ChatCompletionMessage, ChatCompletionMessageParam,
 from openai.types.responses import ResponseFunctionToolCall
 from pydantic import TypeAdapter, ValidationError
 
-from tests.support.adapted import broken, read_whole
+from tests.support.adapter_streams import broken_streams, read_whole
 from tests.support.openai_shapes import REASONING, Item, call_item, message_item, piece
 from tests.support.strategies import json_values, transcripts
 from toolcall_nb.adapters import format_of_whole
@@ -167,7 +167,7 @@ def test_an_approval_and_its_result_belong_to_the_call_that_asked(approve: bool,
     assert (call.approval.approved, call.approval.reason) == (approve, "so")
 
 
-@given(broken([*_CHAT, *_INPUT]))
+@given(broken_streams([*_CHAT, *_INPUT]))
 def test_no_malformed_list_raises(messages: list[Any]) -> None:
     Transcript.from_events(OPENAI_MESSAGES.read_whole(messages))
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support import raw_calls
-from tests.support.adapted import read_items, read_whole
+from tests.support.adapter_streams import read_items, read_whole
 from tests.support.recordings import Recording, pydantic_ai, vercel_ai
 from toolcall_nb.adapters import format_of_item, format_of_whole
 from toolcall_nb.core.transcript import Message, ReasoningPart, State, TextPart, Transcript

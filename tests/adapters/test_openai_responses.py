@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.adapted import broken, cut_anywhere, read_events, read_items, read_whole
+from tests.support.adapter_streams import broken_streams, prefixes, read_events, read_items, read_whole
 from tests.support.documents import in_pieces
 from tests.support.openai_shapes import (
     CREATED,
@@ -270,7 +270,7 @@ def test_an_unknown_event_is_kept_and_other_items_give_a_diagnostic() -> None:
 
 
 def test_a_stream_may_be_cut_off_after_any_item() -> None:
-    for items in cut_anywhere(_STREAM):
+    for items in prefixes(_STREAM):
         found = read_items(items)
         assert len(found.messages) == 1
         assert [call.id for call in found.calls.values()] == ["call_a"][: len(found.calls)]
@@ -336,7 +336,7 @@ _STRANGE = [
 ]
 
 
-@given(broken(_STRANGE))
+@given(broken_streams(_STRANGE))
 def test_no_malformed_stream_raises(items: list[Any]) -> None:
     found = read_items(items, OpenAIResponsesAdapter())
     assert all(call.id for call in found.calls.values())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.adapted import read_items, read_whole
+from tests.support.adapter_streams import read_items, read_whole
 from tests.support.openai_shapes import Item, chunk, piece, reply
 from toolcall_nb.adapters.assembler import NO_JSON
 from toolcall_nb.core.transcript import State, ToolCall

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.adapted import broken, cut_anywhere, read_events, read_items, read_whole
+from tests.support.adapter_streams import broken_streams, prefixes, read_events, read_items, read_whole
 from tests.support.strategies import json_values
 from toolcall_nb.adapters import format_of_item, format_of_whole
 from toolcall_nb.adapters.base import Adapter
@@ -255,7 +255,7 @@ _each = pytest.mark.parametrize("name", list(_STREAMS))
 def test_a_stream_may_be_cut_off_after_any_item(name: str) -> None:
     items = _STREAMS[name][1]
     whole = read_items(items)
-    for some in cut_anywhere(items):
+    for some in prefixes(items):
         (message,) = read_items(some).messages
         assert whole.messages[0].text.startswith(message.text)
         assert list(whole.calls)[: len(message.calls)] == [call.id for call in message.calls]
@@ -273,7 +273,7 @@ def test_items_of_another_stream_give_a_diagnostic(name: str) -> None:
 @given(data=st.data())
 def test_no_malformed_stream_raises(name: str, data: st.DataObject) -> None:
     make, items = _STREAMS[name]
-    read_items(data.draw(broken(items)), make())
+    read_items(data.draw(broken_streams(items)), make())
 
 
 @_each

@@ -18,7 +18,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.usage import RequestUsage
 
-from tests.support.adapted import broken, cut_anywhere, read_events, read_items, read_whole
+from tests.support.adapter_streams import broken_streams, prefixes, read_events, read_items, read_whole
 from toolcall_nb.adapters import (
     SourceKind,
     format_of_item,
@@ -631,7 +631,7 @@ def test_an_output_tools_call_is_a_call() -> None:
 
 
 def test_a_stream_may_be_cut_off_anywhere(run_events: list[Any]) -> None:
-    for items in cut_anywhere(run_events):
+    for items in prefixes(run_events):
         transcript = read_items(items)
         assert not transcript.diagnostics
         assert all(item.state is not State.INPUT_STREAMING for item in transcript.calls.values())
@@ -678,12 +678,12 @@ HISTORY: list[Any] = as_json(
 )
 
 
-@given(broken(AS_JSON))
+@given(broken_streams(AS_JSON))
 def test_malformed_events_do_not_raise(items: list[Any]) -> None:
     Transcript.from_events(read_events(items, PydanticAIAdapter()))
 
 
-@given(broken(HISTORY))
+@given(broken_streams(HISTORY))
 def test_malformed_messages_do_not_raise(items: list[Any]) -> None:
     Transcript.from_events(read_events(items, PydanticAIAdapter()))
 

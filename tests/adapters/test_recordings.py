@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.support import raw_calls, recordings
+from tests.support.amazon_event_stream import event_stream_items
 from tests.support.corpora import corpus
-from tests.support.frames import frames
 from tests.support.raw_calls import RawCall
 from tests.support.recordings import Recording
 from toolcall_nb.adapters import AnyAdapter, events_of
@@ -40,7 +40,7 @@ def _is_reply(path: Path) -> bool:
 
 def _items(recording: Recording) -> list[dict[str, Any]]:
     if recording.path.suffix == ".eventstream":
-        return list(frames(recording.path.read_bytes()))
+        return list(event_stream_items(recording.path.read_bytes()))
     return recording.items
 
 

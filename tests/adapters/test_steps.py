@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.adapted import broken, cut_anywhere, read_events, read_items, read_whole
+from tests.support.adapter_streams import broken_streams, prefixes, read_events, read_items, read_whole
 from tests.support.strategies import json_values
 from toolcall_nb.adapters.google.interactions import InteractionsAdapter
 from toolcall_nb.adapters.mistral.conversations import MistralAdapter
@@ -97,7 +97,7 @@ def test_a_complete_interaction_reads_like_its_stream() -> None:
     assert read_whole({**_DONE, "object": "interaction", "steps": steps}) == read_items(_INTERACTION)
 
 
-@given(broken(_INTERACTION))
+@given(broken_streams(_INTERACTION))
 def test_no_malformed_interaction_raises(items: list[Any]) -> None:
     read_items(items, InteractionsAdapter())
 
@@ -164,7 +164,7 @@ def test_content_before_an_error_of_a_conversation_is_kept() -> None:
     assert "Overloaded" in message.parts[-1].text
 
 
-@given(broken(CONVERSATION))
+@given(broken_streams(CONVERSATION))
 def test_no_malformed_conversation_raises(items: list[Any]) -> None:
     read_items(items, MistralAdapter())
 
@@ -172,7 +172,7 @@ def test_no_malformed_conversation_raises(items: list[Any]) -> None:
 @pytest.mark.parametrize("items", [_INTERACTION, CONVERSATION], ids=["google", "mistral"])
 def test_a_stream_may_be_cut_off_after_any_item(items: list[Item]) -> None:
     whole = read_items(items)
-    for some in cut_anywhere(items):
+    for some in prefixes(items):
         (message,) = read_items(some).messages
         assert whole.messages[0].text.startswith(message.text)
         assert list(whole.calls)[: len(message.calls)] == [call.id for call in message.calls]

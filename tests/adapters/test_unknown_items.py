@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.adapted import read_items, read_whole
+from tests.support.adapter_streams import read_items, read_whole
 from toolcall_nb.adapters.recognise import SourceKind, recognise_source
 from toolcall_nb.core.transcript import CustomPart, ErrorPart, TextPart, Transcript
 from toolcall_nb.models.player import play_events

@@ -12,7 +12,7 @@ from typing import Any
 from playwright.sync_api import Page
 
 from tests.browser.sentinel import Watch, provoke, strays
-from tests.support.hostile import END
+from tests.support.hostile_transcripts import END
 from toolcall_nb.approvals.page import editable_json
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event

@@ -1,7 +1,7 @@
 """The faces that are only read: an exported file, a served page, nbconvert's HTML, and JupyterLab's.
 
-Each draws `tests.support.hostile.document` of texts and tells what should not have been; `Face.check` finds who is to
-blame.
+Each draws `tests.support.hostile_transcripts.document` of texts and tells what should not have been; `Face.check`
+finds who is to blame.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from playwright.sync_api import BrowserContext, Page
 
 from tests.browser.jupyter import Server
 from tests.browser.sentinel import Watch, outside, provoke, reporting, strays, watched
-from tests.support.hostile import END, document
+from tests.support.hostile_transcripts import END, document
 from toolcall_nb.render import to_html
 
 __all__ = [
@@ -197,7 +197,7 @@ def run(texts: Sequence[str], folder: Path) -> nbformat.NotebookNode:
     """A notebook whose cells show documents of the texts, run by a kernel."""
     (folder / "texts.json").write_text(json.dumps(grouped(texts)), "utf-8")
     load = "groups = json.load(open('texts.json', encoding='utf-8'))"
-    first = f"import json\nfrom tests.support.hostile import document\n{load}"
+    first = f"import json\nfrom tests.support.hostile_transcripts import document\n{load}"
     sources = [first, *(f"document(groups[{number}])" for number in range(len(grouped(texts))))]
     notebook = _notebook([nbformat.v4.new_code_cell(source) for source in sources])
     path = os.pathsep.join(part for part in (str(_REPOSITORY), os.environ.get("PYTHONPATH", "")) if part)

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import Lab
 from tests.browser.live_module import IS_GONE, PANELS, Module, faults
 from tests.browser.sentinel import watched
-from tests.support.hostile import END, one_of, own_payloads, payloads, share
+from tests.support.hostile_transcripts import END, one_of, own_payloads, payloads, share
 from tests.support.hostile_wires import WAYS, body, in_pieces
 from tests.support.profile import IS_SEARCH
 from tests.support.replay_server import ReplayServer, Reply

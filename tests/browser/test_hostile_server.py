@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.live_module import IS_GONE, PANELS, faults
 from tests.browser.sentinel import Watch, watched
-from tests.support.hostile import END, share
+from tests.support.hostile_transcripts import END, share
 from tests.support.hostile_wires import answer, body
 from tests.support.replay_server import ReplayServer, Reply
 from tests.support.servers import Gated, settings

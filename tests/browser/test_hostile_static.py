@@ -27,7 +27,7 @@ from tests.browser.static_faces import (
     run,
     serving,
 )
-from tests.support.hostile import own_payloads, payloads, share
+from tests.support.hostile_transcripts import own_payloads, payloads, share
 from tests.support.hostile_variants import variants
 from tests.support.profile import IS_SEARCH, IS_THOROUGH, share_of
 

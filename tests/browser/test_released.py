@@ -12,9 +12,9 @@ from playwright.sync_api import Browser, expect
 from tests.browser.browser import Notebook
 from tests.browser.conftest import Lab
 from tests.browser.contrast import too_faint
-from tests.support.released import FOLDER, bundles
+from tests.support.released import FOLDER, transcript_outputs
 
-NOTEBOOKS = sorted(path for path in FOLDER.glob("*/*.ipynb") if bundles(path))
+NOTEBOOKS = sorted(path for path in FOLDER.glob("*/*.ipynb") if transcript_outputs(path))
 CUT_OFF = sorted(FOLDER.glob("*/cut-off.ipynb"))
 PAGES = sorted(FOLDER.glob("*/page.html"))
 OUTPUT = ".jp-OutputArea-output[data-mime-type='text/html']"
@@ -58,8 +58,8 @@ def words(html: str) -> list[str]:
 def test_a_notebook_of_each_version_is_readable(lab: Lab, path: Path, trusted: bool) -> None:
     notebook, told = opened(lab, path, trusted=trusted)
     outputs = notebook.page.locator(OUTPUT)
-    expect(outputs).to_have_count(len(bundles(path)))
-    for number, bundle in enumerate(bundles(path)):
+    expect(outputs).to_have_count(len(transcript_outputs(path)))
+    for number, bundle in enumerate(transcript_outputs(path)):
         output = outputs.nth(number)
         shown = output.evaluate("node => node.textContent")
         assert [word for word in words(bundle["text/html"]) if word not in shown] == [], f"output {number}"

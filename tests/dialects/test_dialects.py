@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.support.dialect_texts import all_text, detect, dialect_texts, seen, steps
+from tests.support.dialect_texts import all_text, detect, dialect_texts, event_summary, steps
 from tests.support.documents import cuts, in_pieces
 from tests.support.strategies import json_values, texts
 from toolcall_nb import dialects
@@ -49,7 +49,7 @@ def test_cuts_do_not_matter(dialect: str, data: st.DataObject) -> None:
     for pieces in (list(text), in_pieces(text, data.draw(cuts(text)))):
         events = detect(dialect, *pieces)
         assert steps(events) == steps(whole)
-        assert seen(events) == seen(whole)
+        assert event_summary(events) == event_summary(whole)
 
 
 @every_dialect
@@ -131,7 +131,7 @@ def test_halves_of_a_surrogate_pair_belong_together(dialect: str) -> None:
     text = CALLS[dialect].replace("add", "add😀")
     halves = text.encode("utf-16-le")
     units = [halves[i : i + 2].decode("utf-16-le", "surrogatepass") for i in range(0, len(halves), 2)]
-    assert seen(detect(dialect, *units)) == seen(detect(dialect, text))
+    assert event_summary(detect(dialect, *units)) == event_summary(detect(dialect, text))
     lone = Transcript.from_events(detect(dialect, text.replace("😀", "\ud83d")))
     assert [call.name for call in lone.calls.values()] == ["add\ufffd"]
     assert len(lone.diagnostics) == 1
@@ -141,7 +141,7 @@ def test_halves_of_a_surrogate_pair_belong_together(dialect: str) -> None:
 def test_a_detector_is_ready_again_after_a_call_an_error_and_the_end(dialect: str) -> None:
     broken = CALLS[dialect].replace("1}", "1,}")
     events = detect(dialect, f"{CALLS[dialect]}\n\n{broken}\n\n{CALLS[dialect]}\n")
-    assert [part[0] for part in seen(events) if isinstance(part, list)] == ["tool-call-1", "tool-call-2"]
+    assert [part[0] for part in event_summary(events) if isinstance(part, list)] == ["tool-call-1", "tool-call-2"]
     found = dialects.detector(dialect)
     found.feed(CALLS[dialect][:20])
     assert found.close()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.dialect_texts import cut_everywhere, detect, seen, steps
+from tests.support.dialect_texts import cut_everywhere, detect, event_summary, steps
 from tests.support.fixture_files import read_fixtures
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Object
@@ -23,11 +23,11 @@ FIXTURES = read_fixtures("json_calls.md")
 def test_example(title: str, text: str, wanted: str) -> None:
     text = text.removesuffix("\n")
     whole = detect("json", text)
-    assert seen(whole) == json.loads(wanted)
+    assert event_summary(whole) == json.loads(wanted)
     for pieces in cut_everywhere(text):
         events = detect("json", *pieces)
         assert steps(events) == steps(whole)
-        assert seen(events) == seen(whole)
+        assert event_summary(events) == event_summary(whole)
 
 
 @pytest.mark.parametrize("opening", ["", "Text.\n\n```json\n", "```\n"])
@@ -49,7 +49,7 @@ def test_params_before_the_name_appear_together_with_it() -> None:
 def test_calls_before_a_json_fence_become_text_in_their_place() -> None:
     events = detect("json", '{"tool": "a", "params": {}}\n\n```json\n{"tool": "b", "params": {}}\n```')
     assert ev.ToolRetracted("tool-call-1", text='{"tool": "a", "params": {}}') in events
-    assert seen(events) == ['{"tool": "a", "params": {}}', ["tool-call-2", "b", {}]]
+    assert event_summary(events) == ['{"tool": "a", "params": {}}', ["tool-call-2", "b", {}]]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_results_are_sent_back_in_these_texts() -> None:
     (asked, results) = find_dialect("json").write_history(
         [Message("assistant", (call(output="done"), call(output="again")))]
     )
-    assert seen(detect("json", asked.text)) == [
+    assert event_summary(detect("json", asked.text)) == [
         ["tool-call-1", "edit", {"file_path": "a.md"}],
         ["tool-call-2", "edit", {"file_path": "a.md"}],
     ]
@@ -202,7 +202,7 @@ def test_the_prompt_is_the_document_s() -> None:
         'Parameters (JSON Schema): {"type": "object", "properties": {}}\n\n'
     )
     assert text == f"# Available Tools\n\n{tool}{tool}{HOW}"
-    assert seen(detect("json", text))[1:] == [["tool-call-1", "tool_name", {"param1": "value1"}]]
+    assert event_summary(detect("json", text))[1:] == [["tool-call-1", "tool_name", {"param1": "value1"}]]
 
 
 def test_the_path_rule_is_the_document_s() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.dialect_texts import cut_everywhere, detect, seen, steps
+from tests.support.dialect_texts import cut_everywhere, detect, event_summary, steps
 from tests.support.fixture_files import read_fixtures
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
@@ -29,11 +29,11 @@ STREAM = ["###", ": {", '"signature"', ': "CLIENT_TOOL_CALL"', ",", '"toolName"'
 def test_example(title: str, text: str, wanted: str) -> None:
     text = text.removesuffix("\n")
     whole = detect("signature", text)
-    assert seen(whole) == json.loads(wanted)
+    assert event_summary(whole) == json.loads(wanted)
     for pieces in cut_everywhere(text):
         events = detect("signature", *pieces)
         assert steps(events) == steps(whole)
-        assert seen(events) == seen(whole)
+        assert event_summary(events) == event_summary(whole)
 
 
 def kinds(events: list[Event]) -> list[Any]:
@@ -213,4 +213,4 @@ def test_instructions_show_the_form() -> None:
     assert text.startswith("# Available Tools\n\n## search\nSearch the web.\n\nParameters (JSON Schema): {")
     assert '\n\n###: {\n  "signature": "CLIENT_TOOL_CALL",\n  "toolName": "tool_name",\n  "parameters": {' in text
     example = text[text.index("\n###:") : text.index("\n\nWrite")]
-    assert seen(detect("signature", example)) == [["tool-call-1", "tool_name", {"param1": "value1"}]]
+    assert event_summary(detect("signature", example)) == [["tool-call-1", "tool_name", {"param1": "value1"}]]

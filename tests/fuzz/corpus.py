@@ -15,7 +15,7 @@ from tests.fixtures.render.samples import EVERYTHING, HOSTILE, TABLE
 from tests.support.corpora import corpus
 from tests.support.fixture_files import read_fixtures
 from tests.support.openai_shapes import chunk, piece, reply, whole_response
-from tests.support.provider_bodies import NAMES, called, said
+from tests.support.provider_bodies import NAMES, call_reply, text_reply
 from tests.support.recordings import pydantic_ai, vercel_ai
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import CHUNK_TYPES, to_dict
@@ -153,7 +153,7 @@ def sse() -> list[bytes]:
 def answers() -> list[bytes]:
     """Small answers of every wire and of four providers."""
     own = [body for name in ("chat", "ui", "ag-ui", "provider") for body in wire(name)()[:_FEW]]
-    theirs = [body for name in NAMES for body in (said(name, "Hi"), called(name, "c1", "f", {"a": 1}))]
+    theirs = [body for name in NAMES for body in (text_reply(name, "Hi"), call_reply(name, "c1", "f", {"a": 1}))]
     return [*own, *map(str.encode, theirs)]
 
 

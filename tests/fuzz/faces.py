@@ -13,7 +13,7 @@ from tests.fuzz.inputs import chunks_in, in_pieces, numbers, text_of
 from tests.fuzz.oracles import CONTROL
 from tests.render.test_live_html import Tree
 from tests.render.test_safety import Reader
-from tests.support.live_law import assert_whole
+from tests.support.live_view_checks import assert_shows_whole_transcript
 from toolcall_nb.core.append_only import ConsoleText
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.text import well_formed
@@ -70,7 +70,7 @@ def _detected(text: str, data: bytes) -> Iterable[Event]:
 
 def _is_whole(live: LiveHtml, tree: Tree) -> None:
     assert live.html == fragment(tree.roots())
-    assert_whole(live)
+    assert_shows_whole_transcript(live)
 
 
 def result_html(data: bytes) -> None:

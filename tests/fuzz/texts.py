@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.fuzz.inputs import in_pieces, text_of, ways
 from tests.fuzz.oracles import calls_cover_the_rest, is_json, is_transcript, lives_once, reads_back, same_at_any_cut
-from tests.support.dialect_texts import all_text, detect, seen, steps
+from tests.support.dialect_texts import all_text, detect, event_summary, steps
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.dialects import detector
@@ -98,7 +98,7 @@ def _detector_of_json(dialect: str, data: bytes, marks: str) -> None:
 
     def read(pieces: Iterable[str]) -> Any:
         found = detect(dialect, *pieces)
-        return steps(found), seen(found)
+        return steps(found), event_summary(found)
 
     same_at_any_cut(read([text]), read, ways(text, data))
     calls_cover_the_rest(text, events)

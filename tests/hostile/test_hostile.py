@@ -12,7 +12,7 @@ import pytest
 
 from tests.fixtures.render.samples import body
 from tests.render.test_safety import Reader
-from tests.support.hostile import END, PLACES, everywhere, one_of, own_payloads, payloads, share, told
+from tests.support.hostile_transcripts import END, PLACES, everywhere, one_of, own_fields, own_payloads, payloads, share
 from tests.support.hostile_variants import variants
 from tests.support.profile import IS_SEARCH
 from toolcall_nb.core import events as events_module
@@ -91,7 +91,9 @@ def test_everywhere_leaves_nothing_out_though_a_card_stands_for_several_places()
     for make in PLACES.values():
         for part in (part for message in make("x").messages for part in message.parts):
             if isinstance(part, ToolCall):
-                assert any(all(getattr(card, name) == value for name, value in told(part).items()) for card in cards)
+                assert any(
+                    all(getattr(card, name) == value for name, value in own_fields(part).items()) for card in cards
+                )
             else:
                 assert part in drawn
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.hostile import one_of, own_payloads
+from tests.support.hostile_transcripts import one_of, own_payloads
 from tests.support.servers import Gated, call, serving, words
 from tests.support.strategies import json_values, texts
 from toolcall_nb.approvals import Decision

@@ -10,12 +10,12 @@ import pytest
 
 from tests.fixtures.render.samples import body as drawn
 from tests.render.test_safety import Reader
-from tests.support.hostile import END, everywhere, one_of, own_payloads, payloads
 from tests.support.hostile_forms import ITEMS, WHOLES, filled
+from tests.support.hostile_transcripts import END, everywhere, one_of, own_payloads, payloads
 from tests.support.hostile_variants import variants
 from tests.support.hostile_wires import WAYS
 from tests.support.profile import IS_SEARCH, IS_THOROUGH
-from tests.support.wire_talk import through
+from tests.support.wire_round_trips import decoded_transcript
 from toolcall_nb.adapters import FORMATS, format_of_item, format_of_whole
 from toolcall_nb.adapters.ai_sdk.messages import to_ui
 from toolcall_nb.core.events import Event
@@ -85,7 +85,7 @@ def test_what_comes_this_way_is_drawn_with_the_tags_of_the_renderer_alone(way: s
 @pytest.mark.parametrize("wire", WIRE_NAMES)
 def test_a_text_in_every_place_of_a_transcript_is_safe_behind_each_wire(wire: str) -> None:
     for text in one_of(payloads(), 400 if IS_SEARCH else 12, WIRE_NAMES.index(wire)):
-        found = through(wire, everywhere(text).events())
+        found = decoded_transcript(wire, everywhere(text).events())
         look_at(found)
         assert END in found.messages[-1].text
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.released import described
+from tests.support.released import plain_value
 from tests.support.requirements import ROOT
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.markdown.front_matter import FORMAT_VERSION
@@ -21,8 +21,8 @@ EXAMPLES = re.findall(r"^```markdown\n(.*?)^```\n\n```json\n(.*?)^```$", PAGE, r
 
 def told(transcript: Transcript) -> dict[str, Any]:
     """The transcript as the page tells it: a message by its role, a text as a string, nothing that is empty."""
-    whole = {key: value for key, value in described(transcript).items() if key not in ("is", "messages")}
-    messages = [_message(message) for message in described(transcript).get("messages", [])]
+    whole = {key: value for key, value in plain_value(transcript).items() if key not in ("is", "messages")}
+    messages = [_message(message) for message in plain_value(transcript).get("messages", [])]
     diagnostics = [f"{each.line}: {each.message}" for each in transcript.diagnostics]
     return {**whole, "messages": messages, **({"diagnostics": diagnostics} if diagnostics else {})}
 

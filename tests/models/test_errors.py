@@ -14,19 +14,19 @@ from typing import Any
 
 import pytest
 
-from tests.support.asking_providers import (
+from tests.support.provider_clients import (
+    CLIENTS,
     KEY,
-    WAYS,
     ask_anthropic,
     ask_groq,
     ask_httpx,
     ask_openai,
     ask_urllib,
-    assert_says,
-    raised,
-    trouble_of,
+    assert_message_contains,
+    exception_of,
+    model_error_of,
 )
-from tests.support.provider_troubles import TROUBLES, Trouble
+from tests.support.provider_error_replies import ERROR_REPLIES, ErrorReply
 from tests.support.replay_server import ReplayServer, Reply
 from toolcall_nb.errors import MissingPackageError, ModelError, UsageError, WireError
 from toolcall_nb.models.errors.exception_details import ExceptionDetails
@@ -43,20 +43,20 @@ def server() -> Iterator[ReplayServer]:
         yield server
 
 
-@pytest.mark.parametrize("trouble", TROUBLES, ids=lambda trouble: trouble.title)
+@pytest.mark.parametrize("trouble", ERROR_REPLIES, ids=lambda trouble: trouble.title)
 @pytest.mark.parametrize("ask", [ask_openai, ask_httpx], ids=lambda ask: ask.__name__)
 def test_an_error_response_becomes_one_sentence_with_its_remedy(
-    trouble: Trouble, ask: Callable[[str], Any], server: ReplayServer
+    trouble: ErrorReply, ask: Callable[[str], Any], server: ReplayServer
 ) -> None:
-    error = trouble_of(trouble, server, ask, "openai:m-1")
-    assert_says(error, *trouble.says)
+    error = model_error_of(trouble, server, ask, "openai:m-1")
+    assert_message_contains(error, *trouble.says)
     assert error.brief == trouble.brief
     assert (error.may_retry, error.retry_after) == (trouble.may_retry, trouble.retry_after)
     if isinstance(trouble.body, dict):
         assert json.dumps(trouble.body, indent=2) in str(error.details)
 
 
-@pytest.mark.parametrize("ask", WAYS, ids=lambda ask: ask.__name__)
+@pytest.mark.parametrize("ask", CLIENTS, ids=lambda ask: ask.__name__)
 @pytest.mark.parametrize(
     ("status", "brief"),
     [
@@ -68,10 +68,10 @@ def test_errors_of_every_package_have_the_same_text(
     status: int, brief: str, ask: Callable[[str], Any], server: ReplayServer
 ) -> None:
     body = {"error": {"message": "Look again, please", "type": "x", "code": str(status)}}
-    trouble = Trouble("", status, body, brief, (), {"retry-after": "0"})
-    error = trouble_of(trouble, server, ask, "openai:m-1")
+    trouble = ErrorReply("", status, body, brief, (), {"retry-after": "0"})
+    error = model_error_of(trouble, server, ask, "openai:m-1")
     assert (error.brief, error.retry_after) == (brief, 0)
-    assert_says(error, f"({status})", "Look again, please")
+    assert_message_contains(error, f"({status})", "Look again, please")
     assert "Look again, please" in str(error.details)
     assert KEY not in f"{error} {error.details}"
 
@@ -139,48 +139,48 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
-@pytest.mark.parametrize("ask", [*WAYS, ask_urllib], ids=lambda ask: ask.__name__)
+@pytest.mark.parametrize("ask", [*CLIENTS, ask_urllib], ids=lambda ask: ask.__name__)
 def test_a_refused_connection_names_the_address(ask: Callable[[str], Any]) -> None:
     url = f"http://127.0.0.1:{free_port()}"
-    error = as_model_error(raised(lambda: ask(url)), "ollama:llama", base_url=url)
-    assert_says(error, f"Nothing answers at {url}", "`ollama serve`")
+    error = as_model_error(exception_of(lambda: ask(url)), "ollama:llama", base_url=url)
+    assert_message_contains(error, f"Nothing answers at {url}", "`ollama serve`")
     assert (error.brief, error.may_retry) == ("No connection", False)
     assert "refused" in str(error.details).lower() or "Connect" in str(error.details)
 
 
 def test_a_refused_connection_to_an_unknown_server() -> None:
     url = f"http://127.0.0.1:{free_port()}"
-    error = as_model_error(raised(lambda: ask_httpx(url)), "my_function")
-    assert_says(error, f"Nothing answers at {url}.", "Check that the server runs, and the base URL.")
+    error = as_model_error(exception_of(lambda: ask_httpx(url)), "my_function")
+    assert_message_contains(error, f"Nothing answers at {url}.", "Check that the server runs, and the base URL.")
 
 
 @pytest.mark.parametrize("ask", [ask_openai, ask_httpx, ask_urllib], ids=lambda ask: ask.__name__)
 def test_a_host_name_that_cannot_be_resolved(ask: Callable[[str], Any]) -> None:
     error = as_model_error(
-        raised(lambda: ask("http://nowhere.invalid")), "openai:m-1", base_url="http://nowhere.invalid"
+        exception_of(lambda: ask("http://nowhere.invalid")), "openai:m-1", base_url="http://nowhere.invalid"
     )
-    assert_says(error, "The address of http://nowhere.invalid cannot be found", "base URL")
+    assert_message_contains(error, "The address of http://nowhere.invalid cannot be found", "base URL")
 
 
 @pytest.mark.parametrize("ask", [ask_openai, ask_anthropic, ask_httpx], ids=lambda ask: ask.__name__)
 def test_a_failed_tls_handshake(ask: Callable[[str], Any], server: ReplayServer) -> None:
     url = server.url.replace("http:", "https:")
-    error = as_model_error(raised(lambda: ask(url)), "openai:m-1", base_url=url)
-    assert_says(error, f"No secure connection to {url} could be made", "certificates")
+    error = as_model_error(exception_of(lambda: ask(url)), "openai:m-1", base_url=url)
+    assert_message_contains(error, f"No secure connection to {url} could be made", "certificates")
     assert not error.may_retry
 
 
 def test_a_certificate_that_is_not_trusted() -> None:
     error = ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed")
-    assert_says(as_model_error(error, "openai:m-1"), "No secure connection to OpenAI could be made")
+    assert_message_contains(as_model_error(error, "openai:m-1"), "No secure connection to OpenAI could be made")
 
 
 @pytest.mark.parametrize("ask", [ask_openai, ask_anthropic, ask_httpx, ask_groq], ids=lambda ask: ask.__name__)
 @pytest.mark.parametrize("reset", [False, True])
 def test_a_stream_that_breaks_in_the_middle(ask: Callable[[str], Any], reset: bool, server: ReplayServer) -> None:
     server.answers(Reply('data: {"choices": []}\n\n' * 20, lost_after=100, reset=reset))
-    error = as_model_error(raised(lambda: ask(server.url)), "openai:m-1", base_url=server.url)
-    assert_says(error, f"The connection to {server.url} was lost", "what came before is kept")
+    error = as_model_error(exception_of(lambda: ask(server.url)), "openai:m-1", base_url=server.url)
+    assert_message_contains(error, f"The connection to {server.url} was lost", "what came before is kept")
     assert (error.brief, error.may_retry) == ("Connection lost", True)
 
 
@@ -189,8 +189,8 @@ def test_a_timeout(server: ReplayServer) -> None:
 
     server.answers(Reply("data: {}\n\n", held_after=0))
     client = OpenAI(base_url=server.url, api_key=KEY, max_retries=0, timeout=0.05)
-    error = as_model_error(raised(lambda: client.models.list()), "openai:m-1")
-    assert_says(error, "OpenAI did not answer in time", "timeout")
+    error = as_model_error(exception_of(lambda: client.models.list()), "openai:m-1")
+    assert_message_contains(error, "OpenAI did not answer in time", "timeout")
     assert error.may_retry
 
 
@@ -198,12 +198,12 @@ def test_a_web_page_instead_of_json(server: ReplayServer) -> None:
     server.answers(Reply("<!doctype html><title>Sign in</title><p>…", content_type="text/html"))
     import httpx
 
-    error = as_model_error(raised(lambda: httpx.get(server.url).json()), "openai:m-1")
-    assert_says(error, "OpenAI sent an answer that is not what its API gives", "base URL", "proxy")
+    error = as_model_error(exception_of(lambda: httpx.get(server.url).json()), "openai:m-1")
+    assert_message_contains(error, "OpenAI sent an answer that is not what its API gives", "base URL", "proxy")
     from pydantic_ai.exceptions import UnexpectedModelBehavior
 
     page = UnexpectedModelBehavior("Invalid response", body="<!doctype html><title>Sign in</title>")
-    assert_says(as_model_error(page, "openai:m-1"), "not what its API gives: a web page, 'Sign in'.")
+    assert_message_contains(as_model_error(page, "openai:m-1"), "not what its API gives: a web page, 'Sign in'.")
 
 
 @pytest.mark.parametrize(
@@ -224,8 +224,8 @@ def test_a_web_page_instead_of_json(server: ReplayServer) -> None:
 )
 def test_an_error_event_inside_a_stream(event: Any, brief: str, says: str, server: ReplayServer) -> None:
     server.answers(Reply(f"data: {json.dumps({'error': event})}\n\n"))
-    error = as_model_error(raised(lambda: ask_openai(server.url)), "openai:m-1")
-    assert_says(error, says)
+    error = as_model_error(exception_of(lambda: ask_openai(server.url)), "openai:m-1")
+    assert_message_contains(error, says)
     assert error.brief == brief
 
 
@@ -244,8 +244,8 @@ def test_a_missing_key_names_the_variable_to_set(model: str, variable: str, monk
 
     for name in ("OPENAI", "ANTHROPIC", "GROQ", "MISTRAL", "GOOGLE", "GEMINI", "DEEPSEEK"):
         monkeypatch.delenv(f"{name}_API_KEY", raising=False)
-    error = as_model_error(raised(lambda: infer_model(model)), model)
-    assert_says(error, "There is no API key for", variable, "%toolcall config".replace("call", "chat"))
+    error = as_model_error(exception_of(lambda: infer_model(model)), model)
+    assert_message_contains(error, "There is no API key for", variable, "%toolcall config".replace("call", "chat"))
     assert not error.may_retry
 
 
@@ -261,13 +261,13 @@ def test_a_missing_key_of_an_sdk_client_of_the_user_s(package: str, monkeypatch:
         made = getattr(importlib.import_module(package), client)()
         return made.messages.create(model="m", max_tokens=1, messages=[{"role": "user", "content": "?"}])
 
-    error = as_model_error(raised(ask), "my_function")
-    assert_says(error, f"There is no API key for {client}", f"{package.upper()}_API_KEY")
+    error = as_model_error(exception_of(ask), "my_function")
+    assert_message_contains(error, f"There is no API key for {client}", f"{package.upper()}_API_KEY")
 
 
 def test_a_missing_package() -> None:
     error = as_model_error(ImportError("Please install `openai` to use the OpenAI model"), "openai:m")
-    assert_says(error, "A package is missing: Please install `openai`", "pip install 'toolcall-nb[models]'")
+    assert_message_contains(error, "A package is missing: Please install `openai`", "pip install 'toolcall-nb[models]'")
     own = MissingPackageError("pydantic-ai-slim", "models", "A provider's model")
     assert str(as_model_error(own, "openai:m")) == str(own)
 
@@ -278,7 +278,9 @@ def test_a_misspelt_model_name_gets_a_suggestion() -> None:
     error = ModelHTTPError(
         404, "claude-sonet", {"error": {"message": "model: claude-sonet"}}, suggested_model_id="claude-sonnet"
     )
-    assert_says(as_model_error(error, "anthropic:claude-sonet"), "'claude-sonet'", "Did you mean 'claude-sonnet'?")
+    assert_message_contains(
+        as_model_error(error, "anthropic:claude-sonet"), "'claude-sonet'", "Did you mean 'claude-sonnet'?"
+    )
 
 
 def test_an_error_of_this_package_keeps_its_sentence() -> None:
@@ -299,7 +301,7 @@ def test_an_exception_of_the_user_s_code_has_only_its_own_frames() -> None:
     def my_model() -> None:
         raise KeyError("choices")
 
-    error = as_model_error(raised(my_model), "my_model")
+    error = as_model_error(exception_of(my_model), "my_model")
     assert str(error) == "The model 'my_model' failed: KeyError: 'choices'"
     assert 'raise KeyError("choices")' in str(error.details)
     assert not error.may_retry
@@ -352,7 +354,7 @@ def test_keys_are_masked_in_the_sentence_and_in_the_details(
     monkeypatch.setenv("HOUSE_API_KEY", "plain-words-of-the-house")
     said = f"No: {KEY}, my-own-secret, plain-words-of-the-house, AIzaSyA0123456789012345678901234567890."
     server.answers(Reply(json.dumps({"error": {"message": said, "code": "x"}}), 400, "application/json"))
-    error = as_model_error(raised(lambda: ask_openai(server.url)), "openai:m", secrets=["my-own-secret", None])
+    error = as_model_error(exception_of(lambda: ask_openai(server.url)), "openai:m", secrets=["my-own-secret", None])
     for text in (str(error), str(error.details)):
         assert text.count(MASK) == 4
         assert not re.search("sk-test|my-own|plain-words|AIza", text)
@@ -361,7 +363,7 @@ def test_keys_are_masked_in_the_sentence_and_in_the_details(
 def test_details_are_masked_before_they_are_cut(server: ReplayServer) -> None:
     long = {"error": {"message": "Too much.", "param": "x" * 4960 + KEY * 3 + "y" * 20_000}}
     server.answers(Reply(json.dumps(long), 400, "application/json"))
-    details = str(as_model_error(raised(lambda: ask_openai(server.url)), "openai:m").details)
+    details = str(as_model_error(exception_of(lambda: ask_openai(server.url)), "openai:m").details)
     assert 10_000 <= len(details) < 10_100
     assert "characters left out" in details
     assert "0123456789abcdef" not in details

@@ -21,7 +21,7 @@ from tests.support.replay_server import ReplayServer, Reply, Request
 from tests.support.servers import PATIENCE, Gated, serving, words
 from tests.support.shells import the_shell
 from tests.support.strategies import transcripts
-from tests.support.wire_talk import CONVERSATION, read, written
+from tests.support.wire_round_trips import CONVERSATION, decoded, encoded
 from toolcall_nb import Chat, Transcript, models
 from toolcall_nb.chat import Decision
 from toolcall_nb.core import events as ev
@@ -230,8 +230,10 @@ def test_a_connection_lost_anywhere_in_the_answer_loses_and_doubles_nothing(wire
             with cutting(port_of(client), place) as proxy:
                 chat = Chat(model_at(proxy.url, wire), tools=[])
                 assert said(chat.send(QUESTION)) == expected, place
-            came_back += len(proxy.asked) - 1
-            assert [each.split()[0] for each in proxy.asked][:2] == ["POST", "GET"][: len(proxy.asked)], place
+            came_back += len(proxy.request_lines) - 1
+            assert [each.split()[0] for each in proxy.request_lines][:2] == ["POST", "GET"][
+                : len(proxy.request_lines)
+            ], place
             assert chat.transcript.diagnostics == ()
     assert came_back > 20  # not where only the mark of the end was lost
 
@@ -242,8 +244,8 @@ def test_a_connection_lost_again_and_again_gives_the_whole_answer() -> None:
             expected = said(Chat(model_at(whole.url), tools=[]).send(QUESTION))
         with cutting(port_of(client), *range(600, 1_100, 60)) as proxy:
             assert said(Chat(model_at(proxy.url), tools=[]).send(QUESTION)) == expected
-    assert sum(each.startswith("POST") for each in proxy.asked) == 1
-    assert len(proxy.asked) > 3
+    assert sum(each.startswith("POST") for each in proxy.request_lines) == 1
+    assert len(proxy.request_lines) > 3
 
 
 def _numbers(frames: Sequence[bytes]) -> list[str]:
@@ -276,9 +278,9 @@ def after_data(body: bytes) -> bytes:
 @pytest.mark.parametrize("name", ["ui", "ag-ui", "chat"])
 @pytest.mark.parametrize("ids", ["before", "behind"])
 def test_a_client_reconnects_after_the_last_event_id(name: str, ids: str) -> None:
-    body = written(name, ANSWER, numbered=True)
+    body = encoded(name, ANSWER, numbered=True)
     body = body if ids == "before" else after_data(body)
-    expected = answered(read(name, body))
+    expected = answered(decoded(name, body))
     for place in range(0, len(body), 97):
         with Resuming(body, place) as server:
             events = stream(model_at(server.url))
@@ -287,8 +289,8 @@ def test_a_client_reconnects_after_the_last_event_id(name: str, ids: str) -> Non
 
 
 def test_a_stream_without_ids_is_read_again_without_repeating_events() -> None:
-    body = written("ui", ANSWER)
-    expected = answered(read("ui", body))
+    body = encoded("ui", ANSWER)
+    expected = answered(decoded("ui", body))
     for place in range(1, len(body) - 20, 97):
         with Resuming(body, place) as server:
             model = HttpModel(f"{server.url}/api/chat", conversation="c-1", pause=at_once)
@@ -301,7 +303,7 @@ def test_a_stream_without_ids_is_read_again_without_repeating_events() -> None:
 @pytest.mark.parametrize("status", [204, 404, 405])
 @pytest.mark.parametrize("name", ["ui", "chat", "ag-ui"])
 def test_what_came_is_kept_with_one_error_if_the_server_has_not_kept_the_rest(name: str, status: int) -> None:
-    body = written(name, ANSWER, numbered=True)
+    body = encoded(name, ANSWER, numbered=True)
     place = body.index(b"I will ") + 40
     with ReplayServer(Reply(body, lost_after=place), Reply("", status=status)) as server:
         chat = Chat(model_at(server.url), tools=[])
@@ -349,7 +351,7 @@ def test_reconnections_are_limited_and_wait_as_the_server_says() -> None:
     async def pause(seconds: float) -> None:
         waits.append(seconds)
 
-    body = b"retry: 1500\n\n" + written("ui", ANSWER, numbered=True)
+    body = b"retry: 1500\n\n" + encoded("ui", ANSWER, numbered=True)
     with ReplayServer(Reply(body, lost_after=200), Reply("", status=503)) as server:
         events = stream(HttpModel(f"{server.url}/api/chat", pause=pause))
     assert [request.method for request in server.requests] == ["POST", *["GET"] * _MAX_RECONNECTS]
@@ -359,7 +361,7 @@ def test_reconnections_are_limited_and_wait_as_the_server_says() -> None:
 
 
 def test_a_stop_ends_the_wait_for_another_connection() -> None:
-    body = written("ui", ANSWER, numbered=True)
+    body = encoded("ui", ANSWER, numbered=True)
     place = body.index(b"I will ") + 40
     with ReplayServer(Reply(b"retry: 3600000\n\n" + body, lost_after=place)) as server:
         events = HttpModel(f"{server.url}/api/chat").stream(ASKED, ())
@@ -375,9 +377,9 @@ def test_a_stop_ends_the_wait_for_another_connection() -> None:
 @pytest.mark.parametrize("name", ["ui", "ag-ui", "chat"])
 @pytest.mark.parametrize("numbered", [False, True])
 def test_the_wires_cut_at_every_byte(name: str, numbered: bool) -> None:
-    body = written(name, ANSWER, numbered=numbered)
+    body = encoded(name, ANSWER, numbered=numbered)
     with ReplayServer(Reply(body, cuts=range(len(body)))) as server:
-        assert answered(stream(model_at(server.url))) == answered(read(name, body))
+        assert answered(stream(model_at(server.url))) == answered(decoded(name, body))
 
 
 _CHUNK = {"id": "c", "object": "chat.completion.chunk", "model": "m", "created": 1}
@@ -420,9 +422,9 @@ def test_a_whole_reply_a_providers_stream_and_text_are_answers(content_type: str
 
 
 def test_a_compressed_response_is_read() -> None:
-    body = gzip.compress(written("ui", ANSWER))
+    body = gzip.compress(encoded("ui", ANSWER))
     with ReplayServer(Reply(body, headers={"content-encoding": "gzip"})) as server:
-        assert answered(stream(model_at(server.url))) == answered(read("ui", written("ui", ANSWER)))
+        assert answered(stream(model_at(server.url))) == answered(decoded("ui", encoded("ui", ANSWER)))
 
 
 # What goes wrong
@@ -478,7 +480,7 @@ def test_an_error_with_the_status_200_is_an_error(content_type: str, error: Any)
 def test_retry_after_is_respected() -> None:
     waits: list[float] = []
     limited = Reply("{}", 429, "application/json", {"retry-after": "7"})
-    with ReplayServer(limited, Reply(written("ui", ANSWER))) as server:
+    with ReplayServer(limited, Reply(encoded("ui", ANSWER))) as server:
         chat = Chat(model_at(server.url), tools=[], pause=waits.append)
         assert errors(chat.send("Hello")) == []
     assert waits == [7.0]
@@ -504,7 +506,7 @@ def test_an_unknown_host(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_redirect_at_the_same_host_is_followed() -> None:
     there = Reply("", 307, headers={"location": "/v2/chat"})
-    with ReplayServer(there, Reply(written("ui", ANSWER))) as server:
+    with ReplayServer(there, Reply(encoded("ui", ANSWER))) as server:
         stream(model_at(server.url, api_key="k-1"))
     first, second = server.requests
     assert (second.method, second.path, second.json) == ("POST", "/v2/chat", first.json)
@@ -514,7 +516,7 @@ def test_a_redirect_at_the_same_host_is_followed() -> None:
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("key", [None, "k-1"])
 def test_neither_a_key_nor_a_conversation_goes_to_another_host(status: int, key: str | None) -> None:
-    with ReplayServer(Reply(written("ui", ANSWER))) as other:
+    with ReplayServer(Reply(encoded("ui", ANSWER))) as other:
         elsewhere = other.url.replace("127.0.0.1", "localhost") + "/api/chat"
         with (
             ReplayServer(Reply("", status, headers={"location": elsewhere})) as server,
@@ -591,7 +593,7 @@ def test_the_request_of_each_wire() -> None:
 
 
 def test_settings_of_the_request_itself_are_headers_and_time() -> None:
-    with ReplayServer(Reply(written("ui", ANSWER))) as server:
+    with ReplayServer(Reply(encoded("ui", ANSWER))) as server:
         stream(model_at(server.url, settings={"extra_headers": {"X-Trace": "7"}, "temperature": 0.5}))
     (request,) = server.requests
     assert request.headers["x-trace"] == "7"
@@ -638,8 +640,8 @@ class Calling(ReplayServer):
             *(ev.ToolInputAvailable("there-1", "clock", {}), ev.ToolOutputAvailable("there-1", "noon")),
             *(ev.ToolInputAvailable("here-1", "weather", {"city": "Oslo"}), ev.Finish(finish_reason="tool-calls")),
         ]
-        self._first = written(name, calls)
-        self._second = written(name, [ev.Start(), *words("It is sunny at noon."), ev.Finish(finish_reason="stop")])
+        self._first = encoded(name, calls)
+        self._second = encoded(name, [ev.Start(), *words("It is sunny at noon."), ev.Finish(finish_reason="stop")])
 
     def next(self, request: Request) -> Reply:
         super().next(request)
@@ -673,7 +675,7 @@ def test_a_call_without_a_result_runs_here_and_the_next_request_sends_it(wire: s
 
 
 def test_a_call_of_the_server_is_interrupted_if_the_response_is_lost() -> None:
-    body = written("ui", [ev.Start(), ev.ToolInputAvailable("c", "slow", {"n": 1})])
+    body = encoded("ui", [ev.Start(), ev.ToolInputAvailable("c", "slow", {"n": 1})])
     body = body[: body.index(b"data: [DONE]")]
     with ReplayServer(Reply(body, lost_after=len(body)), Reply("", status=404)) as server:
         message = Chat(model_at(server.url), tools=[]).send("Hello")
@@ -682,11 +684,11 @@ def test_a_call_of_the_server_is_interrupted_if_the_response_is_lost() -> None:
 
 
 def test_approved_calls_without_a_result_are_ended_here() -> None:
-    asking = written(
+    asking = encoded(
         "ui",
         [ev.Start(), ev.ToolInputAvailable("c", "rm", {}), ev.ToolApprovalRequest("a", "c"), ev.Finish()],
     )
-    silent = written("ui", [ev.Start(), *words("Well."), ev.Finish(finish_reason="stop")])
+    silent = encoded("ui", [ev.Start(), *words("Well."), ev.Finish(finish_reason="stop")])
     for allowed, state in ((True, State.OUTPUT_ERROR), (False, State.OUTPUT_DENIED)):
         decision = Decision(allowed)
         with ReplayServer(Reply(asking), Reply(silent)) as server:
@@ -698,7 +700,7 @@ def test_approved_calls_without_a_result_are_ended_here() -> None:
 
 
 def test_answers_that_cannot_be_sent_leave_no_call_open() -> None:
-    asking = written(
+    asking = encoded(
         "ui",
         [ev.Start(), ev.ToolInputAvailable("c", "rm", {}), ev.ToolApprovalRequest("a", "c"), ev.Finish()],
     )

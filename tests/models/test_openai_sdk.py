@@ -12,7 +12,7 @@ import pytest
 from openai import AsyncOpenAI, OpenAI
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from tests.support.adapted import read_items, read_whole
+from tests.support.adapter_streams import read_items, read_whole
 from tests.support.openai_shapes import CREATED, call_item, chunk, message_item, news, piece, reply, whole_response
 from tests.support.recordings import Recording, pydantic_ai, vercel_ai
 from tests.support.replay_server import ReplayServer, Reply, cut_at_random

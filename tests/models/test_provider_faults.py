@@ -12,8 +12,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.provider_bodies import NAMES, called, said
-from tests.support.provider_replays import KEY, assert_losses_are_told, hello, model_at, one_ssl_context, read
+from tests.support.provider_bodies import NAMES, call_reply, text_reply
+from tests.support.provider_replays import (
+    KEY,
+    assert_lost_connections_are_reported,
+    hello,
+    model_at,
+    one_ssl_context,
+    read,
+)
 from tests.support.replay_server import ReplayServer, Reply
 from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
@@ -64,7 +71,7 @@ def chat_model(server: ReplayServer) -> Model:
 
 @pytest.mark.parametrize("wire", sorted(NAMES))
 def test_a_connection_lost_at_any_byte_keeps_the_reply_so_far_and_reports_it(wire: str) -> None:
-    assert_losses_are_told(*NAMES[wire], called(wire, "call_a", "count", {"up_to": 3}).encode())
+    assert_lost_connections_are_reported(*NAMES[wire], call_reply(wire, "call_a", "count", {"up_to": 3}).encode())
 
 
 @pytest.mark.parametrize("place", [0, 100, 250, 420, 560, 640, len(CHAT) - 20])
@@ -91,7 +98,7 @@ def test_no_tool_runs_after_a_broken_reply_and_the_next_turn_works(server: Repla
 
 
 def test_a_stream_without_its_last_event_is_incomplete(server: ReplayServer) -> None:
-    head, _, _ = said("openai_responses", "Good").partition("event: response.completed")
+    head, _, _ = text_reply("openai_responses", "Good").partition("event: response.completed")
     server.answers(Reply(head))
     _, error = read(model_at(server, "openai:gpt-5", "/v1"))
     assert error is not None
@@ -100,9 +107,9 @@ def test_a_stream_without_its_last_event_is_incomplete(server: ReplayServer) -> 
 
 
 def test_a_stream_without_a_finish_reason_is_complete_and_its_call_runs_once(server: ReplayServer) -> None:
-    asked = called("openai_chat", "c1", "add", {"x": 1, "y": 2}).replace('"tool_calls"}', "null}")
+    asked = call_reply("openai_chat", "c1", "add", {"x": 1, "y": 2}).replace('"tool_calls"}', "null}")
     assert '"finish_reason": null' in asked
-    server.answers(Reply(asked), Reply(said("openai_chat", "Three.").replace('"stop"', "null")))
+    server.answers(Reply(asked), Reply(text_reply("openai_chat", "Three.").replace('"stop"', "null")))
     runs: list[int] = []
 
     def add(x: int, y: int) -> int:

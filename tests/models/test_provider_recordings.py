@@ -13,14 +13,14 @@ import pytest
 from tests.support import raw_calls
 from tests.support.provider_replays import (
     KEY,
-    Got,
+    ModelReply,
     ask,
-    assert_losses_are_told,
+    assert_lost_connections_are_reported,
+    completed_calls,
     hello,
     model_at,
     name_for,
     one_ssl_context,
-    told,
 )
 from tests.support.recordings import Recording, pydantic_ai, vercel_ai
 from tests.support.replay_server import ReplayServer, Reply, cut_at_random
@@ -101,7 +101,7 @@ def test_a_fixture_of_the_ai_sdk_gives_its_calls_and_its_text(recording: Recordi
     assert_same(recording, got)
 
 
-def assert_same(recording: Recording, got: Got) -> None:
+def assert_same(recording: Recording, got: ModelReply) -> None:
     wanted = raw_calls.calls(recording.wire, recording.items)
     found = [call for call in got.calls if call[1] not in made_by_the_package(recording)]
     assert [(name, value) for _, name, value in found] == [(call.name, call.arguments) for call in wanted]
@@ -114,7 +114,7 @@ def assert_same(recording: Recording, got: Got) -> None:
     assert finish.message_metadata["model"]
 
 
-def assert_same_text(raw: str, got: Got) -> None:
+def assert_same_text(raw: str, got: ModelReply) -> None:
     """The text is the same. Some models think in their text, between tags: that is reasoning.
 
     Why a reply was refused, which Anthropic says beside the text, is text too.
@@ -152,7 +152,7 @@ def test_a_recorded_answer_can_be_the_history_of_the_next_request(recording: Rec
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_connection_lost_at_any_byte_keeps_the_reply_so_far_and_reports_it(wire: str) -> None:
     recording = smallest(wire)
-    assert_losses_are_told(*name_for(recording), recording.body)
+    assert_lost_connections_are_reported(*name_for(recording), recording.body)
 
 
 def smallest(wire: str) -> Recording:
@@ -168,9 +168,12 @@ def test_every_recording_may_break_off_anywhere(recording: Recording) -> None:
     whole = ask(recording, Reply(body))
     for place in Random(zlib.crc32(recording.name.encode())).choices(range(len(body)), k=2):
         got = ask(recording, Reply(body, lost_after=place))
-        assert got.error is not None or (got.text, told(got.events)) == (whole.text, told(whole.events))
+        assert got.error is not None or (got.text, completed_calls(got.events)) == (
+            whole.text,
+            completed_calls(whole.events),
+        )
         assert whole.text.startswith(got.text)
-        assert told(whole.events)[: len(told(got.events))] == told(got.events)
+        assert completed_calls(whole.events)[: len(completed_calls(got.events))] == completed_calls(got.events)
         assert [call[1] for call in whole.calls][: len(got.calls)] == [call[1] for call in got.calls]
 
 

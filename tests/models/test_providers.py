@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.provider_bodies import NAMES, called, said
+from tests.support.provider_bodies import NAMES, call_reply, text_reply
 from tests.support.provider_replays import KEY, hello, model_at, one_ssl_context
 from tests.support.replay_server import ReplayServer, Reply
 from toolcall_nb import models
@@ -42,7 +42,7 @@ WIRES = sorted(NAMES)
 
 @pytest.fixture
 def server() -> Iterator[ReplayServer]:
-    with ReplayServer(Reply(said("openai_chat", "Good."))) as server:
+    with ReplayServer(Reply(text_reply("openai_chat", "Good."))) as server:
         yield server
 
 
@@ -208,7 +208,7 @@ def text_of(asked: models.Model) -> str:
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_tools_are_sent_with_their_schemas(wire: str, server: ReplayServer) -> None:
-    server.answers(Reply(said(wire, "Good.")))
+    server.answers(Reply(text_reply(wire, "Good.")))
     list(model_at(server, *NAMES[wire]).stream(hello(), TOOLS))
     sent = repr(server.requests[0].json)
     assert all(text in sent for text in ("capital", "The capital of a country", "Its English name.", "days"))
@@ -287,7 +287,7 @@ def test_the_finish_has_the_provider_and_the_usage(server: ReplayServer) -> None
 
 
 def test_a_refusal_is_text(server: ReplayServer) -> None:
-    body = said("openai_chat", "x").replace('"content": "x"', '"refusal": "I will not."')
+    body = text_reply("openai_chat", "x").replace('"content": "x"', '"refusal": "I will not."')
     server.answers(Reply(body))
     events = list(model_at(server, "openai-chat:gpt-4o", "/v1").stream(hello(), ()))
     assert "".join(event.delta for event in events if isinstance(event, ev.TextDelta)) == "I will not."
@@ -311,9 +311,9 @@ LOOPS = [
 @pytest.mark.parametrize(("wire", "name", "suffix"), LOOPS)
 def test_a_tool_loop_of_two_steps_ends_in_an_answer(wire: str, name: str, suffix: str, server: ReplayServer) -> None:
     server.answers(
-        Reply(called(wire, "call_a", "capital", {"country": "France"})),
-        Reply(called(wire, "call_b", "weather", {"city": "Paris"})),
-        Reply(said(wire, "It is clear in Paris.")),
+        Reply(call_reply(wire, "call_a", "capital", {"country": "France"})),
+        Reply(call_reply(wire, "call_b", "weather", {"city": "Paris"})),
+        Reply(text_reply(wire, "It is clear in Paris.")),
     )
     chat = Chat(model_at(server, name, suffix), tools=TOOLS, system="Be brief.")
     answer = chat.send("How is the weather in the capital of France?")
@@ -337,9 +337,9 @@ def test_a_tool_loop_of_two_steps_ends_in_an_answer(wire: str, name: str, suffix
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_second_turn_sends_the_whole_first_turn(wire: str, server: ReplayServer) -> None:
     server.answers(
-        Reply(called(wire, "call_a", "capital", {"country": "France"})),
-        Reply(said(wire, "Paris.")),
-        Reply(said(wire, "You are welcome.")),
+        Reply(call_reply(wire, "call_a", "capital", {"country": "France"})),
+        Reply(text_reply(wire, "Paris.")),
+        Reply(text_reply(wire, "You are welcome.")),
     )
     chat = Chat(model_at(server, *NAMES[wire]), tools=TOOLS)
     chat.send("The capital of France?")
@@ -465,12 +465,12 @@ def test_a_strict_provider_accepts_any_history() -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_any_history_can_be_sent(wire: str, server: ReplayServer) -> None:
-    server.answers(Reply(said(wire, "Good.")))
+    server.answers(Reply(text_reply(wire, "Good.")))
     assert list(model_at(server, *NAMES[wire]).stream(ODD, TOOLS))[-1].type == "finish"
 
 
 def test_a_signature_and_an_id_are_sent_back_to_their_provider_only(server: ReplayServer) -> None:
-    server.answers(Reply(said("anthropic", "Good.")))
+    server.answers(Reply(text_reply("anthropic", "Good.")))
     list(model_at(server, *NAMES["anthropic"]).stream([*ODD, *hello()], TOOLS))
     blocks = [block for message in server.requests[0].json["messages"] for block in message["content"]]
     thinking = [block for block in blocks if isinstance(block, dict) and block["type"] == "thinking"]

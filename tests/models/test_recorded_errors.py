@@ -8,9 +8,15 @@ from typing import Any
 
 import pytest
 
-from tests.support.asking_providers import ask_httpx, ask_openai, ask_pydantic_ai, assert_says, trouble_of
 from tests.support.corpora import corpus
-from tests.support.provider_troubles import Trouble
+from tests.support.provider_clients import (
+    ask_httpx,
+    ask_openai,
+    ask_pydantic_ai,
+    assert_message_contains,
+    model_error_of,
+)
+from tests.support.provider_error_replies import ErrorReply
 from tests.support.replay_server import ReplayServer, Reply
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the SDKs, about each other
@@ -29,8 +35,8 @@ def server() -> Iterator[ReplayServer]:
 def test_recorded_errors_quote_the_provider(path: Any, ask: Callable[[str], Any], server: ReplayServer) -> None:
     record = json.loads(path.read_text("utf-8"))
     body, status = record["body"], record["status"]
-    error = trouble_of(Trouble("", status, body, "", ()), server, ask, "openai:m-1")
-    assert_says(error, "OpenAI", f"({status})")
+    error = model_error_of(ErrorReply("", status, body, "", ()), server, ask, "openai:m-1")
+    assert_message_contains(error, "OpenAI", f"({status})")
     meanings = {
         400: ("did not accept the request", "does not have the model"),
         401: ("did not accept the API key",),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.asking_providers import ask_openai
+from tests.support.provider_clients import ask_openai
 from tests.support.replay_server import ReplayServer, Reply
 from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev

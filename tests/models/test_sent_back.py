@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from tests.support.adapted import read_items
+from tests.support.adapter_streams import read_items
 from tests.support.provider_replays import hello, one_ssl_context
 from tests.support.recordings import items_of
-from tests.support.sent_back import Asked, blocks, sent_alone, sent_by_us
+from tests.support.second_requests import Target, comparable_body, our_bodies, pydantic_ai_body
 from tests.support.signed_bodies import ANTHROPIC, CALLED, GOOGLE, OPENAI, SECRETS, SIGNED
 from toolcall_nb.models.providers.history import history_of
 
@@ -22,11 +22,11 @@ pytestmark = [
 OTHERS = {
     "anthropic": ANTHROPIC,
     "openai": OPENAI,
-    "openai-chat": Asked("openai-chat:gpt-4o", "/v1"),
+    "openai-chat": Target("openai-chat:gpt-4o", "/v1"),
     "google": GOOGLE,
-    "groq": Asked("groq:openai/gpt-oss-120b"),
-    "mistral": Asked("mistral:mistral-large-latest"),
-    "openrouter": Asked("openrouter:minimax/minimax-m2", "/v1"),
+    "groq": Target("groq:openai/gpt-oss-120b"),
+    "mistral": Target("mistral:mistral-large-latest"),
+    "openrouter": Target("openrouter:minimax/minimax-m2", "/v1"),
 }
 
 
@@ -37,8 +37,8 @@ NO_WORDS = "google only an empty text"
 @pytest.mark.parametrize("name", SIGNED)
 def test_signed_parts_are_sent_back_unchanged(name: str) -> None:
     asked, reply = SIGNED[name]
-    alone = blocks(sent_alone(asked, [reply]))
-    assert [blocks(body) for body in sent_by_us(asked, [reply])] == [alone, alone]
+    alone = comparable_body(pydantic_ai_body(asked, [reply]))
+    assert [comparable_body(body) for body in our_bodies(asked, [reply])] == [alone, alone]
     for secret in SECRETS:
         assert (secret in json.dumps(alone)) == (secret.encode() in reply)
 
@@ -46,8 +46,8 @@ def test_signed_parts_are_sent_back_unchanged(name: str) -> None:
 @pytest.mark.parametrize("name", CALLED)
 def test_each_step_of_a_turn_is_sent_back_unchanged(name: str) -> None:
     asked, replies = CALLED[name]
-    alone = blocks(sent_alone(asked, replies))
-    assert [blocks(body) for body in sent_by_us(asked, replies)] == [alone, alone]
+    alone = comparable_body(pydantic_ai_body(asked, replies))
+    assert [comparable_body(body) for body in our_bodies(asked, replies)] == [alone, alone]
 
 
 @pytest.mark.parametrize("other", OTHERS)
@@ -56,17 +56,19 @@ def test_no_other_provider_is_sent_a_signature(name: str, other: str) -> None:
     asked, reply = SIGNED[name]
     if asked.name.partition(":")[0] == other:
         pytest.skip("the same provider")
-    bodies = sent_by_us(asked, [reply], OTHERS[other])
+    bodies = our_bodies(asked, [reply], OTHERS[other])
     assert not [secret for secret in SECRETS if secret in json.dumps(bodies)]
     if name != NO_WORDS and other != "mistral":  # which is sent other ids of calls: its own have nine characters
-        assert [blocks(body) for body in bodies] == [blocks(sent_alone(asked, [reply], OTHERS[other]))] * 2
+        assert [comparable_body(body) for body in bodies] == [
+            comparable_body(pydantic_ai_body(asked, [reply], OTHERS[other]))
+        ] * 2
 
 
 @pytest.mark.parametrize("name", [name for name, (asked, _) in SIGNED.items() if asked is OPENAI])
 def test_an_id_is_sent_only_to_the_address_that_gave_it(name: str) -> None:
     asked, reply = SIGNED[name]
-    alone = blocks(sent_alone(asked, [reply], moved=True))
-    assert [blocks(body) for body in sent_by_us(asked, [reply], moved=True)] == [alone, alone]
+    alone = comparable_body(pydantic_ai_body(asked, [reply], moved=True))
+    assert [comparable_body(body) for body in our_bodies(asked, [reply], moved=True)] == [alone, alone]
     assert "msg_1" not in json.dumps(alone)
     assert "ws_1" not in json.dumps(alone)
 

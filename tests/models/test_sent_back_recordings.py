@@ -8,7 +8,12 @@ import pytest
 
 from tests.support.provider_replays import name_for, one_ssl_context
 from tests.support.recordings import Recording, pydantic_ai, vercel_ai
-from tests.support.sent_back import Asked, blocks, sent_alone, sent_by_us
+from tests.support.second_requests import (
+    Target,
+    comparable_body,
+    our_bodies,
+    pydantic_ai_body,
+)
 
 __all__ = ["one_ssl_context"]
 
@@ -55,9 +60,9 @@ def compared(recordings: list[Recording]) -> list[Recording]:
 def test_the_second_request_after_a_recording_is_what_pydantic_ai_alone_would_send(recording: Recording) -> None:
     name, suffix = name_for(recording)
     native = {"native_tools": NATIVE[recording.wire]} if recording.wire in NATIVE else {}
-    asked = Asked(name, suffix, native)
-    alone = blocks(sent_alone(asked, [recording.body]))
-    assert [blocks(body) for body in sent_by_us(asked, [recording.body])] == [alone, alone]
+    asked = Target(name, suffix, native)
+    alone = comparable_body(pydantic_ai_body(asked, [recording.body]))
+    assert [comparable_body(body) for body in our_bodies(asked, [recording.body])] == [alone, alone]
 
 
 def test_most_recordings_with_signed_thinking_are_compared() -> None:

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from tests.support.held_things import (
+from tests.support.kernels import running_kernel
+from tests.support.sdk_replies import (
     CALLING,
     COMPLETION,
     MESSAGES,
     anthropic_client,
+    async_openai_client,
     openai_client,
-    openai_client_later,
 )
-from tests.support.kernels import running_kernel
 from tests.support.shells import the_shell
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.notebook import hooks
@@ -155,7 +155,7 @@ def test_a_stream_is_played_and_thereby_read(shell: Any, capsys: pytest.CaptureF
 
 def test_an_asynchronous_stream_is_played_by_the_loop_that_runs(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     async def cell() -> None:
-        forms(shell, await openai_client_later().chat.completions.create(**ASK, stream=True))
+        forms(shell, await async_openai_client().chat.completions.create(**ASK, stream=True))
         while "weather" not in capsys.readouterr().out:
             await asyncio.sleep(0.01)
 
@@ -184,7 +184,7 @@ def test_in_a_terminal_a_bare_expression_is_the_text_of_the_transcript(
 
 
 def test_in_a_kernel_a_bare_expression_displays_once(tmp_path: Path) -> None:
-    setup = "%load_ext toolcall_nb\nfrom tests.support.held_things import *\nclient = openai_client()\n"
+    setup = "%load_ext toolcall_nb\nfrom tests.support.sdk_replies import *\nclient = openai_client()\n"
     setup += "ask = dict(model='tiny', messages=[dict(role='user', content='Hi')])"
     with running_kernel(tmp_path) as kernel:
         kernel.run(setup)

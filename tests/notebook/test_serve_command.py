@@ -10,7 +10,7 @@ import pytest
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
-from tests.support.servers import ask, client_of, said_by
+from tests.support.servers import ask, client_of, text_of
 from toolcall_nb.tools import registry, tool
 from toolcall_nb.tools.built_in import built_in_tool
 
@@ -47,7 +47,7 @@ def test_the_notebooks_tools_are_served_also_those_that_come_later(
 
         registry.add(built_in_tool("bash"))  # type: ignore[arg-type]  # it is there
         assert [each["name"] for each in client.get("/api/tools").json()["tools"]] == ["weather"]
-        assert "sunny in Lisbon" in said_by(ask(client, "What is the weather in Lisbon?").text)
+        assert "sunny in Lisbon" in text_of(ask(client, "What is the weather in Lisbon?").text)
 
 
 def test_a_tool_of_the_package_is_served_where_it_was_named(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from tests.support.held_things import (
+from tests.support.kernels import Kernel, Messages, running_kernel
+from tests.support.sdk_replies import (
     CALLING,
     COMPLETION,
     MESSAGES,
     anthropic_client,
+    async_openai_client,
     openai_client,
-    openai_client_later,
     sse,
 )
-from tests.support.kernels import Kernel, Messages, running_kernel
 from tests.support.shells import the_shell
 from toolcall_nb import Chat, Transcript, show
 from toolcall_nb.core import events as ev
@@ -385,7 +385,7 @@ def test_whole_things_and_usual_streams_can_be_awaited_too() -> None:
 
 def test_the_asynchronous_stream_of_a_real_client_is_played_and_so_is_the_call_that_makes_it() -> None:
     async def cell() -> list[ShowHandle]:
-        client = openai_client_later()
+        client = async_openai_client()
         return [
             await show(await client.chat.completions.create(**ASK, stream=True)),
             await show(client.chat.completions.create(**ASK, stream=True)),
@@ -399,14 +399,14 @@ def test_the_asynchronous_stream_of_a_real_client_is_played_and_so_is_the_call_t
 
 def test_a_whole_reply_that_must_be_awaited_is_shown() -> None:
     async def cell() -> ShowHandle:
-        return await show(openai_client_later().chat.completions.create(**ASK))
+        return await show(async_openai_client().chat.completions.create(**ASK))
 
     assert texts(asyncio.run(cell())) == ["It is sunny."]
 
 
 def test_an_asynchronous_client_is_no_stream_and_is_not_entered() -> None:
     with pytest.raises(UsageError, match="cannot be shown"):
-        show(openai_client_later())
+        show(async_openai_client())
 
 
 def test_cancelling_who_awaits_ends_the_stream_and_closes_it() -> None:

@@ -13,7 +13,7 @@ import requests
 
 from tests.support.replay_server import ReplayServer, Reply
 from tests.support.servers import ask, serving
-from tests.support.wire_talk import CONVERSATION, read, written
+from tests.support.wire_round_trips import CONVERSATION, decoded, encoded
 from toolcall_nb import Transcript, show
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import ErrorPart, Message, TextPart
@@ -71,12 +71,12 @@ def test_what_there_is_not_is_one_error(path: str, said: str) -> None:
 
 
 def test_a_stream_that_breaks_off_is_gone_back_to_at_the_same_address() -> None:
-    body = written("ui", ANSWER, numbered=True)
+    body = encoded("ui", ANSWER, numbered=True)
     place = body.index(b"id: 12\n")
     rest = body[place:]
     with ReplayServer(Reply(body, lost_after=place), Reply(b"retry: 1\n\n" + rest)) as server:
         shown = show(f"{server.url}/runs/7")
-    assert shown.transcript == Transcript.from_events(read("ui", body))
+    assert shown.transcript == Transcript.from_events(decoded("ui", body))
     assert [(each.method, each.path, each.headers.get("last-event-id")) for each in server.requests] == [
         ("GET", "/runs/7", None),
         ("GET", "/runs/7", "11"),
@@ -84,7 +84,7 @@ def test_a_stream_that_breaks_off_is_gone_back_to_at_the_same_address() -> None:
 
 
 def test_a_stream_without_ids_that_breaks_off_is_kept_and_not_asked_for_again() -> None:
-    body = written("ui", ANSWER)
+    body = encoded("ui", ANSWER)
     with ReplayServer(Reply(body, lost_after=body.index(b"look. "))) as server:
         shown = show(f"{server.url}/runs/7")
     assert "I will" in shown.transcript.messages[-1].text
@@ -107,13 +107,13 @@ def test_markdown_that_begins_with_an_address_is_markdown() -> None:
 
 
 def expected(name: str) -> Transcript:
-    return Transcript.from_events(read(name, written(name, ANSWER)))
+    return Transcript.from_events(decoded(name, encoded(name, ANSWER)))
 
 
 @pytest.mark.parametrize("name", WIRES)
 @pytest.mark.parametrize("cut", [False, True])
 def test_responses_of_httpx_requests_and_urllib_in_any_wire(name: str, cut: bool) -> None:
-    body = written(name, ANSWER)
+    body = encoded(name, ANSWER)
     with ReplayServer(Reply(body, cuts=range(0, len(body), 7) if cut else ())) as server:
         with httpx.stream("POST", server.url, json={}, trust_env=False) as response:
             assert show(response).transcript == expected(name)
@@ -134,7 +134,7 @@ def test_an_asynchronous_response_is_awaited(name: str) -> None:
             assert (await show(client.post(url, json={}))).transcript == expected(name)
             assert show(await client.post(url, json={})).transcript == expected(name)
 
-    with ReplayServer(Reply(written(name, ANSWER))) as server:
+    with ReplayServer(Reply(encoded(name, ANSWER))) as server:
         asyncio.run(main(server.url))
 
 
@@ -170,7 +170,7 @@ def test_a_whole_reply_in_a_response_is_read_too() -> None:
 
 
 def test_a_function_that_gives_a_response_is_a_model() -> None:
-    body = written("chat", ANSWER)
+    body = encoded("chat", ANSWER)
     with ReplayServer(Reply(body)) as server:
         model = CallableModel(lambda messages: httpx.post(server.url, json={"messages": messages}, trust_env=False))
         events = [*model.stream((Message("user", (TextPart("Hi"),)),), ())]
@@ -181,7 +181,7 @@ def test_a_function_that_gives_a_response_is_a_model() -> None:
 def test_a_response_that_is_not_read_to_its_end_is_closed() -> None:
     from toolcall_nb.models.player import play_events
 
-    body = written("ui", ANSWER)
+    body = encoded("ui", ANSWER)
     with (
         ReplayServer(Reply(body, held_after=body.index(b"look. "))) as server,
         httpx.stream("GET", server.url, trust_env=False) as response,

@@ -15,7 +15,15 @@ import pytest
 from bs4 import BeautifulSoup
 
 import toolcall_nb
-from tests.support.released import FOLDER, bundles, folder_of, keep, markdown_in, said_in, versions
+from tests.support.released import (
+    FOLDER,
+    folder_of,
+    markdown_texts,
+    read_values,
+    transcript_outputs,
+    versions,
+    write_fixture,
+)
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import State, Transcript
 from toolcall_nb.events import Other, from_dict
@@ -23,8 +31,8 @@ from toolcall_nb.render import to_html, to_text
 from toolcall_nb.server.store import ThreadStore
 
 KEPT = sorted(path for path in FOLDER.iterdir() if path.is_dir())
-NOTEBOOKS = [path for folder in KEPT for path in sorted(folder.glob("*.ipynb")) if bundles(path)]
-TEXTS = {f"{folder.name}: {name}": text for folder in KEPT for name, text in markdown_in(folder).items()}
+NOTEBOOKS = [path for folder in KEPT for path in sorted(folder.glob("*.ipynb")) if transcript_outputs(path)]
+TEXTS = {f"{folder.name}: {name}": text for folder in KEPT for name, text in markdown_texts(folder).items()}
 
 every_version = pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
 every_text = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
@@ -42,7 +50,7 @@ def test_each_version_has_left_what_it_saved() -> None:
     versions()[toolcall_nb.__version__], reason="this version is released: what it saved stays as it was"
 )
 def test_what_is_kept_of_this_version_is_what_it_saves_now(tmp_path: Path) -> None:
-    keep(tmp_path)
+    write_fixture(tmp_path)
     kept = folder_of(toolcall_nb.__version__)
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in kept.iterdir()}
     stale = [path.name for path in kept.iterdir() if path.read_bytes() != (tmp_path / path.name).read_bytes()]
@@ -50,7 +58,7 @@ def test_what_is_kept_of_this_version_is_what_it_saves_now(tmp_path: Path) -> No
 
 
 def test_outputs_of_every_kind_are_kept() -> None:
-    texts = markdown_in(folder_of("0.1.0"))
+    texts = markdown_texts(folder_of("0.1.0"))
     calls = [call for text in texts.values() for call in Transcript.from_markdown(text).calls.values()]
     assert {call.state for call in calls} == set(State)
     for field in ("display", "log", "traceback", "error", "approval", "title", "input_text"):
@@ -65,7 +73,7 @@ def test_outputs_of_every_kind_are_kept() -> None:
 
 @every_version
 def test_all_of_it_says_what_it_said_then(folder: Path) -> None:
-    assert said_in(folder) == json.loads((folder / "transcripts.json").read_text("utf-8"))
+    assert read_values(folder) == json.loads((folder / "transcripts.json").read_text("utf-8"))
 
 
 @every_text
@@ -95,7 +103,7 @@ def test_its_events_are_known_still(path: Path) -> None:
 
 @every_version
 def test_a_conversation_goes_on_from_each_of_its_files(folder: Path) -> None:
-    for text in markdown_in(folder).values():
+    for text in markdown_texts(folder).values():
         chat = Chat(speed=None)
         chat.load(Transcript.from_markdown(text))
         before = len(chat.transcript.messages)
@@ -126,9 +134,11 @@ def test_nbconvert_shows_all_of_it(tmp_path: Path) -> None:
     for path, copy in zip(NOTEBOOKS, copies, strict=True):
         page = BeautifulSoup(copy.with_suffix(".html").read_text("utf-8"), "html.parser")
         text = page.get_text()
-        for bundle in bundles(path):
+        for bundle in transcript_outputs(path):
             assert BeautifulSoup(bundle["text/html"], "html.parser").get_text() in text
-        assert len(page.select("details")) == sum(bundle["text/html"].count("<details") for bundle in bundles(path))
+        assert len(page.select("details")) == sum(
+            bundle["text/html"].count("<details") for bundle in transcript_outputs(path)
+        )
 
 
 @every_version

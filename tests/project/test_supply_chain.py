@@ -273,7 +273,7 @@ for module in pkgutil.walk_packages(toolcall_nb.__path__, "toolcall_nb."):
 def watched(*steps: tuple[str, str], folder: Path) -> dict[str, list[str]]:
     """What each of the steps asked the system for, in one new process."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "tests.support.watched"]
+    command = [sys.executable, "-m", "tests.support.system_access"]
     done = subprocess.run(
         command, input=json.dumps(steps), env=environment, cwd=folder, capture_output=True, text=True, check=False
     )

@@ -19,7 +19,7 @@ from tests.support.gitleaks_rules import BESIDE_A_NAME, BY_THEMSELVES, LEFT, SPE
 from tests.support.harmless_texts import harmless_texts
 from tests.support.recordings import pydantic_ai, vercel_ai
 from tests.support.regex_steps import Steps
-from tests.support.secret_samples import KEPT, formats, made_up
+from tests.support.secret_samples import HARMLESS, made_up_key, sample_keys
 from tests.support.strategies import transcripts
 from toolcall_nb.core.transcript import (
     Approval,
@@ -48,7 +48,7 @@ from toolcall_nb.redaction import (
     named_mask,
 )
 
-KEY = made_up("quiet-", 30)
+KEY = made_up_key("quiet-", 30)
 NAMED = {KEY: "MY_KEY"}
 IMAGE = b64encode(b"\x89PNG" * 9).decode()
 AROUND = (
@@ -69,9 +69,9 @@ AROUND = (
 
 
 @pytest.mark.parametrize("around", AROUND)
-@pytest.mark.parametrize("form", formats())
+@pytest.mark.parametrize("form", sample_keys())
 def test_a_key_of_a_known_format_is_masked_anywhere(form: str, around: str) -> None:
-    key = formats()[form]
+    key = sample_keys()[form]
     text = around.format(*[key] * around.count("{}"))
     assert masked_text(text, {})[0] == around.format(*[MASK] * around.count("{}"))
 
@@ -138,7 +138,7 @@ def test_a_key_that_gitleaks_finds_by_its_surroundings_is_masked(rule: str) -> N
         assert masked_text(around.format(key_of(shape, seed)), {})[0] == around.format(MASK)
 
 
-@pytest.mark.parametrize("text", KEPT)
+@pytest.mark.parametrize("text", HARMLESS)
 def test_text_without_secrets_is_not_changed(text: str) -> None:
     assert masked_text(text, {})[0] is text
 
@@ -218,7 +218,7 @@ def test_recorded_texts_are_not_changed(name: str) -> None:
     ],
 )
 def test_a_value_with_a_secret_name_is_masked_and_the_name_stays(text: str) -> None:
-    assert masked_text(text.format(made_up(length=24)), {})[0] == text.format(MASK)
+    assert masked_text(text.format(made_up_key(length=24)), {})[0] == text.format(MASK)
 
 
 @pytest.mark.parametrize(
@@ -323,12 +323,12 @@ def test_a_mask_has_the_name_of_its_secret_and_nothing_of_the_value() -> None:
 
 
 def test_known_secrets_go_before_formats_and_longer_ones_before_shorter() -> None:
-    key = formats()["gsk_"]
+    key = sample_keys()["gsk_"]
     assert masked_text(f"API_KEY={key}.", {key: "GROQ", key[4:20]: "PART"})[0] == "API_KEY=[masked: GROQ]."
 
 
 def test_two_secrets_that_touch_are_both_masked() -> None:
-    key = formats()["gsk_"]
+    key = sample_keys()["gsk_"]
     assert masked_text(KEY + key, NAMED)[0] == f"[masked: MY_KEY]{MASK}"
 
 
@@ -337,7 +337,7 @@ def test_short_secrets_are_not_searched() -> None:
 
 
 def test_secrets_and_their_places_are_counted() -> None:
-    key = formats()["hf_"]
+    key = sample_keys()["hf_"]
     tally = masked_transcript(calling({"a": KEY, "b": [key, f"{key} {KEY}"]}), NAMED)[1]
     assert (tally.secrets, tally.places, tally.masks) == (2, 4, {named_mask("MY_KEY"): 2, MASK: 2})
     assert f"{tally}" == "2 secrets masked"
@@ -386,7 +386,9 @@ def full(key: str) -> Transcript:
     return Transcript((Message("user", (TextPart(f"Use {key}!"),)), assistant), {"title": f"About {key}"})
 
 
-@pytest.mark.parametrize(("key", "secrets"), [(KEY, NAMED), (formats()["sk-proj-"], {})], ids=["known", "by its form"])
+@pytest.mark.parametrize(
+    ("key", "secrets"), [(KEY, NAMED), (sample_keys()["sk-proj-"], {})], ids=["known", "by its form"]
+)
 def test_every_place_of_a_transcript_is_masked_and_the_rest_reads_back(key: str, secrets: dict[str, Any]) -> None:
     said = full(key)
     found, tally = masked_transcript(said, secrets)
@@ -401,7 +403,7 @@ def test_every_place_of_a_transcript_is_masked_and_the_rest_reads_back(key: str,
 
 
 def test_two_ids_or_keys_stay_different() -> None:
-    first, second = formats()["hf_"], formats()["gsk_"]
+    first, second = sample_keys()["hf_"], sample_keys()["gsk_"]
     calls = tuple(ToolCall(id=key, name="t", input={first: 1, second: 2}) for key in (first, second))
     found, _ = masked_transcript(Transcript((Message("assistant", calls),)), {})
     assert list(found.calls) == [MASK, f"{MASK} 2"]
@@ -415,7 +417,7 @@ def test_a_transcript_without_secrets_is_the_same_object(said: Transcript) -> No
         assert found is said
 
 
-@given(transcripts(), st.sampled_from([KEY, formats()["sk-"], formats()["ghp_"]]), st.data())
+@given(transcripts(), st.sampled_from([KEY, sample_keys()["sk-"], sample_keys()["ghp_"]]), st.data())
 def test_a_masked_transcript_has_no_secret_and_reads_back(said: Transcript, key: str, data: Any) -> None:
     role, text = data.draw(st.sampled_from(["user", "assistant"])), data.draw(st.text(max_size=20))
     told = Transcript((*said.messages, Message(role, (TextPart(f"{text} {key} {text}"),))), said.metadata)

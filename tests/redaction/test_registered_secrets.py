@@ -13,8 +13,8 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from tests.support.kernels import running_kernel
-from tests.support.secret_samples import made_up
-from tests.support.servers import Gated, ask, call, said_by, serving, words
+from tests.support.secret_samples import made_up_key
+from tests.support.servers import Gated, ask, call, serving, text_of, words
 from toolcall_nb import register_secret
 from toolcall_nb.cli import main
 from toolcall_nb.core import events as ev
@@ -27,7 +27,7 @@ from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import known_secrets, mask
 from toolcall_nb.tools import registry
 
-SECRET = made_up("quiet-", 30)
+SECRET = made_up_key("quiet-", 30)
 MARK = "[masked: MY_SERVICE_KEY]"
 
 
@@ -271,7 +271,7 @@ def test_a_stored_conversation_has_no_secret_while_the_one_in_memory_has_it(
     USED.clear()
     model = Gated(call("c", "use", value=SECRET), words(f"It is {SECRET} ."), words("Again."))
     with serving(model, tools=[use], store=str(tmp_path)) as client:
-        assert SECRET in said_by(ask(client).text)
+        assert SECRET in text_of(ask(client).text)
         ask(client, "And?")
         documents = [
             client.get("/api/threads/t", headers={"accept": f"text/{form}"}).text for form in ("markdown", "html")

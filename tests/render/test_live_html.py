@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.documents import cuts, documents, in_pieces
-from tests.support.live_law import assert_whole
+from tests.support.live_view_checks import assert_shows_whole_transcript
 from tests.support.strategies import streams
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
@@ -79,7 +79,7 @@ def test_the_live_html_and_the_patches_give_the_whole_html_after_every_event(eve
     for event in events:
         tree.take(live.apply(event))
         assert live.html == fragment(tree.roots())
-        assert_whole(live)
+        assert_shows_whole_transcript(live)
     assert live.transcript == Transcript.from_events(events)
     tree.take(live.close())
     assert live.html == to_html(live.transcript) == fragment(tree.roots())
@@ -103,7 +103,7 @@ def test_live_equals_whole_with_cards_that_the_user_opened(events: list[Event]) 
     for event in events:
         tree.take(live.apply(event))
         assert live.html == fragment(tree.roots())
-        assert_whole(live, opened)
+        assert_shows_whole_transcript(live, opened)
 
 
 @given(streams())
@@ -118,7 +118,7 @@ def test_live_equals_whole_when_cards_are_opened_at_any_time(events: list[Event]
             opened[key] = number % 3 > 0
             tree.take(live.set_open(key, opened[key]))
         assert live.html == fragment(tree.roots())
-        assert_whole(live, opened)
+        assert_shows_whole_transcript(live, opened)
 
 
 @given(streams())
@@ -140,11 +140,11 @@ def test_live_equals_whole_for_callouts_in_any_pieces(document: tuple[str, list[
         for event in callouts.feed(piece):
             tree.take(live.apply(event))
             assert live.html == fragment(tree.roots())
-            assert_whole(live)
+            assert_shows_whole_transcript(live)
     for event in callouts.close():
         tree.take(live.apply(event))
     assert live.html == fragment(tree.roots())
-    assert_whole(live)
+    assert_shows_whole_transcript(live)
 
 
 # What the patches look like -----------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def test_halves_of_a_surrogate_pair_are_joined() -> None:
         ev.Finish(),
     ):
         live.apply(event)
-        assert_whole(live)
+        assert_shows_whole_transcript(live)
     assert live.html.count("😀") == 2
 
 
@@ -333,7 +333,7 @@ def test_a_long_input_is_drawn_in_part_and_counted_whole() -> None:
     patches = live.apply(ev.ToolInputDelta("c", "y"))
     assert [patch[:2] for patch in patches] == [["splice", "m0.p0.i"]]
     assert "30,011 characters so far, the first 20,000 shown" in live.html
-    assert_whole(live)
+    assert_shows_whole_transcript(live)
     assert len(live.html) < 40_000
 
 
@@ -341,6 +341,6 @@ def test_a_retracted_call_becomes_text_in_its_place() -> None:
     live = LiveHtml()
     for event in (ev.ToolInputStart("c", "f"), ev.TextDelta("t", "after"), ev.ToolRetracted("c", text="a *b*")):
         live.apply(event)
-        assert_whole(live)
+        assert_shows_whole_transcript(live)
     assert "<em>b</em>" in live.html
     assert '<div class="tc-call' not in live.html

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from tests.support.held_things import COMPLETION, MESSAGES
+from tests.support.sdk_replies import COMPLETION, MESSAGES
 from tests.support.shells import the_shell
 from tests.support.strategies import transcripts
 from toolcall_nb import Transcript, show

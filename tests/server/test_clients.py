@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.node_peers import live
+from tests.support.node_clients import running_client
 from tests.support.servers import PATIENCE, Gated, call, serving, words
 
 
@@ -19,7 +19,7 @@ def asking(*answers: str) -> Gated:
 
 def ran(scenario: str, model: Any = "mock", **options: Any) -> tuple[dict[str, Any], str]:
     """What the client has in the end, and what the server has of the thread, as Markdown."""
-    with serving(model, **options) as client, live(scenario, str(client.base_url).rstrip("/")) as node:
+    with serving(model, **options) as client, running_client(scenario, str(client.base_url).rstrip("/")) as node:
         found = ended(node)
         return found, client.get("/api/threads/t").text
 
@@ -74,7 +74,7 @@ def test_the_ai_sdks_chat_denies_a_call_with_a_reason() -> None:
 def test_the_ai_sdks_chat_reconnects_to_a_running_stream() -> None:
     gate = threading.Event()
     model = Gated([*words("Before it left."), gate, *words("After it came back.", "u")])
-    with serving(model) as client, live("ai-resumed", str(client.base_url).rstrip("/")) as node:
+    with serving(model) as client, running_client("ai-resumed", str(client.base_url).rstrip("/")) as node:
         assert node.stdout is not None
         assert json.loads(node.stdout.readline()) == {"told": "resumed"}
         gate.set()
@@ -86,7 +86,10 @@ def test_the_ai_sdks_chat_reconnects_to_a_running_stream() -> None:
 
 
 def test_the_ai_sdks_chat_shows_why_the_server_refused_a_request() -> None:
-    with serving(limits={"message": 1_000}) as client, live("ai-refused", str(client.base_url).rstrip("/")) as node:
+    with (
+        serving(limits={"message": 1_000}) as client,
+        running_client("ai-refused", str(client.base_url).rstrip("/")) as node,
+    ):
         found = ended(node)
     assert found["status"] == "error"
     assert "longer than 1,000 characters" in found["error"]  # the body of the answer, as it is

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.servers import PATIENCE, Gated, call, client_of, data_of, said_by, serving, settings, weather, words
+from tests.support.servers import PATIENCE, Gated, call, client_of, data_of, serving, settings, text_of, weather, words
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import State, Transcript
@@ -110,7 +110,7 @@ def test_hundreds_of_streams_at_once_lose_and_reorder_nothing() -> None:
     finally:
         server.stop()
     for number, text in enumerate(texts):
-        assert said_by(text) == " ".join(f"s{number}-{place}" for place in range(50))
+        assert text_of(text) == " ".join(f"s{number}-{place}" for place in range(50))
         assert data_of(text)[-1] == {"type": "end", "thread_id": f"s{number}"}
 
 
@@ -236,7 +236,7 @@ def test_another_reader_keeps_a_turn_alive() -> None:
             first.close()
             assert not model.closed.wait(1.5)
             gate.set()
-            assert said_by("\n".join(second.iter_lines())) == "One\n\ntwo"
+            assert text_of("\n".join(second.iter_lines())) == "One\n\ntwo"
 
 
 # Time, without waiting --------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx_sse
 import pytest
 
-from tests.support.servers import PATIENCE, client_of, data_of, said_by
+from tests.support.servers import PATIENCE, client_of, data_of, text_of
 
 ROOT = Path(__file__).resolve().parents[2]
 QUESTION = {"message": "What is the weather in Lisbon?", "conversationId": "t"}
@@ -52,7 +52,7 @@ def test_curl_reads_the_chat_contract(address: str) -> None:
         [*command, "-d", json.dumps(QUESTION), f"{address}/api/chat"], capture_output=True, text=True, check=True
     )
     assert data_of(done.stdout)[-1] == {"type": "end", "thread_id": "t"}
-    assert "sunny in Lisbon" in said_by(done.stdout)
+    assert "sunny in Lisbon" in text_of(done.stdout)
 
 
 @pytest.mark.parametrize("query", ["", "?ids=1"])

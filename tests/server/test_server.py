@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.servers import PATIENCE, Gated, ask, call, data_of, said_by, serving, weather, words
+from tests.support.servers import PATIENCE, Gated, ask, call, data_of, serving, text_of, weather, words
 from toolcall_nb import wire
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.reducer import TranscriptBuilder
@@ -59,7 +59,7 @@ def test_the_chat_contract_is_answered_in_its_own_words(client: httpx.Client) ->
     assert {each["type"] for each in sent} == {"chunk", "tool_usage", "end"}
     assert [each for each in sent if each["type"] == "tool_usage"] == [{"type": "tool_usage", "tools": ["weather"]}]
     assert sent[-1] == {"type": "end", "thread_id": "t"}
-    assert "sunny in Lisbon" in said_by(response.text)
+    assert "sunny in Lisbon" in text_of(response.text)
 
 
 def test_each_event_of_the_chat_contract_is_one_line_that_begins_with_data(client: httpx.Client) -> None:
@@ -85,7 +85,7 @@ def test_ag_uis_run_input_is_answered_as_a_run(client: httpx.Client) -> None:
     sent = data_of(response.text)
     assert (sent[0]["type"], sent[0]["threadId"], sent[0]["runId"]) == ("RUN_STARTED", "t", "run-1")
     assert sent[-1]["type"] == "RUN_FINISHED"
-    assert "sunny in Lisbon" in said_by(response.text)
+    assert "sunny in Lisbon" in text_of(response.text)
 
 
 def test_all_three_say_the_same(client: httpx.Client) -> None:
@@ -95,7 +95,7 @@ def test_all_three_say_the_same(client: httpx.Client) -> None:
         ui(("user", question), thread="b"),
         ag_ui(("user", question), thread="c"),
     ]
-    assert len({said_by(client.post("/api/chat", json=body).text).replace("\n", "") for body in bodies}) == 1
+    assert len({text_of(client.post("/api/chat", json=body).text).replace("\n", "") for body in bodies}) == 1
     stored = {client.get(f"/api/threads/{thread}").text for thread in "abc"}
     assert len(stored) == 1
 
@@ -174,7 +174,7 @@ def test_tool_usage_names_only_tools_that_are_offered(caplog: pytest.LogCaptureF
         response = ask(client)
     assert [each for each in data_of(response.text) if each["type"] == "tool_usage"] == []
     assert "invented" in caplog.text
-    assert said_by(response.text).strip() == "Sorry."
+    assert text_of(response.text).strip() == "Sorry."
 
 
 def test_only_served_models_can_be_chosen(client: httpx.Client) -> None:
@@ -229,7 +229,7 @@ def test_ag_uis_messages_of_one_answer_are_the_servers_one_message() -> None:
         function = {"name": "weather", "arguments": '{"city": "Rome"}'}
         body["messages"][1]["toolCalls"] = [{"id": "c", "type": "function", "function": function}]
         body["messages"].insert(2, {"id": "r", "role": "tool", "toolCallId": "c", "content": "told otherwise"})
-        assert said_by(client.post("/api/chat", json=body).text) == "Bye."
+        assert text_of(client.post("/api/chat", json=body).text) == "Bye."
     assert [message.role for message in model.asked[2]] == ["user", "assistant", "user"]
     assert [each.output for each in model.asked[2][1].calls] == ["sunny in Rome"]
 
@@ -415,7 +415,7 @@ def test_a_stream_that_broke_off_continues_where_it_was() -> None:
         last = first[-3].removeprefix("id: ")
         gate.set()
         rest = client.get("/api/chat/t/stream", headers={"Last-Event-ID": last}).text
-        assert said_by("\n".join(first)) + said_by(rest) == "One two threefour five"
+        assert text_of("\n".join(first)) + text_of(rest) == "One two threefour five"
 
 
 def test_a_thread_in_which_nothing_runs_has_no_stream(client: httpx.Client) -> None:
@@ -446,7 +446,7 @@ def test_several_clients_can_read_one_turn() -> None:
             for reader in readers:
                 reader.join(PATIENCE)
         assert len(texts) == 5
-        assert {said_by(text) for text in texts} == {"One\n\ntwo"}
+        assert {text_of(text) for text in texts} == {"One\n\ntwo"}
 
 
 # Questions --------------------------------------------------------------------------------------------------
@@ -538,7 +538,7 @@ def test_the_ai_sdks_stream_ends_with_a_question_and_its_next_messages_answer() 
         sent = data_of(second.text)
         assert sent[0] == {"type": "start", "messageId": data_of(first.text)[0]["messageId"]}
         assert {"type": "tool-output-available", "toolCallId": "c", "output": "sunny in Rome"} in sent
-        assert said_by(second.text) == "It is sunny."
+        assert text_of(second.text) == "It is sunny."
         assert client.post("/api/chat", json=body).status_code == 409
 
 
@@ -552,7 +552,7 @@ def test_ag_uis_run_ends_with_an_interrupt_and_the_next_one_resumes() -> None:
         second = client.post("/api/chat", json=ag_ui(("user", "The weather?"), runId="run-2", resume=[entry]))
         sent = data_of(second.text)
         assert (sent[0]["type"], sent[0]["runId"], sent[-1]["type"]) == ("RUN_STARTED", "run-2", "RUN_FINISHED")
-        assert said_by(second.text) == "It is sunny."
+        assert text_of(second.text) == "It is sunny."
         assert [each["content"] for each in sent if each["type"] == "TOOL_CALL_RESULT"] == ["sunny in Rome"]
 
 

@@ -1,4 +1,4 @@
-"""Counts the functions of the package that a piece of work enters: how long its path is, on any machine the same."""
+"""Counts the package's functions that a piece of work enters: a measure of its cost that is equal on any machine."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ FOLDER = str(Path(toolcall_nb.__file__).parent)
 
 
 class Calls(Counter[tuple[str, str]]):
-    """How often each function was entered, by its file and its name. A generator is entered at each step."""
+    """Number of times each function was entered, by file and name. A generator is entered at each step."""
 
     @property
     def files(self) -> int:
-        """In how many files they are."""
+        """Number of files that contain the functions."""
         return len({file for file, _ in self})
 
     def of(self, name: str) -> int:
-        """How often functions of this name were entered."""
+        """Returns the number of times that functions of this name were entered."""
         return sum(count for (_, each), count in self.items() if each.rpartition(".")[2] == name)
 
 
 @contextmanager
 def counted() -> Iterator[Calls]:
-    """Counts the calls of the package's functions in the block, in this thread and those that it starts."""
+    """Counts calls of the package's functions inside the block, in this thread and in threads started meanwhile."""
     calls = Calls()
     start_counting(calls)
     try:
@@ -40,7 +40,7 @@ def counted() -> Iterator[Calls]:
 
 
 def start_counting(calls: Calls) -> None:
-    """Counts into ``calls`` from now on, until `stop_counting`. Functions that were entered before do not count."""
+    """Starts counting into ``calls``, until `stop_counting`. Functions that were entered before do not count."""
 
     def note(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
@@ -52,15 +52,15 @@ def start_counting(calls: Calls) -> None:
 
 
 def stop_counting() -> None:
-    """Ends what `start_counting` began."""
+    """Stops the counting that `start_counting` started."""
     sys.setprofile(None)
     threading.setprofile(None)
 
 
 def added_by_one_more(work: Callable[[int], object], few: int = 40, many: int = 80) -> dict[tuple[str, str], float]:
-    """The calls for each further item, by file and name: those of ``work(many)`` less those of ``work(few)``.
+    """Returns the calls per additional item, by file and name: ``work(many)`` minus ``work(few)``.
 
-    What is done once, and what is cached after the first time, does not count.
+    Work that is done once, or cached after the first time, does not count.
     """
     work(many)
     with counted() as of_few:

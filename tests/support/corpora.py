@@ -1,7 +1,7 @@
-"""Where the corpora are: test data of public projects, kept beside the repository and never copied into it.
+"""Finds the corpora: test data of public projects, kept beside the repository and never copied into it.
 
-They are found through the environment variable ``TOOLCALL_NB_CORPORA``, or in ``../shared/corpora`` seen from
-the repository. The suite stands without them: what needs one is skipped.
+Their folder is ``TOOLCALL_NB_CORPORA``, by default ``../shared/corpora`` relative to the repository. Tests that need
+a corpus are skipped if there is none.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _BESIDE = Path(__file__).resolve().parents[3] / "shared" / "corpora"
 
 
 def corpus(name: str) -> Path:
-    """The folder of the corpus ``name``; skips the test, or the module that asks while it is read, without corpora.
+    """Returns the folder of the corpus ``name``; without corpora, skips the test or the module that is being imported.
 
-    Corpora without one of that name are a mistake of the test, and fail.
+    Raises `FileNotFoundError` if there are corpora but none has that name.
     """
     root = Path(os.environ.get("TOOLCALL_NB_CORPORA") or _BESIDE)
     if not root.is_dir():
-        # The reason does not name the corpus, so that pytest folds all of these into one line.
+        # The reason does not name the corpus, so that pytest reports all of these skips as one line.
         pytest.skip("no corpora: set TOOLCALL_NB_CORPORA to the folder that holds them", allow_module_level=True)
     folder = root / name
     if not folder.is_dir():

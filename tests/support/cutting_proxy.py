@@ -1,4 +1,4 @@
-"""A connection that breaks: a proxy on loopback that cuts what a server says after so many bytes."""
+"""An HTTP proxy on loopback that closes each connection after a given number of response bytes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ __all__ = ["CuttingProxy", "cutting"]
 
 
 class CuttingProxy:
-    """Passes HTTP on to ``port``. Each connection takes the next of ``limits``: bytes of the server's, None for all.
+    """Forwards HTTP to ``port``. Each connection uses the next of ``limits``: response bytes to forward, None for all.
 
-    What is no HTTP is not answered: another process may still ask for what had this port before.
+    Connections that don't speak HTTP are closed: another process may still connect to a former server on this port.
 
-    ``asked`` has the first line of each request, ``said`` how many bytes the server's side gave to each connection.
+    ``request_lines`` has the first line of each request, ``forwarded`` the response bytes of each connection.
     """
 
     def __init__(self, port: int, limits: Iterable[int | None]) -> None:
-        self.asked: list[str] = []
-        self.said: list[int] = []
+        self.request_lines: list[str] = []
+        self.forwarded: list[int] = []
         self._port = port
         self._limits = iter(limits)
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -29,11 +29,11 @@ class CuttingProxy:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The proxy's address."""
         return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
 
     def run(self) -> None:
-        """Until `close`."""
+        """Accepts connections until `close`."""
         with suppress(OSError):
             while True:
                 client, _ = self._socket.accept()
@@ -45,7 +45,7 @@ class CuttingProxy:
                 thread.start()
 
     def close(self) -> None:
-        """End it, and all that it has opened."""
+        """Closes the proxy and all its connections."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -56,8 +56,8 @@ class CuttingProxy:
             thread.join(5)
 
     def _serve(self, client: socket.socket, limit: int | None) -> None:
-        number = len(self.said)
-        self.said.append(0)
+        number = len(self.forwarded)
+        self.forwarded.append(0)
         with client, socket.create_connection(("127.0.0.1", self._port)) as server:
             self._open += [client, server]
             up = threading.Thread(target=self._up, args=(client, server), daemon=True)
@@ -74,16 +74,16 @@ class CuttingProxy:
         with suppress(OSError):
             while data := client.recv(65_536):
                 if is_first:
-                    self.asked.append(data.partition(b"\r\n")[0].decode())
+                    self.request_lines.append(data.partition(b"\r\n")[0].decode())
                     is_first = False
                 server.sendall(data)
 
     def _down(self, server: socket.socket, client: socket.socket, number: int, limit: int | None) -> None:
         while data := server.recv(65_536):
-            piece = data if limit is None else data[: limit - self.said[number]]
+            piece = data if limit is None else data[: limit - self.forwarded[number]]
             client.sendall(piece)
-            self.said[number] += len(piece)
-            if limit is not None and self.said[number] >= limit:
+            self.forwarded[number] += len(piece)
+            if limit is not None and self.forwarded[number] >= limit:
                 return
 
 
@@ -95,7 +95,7 @@ def _speaks_http(client: socket.socket) -> bool:
 
 @contextmanager
 def cutting(port: int, *limits: int | None) -> Iterator[CuttingProxy]:
-    """A proxy that ends with the block."""
+    """Runs a proxy inside the block."""
     proxy = CuttingProxy(port, limits)
     thread = threading.Thread(target=proxy.run, daemon=True)
     thread.start()

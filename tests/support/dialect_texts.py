@@ -1,4 +1,4 @@
-"""What the tests of the text dialects share: detecting, comparing, and texts in which calls nearly stand."""
+"""Helpers of the dialect tests: detect calls, compare events, generate texts with calls and with almost-calls."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.transcript import TextPart, ToolCall, Transcript
 from toolcall_nb.dialects import detector
 
-__all__ = ["all_text", "cut_everywhere", "detect", "dialect_texts", "seen", "steps"]
+__all__ = ["all_text", "cut_everywhere", "detect", "dialect_texts", "event_summary", "steps"]
 
 
 def detect(dialect: str, *pieces: str) -> list[Event]:
-    """The events of a text that comes in these pieces."""
+    """Returns the events of a text that arrives in these pieces."""
     found = detector(dialect)
     return [event for piece in pieces for event in found.feed(piece)] + found.close()
 
 
 def cut_everywhere(text: str) -> Iterator[list[str]]:
-    """The text whole, one character at a time, and in two pieces for every place."""
+    """Yields the text whole, one character at a time, and split in two at every position."""
     yield [text]
     yield list(text)
     yield from ([text[:place], text[place:]] for place in range(1, len(text)))
 
 
 def steps(events: list[Event]) -> list[Event]:
-    """The events with those of one block or call that follow one another joined; diagnostics apart."""
+    """Joins successive deltas of the same block or call; leaves out diagnostics."""
     joined: list[Event] = []
     for event in events:
         last = joined[-1] if joined else None
@@ -43,12 +43,12 @@ def steps(events: list[Event]) -> list[Event]:
 
 
 def all_text(events: list[Event]) -> str:
-    """All text deltas."""
+    """Returns all text deltas, joined."""
     return "".join(event.delta for event in events if isinstance(event, ev.TextDelta))
 
 
-def seen(events: list[Event]) -> list[Any]:
-    """What the events amount to, in the form of the fixtures."""
+def event_summary(events: list[Event]) -> list[Any]:
+    """Returns the parts of the events' transcript in the form that the fixtures use."""
     transcript = Transcript.from_events(events)
     parts: list[Any] = []
     for part in transcript.messages[0].parts if transcript.messages else ():
@@ -80,6 +80,6 @@ _CALLOUT = ["> [!tool a b]\n", "> input:\n", ">   x: 1\n", "> : : broken\n", "\n
 
 
 def dialect_texts(dialect: str) -> st.SearchStrategy[str]:
-    """Texts in which calls of the dialect stand, nearly stand, and break off."""
+    """Generates texts with calls of the dialect: complete, malformed and truncated."""
     own = {"signature": _SIGNATURE, "json": _JSON, "callout": _CALLOUT}[dialect]
     return st.lists(st.sampled_from([*_COMMON, *_FENCES, *own, *own, *own]), max_size=14).map("".join)

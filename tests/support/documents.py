@@ -1,4 +1,4 @@
-"""Generated Markdown in which callouts stand in every place where they are one, and where they are none."""
+"""Generates Markdown with callouts in every place where they count as callouts, and where they don't."""
 
 from __future__ import annotations
 
@@ -79,18 +79,18 @@ _ENDINGS = st.sampled_from(["\n"] * 12 + ["\r\n", "\r"])
 
 @st.composite
 def documents(draw: st.DrawFn, max_lines: int = 14) -> str:
-    """Documents line by line, with mixed line endings; the last line may have none."""
+    """Generates documents line by line, with mixed line endings; the last line may have none."""
     lines = draw(st.lists(st.one_of(_HEADERS, _BODIES, _TEXT, _TEXT), max_size=max_lines))
     text = "".join(line + draw(_ENDINGS) for line in lines)
     return text[: len(text) - draw(st.integers(0, 3))] if text else text
 
 
 def cuts(text: str) -> st.SearchStrategy[list[int]]:
-    """Places to cut ``text`` at."""
+    """Generates positions at which to cut ``text``."""
     return st.lists(st.integers(0, len(text)), max_size=8).map(sorted)
 
 
 def in_pieces(text: str, places: list[int]) -> list[str]:
-    """``text`` cut at ``places``."""
+    """Splits ``text`` at ``places``."""
     edges = [0, *places, len(text)]
     return [text[a:b] for a, b in itertools.pairwise(edges)]

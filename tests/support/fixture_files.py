@@ -1,4 +1,4 @@
-"""Fixture files: a title, a line with a dot, the input, a dot, what is expected, a dot."""
+"""Reads fixture files. An entry has a title, the input and the expected result, each followed by a line with a dot."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ _ENTRY = re.compile(r"^(?P<title>\S[^\n]*)\n\.\n(?P<input>.*?\n)\.\n(?P<expected
 
 
 def read_fixtures(name: str) -> list[tuple[str, str, str]]:
-    """The entries of a file in ``tests/fixtures``; text before the first one is its introduction."""
+    """Returns the entries of a file in ``tests/fixtures`` as (title, input, expected), without its introduction."""
     text = (Path(__file__).parents[1] / "fixtures" / name).read_text(encoding="utf-8")
     return [(entry["title"], entry["input"], entry["expected"]) for entry in _ENTRY.finditer(text)]

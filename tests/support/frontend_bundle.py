@@ -3,8 +3,8 @@
     python -m tests.support.frontend_bundle
 
 The modules in ``toolcall_nb/frontend/src`` import each other by name, beginning with ``main.js``. The bundle
-is these modules one after another, without their imports, exports and the comments on lines of their own. So it needs
-no Node, and the line of an error in a browser is easily found in the sources.
+is these modules one after another, without their imports, exports and the comments on lines of their own. So building
+needs no Node, and the line of an error in a browser is easily found in the sources.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COMMENT = re.compile(r"^[ \t]*(?:/\*\*.*?\*/|//[^\n]*)\n", re.MULTILINE | re.DO
 
 
 def bundle(entry: Path = SOURCES / "main.js") -> str:
-    """Returns the module ``entry`` with all that it imports. Raises `ValueError` for what cannot be one file."""
+    """Returns ``entry`` and all modules that it imports as one file. Raises `ValueError` if they cannot be bundled."""
     paths = list(dict.fromkeys(_in_order(entry, ())))
     owners: dict[str, Path] = {}
     for path in paths:
@@ -38,7 +38,7 @@ def bundle(entry: Path = SOURCES / "main.js") -> str:
 
 
 def _in_order(path: Path, importers: tuple[Path, ...]) -> Iterator[Path]:
-    """Yields the modules that ``path`` imports, each before those that import it, and ``path`` itself."""
+    """Yields the modules that ``path`` imports, each before its importers, and then ``path`` itself."""
     if path in importers:
         raise ValueError(f"{path.name} imports itself by way of {importers[-1].name}.")
     for names, module in _IMPORT.findall(path.read_text("utf-8")):

@@ -1,7 +1,7 @@
-"""Samples of the keys that gitleaks knows: one of our own for each of its rules, made up when a test runs.
+"""Made-up sample keys, one for each rule of gitleaks, generated when a test runs.
 
-One row is a rule's name, the name that stands beside the key (``-``: none), and the form of the key. The facts are
-those of config/gitleaks.toml (github.com/gitleaks/gitleaks, commit b58d3f102cf3a2c84cb7f923d05c25c9b1aed84b).
+A row has the rule's name, the name that precedes the key (``-``: none), and the key's format. Source:
+config/gitleaks.toml (github.com/gitleaks/gitleaks, commit b58d3f102cf3a2c84cb7f923d05c25c9b1aed84b).
 ``<w36>`` is 36 characters of the alphabet ``w``, ``<w20-40>`` between 20 and 40, ``<uuid>`` a UUID.
 """
 
@@ -253,14 +253,14 @@ BY_THEMSELVES = {rule: shape for rule, name, shape in _TABLE if name == "-"}
 BESIDE_A_NAME = {rule: (name, shape) for rule, name, shape in _TABLE if name != "-"}
 
 LEFT = {
-    "private-key": "no row of its own: a sample with lines is among those of `tests.support.secret_samples`",
-    "pkcs12-file": "a rule about the name of a file; its content is binary, and is no text of a transcript",
+    "private-key": "no row here: `tests.support.secret_samples` has a sample with several lines",
+    "pkcs12-file": "the rule matches a file's name; the content is binary and never in a transcript's text",
 }
-"""Rules of which there is nothing to mask in a text."""
+"""Rules for which a text contains nothing to mask, with the reason."""
 
 
 def key_of(shape: str, seed: int) -> str:
-    """A made-up key of this form. Its first and last random characters are letters or digits, as they mostly are."""
+    """Returns a made-up key of this format. Its first and last random characters are letters or digits."""
     chance = Random(f"{shape}{seed}")
 
     def group(found: re.Match[str]) -> str:
@@ -286,4 +286,4 @@ SPECIAL = {
     "nuget-config-password": ('<add key="ClearTextPassword" value="{}" />', "<n6><d2><n4>"),
     "sidekiq-sensitive-url": ("source https://abcdef12:{}@gems.contribsys.com/", "<x8>"),
 }
-"""The rules about what stands around a secret: a text, and the form of what is in it."""
+"""Rules that match the text around a secret: the text, and the format of the secret in it."""

@@ -1,4 +1,4 @@
-"""A real LangGraph graph over LangChain's fake chat model, which streams words and the arguments of its calls."""
+"""Builds a real LangGraph graph with LangChain's fake chat model, which streams words and call arguments."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from langchain_core.tools import tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
-__all__ = ["PROMPT", "Streaming", "add", "asking", "divide", "graph", "of_a_graph"]
+__all__ = ["PROMPT", "Streaming", "add", "compiled_graph", "divide", "graph", "parallel_calls_message"]
 
 PROMPT: Any = {"messages": [("user", "1 + 2, and 1 / 0?")]}
 _USAGE = {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}
 
 
 class Streaming(GenericFakeChatModel):
-    """LangChain's fake chat model, whose own stream drops the calls of its messages: here they come in pieces."""
+    """LangChain's fake chat model, extended to stream tool calls in pieces; LangChain's own version drops them."""
 
     def _stream(
         self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **_: Any
@@ -39,7 +39,7 @@ def _pieces(message: Any) -> Iterator[AIMessageChunk]:
     starts = [(index, call, json.dumps(call["args"])) for index, call in enumerate(reply.tool_calls)]
     for index, call, written in starts:
         yield _piece_of_call(index, call["name"], call["id"], written[:4])
-    for index, _, written in starts:  # they come beside each other
+    for index, _, written in starts:  # the calls' pieces are interleaved
         yield _piece_of_call(index, None, None, written[4:])
     about = {"finish_reason": "tool_calls" if starts else "stop", "model_name": "fake"}
     yield AIMessageChunk(content="", usage_metadata=_USAGE, response_metadata=about, chunk_position="last")  # type: ignore[arg-type]
@@ -62,8 +62,8 @@ def divide(x: int, y: int) -> float:
     return x / y
 
 
-def asking() -> AIMessage:
-    """A reply that asks for two tools beside each other, one of which will fail."""
+def parallel_calls_message() -> AIMessage:
+    """Returns a message with two parallel tool calls, one of which fails."""
     calls = [
         {"name": "add", "args": {"x": 1, "y": 2}, "id": "c1", "type": "tool_call"},
         {"name": "divide", "args": {"x": 1, "y": 0}, "id": "c2", "type": "tool_call"},
@@ -72,17 +72,17 @@ def asking() -> AIMessage:
 
 
 def graph(*replies: AIMessage | str, handles_errors: bool = True) -> Any:
-    """A model, its tools, and back; the model says these replies."""
-    model = Streaming(messages=iter(replies or (asking(), "Three.")))
+    """Returns a graph of a model with these replies and its tools."""
+    model = Streaming(messages=iter(replies or (parallel_calls_message(), "Three.")))
 
     def call_model(state: MessagesState) -> dict[str, Any]:
         return {"messages": [model.invoke(state["messages"])]}
 
-    return of_a_graph(call_model, ToolNode([add, divide], handle_tool_errors=handles_errors))
+    return compiled_graph(call_model, ToolNode([add, divide], handle_tool_errors=handles_errors))
 
 
-def of_a_graph(call_model: Any, tools: Any) -> Any:
-    """The graph of a model's node and a node of tools."""
+def compiled_graph(call_model: Any, tools: Any) -> Any:
+    """Compiles the graph of a model node and a tools node."""
     builder: Any = StateGraph(MessagesState)
     builder.add_node("agent", call_model)
     builder.add_node("tools", tools)

@@ -1,7 +1,7 @@
-"""Harmless texts that look a little like secrets, and are to stay as they are where they are saved.
+"""Harmless texts that resemble secrets and must not be masked when they are saved.
 
-One line is one text; ``⏎`` is a line end in it. ``<x40>`` and the like are made up when a test runs, as
-`tests.support.gitleaks_rules` explains: digests, ids of calls and answers, keys of the other kind (public ones).
+Each line is one text, in which ``⏎`` stands for a line end. ``<x40>`` and the like are replaced when a test runs, as
+`tests.support.gitleaks_rules` explains: digests, ids of calls and replies, public keys.
 """
 
 from __future__ import annotations
@@ -295,7 +295,7 @@ git config --global user.email a1@b.org
 
 
 def harmless_texts() -> list[str]:
-    """All of them, and what is binary: as base64, as hexadecimal, with and without a type."""
+    """Returns all texts, and binary data as base64 and hexadecimal, with and without a media type."""
     lines = [key_of(line, 1).replace("⏎", "\n") for line in _LINES.split("\n")[1:-1]]
     chance = Random(1)
     zeros = b64encode(bytes(range(16)) + b"\x10\0\0" * 800).decode()

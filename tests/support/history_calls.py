@@ -1,4 +1,4 @@
-"""What models send in a history, and the life that a call had in a stream of events."""
+"""Values that models send in the history tests, and functions that extract one call's events from a stream."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STARTS = (ev.ToolInputStart, ev.ToolInputAvailable, ev.ToolInputError)
 
 
 def life_of(call_id: str, events: Sequence[Event]) -> list[Any]:
-    """The events of a call from its start on; from its last start, where the model took back what was before."""
+    """Returns a call's events from its start; from its last start if the model retracted earlier events."""
     place = start = None
     for number, event in enumerate(events):
         own = getattr(event, "tool_call_id", None) == call_id
@@ -45,7 +45,7 @@ def life_of(call_id: str, events: Sequence[Event]) -> list[Any]:
 
 
 def state_after(end: Event) -> State:
-    """The state that this end leads to."""
+    """Returns the state after this end event."""
     match end:
         case ev.ToolOutputAvailable():
             return State.OUTPUT_AVAILABLE
@@ -57,5 +57,5 @@ def state_after(end: Event) -> State:
 
 
 def is_end(event: Any) -> bool:
-    """Whether it ends a call."""
+    """Whether the event ends a call."""
     return isinstance(event, _ENDS) or (isinstance(event, ev.ToolOutputAvailable) and not event.preliminary)

@@ -1,4 +1,4 @@
-"""A client of the server that reads one answer, loses its connection anywhere, and comes back for the rest."""
+"""A client that reads one response of the server, loses its connection at any byte, and resumes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from toolcall_nb.server.streaming import LIVE, page_chunks, wire_chunks
 __all__ = ["Client", "frames_of"]
 
 _BEAT = 0.02
-"""Seconds after which a stream with nothing new says so: then all that there is has been read."""
+"""Interval of the server's keep-alive comments, in seconds; after one, everything available has been read."""
 
 
 class Client:
-    """Reads an answer of a run in ``wire``, as ``Last-Event-ID`` allows. ``frames``: those with a number, in order."""
+    """Reads a run's response in ``wire``, resuming by ``Last-Event-ID``. ``frames`` are the numbered ones, in order."""
 
     def __init__(self, run: ServedRun, wire: str) -> None:
         self.run, self.wire = run, wire
@@ -32,7 +32,7 @@ class Client:
         self.is_whole = False
 
     def read(self, loop: asyncio.AbstractEventLoop, most: int | None = None) -> None:
-        """Connect, take what there is, of it only ``most`` bytes, and lose the connection."""
+        """Connects, reads everything available or at most ``most`` bytes of it, and loses the connection."""
         data = asyncio.run_coroutine_threadsafe(self._read(), loop).result(60)
         for frame in frames_of(data if most is None else data[:most]):
             number = _number(frame)
@@ -50,7 +50,7 @@ class Client:
         assert self.page.seq == number  # nothing was missed in between
 
     async def _read(self) -> bytes:
-        """All that comes until there is nothing new, or nothing more."""
+        """Reads until the first keep-alive comment or the end of the stream."""
         data = b""
         with self.run.log.reading(0 if self.wire == LIVE else self.response.start) as reader:
             gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -68,14 +68,14 @@ class Client:
 
     @property
     def transcript(self) -> Transcript:
-        """What the pieces amount to."""
+        """The transcript of the frames received so far."""
         decoder = wire.decoder(self.wire)
         events: list[Event] = [event for frame in self.frames for event in decoder.feed(frame)]
         return Transcript.from_events([*events, *decoder.close()])
 
 
 def frames_of(data: bytes) -> list[bytes]:
-    """The whole ones; what follows the last blank line was cut off."""
+    """Splits the data into frames, without an incomplete last one."""
     return [frame + b"\n\n" for frame in data.split(b"\n\n")[:-1]]
 
 

@@ -1,4 +1,4 @@
-"""Places at which a model or a tool waits until a test lets it go on, one step at a time."""
+"""Gates: named points at which a model or a tool waits until a test lets it continue, one step at a time."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["OVER", "PATIENCE", "GatedModel", "Gates", "only", "until"]
 _Rule = TypeVar("_Rule", bound=Callable[..., None])
 
 PATIENCE = 30.0
-"""Seconds until something that must happen is given up. No test asserts how soon it happens."""
+"""Timeout, in seconds, for things that must happen. No test asserts how soon they happen."""
 
 OVER = object()
-"""The reply is over."""
+"""Ends the reply when it is given to a `GatedModel`."""
 
 
 def until(happens: Callable[[], bool], what: Callable[[], str]) -> None:
-    """Wait until it happens; fails with ``what`` if it never does."""
+    """Waits until ``happens()`` is true; fails with the message ``what()`` after `PATIENCE` seconds."""
     latest = time.monotonic() + PATIENCE
     while not happens():
         assert time.monotonic() < latest, what()
@@ -32,7 +32,10 @@ def until(happens: Callable[[], bool], what: Callable[[], str]) -> None:
 
 
 def only(when: Callable[[Any], object]) -> Callable[[_Rule], _Rule]:
-    """A rule that does nothing unless it can. Not a precondition: where threads stand must not change what is drawn."""
+    """Makes a rule do nothing unless ``when`` holds.
+
+    It replaces Hypothesis' ``precondition``, which would make the drawn values depend on the timing of threads.
+    """
 
     def decorate(rule: _Rule) -> _Rule:
         @wraps(rule)
@@ -46,14 +49,14 @@ def only(when: Callable[[Any], object]) -> Callable[[_Rule], _Rule]:
 
 
 class Gates:
-    """Who waits, by a name; each gets what it is given."""
+    """Threads that wait under a name, each for a value."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[str, list[Any]] = {}
 
     def wait(self, name: str) -> Any:
-        """Until something is given; in steps, so that an interrupt gets through."""
+        """Waits for a value and returns it. It waits in short steps, so that an interrupt gets through."""
         given: list[Any] = []
         with self._lock:
             assert name not in self._waiting, f"{name} waits twice"
@@ -67,7 +70,7 @@ class Gates:
         return given[0]
 
     def give(self, name: str, thing: Any) -> None:
-        """To who waits under this name; returns when it was taken."""
+        """Gives a value to the thread that waits under this name; returns once the thread has taken it."""
         with self._lock:
             given = self._waiting[name]
             given.append(thing)
@@ -75,13 +78,16 @@ class Gates:
 
     @property
     def waiting(self) -> list[str]:
-        """The names of all that wait, and have got nothing yet."""
+        """The names under which a thread still waits for a value."""
         with self._lock:
             return sorted(name for name, given in self._waiting.items() if not given)
 
 
 class GatedModel:
-    """Says what it is given: events; an exception is raised; `OVER` ends the reply. ``asked`` are its requests."""
+    """A model that yields the events given to it; it raises exceptions, and `OVER` ends the reply.
+
+    ``asked`` holds the messages of each request.
+    """
 
     name = "gated"
 

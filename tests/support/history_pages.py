@@ -1,4 +1,4 @@
-"""A page of a browser, as it knows of a run: what ``frontend/src/live_run.js`` does with messages, without DOM."""
+"""A model of a browser page: handles messages of a run as ``frontend/src/live_run.js`` does, without a DOM."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Message: TypeAlias = dict[str, Any]
 
 
 class Document:
-    """The module's ``NodeTree``: each node's HTML and children by its id. Raises for a patch that does not fit."""
+    """The front end's ``NodeTree``: each node's HTML and children by its id. Raises for a patch that does not apply."""
 
     def __init__(self) -> None:
         self.html: dict[str, str] = {}
@@ -57,7 +57,7 @@ class Document:
         return fragment([self._node(id) for id in self.children[""]])
 
     def _node(self, id: str) -> Node:
-        """Children live in the innermost last element: before the end tags that end the node's own HTML."""
+        """Puts the children into the innermost last element, before the end tags at the end of the node's own HTML."""
         html = self.html[id]
         at = len(html) if self.children[id] else 0
         while html[:at].endswith(">") and (start := html.rfind("<", 0, at)) >= 0 and html.startswith("</", start):
@@ -67,9 +67,10 @@ class Document:
 
 
 class Page:
-    """``Session`` of the module. ``send`` gives a message to the kernel; what is not connected sends and gets nothing.
+    """The front end's ``Session``. ``send`` sends a message to the kernel; a page that is not connected neither sends
+    nor receives.
 
-    ``misses`` are messages that get lost on the way to it although it is connected.
+    ``misses`` is the number of next messages that get lost although the page is connected.
     """
 
     def __init__(self, send: Callable[[Page, Message], None]) -> None:
@@ -85,16 +86,16 @@ class Page:
 
     @property
     def html(self) -> str:
-        """What it shows."""
+        """The HTML that the page shows."""
         return self.document.whole
 
     def begin(self, snapshot: Message) -> None:
-        """From the synced state, as after a reload."""
+        """Starts from the synced state, as after a reload."""
         self._restart(_carried(snapshot))
         self.sync()
 
     def receive(self, message: Message) -> None:
-        """What the kernel sends."""
+        """Handles a message from the kernel."""
         if not self.is_connected:
             return
         if self.misses:
@@ -109,17 +110,17 @@ class Page:
             self.final = message["bundle"]
 
     def say(self, message: Message) -> None:
-        """What its reader does."""
+        """Sends a message of the reader to the kernel."""
         if self.is_connected:
             self._send(self, _carried(message))
 
     def connect(self) -> None:
-        """It is back; what was sent meanwhile has passed it by."""
+        """Reconnects; messages sent in the meantime are lost."""
         self.is_connected = True
         self.sync()
 
     def sync(self) -> None:
-        """Ask whether this is all: a kernel that is ahead answers with everything."""
+        """Tells the kernel the page's sequence number; a kernel that is ahead answers with the whole state."""
         self.say({"type": "sync", "seq": self.seq})
 
     def _advance(self, step: Message) -> None:
@@ -146,13 +147,13 @@ class Page:
         self.done = step.get("done", self.done)
 
     def _ask(self) -> None:
-        """Not again at each message that follows: the module waits for seconds."""
+        """Syncs once, not again for each following message: the front end waits for seconds before it repeats."""
         if not self._is_asking:
             self._is_asking = True
             self.sync()
 
 
 def _carried(message: Message) -> Message:
-    """The message as it is after its way, as JSON."""
+    """Returns the message as it arrives after JSON encoding and decoding."""
     carried: Message = json.loads(json.dumps(message))
     return carried

@@ -1,11 +1,11 @@
-"""What a hostile provider sends: the JSON of every format, with a place for the text wherever its words can stand.
+"""Templates of what a hostile provider sends: JSON of every format, with a placeholder wherever text is possible.
 
-In a form these characters stand for the text, also in keys and in the middle of others:
+These characters are placeholders for the text, in values and keys, alone and inside other text:
 
     §       the text
-    ¶       the text as it stands in a JSON string
-    ← →     its first half, and the rest of it: what is cut in its middle
-    « »     the same of the text in a JSON string
+    ¶       the text, escaped for a JSON string
+    ← →     its first and its second half, for text that arrives in two pieces
+    « »     the same halves, escaped for a JSON string
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PLACE = re.compile("[§¶←→«»]")
 
 
 def filled(form: Any, text: str) -> Any:
-    """The form with the text in its places."""
+    """Returns the template with its placeholders replaced by the text."""
     written = json.dumps(text)[1:-1]
     half, quarter = len(text) // 2, len(written) // 2
     stands = {"§": text, "¶": written, "←": text[:half], "→": text[half:]}
@@ -228,7 +228,7 @@ ITEMS: Mapping[str, list[Any]] = {
     ],
     "text": ["§", "←", "→"],
 }  # fmt: skip
-"""Streams, by the name of the format that reads them."""
+"""Streams, by the name of their format."""
 
 
 def _message(role: str, *content: Json, **more: Any) -> Json:
@@ -328,4 +328,4 @@ WHOLES: Mapping[str, Any] = {
             {"type": "§", "§": "§"}),
     ],
 }  # fmt: skip
-"""Whole replies, and lists of messages."""
+"""Complete replies and lists of messages, by the name of their format."""

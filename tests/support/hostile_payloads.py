@@ -1,7 +1,7 @@
-"""Hostile text written for this project, by the trick that it tries; what it would run calls ``alert`` or sets a mark.
+"""Hostile texts written for this project, by the kind of attack; a script that runs calls ``alert`` or sets a mark.
 
-Each is meant to be seen where it succeeds: it calls a function that the tests watch, asks ``evil.example``, leaves
-an element, a name or a style behind, or moves what follows out of its box.
+An attack that succeeds is visible: it calls a function that the tests watch, sends a request to ``evil.example``,
+leaves an element, a name or a style behind, or moves the following text out of its box.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 __all__ = ["OWN", "PIXEL"]
 
 PIXEL = "R0lGODlhAQABAAAAACwAAAAAAQABAAA="
-"""A picture of one pixel, as base64 of a GIF."""
+"""A GIF of one pixel, as base64."""
 
 _DEEP = "<div>" * 60 + "<img src=x onerror=alert(1)>" + "</div>" * 60
 
@@ -298,4 +298,4 @@ OWN: Mapping[str, tuple[str, ...]] = {
         "+ADw-script+AD4-alert(1)+ADw-/script+AD4-",
     ),
 }
-"""By trick, each a tuple of texts."""
+"""Tuples of texts, by the kind of attack."""

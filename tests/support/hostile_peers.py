@@ -1,4 +1,4 @@
-"""What a hostile peer sends in each wire; `tests.support.hostile_forms` has the characters that stand for its text."""
+"""Templates of what a hostile peer sends in each wire; the placeholders are those of `tests.support.hostile_forms`."""
 
 from __future__ import annotations
 
@@ -64,4 +64,4 @@ PEERS: Mapping[str, list[Json]] = {
         _envelope("chain-error", error={"name": "§", "message": "§"}),
     ],
 }  # fmt: skip
-"""Streams of the wires, by name, as their objects; the last of each is its failure."""
+"""Streams as lists of JSON objects, by the name of the wire; the last object of each reports a failure."""

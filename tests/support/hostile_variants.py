@@ -1,4 +1,4 @@
-"""Other ways to write a hostile text: spellings that a filter may miss, and texts that it may hide in."""
+"""Derives variants of a hostile text: spellings that a filter may miss, and contexts in which it may be hidden."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ _ROOMS: tuple[Callable[[str], str], ...] = (
 
 
 def variants(payload: str) -> Iterator[str]:
-    """The payload in other spellings, after what would end its surroundings, in Markdown and HTML, doubled and cut."""
+    """Yields the payload in other spellings, after closing markup, in Markdown and HTML, doubled and cut."""
     for change in (*_SPELLINGS, *_ROOMS):
         yield change(payload)
     for beginning in _BEGINNINGS:

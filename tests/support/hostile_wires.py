@@ -1,6 +1,6 @@
-"""A hostile text through every way into this package: what a peer, a provider or a model sends, read by our own code.
+"""Sends a hostile text through every input of this package: wires, adapters, dialects and Markdown.
 
-`WAYS` gives for each way the events that come out of it. What they are drawn as is for the tests to look at.
+`WAYS` maps each input to a function that returns the events read from it. The tests check how they are rendered.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Way = Callable[[str], Iterable[Event]]
 
 
 def conversation(text: str) -> list[Event]:
-    """Two turns with the text wherever an event has room for it; deltas are cut in its middle."""
+    """Returns the events of two turns, with the text in every field that can hold it; deltas split it in the middle."""
     return [
         ev.Start(message_id=text, role="user", message_metadata={text: text}),
         ev.TextStart(text),
@@ -40,7 +40,7 @@ def conversation(text: str) -> list[Event]:
 
 
 def answer(text: str) -> list[Event]:
-    """What a model may say between the beginning of its message and its end."""
+    """Returns the events that a model may send between the start and the end of its message."""
     nested: dict[str, Any] = {text: text, "a": [text, {text: [text]}]}
     bundle = {"text/html": text, "text/markdown": text, "image/svg+xml": f"<svg>{text}</svg>", text: text}
     return [
@@ -68,7 +68,7 @@ def answer(text: str) -> list[Event]:
 
 
 def in_pieces(texts: Sequence[str], size: int, end: str) -> Iterator[Event]:
-    """Conversations with the texts, in which all that grows comes in pieces of so many characters; then ``end``."""
+    """Yields conversations with the texts, deltas cut into pieces of ``size`` characters, and then the text ``end``."""
     for text in texts:
         for event in conversation(text):
             yield from _cut(event, size)
@@ -96,7 +96,7 @@ def _in_two(text: str) -> tuple[str, str]:
 
 
 def body(wire: str, *texts: str, is_ours: bool = False) -> bytes:
-    """A response with the texts: as ``is_ours`` says what our own encoder writes, or what a peer has made up."""
+    """Returns a response with the texts: written by our own encoder if ``is_ours``, else made up by a hostile peer."""
     if is_ours:
         writer = encoder(wire, thread_id=texts[0], run_id=texts[0])
         return b"".join(writer.encode(event) for text in texts for event in conversation(text)) + writer.close()
@@ -134,11 +134,11 @@ _WRITTEN: Mapping[str, tuple[str, ...]] = {
         '```json\n{"tool": "¶", "params": {"a": "§',
     ),
 }
-"""What a model writes, in the places of `tests.support.hostile_forms`."""
+"""Text that a model writes, by dialect, with the placeholders of `tests.support.hostile_forms`."""
 
 
 def _said(dialect: str) -> Way:
-    """What the model writes, and a call of a hostile name that it wrote well, with what is said of it in the text."""
+    """Returns the events of malformed text, and of a well-formed call with a hostile name, its result and errors."""
 
     def events(text: str) -> Iterator[Event]:
         for number, written in enumerate((*filled(_WRITTEN[dialect], text), _well(dialect, text))):
@@ -173,13 +173,13 @@ def _remarks(dialect: str, text: str) -> Iterator[Event]:
 
 
 def _reread(text: str) -> Iterator[Event]:
-    """The portable Markdown of a hostile conversation, and Markdown that only looks like it."""
+    """Yields the events of a hostile conversation's portable Markdown, and of Markdown that only resembles it."""
     written = Transcript.from_events(conversation(text)).to_markdown()
     for markdown in (written, *filled(_WRITTEN["callout"], text), f"---\ntitle: {text}\nmodel: {text}\n---\n\n{text}"):
         yield from Transcript.from_markdown(markdown).events()
 
 
-# All ------------------------------------------------------------------------------------------------------------
+# All inputs -----------------------------------------------------------------------------------------------------
 
 
 def _streamed(name: str) -> Way:
@@ -199,4 +199,4 @@ WAYS: Mapping[str, Way] = {
     **{f"stream {name}": _streamed(name) for name in ITEMS},
     **{f"whole {name}": _whole(name) for name in WHOLES},
 }
-"""Every way in: what comes out of it for a text."""
+"""By the name of each input, the function that gives the events for a text."""

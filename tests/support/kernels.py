@@ -1,4 +1,4 @@
-"""A kernel for tests, spoken to as a page does: messages in, messages out."""
+"""Runs a Jupyter kernel for tests and exchanges messages with it, as a page does."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ for thread in threading.enumerate():
 
 
 class Kernel:
-    """Runs cells and keeps what they published."""
+    """A running kernel: runs cells and returns the messages that they publish."""
 
     def __init__(self, manager: KernelManager, client: BlockingKernelClient) -> None:
         self._manager = manager
@@ -36,28 +36,28 @@ class Kernel:
     def run(
         self, code: str, *, attended: bool = True, typed: Sequence[str] = (), react: React | None = None
     ) -> Messages:
-        """What the cell published, until the kernel was idle. ``attended``: a person could be asked.
+        """Runs a cell; returns the messages published until the kernel is idle. ``attended`` allows requests for input.
 
-        ``typed`` are the lines that this person types, one each time that the kernel asks for one; ``react`` is
-        called with each message as it comes, in mid-cell.
+        ``typed`` are the lines to answer with, one for each request for input. ``react`` is called with each message
+        as it arrives, while the cell runs.
         """
         sent = self._client.execute(code, allow_stdin=attended)
         return [*self._until_idle(sent, list(typed), react), self._reply(sent)]
 
     def complete(self, code: str) -> dict[str, Any]:
-        """What the kernel offers at the end of the code."""
+        """Returns the completions at the end of the code."""
         sent = self._client.complete(code)
         self._until_idle(sent, [], None)
         reply: dict[str, Any] = self._reply(sent)["content"]
         return reply
 
     def send(self, comm: str, content: dict[str, Any]) -> Messages:
-        """A custom message of a widget's page; gives what it made the kernel publish, once that is done with it."""
+        """Sends a widget's custom message; returns the messages that the kernel publishes until it has handled it."""
         heard = self._until_idle(self.post(comm, content), [], None)
         return [*heard, *self.run(_UNTIL_DONE)]
 
     def post(self, comm: str, content: dict[str, Any], subshell: str | None = None) -> str:
-        """The same without waiting for anything; gives the message's id."""
+        """Sends a widget's custom message without waiting; returns the message's id."""
         data = {"method": "custom", "content": content}
         message = self._client.session.msg("comm_msg", {"comm_id": comm, "data": data})
         if subshell is not None:
@@ -67,17 +67,17 @@ class Kernel:
         return sent
 
     def make_subshell(self) -> str:
-        """A shell of its own for messages that come while a cell runs, as JupyterLab makes one."""
+        """Creates a subshell for messages that arrive while a cell runs, as JupyterLab does; returns its id."""
         self._client.control_channel.send(self._client.session.msg("create_subshell_request"))
         made: str = self._client.get_control_msg(timeout=_WITHIN)["content"]["subshell_id"]
         return made
 
     def interrupt(self) -> None:
-        """As the page's own button does."""
+        """Interrupts the kernel, as JupyterLab's button does."""
         self._manager.interrupt_kernel()
 
     def _reply(self, sent: str) -> dict[str, Any]:
-        """The reply to a request; it may arrive after the kernel has said on its other channel that it is idle."""
+        """Returns the reply to a request; it may arrive after the idle status on the other channel."""
         while True:
             message: dict[str, Any] = self._client.get_shell_msg(timeout=_WITHIN)
             if message["parent_header"].get("msg_id") == sent:
@@ -97,7 +97,7 @@ class Kernel:
             if typed and self._client.stdin_channel.msg_ready():
                 found.append(self._client.get_stdin_msg(timeout=_WITHIN))
                 self._client.input(typed.pop(0))
-        raise TimeoutError(f"the kernel was not idle within {_WITHIN} s; the last it said: {found[-3:]}")
+        raise TimeoutError(f"the kernel was not idle within {_WITHIN} s; its last messages: {found[-3:]}")
 
 
 def _ends(message: dict[str, Any], sent: str) -> bool:
@@ -107,7 +107,7 @@ def _ends(message: dict[str, Any], sent: str) -> bool:
 
 @contextmanager
 def running_kernel(home: Path) -> Iterator[Kernel]:
-    """An IPython kernel with the repository on its path and settings of its own."""
+    """Runs an IPython kernel inside the block, with the repository on its path and its own settings folder."""
     path = os.pathsep.join(part for part in (str(_REPOSITORY), os.environ.get("PYTHONPATH", "")) if part)
     manager = KernelManager(kernel_name="python3")
     manager.start_kernel(env={**os.environ, "PYTHONPATH": path, "IPYTHONDIR": str(home)}, cwd=str(home))

@@ -1,7 +1,7 @@
-"""The licences of what a user installs: ``python -m tests.support.licences`` writes them into docs/licences.md.
+"""Lists the licences of the packages that a user installs; run as a module, it writes docs/licences.md.
 
-What a distribution says of itself counts: its licence expression (PEP 639), else its field, else its classifier, else
-the first words of its licence file.
+A package's licence is its licence expression (PEP 639), else its licence field, else its classifier, else the first
+words of its licence file.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ ACCEPTED = {
     "ISC",
     "MIT",
     "MIT-0",
-    "MPL-2.0",  # binds who changes its own files, which nobody does here
+    "MPL-2.0",  # applies to changes of its own files, and we change none
     "PSF-2.0",
     "Unlicense",
 }
-"""What may be needed by those who use this package; by SPDX, and BSD where a package does not say which."""
+"""Accepted licences of required packages, as SPDX identifiers; "BSD" if a package does not say which BSD licence."""
 
 PAGE = ROOT / "docs" / "licences.md"
 
@@ -56,7 +56,7 @@ date, and fails for a licence that nobody has reviewed.
 
 
 def licence_of(package: Distribution) -> str:
-    """An SPDX expression where the package's own words can be read as one; else those words."""
+    """Returns the licence as an SPDX expression if the package's wording maps to one, else the wording."""
     about = package.metadata
     classifiers = [line.rpartition(" :: ")[2] for line in about.get_all("Classifier", []) if line.startswith("License")]
     fields = [line.strip().partition("\n")[0] for line in about.get_all("License", [])]
@@ -66,12 +66,12 @@ def licence_of(package: Distribution) -> str:
 
 
 def runs_by(expression: str) -> bool:
-    """Whether one of the alternatives of an SPDX expression is accepted whole."""
+    """Whether all licences in one alternative of an SPDX expression are accepted."""
     return any(set(each.strip("() ").split(" AND ")) <= ACCEPTED for each in expression.split(" OR "))
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """Each distribution, its licence, and which extra brings it: none is the package itself."""
+    """Returns each distribution, its licence, and what requires it: "toolcall_nb" or one of its extras."""
     found: dict[str, tuple[str, str, str]] = {}
     for extra in ("", "models", "server", "mcp"):
         for name, package in closure(runtime(*filter(None, [extra]))).items():
@@ -80,7 +80,7 @@ def rows() -> list[tuple[str, str, str]]:
 
 
 def page() -> str:
-    """The page with the table."""
+    """Returns the page with the table."""
     return _HEAD + "".join(f"| {name} | {licence} | {extra} |\n" for name, licence, extra in rows())
 
 

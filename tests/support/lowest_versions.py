@@ -1,8 +1,8 @@
-"""What must work with the lowest versions that are declared, run in an environment that has these and nothing else.
+"""Checks that run in an environment with only the lowest declared version of each requirement.
 
     python lowest_versions.py [models | server | mcp]
 
-Without an argument it runs what needs no extra. It prints ``well`` at its end; what does not work raises.
+Without an argument, it runs the checks that need no extra. It prints ``well`` if all pass; a failing check raises.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def f(): return 1
 
 
 def chat() -> None:
-    """The extension in IPython: a cell that calls a tool, its static form, the live view, completion, a schema."""
+    """Checks the extension in IPython: a cell that calls a tool, its static form, live view, completion, a schema."""
     from IPython.core.completer import provisionalcompleter
     from IPython.core.interactiveshell import InteractiveShell
 
@@ -98,9 +98,9 @@ def schema() -> None:
 
 
 def models() -> None:
-    """A turn with a tool call on each provider's wire, through the provider's own package."""
+    """Checks a turn with a tool call on each provider's wire, through the provider's own package."""
     sys.path.append(str(HERE.parent))
-    from tests.support.provider_bodies import NAMES, called, said
+    from tests.support.provider_bodies import NAMES, call_reply, text_reply
     from tests.support.replay_server import ReplayServer, Reply
     from toolcall_nb import Chat
     from toolcall_nb.models import model
@@ -112,7 +112,10 @@ def models() -> None:
 
     others = [("openai_chat", "groq:llama", ""), ("openai_chat", "mistral:large", "")]
     for wire, name, suffix in [*((wire, *named) for wire, named in NAMES.items()), *others]:
-        replies = Reply(called(wire, "call_a", "weather", {"city": "Oslo"})), Reply(said(wire, "It is sunny."))
+        replies = (
+            Reply(call_reply(wire, "call_a", "weather", {"city": "Oslo"})),
+            Reply(text_reply(wire, "It is sunny.")),
+        )
         with ReplayServer(*replies) as server:
             asked = Chat(model(name, config=Config(base_url=server.url + suffix, api_key="k")), tools=[weather])
             answer = asked.send("How is Oslo?")
@@ -122,7 +125,7 @@ def models() -> None:
 
 
 def server() -> None:
-    """A request to the server, as a stream of server-sent events, and its page."""
+    """Checks a request to the server, answered by server-sent events, and the server's page."""
     from toolcall_nb.server.serving import Server
     from toolcall_nb.server.settings import Settings
 
@@ -130,9 +133,9 @@ def server() -> None:
     served.start()
     try:
         assert b"<!doctype html>" in urllib.request.urlopen(served.address).read().lower()
-        said = {"id": "t", "messages": [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "Hello"}]}]}
+        body = {"id": "t", "messages": [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "Hello"}]}]}
         asked = urllib.request.Request(
-            f"{served.address}/api/chat", json.dumps(said).encode(), {"content-type": "application/json"}
+            f"{served.address}/api/chat", json.dumps(body).encode(), {"content-type": "application/json"}
         )
         stream = urllib.request.urlopen(asked).read().decode()
     finally:
@@ -142,7 +145,7 @@ def server() -> None:
 
 
 def mcp() -> None:
-    """A tool of an MCP server, called by the mock."""
+    """Checks that the mock model calls a tool of an MCP server."""
     from toolcall_nb import Chat
     from toolcall_nb.tools.mcp import mcp_tools
 

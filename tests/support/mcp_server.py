@@ -1,4 +1,4 @@
-"""A small server of the Model Context Protocol, to be run: over stdio, or ``TRANSPORT PORT`` over HTTP."""
+"""A small MCP server, run as a script: over stdio without arguments, or over HTTP with ``TRANSPORT PORT``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chunks, pieces of calls, replies in the shapes of OpenAI's two APIs."""
+"""Builds chunks, call deltas and replies in the shapes of OpenAI's two APIs."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Item = dict[str, Any]
 
 
 def chunk(delta: Item | None = None, reason: str | None = None, index: int = 0, **more: Any) -> Item:
-    """A chunk of a chat completion with one choice."""
+    """Returns a chunk of a chat completion with one choice."""
     choice = {"index": index, "delta": delta or {}, "finish_reason": reason}
     return {"id": "c1", "object": "chat.completion.chunk", "model": "gpt-x", "choices": [choice], **more}
 
 
 def piece(arguments: Any = None, name: str | None = None, call_id: str | None = None, index: int | None = 0) -> Item:
-    """One entry of ``tool_calls``, with what is given."""
+    """Returns one entry of ``tool_calls`` with the given fields."""
     function = {"name": name, "arguments": arguments}
     entry = {
         "index": index,
@@ -39,7 +39,7 @@ def piece(arguments: Any = None, name: str | None = None, call_id: str | None = 
 
 
 def reply(message: Item, reason: str = "stop") -> Item:
-    """A whole chat completion."""
+    """Returns a complete chat completion."""
     return {"object": "chat.completion", "choices": [{"message": message, "finish_reason": reason}]}
 
 
@@ -47,12 +47,12 @@ def reply(message: Item, reason: str = "stop") -> Item:
 
 
 def news(kind: str, **fields: Any) -> Item:
-    """An event of a response; ``error`` has no prefix."""
+    """Returns an event of a response stream; its type has the prefix ``response.``, except ``error``."""
     return {"type": kind if kind == "error" else f"response.{kind}", **fields}
 
 
 def whole_response(*output: Item, status: str = "completed", **more: Any) -> Item:
-    """A whole response."""
+    """Returns a complete response."""
     usage = {
         "input_tokens": 10,
         "input_tokens_details": {"cached_tokens": 4},
@@ -72,7 +72,7 @@ def whole_response(*output: Item, status: str = "completed", **more: Any) -> Ite
 
 
 def message_item(text: str = "Done.", **more: Any) -> Item:
-    """A message as an item of a response."""
+    """Returns a message item of a response."""
     return {
         "type": "message",
         "id": "m1",
@@ -83,7 +83,7 @@ def message_item(text: str = "Done.", **more: Any) -> Item:
 
 
 def call_item(arguments: str = '{"q": "cats"}', call_id: str = "call_a", **more: Any) -> Item:
-    """A call as an item of a response."""
+    """Returns a function call item of a response."""
     return {
         "type": "function_call",
         "id": f"fc_{call_id}",
@@ -99,6 +99,6 @@ CREATED = news("created", response={"id": "r1", "model": "gpt-x", "output": []})
 
 
 def items_done(*items: Item, **more: Any) -> list[Item]:
-    """A stream of whole items."""
+    """Returns a stream of complete items."""
     ends = [news("output_item.done", output_index=place, item=item) for place, item in enumerate(items)]
     return [CREATED, *ends, news("completed", response=whole_response(*items, **more))]

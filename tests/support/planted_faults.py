@@ -20,11 +20,11 @@ __all__ = ["FAULTS", "Fault", "find", "main"]
 _ROOT = Path(__file__).resolve().parents[2]
 _COPIED = ("toolcall_nb", "tests", "notebooks", "docs", "requirements", "binder", "dev", "pyproject.toml", "README.md")
 _TESTS_FAILED = 1
-"""pytest's exit code. Any other but 0 means that the tests could not run, which finds nothing."""
+"""pytest's exit code for failed tests. Codes other than this and 0 mean that the tests could not run."""
 
 
 class Fault(NamedTuple):
-    """A fault: what it is, the file in the package, the text that is there, what takes its place, and the tests."""
+    """A fault: its description, the package's file, the old and the new text, and the tests that must find it."""
 
     name: str
     file: str
@@ -33,12 +33,12 @@ class Fault(NamedTuple):
     tests: str
 
     def plant(self, package: Path) -> None:
-        """Changes the file; raises `ValueError` where the text is not there exactly once."""
+        """Replaces the text in the file; raises `ValueError` unless the text occurs exactly once."""
         path = package / self.file
         source = path.read_text("utf-8")
         if source.count(self.old) != 1:
             raise ValueError(
-                f"{self.name}: {self.file} has the text {source.count(self.old)} times. Update this fault."
+                f"{self.name}: the old text occurs {source.count(self.old)} times in {self.file}. Update this fault."
             )
         path.write_text(source.replace(self.old, self.new), "utf-8")
 
@@ -87,21 +87,21 @@ FAULTS = (
         "tests/markdown/test_format_version.py",
     ),
     Fault(
-        "a result that says success: false is told as a success",
+        "a result with success: false is reported to the model as a success",
         "dialects/json_call.py",
         'if isinstance(call.output, dict) and call.output.get("success") is False:',
         'if isinstance(call.output, dict) and call.output.get("success") is None:',
         "tests/dialects/test_json_call.py",
     ),
     Fault(
-        "an unknown tool is not told as one",
+        "a call of an unknown tool is not reported as one",
         "dialects/json_call.py",
         'f"Tool not found: {call.name}" if is_unknown(call, known) else',
         "",
         "tests/dialects/test_json_call.py",
     ),
     Fault(
-        "an update after a block's end breaks no rule",
+        "an update after a block's end is not reported as a violation",
         "stages/checking.py",
         "elif block_id in self._ended:",
         "elif False:",
@@ -129,7 +129,7 @@ FAULTS = (
         "tests/adapters/test_common_events.py",
     ),
     Fault(
-        "further choices of an OpenAI reply are lost",
+        "all but the first choice of an OpenAI reply are lost",
         "adapters/openai/chat.py",
         "waiting += reader.choose(choice)",
         "reader.choose(choice)",
@@ -178,14 +178,14 @@ FAULTS = (
         "tests/tools/test_workspaces.py",
     ),
     Fault(
-        "wrong arguments do not keep the tool from running",
+        "a call with wrong arguments is not marked as wrong input",
         "tools/execution/runner.py",
         "return Outcome(error=str(error), exception=error, wrong_input=True)",
         "return Outcome(error=str(error), exception=error)",
         "tests/tools/test_parallel.py",
     ),
     Fault(
-        "a result that is longer than the limit is told whole",
+        "a result that is longer than the limit is not truncated",
         "core/result_text.py",
         "return truncate_text(text, limit) if len(text) > limit else None",
         "return None",
@@ -199,14 +199,14 @@ FAULTS = (
         "tests/chat/test_chat_tools.py",
     ),
     Fault(
-        "an approver that fails approves",
+        "a call is approved if the approver raises",
         "approvals/gate.py",
         'return Decision(False, f"No answer could be had:',
         'return Decision(True, f"No answer could be had:',
         "tests/chat/test_chat.py",
     ),
     Fault(
-        "an approval of a tool holds for its successor",
+        "an approval of a tool also covers a new tool of the same name",
         "approvals/decisions.py",
         "return tool.name, tool.function",
         "return tool.name, print",
@@ -300,7 +300,7 @@ FAULTS = (
 
 
 def _failing(folder: Path, tests: str, tier: str) -> str | None:
-    """Runs the tests until one fails; returns it without its parameters, None where all pass or they cannot run."""
+    """Runs the tests until one fails; returns its id without parameters, or None if all pass or they cannot run."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment |= {"TOOLCALL_NB_TIER": tier, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(folder)}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider", *tests.split()]
@@ -310,9 +310,9 @@ def _failing(folder: Path, tests: str, tier: str) -> str | None:
 
 
 def find(fault: Fault, folder: Path) -> str | None:
-    """Plants the fault in the copy in ``folder``; returns the command and the test that find it, None where none does.
+    """Plants the fault in the copy in ``folder``; returns the command and the test that find it, or None.
 
-    A test that fails without the fault, too, finds nothing.
+    A test that also fails without the fault does not count.
     """
     original = folder / "original"
     shutil.copy2(folder / "toolcall_nb" / fault.file, original)

@@ -1,7 +1,7 @@
-"""How thoroughly the tests run; its main entry points are `TIER` and `share_of`.
+"""Chooses how thoroughly the tests run; its main entry points are `TIER` and `share_of`.
 
 `TOOLCALL_NB_TIER` names the tier: "quick" (`./dev check`), "usual" (`./dev test` and plain pytest) or "all"
-(`./dev test --all`). `HYPOTHESIS_PROFILE=search` is the tier "all" with new and more examples each time.
+(`./dev test --all`). `HYPOTHESIS_PROFILE=search` selects the tier "all" with more examples, which differ each time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SEARCHED = 2000
 
 
 def share_of(thorough: int) -> int:
-    """Returns the number of examples for this tier, where the tier "all" takes ``thorough``."""
+    """Returns the number of examples for this tier; ``thorough`` is the number for the tier "all"."""
     if IS_SEARCH:
         return max(thorough, _SEARCHED)
     return max(min(thorough, _FEWEST), thorough // _SHARES[TIER])

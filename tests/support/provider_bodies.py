@@ -1,11 +1,11 @@
-"""Small answers as each provider's wire has them, written by hand from its documentation."""
+"""Builds small replies in each provider's wire format, written by hand from its documentation."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-__all__ = ["NAMES", "called", "said"]
+__all__ = ["NAMES", "call_reply", "text_reply"]
 
 NAMES = {
     "openai_chat": ("openai-chat:gpt-4o", "/v1"),
@@ -13,13 +13,13 @@ NAMES = {
     "anthropic": ("anthropic:claude-sonnet-5", ""),
     "google": ("google:gemini-2.5-flash", ""),
 }
-"""The model that is asked on each wire, and what follows the server's address in its base URL."""
+"""By wire, the model's name and the path that its base URL adds to the server's address."""
 
 _Json = dict[str, Any]
 
 
-def said(wire: str, text: str) -> str:
-    """An answer that is this text."""
+def text_reply(wire: str, text: str) -> str:
+    """Returns a reply with this text."""
     match wire:
         case "openai_chat":
             return _chat([{"role": "assistant", "content": text}], "stop")
@@ -30,14 +30,14 @@ def said(wire: str, text: str) -> str:
     return _google({"text": text})
 
 
-def called(wire: str, call_id: str, name: str, arguments: _Json) -> str:
-    """An answer that is one call. Google's has no id."""
+def call_reply(wire: str, call_id: str, name: str, arguments: _Json) -> str:
+    """Returns a reply with one tool call. Google's has no id."""
     written = json.dumps(arguments)
     match wire:
         case "openai_chat":
             function = {"name": name, "arguments": ""}
             begin: _Json = {"index": 0, "id": call_id, "type": "function", "function": function}
-            more = {"index": 0, "function": {"name": "", "arguments": written}}  # Mistral's package wants the name
+            more = {"index": 0, "function": {"name": "", "arguments": written}}  # Mistral's package requires the name
             return _chat([{"role": "assistant", "tool_calls": [begin]}, {"tool_calls": [more]}], "tool_calls")
         case "openai_responses":
             item = {"type": "function_call", "id": f"fc_{call_id}", "call_id": call_id, "name": name}

@@ -1,4 +1,4 @@
-"""Recorded bodies, read by the providers' real packages over real HTTP."""
+"""Reads recorded bodies with the providers' real packages over real HTTP; main entry point: `ask`."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from toolcall_nb.tools import Tool
 __all__ = [
     "KEY",
     "REPLAYED",
-    "Got",
+    "ModelReply",
     "ask",
-    "assert_losses_are_told",
+    "assert_lost_connections_are_reported",
+    "completed_calls",
+    "cut_places",
     "hello",
     "model_at",
     "name_for",
     "one_ssl_context",
-    "places_in",
     "read",
-    "told",
 ]
 
 KEY = "sk-sentinel-0123456789"
-"""The key of all these tests; nothing may ever show it."""
+"""The API key of all these tests; it must never be shown."""
 
 _HOSTS = {
     "api.groq.com": ("groq:openai/gpt-oss-120b", ""),
@@ -53,12 +53,12 @@ _WIRES = {
     "google": ("google:gemini-2.5-flash", ""),
 }
 REPLAYED = frozenset(name.partition(":")[0] for name, _ in (*_HOSTS.values(), *_WIRES.values()))
-"""The providers, as models are named, whose recorded replies are said again."""
+"""The providers for which there are recorded replies, as model names spell them."""
 
 
 @pytest.fixture(autouse=True, scope="session")
 def one_ssl_context() -> Iterator[None]:
-    """Every client makes an SSL context, which takes longer than all else here, and nothing here is encrypted."""
+    """Caches the SSL context: each client creates one, which takes longer than the rest, and nothing is encrypted."""
     make = cache(ssl.create_default_context)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", lambda *args, **named: make())
@@ -66,53 +66,53 @@ def one_ssl_context() -> Iterator[None]:
 
 
 def name_for(recording: Recording) -> tuple[str, str]:
-    """The name of a model whose package reads this recording, and what follows the server's address in its base URL."""
+    """Returns the name of a model whose package reads this recording, and the path that its base URL adds."""
     hosted = (named for host, named in _HOSTS.items() if host in recording.uri and recording.wire == "openai_chat")
     return next(hosted, _WIRES[recording.wire])
 
 
 def model_at(server: ReplayServer, name: str, suffix: str = "", **settings: Any) -> Model:
-    """The model of this name, at the server."""
+    """Returns the model of this name, with the server as its base URL."""
     return model(name, config=Config(base_url=server.url + suffix, api_key=KEY, settings=settings))
 
 
 def hello(text: str = "Hello") -> tuple[Message, ...]:
-    """A conversation that has just begun."""
+    """Returns a conversation with one user message."""
     return (Message("user", (TextPart(text),)),)
 
 
 @dataclass
-class Got:
-    """What a request gave: events, and the error that ended them."""
+class ModelReply:
+    """The events of a reply, and the error that ended them or None."""
 
     events: list[Event]
     error: ModelError | None
 
     @property
     def transcript(self) -> Transcript:
-        """What the events amount to."""
+        """The transcript of the events."""
         return Transcript.from_events(self.events)
 
     @property
     def text(self) -> str:
-        """All text, reasoning apart."""
+        """All text, without reasoning."""
         return "".join(event.delta for event in self.events if isinstance(event, ev.TextDelta))
 
     @property
     def said(self) -> str:
-        """All text and all reasoning, in order."""
+        """All text and reasoning, in order."""
         return "".join(event.delta for event in self.events if isinstance(event, ev.TextDelta | ev.ReasoningDelta))
 
     @property
     def calls(self) -> list[tuple[str, str, Any]]:
-        """The calls of the caller's tools: id, name, input."""
+        """The calls of the caller's own tools, as (id, name, input)."""
         messages = (message for message in self.transcript.messages if message.role == "assistant")
         calls = (call for message in messages for call in message.calls)
         return [(call.id, call.name, call.input) for call in calls if not call.provider_executed]
 
 
-def ask(recording: Recording, reply: Reply, tools: Sequence[Tool] = ()) -> Got:
-    """One request to the model that reads this recording, answered with ``reply``. Raises what is no `ModelError`."""
+def ask(recording: Recording, reply: Reply, tools: Sequence[Tool] = ()) -> ModelReply:
+    """Sends one request to the model for this recording, answered with ``reply``; catches only `ModelError`."""
     name, suffix = name_for(recording)
     events: list[Event] = []
     with ReplayServer(reply) as server:
@@ -120,12 +120,12 @@ def ask(recording: Recording, reply: Reply, tools: Sequence[Tool] = ()) -> Got:
             for event in model_at(server, name, suffix).stream(hello(), tools):
                 events.append(event)
         except ModelError as error:
-            return Got(events, error)
-    return Got(events, None)
+            return ModelReply(events, error)
+    return ModelReply(events, None)
 
 
 def read(model: Model) -> tuple[list[Event], ModelError | None]:
-    """The events of a reply, and the error that ended them."""
+    """Returns the events of a reply, and the error that ended them or None."""
     events: list[Event] = []
     try:
         for event in model.stream(hello(), ()):
@@ -135,34 +135,37 @@ def read(model: Model) -> tuple[list[Event], ModelError | None]:
     return events, None
 
 
-def places_in(body: bytes) -> list[int]:
-    """Every byte of a short body, and of any with HYPOTHESIS_PROFILE=search; else some places, in every event."""
+def cut_places(body: bytes) -> list[int]:
+    """Returns the byte positions at which to lose the connection.
+
+    These are all of a short body, or of any body with HYPOTHESIS_PROFILE=search; else about sixty of them.
+    """
     return [*range(0, len(body), 1 if IS_SEARCH or len(body) <= 200 else len(body) // 60), len(body) - 1]
 
 
-def assert_losses_are_told(name: str, suffix: str, body: bytes) -> None:
-    """Wherever the connection is lost, what came is kept, and an error says so; or all has come."""
+def assert_lost_connections_are_reported(name: str, suffix: str, body: bytes) -> None:
+    """Asserts for each cut place that what arrived is kept and the loss is reported, unless everything arrived."""
     with ReplayServer(Reply(body)) as server:
         model = model_at(server, name, suffix)
         whole, error = read(model)
         assert error is None
-        for place in places_in(body):
+        for place in cut_places(body):
             server.answers(Reply(body, lost_after=place, reset=place % 5 == 0))
             _assert_lost(*read(model), whole, place)
 
 
 def _assert_lost(events: list[Event], error: ModelError | None, whole: list[Event], place: int) -> None:
-    """Either all has come, or an error was told, and all that came is the beginning of the whole."""
+    """Asserts that the reply is complete, or that it is a prefix of the complete one and an error reports the loss."""
     if error is None:
-        assert told(events) == told(whole), place
+        assert completed_calls(events) == completed_calls(whole), place
         return
     assert error.may_retry, place
     assert "lost" in str(error) or "connection" in str(error).lower() or "closed" in str(error), (place, str(error))
-    assert told(whole)[: len(told(events))] == told(events), place
+    assert completed_calls(whole)[: len(completed_calls(events))] == completed_calls(events), place
     texts = "".join(event.delta for event in events if isinstance(event, ev.TextDelta))
     assert "".join(event.delta for event in whole if isinstance(event, ev.TextDelta)).startswith(texts), place
 
 
-def told(events: list[Event]) -> list[object]:
-    """What the events say of calls that are complete."""
+def completed_calls(events: list[Event]) -> list[object]:
+    """Returns (name, input) of each call whose input is complete."""
     return [(event.tool_name, event.input) for event in events if isinstance(event, ev.ToolInputAvailable)]

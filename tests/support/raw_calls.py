@@ -1,7 +1,7 @@
-"""The tool calls of a recorded stream, read a second way.
+"""A second, independent reading of the tool calls and text in a recorded stream.
 
-Each reading is written from the provider's documentation and from the recordings themselves, as short as it can be,
-and shares no code with the package: what the package finds in a stream must be what this finds.
+Each reader is as short as possible, follows the provider's documentation and the recordings, and shares no code with
+the package. The tests compare its results with the package's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Items = Iterable[Mapping[str, Any]]
 
 
 class RawCall(NamedTuple):
-    """A call: ``id`` is None where the provider sent none; ``arguments`` a JSON value, or the text that is no JSON."""
+    """A call. ``id`` is None if the provider sent none; ``arguments`` is the JSON value, or text that is not JSON."""
 
     id: str | None
     name: str
@@ -26,23 +26,23 @@ class RawCall(NamedTuple):
 
 
 def calls(wire: str, items: Items) -> list[RawCall]:
-    """The calls of the caller's own tools, in the order in which they began."""
+    """Returns the calls of the caller's own tools, in the order in which they began."""
     return _CALLS[wire](list(items))
 
 
 def provider_calls(wire: str, items: Items) -> list[RawCall]:
-    """The calls that the provider's side ran: the name is the provider's word for the kind of call, or for the tool."""
+    """Returns the calls that the provider ran itself; the name is the provider's name of the tool or kind of call."""
     read = _PROVIDER_CALLS.get(wire)
     return read(list(items)) if read is not None else []
 
 
 def text(wire: str, items: Items) -> str:
-    """All that the model said in its (first) message, refusals too, thinking apart."""
+    """Returns the text of the model's first message, with refusals and without reasoning."""
     return "".join(_TEXT[wire](list(items)))
 
 
 def _value(written: str) -> Any:
-    """What a JSON text says; nothing at all stands for no arguments."""
+    """Parses a JSON text; the empty text means no arguments."""
     if not written.strip():
         return {}
     try:
@@ -87,11 +87,11 @@ def _chat_text(items: list[Mapping[str, Any]]) -> Iterable[str]:
                 yield delta.get("refusal") or ""
 
 
-# OpenAI responses: whole items at their end -----------------------------------------------------------------
+# OpenAI responses: complete items at their end -----------------------------------------------------------------
 
 
 def _response_items(items: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Each output item as it was last seen, in the order in which they were added; of several responses in turn."""
+    """Returns the last version of each output item, in the order in which they were added; response after response."""
     order: list[Any] = []
     last: dict[Any, Mapping[str, Any]] = {}
     response = 0
@@ -110,7 +110,7 @@ def _responses_calls(items: list[Mapping[str, Any]]) -> list[RawCall]:
     for item in _response_items(items):
         if item["type"] == "function_call":
             found.append(RawCall(item["call_id"], item["name"], _value(item["arguments"])))
-        elif item["type"] == "custom_tool_call" and not item["call_id"].startswith("xs_call"):  # xAI's search of X
+        elif item["type"] == "custom_tool_call" and not item["call_id"].startswith("xs_call"):  # xAI's own search tool
             found.append(RawCall(item["call_id"], item["name"], item["input"]))
     return found
 
@@ -127,7 +127,7 @@ def _responses_text(items: list[Mapping[str, Any]]) -> Iterable[str]:
         if item.get("type") in ("response.output_text.delta", "response.refusal.delta"):
             deltas[item["output_index"]] = deltas.get(item["output_index"], "") + item["delta"]
     for place, item in enumerate(_response_items(items)):
-        if item["type"] == "message":  # whole at its end, where some recordings were shortened before it
+        if item["type"] == "message":  # complete at its end; some recordings are cut before it
             whole = "".join(part.get("text") or part.get("refusal") or "" for part in item.get("content") or [])
             said = deltas.get(place, "")
             yield whole if whole.startswith(said) else said
@@ -137,7 +137,7 @@ def _responses_text(items: list[Mapping[str, Any]]) -> Iterable[str]:
 
 
 def _blocks(items: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
-    """The content blocks: how each began, and its deltas. A message that begins anew counts its blocks anew."""
+    """Returns the start and the deltas of each content block. Each message numbers its blocks from 0."""
     found: list[tuple[Mapping[str, Any], list[Mapping[str, Any]]]] = []
     open_now: dict[int, list[Mapping[str, Any]]] = {}
     for item in items:
@@ -166,7 +166,7 @@ def _anthropic_text(items: list[Mapping[str, Any]]) -> Iterable[str]:
             yield from (delta["text"] for delta in deltas if delta["type"] == "text_delta")
 
 
-# Google: whole calls, or arguments by JSON path ---------------------------------------------------------------
+# Google: complete calls, or arguments by JSON path ---------------------------------------------------------------
 
 
 def _google_parts(items: list[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
@@ -189,7 +189,7 @@ def _google_calls(items: list[Mapping[str, Any]]) -> list[RawCall]:
 
 
 def _put(target: Any, piece: Mapping[str, Any]) -> None:
-    """Set, or make longer, what the path of a ``partialArgs`` item names."""
+    """Sets the value at the path of a ``partialArgs`` item, or appends to it."""
     names = [int(number) if number else name for name, number in re.findall(r"(\w+)|\[(\d+)\]", piece["jsonPath"][1:])]
     for name, following in pairwise(names):
         target = _at(target, name, [] if isinstance(following, int) else {})
@@ -212,7 +212,7 @@ def _google_text(items: list[Mapping[str, Any]]) -> Iterable[str]:
     return (part["text"] for part in _google_parts(items) if "text" in part and not part.get("thought"))
 
 
-# The others ---------------------------------------------------------------------------------------------------
+# Other providers ---------------------------------------------------------------------------------------------------
 
 
 def _bedrock_calls(items: list[Mapping[str, Any]]) -> list[RawCall]:

@@ -1,7 +1,7 @@
-"""The recorded streams of the corpora: who sent them, what was asked, and the body, whole.
+"""Loads the recorded streams of the corpora: source, request and complete body.
 
-A recording of pydantic-ai is the body as it stood on the wire; one of the AI SDK is a list of the events, which
-`body` writes as its provider would have.
+A recording of pydantic-ai is the body as it was on the wire. A recording of the AI SDK is a list of events, which
+`body` encodes in the provider's format.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Recording", "items_of", "pydantic_ai", "vercel_ai"]
 
 @dataclass(frozen=True)
 class Recording:
-    """One recorded stream. ``wire`` names its shape: openai_chat, openai_responses, anthropic, google, …"""
+    """One recorded stream. ``wire`` is its format: openai_chat, openai_responses, anthropic, google, …"""
 
     name: str
     wire: str
@@ -31,19 +31,19 @@ class Recording:
 
     @property
     def body(self) -> bytes:
-        """The body, as it stood on the wire."""
+        """The body as it was on the wire."""
         raw = self.path.read_bytes()
         return _as_sse(self.wire, self.items) if self.path.suffix == ".txt" else raw
 
     @property
     def items(self) -> list[dict[str, Any]]:
-        """The JSON of each event. The few lines that are no JSON are left out."""
+        """The JSON of each event. The few lines that are not JSON are left out."""
         raw = self.path.read_bytes()
         return _lines(raw) if self.path.suffix == ".txt" else items_of(raw)
 
     @property
     def request(self) -> dict[str, Any] | None:
-        """What was asked, where that is kept."""
+        """The request, or None if it was not recorded."""
         path = self.path.with_suffix(".request.json")
         return json.loads(path.read_text("utf-8")) if path.exists() else None
 
@@ -52,17 +52,17 @@ class Recording:
 
 
 def pydantic_ai(*wires: str) -> list[Recording]:
-    """The recordings of `streams_pydantic_ai` that are there: of these wires, or of all but MCP's."""
+    """Returns the recordings of `streams_pydantic_ai` for these wires, or for all wires but MCP."""
     return _chosen(_manifest("streams_pydantic_ai"), wires)
 
 
 def vercel_ai(*wires: str) -> list[Recording]:
-    """The recordings of `streams_vercel_ai` that are there: of these wires, or of all."""
+    """Returns the recordings of `streams_vercel_ai` for these wires, or for all."""
     return _chosen(_manifest("streams_vercel_ai"), wires)
 
 
 def items_of(body: bytes) -> list[dict[str, Any]]:
-    """The JSON objects of an event stream, read line by line as the WHATWG rules say, ``[DONE]`` apart."""
+    """Returns the JSON objects of an event stream, read line by line by the WHATWG rules, without ``[DONE]``."""
     items = []
     for block in re.split(r"(?:\r\n|\n|\r){2,}", body.decode("utf-8")):
         lines = [line[5:].removeprefix(" ") for line in re.split(r"\r\n|\n|\r", block) if line.startswith("data:")]
@@ -95,7 +95,7 @@ def _recording(path: Path, entry: dict[str, Any]) -> Recording:
 
 def _chosen(known: tuple[Recording, ...], wires: tuple[str, ...]) -> list[Recording]:
     found = [one for one in known if (one.wire in wires if wires else one.wire != "jsonrpc_mcp")]
-    assert found, f"The corpus holds no recording of {wires}"
+    assert found, f"The corpus has no recording of {wires}"
     return found
 
 

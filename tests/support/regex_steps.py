@@ -1,9 +1,9 @@
-"""How many steps a regular expression takes over a text: an exact count, by a matcher that goes about it as `re` does.
+"""Counts the exact number of steps that a regular expression takes over a text; main entry point: `Steps`.
 
-`re` backtracks and does not say how often. `Steps` walks the same parse tree in the same order and counts the
-characters that it tries. It does not count what `re` saves by looking for a literal first, so its counts are a little
-high; their growth is that of `re`. Bounds above nine are taken for nine: ``{0,99}`` costs the same for each start once
-the text is longer than that, and so small texts show what large ones would cost.
+`re` does not report how often it backtracks. `Steps` walks the same parse tree in the same order and counts the
+characters that it tries. It ignores the literal search with which `re` saves some steps, so its counts are slightly
+higher but grow in the same way. It treats repeat bounds above nine as nine: once a text is longer than the bound,
+``{0,99}`` costs the same for each start, so small texts are enough to see how the cost grows.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _HIGHEST = 9
 
 
 class TooMany(Exception):
-    """More steps than were allowed."""
+    """Raised when the expression takes more steps than allowed."""
 
 
 class Steps:
-    """Counts the steps of one expression. ``most`` is how many are taken before `TooMany` is raised."""
+    """Counts the steps of one expression; raises `TooMany` after ``most`` steps."""
 
     def __init__(self, pattern: str, flags: int = 0, most: int = 300_000) -> None:
         self._tree = _parser.parse(pattern, flags)
@@ -35,13 +35,13 @@ class Steps:
         self.count = 0
 
     def match(self, text: str) -> int:
-        """The steps of a match at the text's beginning."""
+        """Returns the number of steps of a match at the text's beginning."""
         self.count = 0
         self._at(text, 0)
         return self.count
 
     def search(self, text: str) -> int:
-        """The steps of finding all matches in the text, one behind the other."""
+        """Returns the number of steps of finding all successive matches in the text."""
         self.count, start = 0, 0
         while start <= len(text):
             end = self._at(text, start)
@@ -53,7 +53,7 @@ class Steps:
         return next(self._sequence(list(self._tree), 0, start), None)
 
     def _sequence(self, items: list[Any], number: int, at: int) -> Iterator[int]:
-        """The places where the items from ``number`` on may end, in the order in which `re` tries them."""
+        """Yields the positions where the items from ``number`` on may end, in the order in which `re` tries them."""
         if number == len(items):
             yield at
             return
@@ -191,7 +191,7 @@ _CATEGORIES: dict[str, Callable[[str], bool]] = {
 
 
 def _among(name: str, argument: Any, character: str) -> bool:
-    """Whether a character is what one item stands for."""
+    """Whether the item matches the character."""
     match name:
         case "LITERAL":
             return bool(ord(character) == argument)
@@ -214,7 +214,7 @@ _CANDIDATES = "ax1_ \n\"'\\/<>=:.-@[]{}()$`~#*,;|&?!+%^\r\t\x1béZ0"
 
 
 def samples(pattern: str, flags: int = 0) -> tuple[str, list[str]]:
-    """A text that begins as what is matched does, and characters that tell the items of the expression apart."""
+    """Returns a text that begins like a match, and characters that distinguish the items of the expression."""
     items = list(_flat(_parser.parse(pattern, flags)))
     letters = [next((c for c in _CANDIDATES if _among(str(op), argument, c)), None) for op, argument in items]
     text = "".join(
@@ -225,7 +225,7 @@ def samples(pattern: str, flags: int = 0) -> tuple[str, list[str]]:
 
 
 def _flat(tree: Any) -> Iterator[tuple[Any, Any]]:
-    """The items that take one character, in order; of branches all, of what is looked for behind none."""
+    """Yields the items that match one character, in order: those of all branches, none of lookbehinds."""
     for op, argument in tree:
         match str(op):
             case "LITERAL" | "NOT_LITERAL" | "ANY" | "IN":

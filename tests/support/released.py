@@ -1,8 +1,8 @@
-"""Keep what this version saves, for the versions to come: ``./dev fixture`` writes tests/fixtures/released/VERSION.
+"""Stores files that this version saves, to test that later versions read them: ``./dev fixture``.
 
-One notebook, executed, with outputs of every kind; one as a run that was cut off leaves it; a thread of the server; a
-transcript that was saved, with the page and the events made of it; and ``transcripts.json``, what each of them said, as
-plain values. The same each time for the same code.
+It writes into tests/fixtures/released/VERSION: an executed notebook with outputs of every kind; a notebook that was
+saved while a cell ran; a thread of the server; a saved transcript, with its HTML page and its events; and
+``transcripts.json`` with all their transcripts as plain values. The same code always writes the same files.
 """
 
 from __future__ import annotations
@@ -25,14 +25,23 @@ from nbformat import NotebookNode
 
 import toolcall_nb
 from tests.fixtures.render.samples import EVERYTHING
-from tests.support.held_things import COMPLETION, MESSAGES
+from tests.support.sdk_replies import COMPLETION, MESSAGES
 from tests.support.servers import ask, serving
 from toolcall_nb.cli import main
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.events import MISSING, from_dict
 from toolcall_nb.notebook.live_display import MEANWHILE
 
-__all__ = ["FOLDER", "bundles", "described", "folder_of", "keep", "markdown_in", "said_in", "versions"]
+__all__ = [
+    "FOLDER",
+    "folder_of",
+    "markdown_texts",
+    "plain_value",
+    "read_values",
+    "transcript_outputs",
+    "versions",
+    "write_fixture",
+]
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "released"
 
@@ -105,7 +114,7 @@ patient = Calls(("weather", {"city": "Rome"}), ("wait", {}), ("weather", {"city"
 '''
 
 _ALL = Transcript(tuple(replace(message, aborted=None) for message in EVERYTHING.messages))
-"""Every part and every state: what was aborted would have none that is open."""
+"""A transcript with every part and every state; messages are not aborted, since that would end their open calls."""
 
 _CELLS = (
     "%load_ext toolcall_nb",
@@ -133,7 +142,7 @@ _CELLS = (
     '"output-available", "input": {"city": "Rome"}, "output": "Sun"}], "role": "assistant", "id": "m"}])',
     "show(iter(['> [!tool weather call_9]\\n> in', 'put:\\n>   city: Rome\\n']))",
 )
-"""What is run: live turns, an error, an interrupt, a denial, an approval, and all that can be shown."""
+"""The executed cells: live turns, an error, an interrupt, a denial, an approval, and values of every kind to show."""
 
 _METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -142,16 +151,16 @@ _METADATA = {
 
 
 _VALUES = ("input", "output", "original_input")
-"""Of these, nothing is not the same as none."""
+"""Fields in which an empty value differs from a missing one."""
 
 
 def folder_of(version: str) -> Path:
-    """Where a version's files are."""
+    """Returns the folder of a version's files."""
     return FOLDER / version
 
 
-def keep(folder: Path) -> None:
-    """Write all that is kept of this version."""
+def write_fixture(folder: Path) -> None:
+    """Writes all files of this version."""
     folder.mkdir(parents=True, exist_ok=True)
     nbformat.write(_executed(), folder / "outputs.ipynb")
     nbformat.write(_cut_off(), folder / "cut-off.ipynb")
@@ -161,47 +170,47 @@ def keep(folder: Path) -> None:
         main(["events", str(folder / "talk.md")])
     (folder / "events.jsonl").write_text(out.getvalue(), "utf-8")
     (folder / "thread.md").write_text(_thread(), "utf-8")
-    text = json.dumps(said_in(folder), indent=1, ensure_ascii=False, sort_keys=True)
+    text = json.dumps(read_values(folder), indent=1, ensure_ascii=False, sort_keys=True)
     (folder / "transcripts.json").write_text(f"{text}\n", "utf-8")
 
 
-def bundles(path: Path) -> list[dict[str, str]]:
-    """The outputs of a notebook that are transcripts, by MIME type, in order."""
+def transcript_outputs(path: Path) -> list[dict[str, str]]:
+    """Returns the MIME bundles of the notebook's transcript outputs, in order."""
     notebook: NotebookNode = nbformat.read(path, as_version=4)
     data = [output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", ())]
     return [each for each in data if {"text/html", "text/markdown", "text/plain"} <= set(each)]
 
 
-def markdown_in(folder: Path) -> dict[str, str]:
-    """Each text of a version that reads back, by its file and its place there."""
+def markdown_texts(folder: Path) -> dict[str, str]:
+    """Returns each Markdown text of a version, by its file and its number in that file."""
     found = {path.name: path.read_text("utf-8") for path in sorted(folder.glob("*.md"))}
     for path in sorted(folder.glob("*.ipynb")):
-        texts = [bundle["text/markdown"] for bundle in bundles(path)]
+        texts = [bundle["text/markdown"] for bundle in transcript_outputs(path)]
         found |= {f"{path.name} {number}": text for number, text in enumerate(texts)}
     return found
 
 
-def said_in(folder: Path) -> dict[str, Any]:
-    """What this version reads in each text and in the events, as plain values."""
-    said = {name: described(Transcript.from_markdown(text)) for name, text in markdown_in(folder).items()}
+def read_values(folder: Path) -> dict[str, Any]:
+    """Reads each text and the events with the current code; returns the transcripts as plain values."""
+    said = {name: plain_value(Transcript.from_markdown(text)) for name, text in markdown_texts(folder).items()}
     if (path := folder / "events.jsonl").exists():
         lines = path.read_text("utf-8").splitlines()
-        said[path.name] = described(Transcript.from_events(from_dict(json.loads(line)) for line in lines))
+        said[path.name] = plain_value(Transcript.from_events(from_dict(json.loads(line)) for line in lines))
     return said
 
 
-def described(value: Any) -> Any:
-    """A value of the transcript as plain JSON, what is empty left out; no codec of the package has part in it."""
+def plain_value(value: Any) -> Any:
+    """Returns a transcript's value as plain JSON without empty fields; it uses no codec of the package."""
     if isinstance(value, msgspec.Struct):
         own = {name: getattr(value, name) for name in value.__struct_fields__ if name not in ("diagnostics", "record")}
-        told = {name: described(each) for name, each in own.items() if each is not MISSING}
+        told = {name: plain_value(each) for name, each in own.items() if each is not MISSING}
         full = {name: each for name, each in told.items() if name in _VALUES or each not in (None, [], {})}
         return {"is": type(value).__name__, **full}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, dict):
-        return {key: described(each) for key, each in value.items()}
-    return [described(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: plain_value(each) for key, each in value.items()}
+    return [plain_value(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _notebook(*cells: str) -> NotebookNode:
@@ -223,7 +232,7 @@ def _executed() -> NotebookNode:
 
 
 def _cut_off() -> NotebookNode:
-    """What a file holds that was saved in mid-run, of a kernel that is gone: a view, and what stands in for it."""
+    """Returns a notebook that was saved while a cell ran: its output is a widget view and the placeholder."""
     view = {"model_id": "0123456789abcdef0123456789abcdef", "version_major": 2, "version_minor": 1}
     data = {**MEANWHILE, "application/vnd.jupyter.widget-view+json": view}
     notebook = _notebook("%%toolchat\nWhat is the weather in Paris?", "print('below')")
@@ -242,7 +251,7 @@ def _thread() -> str:
 
 
 def versions() -> dict[str, bool]:
-    """The versions that the changelog names, the newest first, and whether each is released."""
+    """Returns the versions in the changelog, newest first, and whether each is released."""
     text = (Path(__file__).parents[2] / "CHANGELOG.md").read_text("utf-8")
     found = re.findall(r"^## (Unreleased: )?\[?(\d+\.\d+\.\d+)", text, re.MULTILINE)
     return {version: not unreleased for unreleased, version in found}
@@ -250,8 +259,6 @@ def versions() -> dict[str, bool]:
 
 if __name__ == "__main__":
     if versions()[toolcall_nb.__version__]:
-        sys.exit(
-            f"{toolcall_nb.__version__} is released, and what it saved stays as it is. Name the next version first."
-        )
-    keep(folder_of(toolcall_nb.__version__))
-    print(f"{toolcall_nb.__version__}: kept")
+        sys.exit(f"{toolcall_nb.__version__} is released, so its fixture must not change. Set the next version first.")
+    write_fixture(folder_of(toolcall_nb.__version__))
+    print(f"{toolcall_nb.__version__}: stored")

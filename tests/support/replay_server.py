@@ -1,10 +1,10 @@
-"""A provider that says again what was recorded: a real HTTP server on loopback, in threads of its own.
+"""A real HTTP server on loopback that answers with recorded replies; it runs in its own threads.
 
     with ReplayServer(Reply(body, cuts=(10, 20))) as server:
         ask(server.url)
         server.requests[0].json
 
-It answers any request with the next of its replies, the last of them again and again.
+It answers each request with the next of its replies, and repeats the last one.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ __all__ = ["ReplayServer", "Reply", "Request", "cut_at_random"]
 
 
 def cut_at_random(body: bytes, seed: int, pieces: int = 40) -> tuple[int, ...]:
-    """Places to cut ``body`` at, the same for the same seed."""
+    """Returns positions at which to cut ``body``, the same for the same seed."""
     return tuple(sorted(Random(seed).choices(range(len(body) + 1), k=pieces)))
 
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer. ``cuts`` are the places where one piece on the network ends and the next begins.
+    """A reply. ``cuts`` are the positions at which the body is split into network packets.
 
-    After ``lost_after`` bytes of the body the connection is lost: closed, or, with ``reset``, reset. After
-    ``held_after`` bytes nothing more comes until the client goes or the server is closed. ``echoes`` is put into the
-    body where it holds ``{key}``: the value of the first header of the request that carries a key.
+    After ``lost_after`` bytes of the body the connection is closed, or reset if ``reset``. After ``held_after`` bytes
+    nothing more is sent until the client disconnects or the server is closed. With ``echoes``, ``{key}`` in the body is
+    replaced by `Request.key`.
     """
 
     body: bytes | str
@@ -50,11 +50,11 @@ class Reply:
 
     @property
     def whole(self) -> bytes:
-        """The body's bytes."""
+        """The body as bytes."""
         return self.body.encode() if isinstance(self.body, str) else self.body
 
     def pieces(self, request: Request) -> Iterator[bytes]:
-        """What is sent, piece by piece, up to where the connection is lost or held."""
+        """Yields the pieces to send, up to the point where the connection is lost or held."""
         body = self.whole.replace(b"{key}", request.key.encode()) if self.echoes else self.whole
         ends = [end for end in (self.lost_after, self.held_after) if end is not None]
         end = min([*ends, len(body)])
@@ -64,7 +64,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Request:
-    """What the client asked."""
+    """A request of the client."""
 
     method: str
     path: str
@@ -73,20 +73,20 @@ class Request:
 
     @property
     def json(self) -> Any:
-        """The body's JSON."""
+        """The body, parsed as JSON."""
         return json.loads(self.body)
 
     @property
     def key(self) -> str:
-        """The API key that came with the request, or nothing."""
+        """The value of the first header that carries an API key, or ""."""
         names = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
         return next((self.headers[name] for name in names if name in self.headers), "")
 
 
 class ReplayServer:
-    """The server; a context manager. ``url`` has no slash at its end. ``requests`` are those that came, in order.
+    """The server, a context manager. ``url`` has no slash at its end; ``requests`` lists the requests, in order.
 
-    ``gone`` is set when a client has left in the middle of a reply.
+    ``gone`` is set when a client disconnects in the middle of a reply.
     """
 
     def __init__(self, *replies: Reply) -> None:
@@ -101,16 +101,16 @@ class ReplayServer:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The server's address."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def answers(self, *replies: Reply) -> None:
-        """From now on these replies, in order."""
+        """Replaces the replies."""
         with self._lock:
             self.replies[:] = replies
 
     def next(self, request: Request) -> Reply:
-        """Note the request; what answers it."""
+        """Records the request and returns its reply."""
         with self._lock:
             self.requests.append(request)
             return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
@@ -130,7 +130,7 @@ class _Server(ThreadingHTTPServer):
     replaying: ReplayServer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that leaves is no error here."""
+        """Ignores errors of clients that disconnect."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -139,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: the tests look at the requests."""
+        """Logs nothing; the tests inspect the requests."""
 
     def do_POST(self) -> None:
         length = int(self.headers.get("content-length") or 0)
@@ -171,7 +171,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     def _wait(self) -> None:
-        """Until the client goes, or the server closes."""
+        """Waits until the client disconnects or the server closes."""
         while not self.server.replaying.closing.is_set():
             readable, _, _ = select.select([self.connection], [], [], 0.02)
             if readable and not self.connection.recv(1):

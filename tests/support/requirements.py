@@ -1,4 +1,4 @@
-"""What the project requires, direct and further, as the metadata of what is installed tells it. No network."""
+"""Finds the project's direct and transitive requirements in the metadata of installed packages, without network."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _SETTINGS: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("u
 
 
 def runtime(*extras: str) -> list[Requirement]:
-    """What a user installs: without extras, or with these."""
+    """Returns the project's direct requirements, with those of the extras."""
     project = _SETTINGS["project"]
     lines = [*project["dependencies"], *(line for extra in extras for line in project["optional-dependencies"][extra])]
     return [Requirement(line) for line in lines]
 
 
 def group(name: str) -> list[Requirement]:
-    """What a group of the development dependencies names, and what the groups in it name."""
+    """Returns the requirements in a development dependency group, including its included groups."""
     found: list[Requirement] = []
     for each in _SETTINGS["dependency-groups"][name]:
         found += [Requirement(each)] if isinstance(each, str) else group(each["include-group"])
@@ -34,15 +34,15 @@ def group(name: str) -> list[Requirement]:
 
 
 def pins(lock: Path) -> Iterator[Requirement]:
-    """What a lock names, each with one version; also what is for another Python or another system."""
+    """Yields a lock file's requirements, each with one version, including those for other Pythons and systems."""
     for line in re.findall(r"^(\S.*?)(?: \\)?$", lock.read_text("utf-8"), re.MULTILINE):
         yield Requirement(line)
 
 
 def closure(requirements: Iterable[Requirement]) -> dict[str, Distribution]:
-    """The distributions that these need on this machine, themselves among them, by name.
+    """Returns these distributions and all that they require on this machine, by name.
 
-    Raises `PackageNotFoundError` for one that is not installed, naming who needs it.
+    Raises `PackageNotFoundError` if one is not installed; the message names the package that requires it.
     """
     found: dict[str, Distribution] = {}
     seen: set[tuple[str, str]] = set()

@@ -1,4 +1,4 @@
-"""Keys that nobody has: of the right form, put together when they are needed, so that no scanner finds them here."""
+"""Made-up keys in real formats, built at run time so that secret scanners don't report this file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 import string
 from base64 import b64encode
 
-__all__ = ["KEPT", "formats", "made_up"]
+__all__ = ["HARMLESS", "made_up_key", "sample_keys"]
 
 _ALL = string.ascii_letters + string.digits
 _FORMS: dict[str, tuple[str, int]] = {
@@ -54,17 +54,17 @@ _FORMS: dict[str, tuple[str, int]] = {
 }
 
 
-def made_up(prefix: str = "", length: int = 40, characters: str = _ALL, seed: str = "") -> str:
-    """One that has a digit near its beginning, as random ones nearly always have."""
+def made_up_key(prefix: str = "", length: int = 40, characters: str = _ALL, seed: str = "") -> str:
+    """Returns a made-up key with a digit near its beginning, as random keys nearly always have."""
     chance = random.Random(f"{prefix}{length}{seed}")
     return prefix + "a7" * (set("a7") <= set(characters)) + "".join(chance.choices(characters, k=length))
 
 
-def formats() -> dict[str, str]:
-    """One key of each form that is known, by its prefix or name."""
-    found = {prefix: made_up(prefix, length, characters) for prefix, (characters, length) in _FORMS.items()}
-    part = made_up(length=30)
-    lines = "\n".join(made_up(length=62, seed=f"{number}") for number in range(6))
+def sample_keys() -> dict[str, str]:
+    """Returns one key of each known format, by its prefix or name."""
+    found = {prefix: made_up_key(prefix, length, characters) for prefix, (characters, length) in _FORMS.items()}
+    part = made_up_key(length=30)
+    lines = "\n".join(made_up_key(length=62, seed=f"{number}") for number in range(6))
     dashes = "-" * 5
     return {
         **found,
@@ -74,7 +74,7 @@ def formats() -> dict[str, str]:
     }
 
 
-KEPT = (
+HARMLESS = (
     "The token: string, the key: value12345, and a password of eight letters.",
     '{"type": "object", "properties": {"api_key": {"type": "string"}, "key": {"const": "value12345"}}}',
     '{"key": "9b2f6a3c1d4e5f60718293a4b5c6d7e8f9012345", "token": "550e8400-e29b-41d4-a716-446655440000"}',
@@ -95,4 +95,4 @@ KEPT = (
     "arn:aws:iam::123456789012:role/My-Role-2024 at 12:30:45, a:b:c:d1234567",
     "eyJ is how it begins; -----BEGIN PUBLIC KEY----- is public, -----BEGIN CERTIFICATE----- too",
 )
-"""What only looks a little like one, and is not to be mangled where it is saved."""
+"""Texts that resemble keys and must not be masked when they are saved."""

@@ -1,4 +1,4 @@
-"""Servers for tests: on a free port of this machine, ended with the block; models that wait until they may go on."""
+"""Runs our server on a free port of this machine, with models that a test can pause; main entry point: `serving`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from toolcall_nb.server.serving import Server
 from toolcall_nb.server.settings import Limits, Settings
 from toolcall_nb.tools import Registry
 
-__all__ = ["PATIENCE", "Gated", "ask", "call", "client_of", "data_of", "said_by", "serving", "settings", "words"]
+__all__ = ["PATIENCE", "Gated", "ask", "call", "client_of", "data_of", "serving", "settings", "text_of", "words"]
 
 PATIENCE = 30.0
-"""Seconds until something that must happen is given up. No test asserts how soon it happens."""
+"""Timeout, in seconds, for things that must happen. No test asserts how soon they happen."""
 
 
 class Gated:
-    """A model that says what it is given, reply by reply, and waits at each `threading.Event` among it.
+    """A model that yields the given replies, one per request, and waits at each `threading.Event` in them.
 
-    ``closed`` is set when a reply is not read to its end; ``asked`` holds the messages of each request.
+    ``closed`` is set when a reply is closed before its end; ``asked`` holds the messages of each request.
     """
 
     name = "gated"
@@ -41,7 +41,7 @@ class Gated:
         try:
             for step in next(self._replies, words("nothing more")):
                 if isinstance(step, threading.Event):
-                    while not step.wait(0.01):  # in steps, so that an interrupt gets through
+                    while not step.wait(0.01):  # short steps, so that an interrupt gets through
                         pass
                 else:
                     yield step
@@ -52,14 +52,14 @@ class Gated:
 
 
 def words(text: str, block: str = "t") -> list[Event]:
-    """A text, one word a piece."""
+    """Returns the events of a text, with one delta per word."""
     pieces = [piece + " " for piece in text.split(" ")]
     pieces[-1] = pieces[-1][:-1]
     return [ev.TextStart(block), *(ev.TextDelta(block, piece) for piece in pieces), ev.TextEnd(block)]
 
 
 def call(call_id: str, name: str, **arguments: Any) -> list[Event]:
-    """One tool call."""
+    """Returns the events of one tool call."""
     return [ev.ToolInputAvailable(call_id, name, arguments)]
 
 
@@ -69,14 +69,14 @@ def weather(city: str) -> str:
 
 
 def settings(model: Any = "mock", *, tools: Sequence[Any] = (weather,), **options: Any) -> Settings:
-    """A server's settings, with a model that never waits unless it is told to."""
+    """Returns a server's settings, with no delay between deltas."""
     limits = Limits(**options.pop("limits", {}))
     return Settings(models={"m": model}, tools=Registry(tools), speed=None, limits=limits, **options)
 
 
 @contextmanager
 def serving(model: Any = "mock", **options: Any) -> Iterator[httpx.Client]:
-    """A client of a real server, which ends with the block."""
+    """Runs a real server inside the block and yields a client for it."""
     server = Server(settings(model, **options), port=0)
     server.start()
     try:
@@ -87,22 +87,22 @@ def serving(model: Any = "mock", **options: Any) -> Iterator[httpx.Client]:
 
 
 def client_of(address: str) -> httpx.Client:
-    """A client that gives up late."""
+    """Returns a client with a long timeout."""
     return httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False)
 
 
 def ask(client: httpx.Client, message: str = "Hello", thread: str | None = "t", **more: Any) -> httpx.Response:
-    """One turn by the chat contract, read to its end."""
+    """Sends one message to the chat endpoint and returns the complete response."""
     return client.post("/api/chat", json={"message": message, "conversationId": thread, **more})
 
 
 def data_of(text: str) -> list[Any]:
-    """The data of each server-sent event."""
+    """Returns the data of each server-sent event."""
     lines = [line.removeprefix("data: ") for line in text.split("\n") if line.startswith("data: ")]
     return [line if line == "[DONE]" else json.loads(line) for line in lines]
 
 
-def said_by(text: str) -> str:
-    """The text of a response in any of the wires."""
+def text_of(text: str) -> str:
+    """Returns the text of a response in any wire."""
     keys = {"chunk": "content", "text-delta": "delta", "TEXT_MESSAGE_CONTENT": "delta"}
     return "".join(each[keys[each["type"]]] for each in data_of(text) if each != "[DONE]" and each["type"] in keys)

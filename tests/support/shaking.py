@@ -1,9 +1,8 @@
-"""`./dev shake`: the tests of pages on a machine that stutters, to find what hangs on who is quicker.
+"""A pytest plugin for `./dev shake`: it runs tests on a machine that stutters, to find race conditions.
 
-A pytest plugin. While the tests run, one of their processes at a time (a page, the browser, JupyterLab, a kernel, a
-worker of pytest) is stopped for up to a second and goes on; the pages run at a quarter of their speed (`SLOWED`, in
-`tests.browser.browser`). No test may fail by that: none asserts how soon something happens, and nothing that is shown
-may hang on it.
+While the tests run, it stops one of their processes at a time (a page, the browser, JupyterLab, a kernel, a pytest
+worker) for up to a second; pages run at a quarter of their speed (`SLOWED`, in `tests.browser.browser`). No test may
+fail because of this: no test asserts how soon something happens, and no output may depend on it.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ import pytest
 __all__ = ["LONGEST", "paused", "pytest_configure", "stoppable"]
 
 LONGEST = 1.0
-"""Seconds for which a process is stopped at the most."""
+"""The longest time for which a process is stopped, in seconds."""
 
 _APART = 0.4
 _KINDS = ("--type=renderer", "chromium", "ipykernel", "jupyterlab", "pytest")
-"""Told by their command lines. Each kind has the same share, however many processes it has."""
+"""Kinds of processes, by a part of their command lines. Each kind is stopped equally often."""
 
 _HELPERS = ("--type=zygote", "crashpad")
 
 
 @contextmanager
 def paused(process: psutil.Process) -> Iterator[None]:
-    """The process is stopped meanwhile, if it still is there."""
+    """Stops the process inside the block, if it still exists."""
     with suppress(psutil.NoSuchProcess):
         process.suspend()
     try:
@@ -42,7 +41,7 @@ def paused(process: psutil.Process) -> Iterator[None]:
 
 
 def stoppable(of: psutil.Process) -> list[list[psutil.Process]]:
-    """What runs below a process, by kind."""
+    """Returns the descendants of a process, grouped by kind."""
     found: dict[str, list[psutil.Process]] = defaultdict(list)
     for process in of.children(recursive=True):
         with suppress(psutil.NoSuchProcess):
@@ -61,11 +60,11 @@ def _shake(over: threading.Event) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Shake, from the process that nobody stops."""
+    """Starts stopping processes, from pytest's main process, which is never stopped itself."""
     if hasattr(config, "workerinput"):
         return
     over = threading.Event()
     thread = threading.Thread(target=_shake, args=(over,), name="shaking")
     thread.start()
     config.add_cleanup(thread.join)
-    config.add_cleanup(over.set)  # the last is called first
+    config.add_cleanup(over.set)  # runs before the join: cleanups run in reverse order

@@ -1,4 +1,4 @@
-"""The shell of this process, for tests of what asks it: there is one at a time, and none after the test."""
+"""An IPython shell for tests of code that calls ``get_ipython()``; there is none after the test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["the_shell"]
 
 @contextmanager
 def the_shell() -> Iterator[Any]:
-    """The one that ``get_ipython()`` gives."""
+    """Creates the shell that ``get_ipython()`` returns."""
     kind: Any = InteractiveShell
     shell = kind.instance(colors="nocolor")
     try:

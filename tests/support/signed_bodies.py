@@ -1,18 +1,18 @@
-"""Replies with what a provider wants back, written by hand from each provider's documentation."""
+"""Replies with signatures that must be sent back, written by hand from each provider's documentation."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from tests.support.sent_back import Asked
+from tests.support.second_requests import Target
 
 __all__ = ["ANTHROPIC", "CALLED", "GOOGLE", "OPENAI", "SECRETS", "SIGNED", "chat", "function"]
 
 _Json = dict[str, Any]
 
 SECRETS = ("c2VjcmV0", "c2Vjb25k")
-"""What stands for signatures and encrypted content, in base64 as all of them are."""
+"""Placeholders for signatures and encrypted content, in base64 like real ones."""
 
 
 def _named(items: list[_Json]) -> bytes:
@@ -29,7 +29,7 @@ _USAGE = {"input_tokens": 7, "output_tokens": 5}
 
 
 def anthropic(*blocks: tuple[_Json, list[_Json]], reason: str = "end_turn") -> bytes:
-    """Blocks, each as it starts and its deltas."""
+    """Returns a reply with these blocks, each given as its start and its deltas."""
     message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-5", "content": []}
     items: list[_Json] = [{"type": "message_start", "message": {**message, "stop_reason": None, "usage": _USAGE}}]
     for index, (block, deltas) in enumerate(blocks):
@@ -72,7 +72,7 @@ _REDACTED: tuple[_Json, list[_Json]] = ({"type": "redacted_thinking", "data": SE
 
 
 def responses(*items: tuple[_Json, _Json, list[_Json]]) -> bytes:
-    """Items, each as it is added, as it is done, and what comes in between."""
+    """Returns a reply with these items, each given as added, as done, and with the events in between."""
     response = {"id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-5", "tools": [], "output": []}
     events: list[_Json] = [{"type": "response.created", "response": {**response, "status": "in_progress"}}]
     for index, (added, done, between) in enumerate(items):
@@ -132,7 +132,7 @@ def _search() -> tuple[_Json, _Json, list[_Json]]:
 
 
 def google(*parts: _Json) -> bytes:
-    """Each part in a chunk of its own."""
+    """Returns a reply with one chunk per part."""
     usage = {"promptTokenCount": 7, "candidatesTokenCount": 5, "totalTokenCount": 12}
     ends: list[_Json] = [{}] * (len(parts) - 1) + [{"finishReason": "STOP"}]
     return _lines(
@@ -147,7 +147,7 @@ def google(*parts: _Json) -> bytes:
 
 
 def chat(*deltas: _Json, reason: str = "stop") -> bytes:
-    """The deltas of one choice."""
+    """Returns a reply with these deltas of one choice."""
     head = {"id": "chat-1", "object": "chat.completion.chunk", "created": 1, "model": "m-1", "provider": "P"}
     choices: list[_Json] = [{"index": 0, "delta": {"role": "assistant", **delta}} for delta in deltas]
     choices.append({"index": 0, "delta": {}, "finish_reason": reason, "native_finish_reason": reason})
@@ -157,7 +157,7 @@ def chat(*deltas: _Json, reason: str = "stop") -> bytes:
 
 
 def function(name: str, arguments: str, call_id: str = "call_1") -> _Json:
-    """A piece of a call."""
+    """Returns the delta of a tool call."""
     function = {"name": name, "arguments": arguments}
     return {"tool_calls": [{"index": 0, "id": call_id, "type": "function", "function": function}]}
 
@@ -166,15 +166,15 @@ def _detail(**fields: Any) -> _Json:
     return {"reasoning_details": [{"format": "anthropic-claude-v1", "index": 0, **fields}]}
 
 
-# What there is ------------------------------------------------------------------------------------------------
+# Replies by name ------------------------------------------------------------------------------------------------
 
-ANTHROPIC = Asked("anthropic:claude-sonnet-5", "", {"native_tools": ["web_search", "code_execution"]})
-OPENAI = Asked("openai:gpt-5", "/v1")
-GOOGLE = Asked("google:gemini-3-pro-preview", "")
+ANTHROPIC = Target("anthropic:claude-sonnet-5", "", {"native_tools": ["web_search", "code_execution"]})
+OPENAI = Target("openai:gpt-5", "/v1")
+GOOGLE = Target("google:gemini-3-pro-preview", "")
 
-SIGNED: dict[str, tuple[Asked, bytes]] = {
+SIGNED: dict[str, tuple[Target, bytes]] = {
     "anthropic thinking": (ANTHROPIC, anthropic(_thinking("Hm", SECRETS[0]), _said("So it is."))),
-    "anthropic thinking that is not shown": (ANTHROPIC, anthropic(_thinking("", SECRETS[0]), _said("So it is."))),
+    "anthropic hidden thinking": (ANTHROPIC, anthropic(_thinking("", SECRETS[0]), _said("So it is."))),
     "anthropic redacted thinking": (ANTHROPIC, anthropic(_REDACTED, _thinking("Hm", SECRETS[1]), _said("So it is."))),
     "anthropic thinking before a call": (
         ANTHROPIC,
@@ -190,7 +190,7 @@ SIGNED: dict[str, tuple[Asked, bytes]] = {
             _said("it is so.", _CITATION),
         ),
     ),
-    "anthropic searches beside each other": (
+    "anthropic parallel searches": (
         ANTHROPIC,
         anthropic(
             _used("server_tool_use", "srvtoolu_1", "web_search", query="a"),
@@ -232,7 +232,7 @@ SIGNED: dict[str, tuple[Asked, bytes]] = {
         ),
     ),
     "google code": (
-        Asked(GOOGLE.name, "", {"native_tools": ["code_execution"]}),
+        Target(GOOGLE.name, "", {"native_tools": ["code_execution"]}),
         google(
             {"executableCode": {"language": "PYTHON", "code": "1"}, "thoughtSignature": SECRETS[0]},
             {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
@@ -240,7 +240,7 @@ SIGNED: dict[str, tuple[Asked, bytes]] = {
         ),
     ),
     "openrouter signed reasoning": (
-        Asked("openrouter:minimax/minimax-m2", "/v1"),
+        Target("openrouter:minimax/minimax-m2", "/v1"),
         chat(
             _detail(type="reasoning.text", text="Hm", signature=None),
             _detail(type="reasoning.text", text="", signature=SECRETS[0]),
@@ -248,26 +248,26 @@ SIGNED: dict[str, tuple[Asked, bytes]] = {
         ),
     ),
     "openrouter encrypted reasoning": (
-        Asked("openrouter:minimax/minimax-m2", "/v1"),
+        Target("openrouter:minimax/minimax-m2", "/v1"),
         chat(_detail(type="reasoning.encrypted", id="r1", data=SECRETS[0]), function("capital", "{}")),
     ),
     "deepseek reasoning": (
-        Asked("deepseek:deepseek-reasoner"),
+        Target("deepseek:deepseek-reasoner"),
         chat({"reasoning_content": "Hm"}, {"reasoning_content": " so"}, function("capital", "{}")),
     ),
-    "groq reasoning": (Asked("groq:openai/gpt-oss-120b"), chat({"reasoning": "Hm"}, {"content": "So it is."})),
+    "groq reasoning": (Target("groq:openai/gpt-oss-120b"), chat({"reasoning": "Hm"}, {"content": "So it is."})),
     "mistral thinking": (
-        Asked("mistral:magistral-medium-latest"),
+        Target("mistral:magistral-medium-latest"),
         chat(
             {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}]},
             {"content": "So it is."},
         ),
     ),
-    "zai reasoning": (Asked("zai:glm-4.7"), chat({"reasoning_content": "Hm"}, {"content": "So it is."})),
+    "zai reasoning": (Target("zai:glm-4.7"), chat({"reasoning_content": "Hm"}, {"content": "So it is."})),
 }
-"""The model that is asked, and its reply."""
+"""By name, the model and its reply."""
 
-CALLED: dict[str, tuple[Asked, list[bytes]]] = {
+CALLED: dict[str, tuple[Target, list[bytes]]] = {
     "anthropic": (
         ANTHROPIC,
         [
@@ -292,7 +292,7 @@ CALLED: dict[str, tuple[Asked, list[bytes]]] = {
         ],
     ),
     "deepseek": (
-        Asked("deepseek:deepseek-reasoner"),
+        Target("deepseek:deepseek-reasoner"),
         [
             chat({"reasoning_content": "Hm"}, function("capital", "{}")),
             chat({"reasoning_content": "Ah"}, function("capital", "{}", "call_2")),
@@ -300,4 +300,4 @@ CALLED: dict[str, tuple[Asked, list[bytes]]] = {
         ],
     ),
 }
-"""Replies of one turn, which go on once their calls have results."""
+"""By name, the model and its replies in one turn; each reply but the last has calls whose results are sent back."""

@@ -1,6 +1,6 @@
-"""Execute the notebooks and store what they show: ``./dev notebooks``.
+"""Executes the notebooks and stores their outputs: ``./dev notebooks``.
 
-What is stored is the same each time for the same code: no execution times, no version of the Python that ran.
+The same code always stores the same outputs, without execution times and the version of Python.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _METADATA = {
 
 
 def read(path: Path) -> NotebookNode:
-    """The notebook as it is stored."""
+    """Reads a stored notebook."""
     notebook: NotebookNode = nbformat.read(path, as_version=4)
     return notebook
 
 
 def executed(path: Path) -> NotebookNode:
-    """The notebook as a run from its first cell to its last leaves it, in the folder where it is."""
+    """Executes all cells of the notebook, in its own folder, and returns the result."""
     notebook = read(path)
     client = NotebookClient(
         notebook,
         timeout=120,
         kernel_name="python3",
         record_timing=False,
-        coalesce_streams=True,  # when the kernel sends what is printed is a matter of time
+        coalesce_streams=True,  # how printed text is split into messages depends on timing
         resources={"metadata": {"path": str(path.parent)}},
     )
     client.execute()

@@ -1,4 +1,4 @@
-"""Generated streams of events, in and out of order, and the transcripts that they amount to."""
+"""Hypothesis strategies for event streams, in and out of order, and for their transcripts."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ _NASTY = [
 
 
 def texts(max_pieces: int = 4) -> st.SearchStrategy[str]:
-    """Unicode without surrogates, but otherwise nasty: line ends, NUL, look-alikes of every syntax, HTML."""
+    """Generates difficult Unicode without surrogates: line ends, NUL, look-alikes of every syntax, HTML."""
     odd = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
     return st.lists(st.one_of(st.sampled_from(_NASTY), odd), max_size=max_pieces).map("".join)
 
 
 def json_values(*, finite: bool = False) -> st.SearchStrategy[Any]:
-    """JSON values of every kind, also those with displays of their own, and unless ``finite`` NaN and infinities."""
+    """Generates JSON values of every kind, also with displays of their own and, unless ``finite``, NaN and infinity."""
     scalars = st.one_of(
         st.none(),
         st.booleans(),
@@ -114,7 +114,7 @@ _REASONS = st.sampled_from([None, "stop", "length", "content-filter", "tool-call
 
 
 def events() -> st.SearchStrategy[Event]:
-    """Any one event."""
+    """Generates one event of any kind."""
     call = {"tool_call_id": _CALLS}
     asking = st.sampled_from(["a1", "a2"])
     return st.one_of(
@@ -178,10 +178,10 @@ def events() -> st.SearchStrategy[Event]:
 
 
 def streams(max_size: int = 20) -> st.SearchStrategy[list[Event]]:
-    """Any events in any order."""
+    """Generates any events in any order."""
     return st.lists(events(), max_size=max_size)
 
 
 def transcripts(max_size: int = 20) -> st.SearchStrategy[Transcript]:
-    """What such a stream amounts to."""
+    """Generates the transcript of such a stream."""
     return streams(max_size).map(Transcript.from_events)

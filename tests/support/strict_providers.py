@@ -1,7 +1,7 @@
-"""Providers that accept a request only if all is as they demand: the body that is really sent, and what is wrong in it.
+"""Checks request bodies as strictly as the providers do; main entry point: `refusals`.
 
-A body is what the provider's own package writes to the network for a chat's messages, by way of pydantic-ai. It is
-held against the request types of that package (`tests.support.strict_types`), and against what those types cannot say
+A body is what the provider's own package sends for a chat's messages, through pydantic-ai. It is checked against that
+package's request types (`tests.support.strict_types`) and against rules that the types cannot express
 (`tests.support.strict_rules`).
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
-from tests.support.provider_bodies import said
+from tests.support.provider_bodies import text_reply
 from tests.support.strict_rules import RULES
 from tests.support.strict_types import misfits
 from toolcall_nb.core.transcript import Message
@@ -23,11 +23,11 @@ __all__ = ["PROVIDERS", "body_of", "complaints", "refusals"]
 
 Body: TypeAlias = dict[str, Any]
 
-# What is sent -----------------------------------------------------------------------------------------------
+# Request bodies -----------------------------------------------------------------------------------------------
 
 
 def body_of(provider: str, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Body:
-    """The body of the request that these messages make."""
+    """Returns the body of the request for these messages."""
     model, sent = _model(provider)
     sent.clear()
     for _ in model.stream(messages, tools):
@@ -37,29 +37,29 @@ def body_of(provider: str, messages: Sequence[Message], tools: Sequence[Tool] = 
 
 
 def refusals(provider: str, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> list[str]:
-    """Why the provider would refuse the request; nothing where it would not."""
+    """Returns the reasons why the provider would refuse the request; none if it would accept it."""
     return complaints(provider, body_of(provider, messages, tools))
 
 
 def complaints(provider: str, body: Body) -> list[str]:
-    """What is wrong with a body, first by the types of the provider's package, then by its rules."""
+    """Returns the errors in a body, first by the package's types, then by the provider's rules."""
     by_type = [f"{provider}: {why}" for why in _TYPES[provider](body)]
     return by_type or [f"{provider}: {why}" for why in RULES[provider](body)]
 
 
 @cache
 def _model(provider: str) -> tuple[ProviderModel, list[Body]]:
-    """One model for each provider, whose client keeps what it would send, and answers it."""
+    """Returns a provider's model, whose client stores the bodies that it would send and answers them itself."""
     sent: list[Body] = []
     return ProviderModel(_MODELS[provider](sent)), sent
 
 
 def _client(package: Any, wire: str, sent: list[Body]) -> Any:
-    """A client of httpx, or of httpx2, without a network."""
+    """Returns a client of httpx or httpx2 without a network."""
 
     def answer(request: Any) -> Any:
         sent.append(json.loads(request.content))
-        return package.Response(200, headers={"content-type": "text/event-stream"}, content=said(wire, "Good."))
+        return package.Response(200, headers={"content-type": "text/event-stream"}, content=text_reply(wire, "Good."))
 
     return package.AsyncClient(transport=package.MockTransport(answer), timeout=30)
 
@@ -129,7 +129,7 @@ _MODELS = {
 PROVIDERS = tuple(_MODELS)
 
 
-# What the packages' types say -------------------------------------------------------------------------------
+# Types of the packages -------------------------------------------------------------------------------
 
 
 def _openai_chat_types(body: Body) -> Iterator[str]:
@@ -157,7 +157,7 @@ def _groq_types(body: Body) -> Iterator[str]:
 
 
 def _google_types(body: Body) -> Iterator[str]:
-    """Google's are models of pydantic, which forbid what they do not know (google/genai/_common.py, BaseModel)."""
+    """Google's types are pydantic models that forbid unknown fields (google/genai/_common.py, BaseModel)."""
     from google.genai import types
     from pydantic import ValidationError
 
@@ -173,7 +173,7 @@ def _google_types(body: Body) -> Iterator[str]:
 
 
 def _mistral_types(body: Body) -> Iterator[str]:
-    """Mistral's are models of pydantic too, and keep only what they know."""
+    """Mistral's types are pydantic models that drop unknown fields."""
     from mistralai.client.models import ChatCompletionStreamRequest
     from pydantic import ValidationError
 

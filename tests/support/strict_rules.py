@@ -1,6 +1,6 @@
-"""What providers demand of a request beside its types: as they document it, or in the words with which they refuse.
+"""Rules for requests that types cannot express, from the providers' documentation and error messages.
 
-Each function gives one sentence for each thing that is wrong in a body, and nothing for a good one.
+Each function yields one sentence for each violation in a body.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ __all__ = ["RULES"]
 Body: TypeAlias = dict[str, Any]
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""openai/types/shared_params/function_definition.py, ``name``; Anthropic's, Groq's and Mistral's are no narrower."""
+"""openai/types/shared_params/function_definition.py, ``name``. Anthropic, Groq and Mistral accept at least these."""
 
 
 def _chat_rules(body: Body, *, id_form: str) -> Iterator[str]:
-    """The rules of chat completions, as OpenAI words them.
+    """The rules of chat completions, in OpenAI's words.
 
     "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."
     "messages with role 'tool' must be a response to a preceding message with 'tool_calls'." Content is "required
     unless tool_calls or function_call is specified" (chat_completion_assistant_message_param.py). Arguments are
-    "in JSON format" (the same folder); the templates of open models read them as an object.
+    "in JSON format" (same folder); the chat templates of open models require an object.
     """
     messages = body["messages"]
     open_calls: list[str] = []
@@ -34,7 +34,7 @@ def _chat_rules(body: Body, *, id_form: str) -> Iterator[str]:
         role, calls = message["role"], message.get("tool_calls") or []
         if role == "tool":
             if message["tool_call_id"] not in open_calls:
-                yield f"messages[{number}] answers {message['tool_call_id']!r}, which is not asked"
+                yield f"messages[{number}] answers {message['tool_call_id']!r}, which is not an open call"
             else:
                 open_calls.remove(message["tool_call_id"])
             continue
@@ -42,9 +42,9 @@ def _chat_rules(body: Body, *, id_form: str) -> Iterator[str]:
             yield f"messages[{number}] ({role}) comes before the results of {open_calls}"
             open_calls = []
         if role == "assistant" and not (_has_text(message.get("content")) or calls):
-            yield f"messages[{number}] is an assistant's message without content or calls"
+            yield f"messages[{number}] is an assistant message without content or calls"
         if role == "user" and not _has_text(message.get("content")):
-            yield f"messages[{number}] is a person's message without content"
+            yield f"messages[{number}] is a user message without content"
         for call in calls:
             yield from _call_rules(call["id"], call["function"]["name"], call["function"]["arguments"], seen, id_form)
             open_calls.append(call["id"])
@@ -54,7 +54,7 @@ def _chat_rules(body: Body, *, id_form: str) -> Iterator[str]:
 
 
 def _call_rules(call_id: Any, name: str, arguments: Any, seen: set[str], id_form: str) -> Iterator[str]:
-    """A call's id has the form that is demanded, and no other call has it; its name is one; its arguments an object."""
+    """A call's id has the required format and is unique; its name is valid; its arguments are an object."""
     if call_id in seen:
         yield f"two calls have the id {call_id!r}"
     seen.add(call_id)
@@ -67,7 +67,7 @@ def _call_rules(call_id: Any, name: str, arguments: Any, seen: set[str], id_form
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        yield f"the arguments {arguments!r:.60} are no JSON object"
+        yield f"the arguments {arguments!r:.60} are not a JSON object"
 
 
 def _order_rules(roles: Sequence[str], first: Sequence[str], last: Sequence[str]) -> Iterator[str]:
@@ -85,8 +85,8 @@ def _has_text(content: Any) -> bool:
 
 
 def _openai_chat_rules(body: Body) -> Iterator[str]:
-    """OpenAI's own: "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length
-    40"."""
+    """OpenAI's own rule: "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum
+    length 40"."""
     return _chat_rules(body, id_form=r".{1,40}")
 
 
@@ -95,8 +95,8 @@ def _groq_rules(body: Body) -> Iterator[str]:
 
 
 def _mistral_rules(body: Body) -> Iterator[str]:
-    """Mistral's own, as it refuses: "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.",
-    "Unexpected role 'user' after role 'tool'", "Expected last role User or Tool"."""
+    """Mistral's own rules, in its error messages: "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of
+    9.", "Unexpected role 'user' after role 'tool'", "Expected last role User or Tool"."""
     yield from _chat_rules(body, id_form=r"[a-zA-Z0-9]{9}")
     roles = [message["role"] for message in body["messages"]]
     for before, after in pairwise(roles):
@@ -105,12 +105,12 @@ def _mistral_rules(body: Body) -> Iterator[str]:
 
 
 def _openai_rules(body: Body) -> Iterator[str]:
-    """The rules of Responses, as OpenAI words them.
+    """The rules of the Responses API, in OpenAI's words.
 
     "No tool output found for function call …", "No tool call found for function call output with call_id …". A call's
     id is 1 to 64 characters (openai/types/responses/response_input_item_param.py says "The unique ID of the function
-    tool call generated by the model."; the length is in the refusal "string too long. Expected a string with maximum
-    length 64"). "Item 'rs_…' of type 'reasoning' was provided without its required following item."
+    tool call generated by the model."; the length is in the error message "string too long. Expected a string with
+    maximum length 64"). "Item 'rs_…' of type 'reasoning' was provided without its required following item."
     """
     asked: list[str] = []
     seen: set[str] = set()
@@ -131,7 +131,7 @@ def _openai_rules(body: Body) -> Iterator[str]:
         elif kind == "message" and not _has_text(item.get("content")):
             yield f"a message of {item['role']} without content"
         elif kind == "message" and item["role"] == "user" and asked:
-            yield f"a person's message before the outputs of {asked}"
+            yield f"a user message before the outputs of {asked}"
     if asked:
         yield f"no tool output found for {asked}"
     for before, after in pairwise([*kinds, "the end"]):
@@ -142,7 +142,7 @@ def _openai_rules(body: Body) -> Iterator[str]:
 
 
 def _anthropic_rules(body: Body) -> Iterator[str]:
-    """Anthropic's, from its documentation of tool use and its refusals.
+    """Anthropic's rules, from its documentation of tool use and its error messages.
 
     "messages: first message must use the "user" role"; "`tool_use` ids were found without `tool_result` blocks
     immediately after"; "tool_result blocks must come first in the content array, any text must come after"; "each
@@ -174,8 +174,8 @@ def _anthropic_rules(body: Body) -> Iterator[str]:
 
 
 def _anthropic_turns(messages: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Any]]]:
-    """Whose turn it is, and its blocks: "consecutive `user` or `assistant` turns in your request will be combined into
-    a single turn" (anthropic/types/message_create_params.py)."""
+    """Returns the role and the blocks of each turn: "consecutive `user` or `assistant` turns in your request will be
+    combined into a single turn" (anthropic/types/message_create_params.py)."""
     turns: list[tuple[str, list[Any]]] = []
     for message in messages:
         content = message.get("content", [])
@@ -206,13 +206,13 @@ def _anthropic_block(block: Mapping[str, Any], seen: set[str]) -> Iterator[str]:
 
 
 def _google_rules(body: Body) -> Iterator[str]:
-    """Google's, as it refuses.
+    """Google's rules, in its error messages.
 
     "Please ensure that function call turn comes immediately after a user turn or after a function response turn.";
     "Please ensure that the number of function response parts is equal to the number of function call parts of the
     function call turn."; "Unable to submit request because it must include at least one parts field"; a part must
-    have data ("required oneof field 'data' must have one initialized field"). A turn of results holds
-    nothing else. Names: google/genai/types.py, FunctionDeclaration.name.
+    have data ("required oneof field 'data' must have one initialized field"). A turn with results has no
+    other parts. Names: google/genai/types.py, FunctionDeclaration.name.
     """
     contents = body["contents"]
     asked: list[str] = []
@@ -224,15 +224,15 @@ def _google_rules(body: Body) -> Iterator[str]:
         if sorted(results) != sorted(asked):
             yield f"contents[{number}] answers {results}, and not {asked}"
         if results and len(results) < len(parts):
-            yield f"contents[{number}] has more than results"
+            yield f"contents[{number}] has other parts beside results"
         asked = [part["functionCall"]["name"] for part in parts if "functionCall" in part]
         if asked and content["role"] != "model":
-            yield f"contents[{number}] calls, and is not the model's"
+            yield f"contents[{number}] has calls but not the role 'model'"
         ids: set[str] = set()
         for part in parts:
             if "text" in part and not part["text"]:
                 yield f"contents[{number}] has a part without text"
-            if "functionCall" in part:  # an id of its own is what it may have
+            if "functionCall" in part:  # its id is optional
                 call = {"id": f"number {len(ids)}", "args": {}, **part["functionCall"]}
                 yield from _call_rules(call["id"], call["name"], call["args"], ids, r".+")
     if asked:

@@ -1,7 +1,7 @@
-"""The request types of the providers' own packages, taken at their word: no key too much, none missing, no wrong kind.
+"""Checks values against the request types of the providers' packages: no unknown key, no missing key, no wrong type.
 
-The packages themselves check nothing of what they are given (TypedDict says it to type checkers alone), and pydantic
-leaves an ``Iterable`` unread until somebody reads it. So the annotations are read here.
+The packages don't check their arguments (only type checkers read a TypedDict), and pydantic does not validate an
+``Iterable`` until it is iterated. So this module reads the annotations itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SEQUENCES = (list, Iterable, Sequence)
 
 
 def misfits(value: Any, kind: Any, place: str = "body") -> Iterator[str]:
-    """Where a JSON value is not what an annotation says: one sentence each, none where it fits."""
+    """Yields one sentence for each place where a JSON value does not match the annotation."""
     origin, arguments = get_origin(kind), get_args(kind)
     if kind is Any or kind is object:
         return
@@ -30,7 +30,7 @@ def misfits(value: Any, kind: Any, place: str = "body") -> Iterator[str]:
         yield from _union(value, arguments, place)
     elif origin is Literal:
         if value not in arguments:
-            yield f"{place} is {value!r:.60}, and not one of {arguments}"
+            yield f"{place} is {value!r:.60}, not one of {arguments}"
     elif origin in (dict, Mapping):
         yield from _mapping(value, arguments, place)
     elif origin in _SEQUENCES or getattr(kind, "__name__", "") == "SequenceNotStr" or "SequenceNotStr" in str(origin):
@@ -58,7 +58,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _union(value: Any, kinds: Sequence[Any], place: str) -> Iterator[str]:
-    """Fits one of them; else what is wrong with the one that it is nearest to."""
+    """Yields nothing if the value matches one member, else the misfits of the closest member."""
     complaints = [list(misfits(value, kind, place)) for kind in kinds]
     if all(complaints):
         yield from min(complaints, key=len)
@@ -66,7 +66,7 @@ def _union(value: Any, kinds: Sequence[Any], place: str) -> Iterator[str]:
 
 def _mapping(value: Any, arguments: Sequence[Any], place: str) -> Iterator[str]:
     if not isinstance(value, dict):
-        yield f"{place} is {value!r:.60}, and no object"
+        yield f"{place} is {value!r:.60}, not an object"
         return
     for name, each in value.items():
         yield from misfits(each, arguments[1] if arguments else Any, f"{place}.{name}")
@@ -74,7 +74,7 @@ def _mapping(value: Any, arguments: Sequence[Any], place: str) -> Iterator[str]:
 
 def _sequence(value: Any, arguments: Sequence[Any], place: str) -> Iterator[str]:
     if not isinstance(value, list):
-        yield f"{place} is {value!r:.60}, and no array"
+        yield f"{place} is {value!r:.60}, not an array"
         return
     for number, each in enumerate(value):
         yield from misfits(each, arguments[0] if arguments else Any, f"{place}[{number}]")

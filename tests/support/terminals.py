@@ -1,4 +1,4 @@
-"""A program in a pseudo-terminal, and somebody who types."""
+"""Runs a program in a pseudo-terminal and types into it; main entry point: `typed`."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
-"""Makes the terminal the program's own, so that Ctrl-C is a signal."""
+"""Makes it the program's controlling terminal, so that Ctrl-C sends a signal."""
 _CTRL_C = "\x03"
-_SILENCE, _PATIENCE = 2, 30  # seconds, and how often
+_SILENCE, _PATIENCE = 2, 30  # seconds without output, and how many times before giving up
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
 def typed(
     arguments: Sequence[str], keys: Sequence[tuple[str, str]], variables: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
-    """The exit code of ``python arguments`` and all that it showed, without colours and cursor movements.
+    """Runs ``python arguments``; returns its exit code and its output without colours and cursor movements.
 
-    Each of ``keys`` is what the screen must end with, and what is typed then. Nobody's editor and readline settings
-    count, and a program that shows nothing for a minute is ended. Ctrl-C is pressed again where nothing comes of it:
-    one that comes just before the program waits for a line is noticed with the next key.
+    Each of ``keys`` is the text with which the output must end, and the text to type then. The user's editor and
+    readline settings are ignored. A program without output for a minute is killed. Ctrl-C is pressed again if there
+    is no reaction: a program notices one that comes just before it reads a line only at the next key.
     """
     inner, outer = pty.openpty()
     plain = {name: value for name, value in os.environ.items() if name not in ("VISUAL", "EDITOR")}
@@ -60,7 +60,7 @@ def typed(
             if waiting and shown.endswith(waiting[0][0]):
                 pressed = waiting.pop(0)[1]
                 os.write(inner, pressed.encode())
-    except OSError:  # how a pseudo-terminal says that the other side is closed
+    except OSError:  # raised by a pseudo-terminal when the other side is closed
         pass
     finally:
         os.close(inner)

@@ -1,9 +1,9 @@
-"""A model for llama.cpp that is made on the spot, and its OpenAI-compatible server in a process of its own.
+"""Generates a tiny model for llama.cpp and runs its OpenAI-compatible server in another process.
 
-The file is a real GGUF of the `llama` architecture. Its one layer adds nothing, the embedding of each token is a
-direction of its own, and the output matrix says which token follows which: so it always writes the same, as fast as
-llama.cpp can. Asked, it calls `weather` for Paris in the form that its chat template teaches; told a result, it
-answers in three words.
+The file is a real GGUF of the `llama` architecture. Its one layer adds nothing, each token's embedding is a separate
+direction, and the output matrix defines which token follows which. So the model always writes the same text, at
+llama.cpp's full speed. It answers a question with a call of `weather` for Paris, in the format of its chat template,
+and a result with a short sentence.
 
     python -m tests.support.tiny_model FILE       writes the model, serves it, and prints the address
 """
@@ -59,7 +59,7 @@ Tools:
 
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
-    """The base URL of a server on a free port of loopback; it is ended with the block."""
+    """Runs a server on a free loopback port inside the block; yields its base URL."""
     command = [sys.executable, "-m", __spec__.name, str(folder / "tiny.gguf")]
     with (
         (folder / "server.log").open("wb") as log,

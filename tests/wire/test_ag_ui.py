@@ -13,7 +13,7 @@ from hypothesis import example, given
 from pydantic import TypeAdapter
 
 from tests.support.strategies import streams, transcripts
-from tests.support.wire_talk import CONVERSATION, frames, read, read_in_bytes, through, written
+from tests.support.wire_round_trips import CONVERSATION, decoded, decoded_bytewise, decoded_transcript, encoded, frames
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, to_dict
 from toolcall_nb.core.transcript import State, Transcript
@@ -31,7 +31,7 @@ def kinds(events: list[Any]) -> list[str]:
 
 def run(*events: Event) -> list[Any]:
     """What is written, without the run's beginning."""
-    return frames(written("ag-ui", events, thread_id="th", run_id="r"))[1:]
+    return frames(encoded("ag-ui", events, thread_id="th", run_id="r"))[1:]
 
 
 def native(event: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def test_the_types_are_those_of_the_protocols_own_package() -> None:
 
 
 def test_a_conversation_is_one_run_that_the_protocols_own_types_accept() -> None:
-    events = frames(written("ag-ui", CONVERSATION, thread_id="th", run_id="r"))
+    events = frames(encoded("ag-ui", CONVERSATION, thread_id="th", run_id="r"))
     for event in events:
         _PEER.validate_python(event)
     assert native(events[0]) == {"type": "RUN_STARTED", **RUN, "protocolVersion": "1.0"}
@@ -69,7 +69,7 @@ def test_a_conversation_is_one_run_that_the_protocols_own_types_accept() -> None
 
 
 def test_every_event_is_a_block_of_its_own_and_json_without_blanks() -> None:
-    data = written("ag-ui", [ev.TextDelta("t", "é")])
+    data = encoded("ag-ui", [ev.TextDelta("t", "é")])
     assert data.decode().split("\n\n")[2] == 'data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"run-1","delta":"é"}'
 
 
@@ -113,7 +113,7 @@ def test_every_end_of_a_call_is_a_result_that_says_so(end: Event, content: str) 
         **{"toolCallId": "c", "content": content, "role": "tool"},
     }
     assert events[4]["outcome"] == {"type": "success"}
-    assert through("ag-ui", [begun, end, ev.Finish()]) == Transcript.from_events([begun, end, ev.Finish()])
+    assert decoded_transcript("ag-ui", [begun, end, ev.Finish()]) == Transcript.from_events([begun, end, ev.Finish()])
 
 
 def test_a_denial_says_why() -> None:
@@ -129,8 +129,8 @@ def test_a_question_without_an_answer_is_an_interrupt() -> None:
     assert outcome["type"] == "interrupt"
     (interrupt,) = outcome["interrupts"]
     assert (interrupt["id"], interrupt["toolCallId"], interrupt["message"]) == ("a", "c", "May book run?")
-    assert through("ag-ui", [*asked, ev.Finish()]).calls["c"].state is State.APPROVAL_REQUESTED
-    assert through("ag-ui", [*asked, ev.Finish()]).diagnostics == ()
+    assert decoded_transcript("ag-ui", [*asked, ev.Finish()]).calls["c"].state is State.APPROVAL_REQUESTED
+    assert decoded_transcript("ag-ui", [*asked, ev.Finish()]).diagnostics == ()
 
 
 def test_calls_that_wait_for_a_result_are_named() -> None:
@@ -144,7 +144,7 @@ def test_a_stop_is_the_outcome_cancelled_and_its_calls_are_interrupted() -> None
     events: list[Event] = [ev.ToolInputStart("c", "f"), ev.ToolInputDelta("c", '{"a": '), ev.Abort(reason="enough")]
     assert kinds(run(*events)) == ["TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "RUN_FINISHED"]
     assert run(*events)[-1]["outcome"] == {"type": "cancelled"}
-    found = through("ag-ui", events)
+    found = decoded_transcript("ag-ui", events)
     assert (found.calls["c"].state, found.calls["c"].input_text) == (State.INTERRUPTED, '{"a": ')
     assert found.messages[0].aborted == "enough"
 
@@ -157,24 +157,24 @@ def test_an_error_ends_the_run_if_nothing_follows_it_and_is_told_in_its_place_ot
     assert (kinds(between)[0], kinds(between)[-1]) == ("CUSTOM", "RUN_FINISHED")
     last: tuple[list[Event], ...] = ([], [ev.Finish(finish_reason="error")], [ev.TextDelta("t", "a"), ev.Finish()])
     for events in ([error, *rest] for rest in last):
-        assert through("ag-ui", events) == Transcript.from_events(events)
+        assert decoded_transcript("ag-ui", events) == Transcript.from_events(events)
 
 
 def test_each_message_of_the_assistant_is_a_run_and_the_question_before_it_belongs_to_it() -> None:
     events = [*CONVERSATION, *CONVERSATION]
-    found = frames(written("ag-ui", events, run_id="r"))
+    found = frames(encoded("ag-ui", events, run_id="r"))
     starts = [event for event in found if event["type"] == "RUN_STARTED"]
     assert [event["runId"] for event in starts] == ["r", "r-run-2"]
     roles = [event["role"] for event in found if event["type"] == "TEXT_MESSAGE_START"]
     assert roles == ["user", "assistant", "assistant"] * 2
     calls = [event["toolCallId"] for event in found if event["type"] == "TOOL_CALL_START"]
     assert calls == ["c1", "c2", "c3", "c1~2", "c2~2", "c3~2"]  # a reader puts what it knows together
-    assert through("ag-ui", events) == Transcript.from_events(events)
+    assert decoded_transcript("ag-ui", events) == Transcript.from_events(events)
 
 
 def test_an_empty_stream_is_a_run_without_anything() -> None:
-    assert kinds(frames(written("ag-ui", []))) == ["RUN_STARTED", "RUN_FINISHED"]
-    assert through("ag-ui", []).messages == ()
+    assert kinds(frames(encoded("ag-ui", []))) == ["RUN_STARTED", "RUN_FINISHED"]
+    assert decoded_transcript("ag-ui", []).messages == ()
 
 
 @pytest.mark.parametrize(
@@ -195,8 +195,8 @@ def test_arguments_are_json_as_they_are_written_and_the_input_is_exact(
     events: list[Event] = [ev.ToolInputStart("c", "f"), *(ev.ToolInputDelta("c", delta) for delta in deltas)]
     events += [ev.ToolInputAvailable("c", "f", given), ev.Finish()]
     assert "".join(event["delta"] for event in run(*events) if event["type"] == "TOOL_CALL_ARGS") == arguments
-    assert json.dumps(through("ag-ui", events).calls["c"].input) == json.dumps(given)
-    assert through("ag-ui", events[:-2]) == Transcript.from_events(events[:-2])
+    assert json.dumps(decoded_transcript("ag-ui", events).calls["c"].input) == json.dumps(given)
+    assert decoded_transcript("ag-ui", events[:-2]) == Transcript.from_events(events[:-2])
 
 
 def test_what_ag_ui_has_no_event_for_is_a_custom_event_with_the_chunk() -> None:
@@ -212,7 +212,7 @@ def test_data_is_a_custom_event_and_the_state_is_the_state() -> None:
     assert native(first) == {"type": "CUSTOM", "name": "chart", "value": [1]}
     assert state == {"type": "STATE_SNAPSHOT", "snapshot": {"a": 1}}
     assert odd["name"] == CHUNK
-    assert through("ag-ui", events) == Transcript.from_events(events)
+    assert decoded_transcript("ag-ui", events) == Transcript.from_events(events)
 
 
 # There and back -----------------------------------------------------------------------------------------------
@@ -221,17 +221,17 @@ def test_data_is_a_custom_event_and_the_state_is_the_state() -> None:
 @given(transcripts())
 def test_a_transcript_comes_back_as_it_was(transcript: Transcript) -> None:
     events = [*transcript.events()]
-    assert through("ag-ui", events) == Transcript.from_events(events)
+    assert decoded_transcript("ag-ui", events) == Transcript.from_events(events)
 
 
 @given(streams())
 @example([ev.TextStart("t", seam=True), ev.TextStart("t"), ev.TextDelta("t", "text, and no blank line")])
 def test_any_stream_reads_back_and_other_readers_accept_it(events: list[Event]) -> None:
     events = without_late_ends(events)
-    data = written("ag-ui", events)
-    found = read("ag-ui", data)
+    data = encoded("ag-ui", events)
+    found = decoded("ag-ui", data)
     assert Transcript.from_events(found) == Transcript.from_events(events)
-    assert read_in_bytes("ag-ui", data) == found
+    assert decoded_bytewise("ag-ui", data) == found
     for event in frames(data):
         _PEER.validate_python(event)
     assert out_of_order(frames(data)) == []

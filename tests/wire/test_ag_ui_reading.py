@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.strategies import json_values
-from tests.support.wire_talk import read
+from tests.support.wire_round_trips import decoded
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import DataPart, ErrorPart, FilePart, ReasoningPart, State, TextPart, Transcript
@@ -28,7 +28,7 @@ FINISHED = {"type": "RUN_FINISHED", "threadId": "th", "runId": "r"}
 
 def told(*events: Mapping[str, Any]) -> list[Event]:
     """The events of a run of somebody else's, without its beginning and end."""
-    found = read("ag-ui", sent(STARTED, *events, FINISHED))
+    found = decoded("ag-ui", sent(STARTED, *events, FINISHED))
     assert (type(found[0]), type(found[-1])) == (ev.Start, ev.Finish)
     return found[1:-1]
 
@@ -38,7 +38,7 @@ def diagnosed(events: list[Event]) -> list[str]:
 
 
 def test_a_run_of_another_agent_is_a_message() -> None:
-    found = read(
+    found = decoded(
         "ag-ui",
         sent(
             STARTED,
@@ -159,14 +159,16 @@ def test_the_outcomes_of_a_run() -> None:
         {"type": "TOOL_CALL_START", "toolCallId": "c", "toolCallName": "f"},
         {"type": "TOOL_CALL_END", "toolCallId": "c"},
     )
-    cancelled = read("ag-ui", sent(STARTED, *call, {**FINISHED, "outcome": {"type": "cancelled"}}))
+    cancelled = decoded("ag-ui", sent(STARTED, *call, {**FINISHED, "outcome": {"type": "cancelled"}}))
     assert Transcript.from_events(cancelled).calls["c"].state is State.INTERRUPTED
     interrupts = [
         {"id": "a", "reason": "tool_call", "toolCallId": "c"},
         {"id": "b", "reason": "input", "message": "Who?"},
     ]
     outcome = {"type": "interrupt", "interrupts": interrupts}
-    (message,) = Transcript.from_events(read("ag-ui", sent(STARTED, *call, {**FINISHED, "outcome": outcome}))).messages
+    (message,) = Transcript.from_events(
+        decoded("ag-ui", sent(STARTED, *call, {**FINISHED, "outcome": outcome}))
+    ).messages
     assert message.calls[0].state is State.APPROVAL_REQUESTED
     assert message.calls[0].approval.id == "a"
     assert message.parts[1] == DataPart("interrupt", interrupts[1], id="b")
@@ -174,14 +176,14 @@ def test_the_outcomes_of_a_run() -> None:
 
 @pytest.mark.parametrize("code", [None, "rate_limited"])
 def test_a_run_error_is_an_error_and_its_code_a_detail(code: str | None) -> None:
-    found = read("ag-ui", sent(STARTED, {"type": "RUN_ERROR", "message": "No", **({"code": code} if code else {})}))
+    found = decoded("ag-ui", sent(STARTED, {"type": "RUN_ERROR", "message": "No", **({"code": code} if code else {})}))
     (message,) = Transcript.from_events(found).messages
     assert message.parts == (ErrorPart("No", code),)
     assert message.finish_reason == "error"
 
 
 def test_a_run_that_is_cut_off_says_so() -> None:
-    found = read("ag-ui", sent(STARTED, {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "delta": "Hel"}))
+    found = decoded("ag-ui", sent(STARTED, {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "delta": "Hel"}))
     text, error = Transcript.from_events(found).messages[0].parts
     assert text == TextPart("Hel")
     assert "connection ended" in error.text
@@ -189,7 +191,7 @@ def test_a_run_that_is_cut_off_says_so() -> None:
 
 def test_a_second_run_in_the_stream_is_a_second_message() -> None:
     chunk = {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "delta": "a"}
-    found = read("ag-ui", sent(STARTED, chunk, FINISHED, STARTED, chunk, FINISHED))
+    found = decoded("ag-ui", sent(STARTED, chunk, FINISHED, STARTED, chunk, FINISHED))
     assert [message.text for message in Transcript.from_events(found).messages] == ["a", "a"]
 
 
@@ -223,7 +225,7 @@ def test_a_snapshot_brings_the_messages_that_were_not_streamed_or_sent() -> None
     started = {**STARTED, "input": {"messages": snapshot[:1]}}
     streamed = {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m0", "delta": "streamed"}
     taken = {"type": "MESSAGES_SNAPSHOT", "messages": snapshot}
-    found = read("ag-ui", sent(started, streamed, taken, taken, FINISHED))
+    found = decoded("ag-ui", sent(started, streamed, taken, taken, FINISHED))
     first, question, answer = Transcript.from_events(found).messages
     assert (first.text, question.role, question.id) == ("streamed", "user", "u1")
     assert question.parts == (TextPart("Look"), FilePart("data:image/png;base64,AAAA", "image/png"))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.strategies import streams, texts, transcripts
-from tests.support.wire_talk import CONVERSATION, frames, read, read_in_bytes, through, written
+from tests.support.wire_round_trips import CONVERSATION, decoded, decoded_bytewise, decoded_transcript, encoded, frames
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import DataPart, TextPart, Transcript
@@ -53,7 +53,7 @@ END = {"type": "end", "thread_id": "t"}
 
 
 def parts(*fed: bytes) -> tuple[Any, ...]:
-    (message,) = Transcript.from_events(read("chat", *fed)).messages
+    (message,) = Transcript.from_events(decoded("chat", *fed)).messages
     return message.parts
 
 
@@ -75,10 +75,10 @@ def test_the_documents_examples_are_read_whole_byte_by_byte_and_at_every_split(
         *(DataPart("tools-used", ["weather"], id="tools-used"), TextPart(reply)),
     ]
     for fed in ([data], *([data[:place], data[place:]] for place in range(len(data)))):
-        (message,) = Transcript.from_events(read("chat", *fed)).messages
+        (message,) = Transcript.from_events(decoded("chat", *fed)).messages
         assert [*message.parts] == expected
         assert message.metadata == {"threadId": thread}
-    assert read("chat", data) == read_in_bytes("chat", data)
+    assert decoded("chat", data) == decoded_bytewise("chat", data)
 
 
 def test_tools_are_the_ordered_union_of_what_the_events_name() -> None:
@@ -114,7 +114,7 @@ def test_a_stream_that_dies_keeps_the_tools_and_the_text(after: bytes) -> None:
     ],
 )
 def test_content_is_a_string_or_the_content_parts_of_langchain(content: Any, expected: str) -> None:
-    found = read("chat", sent(chunk(content), END))
+    found = decoded("chat", sent(chunk(content), END))
     assert "".join(event.delta for event in found if isinstance(event, ev.TextDelta)) == expected
     assert not [event for event in found if isinstance(event, ev.Diagnostic)]
 
@@ -143,7 +143,7 @@ def test_reasoning_among_the_content_parts_is_reasoning() -> None:
     ids=str,
 )
 def test_malformed_events_do_not_stop_the_rest(event: dict[str, Any]) -> None:
-    found = read("chat", sent(event, chunk("x"), END))
+    found = decoded("chat", sent(event, chunk("x"), END))
     assert [e.delta for e in found if isinstance(e, ev.TextDelta)] == ["x"]
     assert event.get("type") in ("error", "end") or [e for e in found if isinstance(e, ev.Diagnostic)]
 
@@ -161,24 +161,24 @@ def test_malformed_events_do_not_stop_the_rest(event: dict[str, Any]) -> None:
 )
 def test_where_the_response_is_cut_makes_no_difference(events: list[dict[str, Any]]) -> None:
     data = sent(*events)
-    assert read_in_bytes("chat", data) == read("chat", data)
+    assert decoded_bytewise("chat", data) == decoded("chat", data)
     lines = data.replace(b"\n\n", b"\n")
-    assert read("chat", lines) == read_in_bytes("chat", lines) == read("chat", data)
+    assert decoded("chat", lines) == decoded_bytewise("chat", lines) == decoded("chat", data)
 
 
 @given(st.binary(max_size=60))
 def test_no_bytes_raise(data: bytes) -> None:
     for name in ("chat", "ui", "ag-ui", "provider"):
-        read(name, data)
-        read(name, b"data: " + data + b"\n\n")
-        read(name, b'data: {"type":"' + data + b'"}\n\n')
+        decoded(name, data)
+        decoded(name, b"data: " + data + b"\n\n")
+        decoded(name, b'data: {"type":"' + data + b'"}\n\n')
 
 
 # Writing ------------------------------------------------------------------------------------------------------
 
 
 def test_a_conversation_is_written_as_the_contract_says() -> None:
-    assert frames(written("chat", CONVERSATION, thread_id="thread-id")) == [
+    assert frames(encoded("chat", CONVERSATION, thread_id="thread-id")) == [
         *(chunk("I will "), chunk("look. 😀"), used("forecast"), used("forecast", "alerts")),
         *(used("forecast", "alerts", "book"), chunk("\n\n21 degrees.")),
         {"type": "end", "thread_id": "thread-id"},
@@ -187,7 +187,7 @@ def test_a_conversation_is_written_as_the_contract_says() -> None:
 
 def test_the_bytes_are_exactly_those_of_the_contract() -> None:
     events: list[Event] = [ev.ToolInputStart("c", "weather"), ev.TextDelta("t", "天气")]
-    assert written("chat", events, thread_id="123").decode() == (
+    assert encoded("chat", events, thread_id="123").decode() == (
         'data: {"type":"tool_usage","tools":["weather"]}\n\n'
         'data: {"type":"chunk","content":"天气"}\n\n'
         'data: {"type":"end","thread_id":"123"}\n\n'
@@ -206,7 +206,7 @@ def test_a_tool_is_named_as_soon_as_its_call_begins() -> None:
 def test_unknown_tools_are_logged_once_and_left_out(caplog: pytest.LogCaptureFixture) -> None:
     calls = [ev.ToolInputAvailable(str(number), name, {}) for number, name in enumerate(["a", "x", "x", "b"])]
     with caplog.at_level(logging.WARNING, "toolcall_nb.wire"):
-        assert frames(written("chat", calls, known=["a", "b"]))[:-1] == [used("a"), used("a", "b")]
+        assert frames(encoded("chat", calls, known=["a", "b"]))[:-1] == [used("a"), used("a", "b")]
     (record,) = caplog.records
     assert record.getMessage() == "tool_usage leaves out 'x', which is none of the tools that are offered"
 
@@ -218,7 +218,7 @@ def test_an_error_is_the_last_event_and_stands_for_the_end() -> None:
         ev.TextDelta("t", "b"),
         ev.Finish(finish_reason="error"),
     ]
-    assert frames(written("chat", events)) == [chunk("a"), chunk("b"), {"type": "error", "message": "It broke."}]
+    assert frames(encoded("chat", events)) == [chunk("a"), chunk("b"), {"type": "error", "message": "It broke."}]
 
 
 def test_only_the_assistants_messages_are_sent() -> None:
@@ -227,11 +227,11 @@ def test_only_the_assistants_messages_are_sent() -> None:
         *(ev.ReasoningDelta("r", "hm"), ev.TextStart("s", seam=True), ev.TextDelta("s", "\n\n"), ev.TextEnd("s")),
         *(ev.Start(), ev.TextStart("1"), ev.TextDelta("1", ""), ev.TextDelta("1", "answer"), ev.Finish()),
     ]
-    assert frames(written("chat", events))[:-1] == [chunk("answer")]
+    assert frames(encoded("chat", events))[:-1] == [chunk("answer")]
 
 
 def test_event_ids_are_optional() -> None:
-    data = written("chat", [ev.TextDelta("t", "a"), ev.TextDelta("t", "b")], numbered=True)
+    data = encoded("chat", [ev.TextDelta("t", "a"), ev.TextDelta("t", "b")], numbered=True)
     assert data.decode().split("\n\n")[0] == 'id: 1\ndata: {"type":"chunk","content":"a"}'
     reader = decoder("chat")
     reader.feed(data)
@@ -240,7 +240,7 @@ def test_event_ids_are_optional() -> None:
 
 @given(transcripts())
 def test_everything_that_the_contract_can_express_reads_back(transcript: Transcript) -> None:
-    found = through("chat", transcript.events())
+    found = decoded_transcript("chat", transcript.events())
     said = [message for message in transcript.messages if message.role == "assistant"]
     text = "\n\n".join(part.text for m in said for part in m.parts if isinstance(part, TextPart) and part.text)
     assert "".join(part.text for m in found.messages for part in m.parts if isinstance(part, TextPart)) == text
@@ -255,7 +255,7 @@ def used_in(transcript: Transcript) -> list[str]:
 
 @given(streams())
 def test_any_stream_gives_only_events_of_the_contract(events: list[Event]) -> None:
-    found = frames(written("chat", events))
+    found = frames(encoded("chat", events))
     assert {frame["type"] for frame in found} <= {"chunk", "tool_usage", "end", "error"}
     assert [frame["type"] in ("end", "error") for frame in found] == [False] * (len(found) - 1) + [True]
     assert all(isinstance(frame["content"], str) and frame["content"] for frame in found if frame["type"] == "chunk")
@@ -265,7 +265,7 @@ def test_any_stream_gives_only_events_of_the_contract(events: list[Event]) -> No
 
 
 def test_httpx_sse_reads_the_contract() -> None:
-    body = written("chat", CONVERSATION, thread_id="t", numbered=True)
+    body = encoded("chat", CONVERSATION, thread_id="t", numbered=True)
     response = httpx.Response(200, headers={"content-type": "text/event-stream; charset=utf-8"}, content=body)
     events = [event.json() for event in httpx_sse.EventSource(response).iter_sse()]
     assert events == frames(body)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.corpora import corpus
-from tests.support.node_peers import Case, answers
+from tests.support.node_clients import Case, decoded_by_node
 from tests.support.strategies import texts
 from toolcall_nb.errors import WireError
 from toolcall_nb.wire.sse import MAX_EVENT_BYTES, ServerSentEvent, SseDecoder, encode_sse
@@ -214,7 +214,7 @@ def test_eventsource_parser_reads_the_same_as_this_package() -> None:
         *(encode_sse(text, id="1") for text in ("", "é😀", "a\nb", " x", "\u2028")),
     ]
     cases = [Case("eventsource", body, range(1, len(body))) for body in bodies]
-    for body, answer in zip(bodies, answers(cases), strict=True):
+    for body, answer in zip(bodies, decoded_by_node(cases), strict=True):
         theirs = [(event.get("event", "message"), event["data"], event.get("id", "")) for event in answer["events"]]
         ours = [(event.event, event.data, event.id) for event in read(body)[0]]
         assert [event[:2] for event in theirs] == [event[:2] for event in ours]

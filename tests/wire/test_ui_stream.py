@@ -9,7 +9,7 @@ from hypothesis import given
 
 from tests.support.corpora import corpus
 from tests.support.strategies import streams
-from tests.support.wire_talk import CONVERSATION, frames, read, read_in_bytes, through, written
+from tests.support.wire_round_trips import CONVERSATION, decoded, decoded_bytewise, decoded_transcript, encoded, frames
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, from_dict, to_dict
 from toolcall_nb.core.transcript import State, TextPart, Transcript
@@ -20,7 +20,7 @@ STAND_IN = {"type": "tool-output-error", "toolCallId": "c", "standIn": True}
 
 def test_each_event_is_one_data_line_and_done_ends_the_stream() -> None:
     assert (
-        written("ui", [ev.Start(message_id="m"), ev.TextDelta("t", "é")])
+        encoded("ui", [ev.Start(message_id="m"), ev.TextDelta("t", "é")])
         == (
             'data: {"type":"start","messageId":"m"}\n\ndata: {"type":"text-delta","id":"t","delta":"é"}\n\n'
             "data: [DONE]\n\n"
@@ -35,16 +35,16 @@ def test_the_headers_are_those_that_the_ai_sdk_looks_for() -> None:
 
 @given(streams())
 def test_every_stream_reads_back_exactly(events: list[Event]) -> None:
-    data = written("ui", events)
-    found = read("ui", data)
+    data = encoded("ui", events)
+    found = decoded("ui", data)
     assert [to_dict(event) for event in found] == [to_dict(event) for event in events]
-    assert found == read_in_bytes("ui", data)
+    assert found == decoded_bytewise("ui", data)
     before, after = Transcript.from_events(events), Transcript.from_events(found)
     assert (after, after.diagnostics) == (before, before.diagnostics)
 
 
 def test_a_conversation_reads_back() -> None:
-    assert read("ui", written("ui", CONVERSATION)) == [*CONVERSATION]
+    assert decoded("ui", encoded("ui", CONVERSATION)) == [*CONVERSATION]
 
 
 def test_the_halves_of_a_surrogate_pair_may_come_in_two_deltas() -> None:
@@ -54,9 +54,9 @@ def test_the_halves_of_a_surrogate_pair_may_come_in_two_deltas() -> None:
         ev.TextDelta("t", "\ude00 \ud800"),
         ev.Finish(),
     ]
-    assert through("ui", events).messages[0].text == "😀 \ufffd"
+    assert decoded_transcript("ui", events).messages[0].text == "😀 \ufffd"
     script = r"""data: {"type":"text-delta","id":"t","delta":"\ud83d"}""" + "\n\n"
-    assert read("ui", script.encode(), b"data: [DONE]\n\n") == [ev.TextDelta("t", "\ud83d")]
+    assert decoded("ui", script.encode(), b"data: [DONE]\n\n") == [ev.TextDelta("t", "\ud83d")]
 
 
 # What other readers are told ----------------------------------------------------------------------------------
@@ -64,16 +64,16 @@ def test_the_halves_of_a_surrogate_pair_may_come_in_two_deltas() -> None:
 
 def test_an_interrupted_call_is_an_error_to_other_readers_and_interrupted_to_this_one() -> None:
     events: list[Event] = [ev.ToolInputAvailable("c", "f", {}), ev.ToolInterrupted("c"), ev.Finish()]
-    assert {**STAND_IN, "errorText": "The call was interrupted."} in frames(written("ui", events))
-    assert through("ui", events).calls["c"].state is State.INTERRUPTED
+    assert {**STAND_IN, "errorText": "The call was interrupted."} in frames(encoded("ui", events))
+    assert decoded_transcript("ui", events).calls["c"].state is State.INTERRUPTED
 
 
 def test_a_stop_interrupts_the_calls_that_are_open_and_no_others() -> None:
     begun = [ev.ToolInputAvailable(name, "f", {}) for name in "abc"]
     events: list[Event] = [*begun, ev.ToolOutputAvailable("a", 1), ev.ToolOutputAvailable("b", 1, preliminary=True)]
-    sent = frames(written("ui", [*events, ev.Abort(reason="enough")]))
+    sent = frames(encoded("ui", [*events, ev.Abort(reason="enough")]))
     assert [frame["toolCallId"] for frame in sent if "standIn" in frame] == ["b", "c"]
-    assert through("ui", [*events, ev.Abort()]) == Transcript.from_events([*events, ev.Abort()])
+    assert decoded_transcript("ui", [*events, ev.Abort()]) == Transcript.from_events([*events, ev.Abort()])
 
 
 def test_a_retracted_call_does_not_stay_open_in_other_readers() -> None:
@@ -82,16 +82,16 @@ def test_a_retracted_call_does_not_stay_open_in_other_readers() -> None:
         (ev.ToolRetracted("c"), "This was no call: its text stays text."),
         (ev.ToolRetracted("c", successor="d"), "The call goes on under another id."),
     ):
-        assert {**STAND_IN, "errorText": text} in frames(written("ui", [begun, event]))
-        assert read("ui", written("ui", [begun, event, ev.Finish()])) == [begun, event, ev.Finish()]
-    assert "standIn" not in str(frames(written("ui", [ev.ToolRetracted("nobody"), ev.ToolInterrupted("nobody")])))
+        assert {**STAND_IN, "errorText": text} in frames(encoded("ui", [begun, event]))
+        assert decoded("ui", encoded("ui", [begun, event, ev.Finish()])) == [begun, event, ev.Finish()]
+    assert "standIn" not in str(frames(encoded("ui", [ev.ToolRetracted("nobody"), ev.ToolInterrupted("nobody")])))
 
 
 # Tolerance ----------------------------------------------------------------------------------------------------
 
 
 def only(*lines: str) -> list[Event]:
-    return read("ui", "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]).encode())
+    return decoded("ui", "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]).encode())
 
 
 @pytest.mark.parametrize("line", ["{nope", "[1]", '"text"', "null", "12", "{} {}", "\ufffd", "[DONE", "[" * 100_000])
@@ -119,7 +119,7 @@ def test_unknown_chunks_and_unknown_fields_are_kept() -> None:
 
 
 def test_blank_events_and_comments_are_nothing() -> None:
-    assert read("ui", b": ping\n\ndata:\n\ndata: \n\nevent: x\n\ndata: [DONE]\n\n") == []
+    assert decoded("ui", b": ping\n\ndata:\n\ndata: \n\nevent: x\n\ndata: [DONE]\n\n") == []
 
 
 def test_numbers_that_json_does_not_have_are_text() -> None:
@@ -132,24 +132,24 @@ def test_one_event_a_line_is_read_as_it_comes(end: str) -> None:
     lines = ['{"type":"text-start","id":"t"}', '{"type":"text-delta","id":"t","delta":"a\\nb"}', "[DONE]"]
     data = "".join(f"data: {line}{end}" for line in lines).encode()
     expected = [ev.TextStart("t"), ev.TextDelta("t", "a\nb")]
-    assert [event for event in read_in_bytes("ui", data) if not isinstance(event, ev.Error | ev.Finish)] == expected
+    assert [event for event in decoded_bytewise("ui", data) if not isinstance(event, ev.Error | ev.Finish)] == expected
     assert decoder("ui").feed(data.partition(end.encode())[0] + end.encode()) == expected[:1]
 
 
 def test_a_value_over_several_lines_is_one_value() -> None:
     pretty = json.dumps({"type": "data-x", "data": {"a": {}, "b": [{}, {"c": "d"}]}}, indent=1)
     data = "".join(f"data: {line}\n" for line in pretty.split("\n")) + "\ndata: [DONE]\n\n"
-    assert read("ui", data.encode()) == [ev.Data("x", {"a": {}, "b": [{}, {"c": "d"}]})]
+    assert decoded("ui", data.encode()) == [ev.Data("x", {"a": {}, "b": [{}, {"c": "d"}]})]
 
 
 def test_a_line_that_is_broken_takes_no_others_with_it() -> None:
-    found = read("ui", b'data: {"type":\ndata: {"type":"finish"}\ndata: [DONE]\n\n')
+    found = decoded("ui", b'data: {"type":\ndata: {"type":"finish"}\ndata: [DONE]\n\n')
     assert [type(event) for event in found] == [ev.Diagnostic, ev.Finish]
 
 
 def test_the_last_event_may_lack_its_blank_line() -> None:
-    assert read("ui", b'data: {"type":"finish"}') == [ev.Finish()]
-    (found, *_) = read("ui", b'data: {"type":"fini')
+    assert decoded("ui", b'data: {"type":"finish"}') == [ev.Finish()]
+    (found, *_) = decoded("ui", b'data: {"type":"fini')
     assert isinstance(found, ev.Diagnostic)
 
 
@@ -158,17 +158,17 @@ def test_the_last_event_may_lack_its_blank_line() -> None:
 
 @pytest.mark.parametrize("last", [b"data: [DONE]\n\n", b'data: {"type":"finish"}\n\n', b'data: {"type":"abort"}\n\n'])
 def test_a_stream_that_has_told_its_end_was_not_cut_off(last: bytes) -> None:
-    found = read("ui", b'data: {"type":"text-start","id":"t"}\n\n', last)
+    found = decoded("ui", b'data: {"type":"text-start","id":"t"}\n\n', last)
     assert not any(isinstance(event, ev.Error) for event in found)
 
 
 def test_a_stream_that_was_cut_off_says_so_and_keeps_what_had_come() -> None:
-    found = read("ui", b'data: {"type":"text-delta","id":"t","delta":"Hel"}\n\n')
+    found = decoded("ui", b'data: {"type":"text-delta","id":"t","delta":"Hel"}\n\n')
     (message,) = Transcript.from_events(found).messages
     assert message.parts[0] == TextPart("Hel")
     assert "connection ended before the reply did" in message.parts[1].text
     assert message.finish_reason == "error"
-    assert read("ui") == []
+    assert decoded("ui") == []
 
 
 # The corpus ---------------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def test_the_lists_of_the_corpus_come_through_the_wire_unchanged() -> None:
     assert len(lists) > 100
     for chunks in lists:
         data = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
-        found = [event for event in read("ui", data.encode()) if not isinstance(event, ev.Diagnostic)]
+        found = [event for event in decoded("ui", data.encode()) if not isinstance(event, ev.Diagnostic)]
         assert [to_dict(event) for event in found] == [to_dict(from_dict(chunk)) for chunk in chunks if is_chunk(chunk)]
 
 
@@ -197,6 +197,6 @@ def is_chunk(chunk: dict[str, object]) -> bool:
 
 def test_the_examples_of_the_protocols_documentation_are_all_known() -> None:
     data = (corpus("ui_message_stream") / "stream_protocol_doc_all.sse").read_bytes()
-    found = read("ui", data)
+    found = decoded("ui", data)
     assert len(found) > 20
     assert not [event for event in found if isinstance(event, ev.Other | ev.Diagnostic)]

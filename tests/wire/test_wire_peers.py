@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from tests.browser.browser import running_browser
 from tests.support.corpora import corpus
-from tests.support.node_peers import Case, answers
+from tests.support.node_clients import Case, decoded_by_node
 from tests.support.strategies import streams, transcripts
-from tests.support.wire_talk import CONVERSATION, frames, read, written
+from tests.support.wire_round_trips import CONVERSATION, decoded, encoded, frames
 from toolcall_nb.adapters.ai_sdk.messages import to_ui
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, from_dict
@@ -83,15 +83,15 @@ def in_thirds(body: bytes) -> tuple[int, int]:
 
 
 def by_ai(streams_: list[list[Event]]) -> list[Any]:
-    bodies = [written("ui", events) for events in streams_]
-    return answers([Case("ai", body, in_thirds(body)) for body in bodies])
+    bodies = [encoded("ui", events) for events in streams_]
+    return decoded_by_node([Case("ai", body, in_thirds(body)) for body in bodies])
 
 
 def test_the_ai_sdk_takes_every_chunk_that_is_written() -> None:
     """Of any stream, in any order: its schema refuses nothing but the reasons for an end that it does not know."""
     given_ = [without_odd_ends(events) for events in generated(streams(), 100)]
     for events, answer in zip(given_, by_ai(given_), strict=True):
-        chunks = [frame for frame in frames(written("ui", events)) if frame != "[DONE]"]
+        chunks = [frame for frame in frames(encoded("ui", events)) if frame != "[DONE]"]
         assert answer["chunks"] == len(chunks), answer["errors"]
 
 
@@ -182,7 +182,7 @@ def test_this_package_ends_in_the_states_that_the_ai_sdks_own_tests_expect() -> 
         parts = expected.get("state.message.parts", expected.get("state.message", {}).get("parts"))
         if parts is None:
             continue
-        transcript = Transcript.from_events(read("ui", body_of(case["chunks"])))
+        transcript = Transcript.from_events(decoded("ui", body_of(case["chunks"])))
         ours = comparable([part for message in to_ui(transcript.messages) for part in message["parts"]])
         theirs = comparable(parts)
         assert ours == theirs[len(theirs) - len(ours) :], case["test"]  # some go on with a message that has parts
@@ -201,8 +201,10 @@ OTHERWISE = {
 def test_the_ai_sdks_code_and_this_package_read_its_tests_alike() -> None:
     cases = cases_of_the_sdk()
     compared, otherwise = 0, set()
-    for case, answer in zip(cases, answers([Case("ai", body_of(case["chunks"])) for case in cases]), strict=True):
-        messages = Transcript.from_events(read("ui", body_of(case["chunks"]))).messages
+    for case, answer in zip(
+        cases, decoded_by_node([Case("ai", body_of(case["chunks"])) for case in cases]), strict=True
+    ):
+        messages = Transcript.from_events(decoded("ui", body_of(case["chunks"]))).messages
         if answer["errors"] or answer["message"] is None or len(messages) != 1:
             continue  # their reader has no message of it, or takes what follows an end for the same one
         compared += 1
@@ -216,8 +218,8 @@ def test_the_ai_sdks_code_and_this_package_read_its_tests_alike() -> None:
 
 
 def by_ag_ui(streams_: list[list[Event]]) -> list[Any]:
-    bodies = [written("ag-ui", events, thread_id="thread", run_id="run") for events in streams_]
-    return answers([Case("ag-ui", body, in_thirds(body)) for body in bodies])
+    bodies = [encoded("ag-ui", events, thread_id="thread", run_id="run") for events in streams_]
+    return decoded_by_node([Case("ag-ui", body, in_thirds(body)) for body in bodies])
 
 
 def test_the_verifier_of_ag_ui_accepts_every_stream_in_any_order() -> None:
@@ -273,8 +275,8 @@ def test_ag_uis_client_has_the_state() -> None:
 
 
 def test_eventsource_parser_reads_the_contract() -> None:
-    body = written("chat", CONVERSATION, thread_id="thread", numbered=True)
-    (answer,) = answers([Case("eventsource", body, range(1, len(body)))])
+    body = encoded("chat", CONVERSATION, thread_id="thread", numbered=True)
+    (answer,) = decoded_by_node([Case("eventsource", body, range(1, len(body)))])
     assert [json.loads(event["data"]) for event in answer["events"]] == frames(body)
     assert [event["id"] for event in answer["events"]] == [str(n) for n in range(1, len(frames(body)) + 1)]
 
@@ -283,7 +285,7 @@ class _Piecewise(BaseHTTPRequestHandler):
     """Answers a POST with the contract, in pieces that end within characters; anything else with an empty page."""
 
     protocol_version = "HTTP/1.1"
-    body = written("chat", CONVERSATION, thread_id="thread")
+    body = encoded("chat", CONVERSATION, thread_id="thread")
 
     def do_GET(self) -> None:
         self._begin("text/html")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from tests.support.strategies import streams, transcripts
-from tests.support.wire_talk import CONVERSATION, frames, read, read_in_bytes, through, written
+from tests.support.wire_round_trips import CONVERSATION, decoded, decoded_bytewise, decoded_transcript, encoded, frames
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_states import FINAL_STATES
 from toolcall_nb.core.events import Event
@@ -42,7 +42,7 @@ def test_the_headers_declare_an_event_stream_without_buffering(name: str) -> Non
 @every_wire
 def test_a_whole_response_is_over(name: str) -> None:
     reader = decoder(name)
-    data = written(name, CONVERSATION)
+    data = encoded(name, CONVERSATION)
     last = data.rindex(b"data: ")
     reader.feed(data[:last])
     assert reader.is_over is (name == "provider")  # whose chain may end with what completes the text
@@ -53,8 +53,8 @@ def test_a_whole_response_is_over(name: str) -> None:
 
 @every_wire
 def test_a_response_that_is_cut_off_ends_in_an_error_that_says_what_to_do(name: str) -> None:
-    data = written(name, CONVERSATION)
-    events = read(name, data[: data.index(b"look. ") + len("look. ")])
+    data = encoded(name, CONVERSATION)
+    events = decoded(name, data[: data.index(b"look. ") + len("look. ")])
     transcript = Transcript.from_events(events)
     assert "I will " in transcript.messages[-1].text
     assert transcript.messages[-1].parts[-1].text.endswith("ask again for the rest.")
@@ -64,7 +64,7 @@ def test_a_response_that_is_cut_off_ends_in_an_error_that_says_what_to_do(name: 
 @every_wire
 def test_an_endless_line_is_refused_and_open_blocks_are_closed(name: str) -> None:
     reader = decoder(name)
-    reader.feed(written(name, [ev.TextDelta("t", "Hel")]).split(b"\n\n")[0] + b"\n\n")
+    reader.feed(encoded(name, [ev.TextDelta("t", "Hel")]).split(b"\n\n")[0] + b"\n\n")
     with pytest.raises(WireError, match="more than 16,777,216 bytes"):
         reader.feed(b"data: " + b"x" * MAX_EVENT_BYTES)
     first, *rest = reader.close()
@@ -75,18 +75,18 @@ def test_an_endless_line_is_refused_and_open_blocks_are_closed(name: str) -> Non
 @every_wire
 @given(events=streams())
 def test_any_stream_can_be_written_and_read_and_cuts_make_no_difference(name: str, events: list[Event]) -> None:
-    data = written(name, events)
-    assert read_in_bytes(name, data) == read(name, data)
-    assert not [event for event in read(name, data) if isinstance(event, ev.Diagnostic) and event not in events]
+    data = encoded(name, events)
+    assert decoded_bytewise(name, data) == decoded(name, data)
+    assert not [event for event in decoded(name, data) if isinstance(event, ev.Diagnostic) and event not in events]
 
 
 @every_wire
 def test_optional_ids_are_counted_from_1(name: str) -> None:
     reader = decoder(name)
-    data = written(name, CONVERSATION, numbered=True)
+    data = encoded(name, CONVERSATION, numbered=True)
     reader.feed(data)
     assert reader.last_event_id == str(data.count(b"data: "))
-    numbered = written(name, CONVERSATION, numbered=True).split(b"\n\n")[2]
+    numbered = encoded(name, CONVERSATION, numbered=True).split(b"\n\n")[2]
     reader.feed(numbered + b"\n")
     assert reader.last_event_id == "3"  # it was read, so it is not asked for again, though its blank line is to come
     reader.feed(b"retry: 250\n\n")
@@ -108,7 +108,7 @@ def test_values_that_json_cannot_hold_are_mended() -> None:
 
 @every_wire
 def test_a_wire_is_recognised_by_its_first_event_wherever_it_comes(name: str) -> None:
-    data = b": hello\n\nretry: 1\n\n" + written(name, CONVERSATION)
+    data = b": hello\n\nretry: 1\n\n" + encoded(name, CONVERSATION)
     assert recognised("text/event-stream; charset=utf-8", {}, data) == name
     first = data.index(b"data: ")
     whole = data.index(b"\n", first) + 1
@@ -157,7 +157,7 @@ def test_wires_are_recognised_also_by_later_events(first: bytes, name: str) -> N
 
 
 def test_envelopes_are_written_as_they_are_read() -> None:
-    found = frames(written("provider", [*CONVERSATION[11:19], CONVERSATION[-1]]))
+    found = frames(encoded("provider", [*CONVERSATION[11:19], CONVERSATION[-1]]))
     assert [frame["data"]["type"] for frame in found] == [
         *("text-delta", "text-delta", "tools-started", "provider-completed", "chain-completed"),
     ]
@@ -168,7 +168,7 @@ def test_envelopes_are_written_as_they_are_read() -> None:
 @given(transcripts())
 def test_everything_that_envelopes_can_express_reads_back(transcript: Transcript) -> None:
     said = [part for message in transcript.messages if message.role == "assistant" for part in message.parts]
-    found = through("provider", transcript.events())
+    found = decoded_transcript("provider", transcript.events())
     texts = [part.text for part in said if isinstance(part, TextPart) and part.text]
     assert "".join(part.text for part in parts_of(found) if isinstance(part, TextPart)) == "".join(texts)
     calls = {call.id: call for call in said if isinstance(call, ToolCall) and call.input is not ev.MISSING}
@@ -200,17 +200,17 @@ def same_end(found: ToolCall, sent: ToolCall) -> None:
     ids=lambda value: getattr(value, "type", None),
 )
 def test_every_end_but_a_result_is_an_error(end: Event, text: str) -> None:
-    (call,) = through("provider", [ev.ToolInputAvailable("c", "f", {}), end, ev.Finish()]).messages[0].calls
+    (call,) = decoded_transcript("provider", [ev.ToolInputAvailable("c", "f", {}), end, ev.Finish()]).messages[0].calls
     assert (call.state, call.error) == (State.OUTPUT_ERROR, text)
 
 
 def test_an_error_is_the_last_envelope() -> None:
     events: list[Event] = [ev.Error("No"), ev.TextDelta("t", "still said"), ev.Finish(finish_reason="error")]
-    text, error = through("provider", events).messages[0].parts
+    text, error = decoded_transcript("provider", events).messages[0].parts
     assert (text.text, error.text) == ("still said", "No")
 
 
 def test_an_output_is_sent_as_it_is_and_not_as_text() -> None:
     output = {"high": 21, "é": [None]}
     events: list[Event] = [ev.ToolInputAvailable("c", "f", {}), ev.ToolOutputAvailable("c", output)]
-    assert through("provider", events).calls["c"].output == output
+    assert decoded_transcript("provider", events).calls["c"].output == output

@@ -1,4 +1,4 @@
-"""What people hold: replies and streams of real SDKs, of bodies that are written here. No network is used."""
+"""Clients of real SDKs that answer with the replies written here; they use no network."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import httpx2  # what the SDKs use
+import httpx2  # the SDKs' HTTP client
 
-__all__ = ["CALLING", "COMPLETION", "MESSAGES", "anthropic_client", "openai_client", "openai_client_later", "sse"]
+__all__ = ["CALLING", "COMPLETION", "MESSAGES", "anthropic_client", "async_openai_client", "openai_client", "sse"]
 
 
 def _chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
@@ -28,7 +28,7 @@ CALLING = [
     _chunk(tool_calls=[_call(function={"arguments": '"Oslo"}'})]),
     _chunk("tool_calls"),
 ]
-"""A stream of OpenAI's chat completions: some text, and a call."""
+"""The chunks of an OpenAI chat completion: some text and a tool call."""
 
 COMPLETION: dict[str, Any] = {
     "id": "chatcmpl-1",
@@ -65,13 +65,13 @@ _CLAUDE: list[dict[str, Any]] = [
 
 
 def sse(chunks: Sequence[dict[str, Any]], *, named: bool = False) -> str:
-    """The body of a stream; with the names of the events, as Anthropic writes them."""
+    """Returns the body of an event stream; ``named`` adds event names, as Anthropic does."""
     frames = [(f"event: {chunk['type']}\n" if named else "") + f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
     return "".join(frames) + ("" if named else "data: [DONE]\n\n")
 
 
 def openai_client(chunks: Sequence[dict[str, Any]] = CALLING) -> Any:
-    """A real client whose streams have these chunks, and whose whole replies are `COMPLETION`."""
+    """Returns a real client that streams these chunks and returns `COMPLETION` for requests without streaming."""
     import openai
 
     return openai.OpenAI(
@@ -81,8 +81,8 @@ def openai_client(chunks: Sequence[dict[str, Any]] = CALLING) -> Any:
     )
 
 
-def openai_client_later(chunks: Sequence[dict[str, Any]] = CALLING) -> Any:
-    """The same, asynchronous."""
+def async_openai_client(chunks: Sequence[dict[str, Any]] = CALLING) -> Any:
+    """Returns the asynchronous form of `openai_client`."""
     import openai
 
     transport = httpx2.MockTransport(_answer(chunks))
@@ -92,7 +92,7 @@ def openai_client_later(chunks: Sequence[dict[str, Any]] = CALLING) -> Any:
 
 
 def anthropic_client() -> Any:
-    """A real client whose streams say that it is sunny."""
+    """Returns a real client that streams the text "It is sunny."."""
     import anthropic
 
     def answer(_: httpx2.Request) -> httpx2.Response:

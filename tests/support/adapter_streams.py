@@ -1,4 +1,4 @@
-"""Streams through an adapter: what they amount to, and streams of which something is not as it should be."""
+"""Reads provider streams through an adapter, and generates broken streams; main entry point: `read_items`."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from toolcall_nb.adapters.base import Adapter
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript
 
-__all__ = ["broken", "cut_anywhere", "read_events", "read_items", "read_whole"]
+__all__ = ["broken_streams", "prefixes", "read_events", "read_items", "read_whole"]
 
 
 def read_events(items: Iterable[Any], adapter: Adapter | None = None) -> list[Event]:
-    """The events of a stream: of any known format, or of the adapter that is given."""
+    """Returns the events of a stream, as ``adapter`` reads it; without one, the format is recognised."""
     chosen = adapter or AnyAdapter()
     return [*(event for item in items for event in chosen.take(item)), *chosen.close()]
 
 
 def read_items(items: Iterable[Any], adapter: Adapter | None = None) -> Transcript:
-    """What a stream amounts to."""
+    """Returns the transcript of a stream."""
     return Transcript.from_events(read_events(items, adapter))
 
 
 def read_whole(thing: Any) -> Transcript:
-    """What a whole reply, or a list of messages, amounts to."""
+    """Returns the transcript of a complete reply or a list of messages."""
     return Transcript.from_events(events_of(thing))
 
 
-def cut_anywhere(items: Sequence[Any]) -> Iterable[Sequence[Any]]:
-    """The beginnings of a stream, one after each item."""
+def prefixes(items: Sequence[Any]) -> Iterable[Sequence[Any]]:
+    """Yields each non-empty prefix of a stream."""
     return (items[:end] for end in range(1, len(items) + 1))
 
 
 @st.composite
-def broken(draw: st.DrawFn, items: Sequence[Any]) -> list[Any]:
-    """The stream with some values replaced by any JSON, and with items left out, repeated and moved."""
+def broken_streams(draw: st.DrawFn, items: Sequence[Any]) -> list[Any]:
+    """Generates variants of the stream: values replaced by any JSON, and items left out, repeated and moved."""
     found = copy.deepcopy(draw(st.lists(st.sampled_from(list(items)), max_size=len(items) + 4)))
     for item in found:
         if draw(st.booleans()):
@@ -49,7 +49,7 @@ def broken(draw: st.DrawFn, items: Sequence[Any]) -> list[Any]:
 
 
 def _break(draw: st.DrawFn, value: Any) -> None:
-    """Replace one value, anywhere within."""
+    """Replaces one value, at any depth."""
     places = list(value) if isinstance(value, dict) else list(range(len(value)))
     if not places:
         return

@@ -1,8 +1,8 @@
-"""Hostile texts, and every place of a transcript where text of others can stand.
+"""Hostile texts, and every place in a transcript that can hold untrusted text.
 
-`payloads` are the project's own (`tests.support.hostile_payloads`, and those of the renderer's samples) and, with the
-corpora, those of public projects; `tests.support.hostile_variants` makes more of each. `PLACES` puts a text into one
-place, `everywhere` into all of them.
+`payloads` returns the project's own (`tests.support.hostile_payloads` and the renderer's samples) and, if there are
+corpora, those of public projects; `tests.support.hostile_variants` derives more from each. `PLACES` puts a text into
+one place, `everywhere` into all of them.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from toolcall_nb.core.transcript import (
     Transcript,
 )
 
-__all__ = ["END", "PLACES", "document", "everywhere", "one_of", "own_payloads", "payloads", "share", "told"]
+__all__ = ["END", "PLACES", "document", "everywhere", "one_of", "own_fields", "own_payloads", "payloads", "share"]
 
 END = "tc-hostile-end"
-"""Stands, as a text of its own, behind the last part of `everywhere`: it is drawn if nothing has swallowed it."""
+"""The last text of `everywhere`. If it is rendered as text, no earlier payload has swallowed the rest of the page."""
 
 
 # Payloads -------------------------------------------------------------------------------------------------------
@@ -47,16 +47,16 @@ END = "tc-hostile-end"
 
 @cache
 def own_payloads() -> tuple[str, ...]:
-    """The project's own."""
+    """Returns the project's own payloads."""
     return tuple(dict.fromkeys((*HOSTILE, *(text for texts in OWN.values() for text in texts))))
 
 
 @cache
 def payloads() -> tuple[str, ...]:
-    """The project's own and, where the corpora are, those of the corpus ``xss``; each once."""
+    """Returns the project's own payloads and, if there are corpora, those of the corpus ``xss``, without duplicates."""
     try:
         return tuple(dict.fromkeys((*own_payloads(), *_of_corpus())))
-    except pytest.skip.Exception:  # without corpora the project's own are enough
+    except pytest.skip.Exception:  # without corpora, the project's own payloads are enough
         return own_payloads()
 
 
@@ -66,7 +66,7 @@ def _of_corpus() -> Iterator[str]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """What is hostile in a file of the corpus: a payload, an input, or one of a list of texts."""
+    """Yields the hostile texts in a corpus file: each payload, each input, and each text of a list."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
@@ -78,20 +78,20 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def one_of(texts: Sequence[str], count: int, offset: int = 0) -> list[str]:
-    """``count`` of the texts, evenly taken; another offset gives others."""
+    """Returns ``count`` evenly spaced texts; another offset selects others."""
     step = max(1, len(texts) // count)
     return list(texts[offset % step :: step])[:count]
 
 
 def share(count: int, offset: int = 0) -> Sequence[str]:
-    """So many of the payloads; in a search all of them."""
+    """Returns ``count`` of the payloads, or all of them if HYPOTHESIS_PROFILE is "search"."""
     return payloads() if IS_SEARCH else one_of(payloads(), count, offset)
 
 
 # Places ---------------------------------------------------------------------------------------------------------
 
 
-def _said(*parts: Part, **about: Any) -> Transcript:
+def _reply(*parts: Part, **about: Any) -> Transcript:
     return Transcript((Message("assistant", parts, **about),))
 
 
@@ -107,10 +107,10 @@ _EMPTY = ToolCall(id="", name="", state=State.OUTPUT_AVAILABLE)
 
 
 def _call(**about: Any) -> Transcript:
-    return _said(ToolCall(**{**_GIVEN, **about}))
+    return _reply(ToolCall(**{**_GIVEN, **about}))
 
 
-def _shown(kind: str, value: Any) -> Transcript:
+def _display(kind: str, value: Any) -> Transcript:
     return _call(display={kind: value})
 
 
@@ -119,17 +119,17 @@ def _approval(text: str, state: State = State.OUTPUT_AVAILABLE, **about: Any) ->
 
 
 PLACES: Mapping[str, Callable[[str], Transcript]] = {
-    # What is said
-    "assistant text": lambda text: _said(TextPart(text)),
-    "text's metadata": lambda text: _said(TextPart("x", {text: text})),
-    "reasoning": lambda text: _said(ReasoningPart(text)),
-    "reasoning's metadata": lambda text: _said(ReasoningPart("x", {text: text})),
+    # Messages
+    "assistant text": lambda text: _reply(TextPart(text)),
+    "text's metadata": lambda text: _reply(TextPart("x", {text: text})),
+    "reasoning": lambda text: _reply(ReasoningPart(text)),
+    "reasoning's metadata": lambda text: _reply(ReasoningPart("x", {text: text})),
     "user turn": lambda text: Transcript((Message("user", (TextPart(text),)),)),
     "system turn": lambda text: Transcript((Message("system", (TextPart(text),)),)),
-    "message id": lambda text: _said(TextPart("x"), id=text),
-    "message metadata": lambda text: _said(TextPart("x"), metadata={text: text, "model": text, "usage": {text: text}}),
-    "finish reason": lambda text: _said(TextPart("x"), finish_reason=text),
-    "abort reason": lambda text: _said(TextPart("x"), aborted=text),
+    "message id": lambda text: _reply(TextPart("x"), id=text),
+    "message metadata": lambda text: _reply(TextPart("x"), metadata={text: text, "model": text, "usage": {text: text}}),
+    "finish reason": lambda text: _reply(TextPart("x"), finish_reason=text),
+    "abort reason": lambda text: _reply(TextPart("x"), aborted=text),
     "title of the whole": lambda text: Transcript((), {"title": text}),
     "metadata of the whole": lambda text: Transcript((), {text: text, "model": text}),
     "diagnostic": lambda text: Transcript((), {}, (Diagnostic(message=text, action=text, extra={text: text}),)),
@@ -165,51 +165,52 @@ PLACES: Mapping[str, Callable[[str], Transcript]] = {
     "traceback": lambda text: _call(state=State.OUTPUT_ERROR, error="x", traceback=text),
     "log": lambda text: _call(log=f"{text}\n{text}"),
     "log with colours": lambda text: _call(log=f"\x1b[1;31m{text}\x1b[0m\r{text}\x1b]8;;{text}\x07x"),
-    # A tool call's output as it displays itself
-    "display text/html": lambda text: _shown("text/html", text),
-    "display text/html in HTML": lambda text: _shown("text/html", f"<table><td title='{text}'>{text}</table><p>x"),
-    "display text/html in lines": lambda text: _shown("text/html", ["<div>", text, f'<a href="{text}">x</a>']),
-    "display text/markdown": lambda text: _shown("text/markdown", text),
-    "display text/latex": lambda text: _shown("text/latex", text),
-    "display image/svg+xml": lambda text: _shown(
+    # A tool call's display
+    "display text/html": lambda text: _display("text/html", text),
+    "display text/html in HTML": lambda text: _display("text/html", f"<table><td title='{text}'>{text}</table><p>x"),
+    "display text/html in lines": lambda text: _display("text/html", ["<div>", text, f'<a href="{text}">x</a>']),
+    "display text/markdown": lambda text: _display("text/markdown", text),
+    "display text/latex": lambda text: _display("text/latex", text),
+    "display image/svg+xml": lambda text: _display(
         "image/svg+xml", f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><text>{text}</text></svg>'
     ),
-    "display image/svg+xml, attributes": lambda text: _shown("image/svg+xml", f"<svg {text}>{text}</svg>"),
-    "display image/png": lambda text: _shown("image/png", text),
-    "display application/json": lambda text: _shown("application/json", {text: [text]}),
-    "display application/javascript": lambda text: _shown("application/javascript", text),
-    "display text/plain": lambda text: _shown("text/plain", text),
+    "display image/svg+xml, attributes": lambda text: _display("image/svg+xml", f"<svg {text}>{text}</svg>"),
+    "display image/png": lambda text: _display("image/png", text),
+    "display application/json": lambda text: _display("application/json", {text: [text]}),
+    "display application/javascript": lambda text: _display("application/javascript", text),
+    "display text/plain": lambda text: _display("text/plain", text),
     "name of a picture": lambda text: _call(output=text, display={"image/png": PNG, "text/plain": text}),
-    "display of another type": lambda text: _shown(text, text),
+    "display of another type": lambda text: _display(text, text),
     # The other parts
-    "source's id": lambda text: _said(SourceUrlPart(text, "https://example.org/", "x")),
-    "source's URL": lambda text: _said(SourceUrlPart("s", text, "x"), SourceUrlPart("s", text)),
-    "source's URL, after a scheme": lambda text: _said(SourceUrlPart("s", f"https://example.org/{text}", "x")),
-    "source's title": lambda text: _said(SourceUrlPart("s", "https://example.org/", text, {text: text})),
-    "document's id": lambda text: _said(SourceDocumentPart(text, "text/plain", "x", "y", {text: text})),
-    "document's title": lambda text: _said(SourceDocumentPart("d", "text/plain", text)),
-    "file name": lambda text: _said(SourceDocumentPart("d", "text/plain", "x", text)),
-    "document's media type": lambda text: _said(SourceDocumentPart("d", text, "x", "y")),
-    "file's URL": lambda text: _said(FilePart(text, "image/png", {text: text})),
-    "file's data, a picture": lambda text: _said(FilePart(f"data:image/gif;base64,{PIXEL}{text}", "image/gif")),
-    "file's data, a text": lambda text: _said(FilePart(f"data:text/csv,{text}", "text/csv", reasoning=True)),
-    "file's data, a page": lambda text: _said(FilePart(f"data:text/html,{text}", "text/html")),
-    "media type": lambda text: _said(FilePart("https://example.org/f", text), FilePart("data:text/plain,x", text)),
-    "picture's media type": lambda text: _said(FilePart(f"data:image/gif;base64,{PIXEL}", text)),
-    "data part": lambda text: _said(DataPart("d", {text: [text, {text: text}]})),
-    "data part that is text": lambda text: _said(DataPart("d", text)),
-    "data part's name": lambda text: _said(DataPart(text, 1)),
-    "data part's id": lambda text: _said(DataPart("d", 1, text)),
-    "part of a provider": lambda text: _said(CustomPart(text)),
-    "part of a provider, metadata": lambda text: _said(CustomPart("p.q", {text: text})),
-    "error of the whole": lambda text: _said(ErrorPart(text)),
-    "error of the whole, details": lambda text: _said(ErrorPart("x", text)),
+    "source's id": lambda text: _reply(SourceUrlPart(text, "https://example.org/", "x")),
+    "source's URL": lambda text: _reply(SourceUrlPart("s", text, "x"), SourceUrlPart("s", text)),
+    "source's URL, after a scheme": lambda text: _reply(SourceUrlPart("s", f"https://example.org/{text}", "x")),
+    "source's title": lambda text: _reply(SourceUrlPart("s", "https://example.org/", text, {text: text})),
+    "document's id": lambda text: _reply(SourceDocumentPart(text, "text/plain", "x", "y", {text: text})),
+    "document's title": lambda text: _reply(SourceDocumentPart("d", "text/plain", text)),
+    "file name": lambda text: _reply(SourceDocumentPart("d", "text/plain", "x", text)),
+    "document's media type": lambda text: _reply(SourceDocumentPart("d", text, "x", "y")),
+    "file's URL": lambda text: _reply(FilePart(text, "image/png", {text: text})),
+    "file's data, a picture": lambda text: _reply(FilePart(f"data:image/gif;base64,{PIXEL}{text}", "image/gif")),
+    "file's data, a text": lambda text: _reply(FilePart(f"data:text/csv,{text}", "text/csv", reasoning=True)),
+    "file's data, a page": lambda text: _reply(FilePart(f"data:text/html,{text}", "text/html")),
+    "media type": lambda text: _reply(FilePart("https://example.org/f", text), FilePart("data:text/plain,x", text)),
+    "picture's media type": lambda text: _reply(FilePart(f"data:image/gif;base64,{PIXEL}", text)),
+    "data part": lambda text: _reply(DataPart("d", {text: [text, {text: text}]})),
+    "data part that is text": lambda text: _reply(DataPart("d", text)),
+    "data part's name": lambda text: _reply(DataPart(text, 1)),
+    "data part's id": lambda text: _reply(DataPart("d", 1, text)),
+    "part of a provider": lambda text: _reply(CustomPart(text)),
+    "part of a provider, metadata": lambda text: _reply(CustomPart("p.q", {text: text})),
+    "error of the whole": lambda text: _reply(ErrorPart(text)),
+    "error of the whole, details": lambda text: _reply(ErrorPart("x", text)),
 }
-"""By name, what makes a transcript with the text in that place. `tests.hostile.test_hostile` finds what is missing."""
+"""By name, functions that make a transcript with the text in one place. `tests.hostile.test_hostile` checks that no
+place is missing."""
 
 
 def everywhere(text: str) -> Transcript:
-    """One transcript with the text in every place, and `END` as its last text."""
+    """Returns one transcript with the text in every place, and with `END` as its last text."""
     whole = [make(text) for make in PLACES.values()]
     messages = [message for one in whole for message in one.messages]
     plain = [part for message in messages if _is_plain(message) for part in message.parts]
@@ -223,21 +224,22 @@ def everywhere(text: str) -> Transcript:
 
 
 def _is_plain(message: Message) -> bool:
-    """Whether it is no more than its parts, which may then stand in a message with others."""
+    """Whether the message has only parts, so that they can be moved into another message."""
     return message == Message("assistant", message.parts)
 
 
-def told(call: ToolCall) -> dict[str, Any]:
-    """What the call of a place says, beside what each such call says."""
+def own_fields(call: ToolCall) -> dict[str, Any]:
+    """Returns the fields in which a call of `PLACES` differs from the fields that all these calls share."""
     said = {name: getattr(call, name) for name in call.__struct_fields__ if getattr(call, name) != _GIVEN.get(name)}
     return {name: value for name, value in said.items() if name in _GIVEN or value != getattr(_EMPTY, name)}
 
 
 def _together(calls: Sequence[ToolCall]) -> list[ToolCall]:
-    """The calls in fewer cards: one says what others of its state leave open. An output hides behind a display."""
+    """Merges calls that have the same state and set different fields. A display and an output are not merged, since a
+    card with a display hides its output."""
     cards: list[dict[str, Any]] = []
     for call in calls:
-        said = told(call)
+        said = own_fields(call)
         slots = {"output" if name == "display" else name for name in said} - {"state"}
         fits = (card for card in cards if card["state"] == call.state and not slots & card["slots"])
         card = next(fits, None)
@@ -249,7 +251,7 @@ def _together(calls: Sequence[ToolCall]) -> list[ToolCall]:
 
 
 def document(texts: Sequence[str]) -> Transcript:
-    """One transcript with `everywhere` of each text, and all of them in its title."""
+    """Returns one transcript with `everywhere` of each text, and all texts in its title."""
     whole = [everywhere(text) for text in texts]
     messages = tuple(message for one in whole for message in one.messages)
     metadata = {name: value for one in whole for name, value in one.metadata.items()}

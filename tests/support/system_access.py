@@ -1,8 +1,7 @@
-"""What a process asks of the system, watched by Python's audit events: network, other programs, files written.
+"""Records by Python's audit events when code uses the network, starts programs or writes files.
 
-Run as ``python -m tests.support.watched`` with steps on standard input, as JSON: pairs of a name and code. Each step
-runs in
-one namespace; what it asked for is printed as JSON by the step's name. Source: the table of audit events of Python.
+``python -m tests.support.system_access`` reads steps from standard input, as JSON: pairs of a name and code. It runs
+them in one namespace and prints as JSON what each step did. Source: Python's table of audit events.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["ask"]
+__all__ = ["describe_request"]
 
 _NETWORK = {
     *("socket.bind", "socket.connect", "socket.getaddrinfo", "socket.gethostbyaddr", "socket.gethostbyname"),
@@ -29,8 +28,8 @@ _FILES = {
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
 
 
-def ask(event: str, arguments: tuple[Any, ...]) -> str | None:
-    """What an audit event asks the system for; None where that is nothing of these."""
+def describe_request(event: str, arguments: tuple[Any, ...]) -> str | None:
+    """Describes an audit event of these kinds; returns None for others."""
     if event in _NETWORK | _PROGRAMS | _FILES:
         return f"{event} {arguments!r:.200}"
     if event == "open" and arguments[0] != os.devnull:
@@ -44,7 +43,7 @@ def _main() -> None:
     asked: list[str] = []
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
-        if (found := ask(event, arguments)) is not None:
+        if (found := describe_request(event, arguments)) is not None:
             asked.append(found)
 
     steps = json.load(sys.stdin)

@@ -1,4 +1,4 @@
-"""One chat of a notebook, its cells and the pages that look on, driven step by step."""
+"""A notebook's chat, its cells and the pages that show them, driven step by step."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ __all__ = ["Cell", "Lane"]
 
 
 class Cell(LiveDisplay):
-    """The output of one cell: the notebook's own face. Its widget talks to ``pages``, and its steps go when asked.
+    """The notebook's own live display of one cell. Its widget sends to ``pages``; `flush` sends the pending step.
 
-    ``static`` is what stays in the saved notebook; None while it runs.
+    ``static`` is the MIME bundle that stays in the saved notebook; None while the cell runs.
     """
 
     def __init__(self, run: Run, chat: Chat) -> None:
@@ -37,11 +37,11 @@ class Cell(LiveDisplay):
         self.static: dict[str, str] | None = None
         super().__init__(info="gated", on_stop=run.stop, timings=chat.timings)
         self._pacer.close()
-        setattr(self._widget, "send", self._broadcast)  # noqa: B010 - the comm of a process without a kernel is none
+        setattr(self._widget, "send", self._broadcast)  # noqa: B010 - there is no comm without a kernel
         self._display = self
 
     def update(self, bundle: dict[str, str], raw: bool) -> None:
-        """As the handle of a display."""
+        """Stores the static form; stands in for a display handle's ``update``."""
         self.static = bundle
 
     def show(self, event: Event) -> None:
@@ -56,37 +56,37 @@ class Cell(LiveDisplay):
         self._widget.receive(message)
 
     def open_page(self) -> Page:
-        """A page that begins from the widget's synced state."""
+        """Opens a page, which starts from the widget's synced state."""
         page = Page(self._hear)
         self.pages.append(page)
         self.reload(page)
         return page
 
     def reload(self, page: Page) -> None:
-        """It has forgotten everything."""
-        page.__init__(self._hear)  # type: ignore[misc]  # the very page that the others know
+        """Reloads a page: it loses its state and starts from the widget's synced state."""
+        page.__init__(self._hear)  # type: ignore[misc]  # resets the same object, which others refer to
         page.begin(self._widget.get_state(["snapshot"])["snapshot"])
 
     def flush(self) -> None:
-        """The time for a step has come."""
+        """Sends the pending step, as the pacer would."""
         self._document.flush()
 
     @property
     def asks(self) -> dict[str, Any]:
-        """What a person is asked, and has not answered."""
+        """The questions to a person that are not answered yet."""
         return dict(self._document._asks) if self.open_questions() else {}
 
     def open_questions(self) -> set[str]:
-        """The approvals that wait for an answer."""
+        """Returns the approvals that wait for an answer."""
         return {name for name, each in tuple(self._questions._pending.items()) if not each.answered.is_set()}
 
     def all_asks(self) -> dict[str, Any]:
-        """What the pages are to ask, as they are told."""
+        """Returns the questions that the pages are told to show."""
         asks: dict[str, Any] = json.loads(json.dumps(self._document._asks))
         return asks
 
     def html(self) -> str:
-        """What is to be seen: the renderer's HTML of the transcript, with what readers have opened."""
+        """Returns the expected HTML: the rendered transcript, with the sections that readers have opened."""
         return to_html(self.transcript, opened=self._document.opened)
 
     def close_widget(self) -> None:
@@ -96,8 +96,7 @@ class Cell(LiveDisplay):
 class Lane:
     """A chat, its tools, and the run of its last cell.
 
-    ``runs`` are the tools that ran, with what they were called with; ``allowed`` the inputs that may run: those that a
-    person approved, as JSON.
+    ``runs`` lists the tools that ran, with their input. ``allowed`` are the inputs that a person approved, as JSON.
     """
 
     def __init__(self, name: str, always: list[Any]) -> None:
@@ -107,7 +106,7 @@ class Lane:
         self.allowed: Counter[str] = Counter()
         self.granted: set[str] = set()
         self.wrong: list[str] = []
-        self.ends: Counter[str] = Counter()  # of calls, over all turns
+        self.ends: Counter[str] = Counter()  # number of calls by final state, over all turns
         self.cell: Cell | None = None
         self.run: Run | None = None
         self._ticks = 0
@@ -134,7 +133,7 @@ class Lane:
         )
 
     def _tick(self) -> float:
-        """Read when a tool begins, and when it has ended."""
+        """The chat's clock, which it reads once when a tool begins and once when it ends."""
         self._ticks += 1
         return 0.0
 
@@ -149,11 +148,11 @@ class Lane:
         return self._work("plain", {"n": n})
 
     def beside(self, n: int) -> int:
-        """A tool that runs beside others."""
+        """A tool that runs in parallel with others."""
         return self._work("beside", {"n": n})
 
     def counts(self, n: int) -> Iterator[int]:
-        """A tool that says how far it is."""
+        """A tool that reports progress."""
         for step in itertools.count():
             value = self._work("counts", {"n": n}, is_first=step == 0)
             yield step if value < 0 else value
@@ -165,7 +164,7 @@ class Lane:
             written = json.dumps(arguments)
             self.runs.append((name, written))
             if not self.allowed[written] and name not in self.granted:
-                self.wrong.append(f"{name} ran with {written}, which nobody has allowed")
+                self.wrong.append(f"{name} ran with {written}, which was not approved")
         while True:
             what: Any = self.gates.wait(f"tool {name} {arguments['n']}")
             if isinstance(what, BaseException):
@@ -177,7 +176,7 @@ class Lane:
     # Turns
 
     def begin(self, approve: ApprovalMode, background: bool) -> None:
-        """A cell with a prompt."""
+        """Runs a cell with a prompt."""
         self.chat.approval_mode = approve
         self.turns += 1
         run = Run(lambda live: self.chat.stream("Go on", live), stop=self.chat.stop, info=lambda _: "gated")
@@ -205,11 +204,11 @@ class Lane:
 
     @property
     def tools(self) -> list[str]:
-        """The tools that wait."""
+        """The tools that wait at a gate."""
         return [name for name in self.gates.waiting if name.startswith("tool")]
 
     def settle(self) -> None:
-        """Until the turn cannot go on by itself; what is to be true when it is over."""
+        """Waits until the turn cannot continue by itself; checks the laws if it is over."""
         until(
             self._is_settled, lambda: f"{self.name} hangs: {self.gates.waiting}, {self.chat.transcript.to_markdown()}"
         )
@@ -232,7 +231,7 @@ class Lane:
     # Laws
 
     def check_turn(self) -> None:
-        """What is true after each turn, however it ended."""
+        """Checks the laws that hold after each turn, however it ended."""
         cell = self.cell
         assert cell is not None
         until(lambda: not self.gates.waiting, lambda: f"still waiting: {self.gates.waiting}")
@@ -242,7 +241,7 @@ class Lane:
         self._check_request((*self.chat.transcript.messages, _NEXT), PROVIDERS[self.turns % 2 :: 2])
 
     def _check_calls(self, cell: Cell) -> None:
-        """Each call has one start, one end and one final state, and ran at most once, with what was approved."""
+        """Checks that each call has one start, end and final state, and ran at most once, with approved input."""
         for call in self.chat.calls.values():
             assert call.is_final, call
         shown = cell.transcript.calls
@@ -251,13 +250,13 @@ class Lane:
             life = life_of(call.id, cell.events)
             ends = [event for event in life if is_end(event)]
             aborted = call.state is State.INTERRUPTED and not ends  # by the end of its message
-            assert aborted or state_after(ends[0]) is call.state, life  # what a model says of it later is nothing
+            assert aborted or state_after(ends[0]) is call.state, life  # later events have no effect
         ran = Counter(self.runs)
         assert all(times == 1 for times in ran.values()), ran
         assert not self.wrong
 
     def _check_transcript(self, cell: Cell) -> None:
-        """What was shown is what the chat has; it reads back, and so does what stays in the cell."""
+        """Checks that the cell shows the chat's messages, and that the Markdown of both reads back."""
         shown, whole = cell.transcript, self.chat.transcript
         assert shown.messages == whole.messages[len(whole.messages) - len(shown.messages) :]
         assert Transcript.from_markdown(whole.to_markdown()) == whole
@@ -267,7 +266,7 @@ class Lane:
         assert len(ids) == len(set(ids))
 
     def _check_pages(self, cell: Cell) -> None:
-        """Each page that is there shows the whole, asks nothing any more, and can have the static form."""
+        """Checks that each connected page shows the whole transcript, asks nothing, and receives the static form."""
         html = cell.html()
         for page in cell.pages:
             if page.is_connected:
@@ -279,7 +278,7 @@ class Lane:
                 assert page.final == cell.static
 
     def check_requests(self) -> None:
-        """All that was really sent, too, is what a strict provider takes."""
+        """Checks that a strict provider accepts each request that was sent."""
         for number, messages in enumerate(self.model.asked):
             self._check_request(messages, [PROVIDERS[number % len(PROVIDERS)]])
         self._check_request((*self.chat.transcript.messages, _NEXT), PROVIDERS)
@@ -297,12 +296,12 @@ class Lane:
         self.settle()
 
     def restart(self) -> None:
-        """The kernel is gone in the middle of whatever it did: what was saved is what is left."""
+        """Restarts the kernel at any point: only the saved transcript is left."""
         saved = self.chat.transcript.to_markdown()
         if self.is_running:
             assert self.run is not None
             self.run.stop()
-            until(lambda: not self.is_running, lambda: f"{self.name} does not end")
+            until(lambda: not self.is_running, lambda: f"the run of {self.name} does not end")
         if self.cell is not None:
             self.cell.close_widget()
         self._thread = self.cell = self.run = None

@@ -1,4 +1,4 @@
-"""A second request as it is sent: by this package, and by pydantic-ai alone, over the same recorded first replies."""
+"""Captures the request that follows recorded replies: as this package sends it, and as pydantic-ai alone does."""
 
 from __future__ import annotations
 
@@ -20,29 +20,31 @@ from toolcall_nb.models import model
 from toolcall_nb.models.config import Config
 from toolcall_nb.models.providers.building import build, request_parameters, request_settings
 
-__all__ = ["Asked", "blocks", "sent_alone", "sent_by_us"]
+__all__ = ["Target", "comparable_body", "our_bodies", "pydantic_ai_body"]
 
 RESULT = "done"
 GO_ON = "And now?"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A model by its name, what follows a server's address in its base URL, and the settings of each request."""
+class Target:
+    """A model's name, the path that its base URL adds to the server's address, and the settings of each request."""
 
     name: str
     suffix: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def config(self, server: ReplayServer) -> Config:
-        """How the model is reached at this server."""
+        """Returns the configuration for reaching the model at this server."""
         return Config(base_url=server.url + self.suffix, api_key=KEY, settings=self.settings)
 
 
-def sent_by_us(asked: Asked, replies: Sequence[bytes], then: Asked | None = None, *, moved: bool = False) -> list[Any]:
-    """The body of the request after these replies, by way of events and of saved Markdown: both ways, in this order.
+def our_bodies(
+    asked: Target, replies: Sequence[bytes], then: Target | None = None, *, moved: bool = False
+) -> list[Any]:
+    """Returns the body of this package's request after these replies, twice: from events, and from saved Markdown.
 
-    ``then`` is another model, which is asked next; ``moved`` asks the same one at another address.
+    ``then`` is another model for that request; ``moved`` sends it to the same model at another address.
     """
     with ReplayServer(Reply(replies[0])) as server, ReplayServer(Reply(b"")) as elsewhere:
         messages: tuple[Message, ...] = hello()
@@ -57,7 +59,7 @@ def sent_by_us(asked: Asked, replies: Sequence[bytes], then: Asked | None = None
 
 
 def _going_on(messages: Sequence[Message], events: Sequence[ev.Event]) -> Sequence[ev.Event]:
-    """The events of a further step: the transcript's own last message goes on, as it does in a chat."""
+    """Returns the events of a further step, which continues the transcript's last message, as in a chat."""
     is_first = messages[-1].role == "user"
     return (
         events if is_first else [event for event in events if not isinstance(event, ev.Start) or event.message_metadata]
@@ -65,14 +67,14 @@ def _going_on(messages: Sequence[Message], events: Sequence[ev.Event]) -> Sequen
 
 
 def _with_results(events: Sequence[ev.Event]) -> tuple[Message, ...]:
-    """The messages, each call of the caller's with a result, and the last message still open for the next step."""
+    """Returns the messages with a result for each call of the caller's tools; the last message stays open."""
     shown = [event for event in events if not isinstance(event, ev.Finish)]
     calls = Transcript.from_events(shown).calls.values()
     open_calls = [call.id for call in calls if not call.provider_executed and not call.is_final]
     return Transcript.from_events([*shown, *(ev.ToolOutputAvailable(call, RESULT) for call in open_calls)]).messages
 
 
-def _sent(server: ReplayServer, asked: Asked, messages: Sequence[Message]) -> Any:
+def _sent(server: ReplayServer, asked: Target, messages: Sequence[Message]) -> Any:
     server.requests.clear()
     server.answers(Reply(b"{}", status=418, content_type="application/json"))
     try:
@@ -82,8 +84,10 @@ def _sent(server: ReplayServer, asked: Asked, messages: Sequence[Message]) -> An
     return server.requests[0].json
 
 
-def sent_alone(asked: Asked, replies: Sequence[bytes], then: Asked | None = None, *, moved: bool = False) -> Any:
-    """The body of the same request, as pydantic-ai's direct requests make it of its own responses."""
+def pydantic_ai_body(
+    asked: Target, replies: Sequence[bytes], then: Target | None = None, *, moved: bool = False
+) -> Any:
+    """Returns the body of the same request, built by pydantic-ai's direct requests from its own responses."""
     with ReplayServer(Reply(replies[0])) as server, ReplayServer(Reply(b"")) as elsewhere:
         history: list[ModelMessage] = [ModelRequest([UserPromptPart("Hello")])]
         for number, reply in enumerate(replies, 1):
@@ -103,7 +107,7 @@ def sent_alone(asked: Asked, replies: Sequence[bytes], then: Asked | None = None
         return last.requests[0].json
 
 
-async def _response(asked: Asked, server: ReplayServer, history: list[ModelMessage]) -> ModelResponse:
+async def _response(asked: Target, server: ReplayServer, history: list[ModelMessage]) -> ModelResponse:
     config = asked.config(server)
     made = build(asked.name, config)
     request = model_request_stream(
@@ -119,8 +123,8 @@ async def _response(asked: Asked, server: ReplayServer, history: list[ModelMessa
         return stream.get()
 
 
-def blocks(body: Any) -> Any:
-    """The body without what differs on purpose: made-up ids are not repeated, and a blank text is left out.
+def comparable_body(body: Any) -> Any:
+    """Returns the body without intended differences: generated ids, and blank text blocks.
 
     Anthropic: "text content blocks must contain non-whitespace text".
     """

@@ -1,4 +1,4 @@
-"""Every way to ask a provider, by the real packages, and what is told of the error that they raise."""
+"""Sends requests to a provider with each real client package, and checks the `ModelError` made of their errors."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from typing import Any
 
 import pytest
 
-from tests.support.provider_troubles import Trouble
+from tests.support.provider_error_replies import ErrorReply
 from tests.support.replay_server import ReplayServer, Reply
 from toolcall_nb.errors import ModelError
 from toolcall_nb.models.errors.translation import as_model_error
 
 __all__ = [
+    "CLIENTS",
     "KEY",
-    "WAYS",
     "ask_anthropic",
     "ask_groq",
     "ask_httpx",
     "ask_openai",
     "ask_pydantic_ai",
     "ask_urllib",
-    "assert_says",
-    "raised",
-    "trouble_of",
+    "assert_message_contains",
+    "exception_of",
+    "model_error_of",
 ]
 
 KEY = "sk-test-0123456789abcdef"
 
 
-def raised(act: Callable[[], Any]) -> Exception:
-    """What an act raises."""
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - any exception is what this is about
+def exception_of(act: Callable[[], Any]) -> Exception:
+    """Returns the exception that ``act`` raises."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - each package raises its own exceptions
         act()
     return caught.value
 
 
-# Every way to ask a provider ----------------------------------------------------------------------------------
+# Clients ------------------------------------------------------------------------------------------------------
 
 
 def ask_openai(url: str) -> Any:
@@ -101,18 +101,18 @@ def ask_urllib(url: str) -> Any:
         return answer.read()
 
 
-WAYS = (ask_openai, ask_anthropic, ask_groq, ask_google, ask_mistral, ask_httpx, ask_pydantic_ai)
+CLIENTS = (ask_openai, ask_anthropic, ask_groq, ask_google, ask_mistral, ask_httpx, ask_pydantic_ai)
 
 
-def trouble_of(trouble: Trouble, server: ReplayServer, ask: Callable[[str], Any], model: str) -> ModelError:
+def model_error_of(trouble: ErrorReply, server: ReplayServer, ask: Callable[[str], Any], model: str) -> ModelError:
     is_json = not isinstance(trouble.body, str)
     kind = "application/json" if is_json else "text/html" if "<" in trouble.text else "text/plain"
     server.answers(Reply(trouble.text, trouble.status, kind, trouble.headers))
-    return as_model_error(raised(lambda: ask(server.url)), model)
+    return as_model_error(exception_of(lambda: ask(server.url)), model)
 
 
-def assert_says(error: ModelError, *pieces: str) -> None:
-    """The pieces are in the sentence, in this order, and it is one line that ends as one."""
+def assert_message_contains(error: ModelError, *pieces: str) -> None:
+    """Asserts that the message contains the pieces in this order and is one line that ends like a sentence."""
     text = str(error)
     places = [text.find(piece) for piece in pieces]
     assert -1 not in places, (text, pieces)

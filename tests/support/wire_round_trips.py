@@ -1,4 +1,4 @@
-"""Events through a wire and back, for the tests of the wires."""
+"""Encodes events in a wire format and decodes them again, for the wire tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.wire import decoder, encoder
 
-__all__ = ["CONVERSATION", "frames", "read", "read_in_bytes", "through", "written"]
+__all__ = ["CONVERSATION", "decoded", "decoded_bytewise", "decoded_transcript", "encoded", "frames"]
 
 CONVERSATION: tuple[Event, ...] = (
     ev.Start(message_id="m1", role="user"),
@@ -34,32 +34,32 @@ CONVERSATION: tuple[Event, ...] = (
         message_metadata={"model": "mock", "usage": {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15}},
     ),
 )
-"""A question and its answer, with every kind of end that a call can have but an interruption."""
+"""A question and its answer, with every final state of a call except interrupted."""
 
 
-def written(name: str, events: Iterable[Event], **options: Any) -> bytes:
-    """The response that holds these events."""
+def encoded(name: str, events: Iterable[Event], **options: Any) -> bytes:
+    """Returns the response body with these events."""
     writer = encoder(name, **options)
     return b"".join(map(writer.encode, events)) + writer.close()
 
 
-def read(name: str, *fed: bytes) -> list[Event]:
-    """The events of a response that comes in these pieces."""
+def decoded(name: str, *fed: bytes) -> list[Event]:
+    """Returns the events of a response that arrives in these pieces."""
     reader = decoder(name)
     return [event for data in fed for event in reader.feed(data)] + reader.close()
 
 
-def read_in_bytes(name: str, data: bytes) -> list[Event]:
-    """The events of a response that comes byte by byte."""
-    return read(name, *(data[place : place + 1] for place in range(len(data))))
+def decoded_bytewise(name: str, data: bytes) -> list[Event]:
+    """Returns the events of a response that arrives byte by byte."""
+    return decoded(name, *(data[place : place + 1] for place in range(len(data))))
 
 
-def through(name: str, events: Iterable[Event]) -> Transcript:
-    """The transcript at the other end of the wire."""
-    return Transcript.from_events(read(name, written(name, events)))
+def decoded_transcript(name: str, events: Iterable[Event]) -> Transcript:
+    """Encodes and decodes the events; returns the transcript."""
+    return Transcript.from_events(decoded(name, encoded(name, events)))
 
 
 def frames(data: bytes) -> list[Any]:
-    """The objects of a response, each by its line; ``[DONE]`` as text."""
+    """Returns the JSON object of each ``data:`` line of a response; ``[DONE]`` as text."""
     lines = [line.removeprefix("data: ") for line in data.decode().split("\n") if line.startswith("data: ")]
     return [json.loads(line) if line.startswith("{") else line for line in lines]

@@ -1,5 +1,5 @@
-"""Others' published code, in Node: the readers of the wires, many cases in one process (tests/js/peers.mjs), and their
-clients, which ask a server that runs (tests/js/live.mjs)."""
+"""Runs other projects' published JavaScript clients in Node: their stream readers, many cases in one process
+(tests/js/peers.mjs), and their chat clients against a running server (tests/js/live.mjs)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-__all__ = ["Case", "answers", "live"]
+__all__ = ["Case", "decoded_by_node", "running_client"]
 
 _FOLDER = Path(__file__).resolve().parents[1] / "js"
 _SCRIPT = _FOLDER / "peers.mjs"
@@ -23,15 +23,15 @@ _LIVE = _FOLDER / "live.mjs"
 
 
 class Case(NamedTuple):
-    """A response for one of the readers ``ai``, ``ag-ui`` and ``eventsource``, and where it is cut."""
+    """A response for one of the readers ``ai``, ``ag-ui`` and ``eventsource``, and the positions at which it is cut."""
 
     reader: str
     body: bytes
     cuts: Sequence[int] = ()
 
 
-def answers(cases: Iterable[Case]) -> list[Any]:
-    """What the reader of each case has made of it. Skips where Node, or its packages, are not installed."""
+def decoded_by_node(cases: Iterable[Case]) -> list[Any]:
+    """Returns what each case's reader decodes. Skips the test if Node or its packages are not installed."""
     node = _node()
     lines = [
         json.dumps({"reader": case.reader, "body": base64.b64encode(case.body).decode(), "cuts": [*case.cuts]})
@@ -47,8 +47,8 @@ def answers(cases: Iterable[Case]) -> list[Any]:
 
 
 @contextmanager
-def live(scenario: str, address: str) -> Iterator[subprocess.Popen[str]]:
-    """A client that goes through a scenario with the server at ``address``; it ends with the block. Skips as above."""
+def running_client(scenario: str, address: str) -> Iterator[subprocess.Popen[str]]:
+    """Runs a client's scenario with the server at ``address`` inside the block. Skips the test without Node."""
     command = [_node(), str(_LIVE), scenario, address]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=_FOLDER) as node:
         try:
@@ -60,6 +60,6 @@ def live(scenario: str, address: str) -> Iterator[subprocess.Popen[str]]:
 def _node() -> str:
     node = shutil.which("node")
     if node is None or not (_FOLDER / "node_modules").is_dir():
-        assert "TOOLCALL_NB_PEERS" not in os.environ, "./dev test has promised that Node and its packages are there"
-        pytest.skip("no peers in Node: ./dev test installs them")
+        assert "TOOLCALL_NB_PEERS" not in os.environ, "./dev test should have installed Node and its packages"
+        pytest.skip("Node or its packages are not installed: ./dev test installs them")
     return node

@@ -1,4 +1,4 @@
-"""Amazon's binary event stream as the JSON that boto3 makes of it: ``{event type: payload}``.
+"""Decodes Amazon's binary event stream into the JSON that boto3 gives: ``{event type: payload}``.
 
 Source: the specification of ``application/vnd.amazon.eventstream``: lengths of the frame and of its headers, a
 checksum, headers, the payload, a checksum.
@@ -11,13 +11,13 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["frames"]
+__all__ = ["event_stream_items"]
 
 _STRING = 7
 
 
-def frames(body: bytes) -> Iterator[dict[str, Any]]:
-    """The events of a body."""
+def event_stream_items(body: bytes) -> Iterator[dict[str, Any]]:
+    """Yields the events of a body."""
     place = 0
     while place < len(body):
         total, headers = struct.unpack(">II", body[place : place + 8])
@@ -32,7 +32,7 @@ def _headers(data: bytes) -> Iterator[tuple[str, str]]:
     while data:
         end = 1 + data[0]
         name = data[1:end].decode()
-        assert data[end] == _STRING, "Bedrock sends headers of text only"
+        assert data[end] == _STRING, "expected text headers only, which is what Bedrock sends"
         length = struct.unpack(">H", data[end + 1 : end + 3])[0]
         yield name, data[end + 3 : end + 3 + length].decode()
         data = data[end + 3 + length :]

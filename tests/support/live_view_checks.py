@@ -1,0 +1,23 @@
+"""Checks the law "live equals whole"; main entry point: `assert_shows_whole_transcript`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from toolcall_nb.render import LiveHtml, to_html
+
+__all__ = ["assert_shows_whole_transcript", "without_live_state"]
+
+_CARD = re.compile(r'(<div class="tc-call tc-)(?:input-streaming|queued|running|approval-responded|called)(">)')
+_WORD = re.compile(r'(<span class="tc-state">)(?:Pending|Queued|Running|Responded|Called)(</span>)')
+
+
+def without_live_state(html: str) -> str:
+    """Returns the HTML without the state of calls that have not ended, which only a live view knows."""
+    return _WORD.sub(r"\1…\2", _CARD.sub(r"\1…\2", html))
+
+
+def assert_shows_whole_transcript(live: LiveHtml, opened: Mapping[str, bool] | None = None) -> None:
+    """Asserts that the live view shows the same HTML as a rendering of the whole transcript so far."""
+    assert without_live_state(live.html) == without_live_state(to_html(live.transcript, opened=opened))
