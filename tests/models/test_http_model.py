@@ -224,7 +224,7 @@ def test_a_connection_lost_anywhere_in_the_answer_loses_and_doubles_nothing(wire
     with serving() as client:
         with cutting(port_of(client)) as whole:
             expected = said(Chat(model_at(whole.url, wire), tools=[]).send(QUESTION))
-        total = whole.said[0]
+        total = whole.forwarded[0]
         head, came_back = 520, 0  # the response's head is shorter
         for place in range(head, total, max(1, (total - head) // 25)):
             with cutting(port_of(client), place) as proxy:
