@@ -1,0 +1,58 @@
+"""Formats of spans: OpenTelemetry, Jaeger, Tempo, Langfuse, logfire, Phoenix and others. `SPAN_FORMATS` lists them.
+
+otlp.py, jaeger.py, langfuse.py and span_records.py read the containers into spans (span.py). conventions.py is the
+table of attributes; readings.py, history.py and recorded_parts.py read by it what a span says. tree.py arranges the
+spans of a trace, transcripts.py and joining.py make the transcript, and runs.py the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from toolcall_nb.traces.formats.base import RecordedRun, TraceFormat
+from toolcall_nb.traces.formats.spans.jaeger import is_jaeger, read_jaeger
+from toolcall_nb.traces.formats.spans.langfuse import is_langfuse, read_langfuse
+from toolcall_nb.traces.formats.spans.otlp import is_otlp, read_otlp
+from toolcall_nb.traces.formats.spans.runs import read_runs, runs_of_file
+from toolcall_nb.traces.formats.spans.span import SpanFile
+from toolcall_nb.traces.formats.spans.span_records import is_span_record, read_span_records
+
+__all__ = ["SPAN_FORMATS"]
+
+
+def _format(name: str, title: str, is_known: Callable[[Any], bool], read: Callable[[Any], SpanFile]) -> TraceFormat:
+    def recognises(records: Sequence[Any]) -> bool:
+        return any(is_known(record) for record in records)
+
+    def runs(records: Iterable[Any]) -> Iterator[RecordedRun]:
+        return read_runs(records, is_known, read)
+
+    return TraceFormat(name, title, recognises, runs)
+
+
+def _langfuse_runs(records: Iterable[Any]) -> Iterator[RecordedRun]:
+    """Yields the runs of an export of Langfuse, whose traces are whole, so that one at a time is in memory."""
+    unknown = 0
+    for record in records:
+        if not is_langfuse(record):
+            unknown += 1
+            continue
+        file = read_langfuse(record)
+        file.unknown, unknown = file.unknown + unknown, 0
+        yield from runs_of_file(file)
+
+
+_LANGFUSE = "exports of Langfuse: traces with their observations (JSON or JSON lines)"
+
+SPAN_FORMATS = (
+    _format("otlp", "OpenTelemetry traces as OTLP in JSON, also Tempo's (JSON or JSON lines)", is_otlp, read_otlp),
+    _format("jaeger", "traces of Jaeger (JSON)", is_jaeger, read_jaeger),
+    TraceFormat("langfuse", _LANGFUSE, lambda records: any(map(is_langfuse, records)), _langfuse_runs),
+    _format(
+        "spans",
+        "lists of spans of OpenTelemetry's SDKs, logfire, Phoenix and others (JSON or JSON lines)",
+        is_span_record,
+        read_span_records,
+    ),
+)

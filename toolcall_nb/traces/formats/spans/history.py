@@ -1,0 +1,198 @@
+"""Messages as spans record them, in any provider's form: `read_messages` returns them as `RecordedMessage`.
+
+A history may be in OpenTelemetry's form (``parts``), or in that of OpenAI (chat and responses), Anthropic, Google, the
+AI SDK or LangChain; instrumentations copy what the provider was sent. `recorded_parts` reads the parts of a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from toolcall_nb.core.transcript import Role, TextPart
+from toolcall_nb.traces.formats.spans.recorded_parts import (
+    AskedCall,
+    CallResult,
+    RecordedPart,
+    is_left_out,
+    read_call,
+    read_part,
+)
+from toolcall_nb.traces.formats.spans.values import as_list, as_object, read_json_text
+
+__all__ = ["RecordedMessage", "is_tool_definition", "read_messages"]
+
+_ROLES: dict[str, Role] = {
+    **dict.fromkeys(("system", "developer", "SystemMessage"), "system"),
+    **dict.fromkeys(("user", "human", "HumanMessage"), "user"),
+    **dict.fromkeys(("assistant", "ai", "model", "AIMessage", "AIMessageChunk", "choice"), "assistant"),
+}
+_RESULT_ROLES = frozenset({"tool", "function", "ToolMessage", "FunctionMessage"})
+_CALL_ITEMS = frozenset({"function_call", "custom_tool_call", "mcp_call", "computer_call", "local_shell_call"})
+_RESULT_ITEMS = frozenset({"function_call_output", "custom_tool_call_output", "computer_call_output"})
+_LISTS = ("messages", "contents", "message", "choices", "output", "prompts", "prompt", "generations")
+_MAX_LEVELS = 6
+
+
+class RecordedMessage(Struct, frozen=True):
+    """One message of a history. A tool result is a message of the user with a `CallResult`."""
+
+    role: Role
+    parts: tuple[RecordedPart, ...] = ()
+    finish_reason: str | None = None
+
+
+def read_messages(given: Any, role: Role = "user", levels: int = _MAX_LEVELS) -> list[RecordedMessage]:
+    """Reads a list of messages, one message, or an object that contains them; ``role`` is that of a bare text."""
+    given = read_json_text(given)
+    if isinstance(given, str):
+        return [] if is_left_out(given) else [RecordedMessage(role, (TextPart(given),))]
+    if levels == 0:
+        return []
+    if isinstance(given, list):
+        if given and all(_is_part(item) for item in given):
+            return _some(RecordedMessage(role, tuple(part for item in given if (part := read_part(item)) is not None)))
+        return [message for item in given for message in read_messages(item, role, levels - 1)]
+    if not isinstance(given, Mapping) or not given:
+        return []
+    if _is_message(given):
+        return _some(_read_message(given, role))
+    return list(_within(given, role, levels - 1))
+
+
+def _some(message: RecordedMessage) -> list[RecordedMessage]:
+    return [message] if message.parts or message.finish_reason else []
+
+
+def _is_message(fields: Mapping[str, Any]) -> bool:
+    if isinstance(fields.get("message"), Mapping):
+        return not fields.keys() & {"messages", "contents"}
+    kind = fields.get("type")
+    if isinstance(kind, str) and (kind in _CALL_ITEMS or kind in _RESULT_ITEMS or kind == "reasoning"):
+        return True
+    is_named = "role" in fields or kind in _ROLES or kind in _RESULT_ROLES or "event.name" in fields
+    return is_named or "kwargs" in fields or ("content" in fields and not fields.keys() & {"messages", "contents"})
+
+
+def _is_part(item: Any) -> bool:
+    fields = as_object(item)
+    return "role" not in fields and (fields.get("type") in ("text", "tool_call", "tool_use", "tool-call", "thinking"))
+
+
+def _within(fields: Mapping[str, Any], role: Role, levels: int) -> Iterator[RecordedMessage]:
+    """Yields the messages in an object: a request with its system prompt, or a response with its choices."""
+    config = as_object(fields.get("config"))
+    for name in ("system", "instructions", "system_instruction", "systemInstruction"):
+        if "output" not in fields and (prompt := fields.get(name) or config.get(name)):
+            yield from read_messages(prompt, "system", levels)
+    for name in _LISTS:
+        if isinstance(fields.get(name), list | Mapping | str):
+            yield from read_messages(fields[name], role, levels)
+            return
+    if fields.get("toolName") or (fields.get("name") and "arguments" in fields):
+        yield from _some(RecordedMessage("assistant", tuple(filter(None, [read_call(fields)]))))
+    elif isinstance(fields.get("text"), str):
+        reason = fields.get("finish_reason")
+        yield RecordedMessage(role, (TextPart(fields["text"]),), reason if isinstance(reason, str) else None)
+
+
+def _read_message(given: Mapping[str, Any], default: Role) -> RecordedMessage:
+    fields = _unwrapped(given)
+    named = _role_name(fields)
+    role = _ROLES.get(named, default)
+    reason = fields.get("finish_reason", given.get("finish_reason"))
+    kind = fields.get("type")
+    if kind in _CALL_ITEMS:
+        return RecordedMessage("assistant", tuple(filter(None, [read_call(fields)])))
+    if kind in _RESULT_ITEMS or named in _RESULT_ROLES:
+        parts = tuple(_results(fields))
+        return RecordedMessage("user", parts)
+    if kind == "reasoning":
+        return RecordedMessage("assistant", tuple(filter(None, [read_part(fields)])))
+    return RecordedMessage(role, tuple(_parts(fields)), reason if isinstance(reason, str) else None)
+
+
+def _unwrapped(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the fields of a message that is within ``message`` or ``kwargs``, with those around it."""
+    for name in ("message", "kwargs"):
+        if isinstance(given.get(name), Mapping):
+            kind = as_list(given.get("id"))[-1:]  # LangChain's own form: {"id": […, "HumanMessage"], "kwargs": {…}}
+            around = {key: value for key, value in given.items() if key not in (name, "id", "type", "lc")}
+            return {**around, **({"type": kind[0]} if kind else {}), **given[name]}
+    content = as_object(given.get("content"))
+    return {**given, "role": content["role"]} if isinstance(content.get("role"), str) else given  # Google's, in ADK
+
+
+def _role_name(fields: Mapping[str, Any]) -> str:
+    for name in ("role", "type"):
+        found = fields.get(name)
+        if isinstance(found, str) and (found in _ROLES or found in _RESULT_ROLES):
+            return found
+    event = fields.get("event.name")
+    return event.removeprefix("gen_ai.").partition(".")[0] if isinstance(event, str) else ""
+
+
+def _results(fields: Mapping[str, Any]) -> Iterator[RecordedPart]:
+    """Yields the results in a message of the role ``tool``: its own, or those in its parts."""
+    parts = fields.get("parts") if isinstance(fields.get("parts"), list) else fields.get("content")
+    found = [part for item in as_list(parts) if isinstance(part := read_part(item), CallResult)]
+    if found:
+        yield from found
+        return
+    call_id = next((fields[name] for name in ("tool_call_id", "call_id", "id") if fields.get(name)), None)
+    output = fields.get("output", fields.get("content", fields.get("contents", parts)))
+    name = fields.get("name")
+    if is_tool_definition(output) and not call_id:
+        return
+    if not is_left_out(output) and (call_id or name or output is not None):
+        yield CallResult(
+            call_id if isinstance(call_id, str) else None,
+            name if isinstance(name, str) else None,
+            read_json_text(_only_text(output)),
+            is_error=fields.get("status") == "error" or fields.get("is_error") is True,
+        )
+
+
+def is_tool_definition(content: Any) -> bool:
+    """Whether the content of a message is the definition of a tool, which Langfuse records among the messages."""
+    fields = as_object(content)
+    return fields.get("type") == "function" and "parameters" in as_object(fields.get("function"))
+
+
+def _only_text(content: Any) -> Any:
+    """Returns the text of a content that consists of one text part."""
+    parts = as_list(content)
+    if len(parts) == 1 and isinstance(part := read_part(parts[0]), TextPart):
+        return part.text
+    return content
+
+
+def _parts(fields: Mapping[str, Any]) -> Iterator[RecordedPart]:
+    for name in ("reasoning_content", "reasoning"):
+        if isinstance(fields.get(name), str) and fields[name]:
+            found = read_part({"type": "reasoning", "text": fields[name]})
+            yield from [found] if found else []
+            break
+    content = next((fields[name] for name in ("parts", "contents", "content") if fields.get(name) is not None), None)
+    if isinstance(content, str) and (content.startswith(("[{", '{"parts"')) or fields.get("role") == "model"):
+        content = read_json_text(content)
+    if isinstance(content, Mapping) and isinstance(content.get("parts"), list):
+        content = content["parts"]
+    for item in content if isinstance(content, list) else [content]:
+        if (part := read_part(item)) is not None:
+            yield part
+    yield from _calls(fields)
+
+
+def _calls(fields: Mapping[str, Any]) -> Iterator[AskedCall]:
+    inner = as_object(fields.get("additional_kwargs"))
+    for holder in (fields, inner):
+        calls = as_list(read_json_text(holder.get("tool_calls"))) or as_list(holder.get("toolCalls"))
+        single = holder.get("function_call")
+        for given in calls or ([single] if isinstance(single, Mapping) and single.get("name") else []):
+            if (call := read_call(as_object(given))) is not None:
+                yield call
+        if calls:
+            return

@@ -1,0 +1,202 @@
+"""Joins the calls of a conversation: what a model asked for, what a tool's span recorded, what the next request told.
+
+The same call appears up to four times in a trace. `CallRegister` finds it again by its id, else by its name and
+arguments in order, since some instrumentations number the calls of each answer anew, or have no ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from msgspec import Struct, field
+
+from toolcall_nb.core.call_record import NO_RECORD, CallRecord
+from toolcall_nb.core.events import MISSING, Json, Missing, Object
+from toolcall_nb.core.json_text import json_text
+from toolcall_nb.core.transcript import State, ToolCall
+from toolcall_nb.traces.formats.spans.readings import ToolRun
+from toolcall_nb.traces.formats.spans.recorded_parts import AskedCall, CallResult
+
+__all__ = ["CallRegister", "HistoryMatcher", "JoinedCall"]
+
+
+class JoinedCall(Struct, eq=False):
+    """One call, with all that the trace says of it. ``parent`` is the call that it ran inside of."""
+
+    name: str
+    id: str | None = None
+    asked: AskedCall | None = None
+    run: ToolRun | None = None
+    told: CallResult | None = None
+    parent: JoinedCall | None = None
+    started: float | None = None
+    seconds: float | None = None
+    has_ended: bool = True
+    tokens: int | None = None
+    extra: Object = field(default_factory=dict)
+    final_id: str = ""
+
+    @property
+    def input(self) -> Json | Missing:
+        """The arguments: those that the model wrote, else those of the span."""
+        if self.asked is not None and self.asked.input is not MISSING:
+            return self.asked.input
+        return MISSING if self.run is None else self.run.input
+
+    def tool_call(self) -> ToolCall:
+        """Returns the call as a part of a transcript."""
+        state, output, error = self._end()
+        given = {} if self.input is MISSING else self.input
+        timed = self.started is not None or self.tokens is not None
+        metadata: Object = {"parent": self.parent.final_id} if self.parent is not None else {}
+        return ToolCall(
+            id=self.final_id,
+            name=self.name,
+            state=state,
+            input=given,
+            output=output,
+            error=error,
+            traceback=self.run.traceback if self.run is not None else None,
+            provider_executed=True if self.asked is not None and self.asked.provider_executed else None,
+            tool_metadata=metadata or None,
+            extra=self.extra,
+            record=CallRecord(started=self.started, seconds=self.seconds, tokens=self.tokens) if timed else NO_RECORD,
+        )
+
+    def _end(self) -> tuple[State, Json | Missing, str | None]:
+        output = MISSING if self.run is None else self.run.output
+        if output is MISSING and self.told is not None:
+            output = self.told.output
+        if self.run is not None and self.run.error is not None:
+            return State.OUTPUT_ERROR, output, self.run.error
+        if self.told is not None and self.told.is_error:
+            return State.OUTPUT_ERROR, MISSING, output if isinstance(output, str) else json_text(output)
+        if output is not MISSING or (self.run is not None and self.has_ended):
+            return State.OUTPUT_AVAILABLE, None if output is MISSING else output, None
+        return State.INPUT_AVAILABLE, MISSING, None
+
+
+class _Index:
+    """Calls by a key, in order."""
+
+    def __init__(self) -> None:
+        self._calls: dict[Hashable, list[JoinedCall]] = {}
+        self._next: dict[Hashable, int] = {}
+
+    def add(self, key: Hashable, call: JoinedCall) -> None:
+        self._calls.setdefault(key, []).append(call)
+
+    def all(self, key: Hashable) -> list[JoinedCall]:
+        return self._calls.get(key, [])
+
+    def waiting(self, key: Hashable) -> JoinedCall | None:
+        """Returns the first call that waits for its run."""
+        calls, at = self.all(key), self._next.get(key, 0)
+        while at < len(calls) and calls[at].run is not None:
+            at += 1
+        self._next[key] = at
+        return calls[at] if at < len(calls) else None
+
+
+class CallRegister:
+    """The calls of one conversation."""
+
+    def __init__(self) -> None:
+        self.by_id, self.by_input, self.by_name = _Index(), _Index(), _Index()
+
+    def ask(self, asked: AskedCall) -> JoinedCall:
+        """Adds a call that an answer asks for. If its span came before, it is that call."""
+        if asked.id and (found := self.by_id.all(asked.id)) and found[-1].asked is None:
+            found[-1].asked = asked
+            return found[-1]
+        return self.add(JoinedCall(asked.name, asked.id, asked=asked))
+
+    def run(self, run: ToolRun) -> JoinedCall | None:
+        """Gives a tool's run to the call that asked for it; returns None if there is none."""
+        call = self._waiting_for(run)
+        if call is not None:
+            call.run = run
+            if run.id and run.id != call.id:
+                self.by_id.add(run.id, call)
+        return call
+
+    def _waiting_for(self, run: ToolRun) -> JoinedCall | None:
+        found = self.by_id.waiting(run.id) if run.id else None
+        if found is None and run.input is not MISSING:
+            found = self.by_input.waiting(_input_key(run.name, run.input))
+        if found is not None:
+            return found
+        other = self.by_name.waiting(run.name)
+        if other is None or (run.id and other.id and MISSING not in (run.input, other.input)):
+            return None  # both say which call they are, and differ
+        return other
+
+    def add(self, call: JoinedCall) -> JoinedCall:
+        """Adds a new call."""
+        if call.id:
+            self.by_id.add(call.id, call)
+        self.by_name.add(call.name, call)
+        if call.input is not MISSING:
+            self.by_input.add(_input_key(call.name, call.input), call)
+        return call
+
+
+def _input_key(name: str, given: Json) -> tuple[str, str]:
+    return name, json_text(given)
+
+
+class HistoryMatcher:
+    """Finds the calls and results of one history among the known calls. Each call is in a history once."""
+
+    def __init__(self, register: CallRegister) -> None:
+        self._register = register
+        self._told: set[int] = set()
+        self._next: dict[tuple[int, Hashable], int] = {}
+        self._open: dict[int, JoinedCall] = {}  # told in this history, without their results so far
+        self._latest: dict[str, JoinedCall] = {}
+
+    def call(self, asked: AskedCall) -> JoinedCall | None:
+        """Returns the known call that a history tells of; None for a new one."""
+        register = self._register
+        found = self._untold(register.by_id, asked.id) if asked.id else None
+        if found is None and asked.input is not MISSING:
+            found = self._untold(register.by_input, _input_key(asked.name, asked.input))
+        if found is None and asked.input is MISSING:
+            found = self._untold(register.by_name, asked.name)
+        if found is not None:
+            self.tell(found, asked)
+        return found
+
+    def _untold(self, index: _Index, key: Hashable) -> JoinedCall | None:
+        calls, at = index.all(key), self._next.get((id(index), key), 0)
+        while at < len(calls) and id(calls[at]) in self._told:
+            at += 1
+        self._next[id(index), key] = at
+        return calls[at] if at < len(calls) else None
+
+    def tell(self, call: JoinedCall, asked: AskedCall) -> None:
+        """Notes that this history tells of the call."""
+        call.asked = call.asked or asked
+        self._told.add(id(call))
+        self._open[id(call)] = call
+        if asked.id:
+            self._latest[asked.id] = call
+
+    def result(self, result: CallResult) -> JoinedCall | None:
+        """Gives a result to its call; returns None if the call is not known."""
+        call = self._call_of(result)
+        if call is not None:
+            self._open.pop(id(call), None)
+            call.told = call.told or result
+        return call
+
+    def _call_of(self, result: CallResult) -> JoinedCall | None:
+        if result.id:
+            known = self._register.by_id.all(result.id)
+            if (found := self._latest.get(result.id) or (known[-1] if known else None)) is not None:
+                return found
+        waiting = list(self._open.values())
+        if result.name or not result.id:
+            return next((call for call in waiting if result.name in (None, call.name)), None)
+        numbered = [call for call in waiting if result.id.startswith(call.name)]  # ADK's ids are names with a number
+        return numbered[0] if numbered else None

@@ -1,0 +1,157 @@
+"""Makes runs of the spans of a file, one a trace: `read_runs`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from toolcall_nb.core.events import LEFT_OUT, Diagnostic, Object
+from toolcall_nb.core.text import well_formed_json
+from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.traces.formats.base import RecordedRun
+from toolcall_nb.traces.formats.spans.conventions import AGENT_NAMES, CONTENT, KIND_ATTRIBUTES, SpanKind, kind_of
+from toolcall_nb.traces.formats.spans.span import Span, SpanEvent, SpanFile
+from toolcall_nb.traces.formats.spans.transcripts import read_trace
+from toolcall_nb.traces.formats.spans.tree import SpanTree, build_tree
+
+__all__ = ["read_runs", "runs_of_file"]
+
+_SECOND = 10**9
+_KEPT = "They were kept in the run's extra fields."
+_SESSIONS = (
+    "gen_ai.conversation.id",
+    "session.id",
+    "thread_id",
+    "langfuse.session.id",
+    "traceloop.association.session",
+)
+_SPREAD = ("gen_ai.prompt.", "gen_ai.completion.", "llm.input_messages.", "llm.output_messages.", "llm.tools.")
+_MESSAGE_EVENTS = ("gen_ai.", "exception")
+
+
+def read_runs(
+    records: Iterable[Any], is_known: Callable[[Any], bool], read: Callable[[Any], SpanFile]
+) -> Iterator[RecordedRun]:
+    """Yields the runs of a file whose spans may be on any line; a trace ends with the file."""
+    file = SpanFile()
+    for record in records:
+        if is_known(record):
+            file.extend(read(record))
+        else:
+            file.unknown += 1
+    yield from runs_of_file(file)
+
+
+def runs_of_file(file: SpanFile) -> Iterator[RecordedRun]:
+    """Yields the run of each trace, in the order in which the traces begin in the file."""
+    traces: dict[str, list[Span]] = {}
+    for span in file.spans:
+        traces.setdefault(span.trace, []).append(span)
+    for trace, logs in file.logs.items():
+        _give_logs(traces, trace, logs)
+    unknown = file.unknown
+    for number, (trace, spans) in enumerate(traces.items(), 1):
+        run = _read_run(trace or f"trace-{number}", spans, file)
+        if unknown:
+            what = "record of the file is no span" if unknown == 1 else "records of the file are no spans"
+            run = _with_diagnostics(run, [Diagnostic(f"{unknown:,} {what}.", LEFT_OUT)])
+            unknown = 0
+        yield run
+
+
+def _give_logs(traces: dict[str, list[Span]], trace: str, logs: list[SpanEvent]) -> None:
+    """Gives log records without a span to the request to a model during which they were written."""
+    if trace not in traces and len(traces) == 1:
+        trace = next(iter(traces))
+    spans = traces.setdefault(trace, [])
+    requests = [span for span in spans if kind_of(span) == "model" and span.start is not None]
+    requests.sort(key=lambda span: (span.start or 0, -(span.end or 0)))
+    if not requests:
+        requests = [Span(trace=trace, id="", name="log records", attributes={"gen_ai.operation.name": "chat"})]
+        spans += requests
+    at = 0
+    for event in sorted(logs, key=lambda event: event.time or 0):
+        while at + 1 < len(requests) and (event.time or 0) >= (requests[at + 1].start or 0):
+            at += 1
+        requests[at].events.append(event)
+
+
+def _with_diagnostics(run: RecordedRun, more: list[Diagnostic]) -> RecordedRun:
+    old = run.transcript
+    transcript = Transcript(old.messages, old.metadata, (*old.diagnostics, *more))
+    return RecordedRun(
+        id=run.id, transcript=transcript, title=run.title, began=run.began, seconds=run.seconds, extra=run.extra
+    )
+
+
+def _read_run(trace: str, spans: list[Span], file: SpanFile) -> RecordedRun:
+    tree = build_tree(spans)
+    reading = read_trace(tree)
+    starts = [span.start for span in tree.spans if span.start is not None]
+    ends = [span.end for span in tree.spans if span.end is not None]
+    began = min(starts, default=None)
+    extra: Object = dict(file.extras.get(trace, {}))
+    if session := next((text for span in tree.spans for name in _SESSIONS if (text := span.text(name))), ""):
+        extra["session"] = session
+    if resource := next((span.resource for span in tree.spans if span.resource), None):
+        extra["resource"] = resource
+    if reading.tools:
+        extra["tools"] = reading.tools
+    if agents := list(dict.fromkeys(filter(None, (span.text("gen_ai.agent.name") for span in tree.spans)))):
+        extra["agents"] = agents
+    extra["spans"] = [_describe(tree, i, kind, began) for i, kind in enumerate(reading.kinds)]
+    run = RecordedRun(
+        id=trace,
+        transcript=reading.transcript,
+        title=file.titles.get(trace) or _title(tree),
+        began=None if began is None else began / _SECOND,
+        seconds=None if began is None or not ends else max(0, max(ends) - began) / _SECOND,
+        extra=well_formed_json(extra),
+    )
+    return _with_diagnostics(run, list(_count_kept(extra["spans"])))
+
+
+def _title(tree: SpanTree) -> str:
+    named = (span.text(name) for span in tree.spans for name in AGENT_NAMES)
+    return next(filter(None, named), "") or (tree.spans[0].name if tree.spans else "")
+
+
+def _describe(tree: SpanTree, i: int, kind: SpanKind, began: int | None) -> Object:
+    """Returns a span without what the transcript has of it."""
+    span, parent = tree.spans[i], tree.parents[i]
+    events = [_describe_event(event) for event in span.events if not event.name.startswith(_MESSAGE_EVENTS)]
+    fields: Object = {
+        "id": span.id,
+        "parent": span.parent if parent is None else tree.spans[parent].id,
+        "name": span.name,
+        "kind": kind,
+        "started": None if span.start is None or began is None else (span.start - began) / _SECOND,
+        "seconds": None if span.start is None or span.end is None else max(0, span.end - span.start) / _SECOND,
+        "status": span.status,
+        "statusMessage": span.status_message,
+        "attributes": _rest(span.attributes, kind),
+        "events": events,
+        "links": span.links,
+        "scope": span.scope,
+        **span.extra,
+    }
+    return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
+
+
+def _rest(attributes: Mapping[str, Any], kind: SpanKind) -> Object:
+    """Returns the attributes that the transcript has no place for; of spans around others, their messages too."""
+    if kind not in ("model", "tool"):
+        return {name: value for name, value in attributes.items() if name not in KIND_ATTRIBUTES}
+    return {name: value for name, value in attributes.items() if name not in CONTENT and not name.startswith(_SPREAD)}
+
+
+def _describe_event(event: SpanEvent) -> Object:
+    fields = {"name": event.name, "time": event.time, "attributes": event.attributes, "body": event.body}
+    return {name: value for name, value in fields.items() if value not in (None, "", {})}
+
+
+def _count_kept(spans: list[Object]) -> Iterator[Diagnostic]:
+    names = [name for span in spans for name in span.get("attributes", ()) if name not in CONTENT]
+    if names:
+        what = "attribute has" if len(names) == 1 else "attributes have"
+        yield Diagnostic(f"{len(names):,} {what} no place in a transcript, for example {names[0][:80]!r}.", _KEPT)

@@ -1,0 +1,188 @@
+"""Values as exporters write them: `read_json_text`, `read_any_value`, `read_attributes`, `read_time` and the like."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from toolcall_nb.core.events import Json, Object
+from toolcall_nb.core.json_text import read_json
+from toolcall_nb.core.text import MAX_LEVELS
+
+__all__ = [
+    "as_list",
+    "as_object",
+    "read_any_value",
+    "read_attributes",
+    "read_id",
+    "read_json_text",
+    "read_time",
+    "read_whole_number",
+    "unflatten",
+]
+
+_ANY_VALUES = ("stringValue", "intValue", "doubleValue", "boolValue", "arrayValue", "kvlistValue", "bytesValue")
+_LATEST = 2**63
+_MAX_SEGMENTS = 16
+_JSON_START = re.compile(r'\s*[\[{"]')
+_FRACTION = re.compile(r"(\.\d{6})\d+")
+
+
+def as_object(value: Any) -> Mapping[str, Any]:
+    """Returns the value if it is an object, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """Returns the value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def read_json_text(value: Any) -> Json:
+    """Returns the value that a JSON text holds, which may be encoded up to three times; any other value as it is."""
+    for _ in range(3):
+        if not isinstance(value, str) or not _JSON_START.match(value):
+            break
+        try:
+            value = read_json(value)
+        except (ValueError, RecursionError):
+            break
+    return value
+
+
+def read_any_value(given: Any, levels: int = MAX_LEVELS) -> Json:
+    """Returns the value of an OTLP ``AnyValue``. Anything else is returned as it is."""
+    if not isinstance(given, Mapping) or len(given) > 1 or levels == 0:
+        return given
+    kind = next(iter(given), "stringValue")
+    value = given.get(kind)
+    match kind:
+        case "intValue":
+            number = read_whole_number(value)
+            return value if number is None else number
+        case "arrayValue":
+            return [read_any_value(item, levels - 1) for item in as_list(as_object(value).get("values"))]
+        case "kvlistValue":
+            return read_attributes(as_object(value).get("values"), levels - 1)
+    return value if kind in _ANY_VALUES else given
+
+
+def read_attributes(given: Any, levels: int = MAX_LEVELS) -> Object:
+    """Returns attributes as an object: from a list of keys and values, or from an object."""
+    if isinstance(given, Mapping):
+        return {str(key): value for key, value in given.items()}
+    pairs = [as_object(item) for item in as_list(given)]
+    return {str(pair["key"]): read_any_value(pair.get("value"), levels) for pair in pairs if "key" in pair}
+
+
+def read_whole_number(value: Any) -> int | None:
+    """Returns a whole number, which may be written as text; None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str) and len(value) < 32:
+        try:
+            return int(value)
+        except ValueError:
+            return None
+    if isinstance(value, float):
+        return int(value) if math.isfinite(value) else None
+    return value if isinstance(value, int) else None
+
+
+def read_id(value: Any) -> str:
+    """Returns the id of a trace or span as text: without ``0x``, and base64 as hexadecimal; empty if there is none."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        return ""
+    text = value.strip().removeprefix("0x")
+    if len(text) in (12, 24) and text.endswith("="):  # protobuf's JSON form, which some exporters use
+        try:
+            return base64.b64decode(text, validate=True).hex()
+        except (binascii.Error, ValueError):
+            return text
+    return "" if set(text) == {"0"} else text
+
+
+def read_time(value: Any, unit: int = 0) -> int | None:
+    """Returns a time in nanoseconds since 1970; None if the value is no time.
+
+    ``unit`` is the length of the value's unit in nanoseconds. With 0, the size of a number tells its unit. A time may
+    also be ISO text, or a list of seconds and nanoseconds.
+    """
+    if isinstance(value, list) and len(value) == 2:
+        seconds, rest = (read_whole_number(item) for item in value)
+        return _in_range(seconds * 10**9 + rest) if seconds is not None and rest is not None else None
+    number = value if isinstance(value, float) and math.isfinite(value) else read_whole_number(value)
+    if number is None:
+        return _read_iso_time(value) if isinstance(value, str) else None
+    return _in_range(int(number * (unit or _unit_of(number))))
+
+
+def _unit_of(number: float) -> int:
+    for least, unit in ((10**17, 1), (10**14, 1000), (10**11, 10**6)):
+        if number >= least:
+            return unit
+    return 10**9
+
+
+def _in_range(nanoseconds: int) -> int | None:
+    return nanoseconds if 0 <= nanoseconds < _LATEST else None
+
+
+def _read_iso_time(text: str) -> int | None:
+    try:
+        moment = datetime.fromisoformat(_FRACTION.sub(r"\1", text.strip()[:64]))
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    return _in_range((since.days * 86400 + since.seconds) * 10**9 + since.microseconds * 1000)
+
+
+def unflatten(attributes: Mapping[str, Any], prefix: str) -> Json:
+    """Returns the value that is spread over attributes named ``prefix.0.name``; None if there is none.
+
+    Objects whose keys are all numbers become lists, in the order of the numbers. A value that is not spread, or is
+    nested in objects, is returned as it is.
+    """
+    found = _nested(attributes, prefix)
+    start, root = prefix + ".", {} if found is None else found
+    if not isinstance(root, dict):
+        return root
+    for name, value in attributes.items():
+        if name.startswith(start) and name.count(".") < _MAX_SEGMENTS:
+            _put(root, name[len(start) :].split("."), value)
+    return _with_lists(root, _MAX_SEGMENTS) if root else None
+
+
+def _nested(attributes: Mapping[str, Any], prefix: str) -> Any:
+    found: Any = attributes.get(prefix)
+    if found is None:
+        found = attributes
+        for name in prefix.split("."):
+            found = as_object(found).get(name)
+    return dict(found) if isinstance(found, Mapping) else found
+
+
+def _put(root: dict[str, Any], path: list[str], value: Any) -> None:
+    for name in path[:-1]:
+        inner = root.get(name)
+        if not isinstance(inner, dict):
+            inner = root[name] = {}
+        root = inner
+    root[path[-1]] = value
+
+
+def _with_lists(value: Any, levels: int) -> Any:
+    if not isinstance(value, dict) or levels == 0:
+        return value
+    items = {key: _with_lists(item, levels - 1) for key, item in value.items()}
+    if items and all(key.isascii() and key.isdigit() and len(key) < 10 for key in items):
+        return [items[key] for key in sorted(items, key=int)]
+    return items
