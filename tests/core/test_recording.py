@@ -60,6 +60,15 @@ def test_a_call_of_which_only_its_input_and_its_end_are_known_lasts_from_the_one
     assert (call.started, call.seconds) == (1.0, 1.5)
 
 
+def test_where_the_run_says_which_tools_run_a_call_that_did_not_run_has_no_times() -> None:
+    recording = Recording(says_running=True)
+    for number, event in enumerate((*CALL[:3], ev.ToolOutputError("c", "There is no such tool."))):
+        recording.add(float(number), event)
+    for each in (recording, reread(recording)):
+        (call,) = each.transcript.calls.values()
+        assert (call.started, call.seconds) == (None, None)
+
+
 def test_a_call_that_is_stopped_lasts_until_then() -> None:
     (call,) = recorded(*CALL[:6], ev.Abort()).transcript.calls.values()
     assert (call.started, call.seconds) == (2.0, 1.0)
