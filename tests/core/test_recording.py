@@ -37,7 +37,7 @@ def times(transcript: Transcript) -> list[tuple[Any, ...]]:
     ]
 
 
-CALL = (
+CALL: tuple[Event, ...] = (
     ev.Start(),
     ev.ToolInputStart("c", "t"),  # 0.5 s
     ev.ToolInputAvailable("c", "t", {"a": 1}),  # 1.0 s

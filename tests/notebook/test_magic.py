@@ -362,6 +362,61 @@ def test_a_transcript_is_saved_and_loaded_and_goes_on(said: Said, tmp_path: Path
     assert "What is 2 + 3?" in said.out("%toolchat replay 'my talk.md' --speed 0")
 
 
+def test_a_call_runs_again_with_other_arguments_and_the_thread_stays_as_it_is(said: Said) -> None:
+    said.out("%%toolchat --tools add --speed 0\nWhat is 2 + 3?")
+    before = chat_of(said).transcript
+    out = said.out('%toolchat rerun call_1 {"a": 20, "b": 3}')
+    assert "add" in out
+    assert "23" in out
+    assert chat_of(said).transcript == before
+
+
+def test_the_model_goes_on_with_the_new_result_and_undo_brings_the_old_one_back(said: Said) -> None:
+    said.out("%%toolchat --tools add --speed 0\nWhat is 2 + 3?")
+    before = chat_of(said).transcript
+    assert "23" in said.out('%toolchat rerun call_1 {"a": 20, "b": 3} --go-on')
+    assert chat_of(said).calls["call_1"].output == 23
+    assert said.out("%toolchat undo") == "Taken back: 'What is 2 + 3?'\n"
+    assert chat_of(said).transcript == before
+    assert said.out("%toolchat undo") == "Taken back: 'What is 2 + 3?'\n"
+    assert said.refused("%toolchat undo") == "Nothing was asked in this conversation yet."
+
+
+def test_a_prompt_is_asked_again_with_the_settings_of_its_turn(said: Said) -> None:
+    said.out("%%toolchat --tools add --speed 0\nWhat is 2 + 3?")
+    before = chat_of(said).transcript
+    assert "add" in said.out("%toolchat retry")
+    assert len(chat_of(said).transcript) == len(before)
+
+
+def test_a_fork_is_a_thread_of_its_own(said: Said) -> None:
+    said.out("%%toolchat --tools add --speed 0\nWhat is 2 + 3?")
+    origin = chat_of(said)
+    out = said.out("%toolchat fork call_1")
+    assert out == "The thread 'main-2' goes on from before call_1; it is the current one.\n"
+    assert chat_of(said) is not origin
+    assert not chat_of(said).calls
+    assert said.out("%toolchat thread").split() == ["main", "*", "main-2"]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("%toolchat rerun", "needs the id of a call"),
+        ("%toolchat rerun call_1 {a: 2}", "are no JSON"),
+        ("%toolchat rerun call_9", "There is no call 'call_9'"),
+        ("%toolchat fork call_9", "There is no call 'call_9'"),
+        ('%toolchat rerun call_1 {"c": 2}', "the arguments of 'add' are wrong"),
+        ("%toolchat retry --go-on", "--go-on is an option of"),
+    ],
+)
+def test_what_cannot_run_again_is_said_in_one_line(said: Said, line: str, says: str) -> None:
+    said.out("%%toolchat --tools add --speed 0\nWhat is 2 + 3?")
+    before = chat_of(said).transcript
+    assert says in said.refused(line)
+    assert chat_of(said).transcript == before
+
+
 @pytest.mark.parametrize("suffix", [".md", ".json", ".jsonl"])
 def test_a_thread_is_saved_loaded_and_replayed_as_the_suffix_says(said: Said, tmp_path: Path, suffix: str) -> None:
     said.out("%%toolchat --tools add --speed 0\nWhat is 2 + 3?")

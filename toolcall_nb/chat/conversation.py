@@ -7,14 +7,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from toolcall_nb.chat.branches import RepeatedCall, Rerun, find_call, last_prompt, repeated_call, transcript_before
 from toolcall_nb.chat.state import ChatState
 from toolcall_nb.chat.turn import Turn
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.deprecated_names import RenamedAttribute
-from toolcall_nb.core.events import Event
-from toolcall_nb.core.transcript import Message, State, ToolCall, Transcript
+from toolcall_nb.core.events import MISSING, Event, Json
+from toolcall_nb.core.transcript import FilePart, Message, State, ToolCall, Transcript
 from toolcall_nb.core.usage import UsageSummary, read_usage
 from toolcall_nb.errors import UsageError
+from toolcall_nb.tools.schemas.parameters import WrongArguments
 
 __all__ = ["Chat"]
 
@@ -84,8 +86,125 @@ class Chat(ChatState):
         self._check()
         self._end_turn()
         self.stopping.clear()
+        self._earlier.append(self.transcript)
         self._turn = Turn(self, live)
         return self._turn.start(prompt, files)
+
+    def retry(self) -> Message:
+        """Asks the last prompt again, in the place of its answer, and returns the new answer."""
+        for _ in self.stream_retry():
+            pass
+        return self.transcript.messages[-1]
+
+    def stream_retry(self, live: Callable[[Event], None] | None = None) -> Generator[Event, None, None]:
+        """Streams the events of `retry`, as `stream` does. Raises `UsageError` if nothing was asked yet."""
+        before = self.transcript
+        number = last_prompt(before)
+        prompt = before.messages[number]
+        files = [ev.File(part.url, part.media_type) for part in prompt.parts if isinstance(part, FilePart)]
+        earlier = [*self._earlier, before]
+        self.load(before[:number])
+        events = self.stream(prompt.text, live, files=files)
+        self._earlier = earlier
+        return events
+
+    def undo(self) -> str:
+        """Takes the last turn back, also one of `rerun` or `retry`, and returns the prompt that was last before.
+
+        Raises `UsageError` if there is nothing to take back.
+        """
+        now = self.transcript
+        number = last_prompt(now)
+        earlier = self._earlier[:-1]
+        self.load(self._earlier[-1] if self._earlier else now[:number])
+        self._earlier = earlier
+        return now.messages[number].text
+
+    def fork(self, before: str | int | None = None) -> Chat:
+        """Returns a new chat with the same settings, which continues from a point of this one; this one stays as it is.
+
+        ``before`` is the id of a call, or the number of a message; None is the end. The fork's transcript says in its
+        metadata where it comes from. Raises `UsageError` for an unknown call.
+        """
+        transcript = transcript_before(self.transcript, before)
+        origin = {"thread": self.thread} if before is None else {"thread": self.thread, "before": before}
+        fork = self._with_same_settings()
+        fork.load(replace(transcript, metadata={**transcript.metadata, "forkedFrom": origin}))
+        return fork
+
+    def rerun(self, call_id: str, input: Json = MISSING, *, go_on: bool = False) -> Rerun:
+        """Runs the tool of a call again, with other arguments if ``input`` gives them, and returns both calls.
+
+        The conversation stays as it is; with ``go_on``, the new result takes the place of the old one, what came after
+        it is dropped, and the model goes on from there; `undo` brings the rest back. A person is asked again where
+        the first call asked. Raises `UsageError`, and changes nothing, if the call or its tool is not there, or if
+        the arguments are wrong.
+        """
+        number, place = find_call(self.transcript, call_id)
+        before = self.transcript.messages[number].parts[place]
+        assert isinstance(before, ToolCall)
+        runner, turn = self._repeating(call_id, input, go_on=go_on, live=None)
+        for _ in turn:
+            pass
+        after = runner.calls[call_id if go_on else f"{call_id} again"]
+        return Rerun(before, replace(after, id=f"{call_id} again"))
+
+    def stream_rerun(
+        self,
+        call_id: str,
+        input: Json = MISSING,
+        *,
+        go_on: bool = False,
+        live: Callable[[Event], None] | None = None,
+    ) -> Generator[Event, None, None]:
+        """Streams the events of `rerun`, as `stream` does."""
+        return self._repeating(call_id, input, go_on=go_on, live=live)[1]
+
+    def _repeating(
+        self, call_id: str, input: Json, *, go_on: bool, live: Callable[[Event], None] | None
+    ) -> tuple[Chat, Generator[Event, None, None]]:
+        """Returns the chat in which the call runs again, this one or a new one, and the events of that."""
+        self._check()
+        before = self.transcript
+        number, place = find_call(before, call_id)
+        repeated = repeated_call(before.messages[number], place, input, self.recording)
+        tool = self.tools.get(repeated.call.name)
+        if tool is None:
+            raise UsageError(self.tools.unknown(repeated.call.name))
+        try:
+            tool.signature.bind(repeated.call.input)
+        except WrongArguments as error:
+            problems = "; ".join(error.problems)
+            raise UsageError(f"Nothing was run: the arguments of {tool.name!r} are wrong. {problems}.") from None
+        if not go_on:
+            other = self._with_same_settings()
+            other.outcomes, other.stopping = self.outcomes, self.stopping  # shortened results name `chat.outcomes`
+            self.stopping.clear()
+            alone = RepeatedCall(replace(repeated.call, id=f"{call_id} again"))
+            other._turn = Turn(other, live)
+            return other, other._turn.start_with_call(alone, go_on=False)
+        earlier = [*self._earlier, before]
+        self.load(before[:number])
+        self._earlier = earlier
+        self._turn = Turn(self, live)
+        return self, self._turn.start_with_call(repeated, go_on=True)
+
+    def _with_same_settings(self) -> Chat:
+        other = Chat(
+            self._model,
+            tools=self._tools,
+            system=self.system,
+            max_steps=self.max_steps,
+            dialect=self.dialect,
+            remembered_approvals=self.remembered_approvals,
+            once=self.once,
+            thread=self.thread,
+            speed=self.speed,
+            retries=self.retries,
+            clock=self.clock,
+        )
+        other.approval_mode, other.ask_approval = self.approval_mode, self.ask_approval
+        return other
 
     def stop(self) -> None:
         """Ends the running turn at its next event, from any thread."""

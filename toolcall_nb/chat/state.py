@@ -36,6 +36,7 @@ class ChatState:
     _start: float | None  # the clock's time at the first event
     _recorded_tools: tuple[Tool, ...] | None
     _builder: TranscriptBuilder
+    _earlier: list[Transcript]  # before each turn
 
     @renamed_parameters(approve="approval_mode", approver="ask_approval", grants="remembered_approvals")
     def __init__(
@@ -132,6 +133,7 @@ class ChatState:
         self.timings, self.outcomes, self.last_error = {}, {}, None
         self.recording = Recording(transcript, says_running=True)
         self._start, self._recorded_tools = None, None
+        self._earlier = []
         self._builder = TranscriptBuilder(transcript, self.recording.times.records)
 
     def _check(self) -> None:

@@ -1,6 +1,6 @@
 """The loop of one turn: model -> events -> approval -> tools -> model. `Turn.start` is the entry point.
 
-A turn is one prompt and everything that follows from it, until the model calls no more tools. Each step is one
+A turn is one prompt, or one call that runs again, and everything that follows from it. Each step is one
 request: the events of the model pass through `Reply`; then the calls run (`CallRunner`); the next request has their
 results. However a turn ends (normally, by an error, a limit, a stop, an interrupt, or because nobody reads on), the
 next turn can send the transcript.
@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from toolcall_nb import dialects
 from toolcall_nb.approvals.gate import ApprovalGate
+from toolcall_nb.chat.branches import RepeatedCall
 from toolcall_nb.chat.calls import CallRunner
 from toolcall_nb.chat.request import stream_reply
 from toolcall_nb.chat.state import ChatState
@@ -50,7 +51,13 @@ class Turn:
 
     def start(self, prompt: str, files: Sequence[ev.File]) -> Generator[Event, None, None]:
         """Returns the events of the turn. It runs as they are read."""
-        events = self._run(prompt, files)
+        return self._started(self._run(self._prologue(prompt, files), self._answer()))
+
+    def start_with_call(self, repeated: RepeatedCall, *, go_on: bool) -> Generator[Event, None, None]:
+        """Returns the events of a turn in which a call runs again; with ``go_on`` the model gets its result."""
+        return self._started(self._run([], self._answer(repeated, go_on)))
+
+    def _started(self, events: Generator[Event, None, None]) -> Generator[Event, None, None]:
         self._events = weakref.ref(events)
         return events
 
@@ -66,13 +73,11 @@ class Turn:
             raise UsageError("The chat is still answering. Wait for it, or end it with chat.stop().")
         events.close()
 
-    def _run(self, prompt: str, files: Sequence[ev.File]) -> Generator[Event, None, None]:
+    def _run(self, prologue: list[Event], answer: Generator[Event, None, None]) -> Generator[Event, None, None]:
         """Yields each event once it is in the transcript, and completes the transcript however the turn ends."""
         chat, stopping = self._chat, self._chat.stopping
         self._thread = threading.current_thread()
-        prologue = self._prologue(prompt, files)
         chat.apply(*prologue)
-        answer = self._answer()
         reason = None
         try:
             yield from prologue
@@ -115,12 +120,14 @@ class Turn:
         rest = [*self._runner.pending(), *(self._reply.close() if self._reply is not None else ())]
         return [*start, *rest, *self._usage.events(), ev.Abort(reason=reason)]
 
-    def _answer(self) -> Generator[Event, None, None]:
-        """The loop: one request and the calls of its reply in each step."""
+    def _answer(self, repeated: RepeatedCall | None = None, go_on: bool = True) -> Generator[Event, None, None]:
+        """The loop: one request and the calls of its reply in each step. A call that runs again comes first."""
         chat, usage = self._chat, self._usage
         reason: str | None = "other"
         yield ev.Start()
-        for _ in range(chat.max_steps):
+        if repeated is not None:
+            yield from self._repeat(repeated)
+        for _ in range(chat.max_steps if go_on else 0):
             yield ev.StartStep()
             transcript, tools = chat.transcript, chat.tools
             reply = self._reply = Reply(chat.dialect, set(transcript.calls))
@@ -147,11 +154,24 @@ class Turn:
                 reason = "error" if reply.failed else reply.finish.finish_reason or "stop"
                 break
         else:
+            if not go_on:
+                yield ev.Finish(finish_reason="stop")
+                return
             yield ev.Error(
                 f"The model still calls tools after {chat.max_steps} steps, which is the limit. "
                 "Raise max_steps (--max-steps) to let it go on."
             )
         yield ev.Finish(finish_reason=reason, message_metadata=usage.metadata or None)
+
+    def _repeat(self, repeated: RepeatedCall) -> Generator[Event, None, None]:
+        """Runs a call again. What stays of its message comes before and after it."""
+        chat = self._chat
+        yield ev.StartStep()
+        yield from repeated.events_before()
+        gate = ApprovalGate(chat.approval_mode, chat.ask_approval, chat.remembered_approvals)
+        yield from self._runner.run([repeated.call], chat.tools, gate)
+        yield from repeated.events_after()
+        yield ev.FinishStep()
 
     def _run_calls(self, reply: Reply, calls: Sequence[ToolCall]) -> Generator[Event, None, bool]:
         """Ends the open calls of a reply; returns whether there are results for the model."""

@@ -6,6 +6,7 @@ it. A command of more than a few lines has a module of its own, ``NAME_command.p
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from argparse import Namespace
@@ -145,6 +146,41 @@ def _code(notebook: NotebookState, name: str, _: Namespace) -> None:
     notebook.threads.put_code(name)
 
 
+# The last turn ------------------------------------------------------------------------------------------------
+
+
+def _rerun(notebook: NotebookState, words: str, options: Namespace) -> None:
+    from toolcall_nb.core.events import MISSING, Json
+
+    if not words:
+        raise UsageError("%toolchat rerun needs the id of a call, and takes new arguments for it as JSON.")
+    call, text = words.partition(" ")[0], " ".join(options.command[2:])  # the JSON with its quotes
+    arguments: Json = MISSING
+    if text:
+        try:
+            arguments = json.loads(text)
+        except ValueError as error:
+            raise UsageError(f"The arguments {text!r:.100} are no JSON: {error}.") from None
+    notebook.threads.rerun(call, arguments, go_on=options.go_on)
+
+
+def _retry(notebook: NotebookState, _: str, __: Namespace) -> None:
+    notebook.threads.retry()
+
+
+def _undo(notebook: NotebookState, _: str, __: Namespace) -> None:
+    print(f"Taken back: {notebook.threads.undo()!r:.200}")
+
+
+def _fork(notebook: NotebookState, call: str, _: Namespace) -> None:
+    name = notebook.threads.fork(call or None)
+    print(f"The thread {name!r} goes on from {f'before {call}' if call else 'here'}; it is the current one.")
+
+
+def _call_ids(notebook: NotebookState, _: str) -> list[str]:
+    return notebook.threads.call_ids()
+
+
 # Files --------------------------------------------------------------------------------------------------------
 
 
@@ -258,8 +294,17 @@ COMMANDS: Mapping[str, Command] = {
         "[CALL]",
         "put a call into a new cell, as Python",
         _code,
-        choices=lambda notebook, _: notebook.threads.call_ids(),
+        choices=_call_ids,
     ),
+    "rerun": Command(
+        "CALL [JSON]",
+        "run a call again, with other arguments if given;\n--go-on: the model gets the result and goes on from there",
+        _rerun,
+        choices=_call_ids,
+    ),
+    "retry": Command("", "ask the last prompt again, in the place of its answer", _retry),
+    "undo": Command("", "take the last turn back", _undo),
+    "fork": Command("[CALL]", "go on in a new thread, from before a call or from here", _fork, choices=_call_ids),
     "save": Command(
         "FILE",
         "write the thread's transcript: .md, .json, .jsonl, or .html to look at",

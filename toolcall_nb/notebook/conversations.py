@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from toolcall_nb import models
 from toolcall_nb.approvals import ApprovalMode, Decision, RememberedApprovals
 from toolcall_nb.chat import Chat
+from toolcall_nb.core.events import Json
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.notebook.environment import Place, place_of
@@ -22,7 +23,7 @@ from toolcall_nb.notebook.run_displays import approver_for, make_display
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.render.run_footer import info_line, tokens
 from toolcall_nb.render.value_lines import format_count
-from toolcall_nb.runs.run import Run, Stoppable
+from toolcall_nb.runs.run import Run, Source, Stoppable
 from toolcall_nb.tools import Tool, registry, remember_for_debugger
 from toolcall_nb.tools.built_in import BUILT_IN_NAMES
 from toolcall_nb.tools.sources import tool_names, tools_named, unknown_name
@@ -87,21 +88,57 @@ class NotebookThreads:
         If that thread still answers in the background, the turn begins after that. Raises `UsageError`, and changes
         nothing, if the turn cannot begin.
         """
-        place = place_of(self._shell)
         name = options.thread or self.current
         self._wait_until_free(name)
         chat = self._new_chat(name) if options.new else self.chat(name)
-        self._set_up(chat, self._settings.changed(options), _speed(options.speed, place))
-        run = Run(
-            lambda live: chat.stream(prompt, live),
-            stop=chat.stop,
-            info=lambda run: info_line(chat.model_name, run.display.transcript),
-        )
+        self._set_up(chat, self._settings.changed(options), _speed(options.speed, place_of(self._shell)))
+        self._run_turn(name, chat, lambda live: chat.stream(prompt, live), background=options.background)
+
+    def rerun(self, call: str, input: Json, *, go_on: bool) -> None:
+        """Runs a call of the current thread again, and shows that in the running cell; see `Chat.rerun`."""
+        chat = self._chat_as_it_was()
+        self._run_turn(self.current, chat, lambda live: chat.stream_rerun(call, input, go_on=go_on, live=live))
+
+    def retry(self) -> None:
+        """Asks the last prompt of the current thread again, and shows the answer in the running cell."""
+        chat = self._chat_as_it_was()
+        self._run_turn(self.current, chat, chat.stream_retry)
+
+    def undo(self) -> str:
+        """Takes the last turn of the current thread back. Returns the prompt that was last."""
+        self._wait_until_free(self.current)
+        return self.chat().undo()
+
+    def fork(self, before: str | None) -> str:
+        """Makes a new thread that continues from before a call, and makes it the current one. Returns its name."""
+        self._wait_until_free(self.current)
+        fork = self.chat().fork(before)
+        fork.thread = self._free_name(self.current)
+        _made.add(fork)
+        self.current = fork.thread
+        self._put(fork.thread, fork)
+        return fork.thread
+
+    def _chat_as_it_was(self) -> Chat:
+        """Returns the current chat with the settings of its last turn; a chat without a turn gets the current ones."""
+        self._wait_until_free(self.current)
+        chat = self.chat()
+        if chat.ask_approval is None:
+            self._set_up(chat, self._settings, _speed(None, place_of(self._shell)))
+        return chat
+
+    def _run_turn(self, name: str, chat: Chat, source: Source, *, background: bool = False) -> None:
+        run = Run(source, stop=chat.stop, info=lambda run: info_line(chat.model_name, run.display.transcript))
         self._runs[name] = run
         self._put(name, chat)
-        self._play(run, place, info=chat.model_name, timings=chat.timings, background=options.background)
+        place = place_of(self._shell)
+        self._play(run, place, info=chat.model_name, timings=chat.timings, background=background)
         if not run.is_running:
             _remember_failure(chat, run.display.transcript)
+
+    def _free_name(self, name: str) -> str:
+        """Returns the name with the first number that no thread has."""
+        return next(other for number in count(2) if (other := f"{name}-{number}") not in self._chats)
 
     def replay(self, transcript: Transcript, options: Namespace) -> None:
         """Plays a transcript as if it were live."""
@@ -189,7 +226,7 @@ class NotebookThreads:
         chat.load(transcript)
         report = f"Loaded {origin} into the thread {name!r}: {_counts(chat.transcript)}."
         if before is not None and before.transcript.messages and before.transcript != chat.transcript:
-            before.thread = next(other for n in count(2) if (other := f"{name}-{n}") not in self._chats)
+            before.thread = self._free_name(name)
             self._chats[before.thread] = before
             report += f" What was there ({_counts(before.transcript)}) is now the thread {before.thread!r}."
         self._put(name, chat)

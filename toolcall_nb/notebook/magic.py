@@ -113,6 +113,7 @@ class ToolchatMagics(Magics):
         metavar="X",
         help="of the mock and of replays; 2: twice as fast, 0: no waits",
     )
+    @argument("--go-on", action="store_true", help="of %%toolchat rerun: the model gets the new result")
     @argument("--render", action="store_true", help="the cell is a transcript: show it")
     @no_var_expand
     @line_cell_magic
@@ -200,13 +201,16 @@ def _check_cell(options: Namespace) -> None:
         check_choice("--approve", options.approve, approval_modes())
     if options.dialect is not None:
         check_choice("--dialect", options.dialect, CHAT_DIALECTS)
+    if options.go_on:
+        raise UsageError("--go-on is an option of %toolchat rerun, not of a cell.")
     if options.render and options.replay:
         raise UsageError("--render shows a transcript, --replay plays it: choose one.")
 
 
 def _check_line(command: str, options: Namespace) -> None:
     """Refuses the options that only a cell takes: ignoring them would look as if they were set."""
-    allowed = ("command", "speed", "background") if command == "replay" else ("command",)
+    own = {"replay": ("speed", "background"), "rerun": ("go_on",)}
+    allowed = ("command", *own.get(command, ()))
     unset = (None, False)
     given = [
         name for name, value in vars(options).items() if name not in allowed and not any(value is no for no in unset)

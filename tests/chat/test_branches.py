@@ -1,0 +1,239 @@
+"""Running a call again, going on from it, forking, taking back, and asking again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolcall_nb import Chat
+from toolcall_nb.approvals import Decision
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.transcript import State, ToolCall, Transcript
+from toolcall_nb.errors import UsageError
+from toolcall_nb.models import MockModel
+
+FORECAST = {"Porto": 21, "Lisbon": 24}
+
+
+def forecast(city: str) -> int:
+    """The forecast for a city."""
+    return FORECAST[city]
+
+
+def made(*script: Any, **options: Any) -> Chat:
+    return Chat(MockModel(script=list(script), speed=None), tools=options.pop("tools", [forecast]), **options)
+
+
+class _Listening:
+    """A model that keeps the messages it is asked with."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def stream(self, messages: Any, tools: Any) -> list[ev.Event]:
+        self.asked.append([*messages])
+        return [ev.TextStart("1"), ev.TextDelta("1", "Fine."), ev.TextEnd("1"), ev.Finish()]
+
+
+def warm() -> Chat:
+    """A chat of two turns; the first has two calls in a row."""
+    chat = made(
+        ["Porto first.", ("forecast", {"city": "Porto"}, "call_1")],
+        [("forecast", {"city": "Lisbon"}, "call_2")],
+        "Lisbon is warmer.",
+        "You are welcome.",
+        "Then it is Porto.",
+        "Really Porto.",
+    )
+    chat.send("Which is warmer?")
+    chat.send("Thanks.")
+    return chat
+
+
+def texts(transcript: Transcript) -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in transcript]
+
+
+def test_rerun_gives_both_calls_and_leaves_the_conversation_as_it_is() -> None:
+    chat = warm()
+    before = chat.transcript
+    again = chat.rerun("call_1", {"city": "Lisbon"})
+    assert (again.before.output, again.after.output) == (21, 24)
+    assert (again.before.id, again.after.id) == ("call_1", "call_1 again")
+    assert again.after.input == {"city": "Lisbon"}
+    assert again.after.value == 24
+    assert again.after.seconds is not None
+    assert chat.transcript == before
+
+
+def test_rerun_without_arguments_runs_the_call_as_it_was() -> None:
+    chat = warm()
+    assert chat.rerun("call_2").after.input == {"city": "Lisbon"}
+
+
+def test_rerun_shows_both_calls_in_a_cell() -> None:
+    bundle = warm().rerun("call_1", {"city": "Lisbon"})._repr_mimebundle_()
+    assert bundle["text/markdown"].count("> [!tool forecast") == 2
+    assert "21" in bundle["text/plain"]
+    assert "24" in bundle["text/plain"]
+
+
+def test_going_on_replaces_the_result_and_drops_what_came_after_it() -> None:
+    chat = warm()
+    FORECAST["Porto"] = 30
+    try:
+        again = chat.rerun("call_1", go_on=True)
+    finally:
+        FORECAST["Porto"] = 21
+    assert (again.before.output, again.after.output) == (21, 30)
+    assert [(call.id, call.output) for call in chat.calls.values()] == [("call_1", 30)]
+    (_, answer) = chat.transcript
+    assert [type(part).__name__ for part in answer.parts] == ["TextPart", "ToolCall", "TextPart"]
+    assert answer.text == "Porto first.\n\nThen it is Porto."
+
+
+def test_going_on_can_be_taken_back() -> None:
+    chat = warm()
+    before = chat.transcript
+    chat.rerun("call_2", {"city": "Porto"}, go_on=True)
+    assert chat.transcript != before
+    chat.undo()
+    assert chat.transcript == before
+
+
+def test_going_on_keeps_the_other_calls_of_the_same_request() -> None:
+    both = [("forecast", {"city": "Porto"}, "a"), ("forecast", {"city": "Lisbon"}, "b")]
+    chat = made(both, [("forecast", {"city": "Porto"}, "later")], "Done.", "Done again.")
+    chat.send("?")
+    chat.rerun("a", {"city": "Lisbon"}, go_on=True)
+    assert [(call.id, call.output) for call in chat.calls.values()] == [("a", 24), ("b", 24)]
+
+
+def test_the_model_gets_the_new_result() -> None:
+    model = _Listening()
+    chat = Chat(model, tools=[forecast])
+    call = ToolCall(id="c", name="forecast", input={"city": "Porto"}, state=State.OUTPUT_AVAILABLE, output=1)
+    chat.load(
+        Transcript.from_events([*_said("user", "?"), ev.Start(), *_events(call), ev.Finish()]),
+    )
+    chat.rerun("c", {"city": "Lisbon"}, go_on=True)
+    (messages,) = model.asked
+    assert messages[-1].calls[0].output == 24
+
+
+def _said(role: str, text: str) -> list[ev.Event]:
+    return [ev.Start(role=role), ev.TextStart("1"), ev.TextDelta("1", text), ev.TextEnd("1"), ev.Finish()]
+
+
+def _events(call: ToolCall) -> list[ev.Event]:
+    return [ev.ToolInputAvailable(call.id, call.name, call.input), ev.ToolOutputAvailable(call.id, call.output)]
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments", "says"),
+    [
+        ("call_9", None, "There is no call 'call_9'. Did you mean"),
+        ("call_1", {"town": "Porto"}, "the arguments of 'forecast' are wrong"),
+        ("call_1", "Porto", "wrong"),
+    ],
+)
+@pytest.mark.parametrize("go_on", [False, True])
+def test_a_call_that_cannot_run_again_is_named_and_nothing_changes(
+    call: str, arguments: Any, says: str, go_on: bool
+) -> None:
+    chat = warm()
+    before = chat.transcript
+    with pytest.raises(UsageError, match=says):
+        chat.rerun(call, arguments or {"city": "Porto"}, go_on=go_on)
+    assert chat.transcript == before
+
+
+def test_a_tool_that_is_gone_is_named() -> None:
+    chat = warm()
+    chat.tools = []
+    before = chat.transcript
+    with pytest.raises(UsageError, match="There is no tool 'forecast'"):
+        chat.rerun("call_1", go_on=True)
+    assert chat.transcript == before
+
+
+def test_a_call_whose_arguments_never_became_complete_needs_new_ones() -> None:
+    chat = made("Fine.")
+    chat.load(Transcript.from_events([ev.Start(), ev.ToolInputStart("c", "forecast"), ev.ToolInputDelta("c", '{"ci')]))
+    with pytest.raises(UsageError, match="never became complete"):
+        chat.rerun("c")
+    assert chat.rerun("c", {"city": "Porto"}).after.output == 21
+
+
+@pytest.mark.parametrize("go_on", [False, True])
+def test_a_person_is_asked_again(go_on: bool) -> None:
+    asked: list[Any] = []
+
+    def ask(call: ToolCall) -> Decision:
+        asked.append(call.input)
+        return Decision(len(asked) == 1)
+
+    chat = made([("forecast", {"city": "Porto"}, "c")], "Fine.", "Not now.", approval_mode="ask", ask_approval=ask)
+    chat.send("?")
+    again = chat.rerun("c", {"city": "Lisbon"}, go_on=go_on)
+    assert asked == [{"city": "Porto"}, {"city": "Lisbon"}]
+    assert again.after.state is State.OUTPUT_DENIED
+
+
+def test_a_fork_goes_on_from_before_a_call_and_leaves_its_origin() -> None:
+    chat = warm()
+    before = chat.transcript
+    fork = chat.fork(before="call_2")
+    assert texts(fork.transcript) == [("user", "Which is warmer?"), ("assistant", "Porto first.")]
+    assert [*fork.calls] == ["call_1"]
+    assert fork.transcript.metadata == {"forkedFrom": {"thread": "main", "before": "call_2"}}
+    assert fork.send("And now?").text == "Then it is Porto."
+    assert chat.transcript == before
+
+
+def test_a_fork_of_the_whole_and_of_the_first_messages() -> None:
+    chat = warm()
+    assert chat.fork().transcript.messages == chat.transcript.messages
+    assert texts(chat.fork(2).transcript) == texts(chat.transcript[:2])
+    with pytest.raises(UsageError, match="There is no call 'x'"):
+        chat.fork("x")
+
+
+def test_undo_takes_one_turn_after_another_back() -> None:
+    chat = warm()
+    assert chat.undo() == "Thanks."
+    assert [message.role for message in chat.transcript] == ["user", "assistant"]
+    assert chat.undo() == "Which is warmer?"
+    assert not chat.transcript
+    with pytest.raises(UsageError, match="Nothing was asked"):
+        chat.undo()
+
+
+def test_a_loaded_conversation_is_taken_back_to_before_its_last_prompt() -> None:
+    chat = made()
+    chat.load(warm().transcript)
+    assert chat.undo() == "Thanks."
+    assert len(chat.transcript) == 2
+
+
+def test_retry_puts_a_new_answer_in_the_place_of_the_last_one() -> None:
+    chat = warm()
+    before = chat.transcript
+    assert chat.retry().text == "Then it is Porto."
+    assert texts(chat.transcript[:3]) == texts(before[:3])
+    assert len(chat.transcript) == 4
+    chat.undo()
+    assert chat.transcript == before
+
+
+def test_retry_sends_the_files_again() -> None:
+    model = _Listening()
+    chat = Chat(model)
+    picture = ev.File("data:image/png;base64,AAAA", "image/png")
+    for _ in chat.stream("What is it?", files=[picture]):
+        pass
+    chat.retry()
+    first, second = (messages[-1].parts for messages in model.asked)
+    assert first == second
+    assert len(first) == 2
