@@ -1,4 +1,4 @@
-"""The browser that the tests drive, and the few things that they do in JupyterLab's page."""
+"""Starts Chromium and drives notebooks in JupyterLab's page; main entry points: `running_browser` and `Notebook`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from playwright.sync_api import (
 from tests.browser.jupyter import Server
 from tests.support.profile import IS_THOROUGH
 
-__all__ = ["ARTIFACTS", "VIEWPORT", "KeptPage", "Notebook", "find_chromium", "profile_of", "running_browser"]
+__all__ = ["ARTIFACTS", "VIEWPORT", "Notebook", "SharedPage", "browser_profile", "find_chromium", "running_browser"]
 
 ARTIFACTS = Path(__file__).resolve().parents[2] / "artifacts"
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -39,43 +39,43 @@ _ARGUMENTS = [
     "--disable-sync",
 ]
 SLOWED = float(os.environ.get("TOOLCALL_NB_SLOWED", "1"))
-"""How many times slower than it could a page runs once it is open: `./dev shake`."""
+"""The factor by which `./dev shake` slows down a page once it is open; 1 by default."""
 
 PATIENCE = 30_000 if SLOWED == 1 else 90_000
-"""Milliseconds until something that must happen is given up. No test asserts how soon it happens."""
+"""Timeout, in milliseconds, for things that must happen. No test asserts how soon they happen."""
 
 VIEWPORT: ViewportSize = {"width": 1100, "height": 900}
 
 expect.set_options(timeout=PATIENCE)
 
 _OF_OTHERS = (
-    "Failed to fetch",  # the server or the line was gone
+    "Failed to fetch",  # the server or the connection was gone
     "Error: Canceled future for create_subshell_request message before replies were done",  # the kernel was gone
-    "[anywidget] Failed to initialize model.",  # not within two seconds: tests/browser/test_slow.py
+    "[anywidget] Failed to initialize model.",  # it gives up after two seconds: tests/browser/test_slow_pages.py
 )
-"""What JupyterLab's own requests come to, unheard, in a page that loses what they went to; anywidget's, in a slow page.
+"""Unhandled errors that are not ours: JupyterLab's when its server or kernel is gone, and anywidget's in a slow page.
 
-Our module makes none.
+Our front end causes none of them.
 """
 
 
 def find_chromium() -> str:
-    """A Chromium on this machine; says what to do if there is none."""
+    """Returns the path of a Chromium; raises `FileNotFoundError` with advice if there is none."""
     named = os.environ.get("TOOLCALL_NB_CHROMIUM")
     if named:
         return named
     found = next((path for name in _NAMES if (path := shutil.which(name))), None)
     if found is None:
         raise FileNotFoundError(
-            "The browser tests need a Chromium. Install one, or set TOOLCALL_NB_CHROMIUM to its program; "
-            "TOOLCALL_NB_BROWSER=skip leaves these tests out."
+            "The browser tests need Chromium. Install it, or set TOOLCALL_NB_CHROMIUM to its path; "
+            "TOOLCALL_NB_BROWSER=skip skips these tests."
         )
     return found
 
 
 @contextmanager
 def running_browser() -> Iterator[Browser]:
-    """One headless Chromium for the session, with a fresh profile on disk."""
+    """Runs a headless Chromium inside the block, with a fresh profile on disk."""
     with sync_playwright() as playwright, TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         context = playwright.chromium.launch_persistent_context(
             profile, executable_path=find_chromium(), args=_ARGUMENTS, viewport=VIEWPORT
@@ -88,15 +88,15 @@ def running_browser() -> Iterator[Browser]:
             browser.close()
 
 
-def profile_of(browser: Browser) -> BrowserContext:
-    """What its pages share, as a person's do: the third that opens JupyterLab finds the scripts compiled."""
+def browser_profile(browser: Browser) -> BrowserContext:
+    """Returns the browser's own profile. Its pages share the cache of compiled scripts, so JupyterLab opens faster."""
     return browser.contexts[0]
 
 
-class KeptPage:
-    """A page in which JupyterLab stays open from test to test; each opens a fresh notebook in it.
+class SharedPage:
+    """A page in which JupyterLab stays open across tests; each test opens a fresh notebook in it.
 
-    What a test does to the page itself (a script that it adds, a route, an address) must be done in a page of its own.
+    A test that changes the page itself (adds a script or a route, or navigates) must use a separate page.
     """
 
     def __init__(self, context: BrowserContext) -> None:
@@ -104,12 +104,12 @@ class KeptPage:
         self._page: Page | None = None
 
     def take(self) -> Page | None:
-        """The page, for one test; None where there is none that can be used."""
+        """Returns the page for one test, or None if there is none to reuse."""
         page, self._page = self._page, None
         return page
 
     def give_back(self, page: Page, base: str) -> None:
-        """Closes the notebooks in ``page`` and keeps it; a page that cannot be used again, or elsewhere, is closed."""
+        """Closes the notebooks in ``page`` and keeps it for reuse; closes the page if it cannot be reused."""
         is_here = page.url.startswith(f"{base}/")
         if (
             is_here
@@ -124,7 +124,7 @@ class KeptPage:
 
 
 def _is_cleared(page: Page) -> bool:
-    """Closes all documents of JupyterLab; returns whether it is as it was when it was opened."""
+    """Closes all documents of JupyterLab; returns whether it is back in its initial state."""
     try:
         page.set_viewport_size(VIEWPORT)
         return bool(page.evaluate(_CLEAR))
@@ -150,7 +150,7 @@ _OPEN = """async (path) => {
 
 
 class Notebook:
-    """A notebook in a page: in ``kept``, in which JupyterLab is open already, or in a new one."""
+    """A notebook in a page: in ``kept``, where JupyterLab is already open, or in a new page."""
 
     def __init__(self, server: Server, context: BrowserContext, name: str, kept: Page | None = None) -> None:
         self.server = server
@@ -167,7 +167,7 @@ class Notebook:
             self.problems.append(str(error))
 
     def open(self, *, kernel: bool = True) -> Notebook:
-        """Open the notebook (a second time: load the page), and wait for the cells and, if wanted, an idle kernel."""
+        """Opens the notebook or reloads its page; waits for the cells and, if ``kernel``, an idle kernel."""
         self._slow_down(1)
         if self._is_lab_open:
             self.page.evaluate(_OPEN, self.name)
@@ -181,7 +181,7 @@ class Notebook:
         return self
 
     def leave(self) -> Page:
-        """The page, which is heard no more."""
+        """Stops listening to the page and returns it."""
         self._slow_down(1)
         if self._session is not None:
             self._session.detach()
@@ -194,7 +194,7 @@ class Notebook:
             self._session.send("Emulation.setCPUThrottlingRate", {"rate": times})
 
     def wait_until_idle(self) -> None:
-        """Until the kernel has nothing to do."""
+        """Waits until the kernel is idle."""
         self.page.wait_for_function(
             """() => {
                 const kernel = window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel;
@@ -203,19 +203,19 @@ class Notebook:
         )
 
     def command(self, name: str) -> None:
-        """One of JupyterLab's commands, as its menus run it."""
+        """Runs one of JupyterLab's commands, as its menus do."""
         self.page.evaluate("name => window.jupyterapp.commands.execute(name)", name)
 
     def cell(self, number: int) -> Locator:
-        """The cell, counted from 0."""
+        """Returns the cell, counted from 0."""
         return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
 
     def output(self, number: int) -> Locator:
-        """The cell's outputs."""
+        """Returns the cell's output area."""
         return self.cell(number).locator(".jp-Cell-outputArea")
 
     def start(self, number: int) -> None:
-        """Begin to run the cell; does not wait for its end."""
+        """Starts running the cell; does not wait for its end."""
         self.page.evaluate(
             """number => {
                 const app = window.jupyterapp;
@@ -226,28 +226,28 @@ class Notebook:
         )
 
     def wait_until_run(self, number: int) -> None:
-        """Until the cell has a number where it had a star."""
+        """Waits until the cell has ended: its prompt shows a number instead of a star."""
         expect(self.cell(number).locator(".jp-InputPrompt").first).to_have_text(
             re.compile(r"^\[\d+\]:$"), timeout=2 * PATIENCE
         )
 
     def run(self, number: int) -> None:
-        """Run the cell to its end."""
+        """Runs the cell and waits for its end."""
         self.start(number)
         self.wait_until_run(number)
 
     def pass_gate(self, name: str) -> None:
-        """Let the scripted model, or the tool, of `tests.browser.script` go on."""
+        """Opens a gate, so that the model or tool of `tests.browser.scripted_turn` continues."""
         (self.server.folder / f"gate-{self.name}-{name}").touch()
 
     def box(self, locator: Locator) -> tuple[float, float, float, float]:
-        """Where something is on the page: x, y, width, height."""
+        """Returns an element's position and size on the page: x, y, width, height."""
         box = locator.bounding_box()
         assert box is not None
         return (box["x"], box["y"], box["width"], box["height"])
 
     def set_theme(self, name: str) -> None:
-        """``JupyterLab Light`` or ``JupyterLab Dark``."""
+        """Switches to JupyterLab's theme ``Light`` or ``Dark``."""
         self.page.evaluate(
             "theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", f"JupyterLab {name}"
         )
@@ -255,7 +255,7 @@ class Notebook:
         self.page.locator("#jupyterlab-splash").wait_for(state="detached")
 
     def save(self) -> None:
-        """Save the notebook, and wait until it is on disk."""
+        """Saves the notebook and waits until it is on disk."""
         before = (self.server.folder / self.name).stat().st_mtime_ns
         self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
         for _ in range(100):
@@ -265,7 +265,7 @@ class Notebook:
         raise AssertionError(f"{self.name} was not saved")
 
     def picture(self, number: int, name: str, themes: tuple[str, ...] = ("Dark", "Light")) -> None:
-        """Screenshots of the page with this cell at its top, kept among the artefacts, in the tier "all"."""
+        """Takes screenshots of the page with this cell at its top, in the tier "all"; stores them in `ARTIFACTS`."""
         if not IS_THOROUGH:
             return
         ARTIFACTS.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""One JupyterLab and one Chromium for all tests of this folder; pages of its own for each test."""
+"""Fixtures: one JupyterLab and one Chromium for all tests of this folder, and each test's notebooks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext
 
-from tests.browser.browser import VIEWPORT, KeptPage, Notebook, profile_of, running_browser
+from tests.browser.browser import VIEWPORT, Notebook, SharedPage, browser_profile, running_browser
 from tests.browser.jupyter import Server, running_server
-from tests.browser.script import ASK, NEXT, setup
+from tests.browser.scripted_turn import ASK, NEXT, setup
 
 
 @pytest.fixture(scope="session")
@@ -34,15 +34,15 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def kept(chromium: Browser) -> KeptPage:
-    """The page that the tests of a worker share, one after the other."""
-    return KeptPage(profile_of(chromium))
+def kept(chromium: Browser) -> SharedPage:
+    """The page that all tests of a worker reuse."""
+    return SharedPage(browser_profile(chromium))
 
 
 class Lab:
-    """Makes notebooks and opens them: the first in the page that is ``kept``, if any, others in pages of their own."""
+    """Creates and opens notebooks: the first in the page ``kept``, if there is one, others in separate pages."""
 
-    def __init__(self, server: Server, context: BrowserContext, kept: KeptPage | None = None) -> None:
+    def __init__(self, server: Server, context: BrowserContext, kept: SharedPage | None = None) -> None:
         self.server = server
         self.context = context
         self.opened: list[Notebook] = []
@@ -50,18 +50,18 @@ class Lab:
         self._kept_at = server
 
     def write(self, *cells: str) -> str:
-        """A notebook with the first cell of `tests.browser.script`, and these."""
+        """Writes a notebook with the setup cell of `tests.browser.scripted_turn` and these cells; returns its name."""
         name = f"test-{next(_numbers)}.ipynb"
         return self.server.write(name, setup(name), *cells)
 
     def page(self, name: str) -> Notebook:
-        """The notebook, not open yet."""
+        """Returns the notebook with a page; it is not open yet."""
         page = self._kept.take() if self._kept is not None and self.server is self._kept_at else None
         self.opened.append(Notebook(self.server, self.context, name, page))
         return self.opened[-1]
 
     def close(self) -> None:
-        """Leaves all pages, keeps one that is at the server itself, and ends the kernels."""
+        """Gives back or closes all pages, and shuts down the kernels."""
         for notebook in self.opened:
             page = notebook.leave()
             if self._kept is None:
@@ -70,8 +70,8 @@ class Lab:
                 self._kept.give_back(page, self._kept_at.base)
         self._kept_at.shut_down_kernels()
 
-    def asking(self, options: str = "") -> Notebook:
-        """A notebook whose cell 1 begins the scripted turn, open and set up; below it a cell, and a next turn."""
+    def open_scripted_notebook(self, options: str = "") -> Notebook:
+        """Opens a notebook and runs its setup cell. Cell 1 has the scripted turn, 2 prints, 3 has a next turn."""
         notebook = self.page(self.write(ASK.format(options=options), "print('below')", NEXT)).open()
         notebook.run(0)
         return notebook
@@ -85,13 +85,13 @@ def _used(lab: Lab) -> Iterator[Lab]:
 
 
 @pytest.fixture
-def lab(server: Server, chromium: Browser, kept: KeptPage) -> Iterator[Lab]:
-    """Pages in the browser's own profile."""
-    yield from _used(Lab(server, profile_of(chromium), kept))
+def lab(server: Server, chromium: Browser, kept: SharedPage) -> Iterator[Lab]:
+    """A `Lab` with pages in the browser's own profile."""
+    yield from _used(Lab(server, browser_profile(chromium), kept))
 
 
 @pytest.fixture
 def lab_apart(server: Server, chromium: Browser) -> Iterator[Lab]:
-    """Pages in a context of their own: for who changes what a context gives its pages."""
+    """A `Lab` with pages in a separate browser context, for tests that change the context."""
     with chromium.new_context(viewport=VIEWPORT) as context:
         yield from _used(Lab(server, context))

@@ -1,7 +1,7 @@
-"""The contrast of each text that a page shows, by the formula of WCAG 2.2 (1.4.3), from the computed colours.
+"""Measures the contrast of each visible text by the formula of WCAG 2.2 (1.4.3), from the computed colours.
 
-axe-core's own rule gives no answer where a colour is computed from others (`color-mix`, `light-dark`), as here. The
-browser resolves the colours; what is below a text is what its elements paint, as far up as one is opaque.
+axe-core's own rule gives no result for colours that are computed from others (`color-mix`, `light-dark`), as ours are.
+Here the browser resolves the colours; a text's background is painted by its ancestors, up to the first opaque one.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ _MEASURE = r"""selector => {
 
 
 def contrasts(page: Page, selector: str) -> list[dict[str, Any]]:
-    """Each text that is visible in what the selector finds: its contrast, and the one that is needed."""
+    """Returns each visible text in the selected elements, with its contrast and the required contrast."""
     found: list[dict[str, Any]] = page.evaluate(_MEASURE, selector)
     return found
 
 
 def too_faint(page: Page, selector: str) -> list[str]:
-    """The texts without the contrast that they need. Fails where there is next to no text."""
+    """Returns the texts with too little contrast. Fails if there is hardly any text."""
     found = contrasts(page, selector)
-    assert len(found) > 10, f"there is next to no text in {selector}"
+    assert len(found) > 10, f"there is hardly any text in {selector}"
     return [
         f"{each['text']!r} in {each['where']!r}: {each['ratio']:.2f}"
         for each in found

@@ -1,4 +1,4 @@
-"""A real JupyterLab on a free port of this machine, with its own settings and a folder that is thrown away."""
+"""Runs a real JupyterLab on a free port of this machine, with its own settings and a temporary folder."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _TOKEN = "only-for-tests"
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _START_WITHIN = 90.0
 _PAGE = {"buildAvailable": False, "buildCheck": False}
-"""No page asks whether JupyterLab should be built: for each the server would start a Node that looks for an answer."""
+"""Turns off the build check, for which the server would start Node once per page."""
 
 
 class Server:
-    """Where the server is, and what it serves. ``options`` are settings beside the tests' own, by their names."""
+    """A JupyterLab server. ``options`` are settings by name, in addition to the tests' own."""
 
     def __init__(self, home: Path, options: Mapping[str, Any]) -> None:
         self._port = _free_port()
@@ -40,7 +40,7 @@ class Server:
         self.environment = _environment(home)
 
     def start(self) -> None:
-        """Begin, also again, on the same port; returns when it answers."""
+        """Starts or restarts the server, always on the same port; returns when it answers."""
         log = self._home / "jupyterlab.log"
         command = _command(self._port, self.folder, self._options)
         with log.open("a") as out:
@@ -50,14 +50,14 @@ class Server:
         _wait_for(self, self._process, log)
 
     def kill(self) -> None:
-        """End it in the middle of whatever it does; its kernels are told nothing."""
+        """Kills the server's process, without shutting down its kernels."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(15)
 
     def stop(self) -> None:
-        """End it, and its kernels."""
-        with contextlib.suppress(OSError):  # it has gone already
+        """Stops the server and its kernels."""
+        with contextlib.suppress(OSError):  # it is already stopped
             self.shut_down_kernels()
         if self._process is None:
             return
@@ -68,11 +68,11 @@ class Server:
             self.kill()
 
     def page(self, name: str) -> str:
-        """The address that opens a notebook alone."""
+        """Returns the address that opens only this notebook."""
         return f"{self.base}/doc/tree/{name}?token={_TOKEN}"
 
     def api(self, path: str, method: str = "GET", body: Any = None) -> Any:
-        """The server's REST interface; gives the JSON of the answer."""
+        """Calls the server's REST interface; returns the response's JSON."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.base}/api/{path}", data, {"Authorization": f"token {_TOKEN}"})
         request.method = method
@@ -81,7 +81,7 @@ class Server:
         return json.loads(text) if text else None
 
     def write(self, name: str, *cells: str) -> str:
-        """A notebook with these code cells; a cell that begins with ``# %% [markdown]`` is a Markdown cell."""
+        """Writes a notebook with these cells; a cell that begins with ``# %% [markdown]`` is a Markdown cell."""
         v4: Any = nbformat.v4
         notebook = v4.new_notebook(metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
         for number, source in enumerate(cells):
@@ -92,12 +92,12 @@ class Server:
         return name
 
     def saved(self, name: str) -> nbformat.NotebookNode:
-        """The notebook as it is on disk."""
+        """Reads the notebook from disk."""
         notebook: nbformat.NotebookNode = nbformat.read(self.folder / name, 4)
         return notebook
 
     def shut_down_kernels(self) -> None:
-        """End every session."""
+        """Ends all sessions."""
         for session in self.api("sessions"):
             self.api(f"sessions/{session['id']}", "DELETE")
 
@@ -123,7 +123,7 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 def _set_up(home: Path) -> None:
-    """JupyterLab asks nobody about news."""
+    """Turns off JupyterLab's question about news."""
     settings = home / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
     settings.parent.mkdir(parents=True)
     settings.write_text('{"fetchNews": "false", "checkForUpdates": false}')
@@ -148,7 +148,7 @@ def _command(port: int, folder: Path, options: Mapping[str, Any]) -> list[str]:
 
 @contextlib.contextmanager
 def running_server(home: Path, options: Mapping[str, Any] = MappingProxyType({})) -> Iterator[Server]:
-    """Start it, wait until it answers, and end it by its process id."""
+    """Runs a server inside the block; yields it once it answers, and ends it by its process id."""
     server = Server(home, options)
     server.folder.mkdir(parents=True)
     _set_up(home)

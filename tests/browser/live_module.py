@@ -1,7 +1,6 @@
-"""For the tests of live faces: what must not be seen in them, and the page's module alone, in a page without a policy.
+"""Runs the front end's module alone in a page without a content security policy, and finds hostile effects.
 
-What a kernel would send the module it is given step by step: each is drawn before the next one comes, so whatever it
-makes of the beginning of a text is there.
+The page draws each step of the kernel before it receives the next one, so every intermediate state is rendered.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-from tests.browser.sentinel import Watch, provoke, strays
+from tests.browser.page_watch import Watch, disallowed_elements, trigger_handlers
 from tests.support.hostile_transcripts import END
 from toolcall_nb.approvals.page import editable_json
 from toolcall_nb.core import events as ev
@@ -22,7 +21,7 @@ from toolcall_nb.render.review import review
 from toolcall_nb.render.run_footer import footer_html, info_line
 from toolcall_nb.runs.document import LiveDocument
 
-__all__ = ["IS_GONE", "PANELS", "Module", "faults"]
+__all__ = ["FOREIGN_ELEMENTS_IN_QUESTIONS", "IS_GONE", "Module", "faults"]
 
 _LOAD = """async ([source, css, snapshot]) => {
     if (!window.load) {
@@ -53,7 +52,7 @@ _PLAY = "steps => { for (const step of steps) { window.receive(step); window.dra
 
 
 class Module:
-    """The module in ``page``, and the kernel's side of it."""
+    """The front end's module in ``page``, and the kernel's side of its connection."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -61,22 +60,22 @@ class Module:
         self.begin()
 
     def begin(self) -> None:
-        """A new run, in place of the one before."""
+        """Starts a new run in place of the previous one."""
         self.steps.clear()
         self.document = LiveDocument(html := LiveHtml(), self.steps.append, info=END)
         self.html = html
         self.load(self.document.state())
 
     def load(self, snapshot: dict[str, Any]) -> None:
-        """A view that begins with a snapshot, as after a reload."""
+        """Opens a view that starts from a snapshot, as after a reload."""
         self.page.evaluate(_LOAD, [MODULE.read_text("utf-8"), page_css(), snapshot])
 
     def play(self, steps: Iterable[dict[str, Any]]) -> None:
-        """Let the page draw each of the steps."""
+        """Makes the page receive and draw each of the steps."""
         self.page.evaluate(_PLAY, list(steps))
 
     def show(self, events: Iterable[Event]) -> None:
-        """Tell the page of each event, one at a time."""
+        """Applies the events one at a time, and makes the page draw each step."""
         for event in events:
             self.document.apply(event)
             self.document.flush()
@@ -84,7 +83,7 @@ class Module:
         self.steps.clear()
 
     def ask(self, text: str) -> None:
-        """Ask about a call of that name, with it in its arguments; what was wrong with an answer stands there too."""
+        """Asks for approval of a call, with the text as name, as arguments and as the problem of an earlier answer."""
         call = f"asked {text}"
         self.show([ev.ToolInputAvailable(call, text, {text: text}), ev.ToolApprovalRequest(f"q{text}", call)])
         form = {"approval": f"q{text}", "name": text, "text": editable_json({text: text}), "invisible": True}
@@ -94,7 +93,7 @@ class Module:
         self.show([])
 
     def finish(self, text: str) -> None:
-        """The run is over: a model of that name has answered."""
+        """Ends the run, with the text as the model's name."""
         transcript = self.html.transcript
         line = info_line(text, transcript)
         self.document.finish(line, footer_html(line, transcript))
@@ -102,31 +101,31 @@ class Module:
         self.show([])
 
 
-# What should not be ----------------------------------------------------------------------------------------------
+# Hostile effects ----------------------------------------------------------------------------------------------
 
 
 _UNDRESS = """() => {
     document.querySelectorAll(".tc .tc-ask").forEach(panel => panel.remove());
     document.querySelectorAll(".tc .tc-group").forEach(group => group.removeAttribute("style"));
 }"""
-"""Take away what is the page's own: the form of a question, and the heights of groups that part a long row."""
+"""Removes what only a live page has: question forms, and the heights of groups in long messages."""
 
-PANELS = """() => [...document.querySelectorAll(".tc-ask *")].filter(
+FOREIGN_ELEMENTS_IN_QUESTIONS = """() => [...document.querySelectorAll(".tc-ask *")].filter(
     each => !each.matches("div, button, label, input, select, option, textarea")
 ).map(each => each.outerHTML.slice(0, 200))"""
-"""What stands in the forms of questions and is no part of one."""
+"""Finds elements in question forms that don't belong to a form."""
 
 IS_GONE = "panel => !panel.isConnected"
 
 
 def faults(page: Page, watch: Watch, *, ends: int = 1) -> list[str]:
-    """What should not have been, in words."""
-    provoke(page, ".tc-run")
-    found = [f"in a question's form: {words}" for words in page.evaluate(PANELS)]
+    """Returns descriptions of all hostile effects."""
+    trigger_handlers(page, ".tc-run")
+    found = [f"in a question's form: {words}" for words in page.evaluate(FOREIGN_ELEMENTS_IN_QUESTIONS)]
     page.evaluate(_UNDRESS)
-    found += [*strays(page), *strays(page, ".tc-foot-info", "body")]
+    found += [*disallowed_elements(page), *disallowed_elements(page, ".tc-foot-info", "body")]
     shown = page.locator(".tc-said > .tc-text", has_text=END).count()
     if shown != ends:
         found.append(f"{shown} ends of {ends}")
-    page.wait_for_timeout(50)  # what was asked for by then is told
+    page.wait_for_timeout(50)  # for requests to be reported
     return [*watch.faults, *found]

@@ -1,4 +1,4 @@
-"""What axe-core finds in a transcript with every part and state, as a page, in both schemes of colours."""
+"""axe-core finds no problem in a page with every part and state, in the light and the dark colour scheme."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOLDS = ("input", "model", "log", "rest", "json", "text", "told", "traceback", "
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("opened", [True, False], ids=["all open", "all closed"])
-def test_nothing_is_found(chromium: Browser, scheme: Literal["light", "dark"], opened: bool) -> None:
+def test_axe_core_finds_no_problem(chromium: Browser, scheme: Literal["light", "dark"], opened: bool) -> None:
     page = chromium.new_page(color_scheme=scheme, bypass_csp=True)
     names = [name for call in ALL.calls for name in (call, *(f"{fold} of {call}" for fold in FOLDS))]
     page.set_content(to_html(ALL, page=True, opened=dict.fromkeys(names, opened)))

@@ -1,4 +1,4 @@
-"""A person decides about calls, in the real JupyterLab: by mouse and by keys, in mid-cell and in the background."""
+"""A person decides about calls in the real JupyterLab, by mouse and keyboard, also of background runs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ hostile = Caller(HOSTILE)
 
 
 def asking(lab: Lab, *cells: str) -> Notebook:
-    """A notebook with the caller, and these cells from cell 2 on, open and set up."""
+    """Opens and sets up a notebook with the `_CALLER` model; ``cells`` start at cell 2."""
     notebook = lab.page(lab.write(_CALLER, *cells)).open()
     notebook.run(0)
     notebook.run(1)
@@ -73,7 +73,7 @@ def press(within: Locator, name: str) -> None:
 
 
 def read(within: Locator) -> None:
-    """Bring all of the arguments into view."""
+    """Brings all of the arguments into view."""
     more = panel(within).get_by_role("button", name="Show the next lines")
     while more.is_visible():
         more.click()
@@ -81,7 +81,7 @@ def read(within: Locator) -> None:
 
 
 def printed(notebook: Notebook, number: int, text: str) -> None:
-    """The cell, when it is run, prints this."""
+    """Runs the cell and asserts that it prints the text."""
     notebook.run(number)
     expect(notebook.output(number)).to_have_text(f"{text}\n")
 
@@ -91,7 +91,7 @@ def assert_accessible(notebook: Notebook) -> None:
     assert [(each["id"], each["help"], each["nodes"][0]["html"][:200]) for each in found["violations"]] == []
 
 
-def test_what_is_approved_is_what_runs_whatever_the_arguments_hold(lab: Lab) -> None:
+def test_the_approved_call_runs_unchanged_whatever_its_arguments_are(lab: Lab) -> None:
     same = "print(json.dumps(got.pop()) == json.dumps(HOSTILE), chat.calls['call_1'].original_input is ev.MISSING)"
     notebook = asking(lab, ask("--model hostile"), same)
     output = notebook.output(2)
@@ -116,7 +116,7 @@ def test_what_is_approved_is_what_runs_whatever_the_arguments_hold(lab: Lab) -> 
     printed(notebook, 3, "True True")
 
 
-def test_what_was_not_in_view_in_a_notebook_is_not_approved(lab: Lab) -> None:
+def test_a_call_cannot_be_approved_in_a_notebook_before_all_of_it_was_in_view(lab: Lab) -> None:
     long = 'long = Caller("# nothing\\n" * 150 + "rm -rf ~")'
     notebook = asking(lab, long, ask("--model long --background"), "print(got[-1][-8:])")
     notebook.run(2)
@@ -156,7 +156,7 @@ def test_the_panel_is_accessible_in_each_of_its_forms_in_light_and_dark(lab: Lab
     notebook.wait_until_run(2)
 
 
-def test_by_keys_alone_a_call_is_denied_with_a_reason_and_the_next_one_edited(lab: Lab) -> None:
+def test_with_the_keyboard_alone_a_call_is_denied_with_a_reason_and_the_next_one_is_edited(lab: Lab) -> None:
     edited = "print(got, chat.calls['call_2'].original_input)"
     notebook = asking(lab, ask("--model caller"), ask("--model caller"), edited)
     keyboard, output = notebook.page.keyboard, notebook.output(2)
@@ -165,7 +165,7 @@ def test_by_keys_alone_a_call_is_denied_with_a_reason_and_the_next_one_edited(la
     output.locator(".tc-call summary").focus()
     for key in ("Tab", "Tab", "Tab", "Enter"):  # Approve, Edit, Deny
         keyboard.press(key)
-    keyboard.type("add")  # letters that are commands of JupyterLab outside a field
+    keyboard.type("add")  # outside a text field, these letters are keyboard commands of JupyterLab
     keyboard.press("Escape")
     expect(panel(output).get_by_role("button", name="Deny")).to_be_focused()
     keyboard.press("Enter")
@@ -189,7 +189,7 @@ def test_by_keys_alone_a_call_is_denied_with_a_reason_and_the_next_one_edited(la
     expect(run).to_be_disabled()
     expect(panel(output)).to_contain_text("This is not JSON")
     keyboard.press("ControlOrMeta+A")
-    keyboard.type('{"value": 1, "value": 2}')  # only the kernel sees what is wrong with that
+    keyboard.type('{"value": 1, "value": 2}')  # only the kernel detects this error
     keyboard.press("Tab")
     expect(run).to_be_focused()
     keyboard.press("Enter")
@@ -220,7 +220,7 @@ def test_a_tool_that_is_allowed_for_this_chat_is_not_asked_about_again_until_the
     notebook.wait_until_run(4)
 
 
-def test_stop_and_the_kernels_interrupt_end_a_run_that_waits_and_the_next_turn_works(lab: Lab) -> None:
+def test_stop_and_the_kernels_interrupt_end_a_run_that_waits_for_approval_and_the_next_turn_works(lab: Lab) -> None:
     notebook = asking(lab, *[ask("--model caller")] * 3, "print(got)")
     for number, how in ((2, "stop"), (3, "interrupt")):
         output = notebook.output(number)
@@ -240,7 +240,7 @@ def test_stop_and_the_kernels_interrupt_end_a_run_that_waits_and_the_next_turn_w
     printed(notebook, 5, "['one']")
 
 
-def test_a_background_run_asks_beside_a_running_cell_in_every_view_and_after_a_reload(lab: Lab) -> None:
+def test_a_background_run_asks_while_another_cell_runs_in_every_view_and_after_a_reload(lab: Lab) -> None:
     notebook = asking(lab, ask("--model twice --background"), "gate('busy'); print('busy')", "print(got)")
     notebook.run(2)
     output = notebook.output(2)
@@ -269,7 +269,7 @@ def test_a_background_run_asks_beside_a_running_cell_in_every_view_and_after_a_r
 
 
 @pytest.mark.thorough
-def test_a_background_run_that_waits_is_stopped_by_its_button_and_by_the_magic(lab: Lab) -> None:
+def test_a_background_run_that_waits_for_approval_is_stopped_by_its_button_and_by_the_magic(lab: Lab) -> None:
     background = ask("--model caller --background")
     notebook = asking(lab, background, background, "%toolchat stop", ask("--model caller"))
     for number in (2, 3):
@@ -289,7 +289,7 @@ def test_a_background_run_that_waits_is_stopped_by_its_button_and_by_the_magic(l
 
 
 @pytest.mark.thorough
-def test_a_page_reloaded_while_the_cell_waits_is_whole_again_when_the_cell_was_interrupted(lab: Lab) -> None:
+def test_a_page_reloaded_while_the_cell_waits_for_approval_is_complete_after_an_interrupt(lab: Lab) -> None:
     notebook = asking(lab, ask("--model caller"), ask("--model caller"))
     notebook.start(2)
     expect(panel(notebook.output(2))).to_be_visible()

@@ -1,4 +1,4 @@
-"""A card in a browser: the newest line of a log is in sight, folds open by key, and nothing is loaded."""
+"""A card in a browser: the newest line of a log stays in view, folds open by keyboard, and nothing is loaded."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def page(chromium: Browser) -> Iterator[Page]:
     page.close()
 
 
-def test_the_newest_line_stays_in_sight_as_lines_come_until_the_reader_scrolls(page: Page) -> None:
+def test_the_newest_line_stays_in_view_as_lines_arrive_until_the_reader_scrolls(page: Page) -> None:
     page.set_content(to_html(LONG, page=True))
     assert page.evaluate(HIDDEN_BELOW) == 0
     page.evaluate("document.querySelector('.tc-log span:last-child').firstChild.appendData('one more\\n'.repeat(9))")
@@ -33,7 +33,7 @@ def test_the_newest_line_stays_in_sight_as_lines_come_until_the_reader_scrolls(p
     assert page.evaluate(HIDDEN_BELOW) == 100
 
 
-def test_a_fold_is_opened_by_key_and_its_content_is_not_rendered_before(page: Page) -> None:
+def test_a_fold_opens_by_keyboard_and_its_content_is_not_rendered_before(page: Page) -> None:
     page.set_content(to_html(LONG, page=True))
     fold = page.locator(".tc-more", has_text="earlier lines").first
     assert not fold.locator("pre").evaluate("pre => pre.checkVisibility()")

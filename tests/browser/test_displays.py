@@ -1,4 +1,4 @@
-"""What a tool displays stands in its card, in the real JupyterLab: while the tool runs, and in the saved notebook."""
+"""A tool's displays are shown in its card in the real JupyterLab: while the tool runs, and in the saved notebook."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ plotting, displaying = Calling("plots"), Calling("displays")
 
 
 @pytest.mark.parametrize(("model", "shown"), [("plotting", "img"), ("displaying", "table")])
-def test_what_a_tool_displays_stands_in_its_open_card_live_and_saved(lab: Lab, model: str, shown: str) -> None:
+def test_a_tools_displays_are_shown_in_its_open_card_live_and_saved(lab: Lab, model: str, shown: str) -> None:
     notebook = lab.page(lab.write(_TOOLS, f"%%toolchat --model {model}\nShow me.")).open()
     notebook.run(0)
     notebook.run(1)

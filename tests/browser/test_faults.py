@@ -1,4 +1,4 @@
-"""Reloads, second tabs, kernels and servers that are killed: what is shown afterwards is the truth."""
+"""Reloads, second tabs, killed kernels and killed servers: afterwards, pages show the true state."""
 
 from __future__ import annotations
 
@@ -13,66 +13,66 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.browser import VIEWPORT, Notebook
 from tests.browser.conftest import Lab
-from tests.browser.faulty import kept_options, open_session, running_kernel
-from tests.browser.jupyter import running_server
-from tests.browser.remains import (
-    REST,
+from tests.browser.external_kernel import external_kernel_options, open_session, running_external_kernel
+from tests.browser.fault_checks import (
+    REMAINING_GATES,
     STATIC,
-    ask,
+    assert_complete,
     assert_cut_off,
-    assert_rests,
-    assert_whole,
-    begin,
-    choose,
-    go,
-    panel,
-    press,
+    assert_inactive,
+    choose_in_dialog,
+    pass_gates,
+    press_in_question,
+    question_panel,
     saved_output,
+    scripted_cell,
+    start_command,
     stored_output,
     wait_until,
 )
-from tests.browser.script import NEXT, setup
+from tests.browser.jupyter import running_server
+from tests.browser.scripted_turn import NEXT, setup
 
 # Reloads
 
 
 @pytest.mark.thorough
 def test_a_page_reloaded_three_times_during_a_run_and_just_before_its_end_shows_all_of_it(lab: Lab) -> None:
-    notebook = lab.page(lab.write(ask("--background --approve ask"))).open()
+    notebook = lab.page(lab.write(scripted_cell("--background --approve ask"))).open()
     notebook.run(0)
     notebook.run(1)
-    go(notebook, "call")
+    pass_gates(notebook, "call")
     output = notebook.output(1)
     expect(output.locator(".tc-call")).to_contain_text("city: Lis")
     notebook.save()
     notebook.open(kernel=False)
     expect(output.locator(".tc-call")).to_contain_text("city: Lis")
-    go(notebook, "input")
-    expect(panel(output)).to_be_visible()
+    pass_gates(notebook, "input")
+    expect(question_panel(output)).to_be_visible()
     notebook.open(kernel=False)
-    press(output, "Approve")
+    press_in_question(output, "Approve")
     expect(output.locator(".tc-state")).to_have_text("Running")
-    go(notebook, "tool", "answer")
+    pass_gates(notebook, "tool", "answer")
     expect(output).to_contain_text("and dry.")
-    go(notebook, "rest", "end")
+    pass_gates(notebook, "rest", "end")
     notebook.open(kernel=False)
-    assert_whole(notebook, 1)
+    assert_complete(notebook, 1)
 
 
-def test_a_page_reloaded_without_a_save_has_lost_the_output_and_show_brings_it_back(lab: Lab) -> None:
-    notebook = lab.page(lab.write(ask(), "%toolchat show")).open()
+def test_a_page_reloaded_without_saving_loses_the_output_and_show_displays_it_again(lab: Lab) -> None:
+    notebook = lab.page(lab.write(scripted_cell(), "%toolchat show")).open()
     notebook.run(0)
     notebook.save()
     notebook.start(1)
-    go(notebook, "call", "input")
+    pass_gates(notebook, "call", "input")
     expect(notebook.output(1).locator(".tc-state")).to_have_text("Running")
     notebook.open(kernel=False)
     expect(notebook.output(1).locator(".jp-OutputArea-child")).to_have_count(0)
-    go(notebook, *REST)
+    pass_gates(notebook, *REMAINING_GATES)
     notebook.wait_until_idle()
     notebook.run(2)
     expect(notebook.output(1).locator(".jp-OutputArea-child")).to_have_count(0)
-    assert_whole(notebook, 2)
+    assert_complete(notebook, 2)
 
 
 # Two pages
@@ -82,42 +82,42 @@ def test_a_page_reloaded_without_a_save_has_lost_the_output_and_show_brings_it_b
 def test_two_pages_on_a_notebook_answer_open_and_end_as_one_and_each_saves_the_whole(
     lab: Lab, chromium: Browser
 ) -> None:
-    first = lab.page(lab.write(ask("--background --approve ask"))).open()
+    first = lab.page(lab.write(scripted_cell("--background --approve ask"))).open()
     second = lab.page(first.name).open()
     first.run(0)
     first.run(1)
-    go(first, "call", "input")
-    expect(panel(first.output(1))).to_be_visible()
-    # JupyterLab gives the second nothing to show, so nothing is false.
+    pass_gates(first, "call", "input")
+    expect(question_panel(first.output(1))).to_be_visible()
+    # JupyterLab gives the second page no output, so it shows nothing false.
     expect(second.output(1).locator(".jp-OutputArea-child")).to_have_count(0)
     first.save()
-    begin(second, "docmanager:reload")
-    choose(second, "Reload")
-    expect(panel(second.output(1))).to_be_visible()
+    start_command(second, "docmanager:reload")
+    choose_in_dialog(second, "Reload")
+    expect(question_panel(second.output(1))).to_be_visible()
     context = chromium.new_context(viewport=VIEWPORT)
     third = Notebook(lab.server, context, first.name).open(kernel=False)
-    press(second.output(1), "Approve")
+    press_in_question(second.output(1), "Approve")
     for page in (first, second, third):
         expect(page.output(1).locator(".tc-state")).to_have_text("Running")
-        expect(panel(page.output(1))).to_have_count(0)
-    go(first, "tool")
+        expect(question_panel(page.output(1))).to_have_count(0)
+    pass_gates(first, "tool")
     expect(third.output(1).locator(".tc-state")).to_have_text("Completed")
     third.output(1).locator(".tc-call summary").click()
-    go(first, *REST)
+    pass_gates(first, *REMAINING_GATES)
     for page in (first, second, third):
         expect(page.output(1)).to_contain_text("Paragraph 11")
         expect(page.output(1).locator(".tc-call details")).to_have_attribute("open", "")
-        assert_rests(page.output(1))
-    assert_whole(first, 1)
-    begin(second, "docmanager:save")
-    choose(second, "Revert")  # the file has changed on disk
-    assert_rests(second.output(1))
-    begin(third, "docmanager:save")
+        assert_inactive(page.output(1))
+    assert_complete(first, 1)
+    start_command(second, "docmanager:save")
+    choose_in_dialog(second, "Revert")  # JupyterLab asks because the file has changed on disk
+    assert_inactive(second.output(1))
+    start_command(third, "docmanager:save")
     file = third.server.folder / third.name
     before = file.stat().st_mtime_ns
-    choose(third, "Overwrite")
+    choose_in_dialog(third, "Overwrite")
     wait_until(third, lambda: file.stat().st_mtime_ns != before)
-    assert_rests(third.output(1))
+    assert_inactive(third.output(1))
     assert set(stored_output(third, 1)) == STATIC
     assert third.problems == []
     context.close()
@@ -125,22 +125,22 @@ def test_two_pages_on_a_notebook_answer_open_and_end_as_one_and_each_saves_the_w
 
 @pytest.mark.thorough
 def test_stop_in_a_page_that_was_opened_before_the_run_ends_a_cell_of_another_page(lab: Lab) -> None:
-    first = lab.page(lab.write(ask())).open()
+    first = lab.page(lab.write(scripted_cell())).open()
     second = lab.page(first.name).open()
     first.run(0)
     first.start(1)
-    go(first, "call", "input")
+    pass_gates(first, "call", "input")
     expect(first.output(1).locator(".tc-state")).to_have_text("Running")
     first.save()
-    begin(second, "docmanager:reload")
-    choose(second, "Reload")
+    start_command(second, "docmanager:reload")
+    choose_in_dialog(second, "Reload")
     expect(second.output(1).locator(".tc-state")).to_have_text("Running")
     second.output(1).get_by_role("button", name="Stop").click()
     first.wait_until_run(1)
     for page in (first, second):
         expect(page.output(1).locator(".tc-state")).to_have_text("Interrupted")
         expect(page.output(1)).to_contain_text("Stopped")
-        assert_rests(page.output(1))
+        assert_inactive(page.output(1))
     assert set(saved_output(first, 1)) == STATIC
 
 
@@ -160,19 +160,19 @@ Scripted.answer = telling
 
 @pytest.fixture
 def apart(tmp_path: Path, chromium: Browser) -> Iterator[Notebook]:
-    """A notebook that is open on a server of its own, with a kernel that outlives it."""
-    cells = (f"{setup('apart.ipynb')}\n{_TELLING}", ask("--background"), ask())
-    with running_server(tmp_path, kept_options(tmp_path)) as server:
+    """A notebook that is open on a separate server, whose kernel survives it."""
+    cells = (f"{setup('apart.ipynb')}\n{_TELLING}", scripted_cell("--background"), scripted_cell())
+    with running_server(tmp_path, external_kernel_options(tmp_path)) as server:
         name = server.write("apart.ipynb", *cells)
-        with running_kernel(tmp_path, server):
+        with running_external_kernel(tmp_path, server):
             open_session(server, name)
             context = chromium.new_context(viewport=VIEWPORT)
             yield Notebook(server, context, name).open()
             context.close()
 
 
-def take_away_the_server(notebook: Notebook, number: int) -> None:
-    """In the middle of the cell's call; the page says that it does not know, and has no button that does nothing."""
+def kill_server(notebook: Notebook, number: int) -> None:
+    """Kills the server during the cell's call; asserts that the page says it is not connected and shows no buttons."""
     output = notebook.output(number)
     expect(output.locator(".tc-state")).to_have_text("Running")
     notebook.server.kill()
@@ -182,44 +182,44 @@ def take_away_the_server(notebook: Notebook, number: int) -> None:
 
 
 @pytest.mark.thorough
-def test_a_server_that_is_killed_and_comes_back_under_a_run_costs_nothing_of_it(apart: Notebook) -> None:
+def test_a_server_that_is_killed_and_restarted_during_a_run_loses_nothing_of_it(apart: Notebook) -> None:
     apart.run(0)
     apart.run(1)
-    go(apart, "call", "input")
-    take_away_the_server(apart, 1)
-    go(apart, *REST)
+    pass_gates(apart, "call", "input")
+    kill_server(apart, 1)
+    pass_gates(apart, *REMAINING_GATES)
     wait_until(apart, (apart.server.folder / "over").exists)
     apart.server.start()
-    begin(apart, "notebook:reconnect-to-kernel")
-    assert_whole(apart, 1)
+    start_command(apart, "notebook:reconnect-to-kernel")
+    assert_complete(apart, 1)
     assert apart.output(1).locator(".tc-user").count() == 1
 
-    for gate in ("input", *REST):
+    for gate in ("input", *REMAINING_GATES):
         (apart.server.folder / f"gate-{apart.name}-{gate}").unlink()
     apart.start(2)
-    go(apart, "input")
+    pass_gates(apart, "input")
     expect(apart.output(2).locator(".tc-state")).to_have_text("Running")
     apart.save()
-    take_away_the_server(apart, 2)
-    go(apart, "tool", "answer")
+    kill_server(apart, 2)
+    pass_gates(apart, "tool", "answer")
     apart.server.start()
     apart.open(kernel=False)
     expect(apart.output(1)).to_contain_text("Paragraph 11")
-    go(apart, "rest", "end")
-    assert_whole(apart, 2)
+    pass_gates(apart, "rest", "end")
+    assert_complete(apart, 2)
 
 
 @pytest.mark.thorough
-def test_a_page_that_comes_back_to_another_kernel_under_the_same_name_does_not_wait_for_the_run(
+def test_a_page_that_reconnects_to_another_kernel_with_the_same_id_does_not_wait_for_the_run(
     apart: Notebook,
 ) -> None:
     apart.run(0)
     apart.run(1)
-    go(apart, "call", "input")
-    take_away_the_server(apart, 1)
-    with running_kernel(apart.server.folder.parent, apart.server):
+    pass_gates(apart, "call", "input")
+    kill_server(apart, 1)
+    with running_external_kernel(apart.server.folder.parent, apart.server):
         apart.server.start()
-        begin(apart, "notebook:reconnect-to-kernel")
+        start_command(apart, "notebook:reconnect-to-kernel")
         assert_cut_off(apart, 1, "I will look at the forecast.", "Lisbon")
 
 
@@ -227,21 +227,21 @@ def test_a_page_that_comes_back_to_another_kernel_under_the_same_name_does_not_w
 
 
 def kill_kernel(notebook: Notebook, number: int) -> None:
-    """The process that the cell, when it was run, printed the id of."""
+    """Kills the kernel, whose process id is the output of this cell."""
     os.kill(int(notebook.output(number).inner_text()), signal.SIGKILL)
-    choose(notebook, "Ok")
+    choose_in_dialog(notebook, "Ok")
 
 
-def test_a_kernel_that_is_killed_in_mid_call_and_while_it_asks_leaves_what_was_known_and_that_it_is_not_all(
+def test_after_the_kernel_is_killed_during_a_call_or_a_question_the_page_shows_the_run_as_cut_off(
     lab: Lab,
 ) -> None:
     pid, load = "import os; print(os.getpid())", "%load_ext toolcall_nb\n%toolchat load talk.md"
-    asking = ask("--approve ask")
-    notebook = lab.page(lab.write(pid, NEXT, "%toolchat save talk.md", ask(), load, asking, NEXT)).open()
+    asking = scripted_cell("--approve ask")
+    notebook = lab.page(lab.write(pid, NEXT, "%toolchat save talk.md", scripted_cell(), load, asking, NEXT)).open()
     for number in range(4):
         notebook.run(number)
     notebook.start(4)
-    go(notebook, "call", "input")
+    pass_gates(notebook, "call", "input")
     expect(notebook.output(4).locator(".tc-state")).to_have_text("Running")
     kill_kernel(notebook, 1)
     assert_cut_off(notebook, 4, "I will look at the forecast.", "Lisbon")
@@ -250,7 +250,7 @@ def test_a_kernel_that_is_killed_in_mid_call_and_while_it_asks_leaves_what_was_k
         notebook.run(number)
     expect(notebook.output(5)).to_contain_text("2 messages")
     notebook.start(6)
-    expect(panel(notebook.output(6))).to_be_visible()
+    expect(question_panel(notebook.output(6))).to_be_visible()
     kill_kernel(notebook, 1)
     assert_cut_off(notebook, 6, "I will look at the forecast.", "Lisbon")
     notebook.wait_until_idle()
@@ -264,14 +264,16 @@ def test_a_kernel_that_is_killed_in_mid_call_and_while_it_asks_leaves_what_was_k
 
 
 @pytest.mark.thorough
-def test_a_kernel_that_is_restarted_in_mid_run_leaves_the_same_and_the_next_turn_works(lab: Lab) -> None:
-    notebook = lab.page(lab.write(ask(), ask("--background"), NEXT)).open()
+def test_after_the_kernel_is_restarted_during_a_run_the_page_shows_it_as_cut_off_and_the_next_turn_works(
+    lab: Lab,
+) -> None:
+    notebook = lab.page(lab.write(scripted_cell(), scripted_cell("--background"), NEXT)).open()
     notebook.run(0)
-    go(notebook, "call", "input")
+    pass_gates(notebook, "call", "input")
     for number, how in ((1, "keys"), (2, "button")):
         notebook.start(number)
         expect(notebook.output(number).locator(".tc-state")).to_have_text("Running")
-        take_kernel(notebook, number, how)
+        restart_kernel(notebook, number, how)
         assert_cut_off(notebook, number, "I will look at the forecast.", "Lisbon")
         notebook.wait_until_idle()
         notebook.run(0)
@@ -279,30 +281,30 @@ def test_a_kernel_that_is_restarted_in_mid_run_leaves_the_same_and_the_next_turn
     expect(notebook.output(3).locator(".tc-assistant")).to_contain_text(re.compile(r"\w"))
 
 
-def take_kernel(notebook: Notebook, number: int, how: str) -> None:
-    """As a person does it in JupyterLab."""
+def restart_kernel(notebook: Notebook, number: int, how: str) -> None:
+    """Restarts the kernel in JupyterLab, by its keys or the toolbar's button, and confirms."""
     match how:
         case "keys":
             notebook.cell(number).locator(".jp-InputPrompt").first.click()
             notebook.page.keyboard.type("00")
         case "button":
             notebook.page.locator(".jp-NotebookPanel-toolbar [data-command='notebook:restart-kernel']").click()
-    choose(notebook, "Confirm Kernel Restart")
+    choose_in_dialog(notebook, "Confirm Kernel Restart")
 
 
 def test_jupyterlabs_own_interrupt_ends_a_call_a_text_and_a_question_and_the_next_turn_works(lab: Lab) -> None:
-    notebook = lab.page(lab.write(ask(), ask(), ask("--approve ask"), NEXT)).open()
+    notebook = lab.page(lab.write(scripted_cell(), scripted_cell(), scripted_cell("--approve ask"), NEXT)).open()
     notebook.run(0)
-    go(notebook, "call", "input")
+    pass_gates(notebook, "call", "input")
     for number, where in ((1, "call"), (3, "question"), (2, "text")):
         output = notebook.output(number)
         if where == "text":
-            go(notebook, "tool", "answer")
+            pass_gates(notebook, "tool", "answer")
         notebook.start(number)
         shown = {
             "call": output.get_by_text("Running"),
             "text": output.get_by_text("and dry."),
-            "question": panel(output),
+            "question": question_panel(output),
         }
         expect(shown[where].first).to_be_visible()
         if where == "call":
@@ -314,7 +316,7 @@ def test_jupyterlabs_own_interrupt_ends_a_call_a_text_and_a_question_and_the_nex
         expect(output.locator(".tc-note")).to_contain_text("Stopped")
         expect(output.locator(".tc-state")).to_have_text("Completed" if where == "text" else "Interrupted")
         expect(output).not_to_contain_text("Traceback")
-        assert_rests(output)
+        assert_inactive(output)
         assert set(saved_output(notebook, number)) == STATIC
     notebook.run(4)
     expect(notebook.output(4).locator(".tc-assistant")).to_contain_text(re.compile(r"\w"))
@@ -325,22 +327,22 @@ def test_jupyterlabs_own_interrupt_ends_a_call_a_text_and_a_question_and_the_nex
     "options",
     [pytest.param("--background", id="background", marks=pytest.mark.thorough), pytest.param("", id="cell")],
 )
-def test_a_notebook_that_is_closed_and_opened_again_in_mid_run_shows_its_end(lab: Lab, options: str) -> None:
-    notebook = lab.page(lab.write(ask(options)))
+def test_a_notebook_that_is_closed_and_reopened_during_a_run_shows_its_end(lab: Lab, options: str) -> None:
+    notebook = lab.page(lab.write(scripted_cell(options)))
     notebook.page.goto(notebook.server.page(notebook.name).replace("/doc/tree/", "/lab/tree/") + "&reset")
     notebook.page.locator(".jp-Notebook .jp-Cell").first.wait_for()
     notebook.wait_until_idle()
     notebook.run(0)
     notebook.start(1)
-    go(notebook, "call", "input")
+    pass_gates(notebook, "call", "input")
     expect(notebook.output(1).locator(".tc-state")).to_have_text("Running")
     notebook.save()
-    begin(notebook, "application:close")
+    start_command(notebook, "application:close")
     expect(notebook.page.locator(".jp-NotebookPanel")).to_have_count(0)
-    go(notebook, "tool", "answer")
+    pass_gates(notebook, "tool", "answer")
     notebook.page.evaluate(
         "path => void window.jupyterapp.commands.execute('docmanager:open', { path })", notebook.name
     )
     notebook.page.locator(".jp-Notebook .jp-Cell").first.wait_for()
-    go(notebook, "rest", "end")
-    assert_whole(notebook, 1)
+    pass_gates(notebook, "rest", "end")
+    assert_complete(notebook, 1)

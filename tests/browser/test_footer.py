@@ -1,4 +1,4 @@
-"""The line below a run, what is folded under it, and an error's details, as a person sees them."""
+"""The footer of a run, its folded details, and an error's details, in a browser."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def finished(page: Page) -> Run:
     return run
 
 
-def test_at_the_end_the_line_becomes_the_static_form_s_own(page: Page) -> None:
+def test_at_the_end_the_footer_is_the_same_as_in_the_static_form(page: Page) -> None:
     run = finished(page)
     shown = page.locator(".tc-foot-info")
     expect(shown).to_have_count(1)
@@ -75,7 +75,7 @@ def test_at_the_end_the_line_becomes_the_static_form_s_own(page: Page) -> None:
     run.assert_shown()
 
 
-def test_the_line_has_the_height_and_the_place_that_it_had(page: Page) -> None:
+def test_the_footer_keeps_its_height_and_place(page: Page) -> None:
     run = Run(page, EVENTS)
     page.add_style_tag(content=page_css())
     run.document.finish(LINE)
@@ -94,7 +94,7 @@ def test_the_line_has_the_height_and_the_place_that_it_had(page: Page) -> None:
     assert page.evaluate(text) == before
 
 
-def test_the_kernel_hears_that_the_fold_was_opened_and_another_view_has_it_open(page: Page) -> None:
+def test_opening_the_fold_is_sent_to_the_kernel_and_opens_it_in_other_views(page: Page) -> None:
     run = finished(page)
     page.locator(".tc-foot summary").click()
     expect(page.locator(".tc-usage")).to_be_visible()

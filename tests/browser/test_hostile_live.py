@@ -1,8 +1,8 @@
-"""Nothing runs, nothing is asked for and nothing leaves its box while hostile text comes live, in real Chromium.
+"""Hostile text that arrives live runs nothing, requests nothing and stays in its box, in real Chromium.
 
-The page's module is given every step by itself, pieces of a few characters among them; the widget in the real
-JupyterLab gets the same from models, from peers of each wire, in each dialect and format.
-``HYPOTHESIS_PROFILE=search`` sends all texts, by default it is a share.
+The front end's module receives every step separately, also pieces of a few characters. The widget in the real
+JupyterLab receives the same texts from models and from peers of each wire, in each dialect and format.
+``HYPOTHESIS_PROFILE=search`` sends all texts; the default is a share of them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Lab
-from tests.browser.live_module import IS_GONE, PANELS, Module, faults
-from tests.browser.sentinel import watched
+from tests.browser.live_module import FOREIGN_ELEMENTS_IN_QUESTIONS, IS_GONE, Module, faults
+from tests.browser.page_watch import watch_pages
 from tests.support.hostile_transcripts import END, one_of, own_payloads, payloads, share
 from tests.support.hostile_wires import WAYS, body, in_pieces
 from tests.support.profile import IS_SEARCH
@@ -26,7 +26,7 @@ from toolcall_nb.redaction.saved_output import saved_bundle
 from toolcall_nb.wire import WIRE_NAMES
 
 GROUP = 20
-"""So many texts stand in one run."""
+"""Number of texts in one run."""
 
 
 # The module alone -----------------------------------------------------------------------------------------------
@@ -50,14 +50,14 @@ _IS_STABLE = """() => {
     return tree(again.firstElementChild) === tree(run);
 }"""
 ADDRESS = "http://live.test/"
-"""A page of no server: the test itself gives it."""
+"""The address of a page that the test itself serves through a route."""
 
 
-class Alone:
-    """Draws groups of texts; fails with the text that is to blame."""
+class ModuleAlone:
+    """Renders groups of texts in the module alone; fails with the text that has a hostile effect."""
 
     def __init__(self, page: Page) -> None:
-        self.watch = watched(page, [ADDRESS])
+        self.watch = watch_pages(page, [ADDRESS])
         page.route(ADDRESS, lambda route: route.fulfill(body="<!doctype html>", content_type="text/html"))
         page.goto(ADDRESS)
         self.module = Module(page)
@@ -69,7 +69,7 @@ class Alone:
         for text in texts:
             self.module.ask(text)
         found = faults(self.module.page, self.watch)
-        found += [] if self.module.page.evaluate(_IS_STABLE) else ["It is something else when it was saved and is read"]
+        found += [] if self.module.page.evaluate(_IS_STABLE) else ["The HTML changes when it is saved and parsed again"]
         self.module.load(self.module.document.state())
         self.module.finish(texts[0])
         return found + faults(self.module.page, self.watch)
@@ -83,19 +83,19 @@ class Alone:
                 pytest.fail(f"{alone!r}: {found[:9]}")
 
 
-def test_nothing_happens_whatever_is_drawn_step_by_step(page: Page) -> None:
-    Alone(page).check(share(40), 1_000_000)
+def test_no_text_has_an_effect_while_it_is_drawn_step_by_step(page: Page) -> None:
+    ModuleAlone(page).check(share(40), 1_000_000)
 
 
-def test_nothing_happens_after_any_character_of_a_text(page: Page) -> None:
-    Alone(page).check([text[:200] for text in one_of(own_payloads(), 1000 if IS_SEARCH else 10, 2)], 1)
+def test_no_prefix_of_a_text_has_an_effect(page: Page) -> None:
+    ModuleAlone(page).check([text[:200] for text in one_of(own_payloads(), 1000 if IS_SEARCH else 10, 2)], 1)
 
 
 NAMES = ("__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "innerHTML", "m0.p0")
 
 
-def test_names_that_every_object_has_are_names_of_nodes_like_others(page: Page) -> None:
-    alone = Alone(page)
+def test_nodes_may_have_names_that_every_javascript_object_has(page: Page) -> None:
+    alone = ModuleAlone(page)
     patches = [[name, NAMES[at - 1] if at else "", None, f"<p>{name}<b></b></p>"] for at, name in enumerate(NAMES)]
     clocks = {name: {"elapsed": 1, "running": True} for name in NAMES}
     ask = {"approval": "constructor", "name": "__proto__", "text": "{}"}
@@ -113,15 +113,15 @@ def test_names_that_every_object_has_are_names_of_nodes_like_others(page: Page) 
      {"type": "patches", "seq": 1, "patches": [["__proto__"]]}, {"type": "patches", "seq": "1", "patches": [None]}],
     ids=repr,
 )  # fmt: skip
-def test_a_message_that_does_not_fit_is_left_out_and_the_next_one_is_drawn(page: Page, message: Any) -> None:
-    alone = Alone(page)
+def test_a_malformed_message_is_ignored_and_the_next_one_is_drawn(page: Page, message: Any) -> None:
+    alone = ModuleAlone(page)
     alone.module.play([message])
     assert alone.faults(["word"], 1_000_000) == []
 
 
-def test_what_is_below_a_run_is_no_formula_either(page: Page) -> None:
+def test_the_footer_of_a_run_is_not_rendered_as_a_formula(page: Page) -> None:
     html = saved_bundle(Transcript(), line="$\\href{javascript:alert(1)}{x}$", is_run=True)["text/html"]
-    Alone(page).module.begin()
+    ModuleAlone(page).module.begin()
     shown: list[str] = page.evaluate(
         """html => [document.querySelector(".tc-run"), document.createRange().createContextualFragment(html).firstChild]
             .map(run => run.className)""",
@@ -179,11 +179,11 @@ print("all of", len(WAYS))
 """
 
 
-class Hostile:
-    """A notebook in which the texts come, its context watched; cells from 2 on are ``cells``."""
+class HostileNotebook:
+    """A watched notebook that receives the texts; ``cells`` start at cell 2."""
 
     def __init__(self, lab: Lab, texts: Sequence[str], *cells: str) -> None:
-        self.watch = watched(lab.context, [lab.server.base])
+        self.watch = watch_pages(lab.context, [lab.server.base])
         path = lab.server.folder / f"texts-{id(self)}.json"
         path.write_text(json.dumps(texts), "utf-8")
         self.notebook = lab.page(lab.write(_KERNEL.format(texts=path.name, end=END), *cells)).open()
@@ -197,12 +197,12 @@ class Hostile:
         return faults(self.page, self.watch, ends=ends)
 
 
-def test_in_the_widget_nothing_happens_while_it_comes_after_a_reload_and_when_it_is_static(lab_apart: Lab) -> None:
-    hostile = Hostile(lab_apart, one_of(payloads(), 14, 5), "shown = show(stream())")
+def test_in_the_widget_no_text_has_an_effect_while_live_after_a_reload_and_when_static(lab_apart: Lab) -> None:
+    hostile = HostileNotebook(lab_apart, one_of(payloads(), 14, 5), "shown = show(stream())")
     notebook = hostile.notebook
     notebook.run(2)
     assert hostile.faults() == []
-    notebook.save()  # else the page would ask whether it may go
+    notebook.save()  # else the page would ask for confirmation before it is left
     notebook.open()
     expect(notebook.output(2).locator(".tc-stop")).to_be_visible()
     assert hostile.faults() == []
@@ -211,9 +211,9 @@ def test_in_the_widget_nothing_happens_while_it_comes_after_a_reload_and_when_it
     assert hostile.faults() == []
 
 
-def test_a_person_is_asked_about_hostile_calls_and_nothing_else_happens(lab_apart: Lab) -> None:
+def test_a_person_is_asked_about_hostile_calls_without_any_other_effect(lab_apart: Lab) -> None:
     texts = one_of(own_payloads(), 4, 1)
-    hostile = Hostile(lab_apart, texts, "%%toolchat --approve ask --model asking\nKeep it.")
+    hostile = HostileNotebook(lab_apart, texts, "%%toolchat --approve ask --model asking\nKeep it.")
     output = hostile.notebook.output(2)
     hostile.notebook.start(2)
     for number, text in enumerate(texts):
@@ -221,7 +221,7 @@ def test_a_person_is_asked_about_hostile_calls_and_nothing_else_happens(lab_apar
         question = panel.element_handle()
         panel.get_by_role("button", name="Edit", exact=True).click()
         assert json.loads(panel.get_by_role("textbox").input_value()) == {"value": {text: text}, "note": text}
-        assert hostile.page.evaluate(PANELS) == []
+        assert hostile.page.evaluate(FOREIGN_ELEMENTS_IN_QUESTIONS) == []
         panel.get_by_role("textbox").fill(f"{text} {{")
         expect(panel.locator(".tc-ask-problem")).to_contain_text("This is not JSON")
         panel.get_by_role("button", name="Cancel", exact=True).click()
@@ -241,10 +241,10 @@ def test_a_person_is_asked_about_hostile_calls_and_nothing_else_happens(lab_apar
 
 
 @pytest.mark.thorough
-def test_whichever_way_it_comes_into_the_notebook_nothing_happens(lab_apart: Lab) -> None:
+def test_no_text_has_an_effect_in_the_notebook_whatever_its_source(lab_apart: Lab) -> None:
     with ReplayServer(*(Reply(body(wire, *one_of(payloads(), 6, 3))) for wire in WIRE_NAMES)) as peer:
         urls = [f"{peer.url}/api/chat" for _ in WIRE_NAMES]
-        hostile = Hostile(lab_apart, one_of(payloads(), 90, 11), _WAYS, f"for url in {urls}: show(url)")
+        hostile = HostileNotebook(lab_apart, one_of(payloads(), 90, 11), _WAYS, f"for url in {urls}: show(url)")
         for cell in (2, 3):
             hostile.notebook.run(cell)
         expect(hostile.notebook.output(2)).to_contain_text(f"all of {len(WAYS)}")

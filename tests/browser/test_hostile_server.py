@@ -1,4 +1,4 @@
-"""In the server's page nothing runs, nothing is asked for, and its policy is kept, whatever is answered."""
+"""Hostile replies run nothing and request nothing in the server's page, and its policy is never violated."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.live_module import IS_GONE, PANELS, faults
-from tests.browser.sentinel import Watch, watched
+from tests.browser.live_module import FOREIGN_ELEMENTS_IN_QUESTIONS, IS_GONE, faults
+from tests.browser.page_watch import Watch, watch_pages
 from tests.support.hostile_transcripts import END, share
 from tests.support.hostile_wires import answer, body
 from tests.support.replay_server import ReplayServer, Reply
@@ -25,12 +25,12 @@ from toolcall_nb.wire import WIRE_NAMES
 
 @contextmanager
 def opened(chromium: Browser, served: Settings, path: str = "/") -> Iterator[tuple[Page, Watch]]:
-    """The page of a server with these settings."""
+    """Opens the page of a server with these settings, and watches it."""
     server = Server(served, port=0)
     server.start()
     with chromium.new_context() as context:
         try:
-            watch = watched(context, [server.address])
+            watch = watch_pages(context, [server.address])
             page = context.new_page()
             page.set_default_timeout(60_000)
             page.goto(server.address + path)
@@ -45,7 +45,7 @@ def send(page: Page, text: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRE_NAMES)
-def test_in_the_servers_page_nothing_happens_whatever_a_peer_answers(chromium: Browser, wire: str) -> None:
+def test_in_the_servers_page_no_reply_of_a_peer_has_an_effect(chromium: Browser, wire: str) -> None:
     texts = share(12, WIRE_NAMES.index(wire))
     with (
         ReplayServer(Reply(body(wire, *texts)), Reply(body(wire, *texts, is_ours=True))) as peer,
@@ -62,7 +62,7 @@ def test_in_the_servers_page_nothing_happens_whatever_a_peer_answers(chromium: B
         assert faults(page, watch, ends=2) == []
 
 
-def test_the_columns_of_a_table_are_aligned_under_the_pages_policy_and_no_other_style_is(chromium: Browser) -> None:
+def test_the_pages_policy_allows_the_alignment_of_table_columns_and_no_other_style(chromium: Browser) -> None:
     table = "| a | b | c |\n| :- | -: | :-: |\n| 1 | 2 | 3 |"
     with opened(chromium, settings(Gated([ev.TextDelta("t", table)]))) as (page, watch):
         send(page, "Go")
@@ -74,7 +74,7 @@ def test_the_columns_of_a_table_are_aligned_under_the_pages_policy_and_no_other_
         assert page.evaluate("getComputedStyle(document.body.lastChild).position") == "static"
 
 
-def test_in_the_servers_page_nothing_happens_in_calls_questions_threads_and_problems(
+def test_in_the_servers_page_calls_questions_threads_and_problems_have_no_effect(
     chromium: Browser, tmp_path: Path
 ) -> None:
     texts = share(30, 4)
@@ -83,7 +83,7 @@ def test_in_the_servers_page_nothing_happens_in_calls_questions_threads_and_prob
 
 
 def look_at_a_thread_of(texts: Sequence[str], chromium: Browser, store: Path) -> None:
-    sent = [well_formed(text) for text in texts]  # as they come out of a server
+    sent = [well_formed(text) for text in texts]  # as a server sends them
     calls = [ev.ToolInputAvailable(f"{text}/", "weather", {"city": text}) for text in texts[:3]]
     model = Gated([event for text in texts for event in answer(text)], calls, [ev.TextDelta("end", END)])
     with opened(chromium, settings(model, approval_mode="ask", store=str(store)), "/#t") as (page, watch):
@@ -95,7 +95,7 @@ def look_at_a_thread_of(texts: Sequence[str], chromium: Browser, store: Path) ->
             question = panel.element_handle()
             panel.get_by_role("button", name="Edit").click()
             assert json.loads(panel.get_by_role("textbox").input_value()) == {"city": text}
-            assert page.evaluate(PANELS) == []
+            assert page.evaluate(FOREIGN_ELEMENTS_IN_QUESTIONS) == []
             panel.get_by_role("button", name="Run edited").click()
             page.wait_for_function(IS_GONE, arg=question)
         expect(page.get_by_role("button", name="Send")).to_be_enabled()

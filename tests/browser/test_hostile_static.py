@@ -1,9 +1,9 @@
-"""Nothing runs, nothing is asked for and nothing leaves its box in what is saved and exported, in real Chromium.
+"""Hostile text in saved and exported outputs runs nothing, requests nothing and stays in its box, in real Chromium.
 
-Hostile texts stand in every place of a transcript, which is drawn as an exported file, as a page of a server with
-a policy of its own, as nbconvert's HTML of an executed notebook, and in the real JupyterLab, trusted and not.
-By default each face has a share of the texts; ``HYPOTHESIS_PROFILE=search`` draws all of them
-everywhere, with every variant in the exported file.
+Every place of a transcript holds hostile texts. It is rendered as an exported file, as a page of a server with a strict
+policy, as nbconvert's HTML of an executed notebook, and in the real JupyterLab, trusted and untrusted. By default each
+output gets a share of the texts; ``HYPOTHESIS_PROFILE=search`` renders all texts everywhere, and every variant in the
+exported file.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext
 
 from tests.browser.jupyter import Server
-from tests.browser.sentinel import STRICT
-from tests.browser.static_faces import (
-    Converted,
-    Executed,
+from tests.browser.page_watch import STRICT
+from tests.browser.static_outputs import (
+    ConvertedNotebook,
+    ExecutedTexts,
     ExportedFile,
-    Lab,
+    SavedNotebook,
     ServedPage,
-    every_cell_drawn,
-    run,
+    all_cells_rendered,
+    execute_notebook,
     serving,
 )
 from tests.support.hostile_transcripts import own_payloads, payloads, share
@@ -33,7 +33,7 @@ from tests.support.profile import IS_SEARCH, IS_THOROUGH, share_of
 
 
 def spelled() -> Sequence[str]:
-    """Variants: a share of the project's payloads, each in one of them; in a search, every payload in all."""
+    """Returns one variant each of a share of the project's payloads; in a search, all variants of every payload."""
     if IS_SEARCH:
         return list(dict.fromkeys(chain.from_iterable(map(variants, payloads()))))
     every = [list(dict.fromkeys(variants(payload))) for payload in own_payloads()[:: 2 if IS_THOROUGH else 5]]
@@ -47,39 +47,39 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
     context.close()
 
 
-def test_in_the_exported_file_no_text_does_anything(context: BrowserContext, tmp_path: Path) -> None:
+def test_in_the_exported_file_no_text_has_an_effect(context: BrowserContext, tmp_path: Path) -> None:
     ExportedFile(context, tmp_path).check(share(share_of(240)))
 
 
 @pytest.mark.thorough
-def test_in_the_exported_file_no_variant_does_anything(context: BrowserContext, tmp_path: Path) -> None:
+def test_in_the_exported_file_no_variant_has_an_effect(context: BrowserContext, tmp_path: Path) -> None:
     ExportedFile(context, tmp_path).check(spelled())
 
 
-def test_in_a_served_page_nothing_even_tries_what_the_strictest_policy_forbids(context: BrowserContext) -> None:
+def test_in_a_served_page_no_text_violates_the_strictest_policy(context: BrowserContext) -> None:
     with serving(STRICT) as (base, pages):
         ServedPage(context, base, pages).check(share(share_of(120), 3))
 
 
 @pytest.fixture(scope="module")
-def executed(tmp_path_factory: pytest.TempPathFactory) -> Executed:
-    """Texts, and a notebook that was run with them."""
+def executed(tmp_path_factory: pytest.TempPathFactory) -> ExecutedTexts:
+    """Texts, and the executed notebook that shows them."""
     texts = share(40)
-    return texts, run(texts, tmp_path_factory.mktemp("executed"))
+    return texts, execute_notebook(texts, tmp_path_factory.mktemp("executed"))
 
 
-def test_in_nbconverts_html_of_an_executed_notebook_no_text_does_anything(
-    context: BrowserContext, tmp_path: Path, executed: Executed
+def test_in_nbconverts_html_of_an_executed_notebook_no_text_has_an_effect(
+    context: BrowserContext, tmp_path: Path, executed: ExecutedTexts
 ) -> None:
-    Converted(context, tmp_path, executed).check_executed()
+    ConvertedNotebook(context, tmp_path, executed).check_executed()
 
 
 @pytest.mark.parametrize(
     "is_trusted", [pytest.param(True, id="trusted"), pytest.param(False, id="untrusted", marks=pytest.mark.thorough)]
 )
-def test_in_a_notebook_that_is_opened_again_no_text_does_anything(
-    context: BrowserContext, server: Server, executed: Executed, is_trusted: bool
+def test_in_a_reopened_notebook_no_text_has_an_effect(
+    context: BrowserContext, server: Server, executed: ExecutedTexts, is_trusted: bool
 ) -> None:
-    with every_cell_drawn(server):
-        Lab(context, server, executed, is_trusted=is_trusted).check_executed()
+    with all_cells_rendered(server):
+        SavedNotebook(context, server, executed, is_trusted=is_trusted).check_executed()
     server.shut_down_kernels()

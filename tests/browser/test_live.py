@@ -1,4 +1,4 @@
-"""A turn while it goes on, in the real JupyterLab with a real browser."""
+"""A turn while it runs, in the real JupyterLab with a real browser."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from playwright.sync_api import expect
 
 from tests.browser.browser import Notebook
 from tests.browser.conftest import Lab
-from tests.browser.script import ASK, NEXT
+from tests.browser.scripted_turn import ASK, NEXT
 
 
-def test_the_cell_shows_that_it_works_before_the_model_says_anything(lab: Lab) -> None:
+def test_the_cell_shows_that_it_is_running_before_the_model_sends_anything(lab: Lab) -> None:
     silent = (
         "class Silent:\n    def stream(self, *_):\n        gate('word')\n        yield from ()\n\nsilent = Silent()"
     )
@@ -27,8 +27,8 @@ def test_the_cell_shows_that_it_works_before_the_model_says_anything(lab: Lab) -
     expect(notebook.output(2)).not_to_contain_text("Thinking…")
 
 
-def test_the_card_is_there_and_its_arguments_grow_before_the_call_is_complete(lab: Lab) -> None:
-    notebook = lab.asking()
+def test_the_card_and_its_growing_arguments_are_shown_before_the_call_is_complete(lab: Lab) -> None:
+    notebook = lab.open_scripted_notebook()
     output = notebook.output(1)
     notebook.start(1)
     expect(output).to_contain_text("I will look at the forecast.")
@@ -52,10 +52,10 @@ def test_the_card_is_there_and_its_arguments_grow_before_the_call_is_complete(la
     expect(output).to_contain_text("Paragraph 11")
 
 
-def test_what_the_reader_opened_selected_and_scrolled_stays_through_later_patches_and_in_the_static_form(
+def test_open_folds_selection_and_scroll_position_survive_later_patches_and_the_switch_to_the_static_form(
     lab: Lab,
 ) -> None:
-    notebook = lab.asking()
+    notebook = lab.open_scripted_notebook()
     output = notebook.output(1)
     notebook.start(1)
     for name in ("call", "input", "tool"):
@@ -105,7 +105,7 @@ _REMEMBER = """() => {
 
 
 def test_a_card_that_the_reader_closed_stays_closed(lab: Lab) -> None:
-    notebook = lab.asking()
+    notebook = lab.open_scripted_notebook()
     output = notebook.output(1)
     notebook.start(1)
     notebook.pass_gate("call")
@@ -130,8 +130,8 @@ def assert_next_turn_works(notebook: Notebook) -> None:
     expect(notebook.output(3)).not_to_contain_text("Stopped")
 
 
-def test_stop_ends_the_turn_in_mid_text(lab: Lab) -> None:
-    notebook = lab.asking()
+def test_stop_ends_the_turn_in_the_middle_of_a_text(lab: Lab) -> None:
+    notebook = lab.open_scripted_notebook()
     output = notebook.output(1)
     notebook.start(1)
     for name in ("call", "input", "tool", "answer"):
@@ -146,8 +146,8 @@ def test_stop_ends_the_turn_in_mid_text(lab: Lab) -> None:
     assert_next_turn_works(notebook)
 
 
-def test_stop_ends_the_turn_in_mid_cell_also_while_a_tool_runs(lab: Lab) -> None:
-    notebook = lab.asking()
+def test_stop_ends_the_turn_while_the_cell_runs_also_while_a_tool_runs(lab: Lab) -> None:
+    notebook = lab.open_scripted_notebook()
     output = notebook.output(1)
     notebook.start(1)
     notebook.pass_gate("call")
@@ -165,7 +165,7 @@ def test_stop_ends_the_turn_in_mid_cell_also_while_a_tool_runs(lab: Lab) -> None
 
 def test_the_kernels_own_interrupt_ends_the_turn_quietly_also_while_a_tool_runs(lab: Lab) -> None:
     for gates in (["call"], ["call", "input"]):
-        notebook = lab.asking()
+        notebook = lab.open_scripted_notebook()
         output = notebook.output(1)
         notebook.start(1)
         for name in gates:
@@ -178,7 +178,7 @@ def test_the_kernels_own_interrupt_ends_the_turn_quietly_also_while_a_tool_runs(
         assert_next_turn_works(notebook)
 
 
-def test_a_background_run_goes_on_beside_another_cell_and_is_stopped_in_mid_tool(lab: Lab) -> None:
+def test_a_background_run_continues_while_another_cell_runs_and_is_stopped_while_a_tool_runs(lab: Lab) -> None:
     notebook = lab.page(lab.write(ASK.format(options="--background"), "gate('busy'); print('below')", NEXT)).open()
     notebook.run(0)
     notebook.run(1)
@@ -201,7 +201,7 @@ def test_a_background_run_goes_on_beside_another_cell_and_is_stopped_in_mid_tool
 @pytest.mark.thorough
 def test_the_switch_to_the_static_form_moves_nothing(lab: Lab) -> None:
     for width in (1100, 620):
-        notebook = lab.asking()
+        notebook = lab.open_scripted_notebook()
         notebook.page.set_viewport_size({"width": width, "height": 900})
         output = notebook.output(1)
         notebook.start(1)
@@ -280,7 +280,7 @@ rich = Rich()
 '''
 
 
-def test_no_kind_of_element_has_another_place_or_size_in_the_static_form(lab: Lab) -> None:
+def test_every_kind_of_element_has_the_same_place_and_size_in_the_static_form(lab: Lab) -> None:
     notebook = lab.page(lab.write(_RICH, "%%toolchat --model rich\nShow everything.", "print('below')")).open()
     notebook.run(0)
     notebook.run(1)
@@ -333,8 +333,8 @@ _WATCH = """() => {
 }"""
 
 
-def test_a_second_view_of_the_output_shows_the_state_and_goes_on(lab: Lab) -> None:
-    notebook = lab.asking()
+def test_a_second_view_of_the_output_shows_the_state_and_stays_live(lab: Lab) -> None:
+    notebook = lab.open_scripted_notebook()
     notebook.start(1)
     notebook.pass_gate("call")
     expect(notebook.output(1).locator(".tc-call")).to_be_visible()
@@ -351,8 +351,8 @@ def test_a_second_view_of_the_output_shows_the_state_and_goes_on(lab: Lab) -> No
     expect(view.locator(".tc-stop")).to_have_count(0)
 
 
-def test_only_boundaries_are_said_to_a_screen_reader(lab: Lab) -> None:
-    notebook = lab.asking()
+def test_a_screen_reader_announces_only_the_start_and_end_of_calls(lab: Lab) -> None:
+    notebook = lab.open_scripted_notebook()
     output = notebook.output(1)
     notebook.start(1)
     voice = output.locator("[aria-live=polite]")

@@ -1,4 +1,4 @@
-"""The project's own notebooks in the real JupyterLab: a newcomer runs all cells and gets to the last one."""
+"""The project's own notebooks in the real JupyterLab: "Run All Cells" reaches the last cell."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.support.stored_outputs import NOTEBOOKS, read
 
 @pytest.mark.parametrize(
     "path",
-    # The others only in `./dev test --all`: their outputs are compared in tests/project/test_notebooks.py.
+    # The others run only in `./dev test --all`; tests/project/test_notebooks.py compares their outputs.
     [pytest.param(path, marks=[] if path.stem == "tour" else pytest.mark.thorough, id=path.stem) for path in NOTEBOOKS],
 )
-def test_run_all_gets_to_the_last_cell_with_a_person_there(lab: Lab, path: Path) -> None:
+def test_run_all_reaches_the_last_cell_if_a_person_answers(lab: Lab, path: Path) -> None:
     shutil.copy(path, lab.server.folder / path.name)
     notebook = lab.page(path.name).open()
     notebook.command("notebook:run-all-cells")
@@ -46,7 +46,7 @@ def test_run_all_gets_to_the_last_cell_with_a_person_there(lab: Lab, path: Path)
 
 
 @pytest.mark.thorough
-def test_after_run_all_the_question_of_the_tools_notebook_still_waits_and_can_be_answered(lab: Lab) -> None:
+def test_after_run_all_the_tools_notebook_still_asks_and_can_be_answered(lab: Lab) -> None:
     path = next(path for path in NOTEBOOKS if path.stem == "tools")
     shutil.copy(path, lab.server.folder / "asked.ipynb")
     notebook = lab.page("asked.ipynb").open()

@@ -1,4 +1,4 @@
-"""The page's module alone, in an empty page: what it shows is what the renderer gives, whatever comes when."""
+"""The front end's module alone, in an empty page: it shows the renderer's HTML, whatever messages arrive and when."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _WANTED = """html => {
 
 
 class Run:
-    """A document on this side, and its messages to the page."""
+    """A live document of the kernel's side, and the messages that it sends to the page."""
 
     def __init__(self, page: Page, events: Sequence[Event] = (), together: int | None = None) -> None:
         self.page = page
@@ -93,13 +93,13 @@ class Run:
             self.document.apply(event)
 
     def open(self) -> None:
-        """A page that comes now."""
+        """Opens a page at this moment of the run."""
         state = self.document.state()
         self.messages.clear()
         self.page.evaluate(_OPEN, [self.module, state])
 
     def flush(self) -> None:
-        """Tell the page what is new, in one message."""
+        """Sends the page all changes in one message."""
         self.document.flush()
         self.deliver(self.messages)
         self.messages.clear()
@@ -113,7 +113,7 @@ class Run:
         return [message for message in found if message["type"] == kind]
 
     def assert_shown(self) -> None:
-        """Each view shows what the renderer gives."""
+        """Asserts that each view shows the renderer's HTML."""
         wanted = self.page.evaluate(_WANTED, self.html.html)
         for shown in self.page.evaluate(_SHOWN):
             assert shown == wanted
@@ -141,7 +141,7 @@ def turn(name: str) -> list[Event]:
 
 
 @pytest.mark.parametrize("name", model_names())
-def test_a_turn_looks_at_every_moment_as_the_renderer_draws_it(page: Page, name: str) -> None:
+def test_a_turn_shows_the_renderers_html_after_every_event(page: Page, name: str) -> None:
     run, random_cuts = Run(page), random.Random(7)
     for event in turn(name):
         run.apply([event])
@@ -154,7 +154,7 @@ def test_a_turn_looks_at_every_moment_as_the_renderer_draws_it(page: Page, name:
 
 @given(events=streams(), cut=st.integers(0, 30), size=st.integers(1, 6))
 @settings(max_examples=40)
-def test_any_stream_looks_as_the_renderer_draws_it_whenever_the_page_came(
+def test_any_stream_shows_the_renderers_html_whenever_the_page_was_opened(
     page: Page, events: list[Event], cut: int, size: int
 ) -> None:
     run = Run(page, events[:cut])
@@ -167,7 +167,7 @@ def test_any_stream_looks_as_the_renderer_draws_it_whenever_the_page_came(
 
 @given(events=streams(), cut=st.integers(0, 30), size=st.integers(1, 6))
 @settings(max_examples=40)
-def test_the_same_where_a_long_row_of_nodes_is_parted_into_groups(
+def test_any_stream_shows_the_renderers_html_if_long_messages_are_split_into_groups(
     page: Page, events: list[Event], cut: int, size: int
 ) -> None:
     run = Run(page, events[:cut], together=2)
@@ -179,7 +179,7 @@ def test_the_same_where_a_long_row_of_nodes_is_parted_into_groups(
 
 
 def long_message(calls: int) -> list[Event]:
-    """Calls side by side, with a paragraph before every ninth."""
+    """Returns the events of many calls, with a paragraph before every ninth."""
     events: list[Event] = [ev.Start()]
     for number in range(calls):
         if number % 9 == 0:
@@ -190,7 +190,7 @@ def long_message(calls: int) -> list[Event]:
     return events
 
 
-def test_a_long_message_is_parted_and_as_high_as_its_static_form(page: Page) -> None:
+def test_a_long_message_is_split_into_groups_and_is_as_high_as_its_static_form(page: Page) -> None:
     events = [*long_message(200), ev.Finish(), ev.Start(), ev.TextDelta("t", "\n\n".join(map(str, range(150))))]
     run = Run(page)
     page.add_style_tag(content=page_css())
@@ -206,7 +206,7 @@ def test_a_long_message_is_parted_and_as_high_as_its_static_form(page: Page) -> 
     assert page.evaluate(_HEIGHTS) == live
 
 
-def test_what_changes_far_back_in_a_long_message_changes_in_its_place(page: Page) -> None:
+def test_a_change_far_back_in_a_long_message_is_shown_in_its_place(page: Page) -> None:
     run = Run(page, long_message(100))
     run.apply([ev.ToolInputStart("last", "weather")])
     run.apply([ev.ToolRetracted("c99"), ev.ToolRetracted("c70"), ev.ToolRetracted("c2", text="none")])
@@ -221,7 +221,7 @@ def test_a_page_that_draws_slowly_asks_for_fewer_messages_until_it_keeps_up(page
             run.flush()
             page.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(() => setTimeout(done))))")
 
-    # Time stands still but for what a drawing is said to take, so this machine's own speed has no part in it.
+    # The clock advances only by the declared duration of each drawing, so this machine's speed does not matter.
     page.evaluate("() => { let time = 0; performance.now = () => time; window.draws = (ms) => { time += ms; }; }")
     run = Run(page)
     say(5)
@@ -239,7 +239,7 @@ def test_a_page_that_draws_slowly_asks_for_fewer_messages_until_it_keeps_up(page
     run.assert_shown()
 
 
-def test_a_page_that_missed_a_message_asks_once_and_is_whole_again(page: Page) -> None:
+def test_a_page_that_missed_a_message_asks_once_and_is_complete_again(page: Page) -> None:
     events = turn("mock:parallel")
     run = Run(page)
     for at in range(0, len(events), 5):
@@ -247,14 +247,14 @@ def test_a_page_that_missed_a_message_asks_once_and_is_whole_again(page: Page) -
         run.document.flush()
     del run.messages[3]
     run.deliver(run.messages)
-    assert [message["seq"] for message in run.sent("sync")] == [0, 3]  # every page asks once at its beginning
+    assert [message["seq"] for message in run.sent("sync")] == [0, 3]  # every page syncs once when it opens
     assert "Catching up" in page.inner_text(".tc-foot")
     run.deliver([run.document.state()])
     run.assert_shown()
     assert "Catching up" not in page.inner_text(".tc-foot")
 
 
-def test_a_message_that_comes_twice_or_late_changes_nothing(page: Page) -> None:
+def test_a_message_that_arrives_twice_or_late_changes_nothing(page: Page) -> None:
     events = turn("mock:call")
     run = Run(page)
     run.apply(events[:20])
@@ -279,10 +279,10 @@ def test_a_view_that_is_added_later_shows_the_same_and_needs_nothing_from_the_ke
     run.flush()
     run.assert_shown()
     assert len(page.evaluate(_SHOWN)) == 2
-    assert len(run.sent("sync")) == 1  # every page asks once at its beginning
+    assert len(run.sent("sync")) == 1  # every page syncs once when it opens
 
 
-def test_what_the_reader_opened_or_closed_is_told_and_holds_in_a_new_page(page: Page) -> None:
+def test_opened_and_closed_folds_are_sent_to_the_kernel_and_stay_so_in_a_new_page(page: Page) -> None:
     run = Run(page, turn("mock:call"))
     card = page.locator(".tc-call details").first
     was_open = card.get_attribute("open") is not None
@@ -299,9 +299,9 @@ def test_what_the_reader_opened_or_closed_is_told_and_holds_in_a_new_page(page: 
     page.wait_for_function("was => window.sent.some(({ type, open }) => type === 'open' && open === was)", arg=was_open)
 
 
-def test_only_the_reader_is_taken_for_the_reader(page: Page) -> None:
+def test_only_folds_that_the_reader_opens_or_closes_are_sent_to_the_kernel(page: Page) -> None:
     run = Run(page)
-    for event in turn("mock:parallel"):  # cards open by themselves, and close when they are done
+    for event in turn("mock:parallel"):  # cards open by themselves and close when the call is done
         run.apply([event])
         run.flush()
     run.assert_shown()
@@ -316,7 +316,7 @@ ASKED: list[Event] = [
 FORM = {"approval": "a", "name": "keep", "text": '{\n  "n": 1152921504606846976\n}', "lines": 1}
 
 
-def test_a_person_is_asked_in_every_view_and_what_they_write_stays_through_later_patches(page: Page) -> None:
+def test_a_question_is_shown_in_every_view_and_typed_text_survives_later_patches(page: Page) -> None:
     run = Run(page, ASKED)
     run.document.ask("c", FORM)
     run.flush()
@@ -352,7 +352,7 @@ def test_a_person_is_asked_in_every_view_and_what_they_write_stays_through_later
     run.assert_shown()
 
 
-def test_a_page_that_comes_while_a_person_is_asked_asks_and_one_whose_kernel_is_gone_does_not(page: Page) -> None:
+def test_a_page_opened_during_a_question_asks_it_and_a_page_without_a_kernel_does_not(page: Page) -> None:
     run = Run(page, ASKED)
     run.document.ask("c", FORM)
     run.messages.clear()
@@ -364,14 +364,14 @@ def test_a_page_that_comes_while_a_person_is_asked_asks_and_one_whose_kernel_is_
     assert run.sent("answer") == [{"type": "answer", "approval": "a", "approved": False, "reason": "no"}]
     run.deliver([{**run.document.state(), "seq": 99, "asks": {"m0.p0": {**FORM, "approval": "b"}}}])
     expect(panel).to_have_attribute("role", "group")
-    expect(panel.get_by_role("button", name="Approve")).to_be_visible()  # another question, not yet answered
+    expect(panel.get_by_role("button", name="Approve")).to_be_visible()  # a further question, not answered yet
     page.evaluate("() => window.lose()")
     expect(panel).to_have_count(0)
 
 
-def test_a_page_that_comes_late_says_aloud_what_still_holds_and_says_nothing_twice(page: Page) -> None:
+def test_a_page_opened_late_announces_only_what_is_still_true_and_announces_nothing_twice(page: Page) -> None:
     def said() -> list[str]:
-        page.wait_for_timeout(200)  # nothing tells of what is not said
+        page.wait_for_timeout(200)  # there is no event for the absence of an announcement
         texts: list[str] = page.evaluate(_SAID)
         return texts
 
@@ -380,7 +380,7 @@ def test_a_page_that_comes_late_says_aloud_what_still_holds_and_says_nothing_twi
     run.open()
     page.evaluate("() => window.views.pop()()")
     run.apply(ASKED[2:])
-    run.flush()  # nobody is there to say it
+    run.flush()  # there is no page to announce it
     page.evaluate("() => { window.addView(); window.addView(); }")
     assert said() == ["Tool keep asks for approval", ""]
     page.evaluate(_SILENCE)

@@ -1,4 +1,4 @@
-"""What each version has saved opens in JupyterLab, without its kernel and without a script of this package."""
+"""The files saved by each version open in JupyterLab, without a kernel and without this package's scripts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTEBOOKS = sorted(path for path in FOLDER.glob("*/*.ipynb") if transcript_outpu
 CUT_OFF = sorted(FOLDER.glob("*/cut-off.ipynb"))
 PAGES = sorted(FOLDER.glob("*/page.html"))
 OUTPUT = ".jp-OutputArea-output[data-mime-type='text/html']"
-_OF_JUPYTERLAB = "/lsp/status"  # it asks for a language server, and tells that there is none
+_OF_JUPYTERLAB = "/lsp/status"  # JupyterLab's request for a language server; an error, since there is none
 
 _OPEN_ALL = """outputs => outputs.forEach(
     output => output.querySelectorAll("details").forEach(fold => { fold.open = true; })
@@ -30,10 +30,10 @@ trusts = pytest.mark.parametrize(
 
 
 def opened(lab: Lab, path: Path, *, trusted: bool) -> tuple[Notebook, list[str]]:
-    """The file in a page of a server that has no kernel of it; and the errors that the console tells."""
+    """Opens the file in a page without a kernel; returns it and the errors in its console."""
     name = f"{path.parent.name}-{path.stem}-{'trusted' if trusted else 'untrusted'}.ipynb"
     content = json.loads(path.read_text("utf-8"))
-    content["metadata"]["title"] = name  # what is signed is the content
+    content["metadata"]["title"] = name  # the signature depends on the content
     (lab.server.folder / name).write_text(json.dumps(content), "utf-8")
     if trusted:
         lab.server.api(f"contents/{name}/trust", "POST")
@@ -46,7 +46,7 @@ def opened(lab: Lab, path: Path, *, trusted: bool) -> tuple[Notebook, list[str]]
 
 
 def words(html: str) -> list[str]:
-    """The words of HTML, without styles and formulas (which an untrusted notebook shows as TeX alone)."""
+    """Returns the words in HTML, without styles and formulas (an untrusted notebook shows formulas only as TeX)."""
     page = BeautifulSoup(html, "html.parser")
     for hidden in page.select("style, math"):
         hidden.decompose()
@@ -70,7 +70,9 @@ def test_a_notebook_of_each_version_is_readable(lab: Lab, path: Path, trusted: b
     card.locator("summary").first.click()
     expect(outputs.locator(".tc-call details[open]").first).to_be_visible()
     outputs.evaluate_all(_OPEN_ALL)
-    for scheme in ("Dark", "Light") if trusted else ("Light",):  # else all colours are JupyterLab's own
+    for scheme in (
+        ("Dark", "Light") if trusted else ("Light",)
+    ):  # an untrusted notebook has only JupyterLab's own colours
         notebook.set_theme(scheme)
         assert too_faint(notebook.page, OUTPUT) == [], scheme
     assert [line for line in told if _OF_JUPYTERLAB not in line] == []
@@ -81,7 +83,7 @@ def test_a_notebook_of_each_version_is_readable(lab: Lab, path: Path, trusted: b
 def test_a_run_that_was_cut_off_says_so_when_its_kernel_is_gone(lab: Lab, path: Path, trusted: bool) -> None:
     notebook, told = opened(lab, path, trusted=trusted)
     expect(notebook.output(1)).to_contain_text("below")
-    # Where it is trusted, the widgets' own renderer is first, and tells no more.
+    # In a trusted notebook, the widgets' own renderer comes first and shows only this.
     shown = "model not found" if trusted else "A run of toolcall_nb that is not finished, or was cut off"
     expect(notebook.output(0)).to_contain_text(shown)
     assert notebook.output(0).locator("button, .tc-transcript").count() == 0
@@ -89,7 +91,9 @@ def test_a_run_that_was_cut_off_says_so_when_its_kernel_is_gone(lab: Lab, path: 
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.parent.name)
-def test_a_page_of_each_version_is_readable_without_scripts_and_asks_for_nothing(chromium: Browser, path: Path) -> None:
+def test_a_page_of_each_version_is_readable_without_scripts_and_sends_no_requests(
+    chromium: Browser, path: Path
+) -> None:
     context = chromium.new_context(java_script_enabled=False)
     page = context.new_page()
     asked: list[str] = []
@@ -111,7 +115,7 @@ def test_a_page_of_each_version_is_readable_without_scripts_and_asks_for_nothing
         context.close()
 
 
-def test_a_text_that_is_too_faint_is_found(chromium: Browser) -> None:
+def test_a_text_with_too_little_contrast_is_found(chromium: Browser) -> None:
     page = chromium.new_page()
     page.set_content("".join(f"<p>dark {number}</p>" for number in range(20)))
     assert too_faint(page, "body") == []

@@ -1,4 +1,4 @@
-"""A page that is reloaded while a run goes on."""
+"""Reloading a page during a run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from playwright.sync_api import expect
 
 from tests.browser.browser import Notebook
 from tests.browser.conftest import Lab
-from tests.browser.script import ASK
+from tests.browser.scripted_turn import ASK
 
 
 def assert_saves_static(lab: Lab, notebook: Notebook) -> None:
-    """The reloaded page has put the static form where its view was, and that is what it saves."""
+    """Asserts that the reloaded page has replaced its view by the static form, and saves that."""
     expect(notebook.output(1).locator("[aria-live]")).to_have_count(0)
     expect(notebook.output(1)).to_contain_text("Paragraph 11")
     notebook.save()
@@ -19,8 +19,8 @@ def assert_saves_static(lab: Lab, notebook: Notebook) -> None:
     assert set(output.data) == {"text/html", "text/markdown", "text/plain"}
 
 
-def test_a_page_reloaded_in_mid_cell_shows_the_whole_and_final_state_when_the_cell_has_ended(lab: Lab) -> None:
-    notebook = lab.asking()
+def test_a_page_reloaded_while_a_cell_runs_shows_the_complete_final_state_after_its_end(lab: Lab) -> None:
+    notebook = lab.open_scripted_notebook()
     notebook.start(1)
     notebook.pass_gate("call")
     expect(notebook.output(1).locator(".tc-call")).to_contain_text("city: Lis")
@@ -37,8 +37,8 @@ def test_a_page_reloaded_in_mid_cell_shows_the_whole_and_final_state_when_the_ce
 
 
 @pytest.mark.thorough
-def test_a_page_saved_in_mid_run_and_reloaded_after_it_shows_the_final_state(lab: Lab) -> None:
-    notebook = lab.asking()
+def test_a_page_saved_during_a_run_and_reloaded_after_it_shows_the_final_state(lab: Lab) -> None:
+    notebook = lab.open_scripted_notebook()
     notebook.start(1)
     notebook.pass_gate("call")
     expect(notebook.output(1).locator(".tc-call")).to_contain_text("city: Lis")
@@ -52,8 +52,8 @@ def test_a_page_saved_in_mid_run_and_reloaded_after_it_shows_the_final_state(lab
     assert_saves_static(lab, notebook)
 
 
-def test_a_page_reloaded_during_a_background_run_goes_on_live(lab: Lab) -> None:
-    notebook = lab.asking("--background")
+def test_a_page_reloaded_during_a_background_run_is_live_again(lab: Lab) -> None:
+    notebook = lab.open_scripted_notebook("--background")
     notebook.run(1)
     notebook.pass_gate("call")
     expect(notebook.output(1).locator(".tc-call")).to_contain_text("city: Lis")
@@ -76,21 +76,21 @@ def test_a_page_reloaded_during_a_background_run_goes_on_live(lab: Lab) -> None:
 
 @pytest.mark.thorough
 def test_stop_works_in_a_reloaded_page(lab: Lab) -> None:
-    notebook = lab.asking("--background")
+    notebook = lab.open_scripted_notebook("--background")
     notebook.run(1)
     expect(notebook.output(1)).to_contain_text("I will look at the forecast.")
     notebook.save()
     notebook.open(kernel=False)
     output = notebook.output(1)
     output.get_by_role("button", name="Stop").click()
-    notebook.page.wait_for_timeout(1000)  # until the kernel has heard it: nothing on the page tells
-    for name in ("call", "input", "tool", "answer", "rest", "end"):  # a thread ends with the next event that comes
+    notebook.page.wait_for_timeout(1000)  # until the kernel has received it, which the page does not show
+    for name in ("call", "input", "tool", "answer", "rest", "end"):  # the thread ends at the next event
         notebook.pass_gate(name)
     expect(output.get_by_role("button", name="Stop")).to_have_count(0)
     expect(output).to_contain_text("Stopped")
 
 
-def test_show_puts_what_the_kernel_knows_into_a_cell_again(lab: Lab) -> None:
+def test_show_displays_the_kernels_transcript_in_a_cell_again(lab: Lab) -> None:
     notebook = lab.page(lab.write(ASK.format(options=""), "%toolchat show", "%toolchat show call_1")).open()
     for name in ("call", "input", "tool", "answer", "rest", "end"):
         notebook.pass_gate(name)
@@ -114,7 +114,7 @@ class Deadly:
 deadly = Deadly()"""
 
 
-def test_a_run_whose_kernel_has_died_does_not_seem_to_go_on(lab: Lab) -> None:
+def test_a_run_whose_kernel_has_died_is_not_shown_as_running(lab: Lab) -> None:
     notebook = lab.page(lab.write(_DEADLY, "%%toolchat --model deadly\nHello?")).open()
     notebook.run(0)
     notebook.run(1)

@@ -1,4 +1,4 @@
-"""The server's own page in a real browser: live, asked, reloaded in mid-stream, and nothing that its policy forbids."""
+"""The server's own page in a real browser: live turns, approval, reloads, and no violation of its policy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolcall_nb.server.serving import Server
 
 @pytest.fixture
 def opened(chromium: Browser) -> Iterator[Callable[..., Any]]:
-    """Opens the page of a server of its own; at the end nothing was refused and nothing went wrong in it."""
+    """Opens pages of new servers; at the end, asserts that there was no error and no violation of the policy."""
     problems: list[str] = []
 
     @contextmanager
@@ -85,7 +85,7 @@ def test_a_question_is_asked_in_its_card_and_answered_there(opened: Callable[...
         expect(page.locator(".tc-call")).to_contain_text("sunny in Oslo")
 
 
-def test_a_page_that_is_reloaded_in_mid_stream_goes_on(opened: Callable[..., Any]) -> None:
+def test_a_page_that_is_reloaded_during_a_stream_continues_it(opened: Callable[..., Any]) -> None:
     gate = threading.Event()
     model = Gated([*words("Before the reload."), gate, *words("After it.", "u")])
     with opened(model) as page:
@@ -116,7 +116,7 @@ def test_a_page_that_was_given_the_token_may_ask(opened: Callable[..., Any]) -> 
         assert "secret" not in page.url
 
 
-def test_what_a_model_writes_runs_nothing(opened: Callable[..., Any]) -> None:
+def test_text_of_a_model_runs_nothing(opened: Callable[..., Any]) -> None:
     text = "<img src=x onerror=alert(1)> <script>alert(1)</script> **Fine**"
     with opened(Gated(words(text))) as page:
         page.on("dialog", lambda dialog: pytest.fail(dialog.message))
@@ -124,7 +124,7 @@ def test_what_a_model_writes_runs_nothing(opened: Callable[..., Any]) -> None:
         expect(page.locator(".tc-text strong")).to_have_text("Fine")
 
 
-def test_a_page_in_which_nothing_was_said_says_what_there_is_to_ask(opened: Callable[..., Any]) -> None:
+def test_an_empty_page_names_the_model_and_its_tools(opened: Callable[..., Any]) -> None:
     with opened(Gated(words("Hello."))) as page:
         hint = page.get_by_text("Ask m something. It may call weather.")
         expect(hint).to_be_visible()
@@ -138,7 +138,7 @@ def test_a_page_in_which_nothing_was_said_says_what_there_is_to_ask(opened: Call
         expect(page.get_by_label("Message")).to_be_focused()
 
 
-def test_below_a_turn_stands_what_the_conversation_took_also_after_a_reload(opened: Callable[..., Any]) -> None:
+def test_usage_and_cost_are_shown_below_a_turn_also_after_a_reload(opened: Callable[..., Any]) -> None:
     took = [ev.Finish(finish_reason="stop", message_metadata={"usage": {"inputTokens": 1204, "outputTokens": 318}})]
     with opened(Gated([*words("One."), *took], [*words("Two."), *took])) as page:
         for text in ("One.", "Two."):
@@ -150,7 +150,7 @@ def test_below_a_turn_stands_what_the_conversation_took_also_after_a_reload(open
         expect(page.get_by_text("gated · 2,408 in · 636 out")).to_be_visible()
 
 
-def test_a_reader_at_the_end_is_taken_along_and_one_who_looks_back_is_not(opened: Callable[..., Any]) -> None:
+def test_the_page_scrolls_with_new_text_only_for_a_reader_at_the_end(opened: Callable[..., Any]) -> None:
     gate, again = threading.Event(), threading.Event()
     long = "\n\n".join(f"line {number}" for number in range(60))
     model = Gated([*words(long), gate, *words(long, "u"), again, *words(long, "v")])
@@ -167,7 +167,7 @@ def test_a_reader_at_the_end_is_taken_along_and_one_who_looks_back_is_not(opened
         expect(page.get_by_text("line 59").last).to_be_in_viewport()
 
 
-def test_a_server_that_is_gone_and_one_that_wants_its_token_are_told(chromium: Browser) -> None:
+def test_the_page_reports_a_server_that_is_gone_and_one_that_requires_its_token(chromium: Browser) -> None:
     with serving(Gated(), token="secret") as client, chromium.new_context() as context:
         page = context.new_page()
         page.goto(str(client.base_url))
@@ -185,7 +185,7 @@ def test_a_server_that_is_gone_and_one_that_wants_its_token_are_told(chromium: B
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1000, 320])
-def test_axe_finds_nothing_and_nothing_is_wider_than_the_page(
+def test_axe_finds_no_problem_and_nothing_is_wider_than_the_page(
     chromium: Browser, scheme: Literal["light", "dark"], width: int
 ) -> None:
     model = Gated([*words("Let me see."), *call("c", "weather", city="Rome")], words("Done."))
@@ -223,7 +223,7 @@ FETCH = """async (url) => {
 }"""
 
 
-def test_a_front_end_of_another_origin_reads_where_it_was_allowed_and_else_not(chromium: Browser) -> None:
+def test_a_front_end_of_another_origin_can_read_only_if_it_is_allowed(chromium: Browser) -> None:
     with (
         serving(Gated()) as elsewhere,
         serving(Gated(words("Hello.")), token="secret", origins=(str(elsewhere.base_url).rstrip("/"),)) as allowing,

@@ -1,4 +1,4 @@
-"""What is held already, shown in the real JupyterLab: live while it streams, also after its cell has ended."""
+"""`show` of streams in the real JupyterLab: live while they arrive, also after the cell has ended."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def now():
 """
 
 
-def held(lab: Lab, *cells: str) -> Notebook:
-    """A notebook whose cells, from 2 on, show something, ready to run them."""
+def open_notebook(lab: Lab, *cells: str) -> Notebook:
+    """Opens and sets up a notebook; ``cells`` start at cell 2."""
     notebook = lab.page(lab.write(_HELD, *cells)).open()
     notebook.run(0)
     notebook.run(1)
     return notebook
 
 
-def test_a_stream_is_live_while_it_comes_and_static_when_it_has_ended(lab: Lab) -> None:
-    notebook = held(lab, "show(now())")
+def test_a_stream_is_live_while_it_arrives_and_static_when_it_has_ended(lab: Lab) -> None:
+    notebook = open_notebook(lab, "show(now())")
     output = notebook.output(2)
     notebook.start(2)
     expect(output).to_contain_text("I have asked the station.")
@@ -46,8 +46,8 @@ def test_a_stream_is_live_while_it_comes_and_static_when_it_has_ended(lab: Lab) 
     expect(output.locator(".tc")).to_have_count(1)
 
 
-def test_an_asynchronous_stream_goes_on_in_its_own_output_while_other_cells_run(lab: Lab) -> None:
-    notebook = held(lab, "show(later())", "print('meanwhile')")
+def test_an_asynchronous_stream_continues_in_its_own_output_while_other_cells_run(lab: Lab) -> None:
+    notebook = open_notebook(lab, "show(later())", "print('meanwhile')")
     output = notebook.output(2)
     notebook.run(2)
     expect(output).to_contain_text("I have asked the station.")
@@ -59,10 +59,10 @@ def test_an_asynchronous_stream_goes_on_in_its_own_output_while_other_cells_run(
     expect(notebook.output(3)).to_have_text(re.compile(r"^\s*meanwhile\s*$"))
 
 
-def test_stop_ends_it_and_keeps_what_came_in_mid_cell_and_after_it(lab: Lab) -> None:
+def test_stop_ends_a_stream_and_keeps_what_arrived_while_its_cell_runs_and_afterwards(lab: Lab) -> None:
     cells = ("shown = show(now())", "shown = await show(later())", "shown = show(later())")
     how = 2 + len(cells)
-    notebook = held(lab, *cells, "print(shown.transcript.messages[-1].aborted); del shown")
+    notebook = open_notebook(lab, *cells, "print(shown.transcript.messages[-1].aborted); del shown")
     for cell in range(2, how):
         output = notebook.output(cell)
         notebook.start(cell)

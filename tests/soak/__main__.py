@@ -9,7 +9,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from tests.browser.browser import Notebook, profile_of, running_browser
+from tests.browser.browser import Notebook, browser_profile, running_browser
 from tests.browser.jupyter import running_server
 from tests.soak.notebook import CALLS, TURNS, cells
 from tests.soak.running import Figures, soak
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=int, default=60)
     rounds = max(_QUARTERS, parser.parse_args().minutes // len(TURNS))
     with tempfile.TemporaryDirectory() as home, running_server(Path(home)) as server, running_browser() as browser:
-        notebook = Notebook(server, profile_of(browser), server.write("soak.ipynb", *cells())).open()
+        notebook = Notebook(server, browser_profile(browser), server.write("soak.ipynb", *cells())).open()
         soak(notebook, rounds, _QUARTERS, _say)
 
 

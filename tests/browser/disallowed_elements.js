@@ -1,4 +1,4 @@
-// What was drawn that must not be: see `strays` in sentinel.py. Gives at most 40 sentences.
+// What was drawn that must not be: see `disallowed_elements` in page_watch.py. Gives at most 40 sentences.
 ([rootSelector, boxSelector]) => {
     const found = [];
     const plain = ("a b blockquote br caption code del div em h1 h2 h3 h4 h5 h6 hr img input li ol p pre s span strong "

@@ -1,4 +1,4 @@
-"""What a finished run leaves behind: in the file, and in a page that is opened again."""
+"""The output of a finished run in the saved file, and in a reopened page."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ BROKEN = ("model not found", "Error displaying widget", "Loading widget", "Error
 
 
 def finished(lab: Lab, options: str = "") -> Notebook:
-    """A notebook in which the scripted turn was run, with its card open, and which was saved."""
-    notebook = lab.asking(options)
+    """Returns a saved notebook after the scripted turn, with its card open."""
+    notebook = lab.open_scripted_notebook(options)
     notebook.start(1)
     for name in ("call", "input", "tool", "answer"):
         notebook.pass_gate(name)
@@ -51,7 +51,7 @@ def test_the_reopened_notebook_is_readable_without_its_kernel(lab: Lab, trusted:
     notebook = finished(lab)
     notebook.page.close()
     lab.server.shut_down_kernels()
-    if not trusted:  # a file that another person wrote: the server has no signature of it
+    if not trusted:  # as a file from another person, which this server has not signed
         name = f"untrusted-{notebook.name}"
         text = (lab.server.folder / notebook.name).read_text("utf-8").replace("Paragraph 11", "Paragraph eleven")
         (lab.server.folder / name).write_text(text, "utf-8")
@@ -64,7 +64,7 @@ def test_the_reopened_notebook_is_readable_without_its_kernel(lab: Lab, trusted:
     expect(output.locator(".tc-call")).to_contain_text("24.1")
     again.picture(1, f"reopened-{'trusted' if trusted else 'untrusted'}")
     text = again.page.locator("body").inner_text()
-    assert ("with code and x^2." in text) is not trusted  # a formula is there once: as TeX where MathML is dropped
+    assert ("with code and x^2." in text) is not trusted  # an untrusted notebook drops MathML and shows the TeX
     assert [word for word in BROKEN if word in text] == []
     assert output.locator("style").count() == (2 if trusted else 0)
     output.locator(".tc-call summary").click()
@@ -72,7 +72,7 @@ def test_the_reopened_notebook_is_readable_without_its_kernel(lab: Lab, trusted:
 
 
 def test_a_background_run_leaves_its_static_output_in_its_own_cell(lab: Lab) -> None:
-    notebook = lab.asking("--background")
+    notebook = lab.open_scripted_notebook("--background")
     notebook.run(1)
     notebook.run(2)
     expect(notebook.output(2)).to_have_text("below\n")
@@ -90,7 +90,7 @@ def test_a_background_run_leaves_its_static_output_in_its_own_cell(lab: Lab) -> 
 
 @pytest.mark.thorough
 def test_pictures_of_the_live_card_in_light_and_dark(lab: Lab) -> None:
-    notebook = lab.asking()
+    notebook = lab.open_scripted_notebook()
     notebook.start(1)
     notebook.pass_gate("call")
     expect(notebook.output(1).locator(".tc-call")).to_contain_text("city: Lis")

@@ -1,7 +1,7 @@
-"""The faces that are only read: an exported file, a served page, nbconvert's HTML, and JupyterLab's.
+"""Renders hostile texts in each static output: an exported file, a served page, nbconvert's HTML, a saved notebook.
 
-Each draws `tests.support.hostile_transcripts.document` of texts and tells what should not have been; `Face.check`
-finds who is to blame.
+Each output renders `tests.support.hostile_transcripts.document` of the texts and reports hostile effects;
+`StaticOutput.check` finds the text that causes them.
 """
 
 from __future__ import annotations
@@ -26,69 +26,76 @@ from nbformat.sign import NotebookNotary
 from playwright.sync_api import BrowserContext, Page
 
 from tests.browser.jupyter import Server
-from tests.browser.sentinel import Watch, outside, provoke, reporting, strays, watched
+from tests.browser.page_watch import (
+    Watch,
+    add_policy,
+    disallowed_elements,
+    elements_outside,
+    trigger_handlers,
+    watch_pages,
+)
 from tests.support.hostile_transcripts import END, document
 from toolcall_nb.render import to_html
 
 __all__ = [
-    "Converted",
-    "Executed",
+    "ConvertedNotebook",
+    "ExecutedTexts",
     "ExportedFile",
-    "Face",
-    "Lab",
+    "SavedNotebook",
     "ServedPage",
-    "every_cell_drawn",
-    "run",
+    "StaticOutput",
+    "all_cells_rendered",
+    "execute_notebook",
+    "rendered_notebook",
     "serving",
-    "written",
 ]
 
 GROUP = 40
-"""So many texts stand in one document."""
+"""Number of texts in one document."""
 _REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-# A face ---------------------------------------------------------------------------------------------------------
+# Outputs ---------------------------------------------------------------------------------------------------------
 
 
-class Face(ABC):
-    """Draws texts in every place, and tells what should not have been."""
+class StaticOutput(ABC):
+    """A static output: renders texts in every place, and reports hostile effects."""
 
     box: str | None = None
-    """What nothing may be drawn outside of, where it is not the root."""
+    """Selector of the element outside of which nothing may be drawn; by default the root."""
     body = "html"
-    """What holds nothing else of which the number of elements might change."""
+    """Selector of the element in which elements outside of the outputs are counted; their number must not change."""
 
     def __init__(self, context: BrowserContext, own: Sequence[str]) -> None:
         self.context = context
-        self.watch: Watch = watched(context, own)
+        self.watch: Watch = watch_pages(context, own)
         self.page: Page = context.new_page()
         self.page.set_default_timeout(180_000)
         self._plain: dict[int, Counter[str]] = {}
 
     @abstractmethod
     def show(self, texts: Sequence[str]) -> None:
-        """Load a page with a document of the texts, and wait until it is drawn."""
+        """Loads a page with a document of the texts and waits until it is drawn."""
 
     def around(self) -> Counter[str]:
-        """The elements that are no part of the outputs."""
-        return outside(self.page, within=self.body)
+        """Counts the elements outside of the outputs."""
+        return elements_outside(self.page, within=self.body)
 
     def faults(self, texts: Sequence[str]) -> list[str]:
-        """What should not have been, in words, where these texts are drawn."""
+        """Renders the texts; returns descriptions of all hostile effects."""
         plain = self._around_plain(texts)
         self.watch.clear()
         self.show(texts)
-        provoke(self.page)
-        found = [*strays(self.page, box=self.box), *_unlike(self.around(), plain)]
+        trigger_handlers(self.page)
+        found = [*disallowed_elements(self.page, box=self.box), *_unlike(self.around(), plain)]
         ends = self.page.locator(".tc-turn > .tc-said > .tc-text", has_text=END)
         if ends.count() != len(texts):
             found.append(f"{ends.count()} ends of {len(texts)}")
-        self.page.wait_for_timeout(50)  # what was asked for by then is told
+        self.page.wait_for_timeout(50)  # for requests to be reported
         return [*self.watch.faults, *found]
 
     def _around_plain(self, texts: Sequence[str]) -> Counter[str]:
-        """What is around a document that is harmless."""
+        """Counts the elements outside of a harmless document."""
         cells = len(grouped(texts))
         if cells not in self._plain:
             self.show_plain(cells)
@@ -96,11 +103,11 @@ class Face(ABC):
         return self._plain[cells]
 
     def show_plain(self, cells: int) -> None:
-        """Load a page with a harmless document; a notebook's has as many cells."""
+        """Loads a page with a harmless document; a notebook gets this number of cells."""
         self.show(["harmless"])
 
     def check(self, texts: Sequence[str]) -> None:
-        """Draw all of them; fails with the text that is to blame, and what it did."""
+        """Renders all texts; fails with the text that has a hostile effect, and describes the effect."""
         for start in range(0, len(texts), GROUP):
             some = texts[start : start + GROUP]
             found = self.faults(some)
@@ -121,11 +128,11 @@ def _unlike(around: Counter[str], plain: Counter[str]) -> list[str]:
     return more + [f"gone from outside of the box: {kind} ({number})" for kind, number in (plain - around).items()]
 
 
-# The exported file, and the same from a server ------------------------------------------------------------------
+# Pages ------------------------------------------------------------------
 
 
-class ExportedFile(Face):
-    """`to_html` with ``page``, opened from the disk."""
+class ExportedFile(StaticOutput):
+    """A page of `to_html`, opened from a file."""
 
     def __init__(self, context: BrowserContext, folder: Path) -> None:
         self.path = folder / "exported.html"
@@ -141,8 +148,8 @@ class ExportedFile(Face):
         return [*found, *(f"asked for: {address}" for address in also)]
 
 
-class ServedPage(Face):
-    """The same from a server, under the strictest policy there is."""
+class ServedPage(StaticOutput):
+    """A page of `to_html`, sent by a server with the strictest policy."""
 
     def __init__(self, context: BrowserContext, base: str, pages: dict[str, str]) -> None:
         super().__init__(context, [base])
@@ -156,7 +163,7 @@ class ServedPage(Face):
 
 @contextmanager
 def serving(policy: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """A server on loopback; gives its address, and its pages by path, to be filled."""
+    """Runs a server on loopback; yields its address and its pages by path, which the caller fills."""
     pages: dict[str, str] = {}
 
     class Handler(BaseHTTPRequestHandler):
@@ -182,19 +189,19 @@ def serving(policy: str) -> Iterator[tuple[str, dict[str, str]]]:
             thread.join()
 
 
-# The executed notebook ------------------------------------------------------------------------------------------
+# Notebooks ------------------------------------------------------------------------------------------
 
 
 CELL = 20
-"""So many texts stand in one cell; whole cells make a document."""
+"""Number of texts in one cell."""
 
 
 def grouped(texts: Sequence[str]) -> list[list[str]]:
     return [list(texts[at : at + CELL]) for at in range(0, len(texts), CELL)]
 
 
-def run(texts: Sequence[str], folder: Path) -> nbformat.NotebookNode:
-    """A notebook whose cells show documents of the texts, run by a kernel."""
+def execute_notebook(texts: Sequence[str], folder: Path) -> nbformat.NotebookNode:
+    """Executes a notebook whose cells show documents of the texts."""
     (folder / "texts.json").write_text(json.dumps(grouped(texts)), "utf-8")
     load = "groups = json.load(open('texts.json', encoding='utf-8'))"
     first = f"import json\nfrom tests.support.hostile_transcripts import document\n{load}"
@@ -206,8 +213,8 @@ def run(texts: Sequence[str], folder: Path) -> nbformat.NotebookNode:
     return _notebook(notebook.cells[1:])
 
 
-def written(groups: Sequence[Sequence[str]]) -> nbformat.NotebookNode:
-    """The same, with the outputs made here: what a harmless notebook is like, and who is to blame."""
+def rendered_notebook(groups: Sequence[Sequence[str]]) -> nbformat.NotebookNode:
+    """Returns such a notebook with outputs rendered in this process: for harmless texts, and to find a single text."""
     v4 = nbformat.v4
     data = [document(group)._repr_mimebundle_() for group in groups]
     outputs = [v4.new_output("execute_result", bundle, execution_count=1) for bundle in data]
@@ -228,16 +235,16 @@ def _notebook(cells: Sequence[nbformat.NotebookNode]) -> nbformat.NotebookNode:
     return notebook
 
 
-Executed: TypeAlias = tuple[Sequence[str], nbformat.NotebookNode]
-"""Texts, and a notebook that was run with them."""
+ExecutedTexts: TypeAlias = tuple[Sequence[str], nbformat.NotebookNode]
+"""Texts, and the executed notebook that shows them."""
 
 
-class OfNotebook(Face):
-    """A face of a notebook."""
+class NotebookOutput(StaticOutput):
+    """A static output of a notebook."""
 
     box = ".jp-OutputArea-output"
 
-    def __init__(self, context: BrowserContext, own: Sequence[str], executed: Executed) -> None:
+    def __init__(self, context: BrowserContext, own: Sequence[str], executed: ExecutedTexts) -> None:
         super().__init__(context, own)
         self.texts, notebook = executed
         self._cells = {tuple(group): cell for group, cell in zip(grouped(self.texts), notebook.cells, strict=True)}
@@ -245,24 +252,24 @@ class OfNotebook(Face):
     def show(self, texts: Sequence[str]) -> None:
         groups = grouped(texts)
         ran = [deepcopy(self._cells[tuple(group)]) for group in groups if tuple(group) in self._cells]
-        self.open(_notebook(ran) if len(ran) == len(groups) else written(groups), len(texts))
+        self.open(_notebook(ran) if len(ran) == len(groups) else rendered_notebook(groups), len(texts))
 
     def show_plain(self, cells: int) -> None:
-        self.open(written([["harmless"]] * cells), cells)
+        self.open(rendered_notebook([["harmless"]] * cells), cells)
 
     @abstractmethod
     def open(self, notebook: nbformat.NotebookNode, number: int) -> None:
-        """Load a page with the notebook of so many texts, and wait until it is drawn."""
+        """Loads a page with the notebook of ``number`` texts and waits until it is drawn."""
 
     def check_executed(self) -> None:
-        """What the kernel made of the texts."""
+        """Checks the outputs of the executed notebook."""
         self.check(self.texts)
 
 
-class Converted(OfNotebook):
-    """nbconvert's HTML, opened from the disk. What it asks for of its own (MathJax, RequireJS) it does not get."""
+class ConvertedNotebook(NotebookOutput):
+    """nbconvert's HTML, opened from a file. Its own requests (MathJax, RequireJS) are aborted."""
 
-    def __init__(self, context: BrowserContext, folder: Path, executed: Executed) -> None:
+    def __init__(self, context: BrowserContext, folder: Path, executed: ExecutedTexts) -> None:
         self.path = folder / "converted.html"
         super().__init__(context, [self.path.as_uri(), "https://cdnjs.cloudflare.com/ajax/libs/"], executed)
         context.route("https://cdnjs.cloudflare.com/**", lambda route: route.abort())
@@ -281,8 +288,8 @@ class Converted(OfNotebook):
         return [*found, *(f"asked for: {address}" for address in set(self.watch.every_request) - self.asked)]
 
 
-class Lab(OfNotebook):
-    """The saved notebook in JupyterLab, whose server has signed it or has never seen it."""
+class SavedNotebook(NotebookOutput):
+    """The saved notebook in JupyterLab, trusted (signed by this server) or not."""
 
     body = ".jp-Notebook"
     REPORTED = (
@@ -290,12 +297,12 @@ class Lab(OfNotebook):
         "form-action 'self'; connect-src 'self'; media-src 'none'"
     )
 
-    def __init__(self, context: BrowserContext, server: Server, executed: Executed, *, is_trusted: bool) -> None:
+    def __init__(self, context: BrowserContext, server: Server, executed: ExecutedTexts, *, is_trusted: bool) -> None:
         super().__init__(context, [server.base], executed)
         self.server = server
         self.is_trusted = is_trusted
         self.name = f"hostile-{'trusted' if is_trusted else 'untrusted'}.ipynb"
-        reporting(self.page, f"{server.base}/doc", self.REPORTED)
+        add_policy(self.page, f"{server.base}/doc", self.REPORTED)
 
     def open(self, notebook: nbformat.NotebookNode, number: int) -> None:
         if self.is_trusted:
@@ -303,7 +310,7 @@ class Lab(OfNotebook):
             data.mkdir(exist_ok=True)
             NotebookNotary(data_dir=str(data)).sign(notebook)
         else:
-            notebook.metadata["of"] = "somebody else"  # another file than the one that was signed
+            notebook.metadata["of"] = "somebody else"  # so that its signature differs from the trusted one
         nbformat.write(notebook, self.server.folder / self.name)
         self.page.goto("about:blank")
         self.page.goto(self.server.page(self.name))
@@ -316,14 +323,14 @@ class Lab(OfNotebook):
     def faults(self, texts: Sequence[str]) -> list[str]:
         found = super().faults(texts)
         styles = self.page.locator(".jp-OutputArea-output style").count()
-        if bool(styles) is not self.is_trusted:  # JupyterLab strips them of what it does not trust
+        if bool(styles) is not self.is_trusted:  # JupyterLab removes styles from untrusted outputs
             found.append(f"{styles} styles, though the notebook should be {self.name}")
         return found
 
 
 @contextmanager
-def every_cell_drawn(server: Server) -> Iterator[None]:
-    """JupyterLab draws also the cells that are not in sight."""
+def all_cells_rendered(server: Server) -> Iterator[None]:
+    """Makes JupyterLab also draw the cells that are out of sight, inside the block."""
     settings = server.folder.parent / "settings" / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
     settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text('{"windowingMode": "none"}')

@@ -1,8 +1,8 @@
-"""A turn that waits at gates, so that a test can look at each moment of it.
+"""A turn of a scripted model that waits at gates, so that a test can inspect each stage.
 
-The first cell of a test's notebook. A gate is a file: the kernel waits until the test makes it. The turn: a
-sentence, gate ``call``, the beginning of a call, gate ``input``, the rest of it, the tool with gate ``tool``, and
-with gate ``answer`` a long answer, cut in two by gate ``rest``; with gate ``end`` it ends.
+`setup` returns the first cell of a test's notebook. A gate is a file: the kernel waits until the test creates it. The
+turn: a sentence, gate ``call``, the beginning of a call, gate ``input``, the rest of the call, the tool with gate
+``tool``, gate ``answer``, the first part of a long answer, gate ``rest``, its second part, gate ``end``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["ASK", "NEXT", "setup"]
 ASK = "%%toolchat --model scripted {options}\nWhat is the weather in Lisbon?"
 
 NEXT = "%%toolchat --model mock:text --speed 0\nAnd then?"
-"""A turn that follows at once, in the same thread."""
+"""A next turn in the same thread, which ends at once."""
 
 _SETUP = '''
 %load_ext toolcall_nb
@@ -66,5 +66,5 @@ scripted = Scripted()
 
 
 def setup(notebook: str) -> str:
-    """The cell, for the notebook of that name."""
+    """Returns the setup cell for the notebook of this name."""
     return _SETUP.strip("\n").format(notebook=notebook)

@@ -1,7 +1,7 @@
-"""A page that hears nothing for a while: asleep, cut off from its server, or left out by it. Then it shows the truth.
+"""A page that receives no messages for a while (asleep, disconnected, or rate-limited) then shows the true state.
 
-``TOOLCALL_NB_ASLEEP`` is for how many seconds the browser sleeps; a laptop that was closed for a minute: 60. With it,
-JupyterLab is also left to find by itself that the network is back, which takes it half a minute.
+``TOOLCALL_NB_ASLEEP`` sets how many seconds the browser sleeps; 60 stands for a laptop that was closed for a minute.
+If it is set, JupyterLab also has to detect by itself that the network is back, which takes half a minute.
 """
 
 from __future__ import annotations
@@ -18,9 +18,17 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.browser import VIEWPORT, Notebook
 from tests.browser.conftest import Lab
-from tests.browser.counting import ACTS, RUN, assert_whole, counting, numbers, state, until
+from tests.browser.counting_model import (
+    OWN_CELLS,
+    RUN,
+    assert_all_numbers,
+    numbers,
+    progress,
+    start_counting_turn,
+    wait_for,
+)
+from tests.browser.cuttable_connection import cuttable_connection_to
 from tests.browser.jupyter import running_server
-from tests.browser.line import line_to
 from toolcall_nb.frontend import MODULE, page_css
 
 IS_QUICK = "TOOLCALL_NB_ASLEEP" not in os.environ
@@ -32,7 +40,7 @@ print(*[each._on_pace.__self__.interval for each in w._instances.values() if has
 
 @contextmanager
 def asleep(browser: Browser) -> Iterator[None]:
-    """All processes of the browser stand still."""
+    """Stops all processes of the browser inside the block."""
     devtools = browser.new_browser_cdp_session()
     processes = [process["id"] for process in devtools.send("SystemInfo.getProcessInfo")["processInfo"]]
     for process in processes:
@@ -45,51 +53,53 @@ def asleep(browser: Browser) -> Iterator[None]:
 
 
 def shown_seconds(notebook: Notebook) -> float:
-    """What the run's clock says, in its first minute and after."""
+    """Returns the seconds that the run's clock shows."""
     words = notebook.output(RUN).locator(".tc-foot-time").inner_text().split()
     return float(words[0]) * 60 + float(words[2]) if "min" in words else float(words[0])
 
 
 @pytest.mark.thorough
-def test_a_browser_that_slept_while_a_run_went_on_shows_all_of_it(lab: Lab, chromium: Browser) -> None:
-    notebook = counting(lab, "--background", _PACE)
+def test_a_browser_that_slept_during_a_run_shows_all_of_it(lab: Lab, chromium: Browser) -> None:
+    notebook = start_counting_turn(lab, "--background", _PACE)
     with asleep(chromium):
         time.sleep(ASLEEP)
-    count, _, queued = state(notebook)
+    count, _, queued = progress(notebook)
     output = notebook.output(RUN)
-    until(notebook, lambda: len(numbers(output)) >= count, "it has caught up")
+    wait_for(notebook, lambda: len(numbers(output)) >= count, "it has caught up")
     assert shown_seconds(notebook) >= ASLEEP
-    assert queued < 1000  # what the kernel had to send went to the server, which waited for the page
-    until(notebook, lambda: _pace(notebook) < 0.5, "the page takes messages as often as before")
+    assert queued < 1000  # the kernel's messages went to the server, which kept them for the page
+    wait_for(notebook, lambda: _pace(notebook) < 0.5, "the page takes messages as often as before")
     expect(output.get_by_role("button", name="Stop")).to_have_count(1)
     notebook.pass_gate("end")
     expect(output).to_contain_text("The end.")
-    count, calls, _ = state(notebook)
-    assert_whole(output, count, calls)
+    count, calls, _ = progress(notebook)
+    assert_all_numbers(output, count, calls)
 
 
 def _pace(notebook: Notebook) -> float:
-    notebook.run(ACTS)
-    return float(notebook.output(ACTS).inner_text())
+    notebook.run(OWN_CELLS)
+    return float(notebook.output(OWN_CELLS).inner_text())
 
 
-def test_a_run_that_ended_while_the_browser_slept_is_whole_when_it_wakes(lab: Lab, chromium: Browser) -> None:
-    notebook = counting(lab)
+def test_a_run_that_ended_while_the_browser_slept_is_shown_completely_when_it_wakes(
+    lab: Lab, chromium: Browser
+) -> None:
+    notebook = start_counting_turn(lab)
     with asleep(chromium):
         time.sleep(1)
         notebook.pass_gate("end")
         time.sleep(1)
     notebook.wait_until_run(RUN)
-    count, calls, _ = state(notebook)
-    assert_whole(notebook.output(RUN), count, calls)
+    count, calls, _ = progress(notebook)
+    assert_all_numbers(notebook.output(RUN), count, calls)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("ends", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_a_page_whose_network_was_gone_for_a_while_shows_all_of_it(lab: Lab, ends: bool) -> None:
-    with line_to(lab.server) as (line, seen):
+    with cuttable_connection_to(lab.server) as (line, seen):
         lab.server = seen
-        notebook = counting(lab)
+        notebook = start_counting_turn(lab)
         output = notebook.output(RUN)
         line.cut()
         expect(output).to_contain_text("Not connected")
@@ -102,17 +112,17 @@ def test_a_page_whose_network_was_gone_for_a_while_shows_all_of_it(lab: Lab, end
         line.mend()
         if IS_QUICK:
             notebook.command("notebook:reconnect-to-kernel")
-        until(notebook, lambda: len(numbers(output)) > before, "it has caught up")
+        wait_for(notebook, lambda: len(numbers(output)) > before, "it has caught up")
         notebook.pass_gate("end")
         expect(output).to_contain_text("The end.")
         notebook.wait_until_idle()
-        count, calls, _ = state(notebook)
-        assert_whole(output, count, calls)
+        count, calls, _ = progress(notebook)
+        assert_all_numbers(output, count, calls)
 
 
 @pytest.fixture(scope="module")
 def frugal(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Iterator[Lab]:
-    """A JupyterLab that drops what comes faster than 50 messages a second; else it would be 1,000."""
+    """A JupyterLab that drops messages beyond 50 a second, instead of 1,000."""
     options = {"ZMQChannelsWebsocketConnection.iopub_msg_rate_limit": 50}
     with running_server(tmp_path_factory.mktemp("frugal"), options) as server:
         context = chromium.new_context(viewport=VIEWPORT)
@@ -139,18 +149,18 @@ while "MIDST" == "end" and is_running():
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("midst", [pytest.param("nothing", marks=pytest.mark.thorough), "end"])
-def test_a_page_that_the_server_leaves_out_asks_for_what_it_missed(frugal: Lab, midst: str) -> None:
-    notebook = counting(frugal, "--background", _FLOOD.replace("MIDST", midst))
+def test_a_page_asks_for_messages_that_the_server_dropped(frugal: Lab, midst: str) -> None:
+    notebook = start_counting_turn(frugal, "--background", _FLOOD.replace("MIDST", midst))
     output = notebook.output(RUN)
-    notebook.run(ACTS)
-    expect(notebook.output(ACTS)).to_contain_text("IOPub message rate exceeded")
+    notebook.run(OWN_CELLS)
+    expect(notebook.output(OWN_CELLS)).to_contain_text("IOPub message rate exceeded")
     if midst != "end":
-        count, _, _ = state(notebook)
-        until(notebook, lambda: len(numbers(output)) >= count, "it has caught up")
+        count, _, _ = progress(notebook)
+        wait_for(notebook, lambda: len(numbers(output)) >= count, "it has caught up")
         notebook.pass_gate("end")
     expect(output).to_contain_text("The end.")
-    count, calls, _ = state(notebook)
-    assert_whole(output, count, calls)
+    count, calls, _ = progress(notebook)
+    assert_all_numbers(output, count, calls)
     assert notebook.problems == []
 
 
@@ -177,25 +187,25 @@ def page(chromium: Browser) -> Iterator[Page]:
     page = context.new_page()
     page.clock.install(time=0)
     page.goto("about:blank")
-    page.clock.pause_at(60)  # from here on time goes on only as the test says
+    page.clock.pause_at(60)  # from here on, only the test advances the clock
     page.evaluate(_OPEN, [MODULE.read_text("utf-8"), page_css(), _SNAPSHOT])
     yield page
     context.close()
 
 
-def heard(page: Page, **step: Any) -> None:
+def deliver(page: Page, **step: Any) -> None:
     page.evaluate("step => window.receive(step)", {"type": "patches", "patches": [], **step})
 
 
-def here(page: Page) -> list[int]:
-    """How often the page has said how far it is."""
+def reported_numbers(page: Page) -> list[int]:
+    """Returns the sequence numbers that the page has reported to the kernel."""
     found: list[int] = page.evaluate("() => sent.filter(({ type }) => type === 'here').map(({ seq }) => seq)")
     return found
 
 
-def test_clocks_count_from_the_kernels_moments_however_late_they_are_told(page: Page) -> None:
+def test_clocks_count_from_the_kernels_times_however_late_they_arrive(page: Page) -> None:
     page.clock.fast_forward(60_000)
-    heard(
+    deliver(
         page,
         seq=2,
         patches=[["m0.p0", "", None, _CARD], ["m0.p1", "", None, _CARD]],
@@ -208,22 +218,24 @@ def test_clocks_count_from_the_kernels_moments_however_late_they_are_told(page: 
     assert shown == ["1 min 03 s", "51 s", "0.25 s"]
 
 
-def test_a_page_that_hears_nothing_says_how_far_it_is_ever_more_rarely_and_not_when_all_is_over(page: Page) -> None:
+def test_a_page_without_messages_reports_its_sequence_number_at_growing_intervals_until_the_run_is_over(
+    page: Page,
+) -> None:
     page.clock.run_for(9_000)
-    assert here(page) == []
+    assert reported_numbers(page) == []
     page.clock.run_for(150_000)
-    assert here(page) == [1, 1, 1, 1]  # after 10, 30, 70 and 150 seconds
-    heard(page, seq=2)
+    assert reported_numbers(page) == [1, 1, 1, 1]  # after 10, 30, 70 and 150 seconds
+    deliver(page, seq=2)
     page.clock.run_for(9_000)
-    assert len(here(page)) == 4
+    assert len(reported_numbers(page)) == 4
     page.clock.run_for(2_000)
-    assert here(page)[-1] == 2
-    heard(page, seq=3, done=True)
+    assert reported_numbers(page)[-1] == 2
+    deliver(page, seq=3, done=True)
     page.clock.run_for(1_000_000)
-    assert here(page)[-1] == 2
+    assert reported_numbers(page)[-1] == 2
 
 
-def test_a_page_without_a_view_says_nothing(page: Page) -> None:
+def test_a_page_without_a_view_reports_nothing(page: Page) -> None:
     page.evaluate("() => window.close_view()")
     page.clock.run_for(1_000_000)
-    assert here(page) == []
+    assert reported_numbers(page) == []

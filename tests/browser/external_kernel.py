@@ -1,4 +1,4 @@
-"""A kernel apart from its server, so that the one can be killed and the other lives."""
+"""Runs a kernel that is not its server's child process, so that it survives when the server is killed."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelMana
 
 from tests.browser.jupyter import Server
 
-__all__ = ["KERNEL_ID", "KeptKernels", "kept_options", "open_session", "running_kernel"]
+__all__ = ["KERNEL_ID", "ExternalKernelManager", "external_kernel_options", "open_session", "running_external_kernel"]
 
 KERNEL_ID = str(uuid5(NAMESPACE_DNS, "toolcall-nb.invalid"))
-"""Under this name the server knows the one kernel that `running_kernel` started."""
+"""The id under which the server knows the kernel of `running_external_kernel`."""
 
 
-class KeptKernels(AsyncMappingKernelManager):
-    """Knows the kernel apart by the same name after a restart, as a gateway does, and from the first request on."""
+class ExternalKernelManager(AsyncMappingKernelManager):
+    """Keeps the external kernel's id across restarts of the server, as a gateway does, from the first request on."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)  # type: ignore[no-untyped-call]  # jupyter_server has no types there
         self.list_kernel_ids()
 
     def new_kernel_id(self, **kwargs: Any) -> str:
-        """One kernel, one name."""
+        """Returns the fixed id."""
         return KERNEL_ID
 
 
-def kept_options(home: Path) -> Mapping[str, Any]:
-    """Settings of a server whose kernel and sessions outlive it."""
+def external_kernel_options(home: Path) -> Mapping[str, Any]:
+    """Returns settings of a server whose kernel and sessions survive it."""
     return {
         "ServerApp.allow_external_kernels": True,
         "ServerApp.external_connection_dir": home / "external",
-        "ServerApp.kernel_manager_class": f"{__name__}.KeptKernels",
+        "ServerApp.kernel_manager_class": f"{__name__}.ExternalKernelManager",
         "SessionManager.database_filepath": home / "sessions.db",
     }
 
 
 @contextlib.contextmanager
-def running_kernel(home: Path, server: Server) -> Iterator[None]:
-    """A kernel that is not the server's child; the server finds it by its connection file."""
+def running_external_kernel(home: Path, server: Server) -> Iterator[None]:
+    """Runs the kernel inside the block; the server finds it by its connection file."""
     (home / "external").mkdir(exist_ok=True)
     file, _ = write_connection_file(str(home / "external" / "kernel.json"), kernel_name="python3")
     command = [sys.executable, "-m", "ipykernel_launcher", "-f", file]
@@ -60,7 +60,7 @@ def running_kernel(home: Path, server: Server) -> Iterator[None]:
 
 
 def open_session(server: Server, name: str) -> None:
-    """The notebook talks to the kernel apart, which the server finds when it is asked what kernels there are."""
+    """Connects the notebook to the external kernel, which the server finds when it lists its kernels."""
     assert [each["id"] for each in server.api("kernels")] == [KERNEL_ID]
     kernel = {"id": KERNEL_ID, "name": "python3"}
     server.api("sessions", "POST", {"path": name, "name": name, "type": "notebook", "kernel": kernel})

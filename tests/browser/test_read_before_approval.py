@@ -1,4 +1,4 @@
-"""What is approved was in view: the page's module and the kernel's side of a question, in a page with nothing else."""
+"""A call can be approved only after all of it was in view; tests the front end's module with the kernel's side."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ END = "rm -rf ~"
 
 
 class Asked:
-    """A question about a call with these arguments, in a page."""
+    """A page with a question about a call with these arguments."""
 
     def __init__(self, page: Page, arguments: Json, *, name: str = "keep", above: int = 0) -> None:
         self.page = page
@@ -83,7 +83,7 @@ class Asked:
         return self.page.locator(".tc-io pre").first
 
     def answers(self) -> list[dict[str, Any]]:
-        """What the page has answered, which the kernel is told now."""
+        """Passes the page's new answers to the kernel's side; returns them."""
         found: list[dict[str, Any]] = self.page.evaluate("() => window.sent.splice(0).filter(m => m.type === 'answer')")
         self.messages.clear()
         for answer in found:
@@ -103,7 +103,7 @@ class Asked:
         return self.button("Approve").get_attribute("aria-disabled") == "false"
 
     def settle(self) -> None:
-        """Until the browser has said twice what is in view."""
+        """Waits until the browser has reported twice which elements are in view."""
         self.page.evaluate("() => new Promise(done => setTimeout(done, 150))")
 
 
@@ -128,7 +128,7 @@ HIDING: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("arguments", HIDING.values(), ids=HIDING)
-def test_nothing_is_approved_that_was_not_in_view(page: Page, arguments: Json) -> None:
+def test_a_call_cannot_be_approved_before_all_of_it_was_in_view(page: Page, arguments: Json) -> None:
     asked = Asked(page, arguments)
     approve = asked.button("Approve")
     expect(approve).to_have_attribute("aria-disabled", "true")
@@ -139,7 +139,9 @@ def test_nothing_is_approved_that_was_not_in_view(page: Page, arguments: Json) -
         page.keyboard.press(key)
     approve.click(force=True)
     assert asked.answers() == []
-    page.evaluate("() => document.querySelector('.tc-io pre').scrollTo(0, 1e9)")  # the end alone is not all of it
+    page.evaluate(
+        "() => document.querySelector('.tc-io pre').scrollTo(0, 1e9)"
+    )  # scrolling to the end does not bring everything into view
     asked.settle()
     assert not asked.is_open()
     for _ in range(400):
@@ -155,7 +157,7 @@ def test_nothing_is_approved_that_was_not_in_view(page: Page, arguments: Json) -
     assert asked.decision == Decision(True)
 
 
-def test_by_keys_alone_all_is_read_and_approved(page: Page) -> None:
+def test_everything_can_be_read_and_approved_with_the_keyboard_alone(page: Page) -> None:
     asked = Asked(page, HIDING["the 201st item"])
     asked.box.focus()
     for _ in range(60):
@@ -170,7 +172,7 @@ def test_by_keys_alone_all_is_read_and_approved(page: Page) -> None:
     assert asked.decision == Decision(True)
 
 
-def test_the_button_for_the_next_lines_passes_its_focus_on_when_all_was_read(page: Page) -> None:
+def test_the_button_for_the_next_lines_passes_on_its_focus_when_everything_was_in_view(page: Page) -> None:
     asked = Asked(page, HIDING["the 201st item"])
     asked.button("Show the next lines").focus()
     for _ in range(60):
@@ -182,7 +184,7 @@ def test_the_button_for_the_next_lines_passes_its_focus_on_when_all_was_read(pag
     assert asked.answers() == []
 
 
-def test_an_approval_without_reading_all_of_it_is_a_button_of_its_own(page: Page) -> None:
+def test_approval_without_reading_everything_is_a_separate_button(page: Page) -> None:
     asked = Asked(page, HIDING["the middle"])
     asked.button("Approve without reading all of it").click()
     assert asked.decision == Decision(True, "Approved without reading all of it.")
@@ -193,13 +195,13 @@ def test_an_approval_without_reading_all_of_it_is_a_button_of_its_own(page: Page
     [{"city": "Lyon"}, {}, {"command": "ls" + "\n" * 60 + END}, {"command": "ls" + " " * 9_000 + END}],
     ids=["short", "none", "blank lines", "blanks"],
 )
-def test_what_is_in_view_at_once_is_approved_at_once(page: Page, arguments: Json) -> None:
+def test_a_call_that_is_in_view_at_once_can_be_approved_at_once(page: Page, arguments: Json) -> None:
     asked = Asked(page, arguments)
     asked.button("Approve").click()
     assert asked.decision == Decision(True)
 
 
-def test_what_is_below_the_window_or_in_a_closed_card_is_not_in_view(page: Page) -> None:
+def test_arguments_below_the_window_or_in_a_closed_card_are_not_in_view(page: Page) -> None:
     asked = Asked(page, {"lines": "\n".join(map(str, range(10)))}, above=60)
     asked.settle()
     assert not asked.is_open()
@@ -213,7 +215,7 @@ def test_what_is_below_the_window_or_in_a_closed_card_is_not_in_view(page: Page)
     expect(asked.button("Approve")).to_have_attribute("aria-disabled", "false")
 
 
-def test_an_edit_of_what_was_not_in_view_is_not_run_either(page: Page) -> None:
+def test_an_edited_call_cannot_be_run_before_all_of_it_was_in_view(page: Page) -> None:
     asked = Asked(page, HIDING["a long comment"])
     asked.button("Edit").click()
     text = asked.panel.get_by_role("textbox")
@@ -230,7 +232,7 @@ def test_an_edit_of_what_was_not_in_view_is_not_run_either(page: Page) -> None:
     assert asked.decision == Decision(True, "Approved without reading all of it.", input={"command": "ls"})
 
 
-def test_an_edit_of_what_was_read_runs(page: Page) -> None:
+def test_an_edited_call_runs_if_all_of_it_was_in_view(page: Page) -> None:
     asked = Asked(page, {"command": "ls"})
     asked.button("Edit").click()
     asked.panel.get_by_role("textbox").fill('{"command": "pwd"}')
@@ -238,13 +240,13 @@ def test_an_edit_of_what_was_read_runs(page: Page) -> None:
     assert asked.decision == Decision(True, input={"command": "pwd"})
 
 
-def test_what_cannot_be_drawn_is_told_and_only_approved_as_unread(page: Page) -> None:
+def test_arguments_that_are_not_drawn_are_counted_and_only_approved_as_unread(page: Page) -> None:
     asked = Asked(page, {"items": [*range(20_000)]})
     expect(asked.panel).to_contain_text("Not shown here: 2 more lines, 15,000 more items. Edit has all of it.")
     expect(asked.button("Approve")).to_have_attribute("aria-disabled", "true")
 
 
-def test_a_page_that_says_nothing_of_what_was_in_view_is_refused_with_words(page: Page) -> None:
+def test_an_answer_that_does_not_report_what_was_in_view_is_refused_with_a_reason(page: Page) -> None:
     asked = Asked(page, HIDING["the 201st key"])
     asked.questions.answer({"approval": "a", "approved": True, "scope": "always", "text": ""})
     assert asked.decision is None
@@ -262,7 +264,7 @@ def test_a_denial_needs_no_reading(page: Page) -> None:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [900, 320])
-def test_the_words_beside_the_buttons_fit_and_are_accessible(page: Page, theme: Any, width: int) -> None:
+def test_the_text_beside_the_buttons_fits_and_is_accessible(page: Page, theme: Any, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 700})
     page.emulate_media(color_scheme=theme)
     arguments = {"command": "ls /tmp/a\u200bb" + "\n" * 60 + "x" * 500 + " # nothing\n" * 60 + END}

@@ -1,6 +1,6 @@
-"""A model that counts aloud until it is let go: what a page shows of it can be told to the last word.
+"""A model that counts until a gate opens, so that a test can check that a page shows every single delta.
 
-Its turn: a hundred numbers as text, one in each delta, and a call; and so on, until gate ``end`` is passed.
+Its turn repeats a hundred numbers as text, one per delta, and a tool call, until gate ``end`` is open.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from playwright.sync_api import Locator, expect
 from tests.browser.browser import PATIENCE, Notebook
 from tests.browser.conftest import Lab
 
-__all__ = ["ACTS", "RUN", "SHOW", "assert_whole", "counting", "numbers", "state", "until"]
+__all__ = ["OWN_CELLS", "RUN", "SHOW", "assert_all_numbers", "numbers", "progress", "start_counting_turn", "wait_for"]
 
-RUN, _STATE, SHOW, ACTS = 2, 3, 4, 5
-"""The cells: one runs the turn, one says how far it is, one shows the transcript; then come the test's own."""
+RUN, _STATE, SHOW, OWN_CELLS = 2, 3, 4, 5
+"""Numbers of the cells that run the turn, print its progress, and show the transcript, and of the test's first cell."""
 
 _MODEL = '''
 def make(end, shell):
@@ -51,14 +51,14 @@ def note(number: int) -> int:
     ACT
     return number
 '''
-"""It needs none of the notebook's variables: a test takes them away."""
+"""The model uses none of the notebook's variables, since a test deletes them."""
 
 _NUMBERS = """output => [...output.querySelectorAll(".tc-assistant .tc-text")]
     .flatMap(text => text.textContent.split(/\\s+/)).filter(word => /^\\d+$/.test(word)).map(Number)"""
 
 
-def counting(lab: Lab, options: str = "", *acts: str, act: str = "pass") -> Notebook:
-    """A notebook in which the turn has begun and is seen. ``act`` is what the tool does, ``acts`` are more cells."""
+def start_counting_turn(lab: Lab, options: str = "", *acts: str, act: str = "pass") -> Notebook:
+    """Opens a notebook and starts the turn. ``act`` is the tool's code; ``acts`` are more cells."""
     ask = f"%%toolchat --model counting --tools note --max-steps 100000 {options}\nCount."
     say = "print(counting.count, len(chat.calls), counting.queued)"
     notebook = lab.page(lab.write(_MODEL.replace("ACT", act), ask, say, "%toolchat show", *acts)).open()
@@ -70,28 +70,28 @@ def counting(lab: Lab, options: str = "", *acts: str, act: str = "pass") -> Note
 
 
 def numbers(output: Locator) -> list[int]:
-    """The numbers that stand in an output as text, in their order."""
+    """Returns the numbers in an output's text, in order."""
     found: list[int] = output.evaluate(_NUMBERS)
     return found
 
 
-def state(notebook: Notebook) -> tuple[int, int, int]:
-    """How many numbers the model has said, how many calls there were, and the most that waited to be sent."""
+def progress(notebook: Notebook) -> tuple[int, int, int]:
+    """Returns how many numbers the model has sent, how many calls it made, and the longest queue of unsent messages."""
     notebook.run(_STATE)
     count, calls, queued = map(int, notebook.output(_STATE).inner_text().split())
     return count, calls, queued
 
 
-def until(notebook: Notebook, holds: Callable[[], bool], what: str) -> None:
-    """Wait for something that no locator tells."""
+def wait_for(notebook: Notebook, holds: Callable[[], bool], what: str) -> None:
+    """Waits for a condition that no locator can express; fails with ``what`` in the message."""
     give_up = time.monotonic() + PATIENCE / 1000
     while not holds():
         assert time.monotonic() < give_up, f"never: {what}"
         notebook.page.wait_for_timeout(100)
 
 
-def assert_whole(output: Locator, count: int, calls: int) -> None:
-    """It shows all that was said, each thing once and in order, as its static form."""
+def assert_all_numbers(output: Locator, count: int, calls: int) -> None:
+    """Asserts that the output is static and shows each number and call once and in order."""
     expect(output).to_contain_text("The end.")
     expect(output.locator("[aria-live]")).to_have_count(0)
     assert numbers(output) == list(range(count))

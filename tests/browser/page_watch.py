@@ -1,8 +1,8 @@
-"""What watches a page in which hostile text is drawn: what ran, what was asked for, what lies where it must not.
+"""Watches a page that shows hostile text: scripts that run, requests, and elements that must not be there.
 
-`watched` goes before the page is loaded. It tells of every call of a function that a payload would call, of
-windows, frames, dialogs and downloads, of reports of a content security policy, and of requests that leave the
-page's own server. `strays` looks at what was drawn, in the page itself.
+`watch_pages` is called before a page is loaded. It reports calls of the functions that payloads call, windows, frames,
+dialogs, downloads, violations of a content security policy, and requests to other servers than the page's own.
+`disallowed_elements` inspects the rendered elements in the page.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from pathlib import Path
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Frame, Page, Request, Route
 
-__all__ = ["STRICT", "Watch", "outside", "provoke", "reporting", "strays", "watched"]
+__all__ = [
+    "STRICT",
+    "Watch",
+    "add_policy",
+    "disallowed_elements",
+    "elements_outside",
+    "trigger_handlers",
+    "watch_pages",
+]
 
 _SCRIPTS = Path(__file__).parent
 _TOLD = "sentinel:"
@@ -23,7 +31,7 @@ STRICT = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""A policy under which nothing runs and nothing is asked for."""
+"""A policy that allows no scripts and no requests."""
 
 _SENTINEL = """(() => {
     const told = console.debug.bind(console);
@@ -37,7 +45,7 @@ _SENTINEL = """(() => {
         watch(window, name, () => (...what) => { tell("execution", name, ...what); return null; });
     for (const name of ["write", "writeln", "execCommand"])
         watch(Document.prototype, name, () => (...what) => { tell("execution", name, ...what); });
-    // Hosts, and the driver of the browser, make code of their own text; a payload's code names what it would do.
+    // Jupyter and Playwright also evaluate code; only a payload's code contains the names in this expression.
     const foreign = what => typeof what[0] === "string" && !new Error().stack.includes("UtilityScript")
         && /\\b(alert|confirm|prompt)\\s*[(`]|document\\.cookie|__ran|evil\\.example/i.test(what.join(" "));
     for (const name of ["eval", "setTimeout", "setInterval", "Function"])
@@ -59,7 +67,7 @@ _SENTINEL = """(() => {
 
 
 class Watch:
-    """What was seen so far. ``requests`` are those that left the page's own server."""
+    """The effects observed so far. ``requests`` are those to other servers than the page's own."""
 
     def __init__(self, own: Collection[str]) -> None:
         self._own = (*own, "data:", "blob:", "about:")
@@ -67,34 +75,34 @@ class Watch:
         self.requests: list[str] = []
         self.violations: list[str] = []
         self.every_request: list[str] = []
-        """Those to the page's own server too; ``data:`` and ``blob:`` are none."""
+        """All requests, including those to the page's own server, without ``data:`` and ``blob:`` URLs."""
 
     @property
     def faults(self) -> list[str]:
-        """All that should not have been, in words."""
+        """Descriptions of all hostile effects."""
         found = {"ran": self.executions, "asked for": self.requests, "against the policy": self.violations}
         return [f"{word}: {what}" for word, every in found.items() for what in every]
 
     def clear(self) -> None:
-        """Forget what was seen."""
+        """Forgets all effects."""
         for every in (self.executions, self.requests, self.violations, self.every_request):
             every.clear()
 
     def hear(self, message: ConsoleMessage) -> None:
-        """A line of the page's console; only the sentinel's own are listened to."""
+        """Handles a console message; ignores all but those of the watching script."""
         if message.text.startswith(_TOLD):
             kind, what = json.loads(message.text.removeprefix(_TOLD))
             (self.violations if kind == "violation" else self.executions).append(what or kind)
 
     def ask(self, address: str) -> None:
-        """A request, or a socket, to this address."""
+        """Records a request or a socket to this address."""
         if not address.startswith(("data:", "blob:", "about:")):
             self.every_request.append(address)
         if not address.startswith(self._own):
             self.requests.append(address)
 
     def dialog(self, dialog: Dialog) -> None:
-        """A dialog of the browser's, which is sent away; a host may ask whether its page is left."""
+        """Records and dismisses a dialog of the browser; accepts the question whether to leave the page."""
         if dialog.type == "beforeunload":
             dialog.accept()
             return
@@ -102,7 +110,7 @@ class Watch:
         dialog.dismiss()
 
     def page(self, page: Page) -> None:
-        """One more page of the context."""
+        """Watches another page of the context."""
         page.on("websocket", lambda socket: self.ask(socket.url.replace("ws", "http", 1)))
         page.on("popup", lambda popup: self.executions.append(f"popup {popup.url}"))
         page.on("download", lambda download: self.executions.append(f"download {download.url}"))
@@ -112,10 +120,10 @@ class Watch:
         self.executions.append(f"frame {frame.name} {frame.url}")
 
 
-def watched(target: BrowserContext | Page, own: Collection[str]) -> Watch:
-    """Watch the pages of a context, those that are loaded from now on.
+def watch_pages(target: BrowserContext | Page, own: Collection[str]) -> Watch:
+    """Watches the pages that are loaded in a context from now on.
 
-    ``own``: how addresses of the page's own server begin. Nothing that leaves it is let out.
+    ``own`` are the prefixes of addresses on the page's own server. Requests to all other addresses are aborted.
     """
     context = target.context if isinstance(target, Page) else target
     watch = Watch(own)
@@ -134,8 +142,8 @@ def _refuse(route: Route, request: Request) -> None:
     route.abort()
 
 
-def reporting(page: Page, address: str, policy: str = STRICT, *, only: bool = True) -> None:
-    """Documents of the page whose address begins so come with the policy: in force, or as a report ``only``."""
+def add_policy(page: Page, address: str, policy: str = STRICT, *, only: bool = True) -> None:
+    """Adds the policy to documents whose address begins with ``address``; if ``only``, violations are only reported."""
     name = f"content-security-policy{'-report-only' if only else ''}"
 
     def answer(route: Route, request: Request) -> None:
@@ -148,7 +156,7 @@ def reporting(page: Page, address: str, policy: str = STRICT, *, only: bool = Tr
     page.route(lambda url: url.startswith(address), answer)
 
 
-# What was drawn -------------------------------------------------------------------------------------------------
+# Rendered elements -------------------------------------------------------------------------------------------------
 
 _PROVOKE = """root => {
     const kinds = ["mouseover", "pointerover", "focus", "focusin", "blur", "mousemove", "keydown", "input", "change",
@@ -170,24 +178,24 @@ _KINDS = """([root, within]) => [...document.querySelectorAll(`${within}, ${with
         + (each.id && !/^id-|[0-9a-f]{8}-/.test(each.id) ? "#" + each.id : ""))"""
 
 
-def provoke(page: Page, root: str = ".tc") -> None:
-    """Open every fold, and give each element that has a handler what the handler waits for."""
+def trigger_handlers(page: Page, root: str = ".tc") -> None:
+    """Opens all folds, and dispatches events to each element with an event handler."""
     page.evaluate(_PROVOKE, root)
 
 
-def strays(page: Page, root: str = ".tc", box: str | None = None) -> list[str]:
-    """What was drawn that must not be, in words: within the roots, and of them outside of their ``box``.
+def disallowed_elements(page: Page, root: str = ".tc", box: str | None = None) -> list[str]:
+    """Returns descriptions of elements that must not be there: inside the roots, or drawn outside of their ``box``.
 
-    Only elements and attributes of the renderer's own lists; no names, no handlers, no style of its own; links
-    to the web and to mail alone, which open apart; pictures from their own bytes; nothing that is drawn outside of
-    the ``box`` (the root itself, where it is not told).
+    Allowed are the renderer's own elements and attributes, without names, event handlers and styles; links to the web
+    and to mail addresses, if they open in a new window; images with data URLs. Nothing may be drawn outside of the
+    ``box``, by default the root itself.
     """
-    script = (_SCRIPTS / "strays.js").read_text("utf-8")
+    script = (_SCRIPTS / "disallowed_elements.js").read_text("utf-8")
     found: list[str] = page.evaluate(script, [root, box or root])
     return found
 
 
-def outside(page: Page, root: str = ".tc", within: str = "html") -> Counter[str]:
-    """How many elements of each kind there are outside of the roots: by tag, id and classes, those of states apart."""
+def elements_outside(page: Page, root: str = ".tc", within: str = "html") -> Counter[str]:
+    """Counts the elements outside of the roots by tag, id and classes, ignoring classes that express a state."""
     kinds: list[str] = page.evaluate(_KINDS, [root, within])
     return Counter(kinds)

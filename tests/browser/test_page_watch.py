@@ -1,4 +1,4 @@
-"""The watch itself: it tells of what hostile text does where it is let."""
+"""The page watch itself reports each effect of hostile text in a page that allows them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext
 
-from tests.browser.sentinel import strays, watched
-from tests.browser.static_faces import (
+from tests.browser.page_watch import disallowed_elements, watch_pages
+from tests.browser.static_outputs import (
     serving,
 )
 
@@ -28,12 +28,12 @@ LET = """<body><script>
 <p style="position: fixed; inset: -9px">x</p><a href="javascript:alert(6)">x</a><a href="https://evil.example/">y</a>
 <form></form><i class="jp-Cell">x</i><img src="https://evil.example/q.png"></div>
 <div class="tc"><pre style="margin-right: -500px">z</pre></div></body>"""
-"""A page in which everything is wrong."""
+"""A page with every hostile effect."""
 
 
-def test_the_watch_tells_of_what_hostile_text_does_where_it_is_let(context: BrowserContext) -> None:
+def test_the_watch_reports_every_hostile_effect_in_a_page_that_allows_them(context: BrowserContext) -> None:
     with serving("script-src 'unsafe-inline' 'unsafe-eval'; style-src 'none'") as (base, pages):
-        watch = watched(context, [base])
+        watch = watch_pages(context, [base])
         page = context.new_page()
         pages["/page"] = LET
         page.goto(f"{base}/page")
@@ -52,8 +52,8 @@ WRONG = (
 )
 
 
-def test_the_look_at_what_was_drawn_tells_of_all_that_must_not_be(context: BrowserContext) -> None:
+def test_every_disallowed_element_is_reported(context: BrowserContext) -> None:
     page = context.new_page()
     page.set_content(LET.partition("</script>")[2])
-    found = " | ".join(strays(page))
+    found = " | ".join(disallowed_elements(page))
     assert [what for what in WRONG if what not in found] == []

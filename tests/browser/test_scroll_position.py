@@ -1,4 +1,4 @@
-"""The reader's place: nothing jumps when a card above closes, nor when the static form takes the view's place."""
+"""The scroll position stays when a card above closes and when the static form replaces the live view."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def page(chromium: Browser) -> Iterator[Page]:
 
 
 @pytest.mark.parametrize("scroller", ["body", "div"])
-def test_what_is_read_stays_where_it_is_when_a_card_above_it_closes(page: Page, scroller: str) -> None:
-    if scroller == "div":  # as in JupyterLab, where most cells are out of the browser's own scroll anchoring
+def test_the_text_in_view_stays_in_place_when_a_card_above_it_closes(page: Page, scroller: str) -> None:
+    if scroller == "div":  # as in JupyterLab, which turns off the browser's scroll anchoring for most cells
         page.set_content(
             "<!doctype html><body style='height: 500px; overflow: hidden auto'><div style='overflow-anchor: none'>"
         )
         page.add_style_tag(content=page_css())
     run = Run(page, _OPEN)
     page.evaluate(_TO_TOP, "Paragraph 10.")
-    page.wait_for_timeout(100)  # no event tells that scrolling is over
+    page.wait_for_timeout(100)  # there is no event for the end of scrolling
     before = page.evaluate(_TOP, "Paragraph 10.")
     run.apply([ev.ToolOutputAvailable("c", 1)])
     run.flush()
@@ -58,7 +58,7 @@ def test_what_is_read_stays_where_it_is_when_a_card_above_it_closes(page: Page, 
     assert page.evaluate(_TOP, "Paragraph 10.") == pytest.approx(before, abs=1.5)
 
 
-def test_what_is_in_sight_below_the_reader_may_grow(page: Page) -> None:
+def test_content_below_the_text_in_view_may_grow(page: Page) -> None:
     run = Run(page, _OPEN)
     page.evaluate(_TO_TOP, "Paragraph 10.")
     before = page.evaluate("scrollY")
@@ -71,7 +71,7 @@ def test_what_is_in_sight_below_the_reader_may_grow(page: Page) -> None:
 @pytest.mark.parametrize("width", [320, 400, 700])
 @pytest.mark.parametrize("name", ["lines", "a_function_with_quite_a_long_name_for_a_card"])
 @pytest.mark.parametrize("word", ["Queued", "Awaiting approval"])
-def test_the_state_stands_at_the_right_of_a_card_however_narrow(page: Page, width: int, name: str, word: str) -> None:
+def test_the_state_is_at_the_right_edge_of_a_card_however_narrow(page: Page, width: int, name: str, word: str) -> None:
     page.set_viewport_size({"width": width, "height": 600})
     asks = [ev.ToolApprovalRequest("a", "c")] if word == "Awaiting approval" else []
     Run(page, [ev.ToolExecution("c", "queued"), ev.ToolInputAvailable("c", name, {"city": "Lisbon " * 9}), *asks])
@@ -80,11 +80,13 @@ def test_the_state_stands_at_the_right_of_a_card_however_narrow(page: Page, widt
     assert summary is not None
     assert state is not None
     free = summary["x"] + summary["width"] - state["x"] - state["width"]
-    assert free <= 12 + (9 + 48 + 1 if width == 700 else 1)  # its padding, and where there is room that of the time
+    assert free <= 12 + (
+        9 + 48 + 1 if width == 700 else 1
+    )  # the padding, and the width of the time if there is room for it
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_the_badge_stands_in_line_with_a_card_that_begins_a_reply(page: Page) -> None:
+def test_the_badge_is_aligned_with_a_card_that_begins_a_reply(page: Page) -> None:
     Run(page, [ev.Start(), ev.ToolInputAvailable("c", "weather", {}), ev.Finish()])
     badge, name = page.locator(".tc-who").bounding_box(), page.locator(".tc-name").bounding_box()
     assert badge is not None
@@ -92,7 +94,7 @@ def test_the_badge_stands_in_line_with_a_card_that_begins_a_reply(page: Page) ->
     assert badge["y"] + badge["height"] / 2 == pytest.approx(name["y"] + name["height"] / 2, abs=1)
 
 
-def test_it_says_once_that_the_model_is_thinking(page: Page) -> None:
+def test_the_page_says_once_that_the_model_is_thinking(page: Page) -> None:
     run = Run(page)
     run.apply([ev.Start(), ev.StartStep()])
     run.flush()
@@ -150,7 +152,7 @@ def test_scroll_and_selection_in_a_card_survive_the_switch_to_static(lab: Lab) -
     assert notebook.page.evaluate(_READ) == [333, "last sentence", 0]
 
 
-def test_what_is_read_in_the_cell_below_stays_where_it_is_when_a_card_closes(lab: Lab) -> None:
+def test_text_in_view_in_the_cell_below_stays_in_place_when_a_card_closes(lab: Lab) -> None:
     name = lab.write(
         "%%toolchat --model scripted\nWhat is the weather in Lisbon?",
         "from IPython.display import HTML\nHTML(''.join(f'<p>line {number}</p>' for number in range(80)))",
@@ -164,7 +166,7 @@ def test_what_is_read_in_the_cell_below_stays_where_it_is_when_a_card_closes(lab
     output = notebook.output(1)
     expect(output.locator(".tc-log")).to_be_visible()
     notebook.page.evaluate(_TO_TOP, "line 20")
-    notebook.page.wait_for_timeout(300)  # no event tells that scrolling is over
+    notebook.page.wait_for_timeout(300)  # there is no event for the end of scrolling
     before = notebook.page.evaluate(_TOP, "line 20")
     for gate in ("tool", "answer", "rest", "end"):
         notebook.pass_gate(gate)

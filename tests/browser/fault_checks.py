@@ -1,4 +1,4 @@
-"""What a page must show after a fault, and what it saves; with the small things that the tests of faults do."""
+"""Checks what a page shows and saves after a fault, and performs the fault tests' common steps."""
 
 from __future__ import annotations
 
@@ -9,70 +9,70 @@ from typing import Any
 from playwright.sync_api import Locator, expect
 
 from tests.browser.browser import PATIENCE, Notebook
-from tests.browser.script import ASK
-from tests.browser.test_saved import BROKEN, WIDGET
+from tests.browser.scripted_turn import ASK
+from tests.browser.test_saved_outputs import BROKEN, WIDGET
 
 __all__ = [
-    "REST",
+    "REMAINING_GATES",
     "STATIC",
-    "ask",
+    "assert_complete",
     "assert_cut_off",
-    "assert_rests",
-    "assert_whole",
-    "begin",
-    "choose",
-    "go",
-    "panel",
-    "press",
+    "assert_inactive",
+    "choose_in_dialog",
+    "pass_gates",
+    "press_in_question",
+    "question_panel",
     "saved_output",
+    "scripted_cell",
+    "start_command",
     "stored_output",
     "wait_until",
 ]
 
 STATIC = {"text/html", "text/markdown", "text/plain"}
-REST = ("tool", "answer", "rest", "end")
+REMAINING_GATES = ("tool", "answer", "rest", "end")
 HOSTILE = "<img src=x onerror='window.hit = 1'><script>window.hit = 2</script>"
 
 
-def ask(options: str = "") -> str:
-    """The scripted turn; what it is asked is hostile."""
+def scripted_cell(options: str = "") -> str:
+    """Returns the cell of the scripted turn, with a hostile prompt."""
     return f"{ASK.format(options=options)} {HOSTILE}"
 
 
-def go(notebook: Notebook, *gates: str) -> None:
+def pass_gates(notebook: Notebook, *gates: str) -> None:
     for name in gates:
         notebook.pass_gate(name)
 
 
-def begin(notebook: Notebook, command: str) -> None:
-    """A command of JupyterLab that may ask something: its end is not waited for."""
+def start_command(notebook: Notebook, command: str) -> None:
+    """Starts one of JupyterLab's commands without waiting for its end, since it may open a dialog."""
     notebook.page.evaluate("name => void window.jupyterapp.commands.execute(name)", command)
 
 
-def choose(notebook: Notebook, button: str) -> None:
-    """In the dialogue that JupyterLab shows."""
+def choose_in_dialog(notebook: Notebook, button: str) -> None:
+    """Clicks a button of JupyterLab's open dialog."""
     notebook.page.locator(".jp-Dialog").get_by_role("button", name=button).click()
     expect(notebook.page.locator(".jp-Dialog")).to_have_count(0)
 
 
 def wait_until(notebook: Notebook, is_so: Callable[[], bool]) -> None:
-    """Something that no page tells."""
+    """Waits for a condition that the page does not show."""
     while not is_so():
         notebook.page.wait_for_timeout(50)
 
 
-def panel(within: Locator) -> Locator:
+def question_panel(within: Locator) -> Locator:
     return within.get_by_role("group", name="May weather run?")
 
 
-def press(within: Locator, name: str) -> None:
-    """Click a button of the question, once all of it was in view."""
-    panel(within).scroll_into_view_if_needed()
-    panel(within).get_by_role("button", name=name, exact=True).click()
+def press_in_question(within: Locator, name: str) -> None:
+    """Clicks a button of the question after scrolling all of it into view."""
+    question_panel(within).scroll_into_view_if_needed()
+    question_panel(within).get_by_role("button", name=name, exact=True).click()
 
 
-def assert_rests(output: Locator) -> None:
-    """It neither goes on, nor waits for anybody, nor stands for what is not there."""
+def assert_inactive(output: Locator) -> None:
+    """Asserts that the output shows no running state, no question, no broken widget and no effect of hostile text."""
     expect(output.locator(".tc-stop:visible, .tc-ask, .tc-busy, .tc-live, [aria-live]")).to_have_count(0)
     assert [word for word in BROKEN if word in output.inner_text()] == []
     assert output.locator("img").count() == 0
@@ -80,13 +80,13 @@ def assert_rests(output: Locator) -> None:
 
 
 def saved_output(notebook: Notebook, number: int) -> Any:
-    """The one output of the cell, as it is in the file when the page has saved it."""
+    """Saves the notebook and returns the data of the cell's only output in the file."""
     notebook.save()
     return stored_output(notebook, number)
 
 
 def stored_output(notebook: Notebook, number: int) -> Any:
-    """The same, of what was saved before."""
+    """Returns the data of the cell's only output in the saved file."""
     file = notebook.server.saved(notebook.name)
     assert WIDGET not in str(file)
     assert "widgets" not in file.metadata
@@ -94,11 +94,11 @@ def stored_output(notebook: Notebook, number: int) -> Any:
     return output.data
 
 
-def assert_whole(notebook: Notebook, number: int) -> None:
-    """The run's end is shown, once, and is what the page saves."""
+def assert_complete(notebook: Notebook, number: int) -> None:
+    """Asserts that the page shows the complete run, without duplicates, and saves it."""
     output = notebook.output(number)
     expect(output).to_contain_text("Paragraph 11", timeout=2 * PATIENCE)
-    assert_rests(output)
+    assert_inactive(output)
     expect(output.locator(".tc-call")).to_have_count(1)
     expect(output.locator(".tc-state")).to_have_text("Completed")
     assert output.inner_text().count("I will look at the") == 1
@@ -108,10 +108,10 @@ def assert_whole(notebook: Notebook, number: int) -> None:
 
 
 def assert_cut_off(notebook: Notebook, number: int, *texts: str) -> None:
-    """What was known is shown and saved, and that it is not all."""
+    """Asserts that the page shows and saves the part of the run that it received, marked as cut off."""
     output = notebook.output(number)
     expect(output.locator(".tc-foot")).to_contain_text("Cut off: the kernel is gone")
-    assert_rests(output)
+    assert_inactive(output)
     expect(output.locator(".tc-state")).to_have_text("Interrupted")
     data = saved_output(notebook, number)
     assert set(data) == {"text/html", "text/plain"}
@@ -121,4 +121,4 @@ def assert_cut_off(notebook: Notebook, number: int, *texts: str) -> None:
     assert HOSTILE in data["text/plain"]
     assert "<script" not in data["text/html"]
     assert "<img" not in data["text/html"]
-    assert not re.search(r'class="tc-time">[^<]', data["text/html"])  # the same each time, as any saved output
+    assert not re.search(r'class="tc-time">[^<]', data["text/html"])  # saved outputs contain no times

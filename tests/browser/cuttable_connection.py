@@ -1,4 +1,4 @@
-"""The line between a browser and its server, which can be cut and mended."""
+"""A TCP proxy between a browser and its server, which a test can cut and restore."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 from tests.browser.jupyter import Server
 
-__all__ = ["Line", "line_to"]
+__all__ = ["CuttableConnection", "cuttable_connection_to"]
 
 
-class Line:
-    """Passes connections on to ``port`` while it `is_whole`."""
+class CuttableConnection:
+    """Forwards connections to ``port`` while ``is_whole``."""
 
     def __init__(self, port: int) -> None:
         self.is_whole = True
@@ -25,17 +25,17 @@ class Line:
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
 
     def cut(self) -> None:
-        """Everything that is open ends, and nothing more is let through."""
+        """Closes all connections and refuses new ones."""
         self.is_whole = False
         while self._open:
             _end(self._open.pop())
 
     def mend(self) -> None:
-        """New connections are let through."""
+        """Accepts new connections again."""
         self.is_whole = True
 
     def run(self) -> None:
-        """Until `close`."""
+        """Accepts connections until `close`."""
         with suppress(OSError):
             while True:
                 client, _ = self._socket.accept()
@@ -45,7 +45,7 @@ class Line:
                     client.close()
 
     def close(self) -> None:
-        """End it."""
+        """Closes the proxy and all its connections."""
         _end(self._socket)
         self.cut()
 
@@ -70,9 +70,9 @@ def _end(each: socket.socket) -> None:
 
 
 @contextmanager
-def line_to(server: Server) -> Iterator[tuple[Line, Server]]:
-    """A line, and the server as it is seen through it."""
-    line = Line(urlsplit(server.base).port or 0)
+def cuttable_connection_to(server: Server) -> Iterator[tuple[CuttableConnection, Server]]:
+    """Runs a proxy inside the block; yields it, and the server with the proxy's address."""
+    line = CuttableConnection(urlsplit(server.base).port or 0)
     seen = copy.copy(server)
     seen.base = line.url
     thread = threading.Thread(target=line.run, daemon=True)
