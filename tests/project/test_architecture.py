@@ -78,6 +78,7 @@ UPWARD = {
     "a value displays itself in a cell": {
         *(("core.transcript", "redaction.saved_output"), ("core.calls", "redaction.saved_output")),
     },
+    "a recording writes itself without secrets": {("core.recording", "redaction.masked_recording")},
 }
 """The imports inside functions, or for the sake of types, that close a circle of modules, with the reason of each.
 

@@ -7,6 +7,7 @@ request to the model is a transient ``data-request`` chunk. So readers of UI mes
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate, takewhile
@@ -22,9 +23,9 @@ from toolcall_nb.core.call_times import CallTimes, TimedEvent, timed_transcript
 from toolcall_nb.core.events import Event, Object, from_dict, to_dict
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import Transcript
-from toolcall_nb.errors import WireError
+from toolcall_nb.errors import UsageError, WireError
 
-__all__ = ["RECORDING", "REQUEST", "Recording", "is_recording_header", "read_recording"]
+__all__ = ["PIECE_FIELDS", "RECORDING", "REQUEST", "Recording", "is_recording_header", "read_recording"]
 
 RECORDING = "recording"
 """The name of the `toolcall_nb.core.events.Data` chunk in the first line of a file."""
@@ -32,14 +33,15 @@ REQUEST = "request"
 """The name of the `toolcall_nb.core.events.Data` chunk of a request."""
 _VERSION = 1
 
-_PIECE_FIELDS: Mapping[type, str] = {
+PIECE_FIELDS: Mapping[type, str] = {
     ev.TextDelta: "delta",
     ev.ReasoningDelta: "delta",
     ev.ToolInputDelta: "input_text_delta",
     ev.ToolLog: "text",
 }
+"""The events that only add to a text, with the field that holds the piece."""
 _OTHER_FIELDS: Mapping[type, Callable[[Any], Any]] = {
-    cls: attrgetter(*(each.name for each in fields(cls) if each.name != name)) for cls, name in _PIECE_FIELDS.items()
+    cls: attrgetter(*(each.name for each in fields(cls) if each.name != name)) for cls, name in PIECE_FIELDS.items()
 }
 
 
@@ -68,7 +70,7 @@ class _Pieces:
         """Yields the events again."""
         times = self.times[:]
         ends = [*accumulate(self.lengths[: len(times)])]
-        text, name = str(self.text), _PIECE_FIELDS[type(self.first)]
+        text, name = str(self.text), PIECE_FIELDS[type(self.first)]
         for seconds, start, end in zip(times, (0, *ends), ends, strict=False):
             yield TimedEvent(seconds, replace(self.first, **{name: text[start:end]}))
 
@@ -106,7 +108,7 @@ class Recording:
     def add(self, seconds: float | None, event: Event) -> None:
         """Adds an event that happened so many seconds after the start; None if that is unknown."""
         cls, last = type(event), self._pieces
-        name = _PIECE_FIELDS.get(cls)
+        name = PIECE_FIELDS.get(cls)
         if name is None or seconds is None:
             self._pieces = None
             self._entries.append(TimedEvent(seconds, event))
@@ -160,6 +162,17 @@ class Recording:
         """Returns the transcript as it was so many seconds after the start."""
         past = takewhile(lambda timed: timed.seconds is None or timed.seconds <= seconds, self.events)
         return timed_transcript(past, self.initial, says_running=self.says_running)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes the recording as JSON lines, without secrets. Raises `UsageError` if the file cannot be written."""
+        from toolcall_nb.redaction.masked_recording import masked_recording
+
+        kept, _ = masked_recording(self)
+        try:
+            with open(path, "w", encoding="utf-8", errors="replace") as file:
+                file.writelines(kept.lines())
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{os.fspath(path)} cannot be written: {error}.") from None
 
     def lines(self) -> Iterator[str]:
         """Yields the lines of the file, each with its end."""
