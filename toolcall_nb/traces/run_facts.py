@@ -156,6 +156,7 @@ class _Nesting:
     def __init__(self, facts: RunFacts, agents: Agents) -> None:
         self._facts = facts
         self._agents = agents
+        self._taken: dict[str, int] = {}  # the ids of calls, with the number of calls that had each
         self.diagnostics: list[Diagnostic] = []
 
     def parts(self, parts: Iterable[Part], requests: list[_Pair]) -> Iterator[Part]:
@@ -163,7 +164,6 @@ class _Nesting:
 
         An agent is placed once, below the first call with its id, so that no loop of parents is ever followed.
         """
-        taken: dict[str, int] = {}
         for part in parts:
             if not isinstance(part, ToolCall):
                 yield part
@@ -172,7 +172,7 @@ class _Nesting:
             while waiting:
                 given, parent = waiting.pop()
                 agents = self._take(given.id)
-                call = _own_id(given, taken)
+                call = _own_id(given, self._taken)
                 yield _below(call, parent, [agent.log for agent in agents])
                 requests[:0] = [request for agent in agents for request in agent.requests]
                 waiting += [(child, call.id) for agent in reversed(agents) for child in reversed(agent.calls)]
@@ -203,7 +203,7 @@ def _requests(message: Message, facts: RunFacts) -> list[_Pair]:
 
 
 def _own_id(call: ToolCall, taken: dict[str, int]) -> ToolCall:
-    """Gives a call another id where another call of the message has it: one message cannot hold both."""
+    """Gives a call another id where another call of the run has it, so that no call is hidden by another."""
     own = call.id
     while own in taken:
         taken[call.id] += 1

@@ -6,7 +6,7 @@ A list may mix messages, items and the SDK's own objects.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from toolcall_nb.adapters.base import Format, MessageAdapter
@@ -21,7 +21,7 @@ from toolcall_nb.adapters.sdk_objects import first_items, get, nonempty, object_
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 
-__all__ = ["OPENAI_MESSAGES"]
+__all__ = ["OPENAI_MESSAGES", "OpenAIMessages", "OpenAITurn"]
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _ITEMS = frozenset(
@@ -33,7 +33,7 @@ _ITEMS = frozenset(
 _MESSAGES = frozenset({"ChatCompletionMessage", "ParsedChatCompletionMessage"})
 
 
-class _Turn(MessageAdapter):
+class OpenAITurn(MessageAdapter):
     """A turn of the assistant: its replies between two messages of others, with the tool results in between."""
 
     def __init__(self) -> None:
@@ -78,28 +78,44 @@ class _Turn(MessageAdapter):
         return [answer, *([] if is_approved else self.message.outcome(asked, ev.ToolOutputDenied(asked)))]
 
 
+class OpenAIMessages:
+    """Reads messages and items one by one: `take` each of them, then `close`; ``events`` grows.
+
+    ``turn`` creates the adapter of each turn of the assistant.
+    """
+
+    def __init__(self, turn: Callable[[], OpenAITurn] = OpenAITurn) -> None:
+        self._turns = Turns(turn)
+        self.events = self._turns.events
+
+    def take(self, given: Any, metadata: Mapping[str, Any] | None = None) -> None:
+        """Reads the next message or item. ``metadata`` is that of a message of the user or the system."""
+        message = object_fields(given)
+        role, kind = get(message, "role", str), get(message, "type", str)
+        is_message = kind in (None, "message")
+        if is_message and role in ("system", "developer", "user"):
+            self._turns.other(role, _parts(message.get("content")), metadata=metadata)
+        elif is_message and role == "assistant":
+            self._turns.assistant(message)
+        elif role in ("tool", "function") or (kind and _answers(kind)):
+            if not self._turns.answer(lambda turn: turn.give(message)):
+                self._turns.assistant({"type": kind or role, **message})  # its call is not in the list
+        elif kind:
+            self._turns.assistant(message)
+        else:
+            self.events += unknown_item(OPENAI_MESSAGES.title, given)
+
+    def close(self) -> None:
+        """Ends the assistant's turn."""
+        self._turns.end()
+
+
 def _read_messages(messages: Any) -> list[Event]:
-    turns = Turns(_Turn)
+    reader = OpenAIMessages()
     for given in messages if isinstance(messages, list | tuple) else [messages]:
-        _take(turns, object_fields(given), given)
-    turns.end()
-    return turns.events
-
-
-def _take(turns: Turns[_Turn], message: Mapping[str, Any], given: Any) -> None:
-    role, kind = get(message, "role", str), get(message, "type", str)
-    is_message = kind in (None, "message")
-    if is_message and role in ("system", "developer", "user"):
-        turns.other(role, _parts(message.get("content")))
-    elif is_message and role == "assistant":
-        turns.assistant(message)
-    elif role in ("tool", "function") or (kind and _answers(kind)):
-        if not turns.answer(lambda turn: turn.give(message)):
-            turns.assistant({"type": kind or role, **message})  # its call is not in the list
-    elif kind:
-        turns.assistant(message)
-    else:
-        turns.events += unknown_item(OPENAI_MESSAGES.title, given)
+        reader.take(given)
+    reader.close()
+    return reader.events
 
 
 def _answers(kind: str) -> bool:
