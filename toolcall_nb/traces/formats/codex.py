@@ -19,7 +19,7 @@ from toolcall_nb.adapters.sdk_objects import as_mapping, get, nonempty
 from toolcall_nb.core.events import Object
 from toolcall_nb.traces.formats.base import RecordedRun, TraceFormat
 from toolcall_nb.traces.formats.codex_messages import CodexMessages, texts_of
-from toolcall_nb.traces.formats.codex_results import CallEnd, end_of_event, is_end_event
+from toolcall_nb.traces.formats.codex_results import CallOutcome, end_of_event, is_end_event
 from toolcall_nb.traces.formats.codex_threads import ThreadEvents, is_thread_event
 from toolcall_nb.traces.run_facts import assemble
 from toolcall_nb.traces.timestamps import parse_timestamp
@@ -86,7 +86,7 @@ class _Session:
 
     def __init__(self, lines: Sequence[Any]) -> None:
         self._lines = lines
-        self._ends: dict[str, CallEnd] = {}
+        self._ends: dict[str, CallOutcome] = {}
         self._texts: dict[str, set[str]] = {"user": set(), "assistant": set(), "reasoning": set()}
         self._calls: set[str] = set()
         self._look_ahead()

@@ -13,7 +13,7 @@ from toolcall_nb.adapters.openai.items import is_call_item, is_output_item
 from toolcall_nb.adapters.sdk_objects import as_json_text, as_mapping, nonempty
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
-from toolcall_nb.traces.formats.codex_results import CallEnd, call_item, end_of_event, end_of_output
+from toolcall_nb.traces.formats.codex_results import CallOutcome, call_item, end_of_event, end_of_output
 from toolcall_nb.traces.run_facts import RequestFacts, RunFacts
 
 __all__ = ["CodexMessages", "texts_of"]
@@ -46,7 +46,7 @@ class CodexMessages:
     ``ends`` are the ends of calls by call id, which the log may have before or after the output.
     """
 
-    def __init__(self, ends: Mapping[str, CallEnd]) -> None:
+    def __init__(self, ends: Mapping[str, CallOutcome]) -> None:
         self.facts = RunFacts("codex")
         self.model: str | None = None
         self._ends = ends
@@ -106,7 +106,7 @@ class CodexMessages:
         if end.seconds is not None and time is not None:
             self.facts.call(call_id).began = self.facts.see(time - end.seconds)
 
-    def result(self, call_id: str, end: CallEnd) -> None:
+    def result(self, call_id: str, end: CallOutcome) -> None:
         """Ends a call with the output of ``end``."""
         self._result({"type": "function_call_output", "call_id": call_id, "output": end.output}, end, None)
 
@@ -133,14 +133,14 @@ class CodexMessages:
             return
         told = end_of_output(item.get("output"))
         known = self._ends.get(call_id or "") or told
-        end = CallEnd(
+        end = CallOutcome(
             told.seconds if known.seconds is None else known.seconds,
             known.has_failed or told.has_failed,
             details={**told.details, **known.details},
         )
         self._result(item, end, time)
 
-    def _result(self, item: Object, end: CallEnd, time: float | None) -> None:
+    def _result(self, item: Object, end: CallOutcome, time: float | None) -> None:
         call_id = nonempty(item, "call_id") or ""
         turn = self._turns.get(call_id)
         self._open.pop(call_id, None)

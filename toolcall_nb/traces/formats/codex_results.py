@@ -1,4 +1,4 @@
-"""Reads how calls ended in logs of Codex: `CallEnd`, from an event of its own or from the text of an output.
+"""Reads how calls ended in logs of Codex: `CallOutcome`, from an event of its own or from the text of an output.
 
 Outputs have no mark for an error. Events like ``exec_command_end`` have exit codes and durations. Without them, the
 output of a shell command begins with lines like "Exit code: 1" and "Wall time: 0.5 seconds", or is JSON with
@@ -17,7 +17,7 @@ from msgspec import Struct
 from toolcall_nb.adapters.sdk_objects import as_json_text, as_mapping, get, joined_text, nonempty
 from toolcall_nb.core.events import Object
 
-__all__ = ["CallEnd", "call_item", "end_of_event", "end_of_output", "is_end_event", "seconds_in"]
+__all__ = ["CallOutcome", "call_item", "end_of_event", "end_of_output", "is_end_event", "seconds_in"]
 
 _EXIT = re.compile(r"^(?:Exit code: |Process exited with code )(-?\d{1,9})$", re.MULTILINE)
 _WALL = re.compile(r"^Wall time: (\d{1,9}(?:\.\d{1,9})?) seconds", re.MULTILINE)
@@ -43,7 +43,7 @@ _NAMES = {
 _INPUTS = ("command", "cwd", "changes", "query", "action", "prompt", "arguments", "targets")
 
 
-class CallEnd(Struct):
+class CallOutcome(Struct):
     """The end of a call: its duration, whether it failed, its output where only an event has it, and further facts."""
 
     seconds: float | None = None
@@ -57,7 +57,7 @@ def is_end_event(kind: Any) -> bool:
     return isinstance(kind, str) and kind in _NAMES
 
 
-def end_of_event(event: Mapping[str, Any]) -> CallEnd:
+def end_of_event(event: Mapping[str, Any]) -> CallOutcome:
     """Reads an event at the end of a call."""
     result = event.get("result")
     error = get(result, "Err")
@@ -70,7 +70,7 @@ def end_of_event(event: Mapping[str, Any]) -> CallEnd:
     if content is not None or error is not None:
         output = error if error is not None else content
     is_startup = event.get("source") == "unified_exec_startup"  # its duration is not that of the command
-    return CallEnd(
+    return CallOutcome(
         None if is_startup else seconds_in(event.get("duration")),
         failed or error is not None or exit_code not in (None, 0),
         output,
@@ -78,7 +78,7 @@ def end_of_event(event: Mapping[str, Any]) -> CallEnd:
     )
 
 
-def end_of_output(output: Any) -> CallEnd:
+def end_of_output(output: Any) -> CallOutcome:
     """Reads the exit code and the duration from an output of the shell; from others, nothing."""
     text = output if isinstance(output, str) else joined_text(output) if isinstance(output, list) else ""
     metadata = _json_metadata(text)
@@ -89,7 +89,7 @@ def end_of_output(output: Any) -> CallEnd:
     if seconds is None and (found := _WALL.search(head)):
         seconds = float(found[1])
     details = {} if exit_code is None else {"exit_code": exit_code}
-    return CallEnd(_duration(seconds), exit_code not in (None, 0), details=details)
+    return CallOutcome(_duration(seconds), exit_code not in (None, 0), details=details)
 
 
 def _json_metadata(text: str) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from toolcall_nb.adapters.sdk_objects import as_json_text, as_mapping, get, joined_text, nonempty
 from toolcall_nb.core.events import Object
 from toolcall_nb.traces.formats.codex_messages import CodexMessages
-from toolcall_nb.traces.formats.codex_results import CallEnd
+from toolcall_nb.traces.formats.codex_results import CallOutcome
 
 __all__ = ["ThreadEvents", "is_thread_event"]
 
@@ -108,10 +108,10 @@ class ThreadEvents:
             self._messages.result(call_id, _end_of(item, status))
 
 
-def _end_of(item: Mapping[str, Any], status: Any) -> CallEnd:
+def _end_of(item: Mapping[str, Any], status: Any) -> CallOutcome:
     error, exit_code = item.get("error"), get(item, "exit_code", int)
     result = item.get("aggregated_output", item.get("result"))
     if error:
         result = nonempty(error, "message") or (error if isinstance(error, str) else as_json_text(error))
     details = {} if exit_code is None else {"exit_code": exit_code}
-    return CallEnd(None, bool(error) or status == "failed" or exit_code not in (None, 0), result, details)
+    return CallOutcome(None, bool(error) or status == "failed" or exit_code not in (None, 0), result, details)
