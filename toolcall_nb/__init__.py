@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolcall_nb.notebook.show import show
     from toolcall_nb.redaction.registration import register_secret
     from toolcall_nb.tools import tool
+    from toolcall_nb.traces.reading import read
 
 __all__ = [
     "Chat",
@@ -33,6 +34,7 @@ __all__ = [
     "__version__",
     "create_stream_chunks",
     "load_ipython_extension",
+    "read",
     "register_secret",
     "show",
     "tool",
@@ -47,6 +49,7 @@ _HOMES = {
     "ReplayModel": "toolcall_nb.models.replay",
     "Transcript": "toolcall_nb.core.transcript",
     "create_stream_chunks": "toolcall_nb.dialects.callout",
+    "read": "toolcall_nb.traces.reading",
     "register_secret": "toolcall_nb.redaction.registration",
     "show": "toolcall_nb.notebook.show",
     "tool": "toolcall_nb.tools",

@@ -70,7 +70,7 @@ dialects.request dialects.base
 dialects.prompt dialects.base
 dialects.json_detector dialects.json_call
 displays core.call_display
-files runs.transcript_files
+files traces.transcript_files
 growing core.append_only
 invisible core.invisible_characters
 json_text core.json_text
@@ -171,6 +171,7 @@ render.sections render.card_sections
 render.values render.value_summary
 render.views render.html_output.live_parts
 render.yaml_like render.value_lines
+runs.transcript_files traces.transcript_files
 saved redaction.saved_output
 secrets redaction.registered_secrets
 server.answers server.responses

@@ -25,7 +25,8 @@ from toolcall_nb.core.transcript import ToolCall, Transcript
 from toolcall_nb.errors import ToolcallError, UsageError
 from toolcall_nb.redaction import Tally
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
-from toolcall_nb.runs.transcript_files import (
+from toolcall_nb.server.command import add_options, serve
+from toolcall_nb.traces.transcript_files import (
     READABLE,
     WRITABLE,
     check_writable,
@@ -33,7 +34,6 @@ from toolcall_nb.runs.transcript_files import (
     read_transcript_file,
     write_file,
 )
-from toolcall_nb.server.command import add_options, serve
 
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Decision

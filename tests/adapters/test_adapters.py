@@ -31,8 +31,8 @@ from toolcall_nb.adapters import (
     format_of_item,
     format_of_whole,
     items_of,
-    read,
-    read_async,
+    read_stream,
+    read_stream_async,
     recognise_source,
 )
 from toolcall_nb.adapters.sdk_objects import as_json_value
@@ -156,9 +156,9 @@ def test_a_complete_object_has_exactly_one_format(pair: tuple[str, Any]) -> None
 
 @pytest.mark.parametrize("pair", ITEMS, ids=name_of)
 def test_a_stream_of_one_item_can_be_read(pair: tuple[str, Any]) -> None:
-    transcript = Transcript.from_events(read(iter([pair[1]])))
+    transcript = Transcript.from_events(read_stream(iter([pair[1]])))
     assert not transcript.diagnostics
-    assert [*read(iter([pair[1]]))], "it says something, if only that it ended"
+    assert [*read_stream(iter([pair[1]]))], "it says something, if only that it ended"
 
 
 @pytest.mark.parametrize("pair", WHOLES, ids=name_of)
@@ -321,7 +321,7 @@ def test_only_the_beginning_of_a_long_list_is_read(item: Any) -> None:
 def test_the_error_for_an_unreadable_object_lists_the_known_formats() -> None:
     for thing in (None, 5, b"x", ("a", "b"), Raising()):
         with pytest.raises(UsageError, match=r"type .* cannot be read\. Pass .*Anthropic.*LangGraph"):
-            [*read(iter([thing]))]
+            [*read_stream(iter([thing]))]
         with pytest.raises(UsageError, match=r"cannot be read\. Pass one of these"):
             events_of(thing)
 
@@ -340,7 +340,7 @@ def test_an_exception_of_a_stream_is_raised_after_everything_open_was_closed() -
 
     found: list[ev.Event] = []
     with pytest.raises(_LostError):
-        found.extend(read(broken()))
+        found.extend(read_stream(broken()))
     assert [event.type for event in found] == ["start", "text-start", "text-delta", "text-end", "finish"]
 
 
@@ -352,7 +352,7 @@ def test_an_asynchronous_stream_that_raises_is_closed_too() -> None:
     found: list[ev.Event] = []
 
     async def gather() -> None:
-        async for event in read_async(broken()):
+        async for event in read_stream_async(broken()):
             found.append(event)
 
     with pytest.raises(_LostError):
@@ -361,12 +361,12 @@ def test_an_asynchronous_stream_that_raises_is_closed_too() -> None:
 
 
 def test_a_stream_without_items_has_no_events() -> None:
-    assert [*read(iter([]))] == []
+    assert [*read_stream(iter([]))] == []
     assert AnyAdapter().close() == []
 
 
 def test_pieces_of_text_are_one_text() -> None:
-    [message] = Transcript.from_events(read(["Hel", "", "lo"])).messages
+    [message] = Transcript.from_events(read_stream(["Hel", "", "lo"])).messages
     assert message.text == "Hello"
 
 

@@ -30,7 +30,7 @@ from langgraph.types import Command, interrupt
 
 from tests.support.adapter_streams import broken_streams, prefixes, read_events, read_items, read_whole
 from tests.support.graphs import PROMPT, Streaming, add, compiled_graph, divide, graph, parallel_calls_message
-from toolcall_nb.adapters import SourceKind, format_of_item, format_of_whole, read_async, recognise_source
+from toolcall_nb.adapters import SourceKind, format_of_item, format_of_whole, read_stream_async, recognise_source
 from toolcall_nb.adapters.langchain.conversation import LangChainAdapter
 from toolcall_nb.adapters.langchain.langgraph import LangGraphAdapter
 from toolcall_nb.core import events as ev
@@ -93,7 +93,7 @@ def test_a_graphs_stream_is_one_conversation_in_every_mode(mode: Any, version: A
 @every_mode
 def test_an_asynchronous_stream_is_the_same(mode: Any) -> None:
     async def read() -> list[ev.Event]:
-        return [event async for event in read_async(graph().astream(PROMPT, stream_mode=mode))]
+        return [event async for event in read_stream_async(graph().astream(PROMPT, stream_mode=mode))]
 
     the_answer(Transcript.from_events(asyncio.run(read())))
 
@@ -243,7 +243,7 @@ def test_a_tool_whose_exception_leaves_the_graph_is_a_failed_call() -> None:
     found: list[ev.Event] = []
 
     async def run() -> None:
-        async for event in read_async(graph(handles_errors=False).astream_events(PROMPT, version="v2")):
+        async for event in read_stream_async(graph(handles_errors=False).astream_events(PROMPT, version="v2")):
             found.append(event)
 
     with pytest.raises(ZeroDivisionError):

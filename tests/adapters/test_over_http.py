@@ -16,7 +16,7 @@ from tests.adapters.test_steps import CONVERSATION
 from tests.support.adapter_streams import read_items, read_whole
 from tests.support.recordings import Recording, pydantic_ai, vercel_ai
 from tests.support.replay_server import ReplayServer, Reply, cut_at_random
-from toolcall_nb.adapters import read_async
+from toolcall_nb.adapters import read_stream_async
 from toolcall_nb.core.transcript import Transcript
 
 # Anthropic ----------------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def test_anthropics_asynchronous_sdk_gives_the_same() -> None:
     async def ask(url: str) -> Transcript:
         client = anthropic.AsyncAnthropic(base_url=url, api_key="key", max_retries=0)
         async with client, await _ask(client, stream=True) as stream:
-            return Transcript.from_events([event async for event in read_async(stream)])
+            return Transcript.from_events([event async for event in read_stream_async(stream)])
 
     with ReplayServer(Reply(recording.body)) as server:
         assert asyncio.run(ask(server.url)) == read_items(recording.items)
@@ -97,7 +97,7 @@ def test_googles_asynchronous_sdk_gives_the_same() -> None:
     async def ask(url: str) -> Transcript:
         async with _google(url).aio as client:
             stream = await client.models.generate_content_stream(model="gemini-x", contents="?")
-            return Transcript.from_events([event async for event in read_async(stream)])
+            return Transcript.from_events([event async for event in read_stream_async(stream)])
 
     with ReplayServer(Reply(recording.body)) as server:
         assert asyncio.run(ask(server.url)) == read_items(recording.items)

@@ -24,8 +24,8 @@ from toolcall_nb.adapters import (
     format_of_item,
     format_of_whole,
     items_of,
-    read,
-    read_async,
+    read_stream,
+    read_stream_async,
     recognise_source,
 )
 from toolcall_nb.adapters.pydantic_ai.stream import PydanticAIAdapter
@@ -178,7 +178,7 @@ def test_an_event_stream_handler_reads_the_same() -> None:
     found: list[ev.Event] = []
 
     async def handler(_: Any, stream: Any) -> None:
-        found.extend([event async for event in read_async(stream)])
+        found.extend([event async for event in read_stream_async(stream)])
 
     asyncio.run(weather_agent().run("Where is it warmer?", event_stream_handler=handler))
     assert [*Transcript.from_events(found).calls] == ["c1", "c2"]
@@ -222,7 +222,7 @@ def test_a_streamed_result_is_entered_and_read_as_it_grows() -> None:
         assert recognise_source(manager).kind is SourceKind.ASYNC_MANAGER
         async with manager as result:
             assert recognise_source(result).kind is SourceKind.ASYNC_STREAM
-            found = [event async for event in read_async(items_of(result))]  # type: ignore[arg-type]
+            found = [event async for event in read_stream_async(items_of(result))]  # type: ignore[arg-type]
             assert recognise_source(result).kind is SourceKind.WHOLE
             return found, read_whole(result)
 
@@ -246,7 +246,7 @@ def event_loop_of_its_own() -> Iterator[None]:
 def test_a_streamed_result_without_async_is_read_too() -> None:
     with counting_agent().run_stream_sync("Count.") as result:
         assert recognise_source(result).kind is SourceKind.STREAM
-        the_count(Transcript.from_events(read(items_of(result))))  # type: ignore[arg-type]
+        the_count(Transcript.from_events(read_stream(items_of(result))))  # type: ignore[arg-type]
 
 
 # One request --------------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def test_a_request_without_async_is_entered_and_read() -> None:
     stream = model_request_stream_sync(TestModel(), [pm.ModelRequest.user_text_prompt("Go.")])
     assert recognise_source(stream).kind is SourceKind.MANAGER
     with stream as opened:
-        assert Transcript.from_events(read(opened)).messages[0].text == "success (no tool calls)"
+        assert Transcript.from_events(read_stream(opened)).messages[0].text == "success (no tool calls)"
 
 
 def start(index: int, part: Any) -> pm.PartStartEvent:

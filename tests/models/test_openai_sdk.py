@@ -16,7 +16,7 @@ from tests.support.adapter_streams import read_items, read_whole
 from tests.support.openai_shapes import CREATED, call_item, chunk, message_item, news, piece, reply, whole_response
 from tests.support.recordings import Recording, pydantic_ai, vercel_ai
 from tests.support.replay_server import ReplayServer, Reply, cut_at_random
-from toolcall_nb.adapters import AnyAdapter, read, read_async
+from toolcall_nb.adapters import AnyAdapter, read_stream, read_stream_async
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import State, Transcript
@@ -71,7 +71,7 @@ def test_the_asynchronous_sdk_gives_the_same(recording: Recording, server: Repla
     async def ask() -> Transcript:
         async with AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client:
             stream = await _ASK[recording.wire](client)
-            return Transcript.from_events([event async for event in read_async(stream)])
+            return Transcript.from_events([event async for event in read_stream_async(stream)])
 
     server.answers(Reply(recording.body, cuts=cut_at_random(recording.body, seed=8)))
     assert asyncio.run(ask()) == read_items(recording.items)
@@ -169,7 +169,7 @@ def _kept(stream: Any) -> tuple[Transcript, Exception | None]:
     """The transcript of a stream, and the exception that it raised."""
     builder = TranscriptBuilder()
     try:
-        for event in read(stream):
+        for event in read_stream(stream):
             builder.apply(event)
     except Exception as error:
         return builder.transcript, error

@@ -46,7 +46,7 @@ MAY_SEE: dict[str, set[str]] = {
     "models": CORE | {"redaction", "tools"},
     "chat": LOOP,
     "runs": LOOP - {"chat"},
-    "traces": CORE | {"redaction", "models"},
+    "traces": CORE | {"redaction", "tools", "models"},
     "testing": LOOP | {"traces"},
     "frontend": {"render"},
     "cli": LOOP | {"runs", "server", "traces"},

@@ -95,7 +95,7 @@ def test_the_wheel_says_what_the_project_is(wheel: Path) -> None:
     info = next(name for name in archive.namelist() if name.endswith("/METADATA"))
     metadata = Parser().parsestr(archive.read(info).decode())
     assert (metadata["Name"], metadata["License-Expression"]) == ("toolcall-nb", "MIT")
-    assert set(metadata.get_all("Provides-Extra", [])) == {"models", "server", "mcp", "all"}
+    assert set(metadata.get_all("Provides-Extra", [])) == {"models", "server", "mcp", "traces", "all"}
     assert metadata["Requires-Python"] == ">=3.11"
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tests.support.hostile_forms import ITEMS, WHOLES, filled
 from tests.support.hostile_peers import PEERS
 from toolcall_nb import dialects
-from toolcall_nb.adapters import events_of, read
+from toolcall_nb.adapters import events_of, read_stream
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
@@ -183,7 +183,7 @@ def _reread(text: str) -> Iterator[Event]:
 
 
 def _streamed(name: str) -> Way:
-    return lambda text: read(filled(ITEMS[name], text))
+    return lambda text: read_stream(filled(ITEMS[name], text))
 
 
 def _whole(name: str) -> Way:

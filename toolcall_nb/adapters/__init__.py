@@ -12,7 +12,7 @@ from warnings import warn
 
 from toolcall_nb.adapters.base import Adapter, Format
 from toolcall_nb.adapters.own_formats import ENVELOPES
-from toolcall_nb.adapters.reading import AnyAdapter, events_of, items_of, read, read_async
+from toolcall_nb.adapters.reading import AnyAdapter, events_of, items_of, read_stream, read_stream_async
 from toolcall_nb.adapters.recognise import (
     FORMATS,
     TYPE_NAMES,
@@ -36,8 +36,8 @@ __all__ = [
     "format_of_item",
     "format_of_whole",
     "items_of",
-    "read",
-    "read_async",
+    "read_stream",
+    "read_stream_async",
     "recognise_source",
 ]
 
@@ -46,6 +46,8 @@ def __getattr__(name: str) -> Any:
     """Returns names of version 0.1 with a `DeprecationWarning`."""
     renamed = {
         "Kind": ("SourceKind", SourceKind),
+        "read": ("read_stream", read_stream),
+        "read_async": ("read_stream_async", read_stream_async),
         "kind_of": ("recognise_source(thing).kind", lambda thing: recognise_source(thing).kind),
     }
     if name not in renamed:

@@ -1,4 +1,4 @@
-"""Reads events: `read` and `read_async` from streams of any known format, `events_of` from complete objects."""
+"""Reads events: `read_stream` and `read_stream_async` from streams of any format, `events_of` from whole objects."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from toolcall_nb.adapters.recognise import (
     holds_bedrock_stream,
 )
 from toolcall_nb.adapters.sdk_objects import type_name
+from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.core.events import Event
 from toolcall_nb.errors import UsageError
 
@@ -27,9 +28,13 @@ __all__ = [
     "format_of_item",
     "format_of_whole",
     "items_of",
-    "read",
-    "read_async",
+    "read_stream",
+    "read_stream_async",
 ]
+
+__getattr__ = renamed_members(
+    __name__, {"read": f"{__name__}.read_stream", "read_async": f"{__name__}.read_stream_async"}
+)
 
 
 def events_of(thing: Any) -> Iterable[Event]:
@@ -69,7 +74,7 @@ class AnyAdapter:
         return self._adapter.close() if self._adapter is not None else []
 
 
-def read(items: Iterable[Any]) -> Iterator[Event]:
+def read_stream(items: Iterable[Any]) -> Iterator[Event]:
     """Yields the events of a stream. An exception of the stream is raised after everything open was closed."""
     adapter = AnyAdapter()
     try:
@@ -81,8 +86,8 @@ def read(items: Iterable[Any]) -> Iterator[Event]:
     yield from adapter.close()
 
 
-async def read_async(items: AsyncIterable[Any]) -> AsyncIterator[Event]:
-    """Yields the events of an asynchronous stream, as `read` does."""
+async def read_stream_async(items: AsyncIterable[Any]) -> AsyncIterator[Event]:
+    """Yields the events of an asynchronous stream, as `read_stream` does."""
     adapter = AnyAdapter()
     try:
         async for item in items:

@@ -186,7 +186,7 @@ def _call_ids(notebook: NotebookState, _: str) -> list[str]:
 
 def _save(notebook: NotebookState, file: str, _: Namespace) -> None:
     from toolcall_nb.redaction.registered_secrets import saved_value
-    from toolcall_nb.runs.transcript_files import check_writable, write_file
+    from toolcall_nb.traces.transcript_files import check_writable, write_file
 
     path, name = _path(file, "save"), notebook.threads.current
     check_writable(path)
@@ -198,14 +198,14 @@ def _save(notebook: NotebookState, file: str, _: Namespace) -> None:
 
 
 def _load(notebook: NotebookState, file: str, _: Namespace) -> None:
-    from toolcall_nb.runs.transcript_files import read_transcript_file
+    from toolcall_nb.traces.transcript_files import read_transcript_file
 
     path = _path(file, "load")
     print(notebook.threads.load(read_transcript_file(path), f"{path}"))
 
 
 def _replay(notebook: NotebookState, file: str, options: Namespace) -> None:
-    from toolcall_nb.runs.transcript_files import read_transcript_file
+    from toolcall_nb.traces.transcript_files import read_transcript_file
 
     notebook.threads.replay(read_transcript_file(_path(file, "replay")), options)
 
@@ -220,13 +220,13 @@ def _path(file: str, command: str) -> Path:
 
 
 def _readable(*_: object) -> tuple[str, ...]:
-    from toolcall_nb.runs.transcript_files import READABLE
+    from toolcall_nb.traces.transcript_files import READABLE
 
     return READABLE
 
 
 def _writable(*_: object) -> tuple[str, ...]:
-    from toolcall_nb.runs.transcript_files import WRITABLE
+    from toolcall_nb.traces.transcript_files import WRITABLE
 
     return WRITABLE
 

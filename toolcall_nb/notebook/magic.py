@@ -163,7 +163,7 @@ class ToolchatMagics(Magics):
         return fill(text.strip(), self.notebook.threads.namespace)
 
     def _transcript(self, text: str) -> Transcript:
-        from toolcall_nb.runs.transcript_files import read_markdown
+        from toolcall_nb.traces.recorded_file import read_markdown
 
         return read_markdown(text, "the cell's text")
 

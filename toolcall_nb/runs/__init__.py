@@ -4,5 +4,4 @@ run.py                 `Run` plays the events of a chat or a replay to whatever 
 document.py            `LiveDocument` makes numbered steps of the events, for pages
 pacer.py               `Pacer` sends these steps no faster than a page can draw them
 clocks.py, status.py   the duration of the calls, and what is going on, in words
-transcript_files.py    reads and writes the files that hold a transcript
 """

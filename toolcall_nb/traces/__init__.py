@@ -1,4 +1,9 @@
 """Runs that are over: reads them from files and other programs' exports, searches, tabulates and compares them.
 
-formats/           one module for each format of others; `toolcall_nb.traces.formats.TRACE_FORMATS` lists them
+reading.py            `toolcall_nb.read`: anything that holds a run as a transcript
+transcript_files.py   the table of suffixes that are read and written
+recorded_file.py      `RecordedFile`: the runs of one file of any known format, one after the other
+file_records.py       the JSON values of a file; file_archives.py: those of a zip archive
+places.py             files by path, pattern or URL
+formats/              one module for each format of others; `toolcall_nb.traces.formats.TRACE_FORMATS` lists them
 """

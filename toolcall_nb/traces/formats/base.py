@@ -38,7 +38,8 @@ class TraceFormat(NamedTuple):
     """A format of recorded runs.
 
     A file is a sequence of records: the lines of a JSON-lines file, each as a JSON value, or the one value of a JSON
-    file. ``recognises`` gets the first records, at most 20 of them. It never raises.
+    file. The records of a zip archive (``.eval``) are its JSON members, as ``{"member": name, "content": value}``,
+    those at its top first. ``recognises`` gets the first records, at most 20 of them. It never raises.
     """
 
     name: str

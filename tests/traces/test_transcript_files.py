@@ -15,7 +15,7 @@ from tests.support.strategies import transcripts
 from toolcall_nb import Transcript, show
 from toolcall_nb.cli import main
 from toolcall_nb.errors import UsageError
-from toolcall_nb.runs.transcript_files import (
+from toolcall_nb.traces.transcript_files import (
     FILE_FORMATS,
     READABLE,
     WRITABLE,
@@ -43,7 +43,7 @@ SSE = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in [{"type": "start"}, 
 
 
 def test_the_table_has_these_files() -> None:
-    assert READABLE == (".md", ".json", ".jsonl", ".sse")
+    assert READABLE == (".md", ".json", ".jsonl", ".ndjson", ".sse", ".ipynb", ".eval")
     assert WRITABLE == (".md", ".json", ".jsonl", ".html")
 
 
@@ -91,13 +91,16 @@ def test_json_that_holds_no_transcript_is_refused_with_the_name_of_the_file(
         read_transcript_file(tmp_path / name)
 
 
-@pytest.mark.parametrize("name", ["talk.txt", "talk", "talk.md.bak", ".md", "talk.ipynb", "talk.htm"])
+@pytest.mark.parametrize("name", ["talk.txt", "talk", "talk.md.bak", ".md", "talk.csv", "talk.htm"])
 def test_every_door_refuses_a_file_that_the_table_does_not_know_and_lists_what_it_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_text(NOTES, "utf-8")
-    read, written = ("the name must end with .md, .json, .jsonl or .sse.", "must end with .md, .json, .jsonl or .html.")
+    read, written = (
+        "must end with .md, .json, .jsonl, .ndjson, .sse, .ipynb or .eval.",
+        "must end with .md, .json, .jsonl or .html.",
+    )
     with the_shell() as shell:
         shell.run_line_magic("load_ext", "toolcall_nb")
         shell.run_cell("%%toolchat --speed 0 --model mock:text\nHello")
@@ -142,10 +145,10 @@ def test_a_path_that_cannot_be_read_or_written_is_one_sentence(
 
 
 def test_every_format_is_read_or_written() -> None:
-    assert [suffix for suffix, known in FILE_FORMATS.items() if known.read is None and known.write is None] == []
+    assert [suffix for suffix, known in FILE_FORMATS.items() if not known.is_read and known.write is None] == []
 
 
-@pytest.mark.parametrize("suffix", READABLE)
+@pytest.mark.parametrize("suffix", [suffix for suffix in READABLE if suffix not in (".ipynb", ".eval")])
 def test_the_command_line_reads_every_readable_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
 ) -> None:
@@ -154,7 +157,8 @@ def test_the_command_line_reads_every_readable_file(
         write_file(TALK, path)
     else:
         chunks = json.loads(json.dumps(_chunks(tmp_path)))
-        path.write_text("".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n", "utf-8")
+        mark, gap = ("data: ", "\n\n") if suffix == ".sse" else ("", "\n")
+        path.write_text("".join(f"{mark}{json.dumps(chunk)}{gap}" for chunk in chunks), "utf-8")
     assert main(["render", str(path)]) == 0
     assert "It is <strong>5</strong>." in capsys.readouterr().out
     assert main(["check", str(path)]) == 0
