@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.held_things import COMPLETION, MESSAGES
 from tests.support.run_logs import LINES, run_line, write_lines
+from tests.support.sdk_replies import COMPLETION, MESSAGES
 from toolcall_nb import Chat, Transcript, read, show
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Message, TextPart, ToolCall
