@@ -3,6 +3,7 @@
 | name | is |
 | --- | --- |
 | `MockModel` | a model that plays a script |
+| `cassette` | a model and the results of tools, recorded once and replayed strictly |
 | `assert_calls` | compares the calls of a run with those that are expected |
 | `faults` | what can go wrong with a model's stream, its connection, and tools |
 
@@ -20,13 +21,26 @@ if TYPE_CHECKING:
     from toolcall_nb.models.replay import ReplayModel
     from toolcall_nb.testing import faults
     from toolcall_nb.testing.call_assertions import assert_calls
+    from toolcall_nb.testing.cassettes import Cassette, CassetteError, cassette
 
-__all__ = ["MockModel", "ReplayModel", "assert_calls", "faults", "with_faults"]
+__all__ = [
+    "Cassette",
+    "CassetteError",
+    "MockModel",
+    "ReplayModel",
+    "assert_calls",
+    "cassette",
+    "faults",
+    "with_faults",
+]
 
 _MODULES = {
+    "Cassette": "toolcall_nb.testing.cassettes",
+    "CassetteError": "toolcall_nb.testing.cassettes",
     "MockModel": "toolcall_nb.models.mock.model",
     "ReplayModel": "toolcall_nb.models.replay",
     "assert_calls": "toolcall_nb.testing.call_assertions",
+    "cassette": "toolcall_nb.testing.cassettes",
     "with_faults": "toolcall_nb.models.faults",
 }
 

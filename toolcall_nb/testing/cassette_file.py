@@ -1,0 +1,231 @@
+"""The file of a cassette: `read_cassette`. `toolcall_nb.testing.cassette_writing` writes it.
+
+A cassette is a recording (`toolcall_nb.core.recording`): a line has a chunk of the AI SDK's UI message stream. Every
+reader of recordings reads it as a transcript, and a recording of a chat is a cassette. Its lines have no times, so
+that a file that is recorded again differs only where the run does.
+
+A request is a ``data-request`` chunk with the model and, where they have changed, the tools. Its messages are those of
+the events above it. Where they are not, because a program rewrote them, the chunk has them: ``messages``, after the
+first ``unchanged`` ones of the request before. A ``data-request-error`` chunk is the exception that ended a request,
+and a ``data-tool-result`` chunk a result that no later request has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from toolcall_nb.chat.request import request_messages
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_states import CALL_ENDS
+from toolcall_nb.core.events import MISSING, Data, Event, Json, Object
+from toolcall_nb.core.json_text import read_json
+from toolcall_nb.core.recording import REQUEST, is_recording_header, read_recording
+from toolcall_nb.core.reducer import TranscriptBuilder
+from toolcall_nb.core.transcript import State, Transcript
+from toolcall_nb.errors import ModelError, UsageError
+from toolcall_nb.testing.request_bodies import message_bodies, message_groups, tool_bodies
+from toolcall_nb.tools import Outcome, Registry, Tool
+
+__all__ = [
+    "REQUEST_ERROR",
+    "TOOL_RESULT",
+    "RecordedCassette",
+    "RecordedRequest",
+    "RecordedResult",
+    "read_cassette",
+    "recorded_results",
+]
+
+REQUEST_ERROR = "request-error"
+"""The name of the `toolcall_nb.core.events.Data` chunk of an exception that ended a request."""
+TOOL_RESULT = "tool-result"
+"""The name of the `toolcall_nb.core.events.Data` chunk of a result that no later request has."""
+
+
+class RecordedResult(Struct, frozen=True, kw_only=True):
+    """The result of a tool call: its output, with its display and the text for the model, or its error."""
+
+    name: str
+    input: Json = None
+    output: Json = None
+    error: str | None = None
+    display: Object | None = None
+    model_text: str | None = None
+
+    def outcome(self) -> Outcome:
+        """Returns the result as that of a run."""
+        return Outcome(
+            value=self.output,
+            output=self.output,
+            error=self.error,
+            display=self.display,
+            model_text=self.model_text,
+            arguments=self.input,
+        )
+
+
+class RecordedRequest(Struct, frozen=True, kw_only=True):
+    """A request with its reply: events, and at their end perhaps an error.
+
+    ``tools`` are definitions by name. ``given`` are the messages, if the file has them; else they are those of
+    ``transcript``, as a chat with this ``dialect`` sends them.
+    """
+
+    model: str
+    tools: Object
+    transcript: Transcript
+    dialect: str = "native"
+    given: tuple[Object, ...] | None = None
+    events: list[Event] = field(default_factory=list)
+    error: ModelError | None = None
+
+    def messages(self, tools: Sequence[Tool]) -> list[Object]:
+        """Returns the messages as they are compared. ``tools`` are for a dialect that describes them in its text."""
+        if self.given is not None:
+            return list(self.given)
+        return message_bodies(message_groups(request_messages(self.transcript, self.dialect, Registry(tools))))
+
+
+class RecordedCassette(Struct, frozen=True):
+    """The content of a file: requests in order, and results of tools."""
+
+    requests: list[RecordedRequest]
+    results: list[RecordedResult]
+
+
+# Reading ------------------------------------------------------------------------------------------------------
+
+
+def read_cassette(path: Path) -> RecordedCassette:
+    """Reads a cassette, or the recording of a chat. Raises `UsageError`, with the line, for a file that is neither."""
+    records = list(_records(path))
+    if not records or not is_recording_header(records[0]):
+        raise UsageError(f"{path} is no cassette: its first line is no data-recording chunk. Record it again.")
+    recording = read_recording(records)
+    reader = _Reader(recording.initial, is_whole=records[0]["data"].get("cassette") is True)
+    for timed in recording.events:
+        reader.take(timed.event)
+    return RecordedCassette(reader.requests, [*recorded_results(reader.transcript), *reader.results])
+
+
+def _records(path: Path) -> Iterator[Any]:
+    for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
+        try:
+            yield read_json(line)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"Line {number} of {path} is no JSON ({error}). Record the cassette again.") from None
+
+
+class _Reader:
+    """Divides the events of a recording into requests and replies.
+
+    In a cassette a reply is everything up to its end (``is_whole``). In the recording of a chat there are also the
+    events of the tools that the chat ran.
+    """
+
+    def __init__(self, initial: Transcript, is_whole: bool) -> None:
+        self.requests: list[RecordedRequest] = []
+        self.results: list[RecordedResult] = []
+        self._is_whole = is_whole
+        self._builder = TranscriptBuilder(initial)
+        self._open: RecordedRequest | None = None
+        self._tools: Object = {}
+
+    @property
+    def transcript(self) -> Transcript:
+        return self._builder.transcript
+
+    def take(self, event: Event) -> None:
+        if isinstance(event, Data) and event.transient and isinstance(event.data, dict):
+            if event.name == REQUEST:
+                self._begin(event.data)
+            elif event.name == REQUEST_ERROR and self.requests:
+                self.requests[-1] = replace(self.requests[-1], error=_error_of(event.data))
+                self._open = None
+            elif event.name == TOOL_RESULT:
+                self.results.append(_result_of(event.data))
+            return
+        if (
+            self._open is not None
+            and not isinstance(event, ev.FinishStep)
+            and (self._is_whole or self._is_reply(event))
+        ):
+            self._open.events.append(event)
+        if isinstance(event, ev.Finish | ev.Abort | ev.FinishStep):
+            self._open = None
+        self._builder.apply(event)
+
+    def _begin(self, about: Object) -> None:
+        if self._open is not None and not self._open.events:
+            self.requests.pop()  # a chat's request that failed and was repeated
+        if isinstance(tools := about.get("tools"), list):
+            self._tools = tool_bodies(tool for tool in tools if isinstance(tool, dict))
+        given = about.get("messages")
+        if isinstance(given, list):
+            before = self.requests[-1].messages(()) if self.requests else []
+            unchanged = about.get("unchanged")
+            given = (*before[: unchanged if isinstance(unchanged, int) else 0], *given)
+        self._open = RecordedRequest(
+            model=f"{about.get('model', '')}",
+            tools=self._tools,
+            transcript=self._builder.transcript,
+            dialect=f"{about.get('dialect', 'native')}",
+            given=given if isinstance(given, tuple) else None,
+        )
+        self.requests.append(self._open)
+
+    def _is_reply(self, event: Any) -> bool:
+        """Whether an event of a chat's recording is of the model, and not of the chat's own tools."""
+        if isinstance(event, ev.ToolExecution | ev.ToolLog | ev.Status | ev.ToolApprovalRequest):
+            return False
+        if isinstance(event, ev.TextStart | ev.TextDelta | ev.TextEnd):
+            return not event.id.startswith("report-")
+        if isinstance(event, CALL_ENDS) and not isinstance(event, ev.ToolInputError):
+            call = self._builder.transcript.calls.get(event.tool_call_id)
+            return call is not None and call.provider_executed is True
+        return True
+
+
+def _error_of(data: Object) -> ModelError:
+    wait, details = data.get("retryAfter"), data.get("details")
+    return ModelError(
+        f"{data.get('message', '')}",
+        details=details if isinstance(details, str) else None,
+        may_retry=data.get("mayRetry") is True,
+        retry_after=float(wait) if isinstance(wait, int | float) else None,
+        brief=f"{data.get('brief', '')}",
+    )
+
+
+def _result_of(data: Object) -> RecordedResult:
+    error, model_text, display = data.get("error"), data.get("modelText"), data.get("display")
+    return RecordedResult(
+        name=f"{data.get('name', '')}",
+        input=data.get("input"),
+        output=data.get("output"),
+        error=error if isinstance(error, str) else None,
+        display=display if isinstance(display, dict) else None,
+        model_text=model_text if isinstance(model_text, str) else None,
+    )
+
+
+def recorded_results(transcript: Transcript) -> list[RecordedResult]:
+    """Returns the results of the calls of a transcript that the program's own tools gave."""
+    return [
+        RecordedResult(
+            name=call.name,
+            input=call.input,
+            output=None if call.output is MISSING else call.output,
+            error=call.error,
+            display=call.display,
+            model_text=call.model_text,
+        )
+        for message in transcript.messages
+        for call in message.calls
+        if call.state in (State.OUTPUT_AVAILABLE, State.OUTPUT_ERROR) and not call.provider_executed
+    ]

@@ -1,0 +1,264 @@
+"""Cassettes: a model, and the results of tools, recorded once and replayed strictly. `cassette` is the entry point.
+
+with cassette("rows.jsonl", model="openai:gpt-5", record="once") as tape:
+    chat = Chat(tape, tools=tape.tools([sql]))
+    chat.send("How many rows?")
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, NoReturn, TypeAlias
+
+from toolcall_nb import models
+from toolcall_nb.core.events import Event, Json, Object
+from toolcall_nb.core.json_text import to_extended_json
+from toolcall_nb.core.transcript import Message
+from toolcall_nb.errors import ModelError, ToolcallError, UsageError
+from toolcall_nb.models import Pace, as_live, model_name
+from toolcall_nb.models.errors.translation import as_model_error
+from toolcall_nb.redaction.registered_secrets import saved_value
+from toolcall_nb.testing.cassette_file import RecordedResult, read_cassette
+from toolcall_nb.testing.cassette_writing import CassetteWriter
+from toolcall_nb.testing.request_bodies import comparable_request, message_bodies, message_groups, tool_bodies
+from toolcall_nb.testing.request_differences import explain_call, explain_request, last_text
+from toolcall_nb.tools import Outcome, ProgressCallback, Registry, Tool, ToolSource, as_tools
+
+__all__ = ["Cassette", "CassetteError", "RecordMode", "ToolMode", "cassette"]
+
+RecordMode: TypeAlias = Literal["none", "once", "all"]
+ToolMode: TypeAlias = Literal["replay", "run"]
+
+
+class CassetteError(ModelError, AssertionError):
+    """A run was not the recorded one."""
+
+
+def cassette(
+    path: str | Path,
+    model: Any = None,
+    record: RecordMode = "none",
+    tools: ToolMode = "replay",
+    *,
+    dialect: str = "native",
+) -> Cassette:
+    """Returns a model that replays the requests in a file, or records them.
+
+    ``record`` is ``none`` (replay; the file must be there), ``once`` (record if there is no file, else replay) or
+    ``all`` (record it again). ``model`` is whatever `toolcall_nb.models.model` takes; it is asked while recording, and
+    a replay compares its name. ``tools`` says whether the tools of `Cassette.tools` replay their recorded results or
+    really ``run``. The file may also be a recording of a chat.
+
+    A replay is strict: another prompt, tool result, tool set, model or order fails with the difference, at the request
+    and again at the end of the ``with`` block, and so do requests and results that were not used.
+    """
+    if record not in ("none", "once", "all") or tools not in ("replay", "run"):
+        raise UsageError(f"record is 'none', 'once' or 'all', tools 'replay' or 'run', not {record!r} and {tools!r}.")
+    path = Path(path)
+    if record == "all" or (record == "once" and not path.exists()):
+        if model is None:
+            raise UsageError(f"Recording {path} needs a model to ask: cassette(path, model=…).")
+        return Cassette(path, _Recorder(model, dialect))
+    if not path.exists():
+        raise UsageError(f"There is no cassette {path}. Record it with record='once' and a model.")
+    return Cassette(path, _Player(path, None if model is None else _name_of(model), tools))
+
+
+class Cassette:
+    """A model that replays a file strictly, or records it. Use it in a ``with`` block, or call `finish`."""
+
+    def __init__(self, path: Path, mode: _Recorder | _Player) -> None:
+        self.path = path
+        self._mode = mode
+        self.name = mode.name
+
+    def __repr__(self) -> str:
+        return f"<Cassette {self.path}: {'recording' if self.is_recording else 'replaying'} {self.name}>"
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether the model is asked and the tools run, and the file is written at the end."""
+        return isinstance(self._mode, _Recorder)
+
+    def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
+        """Yields the reply to a request. Raises `CassetteError` for another request than the recorded one."""
+        return self._mode.stream(messages, tools)
+
+    def tools(self, tools: ToolSource) -> Registry:
+        """Returns the tools, so that their results are recorded, and replayed without running them."""
+        found = tools if isinstance(tools, Registry) else Registry(as_tools(tools))
+        self._mode.expect(found)
+        return Registry(_wrapped(tool, self._mode.run) for tool in found.values())
+
+    def finish(self, *, write: bool = True) -> None:
+        """Ends the cassette: writes the file, unless ``write`` is false, or raises `CassetteError` for what differed.
+
+        That is the first request or call that was not recorded, or else recorded ones that were not used.
+        """
+        if isinstance(self._mode, _Player):
+            self._mode.check()
+        elif write:
+            self._mode.writer.write(self.path)
+
+    def __enter__(self) -> Cassette:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if error is None or self.is_recording:
+            self.finish(write=error is None or isinstance(error, AssertionError))
+        elif isinstance(self._mode, _Player) and self._mode.failures and error not in self._mode.failures:
+            error.add_note(f"{self._mode.failures[0]}")
+
+
+class _Recorder:
+    """Asks the model, runs the tools, and keeps both."""
+
+    def __init__(self, model: Any, dialect: str) -> None:
+        self.name = _name_of(model)
+        self.writer = CassetteWriter(self.name)
+        self._model = models.model(model, dialect=dialect, speed=None)
+        self._lock = threading.Lock()
+
+    def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
+        sent, offered = tuple(messages), tuple(tools)
+        reply: list[Event] = []
+        error = None
+        try:
+            for event in self._model.stream(sent, offered):
+                reply.append(event)
+                yield event
+        except Exception as raised:
+            error = as_model_error(raised, self.name)
+            if not error.brief and not isinstance(raised, ToolcallError):
+                error.details = None  # a traceback, which names files of this computer
+            raise
+        finally:
+            with self._lock:
+                self.writer.add(sent, offered, reply, error)
+
+    def expect(self, tools: Registry) -> None:
+        """Does nothing: there are no results to wait for."""
+
+    def run(self, tool: Tool, arguments: Json, on_progress: ProgressCallback | None, value_expression: str) -> Outcome:
+        outcome = tool.run(arguments, on_progress, value_expression)
+        if not outcome.wrong_input:
+            with self._lock:
+                self.writer.add_result(tool.name, arguments, outcome)
+        return outcome
+
+
+class _Player:
+    """Replays requests in order, and the results of tools by their arguments."""
+
+    def __init__(self, path: Path, model: str | None, tools: ToolMode) -> None:
+        self._path, self._model, self._runs_tools = path, model, tools == "run"
+        recorded = read_cassette(path)
+        self._requests = recorded.requests
+        self.name = model or next((request.model for request in recorded.requests if request.model), "cassette")
+        self.failures: list[CassetteError] = []
+        self._place = 0
+        self._results: dict[str, deque[RecordedResult]] = defaultdict(deque)
+        for result in recorded.results:
+            self._results[_key(result.name, result.input)].append(result)
+        self._expected_tools: set[str] = set()
+        self._lock = threading.Lock()
+
+    def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
+        with self._lock:
+            place = self._place
+            self._place += 1
+        known = self._requests[place].model if place < len(self._requests) else self.name
+        body = message_bodies(message_groups(messages))
+        asked = _saved(comparable_request(self._model or known, tool_bodies(tools), body))
+        if place >= len(self._requests) or self._body(place, tools) != asked:
+            bodies = [self._body(number, tools) for number in range(len(self._requests))]
+            self._fail(explain_request(asked, bodies, place))
+        request = self._requests[place]
+        yield from as_live(request.events, Pace(None))
+        if request.error is not None:
+            raise request.error
+
+    def _body(self, place: int, tools: Sequence[Tool]) -> Object:
+        request = self._requests[place]
+        return _saved(comparable_request(request.model, request.tools, request.messages(tools)))
+
+    def expect(self, tools: Registry) -> None:
+        """Notes the tools whose recorded results have to be used."""
+        if not self._runs_tools:
+            self._expected_tools |= set(tools)
+
+    def run(self, tool: Tool, arguments: Json, on_progress: ProgressCallback | None, value_expression: str) -> Outcome:
+        with self._lock:
+            found = self._results[_key(tool.name, arguments)]
+            recorded = found.popleft() if found else None
+        if self._runs_tools or not _is_bound(tool, arguments):
+            return tool.run(arguments, on_progress, value_expression)
+        if recorded is not None:
+            return recorded.outcome()
+        left = [one.input for results in list(self._results.values()) for one in results if one.name == tool.name]
+        try:
+            self._fail(explain_call(tool.name, arguments, left))
+        except CassetteError as error:
+            return Outcome(error=f"{error}", exception=error)
+
+    def check(self) -> None:
+        """Raises `CassetteError` for the first failure, or else for what was not used."""
+        if self.failures:
+            raise self.failures[0]
+        unused = range(self._place, len(self._requests))
+        if unused:
+            first = last_text(self._body(unused[0], ()))
+            self._fail([f"{len(unused)} of {len(self._requests)} recorded requests were not made. The first: {first}"])
+        left = [one for results in self._results.values() for one in results if one.name in self._expected_tools]
+        if left:
+            shown = json.dumps(left[0].input, ensure_ascii=False, default=str)[:200]
+            self._fail([f"{len(left)} recorded tool results were not used. The first: {left[0].name} with {shown}"])
+
+    def _fail(self, lines: Iterator[str] | Sequence[str]) -> NoReturn:
+        text = "\n".join([f"The run is not the one in {self._path}.", *lines, "If it should be, record it again."])
+        self.failures.append(CassetteError(text))
+        raise self.failures[-1]
+
+
+class _CassetteTool(Tool, frozen=True, eq=False, kw_only=True):
+    """A tool whose calls go to a cassette."""
+
+    original: Tool
+    play: Callable[[Tool, Json, ProgressCallback | None, str], Outcome]
+
+    def run(self, arguments: Json, on_progress: ProgressCallback | None = None, value_expression: str = "") -> Outcome:
+        return self.play(self.original, arguments, on_progress, value_expression)
+
+
+def _wrapped(tool: Tool, play: Callable[[Tool, Json, ProgressCallback | None, str], Outcome]) -> Tool:
+    fields: dict[str, Any] = {name: getattr(tool, name) for name in Tool.__struct_fields__}
+    return _CassetteTool(**fields, original=tool, play=play)
+
+
+def _name_of(model: Any) -> str:
+    return model if isinstance(model, str) else model_name(model)
+
+
+def _is_bound(tool: Tool, arguments: Json) -> bool:
+    """Whether the arguments are those that the tool takes; if not, its run only says so."""
+    try:
+        tool.signature.bind(arguments)
+    except Exception:
+        return False
+    return True
+
+
+def _saved(value: Object) -> Object:
+    """The value as a file has it: without secrets."""
+    saved: Object = saved_value(value)[0]
+    return saved
+
+
+def _key(name: str, arguments: Json) -> str:
+    saved = saved_value({"input": arguments})[0]
+    return json.dumps([name, to_extended_json(saved)], sort_keys=True, default=str)
