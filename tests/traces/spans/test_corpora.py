@@ -91,7 +91,8 @@ def test_the_calls_of_a_sub_agent_have_the_call_that_started_it_as_their_parent(
     parents = {call.name: call.parent for call in run.transcript.calls.values()}
     first = next(iter(run.transcript.calls.values()))
     assert parents == {"ask_math_specialist": None, "multiply_numbers": first.id, "divide_numbers": first.id}
-    assert first.extra["messages"][1]["text"] == "42 multiplied by 17, then divided by 3"
+    assert first.extra["messages"][1] == {"role": "user", "text": "42 multiplied by 17, then divided by 3"}
+    assert first.log == first.output
 
 
 def test_a_trace_of_phoenix_has_its_failed_call_and_the_history_before_the_trace() -> None:

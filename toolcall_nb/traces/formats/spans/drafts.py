@@ -38,10 +38,28 @@ def finish_drafts(
 ) -> tuple[Message, ...]:
     """Returns the messages. ``conversations`` are the requests of each conversation, in order."""
     kept = [draft for draft in drafts if draft.parts or draft.requests]
+    for draft in kept:
+        draft.parts = _nested(draft.parts)
     _give_ids(part for draft in kept for part in draft.parts if isinstance(part, JoinedCall))
     for requests in conversations:
         _estimate_tokens(requests)
     return tuple(map(_message, kept))
+
+
+def _nested(parts: list[Part | JoinedCall]) -> list[Part | JoinedCall]:
+    """Returns the parts, each call followed by those that ran inside of it."""
+    inside: dict[int, list[JoinedCall]] = {}
+    here = {id(part) for part in parts}
+    for part in parts:
+        if isinstance(part, JoinedCall) and part.parent is not None and id(part.parent) in here:
+            inside.setdefault(id(part.parent), []).append(part)
+    nested = {id(call) for calls in inside.values() for call in calls}
+    found: list[Part | JoinedCall] = []
+    waiting = [part for part in reversed(parts) if id(part) not in nested]
+    while waiting:
+        found.append(part := waiting.pop())
+        waiting += reversed(inside.get(id(part), ()))
+    return found
 
 
 def _give_ids(calls: Iterable[JoinedCall]) -> None:

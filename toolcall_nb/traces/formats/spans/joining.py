@@ -7,6 +7,7 @@ arguments in order, since some instrumentations number the calls of each answer 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import islice
 
 from msgspec import Struct, field
 
@@ -17,11 +18,18 @@ from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.traces.formats.spans.readings import ToolRun
 from toolcall_nb.traces.formats.spans.recorded_parts import AskedCall, CallResult
 
-__all__ = ["CallRegister", "HistoryMatcher", "JoinedCall"]
+__all__ = ["CallIndex", "CallRegister", "HistoryMatcher", "JoinedCall"]
+
+
+_MOST_OPEN = 64
+"""The number of calls among which the call of a result without an id is looked for."""
 
 
 class JoinedCall(Struct, eq=False):
-    """One call, with all that the trace says of it. ``parent`` is the call that it ran inside of."""
+    """One call, with all that the trace says of it.
+
+    ``parent`` is the call that it ran inside of, and ``log`` the texts of a sub-agent that ran inside of it.
+    """
 
     name: str
     id: str | None = None
@@ -33,6 +41,7 @@ class JoinedCall(Struct, eq=False):
     seconds: float | None = None
     has_ended: bool = True
     tokens: int | None = None
+    log: list[str] = field(default_factory=list)
     extra: Object = field(default_factory=dict)
     final_id: str = ""
 
@@ -56,6 +65,7 @@ class JoinedCall(Struct, eq=False):
             input=given,
             output=output,
             error=error,
+            log="\n\n".join(self.log),
             traceback=self.run.traceback if self.run is not None else None,
             provider_executed=True if self.asked is not None and self.asked.provider_executed else None,
             tool_metadata=metadata or None,
@@ -76,7 +86,7 @@ class JoinedCall(Struct, eq=False):
         return State.INPUT_AVAILABLE, MISSING, None
 
 
-class _Index:
+class CallIndex:
     """Calls by a key, in order."""
 
     def __init__(self) -> None:
@@ -84,9 +94,11 @@ class _Index:
         self._next: dict[Hashable, int] = {}
 
     def add(self, key: Hashable, call: JoinedCall) -> None:
+        """Adds a call."""
         self._calls.setdefault(key, []).append(call)
 
     def all(self, key: Hashable) -> list[JoinedCall]:
+        """Returns the calls with this key."""
         return self._calls.get(key, [])
 
     def waiting(self, key: Hashable) -> JoinedCall | None:
@@ -99,10 +111,11 @@ class _Index:
 
 
 class CallRegister:
-    """The calls of one conversation."""
+    """The calls of one conversation. ``everywhere`` has those of all conversations, by id and name."""
 
-    def __init__(self) -> None:
-        self.by_id, self.by_input, self.by_name = _Index(), _Index(), _Index()
+    def __init__(self, everywhere: CallIndex) -> None:
+        self.by_id, self.by_input, self.by_name = CallIndex(), CallIndex(), CallIndex()
+        self.everywhere = everywhere
 
     def ask(self, asked: AskedCall) -> JoinedCall:
         """Adds a call that an answer asks for. If its span came before, it is that call."""
@@ -126,6 +139,8 @@ class CallRegister:
             found = self.by_input.waiting(_input_key(run.name, run.input))
         if found is not None:
             return found
+        if run.id and (elsewhere := self.everywhere.waiting((run.id, run.name))) is not None:
+            return elsewhere
         other = self.by_name.waiting(run.name)
         if other is None or (run.id and other.id and MISSING not in (run.input, other.input)):
             return None  # both say which call they are, and differ
@@ -135,6 +150,7 @@ class CallRegister:
         """Adds a new call."""
         if call.id:
             self.by_id.add(call.id, call)
+            self.everywhere.add((call.id, call.name), call)
         self.by_name.add(call.name, call)
         if call.input is not MISSING:
             self.by_input.add(_input_key(call.name, call.input), call)
@@ -163,11 +179,14 @@ class HistoryMatcher:
             found = self._untold(register.by_input, _input_key(asked.name, asked.input))
         if found is None and asked.input is MISSING:
             found = self._untold(register.by_name, asked.name)
+        if found is None and asked.id:
+            same = [call for call in register.everywhere.all((asked.id, asked.name))[-1:] if call.input == asked.input]
+            found = same[0] if same and id(same[0]) not in self._told else None
         if found is not None:
             self.tell(found, asked)
         return found
 
-    def _untold(self, index: _Index, key: Hashable) -> JoinedCall | None:
+    def _untold(self, index: CallIndex, key: Hashable) -> JoinedCall | None:
         calls, at = index.all(key), self._next.get((id(index), key), 0)
         while at < len(calls) and id(calls[at]) in self._told:
             at += 1
@@ -195,7 +214,7 @@ class HistoryMatcher:
             known = self._register.by_id.all(result.id)
             if (found := self._latest.get(result.id) or (known[-1] if known else None)) is not None:
                 return found
-        waiting = list(self._open.values())
+        waiting = list(islice(self._open.values(), _MOST_OPEN))
         if result.name or not result.id:
             return next((call for call in waiting if result.name in (None, call.name)), None)
         numbered = [call for call in waiting if result.id.startswith(call.name)]  # ADK's ids are names with a number

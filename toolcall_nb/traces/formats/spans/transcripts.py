@@ -2,7 +2,7 @@
 
 Spans are read in the order of their starts. A request to a model tells the history again and adds its answer: what is
 new of the history, and the answer, become messages. The spans below a tool's span are a conversation of their own,
-of a sub-agent: its calls have the tool's call as their parent, and its texts are kept with that call.
+of a sub-agent: its calls have the tool's call as their parent, its texts are the log of that call.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from toolcall_nb.core.transcript import ErrorPart, Part, ReasoningPart, Role, Te
 from toolcall_nb.traces.formats.spans.conventions import SpanKind, kind_of
 from toolcall_nb.traces.formats.spans.drafts import MessageDraft, RequestDraft, finish_drafts
 from toolcall_nb.traces.formats.spans.history import RecordedMessage
-from toolcall_nb.traces.formats.spans.joining import CallRegister, HistoryMatcher, JoinedCall
+from toolcall_nb.traces.formats.spans.joining import CallIndex, CallRegister, HistoryMatcher, JoinedCall
 from toolcall_nb.traces.formats.spans.model_requests import requests_in_tree
 from toolcall_nb.traces.formats.spans.readings import (
     ModelCall,
@@ -52,10 +52,10 @@ class TraceReading(Struct):
 class _Conversation:
     """The messages between one agent and its models. ``inside`` is the call that it is a part of."""
 
-    def __init__(self, inside: JoinedCall | None) -> None:
+    def __init__(self, inside: JoinedCall | None, everywhere: CallIndex) -> None:
         self.inside = inside
         self.known: Counter[Hashable] = Counter()
-        self.register = CallRegister()
+        self.register = CallRegister(everywhere)
         self.requests: list[RequestDraft] = []
 
 
@@ -74,7 +74,8 @@ class _Reader:
         self._known_tools: set[str] = set()
         self._requests = requests_in_tree(tree, self.kinds)
         self._drafts: list[MessageDraft] = []
-        self._main = _Conversation(None)
+        self._everywhere = CallIndex()
+        self._main = _Conversation(None, self._everywhere)
         self._conversations: dict[int, _Conversation] = {}
         self._homes: dict[int, MessageDraft] = {}
         self._scopes: list[JoinedCall | None] = []
@@ -95,7 +96,9 @@ class _Reader:
     def _conversation(self, inside: JoinedCall | None) -> _Conversation:
         if inside is None:
             return self._main
-        return self._conversations.setdefault(id(inside), _Conversation(inside))
+        if id(inside) not in self._conversations:
+            self._conversations[id(inside)] = _Conversation(inside, self._everywhere)
+        return self._conversations[id(inside)]
 
     # Requests to models
 
@@ -193,13 +196,14 @@ class _Reader:
         return self._drafts[-1]
 
     def _put(self, conversation: _Conversation, draft: MessageDraft, part: Part, role: Role = "assistant") -> None:
-        """Adds a part. The texts of a sub-agent are kept with the call that it ran inside of."""
+        """Adds a part. A sub-agent's own texts are the log of its call; that call also keeps what it was told."""
         if conversation.inside is None:
             draft.parts.append(part)
-            return
-        text = getattr(part, "text", None)
-        kept = {"role": role, "text": text} if isinstance(text, str) else {"role": role, "part": _plain(part)}
-        conversation.inside.extra.setdefault("messages", []).append(kept)
+        elif role == "assistant" and isinstance(part, TextPart | ReasoningPart | ErrorPart):
+            conversation.inside.log.append(part.text)
+        else:
+            told = {"role": role, "text": part.text} if isinstance(part, TextPart) else {"role": role, **_plain(part)}
+            conversation.inside.extra.setdefault("messages", []).append(told)
 
     def _place(self, conversation: _Conversation, call: JoinedCall) -> None:
         draft = self._assistant(conversation)
