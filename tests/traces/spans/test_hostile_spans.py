@@ -101,7 +101,7 @@ RECORDS = [
     {"trace_id": "1", "span_id": "b", "parent_span_id": "b", "attributes": {"gcp.vertex.agent.llm_request": "{}"}},
     {"traceId": "1", "spanId": "c", "start_time": 1, "attributes": {"ai.operationId": "ai.toolCall", "ai.prompt": "x"}},
 ]
-EXAMPLES = {"otlp": OTLP, "jaeger": JAEGER, "langfuse": LANGFUSE, "spans": RECORDS}
+EXAMPLES: dict[str, list[Any]] = {"otlp": OTLP, "jaeger": JAEGER, "langfuse": LANGFUSE, "spans": RECORDS}
 
 
 def read_with_all(records: list[Any]) -> None:
