@@ -69,6 +69,9 @@ UPWARD = {
     "a call of a transcript is a value, and the calls of it a collection of such values": {
         ("core.calls", "core.transcript"),
     },
+    "a collection of calls makes a table of itself, and searches itself": {
+        *(("core.calls", "core.call_table"), ("core.calls", "core.call_filter"), ("core.calls", "core.text_search")),
+    },
     "a transcript builds itself from events, and gives its events back": {
         *(("core.transcript", "core.reducer"), ("core.transcript", "core.replay")),
     },

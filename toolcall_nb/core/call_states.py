@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 from toolcall_nb.core import events as ev
 
-__all__ = ["CALL_ENDS", "END_STATES", "FINAL_STATES", "TRANSITIONS", "CallEnd", "State"]
+__all__ = ["CALL_ENDS", "END_STATES", "FINAL_STATES", "STATE_WORDS", "TRANSITIONS", "CallEnd", "State"]
 
 
 class State(StrEnum):
@@ -37,6 +37,18 @@ class State(StrEnum):
     OUTPUT_DENIED = "output-denied"
     INTERRUPTED = "interrupted"
 
+
+STATE_WORDS: Mapping[State, str] = {
+    State.INPUT_STREAMING: "Pending",
+    State.INPUT_AVAILABLE: "Queued",
+    State.APPROVAL_REQUESTED: "Awaiting approval",
+    State.APPROVAL_RESPONDED: "Responded",
+    State.OUTPUT_AVAILABLE: "Completed",
+    State.OUTPUT_ERROR: "Error",
+    State.OUTPUT_DENIED: "Denied",
+    State.INTERRUPTED: "Interrupted",
+}
+"""The words for states, so that a state is never told by colour alone. `toolcall_nb.render.shown_states` has more."""
 
 _ENDS: Mapping[str, State] = {
     "tool-output-available": State.OUTPUT_AVAILABLE,

@@ -358,7 +358,7 @@ class Transcript(Struct, frozen=True, eq=False):
     @property
     def calls(self) -> ToolCalls:
         """The tool calls by id, in order. Of calls with the same id in two messages, it holds the later one."""
-        return ToolCalls(call for message in self.messages for call in message.calls)
+        return ToolCalls((call for message in self.messages for call in message.calls), self.messages)
 
     @classmethod
     def from_events(cls, events: Iterable[Event | Mapping[str, Any]]) -> Transcript:

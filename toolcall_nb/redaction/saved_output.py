@@ -19,10 +19,10 @@ from toolcall_nb.render.mime_bundles import calls_bundle, mime_bundle
 from toolcall_nb.render.run_footer import USAGE_FOLD, run_html
 
 if TYPE_CHECKING:
-    from toolcall_nb.core.transcript import ToolCall, Transcript
+    from toolcall_nb.core.transcript import Message, ToolCall, Transcript
     from toolcall_nb.redaction import Tally
 
-__all__ = ["allow_pictures", "picture_hosts", "saved_bundle", "saved_calls_bundle", "saved_line"]
+__all__ = ["allow_pictures", "picture_hosts", "saved_bundle", "saved_calls_bundle", "saved_line", "with_line"]
 
 _allowed = {"hosts": NO_HOSTS}
 
@@ -56,7 +56,7 @@ def saved_bundle(
     bundle: dict[str, str] = mime_bundle(kept, include=include, exclude=exclude, opened=opened, images=picture_hosts())
     below = saved_line(line, tally)
     if not is_run:
-        return _with_line(bundle, below)
+        return with_line(bundle, below)
     if read_usage(kept.messages).usage or below != line:
         bundle["text/plain"] += f"\n\n{visible(below)}"
     bundle["text/html"] = run_html(bundle["text/html"], below, kept, bool((opened or {}).get(USAGE_FOLD)))
@@ -69,15 +69,20 @@ def saved_line(line: str, tally: Tally) -> str:
 
 
 def saved_calls_bundle(
-    calls: Iterable[ToolCall], *, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    calls: Iterable[ToolCall],
+    messages: Iterable[Message] = (),
+    *,
+    include: Collection[str] | None = None,
+    exclude: Collection[str] | None = None,
 ) -> dict[str, str]:
-    """Returns a table of the calls without secrets."""
+    """Returns a table of the calls without secrets. ``messages`` say what the results added to the next prompt."""
     kept, tally = saved_value(tuple(calls))
-    bundle = calls_bundle(kept, include=include, exclude=exclude)
-    return _with_line(bundle, f"{tally}")
+    bundle = calls_bundle(kept, tokens=read_usage(messages).added, include=include, exclude=exclude)
+    return with_line(bundle, f"{tally}")
 
 
-def _with_line(bundle: dict[str, str], line: str) -> dict[str, str]:
+def with_line(bundle: dict[str, str], line: str) -> dict[str, str]:
+    """Returns the bundle with a line below it, in HTML and in plain text."""
     if line and "text/html" in bundle:
         bundle["text/html"] += f'<div class="{ROOT_CLASS}">{element("p", "tc-note", line)}</div>'
     if line and "text/plain" in bundle:

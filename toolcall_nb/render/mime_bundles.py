@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from toolcall_nb.core.events import MISSING, Json
-from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import ToolCall, Transcript
-from toolcall_nb.render.escaping import element
-from toolcall_nb.render.html_output.card import table_html
-from toolcall_nb.render.html_output.nodes import Node
-from toolcall_nb.render.html_output.page import fragment, to_html
+from toolcall_nb.render.html_output.page import to_html
+from toolcall_nb.render.record_tables import make_bundle, table_bundle
 from toolcall_nb.render.shown_states import shown_state
-from toolcall_nb.render.text import table_text, to_text
-from toolcall_nb.render.value_lines import format_hidden
-from toolcall_nb.render.value_summary import Table, one_line, table_of
-from toolcall_nb.render.wording import summarise_input
+from toolcall_nb.render.text import to_text
+from toolcall_nb.render.value_lines import MAX_ROWS
+from toolcall_nb.render.value_summary import one_line
+from toolcall_nb.render.wording import format_seconds, summarise_input
 
 __all__ = ["calls_bundle", "mime_bundle"]
-
-_NO_CALLS = "No tool calls."
 
 
 def mime_bundle(
@@ -39,54 +34,49 @@ def mime_bundle(
         "text/markdown": transcript.to_markdown,
         "text/plain": lambda: to_text(transcript),
     }
-    return _bundle(makers, include, exclude)
+    return make_bundle(makers, include, exclude)
 
 
 def calls_bundle(
-    calls: Iterable[ToolCall], *, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    calls: Iterable[ToolCall],
+    *,
+    tokens: Mapping[str, int] | None = None,
+    include: Collection[str] | None = None,
+    exclude: Collection[str] | None = None,
 ) -> dict[str, str]:
-    """Returns a table of the calls by MIME type: name, arguments, state, result or error, and id of each, bounded."""
-    table = table_of([dict(_record(call)) for call in calls])
-    makers = {
-        "text/html": lambda: _table_html(table),
-        "text/markdown": lambda: _table_markdown(table),
-        "text/plain": lambda: _NO_CALLS if table is None else table_text(table),
-    }
-    return _bundle(makers, include, exclude)
+    """Returns a table of the calls by MIME type: name, arguments, state, result or error, and id of each, bounded.
+
+    There are columns for seconds and tokens where these are known of a call; ``tokens`` adds tokens by call id.
+    """
+    listed = [*calls]
+    shown = listed[:MAX_ROWS]
+    return table_bundle(
+        _records(shown, tokens or {}),
+        empty="No tool calls.",
+        numbers=("seconds", "tokens"),
+        tones=[shown_state(call).key for call in shown],
+        hidden=len(listed) - len(shown),
+        include=include,
+        exclude=exclude,
+    )
 
 
-def _bundle(
-    makers: Mapping[str, Callable[[], str]], include: Collection[str] | None, exclude: Collection[str] | None
-) -> dict[str, str]:
-    return {
-        kind: well_formed(make())  # a notebook cannot hold a lone surrogate
-        for kind, make in makers.items()
-        if (not include or kind in include) and (not exclude or kind not in exclude)
-    }
+def _records(calls: Sequence[ToolCall], added: Mapping[str, int]) -> list[dict[str, Json]]:
+    seconds = ["" if call.seconds is None else format_seconds(call.seconds) for call in calls]
+    counts = [added.get(call.id) if call.tokens is None else call.tokens for call in calls]
+    tokens = ["" if count is None else f"{count:,}" for count in counts]
+    known = {name: texts for name, texts in (("seconds", seconds), ("tokens", tokens)) if any(texts)}
+    return [
+        {
+            **{"name": call.name, "arguments": summarise_input(call), "state": shown_state(call).word},
+            **{name: texts[number] for name, texts in known.items()},
+            **{"result": _result(call), "id": call.id},
+        }
+        for number, call in enumerate(calls)
+    ]
 
 
-def _record(call: ToolCall) -> Iterator[tuple[str, Json]]:
-    yield "name", call.name
-    yield "arguments", summarise_input(call)
-    yield "state", shown_state(call).word
-    yield "result", one_line(call.error) if call.error else "" if call.output is MISSING else one_line(call.output)
-    yield "id", call.id
-
-
-def _table_html(table: Table | None) -> str:
-    body = element("p", "tc-empty", _NO_CALLS) if table is None else f'<div class="tc-wide">{table_html(table)}</div>'
-    return fragment([Node("calls", body)])
-
-
-def _table_markdown(table: Table | None) -> str:
-    """Returns the table with its cells as code, so that nothing that a model wrote is read as Markdown."""
-    if table is None:
-        return _NO_CALLS
-    head = [f"| {' | '.join(table.columns)} |", f"|{' --- |' * len(table.columns)}"]
-    rows = [f"| {' | '.join(map(_code, row))} |" for row in table.rows]
-    return "\n".join([*head, *rows, *(["", format_hidden(table.hidden, "rows")] if table.hidden else [])])
-
-
-def _code(cell: str) -> str:
-    text = " ".join(cell.split()).replace("`", "'").replace("|", "\\|")
-    return f"`{text}`" if text else ""
+def _result(call: ToolCall) -> str:
+    if call.error:
+        return one_line(call.error)
+    return "" if call.output is MISSING else one_line(call.output)

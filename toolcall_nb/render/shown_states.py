@@ -10,24 +10,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.call_states import CALL_ENDS
+from toolcall_nb.core.call_states import CALL_ENDS, STATE_WORDS
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import normalize_call_id
 from toolcall_nb.core.transcript import State, ToolCall
 
 __all__ = ["STATE_WORDS", "Activities", "ShownState", "shown_state"]
-
-STATE_WORDS: Mapping[State, str] = {
-    State.INPUT_STREAMING: "Pending",
-    State.INPUT_AVAILABLE: "Queued",
-    State.APPROVAL_REQUESTED: "Awaiting approval",
-    State.APPROVAL_RESPONDED: "Responded",
-    State.OUTPUT_AVAILABLE: "Completed",
-    State.OUTPUT_ERROR: "Error",
-    State.OUTPUT_DENIED: "Denied",
-    State.INTERRUPTED: "Interrupted",
-}
-"""The words for states, so that a state is never told by colour alone. `shown_state` has two more."""
 
 
 class ShownState(NamedTuple):

@@ -1,0 +1,147 @@
+"""Tool calls as rows of a table: `call_rows`, and as a pandas frame: `calls_frame`.
+
+A row is a dictionary with the columns of `CALL_COLUMNS`; None is unknown, never 0:
+
+    i            the number of the call in its run, from 0
+    id, name     those of the call
+    parent       the id of the call that it ran inside of
+    depth        the number of calls that it ran inside of
+    turn         the number of its message in ``transcript.messages``, from 0
+    state        the name of its `State`
+    error_type   the exception that the error begins with, for example ``ValueError``
+    error        the error
+    started      seconds since the start of the run
+    seconds      the duration
+    approval     ``asked``, ``approved``, ``automatic`` or ``denied``
+    arguments    the arguments, a JSON value
+    result       the output, a JSON value
+    result_text  the output as text
+    result_bytes the size of that text in UTF-8
+    truncated    whether the model was sent less than the output
+    tokens       the tokens that the result added to the next prompt
+    attempt      the number of the call among those of the same name and arguments, from 1
+    fingerprint  the same for calls of the same name and arguments
+
+A frame has one more column for each argument, ``args.NAME``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from toolcall_nb.core.data_frames import data_frame
+from toolcall_nb.core.events import MISSING, Json, Missing
+from toolcall_nb.core.json_text import json_text
+from toolcall_nb.core.result_text import format_output
+from toolcall_nb.core.transcript import Approval, Message, ToolCall
+from toolcall_nb.core.usage import read_usage
+
+__all__ = ["CALL_COLUMNS", "call_rows", "calls_frame", "message_calls"]
+
+CALL_COLUMNS = (
+    *("i", "id", "parent", "depth", "turn", "name", "state", "error_type", "error", "started", "seconds", "approval"),
+    *("arguments", "result", "result_text", "result_bytes", "truncated", "tokens", "attempt", "fingerprint"),
+)
+"""The columns of every call."""
+
+_ARGUMENT_COLUMNS = 200
+"""The most columns of arguments. Arguments of other names are in the column ``arguments`` alone."""
+
+_ERROR_TYPE = re.compile(
+    r"(?:[a-zA-Z_]\w{0,60}\.){0,8}([A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|Timeout|Warning))\b"
+)
+
+
+def message_calls(messages: Iterable[Message]) -> Iterator[tuple[int, ToolCall]]:
+    """Yields all calls with the numbers of their messages, also several calls of one id."""
+    for turn, message in enumerate(messages):
+        for call in message.calls:
+            yield turn, call
+
+
+def call_rows(
+    calls: Iterable[tuple[int | None, ToolCall]], messages: Iterable[Message] = ()
+) -> Iterator[dict[str, Any]]:
+    """Yields a row for each call, with its message's number. ``messages`` say what the results added to the prompt."""
+    listed = list(calls)
+    depths = _depths([call for _, call in listed])
+    added = read_usage(messages).added
+    attempts: Counter[str] = Counter()
+    for i, (turn, call) in enumerate(listed):
+        row = _row(call)
+        attempts[row["fingerprint"]] += 1
+        tokens = added.get(call.id) if call.tokens is None else call.tokens
+        yield {
+            **{"i": i, "turn": turn, "depth": depths[call.id], "tokens": tokens},
+            **{"attempt": attempts[row["fingerprint"]]},
+            **row,
+        }
+
+
+def calls_frame(rows: Sequence[Mapping[str, Any]], purpose: str, first: Sequence[str] = ()) -> Any:
+    """Returns the rows as a `pandas.DataFrame`, with the columns ``first`` before the others."""
+    names = dict.fromkeys(key for row in rows if isinstance(row["arguments"], dict) for key in row["arguments"])
+    columns = {column: [row[column] for row in rows] for column in (*first, *CALL_COLUMNS)}
+    for name in list(names)[:_ARGUMENT_COLUMNS]:
+        columns[f"args.{name}"] = [
+            row["arguments"].get(name) if isinstance(row["arguments"], dict) else None for row in rows
+        ]
+    return data_frame(columns, purpose)
+
+
+def _row(call: ToolCall) -> dict[str, Any]:
+    output = None if call.output is MISSING else call.output
+    text = None if call.output is MISSING else format_output(call.output)
+    return {
+        **{"id": call.id, "name": call.name, "parent": call.parent, "state": call.state.value},
+        **{"error_type": _error_type(call.error), "error": call.error},
+        **{"started": call.started, "seconds": call.seconds, "approval": _approval_word(call.approval)},
+        **{"arguments": None if call.input is MISSING else call.input, "result": output, "result_text": text},
+        "result_bytes": None if text is None else len(text.encode()),
+        "truncated": None if text is None else call.model_text is not None,
+        "fingerprint": _fingerprint(call.name, call.input),
+    }
+
+
+def _error_type(error: str | None) -> str | None:
+    found = _ERROR_TYPE.match(error or "")
+    return found[1] if found else None
+
+
+def _approval_word(approval: Approval | None) -> str | None:
+    if approval is None:
+        return None
+    if approval.approved is None:
+        return "asked"
+    return "denied" if not approval.approved else "automatic" if approval.is_automatic else "approved"
+
+
+def _fingerprint(name: str, arguments: Json | Missing) -> str:
+    value = [name, None if arguments is MISSING else arguments]
+    try:
+        text = msgspec.json.encode(value, order="sorted")
+    except (UnicodeError, OverflowError, TypeError, ValueError):  # an integer that is too large
+        text = json_text(value).encode("utf-8", "replace")
+    return hashlib.blake2b(text, digest_size=6).hexdigest()
+
+
+def _depths(calls: Sequence[ToolCall]) -> dict[str, int]:
+    """Returns for each call the number of calls above it. A parent that is not there, or itself below, is none."""
+    parents = {call.id: call.parent for call in calls}
+    depths: dict[str, int] = {}
+    for start in parents:
+        path: dict[str, None] = {}
+        here: str | None = start
+        while here is not None and here in parents and here not in depths and here not in path:
+            path[here] = None
+            here = parents[here]
+        depth = depths[here] + 1 if here in depths else 0
+        for call_id in reversed(path):
+            depths[call_id], depth = depth, depth + 1
+    return depths
