@@ -18,6 +18,7 @@ from tests.support.run_logs import LINES, run_line, write_lines
 from tests.support.sdk_replies import COMPLETION, MESSAGES
 from toolcall_nb import Chat, Transcript, read, show
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.recording import Recording
 from toolcall_nb.core.transcript import Message, TextPart, ToolCall
 from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.traces import recorded_file
@@ -253,3 +254,17 @@ def test_every_suffix_that_is_read_has_a_reader() -> None:
 def test_a_message_without_a_call_is_read() -> None:
     assert read(Message("user", (TextPart("Hi"),))).messages[0].text == "Hi"
     assert read(ToolCall(id="a", name="f")).calls["a"].name == "f"
+
+
+def test_a_recording_keeps_the_times_of_its_calls(tmp_path: Path) -> None:
+    recording = Recording(began=1_700_000_000.0)
+    for seconds, event in enumerate(TALK.events()):
+        recording.add(float(seconds), event)
+    recording.write(tmp_path / "run.jsonl")
+    (run,) = RecordedFile(str(tmp_path / "run.jsonl")).runs()
+    assert run.transcript == TALK == read(tmp_path / "run.jsonl")
+    assert (run.began, run.seconds) == (1_700_000_000.0, recording.seconds)
+    assert run.transcript.calls[0].seconds == recording.transcript.calls[0].seconds is not None
+    lines = (tmp_path / "run.jsonl").read_text("utf-8").splitlines()[1:]
+    (tmp_path / "headless.jsonl").write_text("\n".join(lines), "utf-8")
+    assert read(tmp_path / "headless.jsonl").calls[0].seconds == run.transcript.calls[0].seconds

@@ -8,11 +8,13 @@ from __future__ import annotations
 from toolcall_nb.traces.formats.base import TraceFormat
 from toolcall_nb.traces.formats.claude_code import CLAUDE_CODE
 from toolcall_nb.traces.formats.codex import CODEX
+from toolcall_nb.traces.formats.recordings import RECORDINGS
 from toolcall_nb.traces.formats.spans import SPAN_FORMATS
 
 __all__ = ["TRACE_FORMATS"]
 
 TRACE_FORMATS: tuple[TraceFormat, ...] = (
+    RECORDINGS,
     CLAUDE_CODE,
     CODEX,
     *SPAN_FORMATS,
