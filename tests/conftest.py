@@ -11,19 +11,19 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from itertools import compress
 
-# Two imports that take more than two seconds of each worker and that no test needs. Hypothesis loads the plugins of
-# other packages: schemathesis, with all that it needs. jsonschema compiles a grammar for the formats "iri" and
-# "iri-reference" where rfc3987_syntax can be imported.
+# These two lines avoid imports that no test needs and that take each worker more than two seconds. Hypothesis would
+# load other packages' plugins, such as schemathesis. jsonschema would compile a grammar for the formats "iri" and
+# "iri-reference" if it could import rfc3987_syntax.
 os.environ.setdefault("HYPOTHESIS_NO_PLUGINS", "1")
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type] # None: the import fails
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type] # None makes the import fail
 
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 from tests.support.profile import IS_QUICK, IS_THOROUGH, PROFILE, share_of  # noqa: E402
 
-# No deadline: a test never asserts a time. Derandomized: a test that fails now did not pass before with the same code.
-# HYPOTHESIS_PROFILE=search looks for new counterexamples, and longer.
+# No deadline, since no test asserts a time. Derandomized, so that the same code always gives the same result.
+# HYPOTHESIS_PROFILE=search searches longer and for new counterexamples.
 settings.register_profile(
     "all",
     max_examples=100,
@@ -43,19 +43,19 @@ _SLOW = (
     *("project/test_packaging", "project/test_released", "project/test_supply_chain", "server/test_clients"),
     *("server/test_load", "server/test_peers", "tools/test_mcp"),
 )
-"""Files that the quick tier leaves out, beside the tests that are marked as slow and those that need a kernel."""
+"""Files that the quick tier skips, in addition to tests that are marked as slow and those that use a kernel."""
 
 _SETTINGS = "_hypothesis_internal_use_settings"
-"""The attribute in which Hypothesis keeps a test's settings. There is no public one."""
+"""The private attribute in which Hypothesis stores a test's settings; there is no public one."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collects the tests without garbage collection.
+    """Turns off garbage collection while the tests are collected.
 
-    A finalizer that runs while ``ast.parse`` builds its tree, and parses something itself, makes CPython up to 3.11.7
-    raise ``SystemError: AST constructor recursion depth mismatch`` (python/cpython#106905). It also saves time, as does
-    ``gc.freeze``: what was imported stays to the end.
+    CPython up to 3.11.7 raises ``SystemError: AST constructor recursion depth mismatch`` if a finalizer that runs
+    during ``ast.parse`` parses something itself (python/cpython#106905). This also saves time, as does ``gc.freeze``,
+    since imported modules stay to the end.
     """
     gc.disable()
     try:
@@ -76,9 +76,9 @@ def _is_left_out(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what belongs to a higher tier, and puts the tests in a browser first, since they take longest.
+    """Deselects the tests of higher tiers, and puts the browser tests first, since they take longest.
 
-    The examples that a test asks for with ``@settings`` are those of the tier "all".
+    A test's own number of examples in ``@settings`` is for the tier "all"; other tiers run a share of it.
     """
     is_left_out = [_is_left_out(item) for item in items]
     if any(is_left_out):
@@ -92,15 +92,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _sigint_is_heard() -> None:
-    """Tests send themselves a Ctrl+C, which a process that was started with ``nohup`` or by a script ignores."""
+def _sigint_handler() -> None:
+    """Restores the handler of Ctrl+C, which tests send to themselves; under ``nohup`` and in scripts it is ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Kernels start without the startup files, the kernels and the configuration of whoever runs the tests."""
+def _isolated_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Makes kernels ignore the startup files, kernels and configuration of the user who runs the tests."""
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
@@ -110,9 +110,9 @@ def _nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 
 @contextmanager
 def _no_running_loop(item: pytest.Item) -> Iterator[None]:
-    """Between two steps of an open browser its loop passes for the running one of this thread.
+    """Clears this thread's running event loop during tests and fixtures without a browser.
 
-    Not in tests without a browser, nor in what they are set up with.
+    Playwright's sync API leaves its loop set as the running one while a browser is open.
     """
     if "browser" in item.path.parts:
         yield

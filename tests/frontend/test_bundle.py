@@ -1,4 +1,4 @@
-"""The live transcript's module is one file, built from the modules in ``toolcall_nb/frontend/src``."""
+"""The live transcript's module is one file, bundled from the modules in ``toolcall_nb/frontend/src``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolcall_nb.frontend import MODULE
 TYPESCRIPT = Path(__file__).parents[1] / "js" / "node_modules" / "typescript" / "bin" / "tsc"
 
 
-def test_the_built_module_is_what_its_sources_give() -> None:
+def test_the_built_module_is_up_to_date() -> None:
     assert MODULE.read_text("utf-8") == bundle(), "run ./dev frontend"
 
 
@@ -34,7 +34,7 @@ def test_every_source_is_in_the_built_module() -> None:
         ('export { b } from "./other.js";', "", "a form that the bundler does not know"),
     ],
 )
-def test_what_does_not_work_as_one_file_is_refused(main: str, other: str, problem: str, tmp_path: Path) -> None:
+def test_modules_that_cannot_be_one_file_are_refused(main: str, other: str, problem: str, tmp_path: Path) -> None:
     (tmp_path / "other.js").write_text(f"{other}\n")
     entry = 'import { a } from "./other.js";\n' if problem == "both define a" else ""
     exported = "\nexport const c = 3;\n" if problem == "imports itself" else "\n"
@@ -54,9 +54,9 @@ def test_imports_exports_and_comment_lines_are_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(
     shutil.which("node") is None or (not TYPESCRIPT.exists() and "TOOLCALL_NB_PEERS" not in os.environ),
-    reason="needs Node and what tests/js/package.json names",
+    reason="needs Node and the packages in tests/js/package.json",
 )
-def test_the_types_in_the_modules_comments_are_right(tmp_path: Path) -> None:
+def test_the_jsdoc_types_of_the_modules_are_correct(tmp_path: Path) -> None:
     options = [
         "--allowJs",
         "--checkJs",

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.fuzz.found import FOUND, found_before, keep
+from tests.fuzz.findings import FINDINGS, findings_of, store_finding
 from tests.fuzz.running import Outcome, Signature, fuzz, instrumented_targets, is_there
 from tests.support.profile import share_of
 
@@ -49,7 +49,7 @@ def _asked(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--runs", type=int, help="in place of seconds; 0: as often as the suite does")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1, help="of the first round")
-    parser.add_argument("--found", type=Path, default=FOUND, help="where what is found is written")
+    parser.add_argument("--found", type=Path, default=FINDINGS, help="where what is found is written")
     parser.add_argument("--keep", type=Path, help="where inputs that reach something new are kept")
     parser.add_argument("--totals", type=Path, help="a JSON file of the totals, written after each run")
     return parser.parse_args(arguments)
@@ -61,7 +61,7 @@ def _rounds(targets: dict[str, Target], asked: argparse.Namespace, kept: Path) -
         for name, target in targets.items():
             outcome = _one(name, target, asked, number, kept, frozenset(totals[name].known))
             totals[name].add(outcome)
-            _tell(outcome, asked.found)
+            _report(outcome, asked.found)
             if asked.totals is not None:
                 _write(asked.totals, totals)
     return 1 if any(total.found or total.troubles for total in totals.values()) else 0
@@ -80,7 +80,7 @@ def _one(
 
 def _seeds(name: str, target: Target, with_corpora: bool) -> Iterable[bytes]:
     """A run of so many times is the same with the corpora and without, and its seeds are at most half of it."""
-    own = [*found_before(name).values(), *target.seeds()]
+    own = [*findings_of(name).values(), *target.seeds()]
     return [*own, *target.more()] if with_corpora else own[: max(target.runs // 2, 4)]
 
 
@@ -105,19 +105,19 @@ class Total:
             self.known.add(outcome.found.signature)
 
 
-def _tell(outcome: Outcome, folder: Path) -> None:
+def _report(outcome: Outcome, folder: Path) -> None:
     figures = f"{outcome.executions:,} executions, {outcome.cpu_seconds / 60:.1f} CPU-minutes"
     print(f"{outcome.target}: {figures}{'' if outcome.found or outcome.trouble else ', nothing found'}")
     if outcome.trouble:
         print(outcome.trouble)
     if outcome.found is not None:
-        name = keep(outcome.target, outcome.found.data, folder)
+        name = store_finding(outcome.target, outcome.found.data, folder)
         print(f"{outcome.found.trouble}\nfound by {outcome.target}, kept as {name}:\ndata = {outcome.found.data!r}")
     sys.stdout.flush()
 
 
 def _write(file: Path, totals: dict[str, Total]) -> None:
-    told = {
+    totals_by_name = {
         name: {
             "executions": total.executions,
             "cpu_minutes": round(total.cpu_seconds / 60, 2),
@@ -130,7 +130,7 @@ def _write(file: Path, totals: dict[str, Total]) -> None:
         "executions": sum(total.executions for total in totals.values()),
         "cpu_minutes": round(sum(total.cpu_seconds for total in totals.values()) / 60, 2),
     }
-    file.write_text(json.dumps({"all": all_of_them, **told}, indent=1) + "\n", "utf-8")
+    file.write_text(json.dumps({"all": all_of_them, **totals_by_name}, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

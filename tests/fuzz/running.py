@@ -116,7 +116,7 @@ def fuzz(
             _run(target.check, [name, *options, str(kept)], Path(folder), shared, known)
         _, status, used = os.wait4(child, 0)
         executions = _COUNT.unpack(shared[:])[0]
-        found, trouble = _told(target.check, Path(folder), os.waitstatus_to_exitcode(status))
+        found, trouble = _result_of(target.check, Path(folder), os.waitstatus_to_exitcode(status))
     return Outcome(name, executions, used.ru_utime + used.ru_stime, found, trouble)
 
 
@@ -151,18 +151,18 @@ def _run(
     os._exit(0)
 
 
-def _told(check: Callable[[bytes], None], folder: Path, code: int) -> tuple[Found | None, str]:
+def _result_of(check: Callable[[bytes], None], folder: Path, code: int) -> tuple[Found | None, str]:
     """What the child left."""
     if code == _BROKEN and (folder / "found").exists():
         return smaller(check, (folder / "found").read_bytes()), ""
     artifacts = [path for path in folder.iterdir() if path.name.partition("-")[0] in ("timeout", "oom", "crash")]
     for path in artifacts:
-        what = f"{path.name.partition('-')[0]}: see the end of libFuzzer's words\n{_last_words(folder)}"
+        what = f"{path.name.partition('-')[0]}: see the end of libFuzzer's output\n{_end_of_output(folder)}"
         return Found(path.read_bytes(), what, (path.name.partition("-")[0], "", 0)), ""
-    return None, "" if code == 0 else f"the run ended with {code}:\n{_last_words(folder)}"
+    return None, "" if code == 0 else f"the run exited with {code}:\n{_end_of_output(folder)}"
 
 
-def _last_words(folder: Path) -> str:
+def _end_of_output(folder: Path) -> str:
     return (folder / "said").read_bytes()[-3000:].decode("utf-8", "replace")
 
 

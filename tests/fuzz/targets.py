@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
-from tests.fuzz import corpus, faces, frames, texts
+from tests.fuzz import corpus, model_texts, peer_data, renderings
 from toolcall_nb.wire import WIRE_NAMES
 
 __all__ = ["TARGETS", "Target"]
@@ -93,22 +93,26 @@ _CHUNKS = (*_JSON, *corpus.chunk_words())
 
 TARGETS: Mapping[str, Target] = {
     "callout": Target(
-        check=texts.callout_detector,
+        check=model_texts.callout_detector,
         seeds=corpus.callouts,
         more=corpus.documents,
         words=(*_LINES, *_CALLOUT, *_YAML, *_MARKDOWN),
         runs=400,
     ),
     "signature": Target(
-        check=texts.signature_detector, seeds=corpus.signatures, words=(*_LINES, *_SIGNATURE, *_JSON, *_MARKDOWN)
+        check=model_texts.signature_detector, seeds=corpus.signatures, words=(*_LINES, *_SIGNATURE, *_JSON, *_MARKDOWN)
     ),
-    "json": Target(check=texts.json_detector, seeds=corpus.json_calls, words=(*_LINES, *_FENCED, *_JSON)),
+    "json": Target(check=model_texts.json_detector, seeds=corpus.json_calls, words=(*_LINES, *_FENCED, *_JSON)),
     "body": Target(
-        check=texts.callout_body, seeds=corpus.bodies, more=corpus.yaml_documents, words=(*_LINES, *_YAML), runs=1200
+        check=model_texts.callout_body,
+        seeds=corpus.bodies,
+        more=corpus.yaml_documents,
+        words=(*_LINES, *_YAML),
+        runs=1200,
     ),
-    "header": Target(check=texts.callout_header, seeds=corpus.headers, words=_CALLOUT, longest=200, runs=1200),
+    "header": Target(check=model_texts.callout_header, seeds=corpus.headers, words=_CALLOUT, longest=200, runs=1200),
     "markdown": Target(
-        check=texts.portable_markdown,
+        check=model_texts.portable_markdown,
         seeds=corpus.transcripts,
         more=corpus.documents,
         words=(*_LINES, *_PORTABLE, *_CALLOUT, *_YAML),
@@ -116,17 +120,17 @@ TARGETS: Mapping[str, Target] = {
         runs=400,
     ),
     "incremental": Target(
-        check=texts.incremental_markdown,
+        check=model_texts.incremental_markdown,
         seeds=corpus.markdown,
         more=corpus.documents,
         words=(*_LINES, *_MARKDOWN),
         longest=160,
         runs=150,
     ),
-    "sse": Target(check=frames.server_sent_events, seeds=corpus.sse, more=corpus.sse_streams, words=_SSE, runs=1200),
+    "sse": Target(check=peer_data.server_sent_events, seeds=corpus.sse, more=corpus.sse_streams, words=_SSE, runs=1200),
     **{
         f"wire-{name}": Target(
-            check=frames.wire_of(name),
+            check=peer_data.wire_of(name),
             seeds=corpus.wire(name),
             words=(*_SSE, *_JSON, *corpus.wire_words(name)),
             longest=900,
@@ -135,29 +139,35 @@ TARGETS: Mapping[str, Target] = {
         for name in WIRE_NAMES
     },
     "server": Target(
-        check=frames.answer_of_a_server,
+        check=peer_data.answer_of_a_server,
         seeds=corpus.answers,
         more=corpus.recorded_answers,
         words=(*_SSE, *_JSON),
         runs=400,
     ),
-    "chunks": Target(check=frames.chunks, seeds=corpus.chunks, words=_CHUNKS, longest=900, runs=300),
-    "stages": Target(check=frames.stage_log, seeds=corpus.stage_logs, words=(*_JSON, *corpus.stage_words()), runs=400),
+    "chunks": Target(check=peer_data.chunks, seeds=corpus.chunks, words=_CHUNKS, longest=900, runs=300),
+    "stages": Target(
+        check=peer_data.stage_log, seeds=corpus.stage_logs, words=(*_JSON, *corpus.stage_words()), runs=400
+    ),
     "sdk": Target(
-        check=frames.sdk_objects,
+        check=peer_data.sdk_objects,
         seeds=corpus.sdk_items,
         more=corpus.recorded_items,
         words=(*_JSON, *corpus.sdk_words()),
         longest=900,
         runs=300,
     ),
-    "html": Target(check=faces.html, seeds=corpus.hostile, words=(*_HTML, *_MARKDOWN, *_JSON), longest=200, runs=30),
-    "live": Target(check=faces.live_html, seeds=corpus.chunks, words=_CHUNKS, longest=900, runs=80),
-    "result": Target(check=faces.result_html, seeds=corpus.hostile, more=corpus.hostile_html, words=_HTML, runs=1000),
-    "terminal": Target(
-        check=faces.terminal_text, seeds=corpus.hostile, words=(*_TERMINAL, *_MARKDOWN), longest=100, runs=10
+    "html": Target(
+        check=renderings.html, seeds=corpus.hostile, words=(*_HTML, *_MARKDOWN, *_JSON), longest=200, runs=30
     ),
-    "masking": Target(check=faces.masking, seeds=corpus.secrets, words=(*_SECRETS, *_LINES), runs=600),
-    "printed": Target(check=faces.printed_text, seeds=corpus.hostile, words=(*_TERMINAL, *_LINES), runs=1000),
+    "live": Target(check=renderings.live_html, seeds=corpus.chunks, words=_CHUNKS, longest=900, runs=80),
+    "result": Target(
+        check=renderings.result_html, seeds=corpus.hostile, more=corpus.hostile_html, words=_HTML, runs=1000
+    ),
+    "terminal": Target(
+        check=renderings.terminal_text, seeds=corpus.hostile, words=(*_TERMINAL, *_MARKDOWN), longest=100, runs=10
+    ),
+    "masking": Target(check=renderings.masking, seeds=corpus.secrets, words=(*_SECRETS, *_LINES), runs=600),
+    "printed": Target(check=renderings.printed_text, seeds=corpus.hostile, words=(*_TERMINAL, *_LINES), runs=1000),
 }
 """Every target by its name."""

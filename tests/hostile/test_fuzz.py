@@ -1,6 +1,6 @@
-"""Fuzzing, as much of it as belongs to the suite: seeds, all that was ever found, planted faults, and a bounded run.
+"""The fuzz targets hold for the seeds and all earlier findings, find planted faults, and hold in a bounded run.
 
-``./dev fuzz`` goes on for as long as it is told to.
+``./dev fuzz`` runs them longer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.fuzz.found import FOUND, found_before, keep
+from tests.fuzz.findings import FINDINGS, findings_of, store_finding
 from tests.fuzz.running import is_there, smaller
 from tests.fuzz.targets import TARGETS
 from tests.support.profile import share_of
@@ -38,17 +38,17 @@ def test_the_laws_hold_for_the_seeds(name: str) -> None:
         target.check(data[: target.longest])
 
 
-@pytest.mark.parametrize("file", sorted(path.name for path in FOUND.glob("*-*")))
-def test_what_was_found_once_is_found_no_more(file: str) -> None:
+@pytest.mark.parametrize("file", sorted(path.name for path in FINDINGS.glob("*-*")))
+def test_earlier_findings_stay_fixed(file: str) -> None:
     target = file.rpartition("-")[0]
-    TARGETS[target].check(found_before(target)[file])
+    TARGETS[target].check(findings_of(target)[file])
 
 
-# That a target can fail -------------------------------------------------------------------------------------------
+# Planted faults -------------------------------------------------------------------------------------------
 
 
 def _without_ends(feed: Callable[..., Any]) -> Callable[..., Any]:
-    """A reader that loses the end of each piece."""
+    """Makes a reader that loses the end of each piece."""
     return lambda reader, piece: feed(reader, piece[:-1])
 
 
@@ -61,7 +61,7 @@ def _raising(real: Callable[..., Any]) -> Callable[..., Any]:
     return take
 
 
-def _as_it_is(_: Any) -> Callable[..., Any]:
+def _returns_its_argument(_: Any) -> Callable[..., Any]:
     return lambda text: text
 
 
@@ -69,15 +69,15 @@ def _masks_nothing(_: Any) -> Callable[..., Any]:
     return lambda masker, text: text
 
 
-def _says_yes(_: Any) -> Callable[..., Any]:
+def _returns_true(_: Any) -> Callable[..., Any]:
     return lambda *_: True
 
 
-def _says_no(_: Any) -> Callable[..., Any]:
+def _returns_false(_: Any) -> Callable[..., Any]:
     return lambda *_: False
 
 
-def _says_nothing(_: Any) -> Callable[..., Any]:
+def _returns_nothing(_: Any) -> Callable[..., Any]:
     return lambda *_: []
 
 
@@ -85,7 +85,7 @@ def _only_required(real: Callable[..., Any]) -> Callable[..., Any]:
     return lambda event: dict(list(real(event).items())[:1])
 
 
-def _twice(real: Callable[..., Any]) -> Callable[..., Any]:
+def _returns_twice(real: Callable[..., Any]) -> Callable[..., Any]:
     return lambda projector, event: real(projector, event) * 2
 
 
@@ -93,28 +93,28 @@ FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "callout": ("toolcall_nb.dialects.callout.CalloutDetector.feed", _without_ends),
     "signature": ("toolcall_nb.dialects.live_call.JsonCallDetector.feed", _without_ends),
     "json": ("toolcall_nb.dialects.live_call.JsonCallDetector.feed", _without_ends),
-    "body": ("toolcall_nb.markdown.yaml_text._is_plain", _says_yes),
-    "header": ("toolcall_nb.markdown.callout.HeaderGrammar.may_start", _says_no),
-    "markdown": ("toolcall_nb.markdown.yaml_text._is_plain", _says_yes),
-    "incremental": ("toolcall_nb.render.markdown.open_paragraph.OpenText._may_restructure", _says_no),
+    "body": ("toolcall_nb.markdown.yaml_text._is_plain", _returns_true),
+    "header": ("toolcall_nb.markdown.callout.HeaderGrammar.may_start", _returns_false),
+    "markdown": ("toolcall_nb.markdown.yaml_text._is_plain", _returns_true),
+    "incremental": ("toolcall_nb.render.markdown.open_paragraph.OpenText._may_restructure", _returns_false),
     "sse": ("toolcall_nb.wire.sse.SseDecoder.feed", _without_ends),
     **{f"wire-{name}": ("toolcall_nb.wire.base.JsonEvents.feed", _without_ends) for name in WIRE_NAMES},
     "server": ("toolcall_nb.wire.sse.SseDecoder.feed", _without_ends),
     "chunks": ("toolcall_nb.core.events._fields_of", _only_required),
-    "stages": ("toolcall_nb.stages.projecting.StageProjector.feed", _twice),
+    "stages": ("toolcall_nb.stages.projecting.StageProjector.feed", _returns_twice),
     "sdk": ("toolcall_nb.adapters.reading.AnyAdapter.take", _raising),
-    "html": ("toolcall_nb.render.html_output.card.escape", _as_it_is),
-    "live": ("toolcall_nb.render.html_output.live_parts.update", _says_nothing),
+    "html": ("toolcall_nb.render.html_output.card.escape", _returns_its_argument),
+    "live": ("toolcall_nb.render.html_output.live_parts.update", _returns_nothing),
     "result": ("toolcall_nb.render.html_output.sanitising._attribute", lambda _: lambda tag, name, value: value),
-    "terminal": ("toolcall_nb.render.text.visible", _as_it_is),
+    "terminal": ("toolcall_nb.render.text.visible", _returns_its_argument),
     "masking": ("toolcall_nb.redaction.Masker.text", _masks_nothing),
-    "printed": ("toolcall_nb.core.append_only._last_rewrite", _as_it_is),
+    "printed": ("toolcall_nb.core.append_only._last_rewrite", _returns_its_argument),
 }
-"""For each target a function of the package, and what it is replaced by."""
+"""For each target, a function of the package and its faulty replacement."""
 
 
 @every_target
-def test_a_fault_that_is_planted_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_target_finds_a_planted_fault(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     place, fault = FAULTS[name]
     owner, _, attribute = place.rpartition(".")
     module, _, cls = owner.rpartition(".")
@@ -138,7 +138,7 @@ def fails(check: Callable[[bytes], None], data: bytes) -> bool:
     return False
 
 
-def test_what_is_found_is_made_small_and_kept_once(tmp_path: Path) -> None:
+def test_a_finding_is_minimised_and_stored_once(tmp_path: Path) -> None:
     def check(data: bytes) -> None:
         assert b"bad" not in data
 
@@ -147,13 +147,13 @@ def test_what_is_found_is_made_small_and_kept_once(tmp_path: Path) -> None:
     assert found.data == b"bad"
     assert "AssertionError" in found.trouble
     assert smaller(check, b"good") is None
-    assert [keep("sse", data, tmp_path) for data in (b"a", b"b", b"a")] == ["sse-1", "sse-2", "sse-1"]
-    assert found_before("sse", tmp_path) == {"sse-1": b"a", "sse-2": b"b"}
+    assert [store_finding("sse", data, tmp_path) for data in (b"a", b"b", b"a")] == ["sse-1", "sse-2", "sse-1"]
+    assert findings_of("sse", tmp_path) == {"sse-1": b"a", "sse-2": b"b"}
 
 
 # With atheris -----------------------------------------------------------------------------------------------------
 
-needs_atheris = pytest.mark.skipif(not is_there(), reason="no atheris, which has wheels for Linux on x86-64 only")
+needs_atheris = pytest.mark.skipif(not is_there(), reason="atheris is not installed: only for Linux on x86-64")
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""Every interleaving: whatever models, tools, people, pages and kernels do, the laws hold and the next turn is sent."""
+"""The laws hold for random interleavings of what models, tools, people, pages and kernels do."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _SCOPES = st.sampled_from([*["once"] * 6, "chat", "always"])
 _GOING_ON = re.compile(r"tc-call tc-[a-z-]+|(?<=<span class=\"tc-state\">)(?:Pending|Queued|Running|Called)(?=</span>)")
 
 
-def settled(html: str) -> str:
-    """The HTML without what only a live view says of calls: whether their arguments are written, they wait or run."""
+def without_live_state(html: str) -> str:
+    """Returns the HTML without the state of calls that have not ended, which only a live view shows."""
     return _GOING_ON.sub("", html)
 
 
 class Histories(RuleBasedStateMachine):
-    """Two chats of a notebook, each with its cells and pages; one step at a time."""
+    """Two chats of a notebook, each with cells and pages, which run one step at a time."""
 
     histories = 0
     steps = 0
@@ -65,7 +65,7 @@ class Histories(RuleBasedStateMachine):
                     lane.stop()
                 lane.check_requests()
                 Histories.ends.update(lane.ends)
-            until(lambda: not self._left(), lambda: f"threads that never end: {self._left()}")
+            until(lambda: not self._left(), lambda: f"threads did not end: {self._left()}")
         finally:
             close_all()
             self._patched.undo()
@@ -74,7 +74,7 @@ class Histories(RuleBasedStateMachine):
         ours = ("toolcall_nb-tool", "toolcall_nb-run", "toolcall_nb-parallel", "cell")
         return [each for each in threading.enumerate() if each not in self._before and each.name.startswith(ours)]
 
-    # Who can do something
+    # Chats by state
 
     def running(self) -> list[Lane]:
         return [lane for lane in self.lanes if lane.is_running]
@@ -175,13 +175,13 @@ class Histories(RuleBasedStateMachine):
 
     @rule(pick=PICK, call_id=IDS, name=NAMES, ends=st.booleans())
     @only(lambda self: self.at_model())
-    def the_models_side_runs_a_call(self, pick: int, call_id: str, name: str, ends: bool) -> None:
+    def the_provider_runs_a_call(self, pick: int, call_id: str, name: str, ends: bool) -> None:
         call = ev.ToolInputAvailable(call_id, name, {"n": 0, "of": self.next_number()}, provider_executed=True)
         self.model_says(pick, call, *([ev.ToolOutputAvailable(call_id, "done")] if ends else []))
 
     @rule(pick=PICK, steps=st.integers(1, 3))
     @only(lambda self: self.running())
-    def all_goes_well_for_a_while(self, pick: int, steps: int) -> None:
+    def several_steps_succeed(self, pick: int, steps: int) -> None:
         lane = self.running()[pick % len(self.running())]
         for _ in range(steps):
             if "model" in lane.gates.waiting:
@@ -194,7 +194,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(pick=PICK, what=st.sampled_from(ODD))
     @only(lambda self: self.at_model())
-    def the_model_says_something_odd(self, pick: int, what: Any) -> None:
+    def the_model_sends_an_odd_event(self, pick: int, what: Any) -> None:
         self.model_says(pick, what)
 
     @rule(
@@ -216,7 +216,7 @@ class Histories(RuleBasedStateMachine):
         ),
     )
     @only(lambda self: self.at_tools())
-    def a_tool_goes_on(self, pick: int, which: int, what: Any) -> None:
+    def a_tool_continues(self, pick: int, which: int, what: Any) -> None:
         lane = self.at_tools()[pick % len(self.at_tools())]
         lane.gates.give(lane.tools[which % len(lane.tools)], what)
         lane.settle()
@@ -240,7 +240,7 @@ class Histories(RuleBasedStateMachine):
             self.answer_twice(lane, pick, how, then, "once")
 
     def answer_twice(self, lane: Lane, which: int, how: str, then: str | None, scope: str) -> None:
-        """One page answers, and before anything comes of it another one, which has not heard of that yet."""
+        """Answers in one page, and then in another page that has not received the effect of the first answer."""
         pages = self.cell(lane).pages
         stale = [(page, dict(page.asks)) for page in pages]
         page, forms = stale[which % len(stale)]
@@ -251,7 +251,7 @@ class Histories(RuleBasedStateMachine):
         lane.settle()
 
     def answer(self, lane: Lane, page: Page, forms: dict[str, Any], how: str, scope: str) -> None:
-        """To all that the page asks, or has asked."""
+        """Answers all the questions in ``forms``, also those that are no longer open."""
         for form in forms.values():
             answer: dict[str, Any] = {"type": "answer", "approval": form["approval"], "approved": True, "scope": scope}
             answer["text"] = form["text"]
@@ -269,7 +269,7 @@ class Histories(RuleBasedStateMachine):
             page.say(answer)
 
     def expect(self, lane: Lane, is_heard: bool, form: Any, answer: Any, how: str, scope: str) -> None:
-        """Note what may run now: nothing but what was approved, as the page has sent it."""
+        """Records the input that may run after this answer: exactly the approved text that the page sent."""
         is_open = any(form["approval"] == each["approval"] for each in self.cell(lane).asks.values())
         if is_heard and is_open and how in ("approve", "edit"):
             lane.allowed[json.dumps(json.loads(answer["text"]))] += 1
@@ -279,9 +279,9 @@ class Histories(RuleBasedStateMachine):
 
     @rule(pick=PICK, by=st.sampled_from(["page", "chat", "run", "interrupt", "interrupt"]))
     @only(lambda self: self.running())
-    def it_is_stopped(self, pick: int, by: str) -> None:
+    def a_run_is_stopped(self, pick: int, by: str) -> None:
         lane = self.running()[pick % len(self.running())]
-        if pick > (0 if "model" in lane.gates.waiting else 2):  # more often where more hangs on it
+        if pick > (0 if "model" in lane.gates.waiting else 2):  # more often during tools and questions
             return
         if by == "interrupt":
             stop_thread(lane.thread)
@@ -294,7 +294,7 @@ class Histories(RuleBasedStateMachine):
             assert lane.run is not None
             is_asked = bool(self.cell(lane).asks)
             (lane.chat.stop if by == "chat" else lane.run.stop)()
-            if by == "chat" and not is_asked:  # heard at the next event
+            if by == "chat" and not is_asked:  # the chat notices the stop at the next event
                 return
         until(lambda: not lane.is_running, lambda: f"a stop by {by} did nothing: {lane.gates.waiting}")
         lane.settle()
@@ -333,13 +333,13 @@ class Histories(RuleBasedStateMachine):
         self.check_page(lane, which)
 
     def check_page(self, lane: Lane, which: int) -> None:
-        """A page that is there, and has asked, shows what there is, in mid-run as well."""
+        """Checks that a connected page shows the current state after a sync, also during a run."""
         cell = self.cell(lane)
         page = cell.pages[which % len(cell.pages)]
         if page.is_connected and not page.misses:
             cell.flush()
             page.sync()
-            assert settled(page.html) == settled(cell.html())
+            assert without_live_state(page.html) == without_live_state(cell.html())
             assert page.asks == cell.all_asks()
             assert {form["approval"] for form in page.asks.values()} == cell.open_questions()
 
@@ -348,7 +348,7 @@ class Histories(RuleBasedStateMachine):
     @rule(pick=PICK)
     @only(lambda self: self.number > 2)
     def the_kernel_is_restarted(self, pick: int) -> None:
-        if pick == 0:  # seldom: it ends what the others have begun
+        if pick == 0:  # rarely, since it ends the runs that other rules started
             for lane in self.lanes:
                 lane.restart()
 
@@ -356,6 +356,6 @@ class Histories(RuleBasedStateMachine):
 Histories.TestCase.settings = settings(
     max_examples=share_of(96),
     stateful_step_count=50,
-    phases=[Phase.generate],  # a history of threads takes minutes to shrink; it is told step by step as it is
+    phases=[Phase.generate],  # shrinking takes minutes, since histories use threads; the report lists every step anyway
 )
 TestHistories = Histories.TestCase

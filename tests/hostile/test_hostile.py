@@ -1,4 +1,4 @@
-"""The hostile texts reach every place: what is added to a transcript, and stands in none of them, fails here."""
+"""The hostile texts are put into every text field of a transcript; a new field without a place fails here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MARK = "the mark of a place"
 
 
 def classes() -> list[type[msgspec.Struct]]:
-    """Every class of a transcript."""
+    """Returns every class that a transcript is made of."""
     found = [
         value
         for value in vars(transcript_module).values()
@@ -35,7 +35,7 @@ def classes() -> list[type[msgspec.Struct]]:
 
 
 def holds_text(kind: Any) -> bool:
-    """Whether a field of this type can hold any text; names out of a closed list are none."""
+    """Whether a field of this type can hold any text; values of a fixed list don't count."""
     if kind is Any or kind is str:
         return True
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -56,7 +56,7 @@ def text_fields() -> set[tuple[str, str]]:
 
 
 def marked(value: Any, where: tuple[str, str] = ("", "")) -> Iterator[tuple[str, str]]:
-    """The fields in which the mark stands, in whatever value."""
+    """Yields the fields whose value contains the mark, at any depth."""
     if isinstance(value, str):
         if MARK in value:
             yield where
@@ -72,20 +72,20 @@ def marked(value: Any, where: tuple[str, str] = ("", "")) -> Iterator[tuple[str,
             yield from marked(item, where)
 
 
-def test_every_field_that_can_hold_text_is_a_place() -> None:
+def test_every_field_that_can_hold_text_has_a_place() -> None:
     reached = {field for make in PLACES.values() for field in marked(make(MARK))}
     assert text_fields() - reached == set()
-    assert ("ToolCall", "input_text") in text_fields()  # and the fields are found at all
+    assert ("ToolCall", "input_text") in text_fields()  # the search for fields works
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_each_place_holds_the_text_and_all_of_them_stand_everywhere(name: str) -> None:
+def test_each_place_holds_the_text_and_everywhere_has_all_places(name: str) -> None:
     alone = set(marked(PLACES[name](MARK)))
     assert alone
     assert alone <= set(marked(everywhere(MARK)))
 
 
-def test_everywhere_leaves_nothing_out_though_a_card_stands_for_several_places() -> None:
+def test_everywhere_leaves_nothing_out_although_one_card_covers_several_places() -> None:
     drawn = [part for message in everywhere("x").messages for part in message.parts]
     cards = [part for part in drawn if isinstance(part, ToolCall)]
     for make in PLACES.values():
@@ -104,7 +104,7 @@ def test_there_are_many_payloads_and_more_variants_of_each() -> None:
     assert len(set(variants("<b>"))) > 50
 
 
-def test_a_sample_is_evenly_taken() -> None:
+def test_a_sample_is_evenly_spaced() -> None:
     assert one_of("abcdefgh", 4) == ["a", "c", "e", "g"]
     assert one_of("abcdefgh", 4, 1) == ["b", "d", "f", "h"]
     assert one_of("ab", 4) == ["a", "b"]
@@ -117,21 +117,21 @@ def check(transcript: Transcript) -> None:
 
 
 @pytest.mark.parametrize("number", range(8))
-def test_payloads_in_every_place_become_only_what_may_appear(number: int) -> None:
+def test_payloads_in_every_place_render_only_allowed_elements(number: int) -> None:
     some = share(56, 5)
     for payload in some[number::8]:
         check(everywhere(payload))
 
 
-def test_variants_in_every_place_become_only_what_may_appear() -> None:
+def test_variants_in_every_place_render_only_allowed_elements() -> None:
     for number, payload in enumerate(own_payloads() if IS_SEARCH else one_of(own_payloads(), 24)):
         every = list(dict.fromkeys(variants(payload)))
         for variant in every if IS_SEARCH else [every[number % len(every)]]:
             check(everywhere(variant))
 
 
-def test_half_a_character_is_shown_as_a_character_that_nobody_knows() -> None:
+def test_a_lone_surrogate_is_shown_as_the_replacement_character() -> None:
     bundle = mime_bundle(everywhere("a\ud800b"))
     assert all("a\ufffdb" in form for form in bundle.values())
     for form in bundle.values():
-        form.encode()  # as a notebook is told of it
+        form.encode()  # as it is sent to a notebook

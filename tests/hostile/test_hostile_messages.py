@@ -1,4 +1,4 @@
-"""What a page says, or something that speaks in its place: nonsense changes nothing, a name is a name."""
+"""Malformed messages from a page, or from something that impersonates it, change nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from toolcall_nb.runs.document import LiveDocument
 from toolcall_nb.runs.pacer import FRAME, SLOWEST, Pacer
 
 PROTOTYPE = ("__proto__", "constructor", "prototype", "hasOwnProperty", "toString", "valueOf", "__class__", "")
-"""Names that an object of JavaScript, or of Python, has without being given them."""
+"""Names of attributes that every JavaScript or Python object has."""
 
 
 def deep(levels: int) -> Any:
@@ -60,7 +60,7 @@ FIELDS = (
 
 
 class Page:
-    """A widget with one card whose call is asked about, and a log of what it asked for."""
+    """A widget with one card whose call waits for approval, and a log of its effects."""
 
     def __init__(self) -> None:
         self.html = LiveHtml()
@@ -84,8 +84,8 @@ def page() -> Iterator[Page]:
     page.widget.close()
 
 
-def answered(page: Page, messages: list[dict[str, Any]]) -> list[Decision]:
-    """What was decided about the call when these had come."""
+def decisions_after(page: Page, messages: list[dict[str, Any]]) -> list[Decision]:
+    """Returns the decisions about the call after these messages."""
     question = ToolCall(
         id="c", name="wipe", state=State.APPROVAL_REQUESTED, input={"path": "/"}, approval=Approval(id="a")
     )
@@ -107,7 +107,7 @@ def answered(page: Page, messages: list[dict[str, Any]]) -> list[Decision]:
     return found
 
 
-def test_nonsense_from_a_page_neither_raises_nor_is_an_answer(page: Page) -> None:
+def test_malformed_messages_neither_raise_nor_count_as_an_answer(page: Page) -> None:
     before = page.html.html
     messages = [{"type": kind, **dict.fromkeys(FIELDS, value)} for kind in KINDS for value in NONSENSE]
     messages += [
@@ -117,7 +117,7 @@ def test_nonsense_from_a_page_neither_raises_nor_is_an_answer(page: Page) -> Non
     messages += [{"type": "open", "node": value, "open": is_open} for value in NONSENSE for is_open in (True, False)]
     messages += [{value: "stop", "type": None} for value in PROTOTYPE]
     kinds = [message for message in messages if message["type"] != "stop"]
-    assert answered(page, kinds) == []
+    assert decisions_after(page, kinds) == []
     assert page.html.html == before
     assert page.stops == 0
     assert FRAME <= page.pacer.interval <= SLOWEST
@@ -131,11 +131,11 @@ def test_no_message_raises(message: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("scope", ["ever", None, ["once"], "__proto__", 1])
-def test_an_approval_that_is_not_to_the_letter_is_none(page: Page, scope: Any) -> None:
+def test_an_approval_in_another_form_does_not_count(page: Page, scope: Any) -> None:
     about = {"type": "answer", "approval": "a", "text": '{"path": "/"}', "seen": 1}
-    assert answered(page, [{**about, "approved": True, "scope": scope}]) == []
+    assert decisions_after(page, [{**about, "approved": True, "scope": scope}]) == []
     for approved in ("true", 1, [True], None):
-        decision = answered(page, [{**about, "approved": approved, "scope": "once"}])
+        decision = decisions_after(page, [{**about, "approved": approved, "scope": "once"}])
         assert [each.approved for each in decision] == [False]
 
 
@@ -166,16 +166,16 @@ def test_an_approval_that_is_not_to_the_letter_is_none(page: Page, scope: Any) -
     ],
     ids=lambda text: repr(text)[:30],
 )
-def test_edited_arguments_that_a_tool_cannot_be_given_are_asked_again(page: Page, text: Any) -> None:
+def test_edited_arguments_that_are_not_valid_are_asked_for_again(page: Page, text: Any) -> None:
     message = {"type": "answer", "approval": "a", "approved": True, "scope": "once", "text": text, "seen": 1}
-    assert answered(page, [message]) == []
+    assert decisions_after(page, [message]) == []
 
 
 @given(text=texts(), name=st.sampled_from([*PROTOTYPE, "a"]))
-def test_names_of_arguments_are_names_and_nothing_else(text: str, name: str) -> None:
+def test_names_of_arguments_have_no_special_meaning(text: str, name: str) -> None:
     page = Page()
     message = {"type": "answer", "approval": "a", "approved": True, "scope": "once", "seen": 1}
-    (decision,) = answered(page, [{**message, "text": f'{{"{name}": {{"x": 1}}}}'}])
+    (decision,) = decisions_after(page, [{**message, "text": f'{{"{name}": {{"x": 1}}}}'}])
     page.widget.close()
     assert decision.input == {name: {"x": 1}}
 
@@ -186,7 +186,7 @@ IDS = ["a/b", "../../u/stop", "..", "a\nb", "a\n", "a%2Fb", "?x#y", "a b", "é\u
 
 
 @pytest.mark.parametrize("call_id", [*IDS, *one_of(own_payloads(), 8)], ids=lambda text: repr(text)[:30])
-def test_a_call_of_any_id_can_be_answered_and_only_this_call(call_id: str) -> None:
+def test_a_call_with_any_id_can_be_answered_and_the_answer_is_for_this_call_only(call_id: str) -> None:
     model = Gated(call(call_id, "weather", city="Rome"), words("Done."))
     with serving(model, approval_mode="ask") as client:
         with client.stream("POST", "/api/chat", json={"message": "Go", "conversationId": "t"}) as response:

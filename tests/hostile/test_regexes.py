@@ -1,7 +1,7 @@
-"""Every regular expression of the package is found in its source and tried with texts that repeat what it looks for.
+"""Each regular expression in the package's source takes linear time, even for texts built to make it backtrack.
 
-Twice the text takes at most a little more than twice the steps, which `tests.support.regex_steps` counts exactly. No
-clock.
+A text twice as long takes at most slightly more than twice the steps. `tests.support.regex_steps` counts them exactly,
+without a clock.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ SEARCHES = ("search", "sub", "subn", "finditer", "findall", "split")
 FUNCTIONS = ("compile", "match", "fullmatch", *SEARCHES)
 MADE_AT_RUN_TIME = {
     "core/invisible_characters.py": "sets of characters",
-    "tools/schemas/bounded_values.py": "a pattern of the user's schema; a stranger's never backtracks",
-    "server/app.py": "the routes, which are constants",
+    "tools/schemas/bounded_values.py": "the pattern in the user's own schema; patterns of other people never backtrack",
+    "server/app.py": "the routes, all constants",
     "markdown/block_context.py": "a fence's mark, with a search for its end",
-    "markdown/scanner.py": "the kinds of callouts, which are constants; it is searched in a window of a line",
-    "markdown/callout.py": "the kinds of callouts, which are constants; it is matched at a line's beginning",
+    "markdown/scanner.py": "the kinds of callouts, all constants; it is searched within one line",
+    "markdown/callout.py": "the kinds of callouts, all constants; it is matched at a line's beginning",
     "models/errors/error_kinds.py": "the table in the same file",
-    "models/mock/arguments.py": "the pattern of a tool's own schema",
+    "models/mock/arguments.py": "the pattern in a tool's own schema",
     "redaction/key_formats.py": "its own table; `tests.redaction.test_masking` tries them",
-    "redaction/secret_names.py": "its table of shapes, each of which is matched against one value at a time",
+    "redaction/secret_names.py": "its table of shapes, each matched against one value at a time",
     "redaction/secret_forms.py": "the forms of known secrets",
 }
-"""Where expressions are made of what only a run knows, and of what."""
+"""Files that build expressions at run time, and from what."""
 NEVER_SO = {
-    r"\.(?P<attribute>[^\W\d]\w*)|\[(?P<key>[^\]]+)\]": "of a prompt's field: whole steps, which a match has found",
-    "<[^>]*>": "of HTML that was sanitised: each < in it is closed",
+    r"\.(?P<attribute>[^\W\d]\w*)|\[(?P<key>[^\]]+)\]": "for a prompt's field: steps that another expression matched",
+    "<[^>]*>": "for sanitised HTML, in which each < is closed",
     "<(?!img)[^>]*>": "the same",
     r"<img (?![^>]*\balt=)": "the same",
 }
-"""Expressions that take more than twice the steps of a text that cannot come; said why."""
+"""Expressions that are slower only for texts that cannot occur, with the reason."""
 
 FEW = 6
 SHORT, LONG = 24, 48
 WORST = 2.3
 ALLOWANCE = 60
-"""Steps that do not grow."""
+"""Constant number of steps."""
 
 
 class Expression(msgspec.Struct, frozen=True):
-    """One expression of the source; ``is_searched``: tried at every place of a text, and not at one alone."""
+    """An expression in the source. ``is_searched``: it is tried at every position of a text, not only at one."""
 
     place: str
     pattern: str
@@ -69,7 +69,7 @@ class Expression(msgspec.Struct, frozen=True):
 
 @cache
 def expressions() -> tuple[list[Expression], set[str]]:
-    """All that are constants of their modules, and the files of the others."""
+    """Returns the constant expressions, and the files that build expressions at run time."""
     sources = {path: path.read_text("utf-8") for path in sorted(ROOT.rglob("*.py"))}
     everything = "\n".join(sources.values())
     found: list[Expression] = []
@@ -85,12 +85,12 @@ def expressions() -> tuple[list[Expression], set[str]]:
             except NameError:
                 made.add(name)
     known = {expression.pattern for expression in found}
-    held = [*_held("masking.formats")]
+    held = [*_expressions_in_values("masking.formats")]
     return found + [expression for expression in held if expression.pattern not in known], made
 
 
-def _held(room: str) -> Iterator[Expression]:
-    """Those that the values of a module hold."""
+def _expressions_in_values(room: str) -> Iterator[Expression]:
+    """Yields the expressions in a module's values."""
     for name, value in vars(importlib.import_module(f"toolcall_nb.{room}")).items():
         for thing in value if isinstance(value, tuple | list) else [value]:
             for field in [thing, *(getattr(thing, name) for name in getattr(thing, "__struct_fields__", ()))]:
@@ -130,7 +130,7 @@ def _is_searched(call: Any, source: str, everything: str) -> bool:
 
 
 def families(pattern: str, flags: int, most: int) -> Iterator[tuple[str, str, str]]:
-    """Beginnings of what is matched, what is repeated behind it, and what stands at the end."""
+    """Yields families of texts: a beginning that matches, a piece to repeat after it, and an end."""
     text, letters = samples(pattern, flags)
     letters = letters[:12]
     pairs = [a + b for a in letters for b in letters if a != b]
@@ -168,7 +168,7 @@ def deep_stack() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("deep_stack")
-def test_twice_the_text_is_twice_the_steps_of_every_regular_expression() -> None:
+def test_a_text_twice_as_long_takes_every_regular_expression_twice_the_steps() -> None:
     most = 3000 if IS_SEARCH else FEW
     found, _ = expressions()
     assert len(found) > 150
@@ -180,12 +180,12 @@ def test_twice_the_text_is_twice_the_steps_of_every_regular_expression() -> None
     assert not slow
 
 
-def test_in_html_that_was_sanitised_each_bracket_is_closed() -> None:
+def test_in_sanitised_html_each_bracket_is_closed() -> None:
     clean = sanitise('<img alt="<img <img <b" src="data:image/png;base64,AAAA"><p>a < b').html
     assert clean.count("<") == clean.count(">") == 3
 
 
-def test_expressions_that_are_made_at_run_time_are_known() -> None:
+def test_expressions_that_are_built_at_run_time_are_listed() -> None:
     assert expressions()[1] <= MADE_AT_RUN_TIME.keys()
 
 
@@ -206,7 +206,7 @@ def test_an_expression_that_backtracks_is_found(pattern: str, family: tuple[str,
 
 
 @pytest.mark.parametrize("pattern", [r"a+b", r"(?<!a)a++b", "[ab]c|d", r"\bx{0,99}y", r"(a|b)*+c", r"^ *#(?=x)"])
-def test_the_counting_matcher_finds_what_re_finds(pattern: str) -> None:
+def test_the_counting_matcher_finds_the_same_matches_as_re(pattern: str) -> None:
     for text in ("aab", "aaaa", "bc d", "xxxy y", "ababc", "  #x\n#", ""):
         steps = Steps(pattern)
         ends = [steps._at(text, at) for at in range(len(text) + 1)]

@@ -1,7 +1,7 @@
-"""The doors between the rooms of CONTRIBUTING.md, what an import costs, and the names that others build on.
+"""The imports that are allowed between the package's rooms, the cost of an import, and the public names.
 
-Every import statement of the package is read, also those inside functions and under TYPE_CHECKING: a room that
-only needs a type of another still knows of it.
+The tests read every import statement of the package, also those inside functions and under TYPE_CHECKING: a room that
+needs only a type of another room still depends on it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PACKAGE = "toolcall_nb"
 FOLDER = Path(__file__).resolve().parents[2] / PACKAGE
 
 CORE = {"core", "adapters", "dialects", "markdown", "render", "stages", "wire"}
-"""Pure rooms: text and events in, values and text out."""
+"""Pure rooms, which turn text and events into values and text."""
 LOOP = CORE | {"redaction", "tools", "approvals", "models", "chat"}
 
 MAY_SEE: dict[str, set[str]] = {
@@ -55,15 +55,15 @@ MAY_SEE: dict[str, set[str]] = {
     "__init__": LOOP | {"_old_paths", "notebook", "traces"},
     "__main__": {"cli"},
 }
-"""What each room may import of ours, apart from itself and `errors`."""
+"""The rooms that each room may import, besides itself and `errors`."""
 
 INSIDE_FUNCTIONS = {
-    *(("core", "markdown"), ("core", "redaction")),  # a transcript gives its Markdown, and what a cell keeps
-    ("errors", "redaction"),  # an error in a cell is shown without secrets
-    ("markdown", "render"),  # a name that others build on: toolcall_nb.markdown.IncrementalMarkdown
-    ("dialects", "tools"),  # a dialect describes what a chat takes as tools
+    *(("core", "markdown"), ("core", "redaction")),  # a transcript's Markdown, and the masked output that a cell saves
+    ("errors", "redaction"),  # an error in a cell is masked
+    ("markdown", "render"),  # the public name toolcall_nb.markdown.IncrementalMarkdown
+    ("dialects", "tools"),  # a dialect accepts the same forms of tools as a chat
 }
-"""Seen from inside functions alone, or for the sake of types."""
+"""Imports that are allowed only inside functions or for types."""
 
 UPWARD = {
     "a call of a transcript is a value, and the calls of it a collection of such values": {
@@ -83,10 +83,10 @@ UPWARD = {
     },
     "a recording writes itself without secrets": {("core.recording", "redaction.masked_recording")},
 }
-"""The imports inside functions, or for the sake of types, that close a circle of modules, with the reason of each.
+"""The imports inside functions or for types that are part of an import cycle, with their reasons.
 
-Users meet methods of the transcript, and the core below them is loaded without what these methods use. A table of
-functions that the upper rooms fill in would hide the same circle, and would need those rooms to be imported first.
+Users call these as methods of the transcript, but the core is loaded without the modules that they use. A registry
+filled by the upper rooms would hide the same cycle, and would require those rooms to be imported first.
 """
 
 NOT_IN_THE_CORE = {
@@ -112,7 +112,7 @@ LATE = {
     "rich",
     "yaml",
 }
-"""Needed, but not before something is shown or read."""
+"""Required packages that must not be imported before something is shown or read."""
 
 STABLE = {
     "toolcall_nb": (
@@ -127,11 +127,11 @@ STABLE = {
     "toolcall_nb.stages": ("from_stages", "to_stages", "upgrade", "validate"),
     "toolcall_nb.wire": ("decoder", "encoder"),
 }
-"""The names that others build on, of the rooms that are there."""
+"""The public names by module."""
 
 
 class Import(NamedTuple):
-    """One import statement's target, and whether it stands inside a function or under ``TYPE_CHECKING``."""
+    """The target of an import statement, and whether it is inside a function or under ``TYPE_CHECKING``."""
 
     target: str
     line: int
@@ -148,7 +148,7 @@ def room(path: Path) -> str:
 
 
 def imports(node: ast.AST, in_function: bool = False) -> Iterator[Import]:
-    """Every import below ``node``, with the names of ``from x import y`` as ``x.y``, since y may be a module."""
+    """Yields every import below ``node``; ``from x import y`` as ``x.y``, since y may be a module."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import):
             yield from (Import(alias.name, child.lineno, in_function) for alias in child.names)
@@ -177,7 +177,7 @@ every_public_module = pytest.mark.parametrize(
 
 
 @every_module
-def test_a_module_imports_only_through_its_doors(path: Path) -> None:
+def test_a_module_imports_only_what_its_room_may_import(path: Path) -> None:
     here = room(path)
     for target, line, in_function in imports(parsed(path)):
         if not stands_for(target, PACKAGE):
@@ -188,7 +188,7 @@ def test_a_module_imports_only_through_its_doors(path: Path) -> None:
 
 
 def imported_modules(*, in_functions: bool) -> dict[str, set[str]]:
-    """For each module, the modules of the package that it imports, by their names within the package."""
+    """Returns, for each module, the package's modules that it imports, by their names within the package."""
     names = {module_name(path): path for path in MODULES}
     graph: dict[str, set[str]] = {}
     for name, path in names.items():
@@ -203,7 +203,7 @@ def short(name: str) -> str:
 
 
 def a_circle(graph: dict[str, set[str]]) -> tuple[str, ...]:
-    """A circle of modules that import each other; empty if there is none."""
+    """Returns the modules of an import cycle, or nothing if there is none."""
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:
@@ -211,11 +211,11 @@ def a_circle(graph: dict[str, set[str]]) -> tuple[str, ...]:
     return ()
 
 
-def test_no_modules_import_each_other_when_they_are_loaded() -> None:
+def test_the_imports_at_the_top_of_modules_form_no_cycle() -> None:
     assert a_circle(imported_modules(in_functions=False)) == ()
 
 
-def test_imports_inside_functions_close_no_circle_but_those_with_a_reason() -> None:
+def test_imports_inside_functions_form_no_cycle_but_those_with_a_reason() -> None:
     graph = imported_modules(in_functions=True)
     listed = [edge for edges in UPWARD.values() for edge in edges]
     without = {name: {each for each in imported if (name, each) not in listed} for name, imported in graph.items()}
@@ -233,7 +233,7 @@ def test_the_core_has_no_clock_thread_socket_randomness_or_notebook(path: Path) 
 
 
 def loaded_by(code: str) -> set[str]:
-    """The top-level packages that ``code`` has loaded by its end, in an interpreter of its own."""
+    """Runs ``code`` in a new interpreter; returns the top-level packages that are loaded at its end."""
     script = f"import sys\n{code}\nimport json\nprint(json.dumps([name.split('.')[0] for name in sys.modules]))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -251,7 +251,7 @@ def test_loading_the_extension_loads_nothing_optional() -> None:
 
 
 @every_public_module
-def test_a_public_module_says_what_is_public_in_it(name: str) -> None:
+def test_a_public_module_lists_its_public_names(name: str) -> None:
     module = importlib.import_module(name)
     listed = getattr(module, "__all__", [])
     public = set(listed)
@@ -265,7 +265,7 @@ def test_a_public_module_says_what_is_public_in_it(name: str) -> None:
 
 
 @pytest.mark.parametrize(("module", "name"), [(module, name) for module, names in STABLE.items() for name in names])
-def test_a_name_that_others_build_on_is_there(module: str, name: str) -> None:
+def test_a_public_name_exists(module: str, name: str) -> None:
     home = importlib.import_module(module)
     assert callable(getattr(home, name))
     assert name in home.__all__
@@ -273,11 +273,11 @@ def test_a_name_that_others_build_on_is_there(module: str, name: str) -> None:
 
 ROOMS = CORE - {"core"} | {"chat", "models", "tools"}
 DOCUMENTED = ["toolcall_nb", *(f"toolcall_nb.{name}" for name in sorted(ROOMS))]
-"""The modules that a user reads the help of."""
+"""The modules whose help users read."""
 
 
 def annotated(home: ModuleType) -> Iterator[tuple[str, Any]]:
-    """The functions and classes of ours that a module names as public, and the public methods of these."""
+    """Yields the module's public functions and classes that are ours, and their public methods."""
     for name in home.__all__:
         thing = getattr(home, name)
         if not (inspect.isclass(thing) or inspect.isfunction(thing)) or not thing.__module__.startswith(PACKAGE):
@@ -301,20 +301,20 @@ def test_help_and_the_annotations_of_every_public_name_can_be_read(module: str) 
             inspect.signature(thing)
 
 
-def test_the_package_shows_its_public_names_and_nothing_else() -> None:
+def test_dir_of_the_package_lists_only_its_public_names() -> None:
     home = importlib.import_module(PACKAGE)
     assert set(STABLE[PACKAGE]) <= set(dir(home))
     assert {name for name in dir(home) if not name.startswith("__")} == set(home.__all__) - {"__version__"}
 
 
-def test_a_transcript_has_what_others_build_on() -> None:
+def test_a_transcript_has_its_public_methods() -> None:
     from toolcall_nb.core.transcript import Transcript
 
     names = ["messages", "calls", "from_markdown", "to_markdown", "from_events", "events", "diagnostics", "__eq__"]
     assert [name for name in [*names, "_repr_mimebundle_"] if not hasattr(Transcript, name)] == []
 
 
-def test_a_detector_has_what_others_build_on() -> None:
+def test_a_detector_has_its_public_methods() -> None:
     from toolcall_nb.dialects import detector
 
     callouts = detector("callout")

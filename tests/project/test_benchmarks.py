@@ -1,4 +1,4 @@
-"""The benchmark runs, says what it has measured, and draws it. Its times are nobody's business here."""
+"""The benchmark runs, reports its measurements and plots them. These tests don't check its times."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ REACH = [
     "reading a saved transcript",
     "memory after a stream",
 ]
-"""How the rows begin that need no browser and no kernel."""
+"""Beginnings of the names of the rows that need no browser and no kernel."""
 
 
 SUBJECTS = ("streaming", "growth", "payload", "detecting", "reading", "memory")
@@ -65,7 +65,7 @@ def test_the_quick_benchmark_writes_every_row_and_the_picture(
     ElementTree.parse(tmp_path / "benchmark.svg")
 
 
-def test_the_stored_benchmark_is_a_whole_run_and_names_no_place() -> None:
+def test_the_stored_benchmark_is_a_complete_run_and_contains_no_path() -> None:
     text = (ROOT / "docs" / "benchmark.json").read_text("utf-8")
     content = json.loads(text)
     assert not content["quick"]
@@ -78,7 +78,7 @@ def test_the_stored_benchmark_is_a_whole_run_and_names_no_place() -> None:
     assert plot(content) == (ROOT / "docs" / "benchmark.svg").read_text("utf-8")
 
 
-def test_the_documents_are_the_same_each_time_and_as_long_as_they_should_be() -> None:
+def test_the_generated_documents_are_always_the_same_and_have_the_requested_length() -> None:
     for size in (1_000, 20_000):
         assert mixed(size) == mixed(size)
         assert size <= len(mixed(size)) <= size + 2_500
@@ -87,28 +87,28 @@ def test_the_documents_are_the_same_each_time_and_as_long_as_they_should_be() ->
 
 
 @pytest.mark.parametrize("text", [mixed(3_000), giant("paragraph", 1_000), "  \n\n", "", "a\n"])
-def test_deltas_are_the_whole_text_in_pieces_like_tokens(text: str) -> None:
+def test_deltas_are_the_text_in_pieces_like_tokens(text: str) -> None:
     assert "".join(deltas(text)) == text
     assert "".join(flushes(text, 8)) == text
     if len(text) > 1_000:
         assert 3.5 <= len(text) / len(deltas(text)) <= 5
 
 
-def test_a_conversation_has_the_calls_that_it_is_asked_for() -> None:
+def test_a_conversation_has_the_requested_number_of_calls() -> None:
     transcript = Transcript.from_events(conversation(25, 10))
     assert len(transcript.calls) == 25
     assert [len(list(message.parts)) for message in transcript.messages] == [20, 20, 10]
     assert transcript.diagnostics == ()
 
 
-def test_exponents_and_percentiles_are_what_they_are_called() -> None:
+def test_exponents_and_percentiles_are_computed_correctly() -> None:
     assert exponent({size: 3.0 * size for size in (10, 100, 1_000)}) == pytest.approx(1)
     assert exponent({size: 0.1 * size**2 for size in (10, 100, 1_000)}) == pytest.approx(2)
     assert percentile(list(range(1, 101)), 99) == 99
     assert percentile([5.0], 99) == 5.0
 
 
-def test_html_without_us_has_the_same_elements_and_the_same_text() -> None:
+def test_plain_html_has_the_same_elements_and_the_same_text() -> None:
     html = '<style>.x > b {}</style><details class="x" open><summary title="a > b">A &amp; B</summary><br>c</details>'
     assert plain(html) == "<details open><summary>A &amp; B</summary><br>c</details>"
 
@@ -125,11 +125,11 @@ def test_html_without_us_has_the_same_elements_and_the_same_text() -> None:
         (9, None, None, ""),
     ],
 )
-def test_a_row_says_how_it_stands(value: float | None, must: float | None, aim: float | None, verdict: str) -> None:
+def test_a_row_has_a_verdict(value: float | None, must: float | None, aim: float | None, verdict: str) -> None:
     assert Row("a", value, "S", must, aim).verdict == verdict
 
 
-def test_the_report_has_the_others_beside_us_and_the_picture_names_them() -> None:
+def test_the_report_lists_other_tools_and_the_plot_names_them() -> None:
     ours = Cost("toolcall_nb", "toolcall-nb 1", "all", {1_000: 1e-4, 10_000: 1e-4}, {1_000: 30.0, 10_000: 30.0}, 1.0)
     other = Cost("A <peer>", "peer 2", "all again", {1_000: 1e-3, 10_000: 1e-2}, growth=2.0)
     report = Report([Row("a row", 1.5, "S", 2, 1)], [ours, other], ["a third: it is not here"], True)

@@ -1,4 +1,4 @@
-"""The command line, run as people run it."""
+"""The command line, mostly run in a subprocess."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_events_are_one_json_object_a_line(file: Path, cut: str | None, capsys: 
     assert transcript.messages[0].text == "Let me see.\n\nHere they are: 🐈\n"
 
 
-def test_numbers_that_json_has_no_word_for_are_extended_json(
+def test_numbers_that_json_cannot_express_are_written_as_extended_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stdin(monkeypatch, b"> [!tool f 1]\n> input:\n>   a: .nan\n>   b: 1180591620717411303424\n")
@@ -87,7 +87,7 @@ def test_numbers_that_json_has_no_word_for_are_extended_json(
     assert {"a": {"$numberDouble": "NaN"}, "b": 2**70} in [line.get("input") for line in lines]
 
 
-def test_nothing_has_no_events(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_empty_input_has_no_events(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     stdin(monkeypatch, b"")
     assert main(["events", "-"]) == 0
     assert capsys.readouterr().out == ""
@@ -102,7 +102,7 @@ def test_events_as_stages_are_the_updates_of_tool_blocks(file: Path, capsys: pyt
     assert validate(log) == []
 
 
-def test_a_whole_transcript_is_told_in_stages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_complete_transcript_is_written_as_stages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ends: list[ev.Event] = [
         ev.ToolOutputAvailable("0", {"n": 1}),
         ev.ToolOutputError("1", "KeyError: 'x'", traceback="Cell In[1] …"),
@@ -127,12 +127,12 @@ def test_a_whole_transcript_is_told_in_stages(tmp_path: Path, capsys: pytest.Cap
 # check ------------------------------------------------------------------------------------------------------
 
 
-def test_check_of_a_good_file_says_nothing(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_of_a_valid_file_prints_nothing(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(file)]) == 0
     assert capsys.readouterr().out == ""
 
 
-def test_check_tells_what_is_wrong_where_and_what_was_done(
+def test_check_prints_each_problem_its_place_and_the_action_taken(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stdin(monkeypatch, b"Hi\n\n> [!tool f 1]\n> state: weird\n\nna\xefve\n\n> [!tool g]\n> {\n")
@@ -145,7 +145,7 @@ def test_check_tells_what_is_wrong_where_and_what_was_done(
     assert all(" — " in line for line in lines)
 
 
-def test_what_events_says_in_stages_passes_the_check(
+def test_the_stages_that_events_prints_pass_the_check(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(["events", str(file), "--format", "stages"])
@@ -154,7 +154,7 @@ def test_what_events_says_in_stages_passes_the_check(
     assert capsys.readouterr().out == ""
 
 
-def test_the_check_of_a_stage_log_tells_each_broken_rule_with_its_line(
+def test_the_check_of_a_stage_log_prints_each_violation_with_its_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     start = b'{"id": "c", "name": "f", "parameters": "", "stage": "start"}\r\n'
@@ -171,7 +171,7 @@ def test_the_check_of_a_stage_log_tells_each_broken_rule_with_its_line(
     assert len(lines) == 7
 
 
-def test_other_commands_go_on_with_broken_bytes_and_say_so(
+def test_other_commands_continue_after_invalid_bytes_and_report_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stdin(monkeypatch, "\N{BYTE ORDER MARK}a".encode() + b"\xff")
@@ -209,7 +209,7 @@ def test_chat_runs_the_tools_and_shows_the_answer(tools_module: str, dialect: st
         assert text in shown
 
 
-def test_chat_takes_single_functions_and_a_prompt_from_standard_input(tools_module: str) -> None:
+def test_chat_accepts_single_functions_and_a_prompt_from_standard_input(tools_module: str) -> None:
     done = run(
         *["chat", "-", "--tools", f"{tools_module}:double", "--speed", "0"],
         input=b"double 21",
@@ -219,7 +219,7 @@ def test_chat_takes_single_functions_and_a_prompt_from_standard_input(tools_modu
     assert "42" in done.stdout.decode()
 
 
-def test_chat_has_the_tools_that_come_with_the_package(tmp_path: Path) -> None:
+def test_chat_has_the_packages_own_tools(tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("remember the milk\n", encoding="utf-8")
     done = run(
         *["chat", "show note.txt", "--tools", "show", "--speed", "0"],
@@ -238,12 +238,12 @@ def test_chat_shows_what_a_tool_prints_while_it_runs(tmp_path: Path, monkeypatch
     )
     monkeypatch.chdir(tmp_path)
     command = ["-m", "toolcall_nb", "chat", "count 3", "--tools", "slow_tools", "--speed", "0"]
-    code, shown = typed(command, [("one of 3", "went on\n")])  # it is typed only when that is on the screen
+    code, shown = typed(command, [("one of 3", "went on\n")])  # typed only once this is on the screen
     assert code == 0, shown
     assert "count gave went on" in shown
 
 
-def test_chat_once_gives_the_result_of_the_tool_as_the_answer(tools_module: str) -> None:
+def test_chat_once_prints_the_result_of_the_tool_as_the_answer(tools_module: str) -> None:
     done = run(
         *["chat", "double 21", "--tools", f"{tools_module}:double", "--dialect", "json", "--once", "--speed", "0"],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -281,7 +281,7 @@ def test_ctrl_c_at_the_question_stops_the_answer(tools_module: str) -> None:
 
 
 @pytest.mark.parametrize(("retries", "code", "says"), [("1", 0, "At last."), ("0", 1, "503")])
-def test_chat_tries_again_as_often_as_it_is_told(retries: str, code: int, says: str) -> None:
+def test_chat_retries_as_often_as_the_option_says(retries: str, code: int, says: str) -> None:
     busy = Reply("busy", 503, "text/plain", {"Retry-After": "0"})
     said = json.dumps(to_dict(ev.TextDelta("t", "At last.")))
     with ReplayServer(busy, Reply(f"data: {said}\n\ndata: [DONE]\n\n")) as server:
@@ -294,7 +294,9 @@ def test_chat_tries_again_as_often_as_it_is_told(retries: str, code: int, says: 
 @pytest.mark.parametrize(
     ("approve", "says"), [("ask", "there is no input to read an answer from"), ("never", "switched off")]
 )
-def test_where_nobody_answers_or_none_may_run_the_call_is_denied(tools_module: str, approve: str, says: str) -> None:
+def test_a_call_is_denied_without_input_or_if_calls_are_switched_off(
+    tools_module: str, approve: str, says: str
+) -> None:
     done = run(
         *["chat", "-", "--tools", tools_module, "--approve", approve, "--speed", "0"],
         input=b"What is the weather in Oslo?",
@@ -305,7 +307,7 @@ def test_where_nobody_answers_or_none_may_run_the_call_is_denied(tools_module: s
     assert "sunny" not in done.stdout.decode()
 
 
-# Mistakes ---------------------------------------------------------------------------------------------------
+# User errors ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -324,7 +326,7 @@ def test_where_nobody_answers_or_none_may_run_the_call_is_denied(tools_module: s
         (["chat", "hi", "--tools", "json"], "toolcall-nb: The module 'json' has no function with @tool."),
     ],
 )
-def test_a_mistake_is_one_line_on_standard_error(
+def test_a_user_error_is_one_line_on_standard_error(
     arguments: list[str], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stdin(monkeypatch, b"text")
@@ -347,21 +349,21 @@ def test_a_mistake_is_one_line_on_standard_error(
         ["events", "-", "--format", "x"],
     ],
 )
-def test_a_command_that_is_none_shows_the_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_command_shows_the_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     assert capsys.readouterr().err.startswith("usage: toolcall-nb")
 
 
-def test_help_is_no_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
     assert all(command in shown for command in ("render", "events", "check", "chat"))
 
 
-# The world around -------------------------------------------------------------------------------------------
+# Environment -------------------------------------------------------------------------------------------
 
 
-def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(tmp_path: Path) -> None:
     long = tmp_path / "long.md"
     long.write_text("word " * 50_000, encoding="utf-8")
     process = subprocess.Popen(
@@ -384,7 +386,7 @@ def test_output_is_utf_8_whatever_the_locale_says(file: Path) -> None:
     assert "🐈" in run("render", str(file), env=plain, cwd=ROOT).stdout.decode("utf-8")
 
 
-def test_ctrl_c_stops_the_answer_and_gives_130() -> None:
+def test_ctrl_c_stops_the_answer_and_exits_with_130() -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "toolcall_nb", "chat", "hello", "--model", "mock:long", "--speed", "0.5"],
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""The commands of ``./dev``, as they are in a terminal."""
+"""The commands of ``./dev``, run in a terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-import pexpect  # type: ignore[import-untyped]  # it has no types
+import pexpect  # type: ignore[import-untyped]  # it has no type annotations
 import pytest
 from nbformat.sign import NotebookNotary
 
@@ -27,7 +27,7 @@ exec(compile(Path(dev.__file__).read_text("utf-8"), dev.__file__, "exec"), vars(
 dev.ENV = Path(sys.prefix)
 dev.have_environment = lambda lock: None
 """
-"""The script as a module, with the environment that these tests run in."""
+"""Code that loads the script as a module and makes it use the environment of these tests."""
 
 
 def in_a_terminal(code: str) -> Any:
@@ -42,19 +42,19 @@ def tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     terminal = in_a_terminal("dev.tour('--no-browser', '--ServerApp.port=0', '--IdentityProvider.token=x')")
     try:
         terminal.expect("Use Control-C to stop this server")
-        terminal.expect(["Skipped non-installed server", pexpect.TIMEOUT], timeout=10)  # the last thing that it does
+        terminal.expect(["Skipped non-installed server", pexpect.TIMEOUT], timeout=10)  # the last line of its startup
         yield terminal
     finally:
         terminal.close(force=True)
 
 
 @pytest.mark.thorough
-def test_the_tour_asks_on_ctrl_c_goes_on_with_a_no_and_ends_without_a_traceback(tour: Any) -> None:
+def test_the_tour_asks_on_ctrl_c_continues_after_no_and_ends_after_yes_without_a_traceback(tour: Any) -> None:
     tour.sendintr()
     tour.expect(r"Shut ?down this Jupyter server \(y/\[n\]\)\?")
     tour.sendline("n")
     tour.expect("resuming operation")
-    # Only after that line does jupyter-server's loop restore its handler: a Ctrl+C before that ends it without asking.
+    # jupyter-server restores its signal handler only after that line: an earlier Ctrl+C would end it without asking.
     tour.expect(pexpect.TIMEOUT, timeout=3)
     tour.sendintr()
     tour.expect(r"Shut ?down this Jupyter server \(y/\[n\]\)\?")
@@ -73,7 +73,7 @@ def test_the_tour_trusts_every_notebook(tour: Any, tmp_path: Path) -> None:
     notary.store.close()
 
 
-def test_ctrl_c_is_left_to_the_command_and_its_exit_code_is_dev_s() -> None:
+def test_the_command_handles_ctrl_c_and_dev_exits_with_its_exit_code() -> None:
     child = (
         "import time\n"
         "try:\n    print('begun', flush=True); time.sleep(60)\n"

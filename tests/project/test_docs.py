@@ -1,4 +1,4 @@
-"""The README and the other pages are true: commands, links, files, tables and figures that they name."""
+"""The commands, links, files, tables and figures in the README and the other pages are correct."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TOOLS = PAGES["docs/tools.md"]
 SECURITY = PAGES["SECURITY.md"]
 
 
-def test_the_table_of_states_is_that_of_the_code() -> None:
+def test_the_table_of_states_matches_the_code() -> None:
     rows = re.findall(r"^\| `([\w-]+)` \| ([\w ]+?) \| (.*?) ?\|$", TOOLS, re.MULTILINE)
     assert [(state, word) for state, word, _ in rows] == [(state.value, STATE_WORDS[state]) for state in State]
     assert {State(state) for state, _, then in rows if not then} == FINAL_STATES
@@ -49,7 +49,7 @@ def test_the_transcript_in_the_readme_reads_back() -> None:
     assert Transcript.from_markdown(transcript.to_markdown()) == transcript
 
 
-def test_the_table_of_providers_says_what_the_tests_do() -> None:
+def test_the_table_of_providers_matches_the_tests() -> None:
     rows = re.findall(
         r"^\| `([\w-]+):` \| [^|]+ \| (yes)? ?\| (replayed)? ?\| (llama.cpp's)? ?\|$", MODELS, re.MULTILINE
     )
@@ -63,7 +63,7 @@ def test_the_table_of_providers_says_what_the_tests_do() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_each_command_that_is_named_is_there(page: str) -> None:
+def test_each_mentioned_command_exists(page: str) -> None:
     usage = subprocess.run([sys.executable, str(ROOT / "dev")], capture_output=True, text=True, check=False).stderr
     commands = set(re.findall(r"^\./dev (\w+)", usage, re.MULTILINE))
     assert commands >= {"tour", "test", "lint", "types"}
@@ -71,13 +71,13 @@ def test_each_command_that_is_named_is_there(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_each_file_that_is_linked_is_there(page: str) -> None:
+def test_each_linked_file_exists(page: str) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)[)#]", PAGES[page])
     assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_each_section_that_is_linked_is_there(page: str) -> None:
+def test_each_linked_section_exists(page: str) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", PAGES[page])
     for link, anchor in links:
         target = PAGES[str(((ROOT / page).parent / link).resolve().relative_to(ROOT))] if link else PAGES[page]
@@ -86,7 +86,7 @@ def test_each_section_that_is_linked_is_there(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_each_module_and_folder_that_is_named_is_there(page: str) -> None:
+def test_each_mentioned_module_and_folder_exists(page: str) -> None:
     named = re.findall(r"`((?:toolcall_nb/|tests/)?[a-z_]+/(?:[a-z_]+/)*(?:[a-z_]+\.py)?)`", PAGES[page])
     missing = [name for name in named if not any((ROOT / base / name).exists() for base in ("", "toolcall_nb"))]
     assert missing == []
@@ -96,23 +96,23 @@ def test_the_readme_is_short() -> None:
     assert len(README.splitlines()) <= 150
 
 
-def test_the_table_of_wires_is_that_of_the_code() -> None:
+def test_the_table_of_wires_matches_the_code() -> None:
     rows = re.findall(r"^\| `([\w-]+)` \| [^|]+ \| [^|]+ \| ([^|]+) \|$", SERVER, re.MULTILINE)
     assert [row for row in rows if row[0] in wire.WIRE_NAMES] == [
         (name, wire.WIRES[name].losses) for name in wire.WIRE_NAMES
     ]
 
 
-def test_the_measured_figures_are_a_whole_run_that_meets_all_that_they_must() -> None:
-    told = json.loads((ROOT / "docs" / "benchmark.json").read_text("utf-8"))
-    machine = told["machine"]
-    here = f"on {told['date']} on an {machine['cpu']} with {machine['cores']} cores, Python {machine['python']}"
+def test_the_measured_figures_are_a_complete_run_that_meets_all_bounds() -> None:
+    stored = json.loads((ROOT / "docs" / "benchmark.json").read_text("utf-8"))
+    machine = stored["machine"]
+    here = f"on {stored['date']} on an {machine['cpu']} with {machine['cores']} cores, Python {machine['python']}"
     assert here in " ".join(README.split())
-    assert not told["quick"]
-    assert {row["verdict"] for row in told["rows"]} <= {"must", "aim", ""}
+    assert not stored["quick"]
+    assert {row["verdict"] for row in stored["rows"]} <= {"must", "aim", ""}
 
 
-def test_the_commands_that_serve_do(tmp_path: Path) -> None:
+def test_the_commands_that_start_a_server_work(tmp_path: Path) -> None:
     blocks = re.findall(r"^```sh\n(.*?)^```$", SERVER, re.MULTILINE | re.DOTALL)
     (block,) = (block for block in blocks if " serve " in block)
     serve, curl = block.splitlines()
@@ -136,7 +136,7 @@ def test_the_commands_that_serve_do(tmp_path: Path) -> None:
     assert [path.suffix for path in (tmp_path / "threads").iterdir()] == [".md"]
 
 
-def test_each_file_that_the_page_on_security_names_as_a_test_is_there() -> None:
+def test_each_test_file_that_the_security_page_mentions_exists() -> None:
     named = set(re.findall(r"`((?:tests/[\w/]*)?test_\w+\.py|tests/[\w/]+)`", SECURITY))
     assert len(named) > 10
     missing = [

@@ -1,4 +1,4 @@
-"""The notebooks run, show what is stored in them, and can be read without a kernel."""
+"""The notebooks run, their stored outputs are up to date, and they can be read without a kernel."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def outputs(notebook: NotebookNode) -> Iterator[NotebookNode]:
 
 
 def bundles(notebook: NotebookNode) -> list[dict[str, str]]:
-    """The outputs that are transcripts."""
+    """Returns the notebook's transcript outputs."""
     found = [output.get("data", {}) for output in outputs(notebook)]
     return [data for data in found if {"text/html", "text/markdown", "text/plain"} <= set(data)]
 
 
 def run(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run a Python module without this run's pytest options."""
+    """Runs a Python module without the pytest options of this run."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     module = [sys.executable, "-m", *command]
     return subprocess.run(module, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
@@ -46,14 +46,14 @@ def test_there_is_a_tour() -> None:
 
 @pytest.mark.slow
 @every_notebook
-def test_a_run_gives_the_stored_outputs_to_the_letter(path: Path) -> None:
+def test_running_a_notebook_gives_exactly_the_stored_outputs(path: Path) -> None:
     assert json.loads(json.dumps(executed(path))) == json.loads(json.dumps(read(path)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
-    # The others only in `./dev test --all`: the test above compares the outputs of a run with those that are stored.
+    # The others run only in `./dev test --all`: the test above already compares their outputs with the stored ones.
     [pytest.param(path, marks=[] if path.stem == "tour" else pytest.mark.thorough, id=path.stem) for path in NOTEBOOKS],
 )
 def test_a_notebook_runs_under_nbval(path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_stored_notebook_needs_no_kernel_and_no_widget(path: Path) -> None:
 
 
 @every_notebook
-def test_a_stored_notebook_holds_nothing_of_one_run(path: Path) -> None:
+def test_a_stored_notebook_contains_nothing_specific_to_one_run(path: Path) -> None:
     text = path.read_text("utf-8")
     assert not re.search(r"0x[0-9a-f]{6,}", text), "a memory address"
     assert str(Path.home()) not in text
@@ -99,7 +99,7 @@ def test_the_tour_shows_calls_that_succeed_run_together_and_fail() -> None:
     assert max(len(message.calls) for transcript in transcripts for message in transcript.messages) >= 2
 
 
-def test_the_notebook_of_tools_shows_all_that_a_call_may_hold() -> None:
+def test_the_tools_notebook_shows_every_part_of_a_call() -> None:
     notebook = read(next(path for path in NOTEBOOKS if path.stem == "tools"))
     transcripts = [Transcript.from_markdown(bundle["text/markdown"]) for bundle in bundles(notebook)]
     calls = [call for transcript in transcripts for call in transcript.calls.values()]
@@ -113,7 +113,7 @@ def test_the_notebook_of_tools_shows_all_that_a_call_may_hold() -> None:
 
 @pytest.fixture(scope="module")
 def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the HTML that nbconvert makes of each notebook."""
+    """A folder with nbconvert's HTML of each notebook."""
     folder = tmp_path_factory.mktemp("converted")
     done = run("nbconvert", "--to", "html", "--output-dir", str(folder), *map(str, NOTEBOOKS), cwd=folder)
     assert done.returncode == 0, done.stderr

@@ -13,7 +13,7 @@ import pytest
 NAMES: dict[str, list[str]] = json.loads(
     (Path(__file__).parents[1] / "fixtures" / "public_names_0_1.json").read_text("utf-8")
 )
-"""Every module of version 0.1 without the package's name, with the names in it that users could build on."""
+"""Every module of version 0.1, without the package's name, and its public names."""
 
 
 @pytest.mark.parametrize("module", NAMES)
@@ -32,7 +32,7 @@ def test_an_old_path_leads_to_the_same_object_and_warns() -> None:
         assert old.Transcript is Transcript
 
 
-def test_an_old_path_has_no_names_that_were_never_there() -> None:
+def test_an_old_path_has_no_names_that_it_never_had() -> None:
     import toolcall_nb.live as old  # type: ignore[import-not-found]
 
     with pytest.raises(AttributeError, match=r"module 'toolcall_nb\.live' has no attribute 'nothing'"):
@@ -40,6 +40,6 @@ def test_an_old_path_has_no_names_that_were_never_there() -> None:
 
 
 @pytest.mark.parametrize("statement", ["import toolcall_nb.live.nothing", "import toolcall_nb.nothing"])
-def test_a_path_that_never_was_is_an_ordinary_import_error(statement: str) -> None:
+def test_an_unknown_path_raises_an_ordinary_import_error(statement: str) -> None:
     done = subprocess.run([sys.executable, "-c", statement], capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].startswith("ModuleNotFoundError: No module named 'toolcall_nb")

@@ -1,4 +1,4 @@
-"""What is shipped is whole, what is locked is locked, and Binder's own files are enough for the tour."""
+"""The distributions are complete, the lock files pin everything, and Binder's files suffice for the tour."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ IMPORTED_AS = {
     "pydantic-ai-slim": "pydantic_ai",
     "pyyaml": "yaml",
 }
-"""How a distribution is imported, where that is not its name."""
+"""Import names of distributions, if they differ from the distribution's name."""
 
 OF_PYDANTIC = {"pydantic", "pydantic_core"}
-"""They come with pydantic-ai-slim and with mcp, and with whoever writes tools with them."""
+"""Dependencies of pydantic-ai-slim and mcp; also of users who write tools with pydantic."""
 
 OF_IPYTHON = {"ipykernel", "traitlets"}
-"""Brought by ipywidgets and IPython, and their own names for what they are built on."""
+"""Dependencies of ipywidgets and IPython, part of their own interfaces."""
 
 
 def name_of(requirement: str) -> str:
-    return re.match(r"[\w.-]+", requirement)[0].lower()  # type: ignore[index]  # every requirement begins so
+    return re.match(r"[\w.-]+", requirement)[0].lower()  # type: ignore[index]  # every requirement begins with a name
 
 
 def run(*command: str, cwd: Path, programs: Path | None = None, library: Path | None = None, stdin: str = "") -> str:
-    """What a command prints; it must succeed. Programs are looked for in ``programs`` first, modules in ``library``."""
+    """Runs a command that must succeed; returns its output. ``programs`` and ``library`` come first on its paths."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "PYTHONPATH"))}
     if programs:
         environment["PATH"] = os.pathsep.join([str(programs), os.environ["PATH"]])
@@ -67,7 +67,7 @@ def files_below(folder: Path) -> set[str]:
     }
 
 
-# What is shipped ----------------------------------------------------------------------------------------------
+# Distributions ----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -83,14 +83,14 @@ def wheel(built: Path) -> Path:
     return next(built.glob("*.whl"))
 
 
-def test_the_wheel_holds_the_whole_package_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_contains_the_whole_package_and_nothing_else(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     sources = {name for name in files_below(ROOT / "toolcall_nb") if name.startswith("toolcall_nb/frontend/src/")}
     assert {name for name in names if ".dist-info/" not in name} == files_below(ROOT / "toolcall_nb") - sources
     assert "toolcall_nb/py.typed" in names
 
 
-def test_the_wheel_says_what_the_project_is(wheel: Path) -> None:
+def test_the_wheels_metadata_is_that_of_the_project(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     info = next(name for name in archive.namelist() if name.endswith("/METADATA"))
     metadata = Parser().parsestr(archive.read(info).decode())
@@ -119,7 +119,7 @@ def test_the_installed_wheel_runs_from_the_shell(wheel: Path, tmp_path: Path) ->
     ).items()
 
 
-def test_what_the_package_imports_is_what_it_requires() -> None:
+def test_the_package_requires_exactly_what_it_imports() -> None:
     groups = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
     names = {name_of(requirement) for group in groups for requirement in group}
     allowed = (
@@ -140,13 +140,13 @@ def test_what_the_package_imports_is_what_it_requires() -> None:
             assert {target.partition(".")[0] for target in targets} <= allowed, f"{path.name}:{node.lineno}"
 
 
-def test_the_version_is_one() -> None:
+def test_the_version_is_the_same_everywhere() -> None:
     assert toolcall_nb.__version__ == PROJECT["version"]
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("extra", ["", *(name for name in PROJECT["optional-dependencies"] if name != "all")])
-def test_the_lowest_versions_that_are_declared_will_do(wheel: Path, tmp_path: Path, extra: str) -> None:
+def test_the_package_works_with_the_lowest_declared_versions(wheel: Path, tmp_path: Path, extra: str) -> None:
     uv, python = (sys.executable, "-m", "uv"), str(tmp_path / "environment" / "bin" / "python")
     run(*uv, "venv", "--quiet", "--python", sys.executable, "environment", cwd=tmp_path)
     wanted = f"toolcall-nb{f'[{extra}]' if extra else ''} @ {wheel.as_uri()}"
@@ -155,11 +155,11 @@ def test_the_lowest_versions_that_are_declared_will_do(wheel: Path, tmp_path: Pa
     assert run(python, script, *filter(None, [extra]), cwd=tmp_path).splitlines()[-1] == "well"
 
 
-# What is locked -----------------------------------------------------------------------------------------------
+# Lock files -----------------------------------------------------------------------------------------------
 
 
 def pins(lock: Path) -> dict[str, list[str]]:
-    """The versions that a lock names; a package may have one for an older Python and one for a newer."""
+    """Returns each package's locked versions; a package may have one for older Pythons and one for newer."""
     found: dict[str, list[str]] = {}
     for name, version in re.findall(r"^([\w.-]+)==(\S+)", lock.read_text("utf-8"), re.MULTILINE):
         found.setdefault(name, []).append(version)
@@ -167,7 +167,7 @@ def pins(lock: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
-def test_a_lock_has_a_hash_for_each_version_and_names_no_place(lock: Path) -> None:
+def test_a_lock_file_has_a_hash_for_each_version_and_names_no_index(lock: Path) -> None:
     text = lock.read_text("utf-8")
     requirements = re.split(r"\n(?! )", text.strip())
     assert all("--hash=sha256:" in requirement for requirement in requirements)
@@ -175,12 +175,12 @@ def test_a_lock_has_a_hash_for_each_version_and_names_no_place(lock: Path) -> No
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
-def test_a_lock_covers_what_the_project_requires(lock: Path) -> None:
+def test_a_lock_file_covers_the_projects_requirements(lock: Path) -> None:
     wanted = {name_of(requirement) for requirement in PROJECT["dependencies"]}
     assert wanted | {"jupyterlab", "ipykernel", "hatchling", "editables"} <= set(pins(lock))
 
 
-def test_the_tour_runs_on_the_versions_that_are_tested() -> None:
+def test_the_tour_is_locked_to_the_tested_versions() -> None:
     tour, dev = (pins(ROOT / "requirements" / f"{name}.txt") for name in ("tour", "dev"))
     assert tour.items() <= dev.items()
 
@@ -190,7 +190,7 @@ def test_the_tour_runs_on_the_versions_that_are_tested() -> None:
 
 @pytest.fixture(scope="module")
 def binder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A copy of the repository, and the folder of programs of a clean environment made from binder/ alone."""
+    """A copy of the repository, and the programs folder of a clean environment made only from binder/."""
     copy = tmp_path_factory.mktemp("binder") / "repository"
     shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "__pycache__", "artifacts", "build", "dist"))
     environment = copy.parent / "environment"
@@ -201,7 +201,7 @@ def binder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return copy, programs
 
 
-def test_binder_is_given_a_python_that_will_do() -> None:
+def test_binder_uses_a_supported_python() -> None:
     version = (ROOT / "binder" / "runtime.txt").read_text().strip()
     assert re.fullmatch(r"python-3\.1[1-9]", version)
 
@@ -211,13 +211,13 @@ def test_binder_is_given_a_python_that_will_do() -> None:
 def test_a_notebook_runs_in_an_environment_made_from_binders_files(binder: tuple[Path, Path], name: str) -> None:
     copy, programs = binder
     run("jupyter", "execute", "--inplace", f"notebooks/{name}", cwd=copy, programs=programs)
-    together: Any = CoalesceStreamsPreprocessor  # when the kernel sends what is printed is a matter of time
+    together: Any = CoalesceStreamsPreprocessor  # how printed text is split into messages depends on timing
     stored, there = (together(enabled=True).preprocess(read(root / "notebooks" / name), {})[0] for root in (ROOT, copy))
     assert [cell.get("outputs") for cell in there.cells] == [cell.get("outputs") for cell in stored.cells]
 
 
 @pytest.mark.thorough
-def test_binders_environment_has_jupyterlab_and_the_widgets_side_of_the_page(binder: tuple[Path, Path]) -> None:
+def test_binders_environment_has_jupyterlab_and_the_widgets_front_end(binder: tuple[Path, Path]) -> None:
     copy, programs = binder
     assert run("jupyter", "lab", "--version", cwd=copy, programs=programs).startswith("4.")
     extensions = programs.parent / "share" / "jupyter" / "labextensions"

@@ -1,6 +1,6 @@
-"""What each version has saved still opens: it reads back as what it said, is rendered, and the conversation goes on.
+"""The files saved by each version still open: they read back the same, are rendered, and the chat can continue.
 
-What a browser shows of it is in tests/browser/test_released.py.
+tests/browser/test_released.py opens them in a browser.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ every_version = pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folde
 every_text = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
 
 
-# What is kept -------------------------------------------------------------------------------------------------
+# Stored files -------------------------------------------------------------------------------------------------
 
 
-def test_each_version_has_left_what_it_saved() -> None:
+def test_each_version_has_stored_files() -> None:
     assert toolcall_nb.__version__ in versions()
     assert {folder_of(version) for version in versions()} <= set(KEPT)
 
 
 @pytest.mark.skipif(
-    versions()[toolcall_nb.__version__], reason="this version is released: what it saved stays as it was"
+    versions()[toolcall_nb.__version__], reason="this version is released, so its files must not change"
 )
-def test_what_is_kept_of_this_version_is_what_it_saves_now(tmp_path: Path) -> None:
+def test_the_stored_files_of_this_version_are_those_that_it_saves_now(tmp_path: Path) -> None:
     write_fixture(tmp_path)
     kept = folder_of(toolcall_nb.__version__)
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in kept.iterdir()}
     stale = [path.name for path in kept.iterdir() if path.read_bytes() != (tmp_path / path.name).read_bytes()]
-    assert stale == [], "./dev fixture keeps them anew"
+    assert stale == [], "run ./dev fixture to store them again"
 
 
-def test_outputs_of_every_kind_are_kept() -> None:
+def test_outputs_of_every_kind_are_stored() -> None:
     texts = markdown_texts(folder_of("0.1.0"))
     calls = [call for text in texts.values() for call in Transcript.from_markdown(text).calls.values()]
     assert {call.state for call in calls} == set(State)
@@ -68,16 +68,16 @@ def test_outputs_of_every_kind_are_kept() -> None:
     assert {"TextPart", "ReasoningPart", "SourceUrlPart", "FilePart", "ErrorPart", "DataPart", "ToolCall"} <= parts
 
 
-# It reads back ------------------------------------------------------------------------------------------------
+# Reading ------------------------------------------------------------------------------------------------
 
 
 @every_version
-def test_all_of_it_says_what_it_said_then(folder: Path) -> None:
+def test_all_files_give_the_same_transcripts_as_in_their_version(folder: Path) -> None:
     assert read_values(folder) == json.loads((folder / "transcripts.json").read_text("utf-8"))
 
 
 @every_text
-def test_it_is_read_without_trouble_and_reads_back_when_it_is_written_anew(text: str) -> None:
+def test_a_stored_text_is_read_without_diagnostics_and_reads_back_after_writing(text: str) -> None:
     read = Transcript.from_markdown(text)
     assert read.diagnostics == ()
     assert read.messages
@@ -86,7 +86,7 @@ def test_it_is_read_without_trouble_and_reads_back_when_it_is_written_anew(text:
 
 
 @every_text
-def test_it_is_rendered_now(text: str) -> None:
+def test_a_stored_text_can_be_rendered(text: str) -> None:
     read = Transcript.from_markdown(text)
     page = BeautifulSoup(to_html(read, page=True), "html.parser").get_text()
     for call in read.calls.values():
@@ -95,14 +95,14 @@ def test_it_is_rendered_now(text: str) -> None:
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.name)
-def test_its_events_are_known_still(path: Path) -> None:
+def test_stored_events_are_still_known(path: Path) -> None:
     lines = [line for file in path.glob("*.jsonl") for line in file.read_text("utf-8").splitlines()]
     assert [line for line in lines if isinstance(from_dict(json.loads(line)), Other)] == []
     assert lines or path.name == "before-0.1.0"
 
 
 @every_version
-def test_a_conversation_goes_on_from_each_of_its_files(folder: Path) -> None:
+def test_a_conversation_can_continue_from_each_file(folder: Path) -> None:
     for text in markdown_texts(folder).values():
         chat = Chat(speed=None)
         chat.load(Transcript.from_markdown(text))
@@ -112,7 +112,7 @@ def test_a_conversation_goes_on_from_each_of_its_files(folder: Path) -> None:
 
 
 @every_version
-def test_its_threads_are_opened_by_the_server(folder: Path, tmp_path: Path) -> None:
+def test_the_server_opens_stored_threads(folder: Path, tmp_path: Path) -> None:
     for path in folder.glob("thread.md"):
         (tmp_path / "t.md").write_bytes(path.read_bytes())
         thread = ThreadStore(tmp_path).load("t")
@@ -121,10 +121,10 @@ def test_its_threads_are_opened_by_the_server(folder: Path, tmp_path: Path) -> N
         assert ThreadStore(tmp_path).load("t") == thread
 
 
-# It is readable -----------------------------------------------------------------------------------------------
+# Readability -----------------------------------------------------------------------------------------------
 
 
-def test_nbconvert_shows_all_of_it(tmp_path: Path) -> None:
+def test_nbconvert_shows_the_whole_notebook(tmp_path: Path) -> None:
     copies = [tmp_path / f"{path.parent.name}-{path.name}" for path in NOTEBOOKS]
     for path, copy in zip(NOTEBOOKS, copies, strict=True):
         copy.write_bytes(path.read_bytes())
@@ -142,7 +142,7 @@ def test_nbconvert_shows_all_of_it(tmp_path: Path) -> None:
 
 
 @every_version
-def test_no_output_holds_a_script_or_a_place_of_one_machine(folder: Path) -> None:
+def test_no_output_contains_a_script_or_a_path_of_one_machine(folder: Path) -> None:
     for path in folder.iterdir():
         text = path.read_text("utf-8")
         assert not re.search(r"<script|0x[0-9a-f]{6,}|/home/|/root/|/tmp/", text), path.name

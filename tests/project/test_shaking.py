@@ -1,4 +1,4 @@
-"""What `./dev shake` does to the processes of the tests."""
+"""`./dev shake` stops and continues the tests' processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WAITS = "import sys; print('here', flush=True); sys.stdin.read()"
 
 @pytest.fixture
 def child() -> Iterator[psutil.Process]:
-    """A program that waits, called like a kernel."""
+    """A waiting process with a command line like a kernel's."""
     command = [sys.executable, "-c", _WAITS, "ipykernel"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
         assert started.stdout is not None
@@ -27,7 +27,7 @@ def child() -> Iterator[psutil.Process]:
 
 
 def becomes(process: psutil.Process, is_stopped: bool) -> bool:
-    """Whether it comes to that: a signal is heard a little later."""
+    """Whether the process reaches this state; a signal takes effect with a small delay."""
     give_up = time.monotonic() + 10
     while time.monotonic() < give_up:
         if (process.status() == psutil.STATUS_STOPPED) is is_stopped:
@@ -36,7 +36,7 @@ def becomes(process: psutil.Process, is_stopped: bool) -> bool:
     return False
 
 
-def test_a_process_is_stopped_and_goes_on_also_where_it_ends_meanwhile(child: psutil.Process) -> None:
+def test_a_process_is_stopped_and_continued_and_may_end_meanwhile(child: psutil.Process) -> None:
     with paused(child):
         assert becomes(child, is_stopped=True)
     assert becomes(child, is_stopped=False)
@@ -50,6 +50,6 @@ def test_a_process_is_stopped_and_goes_on_also_where_it_ends_meanwhile(child: ps
         pass
 
 
-def test_what_may_be_stopped_is_found_by_kind(child: psutil.Process) -> None:
+def test_stoppable_processes_are_grouped_by_kind(child: psutil.Process) -> None:
     kinds = [kind for kind in stoppable(psutil.Process()) if child in kind]
     assert [all("ipykernel" in " ".join(each.cmdline()) for each in kind) for kind in kinds] == [True]

@@ -1,6 +1,6 @@
-"""How many functions of the package the usual pieces of work enter. A reader can follow each in an afternoon.
+"""Bounds the number of the package's functions that common operations enter, so that a reader can follow each.
 
-To see the path: ``python -m tests.project.test_short_paths``.
+``python -m tests.project.test_short_paths`` prints the functions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WORDS = "The forecast for the next days is sunny with light winds from the west 
 
 
 class Deltas:
-    """A model that streams ``count`` deltas of text, or calls of a tool."""
+    """A model that streams ``count`` text deltas, or ``count`` tool calls."""
 
     name = "deltas"
 
@@ -61,7 +61,7 @@ CHUNKS = [
         ({}, "tool_calls"),
     )
 ]
-"""A stream of OpenAI's chat completions."""
+"""The chunks of an OpenAI chat completion."""
 
 TOOLS = Registry()
 
@@ -73,7 +73,7 @@ def weather(city: str) -> str:
 
 
 def run(model: Deltas, each: type[Event] | tuple[type[Event], ...]) -> None:
-    """A whole turn to the page: the chat, the live view, and a step for the page after each event of ``each``."""
+    """Runs a whole turn through chat and live view, with a step for the page after each event of the types ``each``."""
     steps: list[Any] = []
     document = LiveDocument(LiveHtml(), steps.append)
     chat = Chat(model, tools=TOOLS)
@@ -94,17 +94,17 @@ def text_delta() -> dict[tuple[str, str], float]:
 
 
 def tool_call() -> dict[tuple[str, str], float]:
-    """One call, from its arguments to its result, with four steps for the page: arguments, queued, running, result."""
+    """Counts one call, from arguments to result, with four steps for the page: arguments, queued, running, result."""
     shown = (ev.ToolInputAvailable, ev.ToolExecution, ev.ToolOutputAvailable)
     return added_by_one_more(lambda count: run(Deltas(count, calls=True), shown))
 
 
 def tool_result(count: int = 40) -> dict[tuple[str, str], float]:
-    """One result, from the return of the tool's function to a step that the page was sent and a text for the model.
+    """Counts one result, from the return of the tool's function to the page's step and the model's text.
 
-    In between, the value becomes JSON and a display, the capture of what the tool prints ends, the event is made, the
-    reducers of the chat and of the page take it, and the card is drawn. The text for the model is that of
-    `format_result`, which each request makes of the call. What is done once for all calls of a reply does not count.
+    In between, the value is converted to JSON and a display, capturing the tool's output ends, the event is created,
+    the reducers of the chat and of the page apply it, and the card is drawn. The model's text is made by
+    `format_result` in each request. Work that is done once for all calls of a reply does not count.
     """
     calls, steps = Calls(), list[Any]()
     tools = Registry()
@@ -132,7 +132,7 @@ def tool_result(count: int = 40) -> dict[tuple[str, str], float]:
 
 
 def post_request() -> Calls:
-    """One POST in the chat contract, of a turn with twenty deltas, from the request to the end of its stream."""
+    """Counts one POST to the chat endpoint with a turn of twenty deltas, from the request to the end of its stream."""
     threads = ServedThreads(settings(Deltas(20)), ticking=False)
     app = application(threads.settings, threads)
     post(app, threads, "warm-up")
@@ -143,9 +143,9 @@ def post_request() -> Calls:
 
 
 def post(app: Any, threads: ServedThreads, thread: str) -> bytes:
-    """Sends one POST to the application, without a server around it; returns the body of the response.
+    """Sends one POST to the ASGI application without a server; returns the body of the response.
 
-    The body is read once the turn has ended, so that it does not matter how fast the reader is.
+    The body is read after the turn has ended, so that the reader's speed does not matter.
     """
     request, is_sent, body = json.dumps({"message": "Hello", "conversationId": thread}).encode(), False, bytearray()
     headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
@@ -182,7 +182,7 @@ def test_a_tool_result_enters_few_functions_on_its_way_to_the_page_and_to_the_mo
 
 
 def shown(things: Any) -> Calls:
-    """The calls of `show`; the first time, more is imported and cached."""
+    """Counts the calls of `show`; not those of a first run, which imports and caches more."""
     show([*CHUNKS])
     with counted() as calls:
         show(things)
@@ -194,7 +194,7 @@ def test_show_recognises_the_chunks_of_a_stream_once(kind: Any, monkeypatch: pyt
     monkeypatch.setattr("IPython.core.getipython.get_ipython", lambda: None)
     calls = shown(kind(CHUNKS))
     assert (calls.of("format_of_whole"), calls.of("format_of_item")) == (1, 1)
-    assert calls.of("recognise_source") <= 2  # the second time it returns what it was given
+    assert calls.of("recognise_source") <= 2  # the second call returns its argument
     assert calls.of("_is_item") <= 30
     assert calls.of("_is_whole") <= 15
     assert sum(calls.values()) <= 1350

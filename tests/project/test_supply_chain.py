@@ -1,4 +1,4 @@
-"""What ships, what it needs, and what it does by itself: nothing before it is asked, and nothing but what it says."""
+"""The distributions' content, dependencies and licences, and the package's access to network, programs and files."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ LOCKS = {path.stem: path for path in sorted((ROOT / "requirements").glob("*.txt"
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 PEERS = json.loads((ROOT / "tests" / "js" / "package-lock.json").read_text("utf-8"))["packages"]
 
-# What is locked -----------------------------------------------------------------------------------------------
+# Lock files -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", LOCKS)
-def test_a_lock_is_in_step_with_the_project(name: str) -> None:
+def test_a_lock_file_is_up_to_date(name: str) -> None:
     locked = [pin for pin in pins(LOCKS[name]) if pin.marker is None or pin.marker.evaluate()]
     versions = {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in locked}
     for requirement in [*runtime(), *group(name)]:
@@ -42,19 +42,19 @@ def test_a_lock_is_in_step_with_the_project(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["dev", "tour"])
-def test_a_lock_names_all_that_is_needed_and_nothing_else(name: str) -> None:
+def test_a_lock_file_contains_exactly_the_needed_packages(name: str) -> None:
     locked = {canonicalize_name(pin.name) for pin in pins(LOCKS[name]) if pin.marker is None or pin.marker.evaluate()}
     assert set(closure([*runtime(), *group(name)])) == locked
 
 
-def test_each_pin_is_one_version_with_the_hash_of_each_file() -> None:
+def test_each_requirement_is_pinned_to_one_version_with_the_hash_of_each_file() -> None:
     for lock in LOCKS.values():
         assert all(str(pin.specifier).startswith("==") and "*" not in str(pin.specifier) for pin in pins(lock))
         hashes = re.findall(r"--hash=(\S+)", lock.read_text("utf-8"))
         assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", each) for each in hashes)
 
 
-def test_binder_installs_what_is_locked_and_the_project_itself() -> None:
+def test_binder_installs_the_locked_packages_and_the_project_itself() -> None:
     assert (ROOT / "binder" / "requirements.txt").read_text() == "-r ../requirements/tour.txt\n"
     script = (ROOT / "binder" / "postBuild").read_text()
     commands = [line for line in script.splitlines() if line and not line.startswith(("#", "set "))]
@@ -62,14 +62,14 @@ def test_binder_installs_what_is_locked_and_the_project_itself() -> None:
 
 
 @pytest.mark.parametrize("has_uv", [True, False], ids=["by uv", "by pip"])
-def test_what_dev_installs_has_hashes_and_nothing_is_built_but_the_project(
+def test_dev_installs_packages_with_hashes_and_builds_only_the_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_uv: bool
 ) -> None:
     dev = ModuleType("dev")
     dev.__file__ = str(ROOT / "dev")
     exec(compile((ROOT / "dev").read_text("utf-8"), ROOT / "dev", "exec"), vars(dev))
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "pip").touch()  # of an environment that was made, and has nothing in it yet
+    (tmp_path / "bin" / "pip").touch()  # as in a new, empty environment
     ran: list[str] = []
 
     def run(command: Sequence[str], **_: Any) -> subprocess.CompletedProcess[str]:
@@ -89,13 +89,13 @@ def test_what_dev_installs_has_hashes_and_nothing_is_built_but_the_project(
     assert re.fullmatch(r"uv==\S+( \\\n +--hash=sha256:\S+)+", (tmp_path / "uv.txt").read_text())
 
 
-def test_what_dev_installs_for_node_has_hashes_and_runs_nothing() -> None:
+def test_dev_installs_npm_packages_with_hashes_and_runs_no_scripts() -> None:
     (node,) = re.findall(r"run\((.*\"npm\".*)\)", (ROOT / "dev").read_text("utf-8"))
     assert '"ci"' in node
     assert '"--ignore-scripts"' in node
 
 
-def test_the_peers_in_node_have_hashes_and_no_scripts() -> None:
+def test_the_npm_packages_have_hashes_and_no_install_scripts() -> None:
     packages = {name: about for name, about in PEERS.items() if name}
     assert packages
     for name, about in packages.items():
@@ -110,20 +110,20 @@ def test_the_peers_in_node_have_hashes_and_no_scripts() -> None:
 
 
 @pytest.mark.parametrize("extra", ["", "models", "server", "mcp"])
-def test_the_licence_of_each_package_that_is_needed_is_accepted(extra: str) -> None:
+def test_the_licence_of_each_required_package_is_accepted(extra: str) -> None:
     packages = closure(runtime(*filter(None, [extra])))
     licences = {name: licence_of(package) for name, package in packages.items()}
     assert {name: licence for name, licence in licences.items() if not runs_by(licence)} == {}
 
 
-def test_a_licence_that_nobody_has_looked_at_is_refused() -> None:
+def test_only_accepted_licences_pass() -> None:
     for refused in ("GPL-3.0-only", "MIT AND GPL-3.0-only", "Proprietary", "none is named", ""):
         assert not runs_by(refused)
     assert runs_by("GPL-2.0-or-later OR MIT")
     assert runs_by("Apache-2.0 AND MIT")
 
 
-def test_the_page_of_licences_is_what_the_packages_say() -> None:
+def test_the_licences_page_matches_the_packages_metadata() -> None:
     text = PAGE.read_text("utf-8")
     listed = set(re.findall(r"^\| ([a-z][\w-]+) \| ([^|]+) \| ([^|]+) \|$", text, re.MULTILINE)[1:])
     assert set(rows()) <= listed
@@ -131,7 +131,7 @@ def test_the_page_of_licences_is_what_the_packages_say() -> None:
     assert {name for name, *_ in listed} <= named
 
 
-# What ships ---------------------------------------------------------------------------------------------------
+# Distributions ---------------------------------------------------------------------------------------------------
 
 _KINDS = {
     "toolcall_nb": {".py", ".css", ".js", ".html", ".md", ".typed"},
@@ -141,13 +141,13 @@ _KINDS = {
     "binder": {".txt", ""},
     "docs": {".md", ".json", ".svg", ".png"},
 }
-"""What may lie in each folder of the sdist, by its ending."""
+"""The file extensions that are allowed in each folder of the sdist."""
 _AT_THE_TOP = {"PKG-INFO", "pyproject.toml", "dev", "LICENSE", ".gitignore"}
 _LARGEST = 1_000_000
 
 
 def build(source: Path, folder: Path, *targets: str) -> Path:
-    """The folder with what was built of ``source``, without an index."""
+    """Builds ``source`` without a package index; returns the folder with the distributions."""
     environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000", "PIP_NO_INDEX": "1"}
     command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder), *targets]
     subprocess.run(command, cwd=source, env=environment, check=True, capture_output=True)
@@ -178,7 +178,7 @@ def unpacked(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_the_sdist_holds_what_it_should_by_rule(unpacked: Path) -> None:
+def test_the_sdist_contains_only_allowed_files(unpacked: Path) -> None:
     files = [path for path in unpacked.rglob("*") if not path.is_dir()]
     for path in files:
         inside = PurePosixPath(path.relative_to(unpacked).as_posix())
@@ -192,13 +192,13 @@ def test_the_sdist_holds_what_it_should_by_rule(unpacked: Path) -> None:
         assert not path.is_symlink(), inside
 
 
-def test_nothing_that_ships_knows_this_machine(unpacked: Path) -> None:
+def test_no_shipped_file_contains_this_repositorys_path(unpacked: Path) -> None:
     for path in unpacked.rglob("*"):
         if path.is_file():
             assert str(ROOT).encode() not in path.read_bytes(), path.name
 
 
-def test_the_wheel_runs_nothing_when_it_is_installed(wheel: zipfile.ZipFile) -> None:
+def test_installing_the_wheel_runs_no_code(wheel: zipfile.ZipFile) -> None:
     names = wheel.namelist()
     assert {name.partition("/")[0] for name in names} == {"toolcall_nb", "toolcall_nb-0.1.0.dist-info"}
     assert [name for name in names if name.endswith((".pth", ".so", ".pyd", ".dll", ".pyc")) or ".data/" in name] == []
@@ -213,12 +213,12 @@ def test_the_wheels_record_has_the_hash_of_each_file(wheel: zipfile.ZipFile) -> 
     lines = wheel.read("toolcall_nb-0.1.0.dist-info/RECORD").decode().splitlines()
     recorded = {name: sum_ for name, sum_, _ in (line.rsplit(",", 2) for line in lines)}
     assert set(recorded) == set(wheel.namelist())
-    for name, told in recorded.items():
+    for name, recorded_hash in recorded.items():
         found = base64.urlsafe_b64encode(hashlib.sha256(wheel.read(name)).digest()).rstrip(b"=").decode()
-        assert told == f"sha256={found}" or name.endswith("/RECORD")
+        assert recorded_hash == f"sha256={found}" or name.endswith("/RECORD")
 
 
-def test_nothing_of_the_project_runs_while_it_is_built() -> None:
+def test_building_runs_no_code_of_the_project() -> None:
     assert SETTINGS["build-system"] == {"requires": ["hatchling>=1.26"], "build-backend": "hatchling.build"}
     hatch = SETTINGS["tool"]["hatch"]["build"]
     assert set(hatch) == {"targets"}
@@ -240,7 +240,7 @@ def test_the_same_source_gives_the_same_bytes_in_another_place_and_from_the_sdis
     }
 
 
-# What it does by itself ---------------------------------------------------------------------------------------
+# Access to network, programs and files ------------------------------------------------------------------------
 
 _SHELL = """
 from traitlets.config import Config
@@ -270,20 +270,20 @@ for module in pkgutil.walk_packages(toolcall_nb.__path__, "toolcall_nb."):
 """
 
 
-def watched(*steps: tuple[str, str], folder: Path) -> dict[str, list[str]]:
-    """What each of the steps asked the system for, in one new process."""
+def recorded_access(*steps: tuple[str, str], folder: Path) -> dict[str, list[str]]:
+    """Runs the steps in one new process; returns what each did, as `tests.support.system_access` describes it."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "tests.support.system_access"]
     done = subprocess.run(
         command, input=json.dumps(steps), env=environment, cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    told: dict[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
-    return told
+    accesses: dict[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
+    return accesses
 
 
-def test_no_network_no_program_and_no_file_until_a_model_is_asked(tmp_path: Path) -> None:
-    told = watched(
+def test_the_package_uses_no_network_program_or_file_before_a_model_is_asked(tmp_path: Path) -> None:
+    accesses = recorded_access(
         ("import toolcall_nb", "import toolcall_nb"),
         ("a shell", _SHELL),
         ("%load_ext", "shell.run_line_magic('load_ext', 'toolcall_nb'); shell.run_line_magic('toolchat', '')"),
@@ -291,9 +291,9 @@ def test_no_network_no_program_and_no_file_until_a_model_is_asked(tmp_path: Path
         ("all modules", _EVERYTHING),
         folder=tmp_path,
     )
-    del told["a shell"]  # IPython's own
-    assert list(told) == ["import toolcall_nb", "%load_ext", "a cell with the mock", "all modules"]
-    assert [each for asked in told.values() for each in asked] == []
+    del accesses["a shell"]  # IPython itself writes files
+    assert list(accesses) == ["import toolcall_nb", "%load_ext", "a cell with the mock", "all modules"]
+    assert [each for asked in accesses.values() for each in asked] == []
 
 
 @pytest.mark.parametrize(
@@ -308,8 +308,8 @@ def test_no_network_no_program_and_no_file_until_a_model_is_asked(tmp_path: Path
         ("import os\nos.mkdir('c')", "os.mkdir"),
     ],
 )
-def test_what_watches_sees(code: str, found: str, tmp_path: Path) -> None:
-    (asked,) = watched(("planted", code), folder=tmp_path).values()
+def test_the_access_record_detects(code: str, found: str, tmp_path: Path) -> None:
+    (asked,) = recorded_access(("planted", code), folder=tmp_path).values()
     assert [each for each in asked if each.startswith(found)]
 
 
@@ -318,7 +318,7 @@ def test_what_watches_sees(code: str, found: str, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheels of what a user needs, as locked and checked by their hashes. This needs the network."""
+    """A folder with the wheels that a user needs, locked and verified by their hashes. This needs the network."""
     folder = tmp_path_factory.mktemp("wheels")
     needed = {*closure(runtime()), "hatchling", *closure(group("build"))}
     text = LOCKS["tour"].read_text("utf-8")

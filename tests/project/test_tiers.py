@@ -1,4 +1,4 @@
-"""The tiers of the tests, and the list of planted faults that `./dev faults` goes through."""
+"""The tiers of the tests, and the planted faults of `./dev faults`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ every_fault = pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault
 
 
 @pytest.mark.parametrize(("tier", "many", "few"), [("quick", 40, 10), ("usual", 100, 10), ("all", 400, 12)])
-def test_a_tier_takes_its_share_of_the_examples(
+def test_each_tier_runs_its_share_of_the_examples(
     tier: str, many: int, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(profile, "TIER", tier)
@@ -39,6 +39,6 @@ def test_each_room_of_the_package_has_a_planted_fault() -> None:
 
 
 @every_fault
-def test_a_planted_fault_changes_one_place_and_its_tests_are_there(fault: Fault) -> None:
+def test_a_planted_fault_changes_one_place_and_its_tests_exist(fault: Fault) -> None:
     assert (PACKAGE / fault.file).read_text("utf-8").count(fault.old) == 1
     assert [test for test in fault.tests.split() if not (ROOT / test).exists()] == []

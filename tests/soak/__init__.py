@@ -1,1 +1,1 @@
-"""A long use, compressed: an hour's worth of streams in a real kernel and a real page, and what stays of it."""
+"""The soak test: an hour's worth of streams in a real kernel and page, to find what stays alive after them."""

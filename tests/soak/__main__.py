@@ -1,6 +1,6 @@
-"""``./dev soak``: an hour's worth of streams, as fast as they go, in a real kernel and a real page.
+"""``./dev soak``: plays an hour's worth of streams at full speed in a real kernel and a real page.
 
---minutes N     of stream (default: 60)
+--minutes N     minutes of stream (default: 60)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _QUARTERS = 4
 
 
 def _say(figures: Figures) -> None:
-    """One line: what went on until here, and what is alive."""
+    """Prints one line: the turns and events so far, and what is alive."""
     minutes = figures["turns"]
     counts = ", ".join(f"{figures[name]:,} {name}" for name in ("widgets", "comms", "threads", "objects"))
     page = ", ".join(f"{figures[name]:,} {name}" for name in ("nodes", "listeners"))
@@ -32,7 +32,7 @@ def _say(figures: Figures) -> None:
 
 
 def main() -> None:
-    """Soak, and print the figures of the beginning and of each quarter."""
+    """Runs the soak test; prints the figures at its beginning and after each quarter."""
     parser = argparse.ArgumentParser(prog="dev soak", description=__doc__)
     parser.add_argument("--minutes", type=int, default=60)
     rounds = max(_QUARTERS, parser.parse_args().minutes // len(TURNS))

@@ -1,6 +1,6 @@
-"""The notebook that is soaked: a model that answers at once as much as another would in a minute, and cells that ask.
+"""The soak test's notebook: a model that sends a minute's worth of stream at once, and cells that ask it.
 
-A minute of stream is 3,000 tokens, which is 50 a second, and a call every five seconds.
+A minute of stream is 3,000 tokens (50 a second) and a call every five seconds.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ __all__ = ["CALLS", "MEASURE", "TOKENS", "TURNS", "cells"]
 
 TOKENS = 3_000
 CALLS = 12
-"""In each minute of stream."""
+"""Calls in each minute of stream."""
 
 TURNS = (1, 2, 3)
 MEASURE = 4
-"""The cells: each of `TURNS` is a minute of stream, the last of them in the background; `MEASURE` prints figures."""
+"""Cell numbers: each of `TURNS` is a minute of stream, the last one in the background; `MEASURE` prints figures."""
 
 _SETUP = '''
 %load_ext toolcall_nb
@@ -74,7 +74,7 @@ print(json.dumps({"turns": soaking.turns, "events": soaking.events, "still": soa
 
 
 def cells(tokens: int = TOKENS) -> list[str]:
-    """The sources, in their order; ``tokens`` in each minute."""
+    """Returns the sources of the cells, in order; ``tokens`` are those of each minute."""
     steps = CALLS + 1
     setup = _SETUP.strip().replace("STEPS", str(steps)).replace("EACH", str(tokens // steps))
     turns = [_TURN.format(options=options) for options in ("one", "two", "three --background")]

@@ -1,4 +1,4 @@
-"""Turn after turn in JupyterLab, with reloads; in between, what is alive in the kernel and in the page is counted."""
+"""Runs many turns in JupyterLab, with reloads, and counts in between what is alive in the kernel and the page."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.soak.notebook import MEASURE, TURNS
 __all__ = ["Figures", "soak"]
 
 Figures: TypeAlias = dict[str, int]
-"""``turns`` and ``events`` so far; of the kernel ``widgets``, ``comms``, ``threads``, ``objects``, ``bytes``; of the
-page ``nodes``, ``listeners``, ``heap``."""
+"""``turns`` and ``events`` so far; the kernel's ``widgets``, ``comms``, ``threads``, ``objects``, ``bytes``; the
+page's ``nodes``, ``listeners``, ``heap``."""
 
 _LOOKS = 10
-"""At most, so that a page that never rests is measured too."""
+"""The largest number of garbage collections; a page that never settles is measured after these."""
 
 _PAGE = {"Nodes": "nodes", "JSEventListeners": "listeners", "JSHeapUsedSize": "heap"}
 
@@ -27,9 +27,9 @@ _PAGE = {"Nodes": "nodes", "JSEventListeners": "listeners", "JSHeapUsedSize": "h
 def soak(
     notebook: Notebook, rounds: int, parts: int, say: Callable[[Figures], object] = lambda _: None
 ) -> list[Figures]:
-    """So many rounds of all turns, in so many parts; figures of the beginning (one round) and of the end of each part.
+    """Runs ``rounds`` of all turns in ``parts``; returns figures after the first round and at the end of each part.
 
-    After each part the notebook is saved and its page loaded anew: its figures are of the page that it ends with.
+    After each part the notebook is saved and its page reloaded; the figures are those of the reloaded page.
     """
     notebook.run(0)
     found: list[Figures] = []
@@ -57,23 +57,23 @@ def _round(notebook: Notebook) -> None:
 
 
 def _measured(notebook: Notebook) -> Figures:
-    """When the threads of the last run have ended."""
+    """Returns the figures once the threads of the last run have ended."""
     give_up = time.monotonic() + PATIENCE / 1000
     while True:
         notebook.run(MEASURE)
         kernel: dict[str, Any] = json.loads(notebook.output(MEASURE).inner_text())
         if kernel.pop("still"):
             return {**kernel, **_page(notebook)}
-        assert time.monotonic() < give_up, f"threads of runs that are over are still there: {kernel}"
+        assert time.monotonic() < give_up, f"threads of finished runs are still alive: {kernel}"
 
 
 def _page(notebook: Notebook) -> Figures:
-    """Of the page, after its garbage was collected until that freed nothing more: what is freed may hold more."""
+    """Returns the page's figures after garbage collections, repeated until they free nothing more."""
     devtools = notebook.page.context.new_cdp_session(notebook.page)
     devtools.send("Performance.enable")
     found: list[Figures] = []
     while len(found) < 2 or (len(found) < _LOOKS and found[-1]["nodes"] != found[-2]["nodes"]):
-        notebook.page.wait_for_timeout(1000)  # what JupyterLab does with a delay
+        notebook.page.wait_for_timeout(1000)  # for JupyterLab's delayed work
         devtools.send("HeapProfiler.collectGarbage")
         metrics = {
             metric["name"]: int(metric["value"]) for metric in devtools.send("Performance.getMetrics")["metrics"]

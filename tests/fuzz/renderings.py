@@ -86,13 +86,13 @@ def terminal_text(data: bytes) -> None:
         assert not CONTROL.search(to_text(transcript)), to_text(transcript)
         transcript = Transcript.from_events(transcript.events())  # of calls with one id, one
         shown, events = to_text(transcript), list(transcript.events())
-        assert not transcript.messages or _face(events, terminal=False) == shown + "\n"
-        output = _face(events, terminal=True)
+        assert not transcript.messages or _terminal_output(events, terminal=False) == shown + "\n"
+        output = _terminal_output(events, terminal=True)
         assert not _SEQUENCE.search(output)
         assert not _CONTROL_BUT_ESCAPE.search(output)
 
 
-def _face(events: Iterable[Event], *, terminal: bool) -> str:
+def _terminal_output(events: Iterable[Event], *, terminal: bool) -> str:
     file = io.StringIO()
     with TerminalFace(Console(file=file, force_terminal=terminal, width=60, height=12)) as face:
         for event in events:

@@ -140,7 +140,7 @@ def sdk_objects(data: bytes) -> None:
     for thing in (values, *values):
         recognise_source(thing)
         if format_of_whole(thing) is not None:
-            _amounts(events_of(thing))
+            _check_transcript(events_of(thing))
     _stream(values)
     for _ in in_pieces(data, data)[:1]:
         _stream(values[len(values) // 2 :])
@@ -155,10 +155,10 @@ def _stream(values: Iterable[Any]) -> None:
         except UsageError:
             assert number == 0, "only the first item may be of no known kind"
             return
-    _amounts([*events, *adapter.close()])
+    _check_transcript([*events, *adapter.close()])
 
 
-def _amounts(events: Iterable[Event]) -> None:
+def _check_transcript(events: Iterable[Event]) -> None:
     transcript = lives_once(list(events))
     is_transcript(transcript)
     reads_back(transcript)

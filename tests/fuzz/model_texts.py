@@ -42,7 +42,7 @@ def callout_detector(data: bytes) -> None:
     events = detect("callout", text)
     transcript = lives_once(events)
     is_transcript(transcript)
-    same_at_any_cut(_amount("callout", [text]), lambda pieces: _amount("callout", pieces), ways(text, data))
+    same_at_any_cut(_result("callout", [text]), lambda pieces: _result("callout", pieces), ways(text, data))
     assert all_text(events) == _outside_callouts(well_formed(text))
     for fed, held in _holding("callout", text, data):
         line = fed[max(fed.rfind("\n"), fed.rfind("\r", 0, -1)) + 1 :]
@@ -50,7 +50,7 @@ def callout_detector(data: bytes) -> None:
     is_json(create_stream_chunks(text))
 
 
-def _amount(dialect: str, pieces: Iterable[str]) -> Any:
+def _result(dialect: str, pieces: Iterable[str]) -> Any:
     events = detect(dialect, *pieces)
     transcript = Transcript.from_events(events)
     return transcript.messages, transcript.diagnostics, all_text(events)

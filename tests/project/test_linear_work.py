@@ -1,7 +1,7 @@
-"""How much work a document is, by exact count: what is parsed, drawn and sent. No clock, and the same everywhere.
+"""Bounds the work for a document by exact counts of parsing, rendering and sending, independent of the machine.
 
-The bounds are a little above what is counted now. What they guard is that the work for a document twice as long is
-twice the work: something that looks back at all that came before breaks them at once.
+The bounds are slightly above the current counts. They ensure that a document twice as long takes twice the work: code
+that processes earlier text again breaks them.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from toolcall_nb.render import LiveHtml, to_html
 from toolcall_nb.runs.document import LiveDocument
 
 TWICE = 2.15
-"""What twice the document may be at most, in work: its pieces are not all alike."""
+"""The largest allowed ratio of work for a document twice as long; more than 2, since its pieces differ."""
 
 
-class Work:
-    """Counts what is done while it lives: calls of parsers, and the characters that they are given."""
+class WorkCounts:
+    """Counts calls of the parsers and the characters that they receive."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.parses = self.characters = self.yaml_loads = self.yaml_characters = 0
@@ -39,8 +39,8 @@ class Work:
             monkeypatch.setattr(parser, "parse", self._markdown(parser.parse))
         monkeypatch.setattr(yaml_body, "_LOADER", self._yaml(yaml_body._LOADER))
 
-    def of(self, run: Callable[[], object]) -> Work:
-        """Starts at nothing, and counts what ``run`` does."""
+    def of(self, run: Callable[[], object]) -> WorkCounts:
+        """Resets the counts and counts the work of ``run``."""
         self.parses = self.characters = self.yaml_loads = self.yaml_characters = 0
         run()
         return self
@@ -63,8 +63,8 @@ class Work:
 
 
 @pytest.fixture
-def work(monkeypatch: pytest.MonkeyPatch) -> Work:
-    return Work(monkeypatch)
+def work(monkeypatch: pytest.MonkeyPatch) -> WorkCounts:
+    return WorkCounts(monkeypatch)
 
 
 def detect(dialect: str, pieces: Sequence[str]) -> None:
@@ -82,7 +82,9 @@ def in_cuts(text: str, size: int) -> list[str]:
 
 
 @pytest.mark.parametrize(("together", "times"), [(1, 24), (8, 9), (25, 7)])
-def test_the_whole_path_reads_each_character_a_few_times(work: Work, together: int, times: int) -> None:
+def test_each_character_is_parsed_only_a_few_times_on_the_whole_path(
+    work: WorkCounts, together: int, times: int
+) -> None:
     text = mixed(30_000)
     found = work.of(lambda: stream(flushes(text, together)))
     assert found.characters <= times * len(text)
@@ -90,7 +92,7 @@ def test_the_whole_path_reads_each_character_a_few_times(work: Work, together: i
 
 @pytest.mark.parametrize("calls", [True, False], ids=["with calls", "without"])
 @pytest.mark.parametrize("together", [1, 8, 25])
-def test_a_document_twice_as_long_is_twice_the_parsing(work: Work, together: int, calls: bool) -> None:
+def test_a_document_twice_as_long_takes_twice_the_parsing(work: WorkCounts, together: int, calls: bool) -> None:
     short, long = mixed(20_000, calls=calls), mixed(40_000, calls=calls)
     first = work.of(lambda: stream(flushes(short, together)))
     parses, characters = first.parses, first.characters
@@ -100,7 +102,7 @@ def test_a_document_twice_as_long_is_twice_the_parsing(work: Work, together: int
     assert second.characters <= ratio * characters
 
 
-def test_most_deltas_are_taken_up_without_a_parse(work: Work) -> None:
+def test_most_deltas_are_applied_without_parsing(work: WorkCounts) -> None:
     parts = deltas(mixed(30_000))
     live, found = LiveHtml(), detector("callout")
 
@@ -112,7 +114,7 @@ def test_most_deltas_are_taken_up_without_a_parse(work: Work) -> None:
     assert parsed <= 0.5 * len(parts)
 
 
-def test_a_callouts_body_is_loaded_once_however_it_comes(work: Work) -> None:
+def test_a_callouts_body_is_loaded_once_however_it_is_cut(work: WorkCounts) -> None:
     text = mixed(30_000)
     calls = text.count("> [!tool")
     assert calls > 5
@@ -124,10 +126,10 @@ def test_a_callouts_body_is_loaded_once_however_it_comes(work: Work) -> None:
 
 
 @pytest.mark.parametrize("size", [20_000, 40_000])
-def test_a_saved_transcript_is_read_and_drawn_in_one_pass_each(work: Work, size: int) -> None:
+def test_a_saved_transcript_is_read_and_rendered_in_one_pass_each(work: WorkCounts, size: int) -> None:
     text = Transcript.from_markdown(mixed(size)).to_markdown()
     found = work.of(lambda: to_html(Transcript.from_markdown(text)))
-    # Blocks when it is read, and blocks and their inline content when it is drawn.
+    # Reading parses blocks; rendering parses blocks and their inline content.
     assert found.characters <= 3 * len(text)
     assert found.yaml_characters <= 0.2 * len(text)
 
@@ -140,13 +142,13 @@ def final_bytes(sent: Sent) -> int:
 
 
 @pytest.mark.parametrize("size", [15_000, 30_000, 60_000])
-def test_what_is_sent_of_a_document_is_a_small_multiple_of_its_html_at_any_length(size: int) -> None:
+def test_a_document_of_any_length_sends_a_small_multiple_of_its_html(size: int) -> None:
     sent = count(mixed(size))
     assert sent.html_bytes <= 1.5 * final_bytes(sent)
     assert sent.patch_bytes <= 2.5 * final_bytes(sent)
 
 
-def test_a_flush_is_one_message_at_most_and_none_where_nothing_changed() -> None:
+def test_a_flush_sends_at_most_one_message_and_none_without_changes() -> None:
     text = mixed(10_000)
     sent = count(text, 8)
     assert len(sent.messages) <= len(deltas(text)) // 8 + 2
@@ -155,7 +157,7 @@ def test_a_flush_is_one_message_at_most_and_none_where_nothing_changed() -> None
     assert len(sent.messages) == before
 
 
-def test_a_delta_that_changes_nothing_that_is_shown_sends_nothing() -> None:
+def test_a_delta_without_a_visible_change_sends_nothing() -> None:
     sent = Sent()
     sent.feed("A paragraph.")
     sent.document.flush()
@@ -174,7 +176,7 @@ def encoded(patches: Sequence[Any]) -> int:
 
 
 @pytest.mark.parametrize("kind", GIANTS)
-def test_one_block_twice_as_long_is_twice_the_bytes(kind: str) -> None:
+def test_a_block_twice_as_long_sends_twice_the_bytes(kind: str) -> None:
     def sent(size: int) -> int:
         live, found = LiveHtml(), detector("callout")
         feeds = (found.feed(part) for part in deltas(giant(kind, size)))
@@ -183,7 +185,7 @@ def test_one_block_twice_as_long_is_twice_the_bytes(kind: str) -> None:
     assert sent(8_000) <= TWICE * sent(4_000) + 4_000
 
 
-def test_an_input_twice_as_long_is_twice_the_bytes() -> None:
+def test_an_input_twice_as_long_sends_twice_the_bytes() -> None:
     def sent(size: int) -> int:
         live = LiveHtml()
         return sum(encoded(live.apply(event)) for event in input_deltas(size))
@@ -191,11 +193,11 @@ def test_an_input_twice_as_long_is_twice_the_bytes() -> None:
     assert sent(8_000) <= TWICE * sent(4_000) + 4_000
 
 
-# What came before ------------------------------------------------------------------------------------------------
+# Independence of earlier calls ---------------------------------------------------------------------------------
 
 
 def step_of(events: Sequence[Event], before: int) -> tuple[int, int]:
-    """The patches, and the bytes of their HTML, that ``events`` take behind so many calls."""
+    """Returns the number of patches, and the bytes of their HTML, for ``events`` after ``before`` calls."""
     steps: list[dict[str, Any]] = []
     document = LiveDocument(LiveHtml(), steps.append)
     for event in conversation(before, before):
@@ -210,7 +212,7 @@ def step_of(events: Sequence[Event], before: int) -> tuple[int, int]:
     return len(patches), encoded(patches)
 
 
-def test_a_call_sends_as_much_behind_two_hundred_calls_as_behind_two() -> None:
+def test_a_call_sends_as_much_after_two_hundred_calls_as_after_two() -> None:
     events: list[Event] = [
         ev.ToolInputStart("last", "weather"),
         ev.ToolInputDelta("last", '{"city": "Lyon"}'),
@@ -221,7 +223,7 @@ def test_a_call_sends_as_much_behind_two_hundred_calls_as_behind_two() -> None:
     assert step_of(events, 200)[1] <= step_of(events, 2)[1] + 50  # ids are longer
 
 
-def test_a_call_enters_as_many_functions_behind_two_hundred_calls_as_behind_two() -> None:
+def test_a_call_enters_as_many_functions_after_two_hundred_calls_as_after_two() -> None:
     counts = []
     for before in (2, 2, 200):  # the first run fills caches
         live = LiveHtml()

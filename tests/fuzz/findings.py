@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["FOUND", "found_before", "keep"]
+__all__ = ["FINDINGS", "findings_of", "store_finding"]
 
-FOUND = Path(__file__).resolve().parents[1] / "fixtures" / "fuzz"
+FINDINGS = Path(__file__).resolve().parents[1] / "fixtures" / "fuzz"
 """Where they lie."""
 
 
-def found_before(target: str, folder: Path = FOUND) -> dict[str, bytes]:
+def findings_of(target: str, folder: Path = FINDINGS) -> dict[str, bytes]:
     """What was found for a target, by the names of its files."""
     return {path.name: path.read_bytes() for path in sorted(folder.glob(f"{target}-[0-9]*"))}
 
 
-def keep(target: str, data: bytes, folder: Path = FOUND) -> str:
+def store_finding(target: str, data: bytes, folder: Path = FINDINGS) -> str:
     """The name of the file in which ``data`` is kept, once."""
     folder.mkdir(parents=True, exist_ok=True)
-    found = found_before(target, folder)
+    found = findings_of(target, folder)
     for name, known in found.items():
         if known == data:
             return name
