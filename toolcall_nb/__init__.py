@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolcall_nb.notebook.show import show
     from toolcall_nb.redaction.registration import register_secret
     from toolcall_nb.tools import tool
+    from toolcall_nb.traces.difference import diff
     from toolcall_nb.traces.reading import read
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Transcript",
     "__version__",
     "create_stream_chunks",
+    "diff",
     "load_ipython_extension",
     "read",
     "register_secret",
@@ -49,6 +51,7 @@ _HOMES = {
     "ReplayModel": "toolcall_nb.models.replay",
     "Transcript": "toolcall_nb.core.transcript",
     "create_stream_chunks": "toolcall_nb.dialects.callout",
+    "diff": "toolcall_nb.traces.difference",
     "read": "toolcall_nb.traces.reading",
     "register_secret": "toolcall_nb.redaction.registration",
     "show": "toolcall_nb.notebook.show",

@@ -1,7 +1,8 @@
-"""The command line: ``toolcall-nb render|events|check|chat|serve``. `main` runs one command.
+"""The command line: ``toolcall-nb render|events|check|diff|chat|serve``. `main` runs one command.
 
-Exit codes: 0 for success; 1 if ``check`` found something or the model could not answer; 2 for a mistake in the command,
-with one line on standard error; 130 for Ctrl-C. ``-`` is standard input. Text is UTF-8, in and out.
+Exit codes: 0 for success; 1 if ``check`` found something, ``diff`` found a difference, or the model could not answer; 2
+for a mistake in the command, with one line on standard error; 130 for Ctrl-C. ``-`` is standard input. Text is UTF-8,
+in and out.
 """
 
 from __future__ import annotations
@@ -100,11 +101,26 @@ def _parser() -> argparse.ArgumentParser:
         "--stages", action="store_true", help="FILE is a log of tool block updates, one JSON object a line"
     )
     check.set_defaults(command=_check)
+    _add_diff(commands)
     _add_chat(commands)
     serve = commands.add_parser("serve", help="a chat over HTTP, for pages, agents and other programs")
     add_options(serve)
     serve.set_defaults(command=_serve)
     return parser
+
+
+def _add_diff(commands: Any) -> None:
+    diff = commands.add_parser("diff", help="what differs between two runs; 1 if anything does")
+    diff.add_argument("a", metavar="A", help=_FILE_HELP)
+    diff.add_argument("b", metavar="B", help="the other one")
+    diff.add_argument(
+        "--ignore",
+        metavar="WORDS",
+        default="",
+        help="what is no difference: timings (also tokens and costs), ids, text; with commas between them",
+    )
+    diff.add_argument("--no-masking", action="store_true", help="keep secrets in what is written as they are")
+    diff.set_defaults(command=_diff)
 
 
 def _add_chat(commands: Any) -> None:
@@ -245,6 +261,31 @@ def _check_stages(name: str, text: str, broken: Sequence[Diagnostic]) -> int:
     for _, line in sorted(found, key=lambda item: item[0]):
         print(line)
     return 1 if found else 0
+
+
+def _diff(options: argparse.Namespace) -> int:
+    from toolcall_nb.traces.difference import diff
+
+    if options.a == options.b == "-":
+        raise UsageError("Standard input is one run: name a file for the other.")
+    runs = (_read_run(options.a), _read_run(options.b))
+    difference = diff(*runs, ignore=options.ignore, names=(options.a, options.b))
+    shown, tally = (difference, Tally()) if options.no_masking else difference.masked()
+    if sys.stdout.isatty():
+        from rich.console import Console
+
+        from toolcall_nb.render.difference_text import difference_rich
+
+        Console().print(difference_rich(shown), soft_wrap=True)
+    else:
+        print(shown.to_text())
+    if tally.secrets:
+        print(f"toolcall-nb: {tally}", file=sys.stderr)
+    return 1 if difference else 0
+
+
+def _read_run(name: str) -> Transcript:
+    return Transcript.from_markdown(_read(name)[0]) if name == "-" else read_transcript_file(Path(name))
 
 
 def _chat(options: argparse.Namespace) -> int:

@@ -1,0 +1,218 @@
+"""The words for a difference between two runs that HTML, plain text and the terminal share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from toolcall_nb.core.comparison import Aspect, ComparedRow, Comparison, FieldChange, RowKind, Total
+from toolcall_nb.core.events import MISSING, Json, Missing
+from toolcall_nb.core.transcript import ReasoningPart, State, TextPart, ToolCall
+from toolcall_nb.render.run_footer import money
+from toolcall_nb.render.shown_states import STATE_WORDS
+from toolcall_nb.render.value_lines import format_count
+from toolcall_nb.render.value_summary import one_line
+from toolcall_nb.render.wording import SPEAKERS, format_seconds, shown_name, summarise_input
+
+__all__ = [
+    "KIND_SIGNS",
+    "KIND_WORDS",
+    "ChangeGroup",
+    "ShownTotal",
+    "change_groups",
+    "changes_in_brief",
+    "describe_counts",
+    "describe_first",
+    "describe_ids",
+    "describe_place",
+    "is_drawn",
+    "row_summary",
+    "row_title",
+    "shown_totals",
+    "shown_value",
+    "stretches",
+]
+
+KIND_SIGNS: Mapping[RowKind, str] = {"=": "=", "~": "~", "+": "+", "-": "\N{MINUS SIGN}", "moved": "↷"}
+KIND_WORDS: Mapping[RowKind, str] = {
+    "=": "equal",
+    "~": "changed",
+    "+": "added",
+    "-": "removed",
+    "moved": "moved",
+}
+"""The words for the kinds of rows, so that a kind is never told by colour or sign alone."""
+
+_LABELS: Mapping[Aspect, str] = {
+    "arguments": "Arguments",
+    "result": "Result",
+    "text": "Text",
+    "other": "Other",
+}
+_LONGEST = 100
+_BRIEF = ("state", "timings")
+
+
+class ShownTotal(NamedTuple):
+    """A total as it is shown: its name, the number of each run, and by how much they differ; empty if they do not."""
+
+    name: str
+    a: str
+    b: str
+    difference: str
+
+
+class ChangeGroup(NamedTuple):
+    """The changes of one row that have the same label."""
+
+    label: str
+    changes: list[FieldChange]
+
+
+# The whole ------------------------------------------------------------------------------------------------------
+
+
+def describe_counts(comparison: Comparison) -> str:
+    """Formats how many calls and texts are changed, added, removed, moved and equal."""
+    counts = comparison.counts
+    parts = [f"{counts[kind]:,} {KIND_WORDS[kind]}" for kind in KIND_WORDS if kind != "=" and counts[kind]]
+    if not parts:
+        parts = ["No differences" if not comparison.differs else "All calls and texts are equal"]
+    return " · ".join([*parts, *([f"{counts['=']:,} equal"] if counts["="] else [])])
+
+
+def describe_first(comparison: Comparison) -> str:
+    """Formats where the runs diverge: ``First difference: call 3, weather, argument city``; empty if nowhere."""
+    row = comparison.first
+    if row is None:
+        return ""
+    words = [describe_place(row, comparison.names), _first_change(row) or KIND_WORDS[row.kind]]
+    return f"First difference: {', '.join(words)}"
+
+
+def describe_place(row: ComparedRow, names: Sequence[str]) -> str:
+    """Formats which item of which run a row is about: ``call 3, weather``; for an item of one run, also that run."""
+    if row.item == "run":
+        return "the metadata"
+    name = row_title(row) if row.item in ("call", "part") else SPEAKERS[row.side.role] if row.side.role else ""
+    place = f"{row.item} {row.side.number:,}"
+    if row.a is None or row.b is None:
+        return f"{place}, {name} (only in {names[row.b is not None]})"
+    former = f" (was {row.a.number:,})" if row.a.number != row.b.number else ""
+    return f"{place}{former}, {name}"
+
+
+def _first_change(row: ComparedRow) -> str:
+    change = next((change for change in row.changes if change.aspect != "ids"), None)
+    if change is None:
+        return ""
+    noun = {"arguments": "argument", "timings": "time"}.get(change.aspect, change.aspect)
+    if change.aspect == "arguments" and change.path:
+        return f"{noun} {change.path[:_LONGEST]}"
+    return change.path[:_LONGEST] if change.aspect in ("result", "other") and change.path else noun
+
+
+def describe_ids(comparison: Comparison) -> str:
+    """Formats how many items have other ids; empty if none has."""
+    count = sum(row.has_other_id for row in comparison.rows)
+    if not count:
+        return ""
+    return f"{format_count(count, 'items')} {'has' if count == 1 else 'have'} another id (left out if ids are ignored)"
+
+
+def shown_totals(comparison: Comparison) -> list[ShownTotal]:
+    """Returns the totals that are known of at least one run."""
+    return [_shown(total) for total in comparison.totals if total.a is not None or total.b is not None]
+
+
+def _shown(total: Total) -> ShownTotal:
+    a, b = _number(total.a, total.unit), _number(total.b, total.unit)
+    if total.a is None or total.b is None or not total.differs or a == b:
+        return ShownTotal(total.name, a, b, "")
+    more = total.b > total.a
+    difference = abs(Decimal(str(total.b)) - Decimal(str(total.a)))
+    return ShownTotal(total.name, a, b, f"{'+' if more else KIND_SIGNS['-']}{_number(difference, total.unit)}")
+
+
+def _number(value: float | Decimal | None, unit: str) -> str:
+    if value is None:
+        return "unknown"
+    if not unit:
+        return f"{value:,}"
+    return format_seconds(float(value)) if unit == "s" else money({unit: Decimal(str(value))})
+
+
+# Rows -----------------------------------------------------------------------------------------------------------
+
+
+def is_drawn(row: ComparedRow) -> bool:
+    """Whether a row is drawn: a message only if it is changed itself, since its parts have rows of their own."""
+    return row.item not in ("message", "run") or row.kind == "~"
+
+
+def stretches(rows: Sequence[ComparedRow]) -> Iterator[list[ComparedRow]]:
+    """Yields the drawn rows: equal ones that follow each other together, any other one alone."""
+    equal: list[ComparedRow] = []
+    for row in filter(is_drawn, rows):
+        if row.kind == "=":
+            equal.append(row)
+            continue
+        if equal:
+            yield equal
+        yield [row]
+        equal = []
+    if equal:
+        yield equal
+
+
+def row_title(row: ComparedRow) -> str:
+    """Returns the name of a row: the tool's, the speaker's, or that of the part's type."""
+    if row.call is not None:
+        return shown_name(row.call)[0]
+    if row.item == "run":
+        return "Metadata"
+    speaker = SPEAKERS[row.side.role] if row.side.role else ""
+    if row.item == "reasoning":
+        return f"{speaker} · Reasoning"
+    return row.name.removesuffix("Part") if row.item == "part" else speaker
+
+
+def row_summary(row: ComparedRow) -> str:
+    """Returns the arguments or the text of a row in one line."""
+    value = row.side.value
+    match value:
+        case ToolCall():
+            return summarise_input(value)
+        case TextPart() | ReasoningPart():
+            return one_line(value.text)
+        case _:
+            return "" if value is None else one_line({name: getattr(value, name) for name in value.__struct_fields__})
+
+
+def change_groups(row: ComparedRow) -> list[ChangeGroup]:
+    """Returns the changes of a row by label, without ids and those of `changes_in_brief`."""
+    groups: dict[str, list[FieldChange]] = {}
+    for change in row.changes:
+        if change.aspect not in _BRIEF and change.aspect != "ids":
+            label = "Error" if change.aspect == "result" and change.path == "error" else _LABELS[change.aspect]
+            groups.setdefault(label, []).append(change)
+    return [ChangeGroup(label, changes) for label, changes in groups.items()]
+
+
+def changes_in_brief(row: ComparedRow) -> list[FieldChange]:
+    """Returns the changes that stand beside the name of a row: those of its state and its time."""
+    return [change for change in row.changes if change.aspect in _BRIEF]
+
+
+def shown_value(change: FieldChange, value: Json | Missing) -> str:
+    """Returns one side of a change in one line; "(none)" if it has no value."""
+    if value is MISSING:
+        return "(none)"
+    if change.aspect == "timings" and isinstance(value, float | int):
+        return format_seconds(value)
+    if change.aspect == "state" and value in STATE_WORDS:
+        return STATE_WORDS[State(value)]
+    if value == "":
+        return "(empty)"
+    return one_line(value)
