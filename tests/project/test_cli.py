@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.replay_server import ReplayServer, Reply
+from tests.support.secret_samples import made_up_key
 from tests.support.terminals import typed
 from toolcall_nb.cli import main
 from toolcall_nb.core import events as ev
@@ -404,3 +405,77 @@ def test_ctrl_c_stops_the_answer_and_exits_with_130() -> None:
     assert process.returncode == 130
     assert err == b""
     assert b"nterrupted" in rest or b"topped" in rest
+
+
+# diff -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def other_file(tmp_path: Path) -> Path:
+    path = tmp_path / "other.md"
+    path.write_text(TEXT.replace("cats", "dogs").replace("call_1", "call_2"), encoding="utf-8")
+    return path
+
+
+def test_diff_shows_what_differs_and_exits_with_1(
+    file: Path, other_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diff", str(file), str(other_file)]) == 1
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"--- {file}\n+++ {other_file}\n1 changed")
+    assert "      query: cats → dogs\n" in shown
+
+
+def test_diff_of_equal_runs_exits_with_0(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diff", str(file), str(file)]) == 0
+    stdin(monkeypatch, TEXT.encode())
+    assert main(["diff", "-", str(file)]) == 0
+    assert capsys.readouterr().out.count("No differences") == 2
+
+
+def test_diff_ignores_what_it_is_told_to(file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "renamed.md"
+    other.write_text(TEXT.replace("call_1", "call_2").replace("Here they are", "These are they"), encoding="utf-8")
+    assert main(["diff", str(file), str(other)]) == 1
+    assert main(["diff", str(file), str(other), "--ignore", "ids"]) == 1
+    assert main(["diff", str(file), str(other), "--ignore", "ids,text"]) == 0
+    assert main(["diff", str(file), str(other), "--ignore", "timings, ids, text"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{file}", "{file}", "--ignore", "times"], "'times' cannot be ignored: name timings, ids or text."),
+        (["{file}", "gone.md"], "gone.md"),
+        (["-", "-"], "Standard input is one run: name a file for the other."),
+    ],
+)
+def test_mistakes_in_a_diff_are_one_line_and_exit_with_2(
+    file: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diff", *(argument.format(file=file) for argument in arguments)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+
+
+def test_diff_masks_secrets_unless_it_is_told_not_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = made_up_key("npm_")
+    files = [tmp_path / "a.md", tmp_path / "b.md"]
+    for path, word in zip(files, ("cats", key), strict=True):
+        path.write_text(TEXT.replace("cats", word), encoding="utf-8")
+    command = ["diff", *map(str, files)]
+    assert main(command) == 1
+    shown = capsys.readouterr()
+    assert key not in shown.out
+    assert "secret" in shown.err
+    assert main([*command, "--no-masking"]) == 1
+    assert f"query: cats → {key}" in capsys.readouterr().out
+
+
+def test_diff_says_the_same_in_a_terminal(file: Path, other_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, shown = typed(["-m", "toolcall_nb", "diff", str(file), str(other_file)], [])
+    assert code == 1
+    assert main(["diff", str(file), str(other_file)]) == 1
+    assert shown.replace("\r\n", "\n").strip() == capsys.readouterr().out.strip()

@@ -17,7 +17,7 @@ from tests.fixtures.render.samples import HOSTILE
 from tests.render.test_contrast import HOSTS, color, contrast, mixed
 from tests.render.test_safety import Reader
 from tests.support.hostile import document
-from tests.support.secret_samples import made_up
+from tests.support.secret_samples import made_up_key
 from tests.support.strategies import transcripts
 from toolcall_nb import register_secret
 from toolcall_nb.core.call_record import CallRecord
@@ -188,7 +188,7 @@ def test_equal_rows_are_bounded_too() -> None:
 
 @pytest.fixture
 def secret() -> Iterator[str]:
-    value = made_up("hf_")
+    value = made_up_key("hf_")
     register_secret(value, name="HF")
     yield value
     REGISTERED.pop(value, None)
@@ -206,7 +206,7 @@ def test_secrets_are_masked_in_the_display_and_counted(secret: str) -> None:
 
 
 def test_a_row_in_which_only_a_secret_differs_stays_changed() -> None:
-    a, b = run(call("1", "get", {"key": made_up("hf_")})), run(call("1", "get", {"key": made_up("npm_")}))
+    a, b = run(call("1", "get", {"key": made_up_key("hf_")})), run(call("1", "get", {"key": made_up_key("npm_")}))
     shown = diff(a, b)._repr_mimebundle_()["text/plain"]
     assert "1 changed" in shown
 
