@@ -16,7 +16,7 @@ from rich.console import Console
 from tests.fixtures.render.samples import HOSTILE
 from tests.render.test_contrast import HOSTS, color, contrast, mixed
 from tests.render.test_safety import Reader
-from tests.support.hostile import document
+from tests.support.hostile_transcripts import document
 from tests.support.secret_samples import made_up_key
 from tests.support.strategies import transcripts
 from toolcall_nb import register_secret

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from toolcall_nb.adapters.reading import events_of
 from toolcall_nb.core.comparison import ComparedRow, Comparison, FieldChange, RowKind, RowSide, Total
 from toolcall_nb.core.data_frames import data_frame
 from toolcall_nb.core.events import MISSING
@@ -23,6 +22,7 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction import Tally
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
 from toolcall_nb.traces.changes import item_changes
+from toolcall_nb.traces.reading import read
 from toolcall_nb.traces.run_items import ItemPair, RunItem, pair_items, run_items
 
 __all__ = ["IGNORABLE", "Difference", "diff"]
@@ -136,19 +136,8 @@ def _ignored(words: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _transcript_of(thing: Any) -> Transcript:
-    match thing:
-        case Transcript():
-            return thing
-        case Message():
-            return Transcript((thing,))
-        case ToolCall():
-            return Transcript((Message("assistant", (thing,)),))
-    held = getattr(thing, "transcript", None)
-    if isinstance(held, Transcript):  # a chat, a run that was read
-        return held
-    if isinstance(thing, str):
-        return Transcript.from_markdown(thing)
-    return Transcript.from_events(events_of(thing))
+    held = getattr(thing, "transcript", None)  # that of a chat, or of a run that was read
+    return held if isinstance(held, Transcript) else read(thing)
 
 
 def _name_of(thing: Any) -> str:
@@ -156,7 +145,7 @@ def _name_of(thing: Any) -> str:
     path = thing if isinstance(thing, os.PathLike) else getattr(thing, "path", "")
     if isinstance(thing, str) and "\n" not in thing and os.path.exists(thing):
         path = thing
-    return os.fspath(path) if isinstance(path, str | os.PathLike) else ""
+    return os.fsdecode(path) if isinstance(path, str | os.PathLike) else ""
 
 
 # Rows and totals ------------------------------------------------------------------------------------------------
