@@ -41,6 +41,9 @@ OF_PYDANTIC = {"pydantic", "pydantic_core"}
 OF_IPYTHON = {"ipykernel", "traitlets"}
 """Dependencies of ipywidgets and IPython, part of their own interfaces."""
 
+OF_PYTEST = {"pytest"}
+"""Only pytest imports the plugin that imports it."""
+
 
 def name_of(requirement: str) -> str:
     return re.match(r"[\w.-]+", requirement)[0].lower()  # type: ignore[index]  # every requirement begins with a name
@@ -126,6 +129,7 @@ def test_the_package_requires_exactly_what_it_imports() -> None:
         {IMPORTED_AS.get(name, name.replace("-", "_")) for name in names}
         | OF_IPYTHON
         | OF_PYDANTIC
+        | OF_PYTEST
         | sys.stdlib_module_names
     )
     for path in (ROOT / "toolcall_nb").rglob("*.py"):

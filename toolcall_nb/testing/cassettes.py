@@ -29,7 +29,7 @@ from toolcall_nb.testing.request_bodies import comparable_request, message_bodie
 from toolcall_nb.testing.request_differences import explain_call, explain_request, last_text
 from toolcall_nb.tools import Outcome, ProgressCallback, Registry, Tool, ToolSource, as_tools
 
-__all__ = ["Cassette", "CassetteError", "RecordMode", "ToolMode", "cassette"]
+__all__ = ["Cassette", "CassetteError", "RecordMode", "ToolMode", "cassette", "open_cassette"]
 
 RecordMode: TypeAlias = Literal["none", "once", "all"]
 ToolMode: TypeAlias = Literal["replay", "run"]
@@ -57,6 +57,13 @@ def cassette(
     A replay is strict: another prompt, tool result, tool set, model or order fails with the difference, at the request
     and again at the end of the ``with`` block, and so do requests and results that were not used.
     """
+    return open_cassette(path, model, record, tools, dialect, "If it should be, record it again, with record='all'.")
+
+
+def open_cassette(
+    path: str | Path, model: Any, record: RecordMode, tools: ToolMode, dialect: str, advice: str
+) -> Cassette:
+    """Returns the cassette of `cassette`. ``advice`` is the last line of an error: how to record it again."""
     if record not in ("none", "once", "all") or tools not in ("replay", "run"):
         raise UsageError(f"record is 'none', 'once' or 'all', tools 'replay' or 'run', not {record!r} and {tools!r}.")
     path = Path(path)
@@ -66,7 +73,7 @@ def cassette(
         return Cassette(path, _Recorder(model, dialect))
     if not path.exists():
         raise UsageError(f"There is no cassette {path}. Record it with record='once' and a model.")
-    return Cassette(path, _Player(path, None if model is None else _name_of(model), tools))
+    return Cassette(path, _Player(path, None if model is None else _name_of(model), tools, advice))
 
 
 class Cassette:
@@ -105,14 +112,20 @@ class Cassette:
         elif write:
             self._mode.writer.write(self.path)
 
+    def explain(self, error: BaseException) -> None:
+        """Adds the first failure of a replay to another error that may follow from it, as a note."""
+        failures = self._mode.failures if isinstance(self._mode, _Player) else []
+        if failures and error not in failures:
+            error.add_note(f"{failures[0]}")
+
     def __enter__(self) -> Cassette:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if error is None or self.is_recording:
             self.finish(write=error is None or isinstance(error, AssertionError))
-        elif isinstance(self._mode, _Player) and self._mode.failures and error not in self._mode.failures:
-            error.add_note(f"{self._mode.failures[0]}")
+        else:
+            self.explain(error)
 
 
 class _Recorder:
@@ -155,8 +168,8 @@ class _Recorder:
 class _Player:
     """Replays requests in order, and the results of tools by their arguments."""
 
-    def __init__(self, path: Path, model: str | None, tools: ToolMode) -> None:
-        self._path, self._model, self._runs_tools = path, model, tools == "run"
+    def __init__(self, path: Path, model: str | None, tools: ToolMode, advice: str) -> None:
+        self._path, self._model, self._runs_tools, self._advice = path, model, tools == "run", advice
         recorded = read_cassette(path)
         self._requests = recorded.requests
         self.name = model or next((request.model for request in recorded.requests if request.model), "cassette")
@@ -220,7 +233,7 @@ class _Player:
             self._fail([f"{len(left)} recorded tool results were not used. The first: {left[0].name} with {shown}"])
 
     def _fail(self, lines: Iterator[str] | Sequence[str]) -> NoReturn:
-        text = "\n".join([f"The run is not the one in {self._path}.", *lines, "If it should be, record it again."])
+        text = "\n".join([f"The run is not the one in {self._path}.", *lines, self._advice])
         self.failures.append(CassetteError(text))
         raise self.failures[-1]
 

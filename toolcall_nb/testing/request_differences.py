@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from toolcall_nb.core.events import Json, Object
+from toolcall_nb.render.escaping import visible
 from toolcall_nb.testing.value_differences import difference_lines, value_differences
 
 __all__ = ["explain_call", "explain_request", "last_text"]
@@ -55,7 +56,7 @@ def last_text(body: Object) -> str:
         return "no message"
     part = messages[-1]["parts"][-1]
     shown = part.get("text") or (f"result of {part['call']}" if "call" in part else next(iter(part)))
-    line = " ".join(f"{shown}".split())
+    line = visible(" ".join(f"{shown}".split()))
     return f"{messages[-1]['role']}: {line if len(line) <= 80 else line[:80] + '…'}"
 
 
