@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from toolcall_nb.adapters.anthropic.blocks import citation_source, result_events, tool_use_name
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import add_counts, unknown_item, usage_of
-from toolcall_nb.adapters.sdk_objects import as_mapping, dump, get, object_fields, object_type
+from toolcall_nb.adapters.sdk_objects import as_mapping, dump, get, nonempty, object_fields, object_type
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
 
@@ -177,6 +177,8 @@ class AnthropicAdapter(MessageAdapter):
                 about: Object = {} if kind == "tool_use" else {"provider_executed": True}
                 metadata = {key: given[key] for key in ("caller", "server_name", "toolset_name") if given.get(key)}
                 about["provider_metadata"] = {"anthropic": {"type": kind, **metadata}} if metadata else None
+                if caller := nonempty(given.get("caller"), "tool_id"):
+                    about["tool_metadata"] = {"parent": caller}  # code that the model wrote made the call
                 return self.message.begin_call(block.key, get(given, "id", str), name, **about)
             case _:
                 return []

@@ -8,6 +8,7 @@ from __future__ import annotations
 from toolcall_nb.traces.formats.base import TraceFormat
 from toolcall_nb.traces.formats.claude_code import CLAUDE_CODE
 from toolcall_nb.traces.formats.codex import CODEX
+from toolcall_nb.traces.formats.messages import MESSAGES
 from toolcall_nb.traces.formats.recordings import RECORDINGS
 from toolcall_nb.traces.formats.spans import SPAN_FORMATS
 
@@ -18,4 +19,5 @@ TRACE_FORMATS: tuple[TraceFormat, ...] = (
     CLAUDE_CODE,
     CODEX,
     *SPAN_FORMATS,
+    MESSAGES,
 )

@@ -18,9 +18,10 @@ from toolcall_nb.adapters.openai.items import is_call_item, is_output_item
 from toolcall_nb.adapters.sdk_objects import as_mapping, get, nonempty
 from toolcall_nb.core.events import Object
 from toolcall_nb.traces.formats.base import RecordedRun, TraceFormat
-from toolcall_nb.traces.formats.codex_messages import CodexMessages, texts_of
 from toolcall_nb.traces.formats.codex_results import CallOutcome, end_of_event, is_end_event
 from toolcall_nb.traces.formats.codex_threads import ThreadEvents, is_thread_event
+from toolcall_nb.traces.formats.logged_items import LoggedItems, texts_of
+from toolcall_nb.traces.formats.message_lines import LineItems
 from toolcall_nb.traces.run_facts import assemble
 from toolcall_nb.traces.timestamps import parse_timestamp
 
@@ -66,6 +67,7 @@ def _read(records: Iterable[Any]) -> Iterator[RecordedRun]:
 
 def _lines(records: Iterable[Any]) -> Iterator[Any]:
     """Yields the lines, each in the form of a rollout or as an event of a thread."""
+    plain = LineItems()
     for record in records:
         items = get(record, "items", list)
         if items is not None and get(record, "session", Mapping) is not None:
@@ -75,10 +77,10 @@ def _lines(records: Iterable[Any]) -> Iterator[Any]:
             yield record
         elif "type" not in record and nonempty(record, "id") is not None:
             yield {"type": "session_meta", "payload": record, "timestamp": record.get("timestamp")}
-        elif _is_item(record):
-            yield {"type": "response_item", "payload": record, "timestamp": record.get("timestamp")}
         else:
-            yield record
+            item = plain.item(record) or (record if _is_item(record) else None)
+            time = record.get("timestamp", record.get("created_at"))
+            yield record if item is None else {"type": "response_item", "payload": item, "timestamp": time}
 
 
 class _Session:
@@ -90,7 +92,7 @@ class _Session:
         self._texts: dict[str, set[str]] = {"user": set(), "assistant": set(), "reasoning": set()}
         self._calls: set[str] = set()
         self._look_ahead()
-        self._messages = CodexMessages(self._ends)
+        self._messages = LoggedItems("codex", self._ends)
         self._threads = ThreadEvents(self._messages)
         self._about: Object = {}
         self._records: list[Any] = []

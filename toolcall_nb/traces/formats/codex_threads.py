@@ -7,8 +7,8 @@ from typing import Any
 
 from toolcall_nb.adapters.sdk_objects import as_json_text, as_mapping, get, joined_text, nonempty
 from toolcall_nb.core.events import Object
-from toolcall_nb.traces.formats.codex_messages import CodexMessages
 from toolcall_nb.traces.formats.codex_results import CallOutcome
+from toolcall_nb.traces.formats.logged_items import LoggedItems
 
 __all__ = ["ThreadEvents", "is_thread_event"]
 
@@ -32,7 +32,7 @@ def is_thread_event(record: Any) -> bool:
 class ThreadEvents:
     """Reads the events into ``messages``. An item is read when it is complete; one that never is, at the end."""
 
-    def __init__(self, messages: CodexMessages) -> None:
+    def __init__(self, messages: LoggedItems) -> None:
         self._messages = messages
         self._growing: dict[str, Object] = {}
 

@@ -1,4 +1,4 @@
-"""Reads the items of a session of Codex, in whichever form they were logged: `CodexMessages`."""
+"""Reads items of OpenAI's Responses API with the times at which they were logged: `LoggedItems`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from toolcall_nb.core.events import Event, Object
 from toolcall_nb.traces.formats.codex_results import CallOutcome, call_item, end_of_event, end_of_output
 from toolcall_nb.traces.run_facts import RequestFacts, RunFacts
 
-__all__ = ["CodexMessages", "texts_of"]
+__all__ = ["LoggedItems", "texts_of"]
 
 _USAGE = {
     "inputTokens": "input_tokens",
@@ -40,14 +40,15 @@ def texts_of(item: Mapping[str, Any]) -> list[str]:
     return [*texts, "\n".join(texts)]
 
 
-class CodexMessages:
+class LoggedItems:
     """Reads items one by one: `take` each of them, then `close`. ``model`` is that of the requests to come.
 
-    ``ends`` are the ends of calls by call id, which the log may have before or after the output.
+    ``name`` is that of the format. ``ends`` are the ends of calls by call id, which a log of Codex may have before or
+    after the output.
     """
 
-    def __init__(self, ends: Mapping[str, CallOutcome]) -> None:
-        self.facts = RunFacts("codex")
+    def __init__(self, name: str, ends: Mapping[str, CallOutcome] = {}) -> None:
+        self.facts = RunFacts(name)
         self.model: str | None = None
         self._ends = ends
         self._reader = OpenAIMessages(self._begin_turn)
@@ -131,7 +132,7 @@ class CodexMessages:
         if call_id is None and item.get("type") == "tool_search_output":
             self._reader.take(item)
             return
-        told = end_of_output(item.get("output"))
+        told = end_of_output(item.get("output")) if self.facts.name == "codex" else CallOutcome()
         known = self._ends.get(call_id or "") or told
         end = CallOutcome(
             told.seconds if known.seconds is None else known.seconds,
