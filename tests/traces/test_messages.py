@@ -160,6 +160,8 @@ def test_a_reply_alone_is_a_run() -> None:
         "type": "message",
         "role": "assistant",
         "content": [{"type": "text", "text": "Hi"}],
+        "model": "m-1",
+        "stop_reason": "end_turn",
         "usage": {"input_tokens": 1},
     }
     run = run_in([reply], "messages")

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from toolcall_nb.adapters import format_of_whole
 from toolcall_nb.adapters.sdk_objects import as_json_text, as_json_value, as_mapping, get, nonempty
 from toolcall_nb.core.events import Object
 from toolcall_nb.traces.formats.base import RecordedRun
@@ -36,7 +37,9 @@ def is_message_line(record: Any) -> bool:
     if kind in _RESULTS:
         return any(name in record for name in _OUTPUTS)
     is_message = get(record, "role", str) in _ROLES and any(name in record for name in _CONTENT)
-    return is_message and "messages" not in record and not any(record.get(name) for name in _REPLY)
+    if not is_message or "messages" in record:
+        return False
+    return not any(record.get(name) for name in _REPLY) or format_of_whole(record) is None
 
 
 def read_lines(lines: Sequence[Any]) -> RecordedRun:
