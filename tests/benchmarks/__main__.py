@@ -20,7 +20,18 @@ from tests.benchmarks.scale import FULL, QUICK, Scale
 
 __all__ = ["SUBJECTS", "main", "measure"]
 
-SUBJECTS = ("streaming", "growth", "payload", "detecting", "reading", "browser", "startup", "memory", "peers")
+SUBJECTS = (
+    "streaming",
+    "growth",
+    "payload",
+    "detecting",
+    "reading",
+    "comparing",
+    "browser",
+    "startup",
+    "memory",
+    "peers",
+)
 """In the order of the table. ``peers`` gives costs, the others rows."""
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs"

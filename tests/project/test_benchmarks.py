@@ -34,12 +34,14 @@ REACH = [
     "messages for deltas that change nothing",
     "detector alone, callout",
     "reading a saved transcript",
+    "diff of two runs",
+    "growth, diff of two similar runs",
     "memory after a stream",
 ]
 """Beginnings of the names of the rows that need no browser and no kernel."""
 
 
-SUBJECTS = ("streaming", "growth", "payload", "detecting", "reading", "memory")
+SUBJECTS = ("streaming", "growth", "payload", "detecting", "reading", "comparing", "memory")
 """The subjects that need no browser and no kernel."""
 
 
@@ -48,7 +50,10 @@ SUBJECTS = ("streaming", "growth", "payload", "detecting", "reading", "memory")
     ("subjects", "starts"),
     [
         pytest.param(SUBJECTS, REACH, marks=pytest.mark.thorough, id="all"),
-        (("detecting", "reading"), ["detector alone, callout", "reading a saved transcript"]),
+        (
+            ("detecting", "reading", "comparing"),
+            ["detector alone, callout", "reading a saved transcript", "diff of two runs"],
+        ),
     ],
 )
 def test_the_quick_benchmark_writes_every_row_and_the_picture(

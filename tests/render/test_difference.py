@@ -120,6 +120,8 @@ def test_changed_rows_are_open_and_equal_ones_folded() -> None:
     assert '<details class="tc-equal"><summary>' in body
     assert "7 equal</span>" in body
     assert body.count('<li class="tc-line">') == 7
+    assert "7 equal You, read x6" in words_of(body)
+    assert "  = 7 equal: You, read x6\n" in diff(run(*same), run(*same)).to_text() + "\n"
 
 
 def test_the_display_is_the_same_each_time() -> None:

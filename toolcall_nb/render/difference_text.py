@@ -15,6 +15,7 @@ from toolcall_nb.render.difference_words import (
     describe_counts,
     describe_first,
     describe_ids,
+    equal_names,
     row_summary,
     row_title,
     shown_totals,
@@ -85,9 +86,7 @@ def _total(name: str, a: str, b: str, difference: str) -> str:
 
 
 def _equal(rows: Sequence[ComparedRow]) -> Sequence[Token]:
-    names = ", ".join(_line(row_title(row)) for row in rows[:_NAMED])
-    more = f", {format_hidden(len(rows) - _NAMED, 'items')}" if len(rows) > _NAMED else ""
-    return [("=", f"{INDENT}= {len(rows):,} equal: {names}{more}")]
+    return [("=", f"{INDENT}= {len(rows):,} equal: {_line(equal_names(rows, _NAMED))}")]
 
 
 def _row(row: ComparedRow, names: Sequence[str]) -> Iterator[Sequence[Token]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import groupby
 from typing import NamedTuple
 
 from toolcall_nb.core.comparison import Aspect, ComparedRow, Comparison, FieldChange, RowKind, Total
@@ -26,6 +27,7 @@ __all__ = [
     "describe_first",
     "describe_ids",
     "describe_place",
+    "equal_names",
     "is_drawn",
     "row_summary",
     "row_title",
@@ -105,7 +107,7 @@ def describe_place(row: ComparedRow, names: Sequence[str]) -> str:
 
 def _first_change(row: ComparedRow) -> str:
     change = next((change for change in row.changes if change.aspect != "ids"), None)
-    if change is None:
+    if change is None or change.aspect == "text":
         return ""
     noun = {"arguments": "argument", "timings": "time"}.get(change.aspect, change.aspect)
     if change.aspect == "arguments" and change.path:
@@ -176,6 +178,13 @@ def row_title(row: ComparedRow) -> str:
     if row.item == "reasoning":
         return f"{speaker} · Reasoning"
     return row.name.removesuffix("Part") if row.item == "part" else speaker
+
+
+def equal_names(rows: Sequence[ComparedRow], most: int) -> str:
+    """Returns the names of equal rows, the same one after another only once: ``AI, search x3``; bounded."""
+    groups = [(name, len(list(group))) for name, group in groupby(map(row_title, rows))]
+    names = [f"{name} x{count}" if count > 1 else name for name, count in groups[:most]]
+    return ", ".join([*names, *(["…"] if len(groups) > most else [])])
 
 
 def row_summary(row: ComparedRow) -> str:

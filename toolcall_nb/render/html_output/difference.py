@@ -24,6 +24,7 @@ from toolcall_nb.render.difference_words import (
     describe_counts,
     describe_first,
     describe_ids,
+    equal_names,
     row_summary,
     row_title,
     shown_totals,
@@ -46,6 +47,8 @@ _NAMED = 5
 """How many equal items the summary of their fold names."""
 _MAX_DETAILS = 500_000
 """Characters of HTML after which rows are drawn without details."""
+_FITS = 12
+"""The number of lines that fit without scrolling; more can be reached by keyboard."""
 _MAX_DEPTH = 6
 """The deepest indentation that is drawn."""
 _CLASSES = {"~": "changed", "+": "added", "-": "removed", "moved": "moved"}
@@ -91,7 +94,7 @@ def _totals(comparison: Comparison) -> str:
         rows.append(_total_row("tc-delta", "", "Difference", [total.difference or "0" for total in totals]))
     head = f'<tr><th scope="col">Run</th>{names}</tr>'
     table = f'<table class="tc-totals"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
-    return f'<div class="tc-wide">{table}</div>'
+    return f'<div class="tc-wide" tabindex="0">{table}</div>'
 
 
 def _total_row(kind: str, sign: str, name: str, numbers: Sequence[str]) -> str:
@@ -121,7 +124,7 @@ def _equal(rows: Sequence[ComparedRow]) -> str:
     if len(rows) == 1:
         line = f"{kind} equal</span> {_title(rows[0])}"
         return f'<div class="tc-equal{_indent(rows[0])}"><div class="tc-only">{line}</div></div>'
-    names = ", ".join(row_title(row) for row in rows[:_NAMED]) + (", …" if len(rows) > _NAMED else "")
+    names = equal_names(rows, _NAMED)
     lines = [f'<li class="tc-line{_indent(row)}">{_title(row)}</li>' for row in rows[:_MAX_EQUAL]]
     if len(rows) > _MAX_EQUAL:
         lines.append(f"<li>{escape(format_hidden(len(rows) - _MAX_EQUAL, 'equal rows'))}</li>")
@@ -202,7 +205,8 @@ def _change(change: FieldChange, *, has_path: bool) -> str:
         return f'<div class="tc-field">{path}{note or _values(change)}</div>'
     head = f'<div class="tc-field">{path}{note}</div>' if path or note else ""
     kind = "tc-lines tc-prose" if change.aspect == "text" else "tc-lines"
-    return f'{head}<pre class="{kind}" tabindex="0">{"".join(map(_line, change.lines))}</pre>'
+    focus = ' tabindex="0"' if len(change.lines) > _FITS else ""
+    return f'{head}<pre class="{kind}"{focus}>{"".join(map(_line, change.lines))}</pre>'
 
 
 def _values(change: FieldChange) -> str:
