@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolcall_nb.notebook.show import show
     from toolcall_nb.redaction.registration import register_secret
     from toolcall_nb.tools import tool
+    from toolcall_nb.traces.collection import read_many
     from toolcall_nb.traces.difference import diff
     from toolcall_nb.traces.reading import read
 
@@ -37,6 +38,7 @@ __all__ = [
     "diff",
     "load_ipython_extension",
     "read",
+    "read_many",
     "register_secret",
     "show",
     "tool",
@@ -53,6 +55,7 @@ _HOMES = {
     "create_stream_chunks": "toolcall_nb.dialects.callout",
     "diff": "toolcall_nb.traces.difference",
     "read": "toolcall_nb.traces.reading",
+    "read_many": "toolcall_nb.traces.collection",
     "register_secret": "toolcall_nb.redaction.registration",
     "show": "toolcall_nb.notebook.show",
     "tool": "toolcall_nb.tools",

@@ -117,7 +117,7 @@ LATE = {
 STABLE = {
     "toolcall_nb": (
         *("Chat", "MockModel", "ReplayModel", "Transcript", "create_stream_chunks", "load_ipython_extension"),
-        *("register_secret", "show", "tool", "unload_ipython_extension"),
+        *("read", "read_many", "register_secret", "show", "tool", "unload_ipython_extension"),
     ),
     "toolcall_nb.core.events": ("from_dict", "to_dict"),
     "toolcall_nb.dialects": ("detector", "instructions"),

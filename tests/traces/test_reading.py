@@ -14,14 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.run_logs import LINES, run_line, write_lines
+from tests.support.run_logs import run_line, write_lines
 from tests.support.sdk_replies import COMPLETION, MESSAGES
 from toolcall_nb import Chat, Transcript, read, show
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.recording import Recording
 from toolcall_nb.core.transcript import Message, TextPart, ToolCall
 from toolcall_nb.errors import MissingPackageError, UsageError
-from toolcall_nb.traces import recorded_file
 from toolcall_nb.traces.file_records import RECORD_READERS, FileRecords
 from toolcall_nb.traces.formats.base import RecordedRun
 from toolcall_nb.traces.recorded_file import RecordedFile
@@ -31,11 +30,6 @@ CALLOUT = (
     "Let me look.\n\n> [!tool weather call_7]\n> state: output-available\n> input:\n>   city: Oslo\n> output: Sunny\n"
 )
 TALK = Transcript.from_markdown(CALLOUT)
-
-
-@pytest.fixture
-def one_run_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorded_file, "TRACE_FORMATS", (LINES,))
 
 
 def asked() -> Chat:

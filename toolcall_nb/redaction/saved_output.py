@@ -72,12 +72,16 @@ def saved_calls_bundle(
     calls: Iterable[ToolCall],
     messages: Iterable[Message] = (),
     *,
+    hidden: int = 0,
     include: Collection[str] | None = None,
     exclude: Collection[str] | None = None,
 ) -> dict[str, str]:
-    """Returns a table of the calls without secrets. ``messages`` say what the results added to the next prompt."""
+    """Returns a table of the calls without secrets, as `calls_bundle`.
+
+    ``messages`` say what the results added to the next prompt.
+    """
     kept, tally = saved_value(tuple(calls))
-    bundle = calls_bundle(kept, tokens=read_usage(messages).added, include=include, exclude=exclude)
+    bundle = calls_bundle(kept, tokens=read_usage(messages).added, hidden=hidden, include=include, exclude=exclude)
     return with_line(bundle, f"{tally}")
 
 

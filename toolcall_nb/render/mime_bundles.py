@@ -41,12 +41,14 @@ def calls_bundle(
     calls: Iterable[ToolCall],
     *,
     tokens: Mapping[str, int] | None = None,
+    hidden: int = 0,
     include: Collection[str] | None = None,
     exclude: Collection[str] | None = None,
 ) -> dict[str, str]:
     """Returns a table of the calls by MIME type: name, arguments, state, result or error, and id of each, bounded.
 
     There are columns for seconds and tokens where these are known of a call; ``tokens`` adds tokens by call id.
+    ``hidden`` is the number of calls that are not among these.
     """
     listed = [*calls]
     shown = listed[:MAX_ROWS]
@@ -55,7 +57,7 @@ def calls_bundle(
         empty="No tool calls.",
         numbers=("seconds", "tokens"),
         tones=[shown_state(call).key for call in shown],
-        hidden=len(listed) - len(shown),
+        hidden=len(listed) - len(shown) + hidden,
         include=include,
         exclude=exclude,
     )

@@ -1,6 +1,9 @@
 """Runs that are over: reads them from files and other programs' exports, searches, tabulates and compares them.
 
 reading.py            `toolcall_nb.read`: anything that holds a run as a transcript
+collection.py         `toolcall_nb.read_many`: many runs as one collection, `Runs`
+run_index.py          what stays in memory of each run; run_tables.py shows it, run_calls.py has the calls
+search.py             `Matches`: the places where a text is found
 transcript_files.py   the table of suffixes that are read and written
 recorded_file.py      `RecordedFile`: the runs of one file of any known format, one after the other
 file_records.py       the JSON values of a file; file_archives.py: those of a zip archive

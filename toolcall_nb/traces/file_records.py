@@ -17,6 +17,7 @@ from toolcall_nb.wire import json_objects
 __all__ = ["RECORD_READERS", "FileRecords"]
 
 _FIRST = 20
+_FIRST_SIZE = 2**18
 _REPORTED = 20
 _BOM = b"\xef\xbb\xbf"
 _NUMBER = b"$numberDouble"
@@ -26,7 +27,8 @@ class FileRecords:
     """The records of one file, which are read once, in order.
 
     ``problems`` grows while they are read: a line that is no JSON is left out and reported with its number. ``first``
-    are the first records. ``is_list`` is false for a file that is one JSON value.
+    are the first records, until they are read on; ``size`` is the number of bytes so far. ``is_list`` is false for a
+    file that is one JSON value.
     """
 
     def __init__(self, file: IO[bytes], place: str, suffix: str) -> None:
@@ -34,12 +36,21 @@ class FileRecords:
         self.is_list = suffix not in (".json", ".ipynb")
         self.problems: list[Diagnostic] = []
         self._broken = 0
-        records = RECORD_READERS[suffix](self, file)
-        self.first = [*islice(records, _FIRST)]
-        self._rest = records
+        self.size = 0
+        self._records = RECORD_READERS[suffix](self, file)
+        self.first = [*islice(self._few(), _FIRST)]
 
     def __iter__(self) -> Iterator[Any]:
-        return chain(self.first, self._rest)
+        first, self.first = self.first[::-1], []
+        while first:
+            yield first.pop()  # so that it is not kept until the end
+        yield from self._records
+
+    def _few(self) -> Iterator[Any]:
+        for record in self._records:
+            yield record
+            if self.size > _FIRST_SIZE:
+                return
 
     def report(self, message: str, line: int = 0) -> None:
         """Adds a problem. Of very many, only the number is kept."""
@@ -101,6 +112,7 @@ def _json_lines(records: FileRecords, lines: Iterator[bytes]) -> Iterator[Any]:
         if not line.strip():
             continue
         try:
+            records.size += len(line)
             value = _decode_json(line)
         except (ValueError, RecursionError) as error:
             records.report(f"line {number} is no JSON: {error}", number)

@@ -54,7 +54,7 @@ def read(thing: Any, *, dialect: str | None = None) -> Transcript:
 
     A stream is read to its end; an asynchronous one on an event loop in another thread. A file may have any known
     format, and its name may be a URL of fsspec (``s3://…``). Raises `UsageError` for a file that holds several runs,
-    which ``read_many`` reads, and for what is not known, with the list of what is.
+    which `toolcall_nb.read_many` reads, and for what is not known, with the list of what is.
     """
     found = recognise_run(thing, dialect, "read")
     if isinstance(found, Transcript):

@@ -1,0 +1,90 @@
+"""Many runs as a table: `runs_frame` makes a pandas frame of the index, `runs_bundle` what a cell shows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec.structs import fields
+
+from toolcall_nb.core.data_frames import data_frame, import_pandas
+from toolcall_nb.core.events import Json
+from toolcall_nb.redaction.registered_secrets import saved_value
+from toolcall_nb.redaction.saved_output import with_line
+from toolcall_nb.render.record_tables import table_bundle
+from toolcall_nb.render.value_lines import format_count
+from toolcall_nb.render.wording import format_seconds
+from toolcall_nb.traces.run_index import RunEntry, UnreadFile
+
+__all__ = ["RUN_COLUMNS", "runs_bundle", "runs_frame"]
+
+RUN_COLUMNS = tuple(each.name for each in fields(RunEntry) if each.name not in ("source", "number"))
+"""The columns of a run."""
+
+_SHOWN = 50
+_UNREAD = 3
+
+
+def runs_frame(entries: Sequence[RunEntry]) -> Any:
+    """Returns the index as a `pandas.DataFrame`. ``began`` is a time in UTC; ``cost`` is in US dollars."""
+    purpose = "A table of runs as a data frame"
+    frame = data_frame({name: [getattr(entry, name) for entry in entries] for name in RUN_COLUMNS}, purpose)
+    pandas = import_pandas(purpose)
+    seconds = [None if entry.began is None else _time(entry.began) for entry in entries]
+    frame["began"] = pandas.Series(pandas.to_datetime(seconds, utc=True), index=frame.index)
+    return frame
+
+
+def runs_bundle(
+    entries: Sequence[RunEntry],
+    unread: Sequence[UnreadFile] = (),
+    *,
+    include: Collection[str] | None = None,
+    exclude: Collection[str] | None = None,
+) -> dict[str, str]:
+    """Returns the first runs as a table by MIME type, without secrets; below, the files that were not read."""
+    records, tally = saved_value([*_records(entries[:_SHOWN])])
+    bundle = table_bundle(
+        records,
+        empty="No runs.",
+        numbers=("run", "messages", "calls", "errors", "seconds", "tokens"),
+        hidden=len(entries) - len(records),
+        include=include,
+        exclude=exclude,
+    )
+    lines = [f"{tally}", *_unread_lines(unread)]
+    return with_line(bundle, " · ".join(filter(None, lines)))
+
+
+def _records(entries: Sequence[RunEntry]) -> list[dict[str, Json]]:
+    """Returns the texts of the rows. A column of which nothing is known is left out."""
+    rows = [
+        {
+            **{"run": f"{number}", "title": entry.title or entry.prompt or entry.id},
+            "began": "" if (began := _time(entry.began)) is None else f"{began:%Y-%m-%d %H:%M}",
+            **{"messages": f"{entry.messages:,}", "calls": f"{entry.calls:,}", "errors": f"{entry.errors or ''}"},
+            "seconds": "" if entry.seconds is None else format_seconds(entry.seconds),
+            "tokens": "" if entry.tokens_in is None else f"{entry.tokens_in + (entry.tokens_out or 0):,}",
+            **{"model": entry.model or "", "path": entry.path},
+        }
+        for number, entry in enumerate(entries)
+    ]
+    known = [name for name in (rows[0] if rows else ()) if any(row[name] for row in rows)]
+    return [{name: row[name] for name in known} for row in rows]
+
+
+def _time(seconds: float | None) -> datetime | None:
+    """Returns the time; None where it is unknown, or no time of the calendar."""
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def _unread_lines(unread: Sequence[UnreadFile]) -> list[str]:
+    if not unread:
+        return []
+    more = f" … and {len(unread) - _UNREAD:,} more" if len(unread) > _UNREAD else ""
+    reasons = "; ".join(f"{each.reason:.200}" for each in unread[:_UNREAD])
+    return [f"{format_count(len(unread), 'files')} not read, see `.unread`: {reasons}{more}"]

@@ -1,0 +1,140 @@
+"""Finds text in many runs: `find_matches`; the places that it finds are `Matches`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, overload
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from toolcall_nb.core.data_frames import data_frame
+from toolcall_nb.core.text_search import FieldText, TextPattern, message_texts
+from toolcall_nb.core.transcript import ToolCall
+from toolcall_nb.redaction.registered_secrets import saved_value
+from toolcall_nb.redaction.saved_output import with_line
+from toolcall_nb.render.record_tables import table_bundle
+from toolcall_nb.traces.formats.base import RecordedRun
+from toolcall_nb.traces.run_index import RunEntry
+
+__all__ = ["Match", "Matches", "find_matches"]
+
+_BEFORE = 40
+_AFTER = 120
+_SHOWN = 50
+_COLUMNS = ("run", "path", "run_id", "turn", "role", "call", "name", "field", "text")
+
+
+class Match(Struct, frozen=True):
+    """The first place of a field where the pattern is.
+
+    ``run`` is the number of the run in the collection that was searched. ``turn`` is the number of the message in its
+    transcript; ``call`` and ``name`` are those of the tool call, if it is in one. ``text`` is the place with the words
+    around it.
+    """
+
+    run: int
+    path: str
+    run_id: str
+    turn: int
+    role: str
+    call: str | None
+    name: str | None
+    field: str
+    text: str
+
+
+class Matches(Sequence[Match]):
+    """The places where a pattern was found. ``runs`` are the runs that have them, each once.
+
+    ``is_cut`` is true if the search ended at its limit.
+    """
+
+    def __init__(self, found: Sequence[Match], runs: Sequence[RecordedRun], is_cut: bool) -> None:
+        self._found = found
+        self.runs = runs
+        self.is_cut = is_cut
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    @overload
+    def __getitem__(self, index: int) -> Match: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Match]: ...
+
+    def __getitem__(self, index: int | slice) -> Match | Sequence[Match]:
+        return self._found[index]
+
+    def __repr__(self) -> str:
+        return f"<Matches: {self._count()}>"
+
+    @property
+    def df(self) -> Any:
+        """The places as a `pandas.DataFrame`."""
+        rows = [asdict(match) for match in self._found]
+        return data_frame({name: [row[name] for row in rows] for name in _COLUMNS}, "A table of matches")
+
+    def _count(self) -> str:
+        more = "; there may be more, see `limit`" if self.is_cut else ""
+        return f"{len(self._found):,} in {len(self.runs):,} runs{more}"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Shows the first places in a cell as a table."""
+        records, tally = saved_value([_record(match) for match in self._found[:_SHOWN]])
+        bundle = table_bundle(
+            records,
+            empty="Nothing was found.",
+            numbers=("run", "turn"),
+            hidden=len(self._found) - len(records),
+            include=include,
+            exclude=exclude,
+        )
+        line = " · ".join(filter(None, (self._count() if self._found else "", f"{tally}")))
+        return with_line(bundle, line)
+
+
+def find_matches(
+    runs: Iterable[tuple[RunEntry, RecordedRun]], pattern: str | re.Pattern[str], limit: int | None
+) -> tuple[list[Match], list[RunEntry], bool]:
+    """Returns the places, the entries of the runs that have them, and whether it ended at the limit."""
+    wanted = TextPattern(pattern)
+    found: list[Match] = []
+    entries: list[RunEntry] = []
+    for number, (entry, run) in enumerate(runs):
+        for match in _matches_in(number, entry, run, wanted):
+            if limit is not None and len(found) >= limit:
+                return found, entries, True
+            found.append(match)
+            if not entries or entries[-1] is not entry:
+                entries.append(entry)
+    return found, entries, False
+
+
+def _matches_in(number: int, entry: RunEntry, run: RecordedRun, pattern: TextPattern) -> Iterator[Match]:
+    for turn, message in enumerate(run.transcript.messages):
+        last: tuple[int, str] | None = None
+        for part, text in message_texts(message):
+            if last == (id(part), text.field):  # the same field, as JSON and as its strings
+                continue
+            if (span := pattern.find(text.text)) is not None:
+                last = (id(part), text.field)
+                call, name = (part.id, part.name) if isinstance(part, ToolCall) else (None, None)
+                words = _around(text, *span)
+                yield Match(number, entry.path, entry.id, turn, message.role, call, name, text.field, words)
+
+
+def _around(text: FieldText, start: int, end: int) -> str:
+    """Returns the place in one line, with the words around it."""
+    first, last = max(0, start - _BEFORE), min(end, start + _AFTER) + _BEFORE
+    words = " ".join(text.text[first:last].split())
+    return f"{'…' if first else ''}{words}{'…' if last < len(text.text) else ''}"
+
+
+def _record(match: Match) -> dict[str, Any]:
+    return {
+        **{"run": f"{match.run}", "turn": f"{match.turn}", "role": match.role, "call": match.name or ""},
+        **{"field": match.field, "text": match.text, "path": match.path},
+    }
