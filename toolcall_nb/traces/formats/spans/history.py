@@ -116,6 +116,8 @@ def _read_message(given: Mapping[str, Any], default: Role) -> RecordedMessage:
 
 def _unwrapped(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the fields of a message that is within ``message`` or ``kwargs``, with those around it."""
+    if isinstance(given.get("data"), Mapping) and isinstance(given.get("type"), str) and "content" in given["data"]:
+        return {**given["data"], "type": given["type"]}  # another form of LangChain's
     for name in ("message", "kwargs"):
         if isinstance(given.get(name), Mapping):
             kind = as_list(given.get("id"))[-1:]  # LangChain's own form: {"id": […, "HumanMessage"], "kwargs": {…}}

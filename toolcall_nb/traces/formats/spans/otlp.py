@@ -26,7 +26,6 @@ __all__ = ["is_otlp", "read_otlp", "status_of"]
 _RESOURCES = ("resourceSpans", "resource_spans", "batches", "resourceLogs", "resource_logs")
 _KINDS = {1: "internal", 2: "server", 3: "client", 4: "producer", 5: "consumer"}
 _HAS_REMOTE_BITS, _IS_REMOTE = 0x100, 0x200
-_LogRecord = tuple[str, str, SpanEvent]
 
 
 def is_otlp(record: Any) -> bool:
@@ -37,15 +36,13 @@ def is_otlp(record: Any) -> bool:
 def read_otlp(record: Any) -> SpanFile:
     """Reads the spans and log records of a request."""
     file = SpanFile()
-    logs: list[_LogRecord] = []
     for request in _requests(record):
         for name in _RESOURCES:
             for given in as_list(request.get(name)):
                 resource = as_object(given)
                 about = read_attributes(as_object(resource.get("resource")).get("attributes"))
                 for scope in _scopes(resource):
-                    _read_scope(scope, about, file, logs)
-    file.add_logs(logs)
+                    _read_scope(scope, about, file)
     return file
 
 
@@ -59,7 +56,7 @@ def _scopes(resource: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from map(as_object, as_list(resource.get(name)))
 
 
-def _read_scope(scope: Mapping[str, Any], resource: Object, file: SpanFile, logs: list[_LogRecord]) -> None:
+def _read_scope(scope: Mapping[str, Any], resource: Object, file: SpanFile) -> None:
     about = as_object(scope.get("scope") or scope.get("instrumentationLibrary"))
     name = about.get("name") if isinstance(about.get("name"), str) else ""
     for given in as_list(scope.get("spans")):
@@ -70,7 +67,7 @@ def _read_scope(scope: Mapping[str, Any], resource: Object, file: SpanFile, logs
             file.spans.append(span)
     for given in as_list(scope.get("logRecords") or scope.get("log_records")):
         record = as_object(given)
-        logs.append((_id(record, "trace"), _id(record, "span"), _read_log(record)))
+        file.logs.append((_id(record, "trace"), _id(record, "span"), _read_log(record)))
 
 
 def _get(fields: Mapping[str, Any], camel: str, snake: str) -> Any:

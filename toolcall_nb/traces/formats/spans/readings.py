@@ -235,9 +235,10 @@ def read_tool_run(span: Span) -> ToolRun:
     output = _first_value(given, conventions.TOOL_OUTPUTS)
     fields = as_object(output)
     call_id = _first_text(given, conventions.CALL_IDS)
-    if isinstance(fields.get("tool_call_id"), str):  # a message of LangChain
-        call_id = call_id or fields["tool_call_id"]
-        output = read_json_text(fields.get("content"))
+    message = as_object(fields.get("data")) or fields
+    if isinstance(message.get("tool_call_id"), str):  # a message of LangChain
+        call_id = call_id or message["tool_call_id"]
+        output, fields = read_json_text(message.get("content")), message
     if fields == {"result": None}:  # ADK's form of a result that is no object
         output = None
     run = ToolRun(
@@ -296,7 +297,8 @@ def _error_in(output: Mapping[str, Any]) -> str:
     if len(output) == 1 and isinstance(error, str) and error:
         return error
     if output.get("isError") is True or output.get("is_error") is True or output.get("status") == "error":
-        texts = [as_object(item).get("text") for item in as_list(output.get("content"))]
+        content = output.get("content")
+        texts = [content] if isinstance(content, str) else [as_object(item).get("text") for item in as_list(content)]
         return "\n\n".join(text for text in texts if isinstance(text, str)) or "The tool reported an error."
     return ""
 

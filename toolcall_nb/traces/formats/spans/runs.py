@@ -47,7 +47,7 @@ def runs_of_file(file: SpanFile) -> Iterator[RecordedRun]:
     traces: dict[str, list[Span]] = {}
     for span in file.spans:
         traces.setdefault(span.trace, []).append(span)
-    for trace, logs in file.logs.items():
+    for trace, logs in _logs_without_span(file).items():
         _give_logs(traces, trace, logs)
     unknown = file.unknown
     for number, (trace, spans) in enumerate(traces.items(), 1):
@@ -57,6 +57,18 @@ def runs_of_file(file: SpanFile) -> Iterator[RecordedRun]:
             run = _with_diagnostics(run, [Diagnostic(f"{unknown:,} {what}.", LEFT_OUT)])
             unknown = 0
         yield run
+
+
+def _logs_without_span(file: SpanFile) -> dict[str, list[SpanEvent]]:
+    """Gives the log records to their spans, and returns those whose span is not in the file, by trace."""
+    spans = {(span.trace, span.id): span for span in reversed(file.spans)} if file.logs else {}
+    left: dict[str, list[SpanEvent]] = {}
+    for trace, span_id, event in file.logs:
+        if (span := spans.get((trace, span_id))) is not None:
+            span.events.append(event)
+        else:
+            left.setdefault(trace, []).append(event)
+    return left
 
 
 def _give_logs(traces: dict[str, list[Span]], trace: str, logs: list[SpanEvent]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct, field
 
@@ -54,12 +54,12 @@ class Span(Struct, kw_only=True):
 class SpanFile(Struct):
     """The spans of a file, in its order.
 
-    ``logs`` are log records that name no span of this file, by trace. ``titles`` and ``extras`` are what a container
-    says of a whole trace. ``unknown`` counts the records that are no spans.
+    ``logs`` are log records with the ids of their trace and span, either of which may be empty. ``titles`` and
+    ``extras`` are what a container says of a whole trace. ``unknown`` counts the records that are no spans.
     """
 
     spans: list[Span] = field(default_factory=list)
-    logs: dict[str, list[SpanEvent]] = field(default_factory=dict)
+    logs: list[tuple[str, str, SpanEvent]] = field(default_factory=list)
     titles: dict[str, str] = field(default_factory=dict)
     extras: dict[str, Object] = field(default_factory=dict)
     unknown: int = 0
@@ -67,18 +67,7 @@ class SpanFile(Struct):
     def extend(self, other: SpanFile) -> None:
         """Adds the spans of another file."""
         self.spans += other.spans
-        for trace, logs in other.logs.items():
-            self.logs.setdefault(trace, []).extend(logs)
+        self.logs += other.logs
         self.titles |= other.titles
         self.extras |= other.extras
         self.unknown += other.unknown
-
-    def add_logs(self, found: Any) -> None:
-        """Adds log records, given as (trace, span, event), to their spans."""
-        spans = {(span.trace, span.id): span for span in reversed(self.spans)}
-        for trace, span_id, event in found:
-            span = spans.get((trace, span_id))
-            if span is not None:
-                span.events.append(event)
-            else:
-                self.logs.setdefault(trace, []).append(event)
