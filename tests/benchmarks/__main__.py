@@ -1,8 +1,8 @@
-"""``./dev benchmark``: what the project costs, beside what it must not exceed and what others cost.
+"""``./dev benchmark``: measures the project's costs, beside their bounds and the costs of other tools.
 
---quick         as little as shows that it runs; its figures mean nothing
+--quick         tiny sizes, which only show that the benchmark runs
 --only NAME     one subject (may be given several times)
---write FOLDER  where to put benchmark.json and benchmark.svg; a whole run puts them into docs/
+--write FOLDER  folder for benchmark.json and benchmark.svg; a complete run writes them into docs/
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ SUBJECTS = (
     "memory",
     "peers",
 )
-"""In the order of the table. ``peers`` gives costs, the others rows."""
+"""The subjects in the order of the table. ``peers`` gives costs of other tools, the others give rows."""
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def measure(scale: Scale, subjects: tuple[str, ...] = SUBJECTS, say: Callable[[str], object] = print) -> Report:
-    """Run the subjects."""
+    """Measures the subjects."""
     found: list[Row] = []
     for subject in subjects:
         if subject != "peers":
@@ -70,7 +70,7 @@ def _write(report: Report, folder: Path) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """The command."""
+    """Runs the command."""
     parser = argparse.ArgumentParser(
         "./dev benchmark", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

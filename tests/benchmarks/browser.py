@@ -1,9 +1,9 @@
-"""What the page has to do, in a real Chromium: to follow a long run, and to open a notebook that was saved.
+"""Measures the page's work in a real Chromium: following a long run, and opening a saved notebook.
 
-Following is measured with the package's module alone in a page: it is given the state of a run with so many calls,
-and then the messages of its next events, two events in each, one message a frame. Of each frame counts what Chromium
-itself says was spent in scripts, style and layout (`Performance.getMetrics` of its DevTools protocol); the view's end
-is in sight. Opening is measured in JupyterLab, and in a page alone.
+Following is measured with the front end's module alone in a page. The page receives the state of a run with a number
+of calls, and then the messages of the next events, two events in each and one message per frame. A frame's cost is the
+time for scripts, style and layout that Chromium reports (`Performance.getMetrics` of its DevTools protocol), with the
+end of the view in sight. Opening is measured in JupyterLab, and in a page alone.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _FRAME = """message => new Promise(resolve => {
 
 
 def rows(scale: Scale) -> Iterator[Row]:
-    """The slowest frames of long runs, and opening what was saved."""
+    """Measures the slowest frames of long runs, and opening a saved notebook."""
     with running_browser() as browser:
         for calls in scale.calls:
             for words, each in ((f"in messages of {_EACH}", _EACH), ("in one message", calls + scale.frames)):
@@ -87,7 +87,7 @@ def _follow(page: Page, calls: int, words: str, each: int, frames: int) -> Row:
 
 
 def _spent_in_all(page: Page, devtools: CDPSession, steps: Iterator[dict[str, Any]]) -> list[Sequence[float]]:
-    """Of each frame; no more frames where they take so long that the time is up."""
+    """Returns the seconds of each frame; stops early if the frames take too long."""
     spent: list[Sequence[float]] = []
     end = time.monotonic() + _SECONDS
     for step in steps:
@@ -109,7 +109,7 @@ def _counters(devtools: CDPSession) -> list[float]:
 
 
 class _LongRun:
-    """A run that has come to its last calls: its state for a page, and what comes after it."""
+    """A run before its last calls: its state for a page, and the following events."""
 
     def __init__(self, calls: int, each: int) -> None:
         self._steps: list[dict[str, Any]] = []
@@ -125,7 +125,7 @@ class _LongRun:
         self._steps.clear()
 
     def steps(self, frames: int) -> Iterator[dict[str, Any]]:
-        """The messages of the next events, two events in each."""
+        """Yields the messages of the next events, two events in each."""
         for _ in range(frames):
             for event in islice(self._events, 2):
                 self._document.apply(event)

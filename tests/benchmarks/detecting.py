@@ -1,4 +1,4 @@
-"""The detector alone: text to events."""
+"""Measures the detector alone: text to events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _detect(dialect: str, pieces: Sequence[str]) -> None:
 
 
 def rows(scale: Scale) -> Iterator[Row]:
-    """Each dialect on a document of the middle size, with callouts in it."""
+    """Measures each dialect on a document of the middle size with callouts."""
     text = mixed(scale.documents[-2])
     pieces = [text[at : at + _CUT] for at in range(0, len(text), _CUT)]
     works = {"S": partial(one_shot, text)} | {name: partial(_detect, name, pieces) for name in DIALECTS}

@@ -1,6 +1,6 @@
-"""The documents that are measured, and the deltas that they come in: generated, and the same on every machine.
+"""Generates the benchmark's documents and their deltas, the same on every machine.
 
-A mixed document is what models write: headings, paragraphs with emphasis, code and links, nested and loose lists,
+A mixed document is like a model's text: headings, paragraphs with emphasis, code and links, nested and loose lists,
 fences, tables, and (unless ``calls`` is false) ``[!tool]`` callouts. Deltas are like tokens, about four characters.
 """
 
@@ -25,14 +25,14 @@ _MARKED = ("**{} {}**", "`{}_{}`", "[{} {}](https://example.org/a)", "*{} {}*")
 
 
 class _Author:
-    """Writes blocks by dice that always fall the same way."""
+    """Writes blocks with random numbers from a fixed seed."""
 
     def __init__(self, seed: int) -> None:
         self._dice = random.Random(seed)
         self._calls = 0
 
     def sentence(self, words: int) -> str:
-        """So many words, one in twelve marked up."""
+        """Returns a sentence of this number of words, one in twelve with markup."""
         text = [self._word() for _ in range(words)]
         return " ".join(text).capitalize() + "."
 
@@ -42,11 +42,11 @@ class _Author:
         return self._dice.choice(_MARKED).format(self._dice.choice(_WORDS), self._dice.choice(_WORDS))
 
     def some(self, few: int, many: int) -> range:
-        """As many turns as the dice say."""
+        """Returns a range of random length between ``few`` and ``many``."""
         return range(self._dice.randint(few, many))
 
     def block(self, calls: bool) -> str:
-        """One block of any kind, ended by a blank line."""
+        """Returns one block of any kind, with a blank line at its end."""
         makers = [self._heading, *[self._paragraph] * 4, self._bullets, self._numbers, self._fence, self._table]
         return self._dice.choice([*makers, self._callout] if calls else makers)() + "\n"
 
@@ -79,7 +79,7 @@ class _Author:
 
 
 def blocks(size: int, *, calls: bool = True) -> Iterator[str]:
-    """The blocks of `mixed`, one by one."""
+    """Yields the blocks of `mixed`."""
     author = _Author(1)
     length = 0
     while length < size:
@@ -89,11 +89,11 @@ def blocks(size: int, *, calls: bool = True) -> Iterator[str]:
 
 
 def mixed(size: int, *, calls: bool = True) -> str:
-    """A mixed document of ``size`` characters or a block more."""
+    """Returns a mixed document of ``size`` characters, or one block more."""
     return "".join(blocks(size, calls=calls))
 
 
-# How a block begins, and how it goes on.
+# The beginning of each kind of block, and the piece that is repeated.
 _GIANT: dict[str, tuple[str, Callable[[_Author], str]]] = {
     "fence": ("```python\n", lambda author: f"x = f(1)  # {author.sentence(5)}\n"),
     "list": ("", lambda author: f"- {author.sentence(9)}\n"),
@@ -103,11 +103,11 @@ _GIANT: dict[str, tuple[str, Callable[[_Author], str]]] = {
 }
 
 GIANTS = tuple(_GIANT)
-"""The kinds of block that `giant` makes."""
+"""The kinds of block for `giant`."""
 
 
 def giant(kind: str, size: int) -> str:
-    """One block that makes up the whole document, of ``size`` characters or a line more."""
+    """Returns a document that is one block, of ``size`` characters or one line more."""
     author = _Author(2)
     start, more = _GIANT[kind]
     pieces = [start]
@@ -119,18 +119,18 @@ def giant(kind: str, size: int) -> str:
 
 
 def deltas(text: str) -> list[str]:
-    """``text`` in pieces like tokens, which are four characters long on average and begin with the blanks."""
+    """Splits ``text`` into pieces like tokens: four characters on average, with leading blanks."""
     return re.findall(r"\s*\S{1,4}|\s+\Z", text)
 
 
 def flushes(text: str, together: int) -> list[str]:
-    """The deltas of ``text``, so many of them joined at a time."""
+    """Returns the deltas of ``text``, joined in groups of ``together``."""
     parts = deltas(text)
     return ["".join(parts[at : at + together]) for at in range(0, len(parts), together)]
 
 
 def call(number: int) -> list[Event]:
-    """A whole tool call, as a provider streams it."""
+    """Returns the events of a complete tool call, as a provider streams it."""
     name, city = f"call_{number}", _WORDS[number % len(_WORDS)]
     given = {"city": city, "days": number % 7}
     text = f'{{"city": "{city}", "days": {number % 7}}}'
@@ -143,7 +143,7 @@ def call(number: int) -> list[Event]:
 
 
 def conversation(calls: int, each: int = 10) -> Iterator[Event]:
-    """A transcript of so many calls: messages with ``each`` of them, a sentence before each call."""
+    """Yields the events of ``calls`` calls, in messages with ``each`` calls and a sentence before each call."""
     author = _Author(3)
     for number in range(calls):
         if number % each == 0:
@@ -155,7 +155,7 @@ def conversation(calls: int, each: int = 10) -> Iterator[Event]:
 
 
 def input_deltas(size: int) -> list[Event]:
-    """The input of one call as JSON of ``size`` characters or a little more, in deltas, and then whole."""
+    """Returns the events of one call's input, JSON of at least ``size`` characters: its deltas, and then the whole."""
     author = _Author(4)
     lines: list[str] = []
     length = 0

@@ -1,4 +1,4 @@
-"""How the cost of a whole document grows with its length."""
+"""Measures how the cost of a whole document grows with its length."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MUST = {"table": 1.5, "paragraph": 1.5}
 
 
 def rows(scale: Scale) -> Iterator[Row]:
-    """The exponents: 1 is linear."""
+    """Measures the exponents of growth; 1 is linear."""
     sizes = f"{scale.documents[0] // 1000} kB to {scale.documents[-1] // 1000} kB"
     for words, calls in (("", True), (" without calls: one text", False)):
         works = {size: partial(stream, flushes(mixed(size, calls=calls), 8)) for size in scale.documents}

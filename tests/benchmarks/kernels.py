@@ -1,4 +1,4 @@
-"""A kernel for one measurement: fresh, and whatever it publishes is taken and thrown away unread."""
+"""Runs a new kernel for one measurement; the messages that it publishes are received and discarded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WITHIN = 600
 
 @contextmanager
 def running_kernel(home: Path) -> Iterator[BlockingKernelClient]:
-    """An IPython kernel with the repository on its path and settings of its own; what it says on stderr is lost."""
+    """Runs an IPython kernel inside the block, with the repository on its path and its own settings, without stderr."""
     path = os.pathsep.join(part for part in (str(_ROOT), os.environ.get("PYTHONPATH", "")) if part)
     manager = KernelManager(kernel_name="python3")
     environment = {**os.environ, "PYTHONPATH": path, "IPYTHONDIR": str(home)}
@@ -36,13 +36,13 @@ def running_kernel(home: Path) -> Iterator[BlockingKernelClient]:
 
 
 def run(client: BlockingKernelClient, code: str) -> None:
-    """Run ``code`` to its end. Nobody here is slower than the kernel, whatever it publishes."""
+    """Runs ``code`` to its end; receives messages so fast that the kernel never waits."""
     sent = client.execute(code)
     published = client.iopub_channel.socket
     end = time.monotonic() + _WITHIN
     while time.monotonic() < end:
         while published.poll(20):
             published.recv_multipart()
-        while client.shell_channel.msg_ready():  # a kernel that was slow to start answers what it was asked then, too
+        while client.shell_channel.msg_ready():  # a kernel that started slowly also answers earlier requests
             if client.get_shell_msg(timeout=_WITHIN)["parent_header"].get("msg_id") == sent:
                 return

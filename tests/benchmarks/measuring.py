@@ -1,10 +1,10 @@
-"""What a piece of work costs, as a ratio to something else that is measured in the same process.
+"""Measures the cost of work, relative to other work in the same process.
 
-All times are the CPU's, of this process: other work on the machine disturbs them least. Runs of what is compared
-alternate, and the median counts. The collector is emptied before each run, and frozen where single steps are timed.
+All times are CPU times of this process, which other work on the machine disturbs least. Compared works run alternately,
+and the median counts. Garbage is collected before each run; existing objects are frozen while single steps are timed.
 
-``S`` is one one-shot parse and render of a document by markdown-it-py alone, with the tables and the strikethrough
-of our flavor and nothing else of it. ``U`` is one ``md.parse("Hello")``.
+``S`` is parsing and rendering a document once with markdown-it-py alone, with tables and strikethrough as the only
+extensions. ``U`` is one ``md.parse("Hello")``.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def _markdown() -> MarkdownIt:
 
 
 def one_shot(text: str) -> str:
-    """What S is the cost of."""
+    """Parses and renders the text once; its cost is S."""
     return str(_markdown().render(text))
 
 
 def once(work: Callable[[], object]) -> float:
-    """Seconds of one run."""
+    """Returns the seconds of one run."""
     gc.collect()
     start = process_time()
     work()
@@ -41,7 +41,7 @@ def once(work: Callable[[], object]) -> float:
 
 
 def alternating(works: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """The median of each work's seconds: one run of each, then the next round."""
+    """Returns each work's median of seconds; each round runs every work once."""
     times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(rounds):
         for name, work in works.items():
@@ -50,7 +50,7 @@ def alternating(works: Mapping[str, Callable[[], object]], rounds: int) -> dict[
 
 
 def unit(rounds: int = 5, repeats: int = 1_000) -> float:
-    """Seconds of U."""
+    """Returns the seconds of U."""
     parse = _markdown().parse
 
     def many() -> None:
@@ -62,7 +62,7 @@ def unit(rounds: int = 5, repeats: int = 1_000) -> float:
 
 @contextmanager
 def frozen() -> Iterator[None]:
-    """What is there already is not looked at by the collector meanwhile."""
+    """Excludes existing objects from garbage collection inside the block."""
     gc.collect()
     gc.freeze()
     try:
@@ -72,7 +72,7 @@ def frozen() -> Iterator[None]:
 
 
 def steps(work: Callable[[str], object], pieces: Sequence[str]) -> list[float]:
-    """Seconds of each single step, with the collector frozen."""
+    """Returns the seconds of each step, with existing objects frozen."""
     times: list[float] = []
     with frozen():
         for piece in pieces:
@@ -83,10 +83,10 @@ def steps(work: Callable[[str], object], pieces: Sequence[str]) -> list[float]:
 
 
 def percentile(times: Sequence[float], percent: float) -> float:
-    """The smallest time that so many percent do not exceed."""
+    """Returns the smallest time that ``percent`` percent of the times do not exceed."""
     return sorted(times)[max(0, math.ceil(len(times) * percent / 100) - 1)]
 
 
 def exponent(costs: Mapping[int, float]) -> float:
-    """The k in cost = c · size^k that fits best: 1 is linear, 2 is quadratic."""
+    """Returns the best fit of k in cost = c · size^k: 1 is linear, 2 is quadratic."""
     return linear_regression([math.log(size) for size in costs], [math.log(cost) for cost in costs.values()]).slope

@@ -1,8 +1,8 @@
-"""What stays in memory of a long stream: each case in a process of its own, which prints what it took.
+"""Measures the memory that a long stream takes; each case runs in a new process, which prints its figures.
 
-Measured is the resident memory above that of the process before the stream, with everything imported; the peak, and
-what is left at the end. The text is made as it goes and not kept. Kept are, as in a cell: the transcript with all of
-its text, the HTML of all blocks, the tree of nodes.
+Figures are the resident memory beyond that before the stream, with everything imported: its peak, and at the end. The
+text is generated on the fly and not kept. As in a cell, the transcript with all of its text, the HTML of all blocks and
+the tree of nodes are kept.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _CASES = {
     "many": (f"shown live, messages of {_MESSAGE // 1000} kB", 10),
     "unseen": ("taken in and not shown, one message", 10),
 }
-"""What is done with the text, and the part of the whole size that it is tried with."""
+"""By case, its description, and the fraction of the full size with which it runs."""
 
 
 def rows(scale: Scale) -> Iterator[Row]:
-    """Peak memory over the text's size."""
+    """Measures the peak memory divided by the text's size."""
     for case, (words, part) in _CASES.items():
         found = _measure(case, scale.stream // part)
         size = found["text"]
@@ -59,10 +59,10 @@ def _measure(case: str, size: int) -> dict[str, Any]:
 
 
 def _run(case: str, size: int) -> dict[str, float]:
-    """In the fresh process."""
+    """Runs a case in the new process."""
     live, builder = LiveHtml(), TranscriptBuilder()
     take: Callable[[Event], object] = builder.apply if case == "unseen" else live.apply
-    _take(take, _MESSAGE, "many")  # what is loaded when first used
+    _take(take, _MESSAGE, "many")  # imports at first use
     before, start = _resident(), os.times().user
     text = _take(take, size, case)
     gc.collect()
@@ -71,7 +71,7 @@ def _run(case: str, size: int) -> dict[str, float]:
 
 
 def _take(take: Callable[[Event], object], size: int, case: str) -> int:
-    """Feed about so much text; the number of its bytes."""
+    """Feeds about ``size`` bytes of text; returns their exact number."""
     detect = detector("callout")
     taken = 0
     take(ev.Start())
@@ -89,7 +89,7 @@ def _take(take: Callable[[Event], object], size: int, case: str) -> int:
 
 
 def _pieces(size: int) -> Iterator[str]:
-    """Whole blocks, as many as make a message."""
+    """Yields complete blocks, joined into messages."""
     piece: list[str] = []
     length = 0
     for block in blocks(size):
@@ -102,17 +102,17 @@ def _pieces(size: int) -> Iterator[str]:
 
 
 def _resident() -> int:
-    """Bytes of this process in memory; where the system does not say, its peak so far."""
+    """Returns the resident bytes of this process; its peak so far if the system does not report them."""
     return _of_system("VmRSS") or _peak()
 
 
 def _peak() -> int:
-    """The most bytes that it had in memory. `getrusage` alone would give that of the parent, if it is more."""
+    """Returns the peak of resident bytes. `getrusage` alone would give the parent's peak if that is higher."""
     return _of_system("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _of_system(name: str) -> int:
-    """What Linux says of this process, in bytes; 0 elsewhere."""
+    """Returns a figure of this process from Linux, in bytes; 0 on other systems."""
     try:
         lines = Path("/proc/self/status").read_text("ascii").splitlines()
     except OSError:

@@ -1,8 +1,8 @@
-"""Opening a saved notebook with many calls, against the same HTML without us.
+"""Measures opening a saved notebook with many calls, relative to plain HTML with the same content.
 
-Without us means: the same elements with the same text, in the same order, with no attribute (but ``open``) and no
-style sheet. Both notebooks have one cell with one output, are trusted, and are opened in turn in a JupyterLab that is
-up: from the command to the first frame after the output is laid out. The same HTML is also shown in a page alone.
+The plain HTML has the same elements with the same text in the same order, without attributes (except ``open``) and
+style sheets. Both notebooks have one cell with one output, are trusted, and are opened in turn in a running JupyterLab;
+the time is from the command to the first frame after the layout. The same HTML is also shown in a page alone.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _ALONE = """async html => {
 
 
 class _Plain(HTMLParser):
-    """Writes what it reads without attributes and without styles."""
+    """Writes the HTML that it reads, without attributes and styles."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -83,7 +83,7 @@ class _Plain(HTMLParser):
 
 
 def plain(html: str) -> str:
-    """The same elements and text, and nothing else."""
+    """Returns the HTML with only its elements and text."""
     parser = _Plain()
     parser.feed(html)
     parser.close()
@@ -91,7 +91,7 @@ def plain(html: str) -> str:
 
 
 def opening(browser: Browser, scale: Scale) -> Iterator[Row]:
-    """The ratio in JupyterLab, and in a page alone."""
+    """Measures the ratio in JupyterLab, and in a page alone."""
     calls = scale.calls[0]
     html = saved_bundle(Transcript.from_events(conversation(calls, calls)), is_run=True)["text/html"]
     forms = {"ours": html, "plain": plain(html)}
@@ -115,7 +115,7 @@ def _detail(times: dict[str, float], where: str, size: int) -> str:
 
 
 def _alternating(forms: dict[str, str], rounds: int, measure: Any) -> dict[str, float]:
-    """Medians; the first round, in which the page still compiles what it runs, does not count."""
+    """Returns the medians without the first round, in which the page still compiles its scripts."""
     times: dict[str, list[float]] = {name: [] for name in forms}
     for _ in range(rounds + 1):
         for name in forms:
@@ -124,7 +124,7 @@ def _alternating(forms: dict[str, str], rounds: int, measure: Any) -> dict[str, 
 
 
 def _write(server: Server, home: Path, forms: dict[str, str]) -> None:
-    """Notebooks that JupyterLab trusts, as it does those whose cells it has run itself."""
+    """Writes and signs the notebooks, so that JupyterLab trusts them like those that it has executed."""
     data = home / "jupyter_data_dir"
     data.mkdir(exist_ok=True)
     notary = NotebookNotary(data_dir=str(data))

@@ -1,4 +1,4 @@
-"""What is sent to the page, and how often."""
+"""Measures the size and number of messages to the page."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _DELTAS_A_SECOND = 500
 
 
 def encoded(step: dict[str, Any]) -> int:
-    """Bytes of a message's content, as jupyter_client packs it."""
+    """Returns the bytes of a message's content, as jupyter_client packs it."""
     return len(json.dumps(step, ensure_ascii=False, allow_nan=False).encode())
 
 
 class Sent:
-    """A document that is shown, and what its page is sent."""
+    """A live document and the messages that it sends to its page."""
 
     def __init__(self) -> None:
         self.messages: list[dict[str, Any]] = []
@@ -36,35 +36,35 @@ class Sent:
         self._detector = detector("callout")
 
     def feed(self, text: str) -> None:
-        """Take text in; it is sent with the next flush."""
+        """Applies text; the next flush sends it."""
         for event in self._detector.feed(text):
             self.document.apply(event)
 
     def close(self) -> None:
-        """The text is whole; send the rest."""
+        """Ends the text and sends the rest."""
         for event in self._detector.close():
             self.document.apply(event)
         self.document.flush()
 
     @property
     def html_bytes(self) -> int:
-        """Of the HTML in the patches."""
+        """The bytes of the HTML in the patches."""
         return sum(_html_bytes(patch) for step in self.messages for patch in step["patches"])
 
     @property
     def patch_bytes(self) -> int:
-        """Of the patches as JSON."""
+        """The bytes of the patches as JSON."""
         return sum(encoded(step["patches"]) for step in self.messages)
 
 
 def _html_bytes(patch: list[Any]) -> int:
-    """Of one patch, as `toolcall_nb.runs.document.shortened` tells it."""
+    """Returns the bytes of HTML in one patch, in the form of `toolcall_nb.runs.document.shortened`."""
     is_splice = len(patch) > 1 and isinstance(patch[1], int)
     return len((patch[2] if is_splice else patch[-1] if len(patch) > 1 else "").encode())
 
 
 def count(text: str, together: int = _TOGETHER) -> Sent:
-    """``text`` shown with a flush after so many deltas."""
+    """Shows ``text`` with a flush after every ``together`` deltas."""
     sent = Sent()
     for number, delta in enumerate(deltas(text)):
         sent.feed(delta)
@@ -75,7 +75,7 @@ def count(text: str, together: int = _TOGETHER) -> Sent:
 
 
 def rows(scale: Scale) -> Iterator[Row]:
-    """Bytes by exact count; messages by the clock."""
+    """Counts the bytes exactly, and the messages in real time."""
     text = mixed(scale.documents[-2])
     sent, joined = count(text), _joined(text)
     final = sum(len(patch[4].encode()) for patch in sent.html.snapshot())
@@ -90,7 +90,7 @@ def rows(scale: Scale) -> Iterator[Row]:
 
 
 def _joined(text: str) -> Sent:
-    """What would be sent if the deltas of a flush were one."""
+    """Returns the document as if all deltas of a flush were one."""
     sent = Sent()
     for piece in flushes(text, _TOGETHER):
         sent.feed(piece)
@@ -100,7 +100,7 @@ def _joined(text: str) -> Sent:
 
 
 def _needless(text: str) -> int:
-    """How many messages of a flush at each delta left all that is shown as it was."""
+    """Returns the number of messages without a visible change, for a flush at each delta."""
     sent, shown, needless = Sent(), "", 0
     for delta in deltas(text)[:2_000]:
         before = len(sent.messages)

@@ -1,7 +1,7 @@
-"""The picture of what a delta costs, ours and others', by the length of what came before: SVG, drawn by hand.
+"""Plots the cost of a delta, ours and other tools', by the length of the document so far, as SVG.
 
-Two panels with logarithmic axes: microseconds of the CPU for a delta, and bytes sent for it. A line that stays level
-is what the project is about. It follows the reader's colour scheme, and has no script.
+Two panels with logarithmic axes show a delta's CPU time in microseconds and its sent bytes. The project's goal is a
+level line. The plot follows the reader's colour scheme and has no script.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LIGHTER = ("#2dd4bf", "#c084fc", "#fb923c", "#60a5fa", "#facc15", "#f472b6", "#
 
 
 def plot(content: Mapping[str, Any]) -> str:
-    """The SVG for what `Report.to_dict` gives."""
+    """Returns the SVG for the result of `Report.to_dict`."""
     costs = content["costs"]
     color = {cost["name"]: number % len(_COLORS) for number, cost in enumerate(costs)}
     time = [(cost["name"], _scaled(cost["seconds"], 1e6)) for cost in costs]
@@ -77,7 +77,7 @@ def _panel(number: int, title: str, lines: Sequence[_Line], color: Mapping[str, 
 
 
 def _names(lines: Sequence[_Line], up: _Axis, color: Mapping[str, int]) -> Iterator[str]:
-    """Each line's name at the right, as high as the line ends, where there is room."""
+    """Yields each line's name, at the right and as near as possible to the height of the line's end."""
     lowest = -math.inf
     for name, line in sorted(lines, key=lambda each: up(list(each[1].values())[-1])):
         end = up(list(line.values())[-1])
@@ -101,7 +101,7 @@ def _kilobytes(size: float) -> str:
 
 
 class _Axis:
-    """Numbers to places, by their logarithm, from the power of ten below the least to that above the largest."""
+    """Maps numbers to positions on a logarithmic axis whose ends are powers of ten."""
 
     def __init__(self, values: Sequence[float], start: float, end: float) -> None:
         self._low = math.floor(math.log10(min(values)))

@@ -1,4 +1,4 @@
-"""Reading what was saved: portable Markdown to a transcript, and that to HTML."""
+"""Measures reading a saved transcript: portable Markdown to a transcript, and that to HTML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["rows"]
 
 
 def rows(scale: Scale) -> Iterator[Row]:
-    """A saved transcript, against its own text parsed once."""
+    """Measures reading a saved transcript, relative to parsing its text once."""
     text = Transcript.from_markdown(mixed(scale.saved)).to_markdown()
     transcript = Transcript.from_markdown(text)
     works: dict[str, Callable[[], object]] = {

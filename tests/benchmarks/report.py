@@ -1,4 +1,4 @@
-"""What was measured: rows with what they must reach, what others cost, and the table of both."""
+"""The benchmark's results: rows with their bounds, the costs of other tools, and a table of both."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Cost", "LeftOut", "Report", "Row", "packaged", "table"]
 
 
 class LeftOut(Exception):
-    """Something that cannot be measured here; the message says what, and why."""
+    """Raised when something cannot be measured here; the message says what and why."""
 
 
 _PACKAGES = ("toolcall-nb", "markdown-it-py", "ipykernel", "ipywidgets", "anywidget", "jupyterlab", "playwright")
@@ -25,10 +25,10 @@ _PACKAGES = ("toolcall-nb", "markdown-it-py", "ipykernel", "ipywidgets", "anywid
 
 @dataclass(frozen=True)
 class Row:
-    """One figure that the project sets itself. Less is better.
+    """A figure for which the project has bounds. Less is better.
 
-    ``value`` is None where it could not be measured here; ``detail`` then says why. ``must`` and ``aim`` are None
-    for a figure that only explains another.
+    ``value`` is None if it could not be measured here; ``detail`` then says why. ``must`` and ``aim`` are None for a
+    figure that only explains another.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """How it stands."""
+        """The best bound that the value meets."""
         if self.value is None:
             return "not measured"
         if self.must is None:
@@ -52,10 +52,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one way to show a growing document costs, by the document's size in characters.
+    """The cost of one way to show a growing document, by the document's size in characters.
 
-    ``seconds`` are those of the CPU for one delta, on average over the document; ``sent`` is bytes for one delta,
-    empty where nothing is sent. ``how`` says what exactly was run, ``package`` what it is and in which version.
+    ``seconds`` is the CPU time for one delta, on average over the document; ``sent`` is the bytes for one delta,
+    empty if nothing is sent. ``how`` describes the code that ran, ``package`` names the package and its version.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that one run found."""
+    """All results of one run."""
 
     rows: Sequence[Row]
     costs: Sequence[Cost]
@@ -77,7 +77,7 @@ class Report:
     is_quick: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole as JSON can carry it, with the date and the machine; no name of a host, no path."""
+        """Returns the results as JSON values, with the date and the hardware, without host names and paths."""
         return {
             "date": datetime.now(UTC).date().isoformat(),
             "machine": machine(),
@@ -90,7 +90,7 @@ class Report:
 
 
 def machine() -> dict[str, Any]:
-    """What this runs on."""
+    """Describes the machine."""
     return {"cpu": _cpu(), "cores": _cores(), "system": platform.system(), "python": platform.python_version()}
 
 
@@ -108,9 +108,9 @@ def _cores() -> int:
 
 
 def packaged(name: str) -> str:
-    """A package's name with the version that is installed, or the name alone."""
+    """Returns a package's name with its installed version, or the name alone."""
     if name == "toolcall-nb":
-        return f"{name} {toolcall_nb.__version__}"  # it may run from its repository, without being installed
+        return f"{name} {toolcall_nb.__version__}"  # it may run from the repository without being installed
     try:
         return f"{name} {version(name)}"
     except PackageNotFoundError:
@@ -118,7 +118,7 @@ def packaged(name: str) -> str:
 
 
 def table(report: Report) -> str:
-    """The report for a person at a terminal."""
+    """Formats the report for a terminal."""
     lines = [_line("what", "value", "must", "aim", ""), _line("----", "-----", "----", "---", "")]
     for row in report.rows:
         lines.append(_line(row.name, _number(row.value, row.unit), _number(row.must), _number(row.aim), row.verdict))

@@ -1,4 +1,4 @@
-"""How much is measured: everything, or as little as shows that the benchmark runs."""
+"""Sizes of the benchmark: `FULL`, or `QUICK`, which only shows that it runs."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ __all__ = ["FULL", "QUICK", "Scale"]
 
 @dataclass(frozen=True)
 class Scale:
-    """Sizes in characters, ascending; numbers of calls; how often each is run."""
+    """Sizes in characters, ascending; numbers of calls; numbers of runs."""
 
     documents: tuple[int, ...]
-    """Of mixed documents; the rows speak of the last two, growth of all."""
+    """Sizes of mixed documents; rows are for the last two, growth uses all."""
     giants: tuple[int, ...]
-    """Of documents that are one block."""
+    """Sizes of documents that are one block."""
     saved: int
-    """Of a transcript that is read."""
+    """Size of the saved transcript that is read."""
     stream: int
-    """Of the stream after which memory is looked at."""
+    """Size of the stream after which memory is measured."""
     calls: tuple[int, ...]
-    """In a page that goes on; the first number also in the notebook that is opened."""
+    """Numbers of calls in a live page; the first one also in the notebook that is opened."""
     peers: tuple[int, ...]
-    """Of what others are given."""
+    """Sizes of the documents for other tools."""
     frames: int
     seconds: float
-    """For which messages are counted."""
+    """Duration for which messages are counted."""
     rounds: int
     fresh: int
-    """How many fresh processes."""
+    """Number of new processes."""
 
 
 FULL = Scale(

@@ -1,4 +1,4 @@
-"""What ``%load_ext toolcall_nb`` adds to a fresh kernel, against importing anywidget there."""
+"""Measures ``%load_ext toolcall_nb`` in a new kernel, relative to importing anywidget there."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Path({result!r}).write_text(str(time.process_time() - start))
 
 
 def rows(scale: Scale) -> Iterator[Row]:
-    """CPU seconds in fresh kernels, in turn; the first round fills the caches and does not count."""
+    """Measures CPU seconds in new kernels, in turn; the first round fills caches and does not count."""
     codes = {"anywidget": "import anywidget", "load": _LOAD, "view": f"{_LOAD}\n{_VIEW}"}
     times: dict[str, list[float]] = {name: [] for name in codes}
     for _ in range(scale.fresh + 1):

@@ -1,4 +1,4 @@
-"""Text to events to HTML, the whole path: detector, reducer, renderer, patches."""
+"""Measures the whole path from text to events to HTML: detector, reducer, renderer, patches."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from toolcall_nb.runs.document import LiveDocument
 __all__ = ["rows", "stream"]
 
 _PER_FLUSH = {8: (8, 4), 25: (5, 2.5), 1: (25, 10)}
-"""Deltas in a flush; what the cost must not exceed, and should not, in S."""
+"""By deltas in a flush, the bounds "must" and "aim" for the cost, in S."""
 
 
 class _Path:
-    """A detector, and what its events are shown by."""
+    """A detector and the live HTML of its events."""
 
     def __init__(self) -> None:
         self._detector = detector("callout")
@@ -37,7 +37,7 @@ class _Path:
 
 
 def stream(pieces: Sequence[str]) -> LiveHtml:
-    """What the pieces amount to, each of them shown when it comes."""
+    """Renders the pieces, each when it arrives; returns the live HTML."""
     path = _Path()
     for piece in pieces:
         path.feed(piece)
@@ -45,7 +45,7 @@ def stream(pieces: Sequence[str]) -> LiveHtml:
 
 
 def _in_a_cell(parts: Sequence[str], together: int) -> None:
-    """The same as a cell does it: each delta is taken in when it comes, and told with the next message."""
+    """Renders as a cell does: each delta is applied when it arrives, and sent with the next message."""
     detect = detector("callout")
     document = LiveDocument(LiveHtml(), lambda step: None)
     for number, part in enumerate(parts):
@@ -56,7 +56,7 @@ def _in_a_cell(parts: Sequence[str], together: int) -> None:
 
 
 def rows(scale: Scale) -> Iterator[Row]:
-    """The cost of whole documents in S, and of the slowest steps in U."""
+    """Measures the cost of whole documents in S, and of the slowest steps in U."""
     for size in scale.documents[-2:]:
         yield from _whole(size, scale)
     yield from _single_steps(scale)
@@ -74,7 +74,7 @@ def _whole(size: int, scale: Scale) -> Iterator[Row]:
 
 
 def _single_steps(scale: Scale) -> Iterator[Row]:
-    """All steps of a document of the middle size; how they differ from those of the smallest says if length counts."""
+    """Measures all steps of a document of the middle size; compares them with the smallest to detect growth."""
     one = unit()
     slowest = {size: percentile(steps(_Path().feed, deltas(mixed(size))), 99) / one for size in scale.documents[:2]}
     small, middle = slowest.values()

@@ -1,13 +1,13 @@
-"""Coverage-guided fuzzing: bytes that nobody thought of, held against the laws.
+"""Coverage-guided fuzzing of the package, with the laws as oracles.
 
-    inputs.py    from bytes to what a target reads, and the cuts
-    oracles.py   the laws, as functions that fail
-    targets.py   what is fuzzed: a table of names, checks, seeds and words
-    corpus.py    where the seeds come from
-    found.py     what was found once
-    running.py   libFuzzer (atheris) in processes of its own
+    inputs.py    turns bytes into a target's input, and cuts it
+    oracles.py   the laws, as functions that raise
+    targets.py   the table of targets: names, checks, seeds and words
+    corpus.py    the seeds
+    findings.py  stored findings
+    running.py   runs libFuzzer (atheris) in child processes
     __main__.py  the command: ``./dev fuzz [TARGET …] [--seconds N]``
 
-A target is a function of bytes that returns, or raises: so each runs without atheris too, over seeds and over all that
-was ever found.
+A target is a function of bytes that raises if a law is broken. So targets also run without atheris, over the seeds and
+the stored findings.
 """

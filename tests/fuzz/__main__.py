@@ -1,9 +1,9 @@
-"""Fuzz: ``python -m tests.fuzz [TARGET …] [--seconds N | --runs N] [--rounds N] [--seed N]``.
+"""Fuzzes targets: ``python -m tests.fuzz [TARGET …] [--seconds N | --runs N] [--rounds N] [--seed N]``.
 
-Each target, or each that is named, runs for so many seconds (60 unless told otherwise), or so often (``--runs 0``: as
-often as the suite does). Several rounds go on from what the rounds before have reached. What is found is printed as a
-Python literal and written to a folder (``--found``, else ``tests/fixtures/fuzz``), where a test runs it from then on;
-the command then ends with 1. ``--totals FILE`` keeps the totals of all rounds as JSON.
+Each target, or each named one, runs for a number of seconds (60 by default) or of executions (``--runs 0``: as many as
+in the test suite). Each round continues from the inputs of the previous one. A finding is printed as a Python literal
+and written to a folder (``--found``, by default ``tests/fixtures/fuzz``), where a test runs it from then on; the exit
+code is then 1. ``--totals FILE`` writes the totals of all rounds as JSON.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from tests.fuzz.running import Outcome, Signature, fuzz, instrumented_targets, i
 from tests.support.profile import share_of
 
 if TYPE_CHECKING:
-    from tests.fuzz.targets import Target  # it is imported when it can be instrumented
+    from tests.fuzz.targets import Target  # imported at run time, after instrumentation is set up
 
-_MISSING = "atheris is not there: it has wheels for Linux on x86-64 and Python before 3.14 only."
+_MISSING = "atheris is not installed: it has wheels only for Linux on x86-64 and Python before 3.14."
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code: 0 where nothing was found, 1 where something was, 2 where it cannot be run."""
+    """Runs the command; returns the exit code: 0 without findings, 1 with findings, 2 if it cannot run."""
     asked = _asked(arguments)
     if not is_there():
         print(_MISSING)
@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     targets = instrumented_targets()
     unknown = set(asked.targets) - set(targets)
     if unknown:
-        print(f"There is no target {', '.join(sorted(unknown))}. There are: {', '.join(targets)}.")
+        print(f"There is no target {', '.join(sorted(unknown))}. The targets are {', '.join(targets)}.")
         return 2
     chosen = {name: targets[name] for name in asked.targets or targets}
     with tempfile.TemporaryDirectory() as folder:
@@ -43,15 +43,15 @@ def main(arguments: list[str]) -> int:
 
 
 def _asked(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Fuzz the targets, or those named.")
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Fuzz all targets, or the named ones.")
     parser.add_argument("targets", nargs="*", metavar="TARGET")
-    parser.add_argument("--seconds", type=int, default=60, help="for each target and round")
-    parser.add_argument("--runs", type=int, help="in place of seconds; 0: as often as the suite does")
+    parser.add_argument("--seconds", type=int, default=60, help="seconds for each target and round")
+    parser.add_argument("--runs", type=int, help="executions instead of seconds; 0: as many as in the test suite")
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=1, help="of the first round")
-    parser.add_argument("--found", type=Path, default=FINDINGS, help="where what is found is written")
-    parser.add_argument("--keep", type=Path, help="where inputs that reach something new are kept")
-    parser.add_argument("--totals", type=Path, help="a JSON file of the totals, written after each run")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the first round")
+    parser.add_argument("--found", type=Path, default=FINDINGS, help="folder for findings")
+    parser.add_argument("--keep", type=Path, help="folder for inputs that reach new code")
+    parser.add_argument("--totals", type=Path, help="JSON file for the totals, written after each run")
     return parser.parse_args(arguments)
 
 
@@ -79,13 +79,13 @@ def _one(
 
 
 def _seeds(name: str, target: Target, with_corpora: bool) -> Iterable[bytes]:
-    """A run of so many times is the same with the corpora and without, and its seeds are at most half of it."""
+    """Returns the seeds; those of a run with a fixed count don't depend on the corpora and are at most half of it."""
     own = [*findings_of(name).values(), *target.seeds()]
     return [*own, *target.more()] if with_corpora else own[: max(target.runs // 2, 4)]
 
 
 class Total:
-    """What became of one target in all rounds."""
+    """The results of one target in all rounds."""
 
     def __init__(self) -> None:
         self.executions = 0
@@ -95,7 +95,7 @@ class Total:
         self.known: set[Signature] = set()
 
     def add(self, outcome: Outcome) -> None:
-        """One more run."""
+        """Adds a run."""
         self.executions += outcome.executions
         self.cpu_seconds += outcome.cpu_seconds
         if outcome.trouble:
@@ -112,7 +112,7 @@ def _report(outcome: Outcome, folder: Path) -> None:
         print(outcome.trouble)
     if outcome.found is not None:
         name = store_finding(outcome.target, outcome.found.data, folder)
-        print(f"{outcome.found.trouble}\nfound by {outcome.target}, kept as {name}:\ndata = {outcome.found.data!r}")
+        print(f"{outcome.found.trouble}\nfound by {outcome.target}, stored as {name}:\ndata = {outcome.found.data!r}")
     sys.stdout.flush()
 
 

@@ -1,4 +1,4 @@
-"""Where the seeds come from: the project's fixtures, and where they are, the corpora beside it."""
+"""The seeds: from the project's fixtures and, if they are installed, the corpora beside the repository."""
 
 from __future__ import annotations
 
@@ -61,22 +61,22 @@ _LONGEST = 4000
 
 
 def callouts() -> list[bytes]:
-    """The examples of the callout dialect."""
+    """Returns the examples of the callout dialect."""
     return _inputs("callouts.md")
 
 
 def signatures() -> list[bytes]:
-    """The examples of the signature dialect."""
+    """Returns the examples of the signature dialect."""
     return _inputs("signature.md")
 
 
 def json_calls() -> list[bytes]:
-    """The examples of the JSON dialect."""
+    """Returns the examples of the JSON dialect."""
     return _inputs("json_calls.md")
 
 
 def markdown() -> list[bytes]:
-    """The examples of the Markdown that is shown."""
+    """Returns the examples of rendered Markdown."""
     return _inputs("flavor.md")
 
 
@@ -85,7 +85,7 @@ def _inputs(name: str) -> list[bytes]:
 
 
 def bodies() -> list[bytes]:
-    """The bodies of all callouts of the examples."""
+    """Returns the bodies of all callouts in the examples."""
     return [
         "".join(line.removeprefix(">").removeprefix(" ") + "\n" for line in text.split("\n")[1:]).encode()
         for text in _quotes()
@@ -93,7 +93,7 @@ def bodies() -> list[bytes]:
 
 
 def headers() -> list[bytes]:
-    """The first lines of all callouts of the examples, without what they begin with."""
+    """Returns the first lines of all callouts in the examples, without their common beginning."""
     return [text.partition("\n")[0].removeprefix("> [!tool").strip().encode() for text in _quotes()]
 
 
@@ -103,24 +103,24 @@ def _quotes() -> Iterator[str]:
 
 
 def transcripts() -> list[bytes]:
-    """Every part and state, and the examples, in the portable form."""
+    """Returns portable Markdown of every part and state, and of the examples."""
     whole = EVERYTHING.to_markdown(versioned=True)
     return [*callouts(), *(f"> [!{part}".encode() for part in whole.split("> [!")[1:]), whole.encode()[:_LONGEST]]
 
 
 def chunks() -> list[bytes]:
-    """Every part and state as lines of chunks, several together."""
+    """Returns every part and state as lines of chunks, several per seed."""
     lines = [json_text(to_dict(event)) for event in EVERYTHING.events()]
     return ["\n".join(lines[at : at + _FEW]).encode() for at in range(0, len(lines), _FEW)]
 
 
 def chunk_words() -> tuple[str, ...]:
-    """The types and the fields of chunks."""
+    """Returns the types and the fields of chunks."""
     return (*CHUNK_TYPES, *_names("events.py"))
 
 
 def wire(name: str) -> Callable[[], list[bytes]]:
-    """The same as a response of this wire, in parts and whole."""
+    """Makes a function that returns responses of this wire with every part and state, in pieces and as one."""
 
     def seeds() -> list[bytes]:
         events = list(EVERYTHING.events())
@@ -136,13 +136,13 @@ def _response(name: str, events: Iterable[ev.Event]) -> bytes:
 
 
 def wire_words(name: str) -> tuple[str, ...]:
-    """What stands in quotes in the code of a wire."""
+    """Returns the string literals in the code of a wire."""
     files = {"ag-ui": "wire/ag_ui/*.py", "chat": "wire/chat.py", "provider": "wire/provider.py", "ui": "events.py"}
     return _names(files[name])
 
 
 def sse() -> list[bytes]:
-    """Streams with every field, line end and mark."""
+    """Returns event streams with every field, line end and byte order mark."""
     return [
         b"\xef\xbb\xbfdata: a\n\nevent: e\nid: 1\nretry: 10\ndata: x\ndata\ndata:y\n\n",
         b": hi\r\rdata: a\r\n\r\nid: \0\nid\ndata: \xff\xf0\x9f\n\ndata: z",
@@ -151,14 +151,14 @@ def sse() -> list[bytes]:
 
 
 def answers() -> list[bytes]:
-    """Small answers of every wire and of four providers."""
+    """Returns small responses of every wire and of four providers."""
     own = [body for name in ("chat", "ui", "ag-ui", "provider") for body in wire(name)()[:_FEW]]
     theirs = [body for name in NAMES for body in (text_reply(name, "Hi"), call_reply(name, "c1", "f", {"a": 1}))]
     return [*own, *map(str.encode, theirs)]
 
 
 def stage_logs() -> list[bytes]:
-    """The logs of the examples, and one of every state."""
+    """Returns the stage logs of the examples, and one of every state."""
     whole = "\n".join(map(json_text, to_stages(EVERYTHING.events())))
     return [
         *_inputs("stage_logs.md"),
@@ -169,17 +169,17 @@ def stage_logs() -> list[bytes]:
 
 
 def stage_words() -> tuple[str, ...]:
-    """What stands in quotes in the code of stages."""
+    """Returns the string literals in the code of stages."""
     return _names("stages/*.py")
 
 
 def sdk_items() -> list[bytes]:
-    """A few items of each kind of stream, and whole things, as lines of JSON."""
+    """Returns a few items of each kind of stream, and complete replies, as lines of JSON."""
     return [("\n".join(map(json.dumps, items))).encode() for items in _SDK_ITEMS]
 
 
 def sdk_words() -> tuple[str, ...]:
-    """What stands in quotes in the code of the adapters."""
+    """Returns the string literals in the code of the adapters."""
     return _names("adapters/*.py")
 
 
@@ -189,13 +189,13 @@ def _names(files: str) -> tuple[str, ...]:
 
 
 def hostile() -> list[bytes]:
-    """Hostile text for a page or a terminal."""
+    """Returns hostile texts for a page or a terminal."""
     odd = ["\x1b[2J\x1b]0;t\x07x\x9b31m", "exe\u202egnp.txt\u200b", "a\rb\r\nc\x08", "10%\r20%\r\ndone", TABLE]
     return [text.encode() for text in (*HOSTILE, *odd)]
 
 
 def secrets() -> list[bytes]:
-    """A secret, a line end, and a text in which it stands."""
+    """Returns seeds of a secret, a line end, and a text that contains the secret."""
     key = "sk-abcdefgh12345678"
     return [
         f"{key}\nAuthorization: Bearer {key}".encode(),
@@ -249,7 +249,7 @@ _SDK_ITEMS: list[list[Any]] = [
 
 
 def _there(name: str) -> Path | None:
-    """A corpus, if there is one."""
+    """Returns the folder of a corpus, or None."""
     try:
         return corpus(name)
     except pytest.skip.Exception:
@@ -257,7 +257,7 @@ def _there(name: str) -> Path | None:
 
 
 def documents() -> Sequence[bytes]:
-    """Real Markdown, and that of the specifications."""
+    """Returns real Markdown documents and those of the specifications."""
     incomplete, specs = _there("markdown_incomplete"), _there("markdown_specs")
     if incomplete is None or specs is None:
         return ()
@@ -267,7 +267,7 @@ def documents() -> Sequence[bytes]:
 
 
 def yaml_documents() -> Sequence[bytes]:
-    """YAML's own tests, and hostile documents."""
+    """Returns the documents of YAML's test suite, and hostile ones."""
     folder = _there("yaml_parsing")
     if folder is None:
         return ()
@@ -277,14 +277,14 @@ def yaml_documents() -> Sequence[bytes]:
 
 
 def sse_streams() -> Sequence[bytes]:
-    """Streams with the events that they must give."""
+    """Returns event streams of other projects' tests."""
     folder = _there("sse_parsing")
     cases = json.loads((folder / "sse_cases.json").read_text("utf-8")) if folder else []
     return [base64.b64decode(case["bytes_base64"])[:_LONGEST] for case in cases]
 
 
 def hostile_html() -> Sequence[bytes]:
-    """What others have found against sanitisers."""
+    """Returns published attacks against sanitisers."""
     folder = _there("xss")
     if folder is None:
         return ()
@@ -294,14 +294,14 @@ def hostile_html() -> Sequence[bytes]:
 
 
 def recorded_answers() -> Sequence[bytes]:
-    """The beginnings of recorded bodies."""
+    """Returns the beginnings of recorded bodies."""
     if _there("streams_pydantic_ai") is None:
         return ()
     return [one.body[:_LONGEST] for one in pydantic_ai() if one.path.suffix == ".sse"]
 
 
 def recorded_items() -> Sequence[bytes]:
-    """The first items of recorded streams."""
+    """Returns the first items of recorded streams."""
     if _there("streams_vercel_ai") is None:
         return ()
     return ["\n".join(map(json.dumps, one.items[:_FEW])).encode()[:_LONGEST] for one in vercel_ai()]

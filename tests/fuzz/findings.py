@@ -1,4 +1,4 @@
-"""What was found: one file for each input, named by its target (``callout-1``), which a test runs from then on."""
+"""Stores findings: one file for each input, named after its target (``callout-1``), which a test runs from then on."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from pathlib import Path
 __all__ = ["FINDINGS", "findings_of", "store_finding"]
 
 FINDINGS = Path(__file__).resolve().parents[1] / "fixtures" / "fuzz"
-"""Where they lie."""
+"""The folder of the stored findings."""
 
 
 def findings_of(target: str, folder: Path = FINDINGS) -> dict[str, bytes]:
-    """What was found for a target, by the names of its files."""
+    """Returns the inputs found for a target, by file name."""
     return {path.name: path.read_bytes() for path in sorted(folder.glob(f"{target}-[0-9]*"))}
 
 
 def store_finding(target: str, data: bytes, folder: Path = FINDINGS) -> str:
-    """The name of the file in which ``data`` is kept, once."""
+    """Stores ``data`` unless it is stored already; returns the file's name."""
     folder.mkdir(parents=True, exist_ok=True)
     found = findings_of(target, folder)
     for name, known in found.items():

@@ -1,6 +1,6 @@
-"""From bytes to what a target reads: text in which lone surrogates come up, JSON, and places to cut at.
+"""Turns bytes into a target's input: text, which may contain lone surrogates, JSON, and places to cut at.
 
-The places follow from the bytes, so that an input is one thing, and the same each time it is run.
+The places are derived from the bytes, so that an input always gives the same run.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _ONE_BY_ONE = 160
 
 
 def text_of(data: bytes) -> str:
-    """The bytes as UTF-8; each byte that is none stands as half a surrogate pair."""
+    """Decodes the bytes as UTF-8; each invalid byte becomes a lone surrogate."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def numbers(data: bytes) -> random.Random:
-    """Numbers that follow from the bytes."""
+    """Returns random numbers that are derived from the bytes."""
     return random.Random(zlib.crc32(data))
 
 
 def in_pieces(value: Cuttable, data: bytes) -> list[Cuttable]:
-    """The value cut at a few places that follow from ``data``."""
+    """Cuts the value at a few places that are derived from ``data``."""
     draw = numbers(data)
     places: list[int] = sorted(draw.randint(0, len(value)) for _ in range(draw.randint(1, _MOST_CUTS)))
     edges: list[int] = [0, *places, len(value)]
@@ -42,14 +42,14 @@ def in_pieces(value: Cuttable, data: bytes) -> list[Cuttable]:
 
 
 def ways(value: Cuttable, data: bytes) -> Iterator[list[Cuttable]]:
-    """Ways to cut the value: at a few places, and where it is short also everywhere."""
+    """Yields ways to cut the value: at a few places and, if it is short, also everywhere."""
     yield in_pieces(value, data)
     if len(value) <= _ONE_BY_ONE:
         yield [value[place : place + 1] for place in range(len(value))]
 
 
 def lines_of_json(text: str) -> list[Any]:
-    """The values of those lines that are JSON; what is no number to JSON is a string."""
+    """Returns the values of the lines that are JSON; NaN and infinities become strings."""
     found = []
     for line in text.split("\n"):
         try:
@@ -60,7 +60,7 @@ def lines_of_json(text: str) -> list[Any]:
 
 
 def chunks_in(text: str) -> list[Event]:
-    """The events of those lines that are chunks."""
+    """Returns the events of the lines that are chunks."""
     found: list[Event] = []
     for value in lines_of_json(text):
         try:

@@ -1,4 +1,4 @@
-"""What is fuzzed of text that a model writes: the dialects, a callout's parts, Markdown."""
+"""Fuzz targets for a model's text: the dialects, a callout's parts, Markdown."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MARK = 8
 
 
 def callout_detector(data: bytes) -> None:
-    """Cuts, nothing lost, one life, short holding."""
+    """Laws 1, 2, 5 and 6 for the callout detector."""
     text = text_of(data)
     events = detect("callout", text)
     transcript = lives_once(events)
@@ -46,7 +46,7 @@ def callout_detector(data: bytes) -> None:
     assert all_text(events) == _outside_callouts(well_formed(text))
     for fed, held in _holding("callout", text, data):
         line = fed[max(fed.rfind("\n"), fed.rfind("\r", 0, -1)) + 1 :]
-        assert held <= len(line) + _LINE_ENDS, f"{held} characters are held of {fed!r}"
+        assert held <= len(line) + _LINE_ENDS, f"{held} characters of {fed!r} are held back"
     is_json(create_stream_chunks(text))
 
 
@@ -57,7 +57,7 @@ def _result(dialect: str, pieces: Iterable[str]) -> Any:
 
 
 def _outside_callouts(text: str) -> str:
-    """The text segments, and the sources of the callouts that cannot be read."""
+    """Returns the text segments, and the sources of callouts that cannot be read."""
     kept = []
     for segment in scan(text):
         if isinstance(segment, Text):
@@ -71,7 +71,7 @@ def _outside_callouts(text: str) -> str:
 
 
 def _holding(dialect: str, text: str, data: bytes) -> Iterable[tuple[str, int]]:
-    """What was fed so far and how much of it is held, after each of a few pieces; nothing is at the end."""
+    """Yields the text fed so far and the number of characters held back, after each piece; 0 at the end."""
     found, fed = detector(dialect), ""
     for piece in in_pieces(text, data):
         found.feed(piece)
@@ -82,12 +82,12 @@ def _holding(dialect: str, text: str, data: bytes) -> Iterable[tuple[str, int]]:
 
 
 def signature_detector(data: bytes) -> None:
-    """Cuts, nothing lost, one life; without the mark nothing is held."""
+    """Laws 1, 2 and 5 for the signature detector; without its mark, no text is held back."""
     _detector_of_json("signature", data, "###")
 
 
 def json_detector(data: bytes) -> None:
-    """Cuts, nothing lost, one life; without a brace or a fence nothing is held."""
+    """Laws 1, 2 and 5 for the JSON detector; without a brace or a fence, no text is held back."""
     _detector_of_json("json", data, "{`~")
 
 
@@ -105,11 +105,11 @@ def _detector_of_json(dialect: str, data: bytes, marks: str) -> None:
     for fed, held in _holding(dialect, text, data):
         begun = min((place for mark in marks if (place := fed.find(mark)) >= 0), default=len(fed))
         blank = len(fed[:begun]) - len(fed[:begun].rstrip(" \t\r\n"))
-        assert held <= len(fed) - begun + blank + 1, f"{held} characters are held of {fed!r}"
+        assert held <= len(fed) - begun + blank + 1, f"{held} characters of {fed!r} are held back"
 
 
 def callout_body(data: bytes) -> None:
-    """A mapping of JSON values, of bounded size, that can be written and read; or an error with a place."""
+    """A callout's body is a mapping of JSON values, of bounded size, that round-trips, or an error with a place."""
     text = text_of(data)
     try:
         body = load_body(text)
@@ -139,7 +139,7 @@ def _size(value: Any) -> int:
 
 
 def callout_header(data: bytes) -> None:
-    """Whatever is a header was one that may come, at each of its beginnings; and a value is written as it is read."""
+    """Each prefix of a callout's header is accepted as a possible header, and quoted values read back."""
     line = text_of(data).partition("\n")[0].partition("\r")[0]
     for start in ("", "> [!tool "):
         header = _GRAMMAR.read(start + line)
@@ -160,14 +160,14 @@ def _written_as_it_is_read(value: str) -> None:
 
 
 def portable_markdown(data: bytes) -> None:
-    """Any text is a transcript, and one that is written reads back."""
+    """Any text is a valid transcript, and law 4 holds for it."""
     transcript = Transcript.from_markdown(text_of(data))
     is_transcript(transcript)
     reads_back(transcript)
 
 
 def incremental_markdown(data: bytes) -> None:
-    """Law 3: at any cut the HTML is that of the text so far, and what is said to be the same is the same."""
+    """Law 3: after each piece the HTML is that of the whole text so far; exactly the changed blocks are reported."""
     text = text_of(data)
     for pieces in ways(text, data):
         _as_the_whole(pieces)
@@ -181,7 +181,7 @@ def _as_the_whole(pieces: Iterable[str]) -> None:
         fed += piece
         blocks = tuple(stream.blocks)
         expected = render_markdown(fed)
-        assert stream.html == expected, f"of {fed!r} there is {stream.html!r} in place of {expected!r}"
+        assert stream.html == expected, f"{fed!r} gives {stream.html!r} instead of {expected!r}"
         differ = [at for at, html in enumerate(blocks) if at >= len(before) or before[at] != html]
         assert list(changed) == differ
         before = blocks

@@ -1,4 +1,4 @@
-"""The laws, as functions that fail: each says of what a target made of its input whether it may be so."""
+"""The laws, as functions that raise `AssertionError` if a target's result breaks them."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ __all__ = [
 ]
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What no line of visible text holds."""
+"""Characters that must not occur in visible text."""
 
 _STEPS = 60
 
 
 def same_at_any_cut(whole: Any, read: Callable[[Any], Any], cuts: Iterable[Sequence[Any]]) -> None:
-    """Law 1: ``read`` makes the same of all pieces."""
+    """Law 1: ``read`` gives the same result for all cuts."""
     for pieces in cuts:
         found = read(pieces)
-        assert found == whole, f"cut into {pieces!r}: {found!r}, and in one piece {whole!r}"
+        assert found == whole, f"cut into {pieces!r}: {found!r}, but in one piece: {whole!r}"
 
 
 def calls_cover_the_rest(text: str, events: Sequence[Event]) -> None:
-    """Law 2, of a dialect in JSON: the texts stand in the source in their order, and between them stand the calls."""
+    """Law 2 for a JSON dialect: the text deltas occur in the source in order, with the calls between them."""
     source, texts = well_formed(text), _texts_between_calls(events)
     if len(texts) == 1:
         assert all_text(list(events)) == source
@@ -52,9 +52,9 @@ def calls_cover_the_rest(text: str, events: Sequence[Event]) -> None:
         return
     assert source.startswith(texts[0])
     at = len(texts[0])
-    for between in filter(None, texts[1:-1]):  # two calls may stand in one fence
+    for between in filter(None, texts[1:-1]):  # two calls may be in one fence
         found = source.find(between, at)
-        assert found > at, f"{between!r} stands nowhere behind character {at} of {source!r}"
+        assert found > at, f"{between!r} does not occur after character {at} of {source!r}"
         at = found + len(between)
     assert source.endswith(texts[-1])
     assert len(source) - len(texts[-1]) > at
@@ -72,7 +72,7 @@ def _texts_between_calls(events: Iterable[Event]) -> list[str]:
 
 
 def lives_once(events: Sequence[Event]) -> Transcript:
-    """Law 5: a call that has ended stays as it ended, whatever comes after; and nothing raises on the way."""
+    """Law 5: a call that has ended keeps its final state, whatever events follow; and no event raises."""
     builder = TranscriptBuilder()
     ended: dict[tuple[int, str], ToolCall] = {}
     for number, event in enumerate(events):
@@ -84,7 +84,7 @@ def lives_once(events: Sequence[Event]) -> Transcript:
 
 def _ended_stay_ended(transcript: Transcript, ended: dict[tuple[int, str], ToolCall]) -> None:
     for at, message in enumerate(transcript.messages):
-        assert len({call.id for call in message.calls}) == len(message.calls), "two calls of one id"
+        assert len({call.id for call in message.calls}) == len(message.calls), "two calls have the same id"
         for call in message.calls:
             before = ended.get((at, call.id))
             assert before is None or call.state is before.state, f"{before!r} became {call!r}"
@@ -93,7 +93,7 @@ def _ended_stay_ended(transcript: Transcript, ended: dict[tuple[int, str], ToolC
 
 
 def is_transcript(transcript: Transcript) -> None:
-    """A transcript holds well-formed text and JSON, and its events amount to its messages and nothing else."""
+    """A transcript has well-formed text and JSON, and its events give exactly its messages."""
     assert Transcript.from_events(transcript.events()) == Transcript(transcript.messages)
     for message in transcript.messages:
         for call in message.calls:
@@ -102,7 +102,7 @@ def is_transcript(transcript: Transcript) -> None:
 
 
 def reads_back(transcript: Transcript) -> None:
-    """Law 4."""
+    """Law 4: the transcript's Markdown reads back."""
     written = transcript.to_markdown()
     read = Transcript.from_markdown(written)
     assert read == transcript, f"{transcript.messages!r}\nwas written as\n{written}\nand read as\n{read.messages!r}"
@@ -110,7 +110,7 @@ def reads_back(transcript: Transcript) -> None:
 
 
 def is_json(value: Any) -> None:
-    """Values of JSON, with YAML's two odd kinds of number."""
+    """The value is JSON, or NaN or an infinity, which YAML allows."""
     stack = [value]
     while stack:
         found = stack.pop()
@@ -127,7 +127,7 @@ def is_json(value: Any) -> None:
 
 
 def events_are_those_of(read: Callable[[], Iterable[Event]]) -> list[Event]:
-    """What a reader gives are events that can be written and read."""
+    """The events of a reader can be written and read again; returns them."""
     events = list(read())
     for event in events:
         same_chunk(event)
@@ -135,10 +135,10 @@ def events_are_those_of(read: Callable[[], Iterable[Event]]) -> list[Event]:
 
 
 def same_chunk(event: Event) -> None:
-    """A chunk survives the way to its mapping and back; one that came in does."""
+    """An event round-trips through its mapping."""
     mapping = ev.to_dict(event)
     try:
         again = ev.from_dict(mapping)
     except WireError as error:
-        raise AssertionError(f"{event!r} is written as {mapping!r}, which is no chunk") from error
-    assert again == event, f"{event!r} comes back as {again!r}"
+        raise AssertionError(f"{event!r} is written as {mapping!r}, which is not a chunk") from error
+    assert again == event, f"{event!r} is read back as {again!r}"

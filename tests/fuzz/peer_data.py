@@ -1,4 +1,4 @@
-"""What is fuzzed of what peers send: server-sent events, wires, chunks, stages, the JSON of SDKs."""
+"""Fuzz targets for data from peers: server-sent events, wires, chunks, stages, SDK objects."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = ["answer_of_a_server", "chunks", "sdk_objects", "server_sent_events", 
 
 
 def server_sent_events(data: bytes) -> None:
-    """Cuts; and what was read can be written and read."""
+    """Law 1 for server-sent events; and events that were read can be written and read again."""
     whole = _sse([data])
     same_at_any_cut(whole, _sse, ways(data, data))
     for sent in whole[0]:
-        if "\0" in sent.event:  # it may be read, and not written
+        if "\0" in sent.event:  # NUL can be read but not written
             continue
         again = _sse([encode_sse(sent.data, sent.event or None, sent.id)])[0]
         said = sent.data.replace("\r\n", "\n").replace("\r", "\n")
@@ -41,7 +41,7 @@ def _sse(pieces: Iterable[bytes]) -> tuple[list[ServerSentEvent], int | None, st
 
 
 def wire_of(name: str) -> Callable[[bytes], None]:
-    """The check of one wire: cuts, one life, and what it read can be written in every wire; nothing raises."""
+    """Makes the check of one wire: laws 1 and 5, and its events can be written in every wire without an exception."""
 
     def read(pieces: Iterable[bytes]) -> list[Event]:
         reader = decoder(name)
@@ -71,7 +71,7 @@ def _written_in(name: str, events: Iterable[Event]) -> None:
 
 
 def answer_of_a_server(data: bytes) -> None:
-    """A stream that is none of those that are known is a sentence for a person; all else is events, at any cut."""
+    """A stream of unknown format gives an error message, any other gives events, independent of cuts."""
 
     def read(pieces: Iterable[bytes]) -> list[Event] | str:
         stream = ReconnectingStream({"content-type": "text/event-stream"}, "the server")
@@ -87,7 +87,7 @@ def answer_of_a_server(data: bytes) -> None:
 
 
 def chunks(data: bytes) -> None:
-    """A value is a chunk, which comes back as it was, or a `WireError`; any order of chunks is a transcript."""
+    """A value is a chunk that round-trips, or raises a `WireError`; chunks in any order give a valid transcript."""
     events: list[Event] = []
     for value in lines_of_json(text_of(data)):
         try:
@@ -102,7 +102,7 @@ def chunks(data: bytes) -> None:
 
 
 def stage_log(data: bytes) -> None:
-    """Any log is read and checked, and what is told of any events is a log that breaks no rule."""
+    """Any stage log can be read and validated, and the stage log of any events is valid."""
     values = lines_of_json(text_of(data))
     validate(values)
     events = _read_stages(values)
@@ -114,7 +114,7 @@ def stage_log(data: bytes) -> None:
 
 
 def _read_stages(values: Iterable[Any]) -> list[Event]:
-    """The events of the updates; one that is none, or an old one, is refused, and the next is read."""
+    """Returns the events of the updates; skips invalid and outdated ones, which are refused."""
     reader = StageReader()
     events: list[Event] = []
     for value in values:
@@ -134,7 +134,7 @@ def _chunks_of(values: Iterable[Any]) -> Iterable[Event]:
 
 
 def sdk_objects(data: bytes) -> None:
-    """Items of a stream in any order, and whole things: events, or a `UsageError` where nothing is known at all."""
+    """Stream items in any order and complete replies give events, or a `UsageError` if the format is unknown."""
     values = lines_of_json(text_of(data))
     recognise_source(values)
     for thing in (values, *values):
@@ -153,7 +153,7 @@ def _stream(values: Iterable[Any]) -> None:
         try:
             events += adapter.take(value)
         except UsageError:
-            assert number == 0, "only the first item may be of no known kind"
+            assert number == 0, "only the first item may be of unknown kind"
             return
     _check_transcript([*events, *adapter.close()])
 

@@ -1,4 +1,4 @@
-"""What is fuzzed of what people see: HTML, live and whole, HTML of results, text in a terminal, masking."""
+"""Fuzz targets for output: HTML, live HTML, HTML of results, terminal text, masking, printed text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CONTROL_BUT_ESCAPE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]
 
 
 def _transcripts(data: bytes) -> Iterable[Transcript]:
-    """The chunks that the text holds, or the text itself in every field and as Markdown."""
+    """Yields the transcript of the text's chunks; without any, the text in every field and as Markdown."""
     text = text_of(data)
     chunks = chunks_in(text)
     if chunks:
@@ -42,14 +42,14 @@ def _transcripts(data: bytes) -> Iterable[Transcript]:
 
 
 def html(data: bytes) -> None:
-    """Only allowed tags and attributes, all of them closed."""
+    """HTML has only allowed tags and attributes, and all tags are closed."""
     for transcript in _transcripts(data):
         Reader(body(transcript))
         assert "<script" not in to_html(transcript, page=True)
 
 
 def live_html(data: bytes) -> None:
-    """Law 3: after each event the patches amount to the HTML of the whole."""
+    """Law 3: after each event, the applied patches equal the HTML of the whole transcript."""
     text = text_of(data)
     events = chunks_in(text) or list(_detected(text, data))
     live, tree, steps = LiveHtml(), Tree(), numbers(data)
@@ -74,17 +74,17 @@ def _is_whole(live: LiveHtml, tree: Tree) -> None:
 
 
 def result_html(data: bytes) -> None:
-    """What is left of a result's HTML is of allowed tags, balanced, and visible."""
+    """A result's sanitised HTML has only allowed tags, is balanced, and is visible."""
     clean = sanitise(text_of(data))
     Reader(f"<div>{clean.html}</div>")
     assert not CONTROL.search(clean.html)
 
 
 def terminal_text(data: bytes) -> None:
-    """No control character is the model's, in text and in a terminal, and all is shown in any pieces."""
+    """Text and terminal output contain no control character of the model; a file gets the same text from events."""
     for transcript in _transcripts(data):
         assert not CONTROL.search(to_text(transcript)), to_text(transcript)
-        transcript = Transcript.from_events(transcript.events())  # of calls with one id, one
+        transcript = Transcript.from_events(transcript.events())  # merges calls with the same id
         shown, events = to_text(transcript), list(transcript.events())
         assert not transcript.messages or _terminal_output(events, terminal=False) == shown + "\n"
         output = _terminal_output(events, terminal=True)
@@ -101,7 +101,7 @@ def _terminal_output(events: Iterable[Event], *, terminal: bool) -> str:
 
 
 def masking(data: bytes) -> None:
-    """No secret that was named is left, and what has none of it is as it was."""
+    """Masking leaves no given secret, and leaves empty text empty."""
     text = well_formed(text_of(data))
     secret, _, rest = text.partition("\n")
     shown = masked(rest, [secret])
@@ -110,7 +110,7 @@ def masking(data: bytes) -> None:
 
 
 def printed_text(data: bytes) -> None:
-    """Cuts; and text that has been through it is left as it is."""
+    """Law 1 for printed text; and processing it a second time changes nothing."""
     text = text_of(data)
     whole = str(ConsoleText().add(text))
     pieces = ConsoleText()

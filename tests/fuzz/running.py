@@ -1,7 +1,7 @@
-"""libFuzzer (atheris) in processes of its own: it ends the process that it runs in.
+"""Runs libFuzzer (atheris) in child processes, since it ends the process in which it runs.
 
-The package is instrumented while it is imported, once; each run is a fork of that. What a run found and how often it
-ran come back through a file and through shared memory.
+The package is instrumented once, while it is imported; each run is a fork of that process. A run returns its finding
+through a file and its number of executions through shared memory.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ __all__ = ["Found", "Outcome", "fuzz", "instrumented_targets", "is_there", "sign
 
 _COUNT = struct.Struct("<Q")
 _HANGS = 60
-"""Seconds that one input may take. No input of these sizes takes one; this is for what never ends."""
+"""Timeout for one input, in seconds. Inputs of these sizes take less than one; this detects endless loops."""
 _MOST_MEMORY = 2048
 _BROKEN = 77
 _SHRINKING = 2000
-"""How often a target is run to make smaller what was found."""
+"""The number of executions for minimising a finding."""
 
 Signature = tuple[str, str, int]
 
 
 class Found(Struct, frozen=True):
-    """An input that breaks a law, as small as it was made, and what was raised."""
+    """A minimised input that breaks a law, and the exception."""
 
     data: bytes
     trouble: str
@@ -47,7 +47,7 @@ class Found(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """One run of one target: how often it ran, on how many CPU-seconds, what it found, and what went wrong with it."""
+    """The result of running one target: executions, CPU seconds, finding, and the problem if the run failed."""
 
     target: str
     executions: int
@@ -57,12 +57,12 @@ class Outcome(Struct, frozen=True):
 
 
 def is_there() -> bool:
-    """Whether atheris is: it has wheels for Linux on x86-64 only."""
+    """Whether atheris is installed; it has wheels for Linux on x86-64 only."""
     return importlib.util.find_spec("atheris") is not None
 
 
 def instrumented_targets() -> dict[str, Target]:
-    """The targets, with the package instrumented: also what it imports when it is first used."""
+    """Returns the targets, with the package instrumented, including its lazy imports."""
     atheris = importlib.import_module("atheris")
     with _quiet(), atheris.instrument_imports(include=["toolcall_nb"]):
         targets = dict(importlib.import_module("tests.fuzz.targets").TARGETS)
@@ -75,7 +75,7 @@ def instrumented_targets() -> dict[str, Target]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Nothing on the standard error, not even by C."""
+    """Silences standard error inside the block, also for C code."""
     sys.stderr.flush()
     kept = os.dup(2)
     with open(os.devnull, "wb") as nowhere:
@@ -98,9 +98,9 @@ def fuzz(
     seeds: Iterable[bytes],
     known: frozenset[Signature] = frozenset(),
 ) -> Outcome:
-    """Runs one target in a fork, up to ``limit`` (an option of libFuzzer), or until it finds what is not ``known``.
+    """Runs one target in a fork, up to ``limit`` (an option of libFuzzer) or until a finding that is not ``known``.
 
-    ``kept`` is the folder of inputs that reach something new; the seeds are put there.
+    ``kept`` is the folder of inputs that reach new code; the seeds are added to it.
     """
     for number, data in enumerate(seeds):
         (kept / f"seed-{number:04}").write_bytes(data[: target.longest])
@@ -127,7 +127,7 @@ def _word(word: str) -> str:
 def _run(
     check: Callable[[bytes], None], options: list[str], folder: Path, shared: mmap.mmap, known: frozenset[Signature]
 ) -> None:
-    """The child: it never returns."""
+    """Runs in the child process and never returns."""
     with open(folder / "said", "wb") as said:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
@@ -152,7 +152,7 @@ def _run(
 
 
 def _result_of(check: Callable[[bytes], None], folder: Path, code: int) -> tuple[Found | None, str]:
-    """What the child left."""
+    """Returns the child's finding, and the problem if it failed otherwise."""
     if code == _BROKEN and (folder / "found").exists():
         return smaller(check, (folder / "found").read_bytes()), ""
     artifacts = [path for path in folder.iterdir() if path.name.partition("-")[0] in ("timeout", "oom", "crash")]
@@ -167,7 +167,7 @@ def _end_of_output(folder: Path) -> str:
 
 
 def signature(error: BaseException) -> Signature:
-    """What tells one trouble from another: its type, and the last line of the project that it came through."""
+    """Identifies an exception by its type and the last line of project code in its traceback."""
     place: tuple[str, int] = ("", 0)
     for frame, line in traceback.walk_tb(error.__traceback__):
         if "toolcall_nb" in frame.f_code.co_filename or "fuzz" in frame.f_code.co_filename:
@@ -176,7 +176,7 @@ def signature(error: BaseException) -> Signature:
 
 
 def smaller(check: Callable[[bytes], None], data: bytes) -> Found | None:
-    """The input with as much left out of it as does not change what is raised; None where nothing is."""
+    """Minimises the input while it raises the same exception; returns None if it raises nothing."""
     found = _raised(check, data)
     if found is None:
         return None

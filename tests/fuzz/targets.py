@@ -1,4 +1,4 @@
-"""What is fuzzed: for each target a check, its seeds, the words of its language, and how long its inputs are."""
+"""The table of fuzz targets: for each a check, seeds, words of its language, and the length of its inputs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["TARGETS", "Target"]
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """``check`` raises where a law is broken. ``seeds`` are inputs of the project's own, ``more`` those of the corpora.
+    """A fuzz target. ``check`` raises if a law is broken. ``seeds`` are our own inputs, ``more`` those of the corpora.
 
-    ``words`` are put into inputs whole. ``longest`` is in bytes; ``runs`` is how often the suite runs it.
+    ``words`` are inserted into inputs as units. ``longest`` is in bytes; ``runs`` is the suite's number of executions.
     """
 
     check: Callable[[bytes], None]
@@ -170,4 +170,4 @@ TARGETS: Mapping[str, Target] = {
     "masking": Target(check=renderings.masking, seeds=corpus.secrets, words=(*_SECRETS, *_LINES), runs=600),
     "printed": Target(check=renderings.printed_text, seeds=corpus.hostile, words=(*_TERMINAL, *_LINES), runs=1000),
 }
-"""Every target by its name."""
+"""All targets by name."""

@@ -1,4 +1,4 @@
-"""What others cost on the same deltas. Each peer is named with its version, and says what exactly is run of it."""
+"""Measures the costs of other tools on the same deltas; each cost names the tool's version and the code that runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PEERS: dict[str, Callable[[Scale], Iterator[Cost]]] = {
 
 
 def measured(scale: Scale, say: Callable[[str], object]) -> Iterator[Cost | str]:
-    """The cost of each, or why it is left out."""
+    """Yields the cost of each tool, or the reason why it is left out."""
     for name, costs in _PEERS.items():
         say(f"benchmark: peers, {name}")
         try:

@@ -1,4 +1,4 @@
-"""Ours, and the plainest way of all: to read and draw the whole text again at each delta."""
+"""Measures our own path, and rendering the whole text again at each delta."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SAMPLES = 100
 
 
 def costs(scale: Scale) -> Iterator[Cost]:
-    """Both, without a kernel and without a page."""
+    """Measures both, without a kernel and a page."""
     yield _ours(sorted({*scale.peers, *scale.documents[1:]}), scale.rounds)
     yield _again(scale.peers)
 

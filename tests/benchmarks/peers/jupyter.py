@@ -1,4 +1,4 @@
-"""A real kernel, fresh for this, in which a growing document is shown in each of the ways that there are."""
+"""Measures each way of showing a growing document, in a new kernel."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _WAYS = {
     "html": ("update_display of the HTML", "ipython", f"handle.update(HTML(md.render(text))); {_UNSEEN}"),
     "chatlas": ("chatlas", "chatlas", f"IPyMarkdownDisplay.echo(delta); {_UNSEEN}"),
 }
-"""Ways of `kernel_side`: a name, a package, and what is run."""
+"""The ways of `kernel_side`: name, package, and the code that runs."""
 
 
 def costs(scale: Scale) -> Iterator[Cost]:
-    """Ours, the two forms of the pattern in which everything is displayed again, and chatlas."""
+    """Measures our own way, the two ways of displaying everything again, and chatlas."""
     with TemporaryDirectory() as home, running_kernel(Path(home)) as client:
         for way, (name, package, how) in _WAYS.items():
             sizes = [size for size in scale.peers if way != "html" or size <= _MOST_DRAWN]
-            _run(client, way, sizes[0], Path(home))  # imports and first uses
+            _run(client, way, sizes[0], Path(home))  # imports at first use
             found = {size: _run(client, way, size, Path(home)) for size in sizes}
             yield _cost(name, packaged(package), f"in a kernel, a message at each delta: {how}", found)
 
 
 def _run(client: BlockingKernelClient, way: str, size: int, home: Path) -> Mapping[str, Any]:
-    """One document shown one way."""
+    """Shows one document in one way; returns the result."""
     result = home / f"{way}-{size}.json"
     result.unlink(missing_ok=True)
     run(client, f"from tests.benchmarks.peers.kernel_side import run; run({way!r}, {size}, {str(result)!r})")

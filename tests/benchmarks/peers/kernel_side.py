@@ -1,7 +1,7 @@
-"""What runs in the kernel: one way after the other to show a growing document in a cell, at each delta.
+"""Runs in the kernel: shows a growing document in a cell at each delta, in one of several ways.
 
-The time is the CPU's, of the whole kernel process: the thread that sends is in it. What is sent is counted where
-jupyter_client has packed it: the whole message, with its envelope.
+The time is the CPU time of the whole kernel process, including the thread that sends. Bytes are those of the whole
+message with its envelope, as jupyter_client packs it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ WAYS: dict[str, Callable[[Sequence[str]], None]] = {
 
 @contextmanager
 def _counted() -> Iterator[list[int]]:
-    """The bytes of each message that this kernel sends meanwhile."""
+    """Yields a list that collects the bytes of each message that this kernel sends inside the block."""
     from IPython.core.getipython import get_ipython
 
     shell: Any = get_ipython()
@@ -104,7 +104,7 @@ def _counted() -> Iterator[list[int]]:
 
 
 def run(way: str, size: int, result: str) -> None:
-    """One document shown one way; what it cost is written to the file ``result``, since a flood may be cut."""
+    """Shows one document in one way; writes the cost to the file ``result``, since JupyterLab may drop output."""
     parts = deltas(mixed(size))
     gc.collect()
     with _counted() as sizes:

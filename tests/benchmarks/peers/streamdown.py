@@ -1,4 +1,4 @@
-"""Streamdown's splitting of the text into blocks, in node: what it does for each delta before it draws anything."""
+"""Measures how Streamdown splits the text into blocks, in Node: its work for each delta before it renders."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _SCRIPT = Path(__file__).with_name("streamdown.mjs")
 
 
 def costs(scale: Scale) -> Iterator[Cost]:
-    """One run for each size, each in a process of its own, so that the compiler has seen none of it."""
+    """Measures each size in a new process, so that the compiler has not optimised for it."""
     node = shutil.which("node")
     if node is None:
-        raise LeftOut("there is no node")
+        raise LeftOut("Node is not installed")
     folder = _installed()
     parts = {size: deltas(mixed(size)) for size in sorted({*scale.peers, scale.documents[-2]})}
     whole = {size: _seconds(node, folder, each) for size, each in parts.items()}
@@ -39,13 +39,13 @@ def costs(scale: Scale) -> Iterator[Cost]:
 
 
 def _installed() -> Path:
-    """A folder with the packages; TOOLCALL_NB_STREAMDOWN names one, else npm makes it once."""
+    """Returns the folder with the packages: TOOLCALL_NB_STREAMDOWN, else one that npm creates once."""
     named = os.environ.get("TOOLCALL_NB_STREAMDOWN")
     folder = Path(named) if named else _FOLDER
     if not (folder / "node_modules" / "streamdown").is_dir():
         npm = shutil.which("npm")
         if npm is None:
-            raise LeftOut("there is no npm to install it with")
+            raise LeftOut("npm is not installed, which would install it")
         folder.mkdir(parents=True, exist_ok=True)
         command = [npm, "install", "--no-package-lock", "--no-audit", "--no-fund", "--silent", *_PACKAGES]
         if subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode:
@@ -54,7 +54,7 @@ def _installed() -> Path:
 
 
 def _seconds(node: str, folder: Path, parts: list[str]) -> float:
-    script, given = folder / _SCRIPT.name, folder / "deltas.json"  # node looks for packages beside the script
+    script, given = folder / _SCRIPT.name, folder / "deltas.json"  # Node searches for packages in the script's folder
     script.write_text(_SCRIPT.read_text("utf-8"), "utf-8")
     given.write_text(json.dumps(parts), "utf-8")
     done = subprocess.run([node, str(script), str(given)], capture_output=True, text=True, check=False)

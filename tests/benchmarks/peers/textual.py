@@ -1,4 +1,4 @@
-"""Textual's Markdown widget, in its own headless test harness."""
+"""Measures Textual's Markdown widget, in Textual's headless test harness."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["costs"]
 
 
 def costs(scale: Scale) -> Iterator[Cost]:
-    """What `MarkdownStream` does for each update, at each delta. It would join deltas that come faster."""
+    """Measures the work of `MarkdownStream` for an update at each delta; it would join faster deltas."""
     try:
         import textual  # noqa: F401
     except ImportError as error:
         raise LeftOut("textual is not installed") from error
-    parts = {size: deltas(mixed(size)) for size in scale.peers[:2]}  # the third takes minutes
+    parts = {size: deltas(mixed(size)) for size in scale.peers[:2]}  # a third size would take minutes
     asyncio.run(_shown(deltas(mixed(500))))  # imports and first uses
     whole = {size: asyncio.run(_shown(each)) for size, each in parts.items()}
     seconds = {size: whole[size] / len(parts[size]) for size in whole}
