@@ -225,6 +225,19 @@ def test_the_same_calls_in_another_order_are_reported_as_such() -> None:
     assert "another order" not in message_of([SELECT], [WEATHER])
 
 
+def test_one_call_more_at_the_beginning_leaves_the_others_aligned() -> None:
+    calls = [call("sql", q=f"{n}") for n in range(400)]
+    shown = message_of([call("sql", q="more"), *calls], calls)
+    assert shown.endswith(
+        "   1 + sql(q='more')\n"
+        "   2 = sql(q='0')\n"
+        "   3 = sql(q='1')\n"
+        "     = 396 more\n"
+        " 400 = sql(q='398')\n"
+        " 401 = sql(q='399')"
+    )
+
+
 def test_a_run_without_calls_says_so() -> None:
     assert "The run has no calls." in message_of([], [WEATHER])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from toolcall_nb.core.calls import ToolCalls
@@ -11,6 +12,7 @@ from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.testing.call_matching import first_matches, maximum_matching
 from toolcall_nb.testing.value_differences import difference_lines, fits, value_differences
+from toolcall_nb.traces.alignment import align
 
 __all__ = ["ArgumentRule", "CallOrder", "ExpectedCall", "assert_calls"]
 
@@ -19,6 +21,8 @@ ArgumentRule: TypeAlias = Literal["exact", "subset", "ignore"] | Collection[str]
 ExpectedCall: TypeAlias = str | tuple[str] | tuple[str, Any] | ToolCall
 
 _RULES = ("exact", "subset", "ignore")
+_NEIGHBOURS = 2
+"""The calls that are shown on each side of a difference, of many that are as expected."""
 _MAX_LINE = 160
 """The most characters of a call in a message."""
 
@@ -120,8 +124,15 @@ class _Comparison:
         yield f"The calls of the run are not as expected ({_ORDERS[order]})."
         yield "= as expected, ~ other arguments, - missing, + not expected"
         yield ""
+        yield from _folded(self._rows(pairs, order))
+        if not self._actual:
+            yield "     The run has no calls."
+        if order in ("strict", "subsequence") and self.is_as_expected(self.pairs("any"), "any"):
+            yield "The calls are those that are expected, in another order."
+
+    def _rows(self, pairs: Mapping[int, int], order: CallOrder) -> Iterator[str]:
         needs_all, allows_others = order != "subset", order in ("subsequence", "superset")
-        for number, place in self._aligned(pairs):
+        for number, place in self._aligned(pairs, order):
             if place is None:
                 if needs_all and number is not None:
                     yield f"     - {self._expected[number]}"
@@ -134,14 +145,13 @@ class _Comparison:
             else:
                 yield f"{place + 1:>4} ~ {_line_of(call)}"
                 yield from (f"         {line}" for line in self._expected[number].differences(call))
-        if not self._actual:
-            yield "     The run has no calls."
-        if order in ("strict", "subsequence") and self.is_as_expected(self.pairs("any"), "any"):
-            yield "The calls are those that are expected, in another order."
 
-    def _aligned(self, pairs: Mapping[int, int]) -> list[tuple[int | None, int | None]]:
+    def _aligned(self, pairs: Mapping[int, int], order: CallOrder) -> list[tuple[int | None, int | None]]:
         """Returns the positions of expected and actual calls in the order of the run, in pairs or alone."""
-        shown = {**pairs, **self._same_names(pairs)}
+        if order in ("strict", "subsequence"):
+            shown = dict(align([str(one) for one in self._expected], [*map(_line_of, self._actual)], self._score).pairs)
+        else:
+            shown = {**pairs, **self._same_names(pairs)}
         expected = {place: number for number, place in shown.items()}
         rows: list[tuple[int | None, int | None]] = []
         missing = [number for number in range(len(self._expected)) if number not in shown]
@@ -152,6 +162,9 @@ class _Comparison:
             rows.append((number, place))
         return [*rows, *((number, None) for number in missing)]
 
+    def _score(self, one: int, other: int) -> int:
+        return 3 if self._fits(one, other) else int(self._expected[one].name == self._actual[other].name)
+
     def _same_names(self, pairs: Mapping[int, int]) -> dict[int, int]:
         """Pairs the calls that are left by their names."""
         used = set(pairs.values())
@@ -161,6 +174,16 @@ class _Comparison:
                 places.setdefault(self._actual[place].name, []).append(place)
         left = [number for number in range(len(self._expected)) if number not in pairs]
         return {number: found.pop() for number in left if (found := places.get(self._expected[number].name))}
+
+
+def _folded(rows: Iterable[str]) -> Iterator[str]:
+    """Yields the rows, with the number of them in the place of many that are as expected."""
+    for is_same, group in groupby(rows, key=lambda row: row[5:6] == "="):
+        found = list(group)
+        hidden = len(found) - 2 * _NEIGHBOURS
+        if is_same and hidden > 1:
+            found[_NEIGHBOURS:-_NEIGHBOURS] = [f"     = {hidden:,} more"]
+        yield from found
 
 
 _ORDERS: Mapping[CallOrder, str] = {
