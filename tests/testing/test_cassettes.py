@@ -198,7 +198,7 @@ def test_a_recording_of_a_chat_is_a_cassette(path: Path) -> None:
         for prompt in ("How many rows?", "Thanks."):
             chat.send(prompt)
         path.parent.mkdir(exist_ok=True)
-        path.write_text("".join(chat.recording.lines()), "utf-8")
+        chat.recording.write(path)
         RAN.clear()
         with cassette(path) as tape:
             replayed = talk(tape, dialect=dialect, system="Be brief.").transcript
@@ -214,7 +214,7 @@ def test_a_chat_s_request_that_was_repeated_is_one_request(path: Path) -> None:
     chat = Chat(MockModel(script=script), tools=[sql], pause=lambda seconds: None)
     chat.send("Go.")
     path.parent.mkdir()
-    path.write_text("".join(chat.recording.lines()), "utf-8")
+    chat.recording.write(path)
     with cassette(path) as tape:
         assert shared(talk(tape, "Go.")) == shared(chat)
 
