@@ -81,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="OUT",
         help=f"the file to write ({', '.join(WRITABLE)}); otherwise a page of HTML goes to standard output",
     )
+    render.add_argument("--timings", action="store_true", help="write the known times of the calls, too")
     render.add_argument("--no-masking", action="store_true", help="keep secrets in what is written as they are")
     render.set_defaults(command=_render)
 
@@ -191,9 +192,10 @@ def _render(options: argparse.Namespace) -> int:
     if tally.secrets:
         print(f"toolcall-nb: {tally}", file=sys.stderr)
     if output is None:
-        sys.stdout.write(to_html(transcript, page=True))
+        known = {call.id: call.seconds for call in transcript.calls.values() if call.seconds is not None}
+        sys.stdout.write(to_html(transcript, page=True, timings=known if options.timings else None))
     else:
-        write_file(transcript, output)
+        write_file(transcript, output, timings=options.timings)
     return 0
 
 

@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -179,3 +180,32 @@ def test_a_field_of_that_name_that_holds_no_times_is_kept_as_an_unknown_one(valu
 def test_the_times_of_a_recording_never_go_back() -> None:
     moments = [timed.seconds for timed in recorded(*CALL).events]
     assert all(before <= after for before, after in pairwise(moments) if before is not None and after is not None)
+
+
+@pytest.mark.parametrize("suffix", [".md", ".json", ".jsonl"])
+def test_a_file_holds_the_times_only_on_request(tmp_path: Path, suffix: str) -> None:
+    transcript, path = recorded(*CALL).transcript, tmp_path / f"run{suffix}"
+    transcript.write(path)
+    assert times(Transcript.read(path)) == [("c", None, None, None)]
+    transcript.write(path, timings=True)
+    assert Transcript.read(path) == transcript
+    assert times(Transcript.read(path)) == times(transcript)
+
+
+def test_a_page_shows_the_times_only_on_request(tmp_path: Path) -> None:
+    transcript, path = recorded(*CALL).transcript, tmp_path / "run.html"
+    transcript.write(path)
+    assert "1.5 s" not in path.read_text("utf-8")
+    transcript.write(path, timings=True)
+    assert "1.5 s" in path.read_text("utf-8")
+
+
+def test_a_transcript_is_a_sequence_of_its_messages() -> None:
+    two = Transcript((Message("user"), Message("assistant")), {"title": "Two", "a": 1})
+    assert (len(two), [*two], two[1]) == (2, [*two.messages], two.messages[1])
+    assert two[:1] == Transcript(two.messages[:1], two.metadata)
+    assert two[:1] + two[1:] == two
+    more = two + Transcript((Message("user"),), {"title": "More", "b": 2})
+    assert (len(more), more.metadata) == (3, {"title": "Two", "a": 1, "b": 2})
+    assert Transcript() + two == two
+    assert not Transcript()

@@ -58,7 +58,9 @@ MAY_SEE: dict[str, set[str]] = {
 """The rooms that each room may import, besides itself and `errors`."""
 
 INSIDE_FUNCTIONS = {
-    *(("core", "markdown"), ("core", "redaction")),  # a transcript's Markdown, and the masked output that a cell saves
+    ("core", "markdown"),  # a transcript's Markdown
+    ("core", "redaction"),  # the masked output that a cell saves
+    ("core", "traces"),  # a transcript reads and writes files
     ("errors", "redaction"),  # an error in a cell is masked
     ("markdown", "render"),  # the public name toolcall_nb.markdown.IncrementalMarkdown
     ("dialects", "tools"),  # a dialect accepts the same forms of tools as a chat
@@ -80,6 +82,9 @@ UPWARD = {
     },
     "a value displays itself in a cell": {
         *(("core.transcript", "redaction.saved_output"), ("core.calls", "redaction.saved_output")),
+    },
+    "a transcript reads and writes itself as a file": {
+        *(("core.transcript", "traces.reading"), ("core.transcript", "traces.transcript_files")),
     },
     "a recording writes itself without secrets": {("core.recording", "redaction.masked_recording")},
 }

@@ -6,7 +6,9 @@ states of a tool call and their transitions are in `toolcall_nb.core.call_states
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
 import msgspec
@@ -380,6 +382,24 @@ class Transcript(Struct, frozen=True, eq=False):
 
         for message in self.messages:
             yield from message_events(message, timings=timings)
+
+    @classmethod
+    def read(cls, thing: Any) -> Transcript:
+        """Reads a transcript from whatever `toolcall_nb.read` takes: a file of any known format, a reply, a stream."""
+        from toolcall_nb.traces.reading import read
+
+        return read(thing)
+
+    def write(self, path: str | os.PathLike[str], *, timings: bool = False) -> None:
+        """Writes the transcript without secrets, as the suffix says: ``.md``, ``.json``, ``.jsonl`` or ``.html``.
+
+        With ``timings``, the file holds the times of the calls as far as they are known. Raises `UsageError` for
+        another suffix, and for a path that cannot be written.
+        """
+        from toolcall_nb.redaction.registered_secrets import saved_value
+        from toolcall_nb.traces.transcript_files import write_file
+
+        write_file(saved_value(self)[0], Path(path), timings=timings)
 
     @classmethod
     def from_markdown(cls, text: str) -> Transcript:

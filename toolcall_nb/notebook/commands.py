@@ -184,7 +184,7 @@ def _call_ids(notebook: NotebookState, _: str) -> list[str]:
 # Files --------------------------------------------------------------------------------------------------------
 
 
-def _save(notebook: NotebookState, file: str, _: Namespace) -> None:
+def _save(notebook: NotebookState, file: str, options: Namespace) -> None:
     from toolcall_nb.redaction.registered_secrets import saved_value
     from toolcall_nb.traces.transcript_files import check_writable, write_file
 
@@ -193,7 +193,7 @@ def _save(notebook: NotebookState, file: str, _: Namespace) -> None:
     kept, tally = saved_value(notebook.threads.chat().transcript)
     if not kept.messages and os.path.exists(path):
         raise UsageError(f"Nothing was said in the thread {name!r} yet, so {path} was left as it is.")
-    write_file(kept, path)
+    write_file(kept, path, timings=options.timings)
     print(" · ".join(filter(None, (f"Saved the thread {name!r} to {path}", f"{tally}"))))
 
 
@@ -307,7 +307,7 @@ COMMANDS: Mapping[str, Command] = {
     "fork": Command("[CALL]", "go on in a new thread, from before a call or from here", _fork, choices=_call_ids),
     "save": Command(
         "FILE",
-        "write the thread's transcript: .md, .json, .jsonl, or .html to look at",
+        "write the transcript: .md, .json, .jsonl, or .html to look at;\n--timings: with the times of the calls",
         _save,
         choices=_writable,
         argument="file",

@@ -113,6 +113,7 @@ class ToolchatMagics(Magics):
         metavar="X",
         help="of the mock and of replays; 2: twice as fast, 0: no waits",
     )
+    @argument("--timings", action="store_true", help="of %%toolchat save: with the times of the calls")
     @argument("--go-on", action="store_true", help="of %%toolchat rerun: the model gets the new result")
     @argument("--render", action="store_true", help="the cell is a transcript: show it")
     @no_var_expand
@@ -201,15 +202,16 @@ def _check_cell(options: Namespace) -> None:
         check_choice("--approve", options.approve, approval_modes())
     if options.dialect is not None:
         check_choice("--dialect", options.dialect, CHAT_DIALECTS)
-    if options.go_on:
-        raise UsageError("--go-on is an option of %toolchat rerun, not of a cell.")
+    for name, command in (("go_on", "rerun"), ("timings", "save")):
+        if getattr(options, name):
+            raise UsageError(f"--{name.replace('_', '-')} is an option of %toolchat {command}, not of a cell.")
     if options.render and options.replay:
         raise UsageError("--render shows a transcript, --replay plays it: choose one.")
 
 
 def _check_line(command: str, options: Namespace) -> None:
     """Refuses the options that only a cell takes: ignoring them would look as if they were set."""
-    own = {"replay": ("speed", "background"), "rerun": ("go_on",)}
+    own = {"replay": ("speed", "background"), "rerun": ("go_on",), "save": ("timings",)}
     allowed = ("command", *own.get(command, ()))
     unset = (None, False)
     given = [

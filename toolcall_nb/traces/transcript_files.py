@@ -30,7 +30,8 @@ __all__ = [
     *("read_events", "read_transcript_file", "write_file"),
 ]
 
-_Writer: TypeAlias = Callable[[Transcript], str]
+_Writer: TypeAlias = Callable[[Transcript, bool], str]
+"""Takes a transcript, and whether the times of its calls are written, too."""
 
 
 class FileFormat(NamedTuple):
@@ -64,8 +65,10 @@ def read_events(path: Path | str) -> Iterable[Event]:
     return read_transcript_file(path).events() if events is None else events
 
 
-def write_file(transcript: Transcript, path: Path) -> None:
+def write_file(transcript: Transcript, path: Path, *, timings: bool = False) -> None:
     """Writes the transcript in the format of the suffix. Only ``.md`` keeps the transcript's own metadata.
+
+    With ``timings``, the file holds the times of the calls as far as they are known. They differ from run to run.
 
     Raises `UsageError` for a suffix that is not written, for a file that a newer toolcall_nb wrote, and for a path that
     cannot be written.
@@ -76,7 +79,7 @@ def write_file(transcript: Transcript, path: Path) -> None:
             raise UsageError(
                 f"{path} is of {describe_newer_version(version)}. It was left as it is: save under another name."
             )
-        path.write_text(write(transcript), "utf-8", "replace")
+        path.write_text(write(transcript, timings), "utf-8", "replace")
     except UsageError:
         raise
     except (OSError, ValueError) as error:
@@ -110,25 +113,26 @@ def _listed(suffixes: tuple[str, ...]) -> str:
 # Writing ------------------------------------------------------------------------------------------------------
 
 
-def _to_markdown(transcript: Transcript) -> str:
-    return transcript.to_markdown(versioned=True)
+def _to_markdown(transcript: Transcript, timings: bool) -> str:
+    return transcript.to_markdown(versioned=True, timings=timings)
 
 
-def _to_json(transcript: Transcript) -> str:
+def _to_json(transcript: Transcript, timings: bool) -> str:
     """Writes chunks of the AI SDK's UI message stream, which read back as the same messages."""
-    chunks = json_text([to_dict(event) for event in transcript.events()])
+    chunks = json_text([to_dict(event) for event in transcript.events(timings=timings)])
     return msgspec.json.format(chunks, indent=2) + "\n"
 
 
-def _to_json_lines(transcript: Transcript) -> str:
+def _to_json_lines(transcript: Transcript, timings: bool) -> str:
     """Writes the same chunks, one a line."""
-    return "".join(f"{json_text(to_dict(event))}\n" for event in transcript.events())
+    return "".join(f"{json_text(to_dict(event))}\n" for event in transcript.events(timings=timings))
 
 
-def _to_html_page(transcript: Transcript) -> str:
+def _to_html_page(transcript: Transcript, timings: bool) -> str:
     from toolcall_nb.render import to_html
 
-    return to_html(transcript, page=True)
+    known = {call.id: call.seconds for call in transcript.calls.values() if call.seconds is not None}
+    return to_html(transcript, page=True, timings=known if timings else None)
 
 
 FILE_FORMATS: Mapping[str, FileFormat] = {
