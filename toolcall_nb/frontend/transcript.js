@@ -6,7 +6,7 @@
 class Clocks {
   constructor() {
     this.clocks = new Map();
-    this.lag = Infinity; // from the kernel's clock to the page's; the least that was seen, since messages may be late
+    this.lag = Infinity; // from the kernel's clock to the page's; the smallest so far, since messages may be late
   }
 
   clear() {
@@ -89,7 +89,7 @@ function replaceOutput(manager, model, data) {
 const PROBE_MS = 200;
 const SEEK_VIEW_MS = 3000;
 const QUIET_MS = 10_000;
-const GOING = ["restarting", "autorestarting", "terminating", "dead"]; // states of a kernel, in JupyterLab
+const GOING = ["restarting", "autorestarting", "terminating", "dead"]; // JupyterLab's names of a kernel's states
 
 class Connection {
   constructor(model, run) {
@@ -110,7 +110,7 @@ class Connection {
 
   open() {
     this.model.on("msg:custom", (message) => this.run.receive(message));
-    this.model.on("comm:close", () => this.run.end("closed")); // closed by somebody: a kernel that dies does not say so
+    this.model.on("comm:close", () => this.run.end("closed")); // closed on purpose: a kernel that dies sends no such event
     this.model.on("comm_live_update", () => this.#probe());
     this.model.on("change:snapshot", () => this.run.receive({ ...this.model.get("snapshot"), type: "state" }));
     this.#watchNotebook(this.widgetManager?.context?.sessionContext);
@@ -129,7 +129,7 @@ class Connection {
       this.model.send(message);
     } catch (error) {
       warn(error);
-      this.run.end("lost"); // only a comm that was disposed of throws
+      this.run.end("lost"); // only a disposed comm throws
     }
   }
 
@@ -183,7 +183,7 @@ class Connection {
     this.run.touchViews();
     if (!isBack) return;
     this.sync();
-    this.#recognise(kernel).catch(warn); // it may be away again before the answer
+    this.#recognise(kernel).catch(warn); // the connection may be lost again before the answer
   }
 
   async #recognise(kernel) {
@@ -299,7 +299,7 @@ class NodeTree {
 
 const QUICK_MS = 40; // the kernel's own interval between steps
 const SLOWEST_MS = 1280;
-const HIDDEN_MS = 5000; // a step that waited this long waited for the page to become visible
+const HIDDEN_MS = 5000; // a longer delay means that the page was hidden
 
 class Pace {
   constructor() {
@@ -319,7 +319,7 @@ class Pace {
 
 // seen_parts.js
 
-const IN_VIEW = 0.95; // of an element; the rest is less than a line
+const IN_VIEW = 0.95; // the fraction of an element; the rest is less than a line
 
 class SeenParts {
   constructor(onChange) {
@@ -382,7 +382,7 @@ class ApprovalForm {
   cancel = button("Cancel", "", () => this.#leave());
   scope = element("select", "tc-ask-scope");
   allow = element("label", "tc-ask-allow", "Allow ");
-  unread = element("div", "tc-ask-unread"); // says how much was not in view yet, and what to do about it
+  unread = element("div", "tc-ask-unread"); // how much was not in view yet, and what to do about it
   count = element("div", "tc-ask-count");
   next = button("Show the next lines", "", () => this.#showNext());
   anyway = button("", "", () => this.#approve(true));
@@ -396,7 +396,7 @@ class ApprovalForm {
     this.send = send;
     this.root.setAttribute("role", "group");
     this.root.setAttribute("aria-label", `May ${ask.name} run?`);
-    this.root.dataset.lmSuppressShortcuts = "true"; // JupyterLab's: Enter, A, B, D D have other meanings there
+    this.root.dataset.lmSuppressShortcuts = "true"; // turns off JupyterLab's keyboard shortcuts (Enter, A, B, D D)
     this.root.addEventListener("keydown", (event) => this.#handleKey(event));
     this.#describe(`tc-ask-${++formCount}`);
     this.#arrange();
@@ -592,7 +592,7 @@ class Footer {
     this.run = run;
     this.folds = folds;
     this.info = element("span", "tc-foot-info");
-    this.foot = ""; // the HTML that the info was made of
+    this.foot = ""; // the HTML from which the info was built
     this.status = element("span", "tc-foot-status");
     this.time = element("span", "tc-foot-time");
     this.stop = element("button", "tc-stop", "Stop");
@@ -823,7 +823,7 @@ function canSplit(before, mine) {
 
 // reader_position.js
 
-const LIVE_ONLY = ".tc-ask, .tc-time"; // the static output does not have these, or not with this text
+const LIVE_ONLY = ".tc-ask, .tc-time"; // the static output lacks these elements, or has other text in them
 const REPLACED_WITHIN_MS = 3000;
 
 function readPosition(root, scrolled) {
@@ -907,7 +907,7 @@ function offsetOf(root, container, offset) {
 }
 
 function select(root, text, selection) {
-  if (textOf(root) !== text) return; // something is masked in the static output
+  if (textOf(root) !== text) return; // the static output differs, for example by masking
   const nodes = textNodes(root);
   const [from, to] = selection.map((offset) => {
     let left = offset;
@@ -927,7 +927,7 @@ function anchorScroll(view, root) {
   const edge = scroller === document.scrollingElement ? 0 : scroller.getBoundingClientRect().top;
   const { top, bottom } = view.getBoundingClientRect();
   if (top >= edge) return null;
-  const isAbove = bottom <= edge; // then what lies below the view moves as its lower end does
+  const isAbove = bottom <= edge; // then the content below moves with the view's lower end
   const marks = isAbove ? [] : marksAt(root, edge);
   const tops = marks.map((mark) => mark.getBoundingClientRect().top);
   return {
@@ -1041,7 +1041,7 @@ class View {
     this.elements.update(ids);
     this.#drawForms();
     this.footer.draw();
-    this.root.classList.toggle("tc-live", this.footer.isLive); // moves carets and spinners
+    this.root.classList.toggle("tc-live", this.footer.isLive); // animates carets and spinners
     if (this.run.isCut) this.#closeCalls(OPEN, "interrupted", "Interrupted");
     else if (!this.run.connection && this.run.done) this.#closeCalls(GOING_ON, "called", "Called");
     anchor?.keep();
@@ -1075,7 +1075,7 @@ class View {
   }
 
   toStaticOutput(css) {
-    for (const time of this.root.querySelectorAll(".tc-time")) time.textContent = ""; // saved outputs hold no times
+    for (const time of this.root.querySelectorAll(".tc-time")) time.textContent = ""; // saved outputs contain no times
     const line = this.footer.text;
     const run = element("div", RUN_CLASS);
     run.append(element("style", "", css), this.root, this.footer.toStatic());
@@ -1155,12 +1155,12 @@ class LiveRun {
     this.done = false;
     this.isRestored = false; // after a reload of the page
     this.isAway = false; // the page is not connected to the kernel
-    this.isCut = false; // the kernel has gone before the end
+    this.isCut = false; // the kernel is gone, and the run had not ended
     this.choices = new Map();
     this.asks = {};
     this.views = new Set();
     this.announcement = ""; // the last one
-    this.unspoken = ""; // the same while there is no view to speak it
+    this.unspoken = ""; // an announcement that waits for a view to speak it
     this.askedAt = -Infinity; // when the page asked for everything
     this.connection = null;
   }

@@ -11,8 +11,8 @@ let formCount = 0;
 
 /**
  * The form in a card that asks whether the call may run. It has three modes: `ask`, `edit` with the arguments as JSON, and
- * `deny` with a reason. It sends the JSON text back as it came or as the person left it and never computes with it, since
- * JavaScript's numbers cannot hold every number of JSON.
+ * `deny` with a reason. It sends the JSON text back unchanged or as the person edited it, and never parses and rewrites it,
+ * since JavaScript's numbers cannot hold every number of JSON.
  */
 export class ApprovalForm {
   root = element("div", "tc-ask");
@@ -30,7 +30,7 @@ export class ApprovalForm {
   cancel = button("Cancel", "", () => this.#leave());
   scope = element("select", "tc-ask-scope");
   allow = element("label", "tc-ask-allow", "Allow ");
-  unread = element("div", "tc-ask-unread"); // says how much was not in view yet, and what to do about it
+  unread = element("div", "tc-ask-unread"); // how much was not in view yet, and what to do about it
   count = element("div", "tc-ask-count");
   next = button("Show the next lines", "", () => this.#showNext());
   anyway = button("", "", () => this.#approve(true));
@@ -45,14 +45,14 @@ export class ApprovalForm {
     this.send = send;
     this.root.setAttribute("role", "group");
     this.root.setAttribute("aria-label", `May ${ask.name} run?`);
-    this.root.dataset.lmSuppressShortcuts = "true"; // JupyterLab's: Enter, A, B, D D have other meanings there
+    this.root.dataset.lmSuppressShortcuts = "true"; // turns off JupyterLab's keyboard shortcuts (Enter, A, B, D D)
     this.root.addEventListener("keydown", (event) => this.#handleKey(event));
     this.#describe(`tc-ask-${++formCount}`);
     this.#arrange();
     this.#setMode("ask");
   }
 
-  /** Sets what the fields and buttons say, and to whom. @param {string} id of this form in the page */
+  /** Sets the texts and the accessible descriptions of fields and buttons. @param {string} id of this form in the page */
   #describe(id) {
     this.problem.id = id;
     this.count.id = `${id}-unread`;
@@ -91,12 +91,12 @@ export class ApprovalForm {
     this.#drawUnread();
   }
 
-  /** Goes back to the question, with the focus where it came from. */
+  /** Returns to the question, and the focus to the button that opened this mode. */
   #leave() {
     this.#setMode("ask", this.mode === "deny" ? this.deny : this.edit);
   }
 
-  /** Says what was not in view yet, and lets the call be approved once all was. */
+  /** Shows how much was not in view yet; enables approval once everything was. */
   #drawUnread() {
     const lines = [...this.parts.parts.keys()].filter((id) => CARD.test(id)).length;
     const missing = Math.max(lines, this.ask.lines) - this.#seenLines;
@@ -175,7 +175,7 @@ export class ApprovalForm {
     this.#send({ approved: false, reason: this.reason.value });
   }
 
-  /** Sends an answer once; again only after the kernel has said what was wrong with it. @param {object} answer */
+  /** Sends an answer once; again only after the kernel has reported a problem with it. @param {object} answer */
   #send(answer) {
     if (this.isSent) return;
     this.isSent = true;
@@ -184,9 +184,9 @@ export class ApprovalForm {
   }
 
   /**
-   * @param {Ask} ask the same question, perhaps with what was wrong with the last answer
+   * @param {Ask} ask the same question, perhaps with the problem of the last answer
    * @param {boolean} isAway an answer would not arrive
-   * @param {Map<string, Element>} parts what must have been in view
+   * @param {Map<string, Element>} parts the elements that must have been in view
    */
   update(ask, isAway, parts) {
     this.root.inert = isAway;
@@ -206,7 +206,7 @@ export class ApprovalForm {
   }
 }
 
-/** Returns what is wrong with edited arguments, as far as the page can tell, or an empty string. @param {string} text */
+/** Returns the problem with edited arguments that the page can detect, or an empty string. @param {string} text */
 function problemOf(text) {
   try {
     const value = JSON.parse(text);

@@ -1,12 +1,12 @@
 /** @typedef {import("./protocol.js").Step} Step */
 /** @typedef {{since: number, seconds: number, running: boolean}} RunningClock  `since` by the kernel's clock, in seconds */
 
-/** The clocks of the run and of its calls. The kernel tells when they start and stop; the page counts on in between. */
+/** The clocks of the run and of its calls. The kernel sends when they start and stop; in between, the page counts. */
 export class Clocks {
   constructor() {
     /** @type {Map<string, RunningClock>} by node */
     this.clocks = new Map();
-    this.lag = Infinity; // from the kernel's clock to the page's; the least that was seen, since messages may be late
+    this.lag = Infinity; // from the kernel's clock to the page's; the smallest so far, since messages may be late
   }
 
   clear() {
@@ -22,7 +22,7 @@ export class Clocks {
     return Object.keys(clocks);
   }
 
-  /** Stops all clocks. @returns {string[]} the ids of those that ran */
+  /** Stops all clocks. @returns {string[]} the ids of the clocks that were running */
   freeze() {
     const running = [...this.clocks].filter(([, clock]) => clock.running).map(([id]) => id);
     for (const id of running) this.clocks.set(id, { since: 0, seconds: this.seconds(id), running: false });

@@ -4,7 +4,7 @@ import { warn } from "./protocol.js";
 const PROBE_MS = 200;
 const SEEK_VIEW_MS = 3000;
 const QUIET_MS = 10_000;
-const GOING = ["restarting", "autorestarting", "terminating", "dead"]; // states of a kernel, in JupyterLab
+const GOING = ["restarting", "autorestarting", "terminating", "dead"]; // JupyterLab's names of a kernel's states
 
 /** @typedef {import("./protocol.js").Model} Model @typedef {import("./live_run.js").LiveRun} LiveRun */
 
@@ -29,10 +29,10 @@ export class Connection {
     return this.model.widget_manager;
   }
 
-  /** Begins to listen. Called once the run has taken its snapshot, which tells the widget's id. */
+  /** Starts listening. Called once the run has applied its snapshot, which contains the widget's id. */
   open() {
     this.model.on("msg:custom", (message) => this.run.receive(message));
-    this.model.on("comm:close", () => this.run.end("closed")); // closed by somebody: a kernel that dies does not say so
+    this.model.on("comm:close", () => this.run.end("closed")); // closed on purpose: a kernel that dies sends no such event
     this.model.on("comm_live_update", () => this.#probe());
     this.model.on("change:snapshot", () => this.run.receive({ ...this.model.get("snapshot"), type: "state" }));
     this.#watchNotebook(this.widgetManager?.context?.sessionContext);
@@ -52,17 +52,17 @@ export class Connection {
       this.model.send(message);
     } catch (error) {
       warn(error);
-      this.run.end("lost"); // only a comm that was disposed of throws
+      this.run.end("lost"); // only a disposed comm throws
     }
   }
 
-  /** Tells the kernel which step came last. A kernel that is ahead answers with everything. */
+  /** Tells the kernel the number of the latest step. A kernel that is ahead answers with everything. */
   sync() {
     this.send({ type: "sync", seq: this.run.seq });
   }
 
   /**
-   * Asks again when nothing has come for a while, and after twice that time again. A server drops messages that come
+   * Asks again when no message has arrived for a while, at intervals that double. A server drops messages that arrive
    * too fast, and the last one may be among them.
    */
   listen(wait = QUIET_MS) {
@@ -76,7 +76,7 @@ export class Connection {
 
   /**
    * Takes the kernel's messages directly from the comm. anywidget 0.11 (packages/anywidget/src/runtime.ts) never passes
-   * any on if this module was not loaded within two seconds, and in a busy page the run would stand still.
+   * any on if this module was not loaded within two seconds, so in a busy page the run would never be updated.
    */
   async #receiveEarly() {
     try {
@@ -93,7 +93,7 @@ export class Connection {
 
   /**
    * Draws the output again if it shows no view. JupyterLab (jupyterlab_widgets, WidgetRenderer.renderModel) waits two
-   * seconds for a model; if the model comes just then, it says for good that there is none.
+   * seconds for a model; if the model arrives just then, it shows "model not found" for good.
    */
   #seekView(tries = 3) {
     setTimeout(() => {
@@ -104,7 +104,7 @@ export class Connection {
   }
 
   /**
-   * JupyterLab's notebook knows the state of its kernel; its widget models are told late, or never.
+   * Watches the kernel's state through JupyterLab's notebook, since widget models are notified late or never.
    *
    * @param {any} context an ISessionContext
    */
@@ -119,23 +119,23 @@ export class Connection {
     watch("kernelChanged", () => this.#probe());
   }
 
-  /** What is sent while a page is away does not reach it. @param {boolean} isConnected @param {any} kernel */
+  /** Handles a lost or restored connection; messages that are sent in between do not arrive. @param {boolean} isConnected @param {any} kernel */
   #setConnected(isConnected, kernel) {
     const isBack = this.run.isAway && isConnected;
     this.run.isAway = !isConnected;
     this.run.touchViews();
     if (!isBack) return;
     this.sync();
-    this.#recognise(kernel).catch(warn); // it may be away again before the answer
+    this.#recognise(kernel).catch(warn); // the connection may be lost again before the answer
   }
 
-  /** A kernel that was restarted meanwhile does not know this run. @param {any} kernel an IKernelConnection */
+  /** Ends the run if the kernel does not know it, as after a restart. @param {any} kernel an IKernelConnection */
   async #recognise(kernel) {
     const { content } = await kernel.requestCommInfo({ target_name: "jupyter.widget" });
     if (content.status === "ok" && this.isOpen && !(this.widgetId in content.comms)) this.run.end("lost");
   }
 
-  /** Finds out whether the kernel is there: if it has gone, its comm is disposed of soon, and sending throws. */
+  /** Checks whether the kernel still exists: if not, its comm is disposed soon, and sending throws. */
   #probe() {
     setTimeout(() => this.sync(), PROBE_MS);
   }

@@ -3,24 +3,24 @@ import { detailsIn } from "./dom.js";
 /** Knows which <details> the reader has opened or closed, as opposed to those that the kernel's HTML set. */
 export class Folds {
   constructor() {
-    /** @type {WeakMap<Element, boolean>} whether we have set it to open */
+    /** @type {WeakMap<Element, boolean>} whether this module has set it to open */
     this.expected = new WeakMap();
     /** @type {WeakSet<Element>} */
     this.byReader = new WeakSet();
   }
 
-  /** Notes that all <details> in new HTML are as the kernel wants them. @param {Node} node */
+  /** Records the state of all <details> in new HTML as the kernel's. @param {Node} node */
   expect(node) {
     for (const details of detailsIn(node)) this.expected.set(details, details.open);
   }
 
-  /** Sets it as the reader has set it before, perhaps in another view. @param {HTMLDetailsElement} details @param {boolean} isOpen */
+  /** Sets it to the reader's earlier choice, perhaps made in another view. @param {HTMLDetailsElement} details @param {boolean} isOpen */
   restore(details, isOpen) {
     details.open = isOpen;
     this.byReader.add(details);
   }
 
-  /** Whether the reader has set it. Compares with what is expected, since its toggle event may come later. @param {Element} element */
+  /** Whether the reader has set it. Compares with the expected state, since its toggle event may come later. @param {Element} element */
   isByReader(element) {
     if (!(element instanceof HTMLDetailsElement)) return false;
     return this.byReader.has(element) || this.expected.get(element) !== element.open;

@@ -6,7 +6,7 @@ const RESTORED = "Back after a reload; %toolchat show saves it";
 
 /** @typedef {import("./folds.js").Folds} Folds @typedef {import("./live_run.js").LiveRun} LiveRun */
 
-/** The line below a run: model and usage, what is going on, the time, and the Stop button. */
+/** The line below a run: model and usage, the current status, the time, and the Stop button. */
 export class Footer {
   /** @param {LiveRun} run @param {Folds} folds */
   constructor(run, folds) {
@@ -14,7 +14,7 @@ export class Footer {
     this.folds = folds;
     /** @type {Element} */
     this.info = element("span", "tc-foot-info");
-    this.foot = ""; // the HTML that the info was made of
+    this.foot = ""; // the HTML from which the info was built
     this.status = element("span", "tc-foot-status");
     this.time = element("span", "tc-foot-time");
     this.stop = element("button", "tc-stop", "Stop");
@@ -57,7 +57,7 @@ export class Footer {
     return [this.info.textContent, this.status.textContent].filter(Boolean).join(" · ");
   }
 
-  /** Returns the line as it is left in the notebook: without time and button. */
+  /** Returns the line as it is saved in the notebook: without time and button. */
   toStatic() {
     const root = element("div", "tc-foot");
     root.append(this.run.foot ? this.info : element("span", "tc-foot-info", this.text));

@@ -15,7 +15,7 @@ const ENDINGS = { lost: "Cut off: the kernel is gone", closed: "Cut off: this vi
 
 /** @typedef {import("./protocol.js").Model} Model @typedef {import("./protocol.js").Ask} Ask @typedef {import("./protocol.js").Step} Step */
 
-/** What a page knows of one run, for all views of it. Lives as long as the widget's model. */
+/** A page's state of one run, shared by all its views. Lives as long as the widget's model. */
 export class LiveRun {
   constructor() {
     this.tree = new NodeTree();
@@ -28,15 +28,15 @@ export class LiveRun {
     this.done = false;
     this.isRestored = false; // after a reload of the page
     this.isAway = false; // the page is not connected to the kernel
-    this.isCut = false; // the kernel has gone before the end
-    /** @type {Map<string, boolean>} what the reader opened and closed, by node */
+    this.isCut = false; // the kernel is gone, and the run had not ended
+    /** @type {Map<string, boolean>} what the reader has opened and closed, by node */
     this.choices = new Map();
     /** @type {Record<string, Ask>} by node */
     this.asks = {};
     /** @type {Set<View>} */
     this.views = new Set();
     this.announcement = ""; // the last one
-    this.unspoken = ""; // the same while there is no view to speak it
+    this.unspoken = ""; // an announcement that waits for a view to speak it
     this.askedAt = -Infinity; // when the page asked for everything
     /** @type {Connection | null} null after the end of the connection */
     this.connection = null;
@@ -133,12 +133,12 @@ export class LiveRun {
     for (const view of this.views) view.redrawClocks(ids);
   }
 
-  /** The static output takes the place of each view. A view that is still there was not open then, or was away. */
+  /** Asks for the static output if there is still a view a while after the end: it was not open then, or disconnected. */
   #seekFinal() {
     setTimeout(() => this.done && this.views.size && this.connection?.send({ type: "final" }), SETTLE_MS);
   }
 
-  /** A step was missed: asks for everything, but not again at each step that follows. */
+  /** Asks for everything after a missed step, but not again at each following step. */
   #askForEverything() {
     const now = performance.now();
     if (now - this.askedAt < SYNC_AGAIN_MS) return;
@@ -149,8 +149,8 @@ export class LiveRun {
   }
 
   /**
-   * The connection has ended for good: nothing ticks on as if the run still went on, and what is shown is left in the
-   * notebook as a static output, since a saved view without its model shows nothing.
+   * Handles the final end of the connection: stops the clocks and replaces the view in the notebook by a static output,
+   * since a saved view without its model shows nothing.
    *
    * @param {"lost" | "closed"} how
    */
@@ -207,7 +207,7 @@ export class LiveRun {
     this.#speak();
   }
 
-  /** Only the first view speaks: two of them would say everything twice. */
+  /** Announces the text in the first view only, since two views would announce everything twice. */
   #speak() {
     const [first] = this.viewsInPage;
     if (!first || !this.unspoken) return;

@@ -3,7 +3,7 @@
  * The live transcript in a cell, as one ES module for anywidget (https://anywidget.dev/en/afm/) without dependencies.
  *
  * The kernel renders HTML; this module only places it. A `LiveRun` holds the document, a tree of nodes, for the widget's
- * model. Each `View` projects it into the DOM. So a second view needs nothing from the kernel, and a hidden one costs
+ * model. Each `View` draws it in the DOM. So a second view needs nothing from the kernel, and a hidden one costs
  * nothing. Selection, focus, scroll positions and the folds that the reader has opened or closed are never overwritten.
  */
 import { LiveRun } from "./live_run.js";

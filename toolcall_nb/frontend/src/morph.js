@@ -3,8 +3,8 @@ import { morphText } from "./dom.js";
 /** @typedef {import("./folds.js").Folds} Folds */
 
 /**
- * Gives an element the attributes and the content of another one. It keeps what belongs to the reader (selection, focus,
- * scroll positions, opened folds) and leaves alone the children that belong to other nodes.
+ * Gives an element the attributes and the content of another one. It keeps the reader's state (selection, focus, scroll
+ * positions, opened folds) and does not change the children that belong to other nodes.
  *
  * @param {Node} mine
  * @param {Node} fresh

@@ -10,8 +10,8 @@ const GROUPED = ".tc, .tc-said, .tc-text";
 /**
  * The DOM elements of the document's nodes, in one view.
  *
- * The children of a node stand behind its own HTML, in its innermost last element: its slot. A long row of children is
- * split into groups, so that a change at its end does not lay out the whole row.
+ * The children of a node follow its own HTML, in its innermost last element: its slot. A long row of children is split
+ * into groups, so that a change at its end does not lay out the whole row.
  */
 export class NodeElements {
   /** @param {LiveRun} run @param {Element} root @param {Folds} folds */
@@ -22,7 +22,7 @@ export class NodeElements {
     this.elements = new Map([[ROOT, root]]);
     /** @type {WeakMap<Node, string>} from an element back to its node, also for groups and forms in a node */
     this.owned = new WeakMap();
-    /** @type {Map<string, number>} of the nodes that are in their place; see DocumentNode */
+    /** @type {Map<string, number>} births of the nodes that are in their place; see DocumentNode */
     this.births = new Map();
     /** @type {WeakSet<Element>} */
     this.groups = new WeakSet();
@@ -38,7 +38,7 @@ export class NodeElements {
     this.sizes.disconnect();
   }
 
-  /** Draws these nodes anew. @param {string[]} ids */
+  /** Draws these nodes again. @param {string[]} ids */
   update(ids) {
     const { nodes } = this.run.tree;
     for (const id of ids) if (!nodes.has(id)) this.#drop(id);
@@ -48,7 +48,7 @@ export class NodeElements {
     for (const [id, children] of unplaced) this.#arrange(id, children);
   }
 
-  /** The node that an element belongs to, and that node's element. @param {Element} within @returns {{id: string, element: Element} | null} */
+  /** Returns the node that an element belongs to, and that node's element. @param {Element} within @returns {{id: string, element: Element} | null} */
   ownerOf(within) {
     for (let each = /** @type {Element | null} */ (within); each; each = each.parentElement) {
       const id = this.owned.get(each);
@@ -68,7 +68,7 @@ export class NodeElements {
   }
 
   /**
-   * Makes the node's element what the document says, and notes which children are to be placed.
+   * Updates the node's element to match the document, and records which children are to be placed.
    *
    * @param {string} id
    * @param {Map<string, Set<string> | null>} unplaced
@@ -103,8 +103,8 @@ export class NodeElements {
   }
 
   /**
-   * Puts the children of a node where they belong, beginning with the first one that is to be placed. An element that is
-   * in its place is not moved, because it would lose its scroll position.
+   * Puts the children of a node in order, from the first one that is to be placed. An element that is already in place is
+   * not moved, because it would lose its scroll position.
    *
    * @param {string} id
    * @param {Set<string> | null} unplaced
@@ -149,7 +149,7 @@ export class NodeElements {
     group.append(mine);
   }
 
-  /** Lets the browser skip a full group that is out of sight; the group keeps its height. @param {Element} group */
+  /** Lets the browser skip drawing a full group that is out of sight; the group keeps its height. @param {Element} group */
   #skipLayout(group) {
     if (!(group instanceof HTMLElement) || group.classList.contains("tc-far")) return;
     group.style.containIntrinsicBlockSize = `auto ${group.getBoundingClientRect().height}px`;
@@ -175,8 +175,8 @@ function areCalls(before, mine) {
 }
 
 /**
- * Whether a group may begin between these two without anything moving: a group keeps its first element's upper margin
- * inside, so that element must have none.
+ * Whether a group may begin between these two without moving anything. A group contains its first element's upper
+ * margin instead of collapsing it, so that element must have none.
  *
  * @param {Element} before
  * @param {Element} mine

@@ -3,7 +3,7 @@ import { ROOT } from "./protocol.js";
 /** @typedef {import("./protocol.js").Patch} Patch @typedef {import("./protocol.js").Insert} Insert @typedef {import("./protocol.js").Splice} Splice */
 /** @typedef {{id: string, parent: string, html: string, children: string[], birth: number}} DocumentNode */
 
-/** The document as a tree of nodes, each with its HTML, without any DOM. A patch that does not fit throws. */
+/** The document as a tree of nodes, each with its HTML, without any DOM. A patch that does not apply throws. */
 export class NodeTree {
   constructor() {
     /** @type {Map<string, DocumentNode>} */
@@ -18,7 +18,7 @@ export class NodeTree {
     return node;
   }
 
-  /** Applies one patch. Its second item tells its kind. @param {Patch} patch @returns {string[]} the ids that it touched */
+  /** Applies one patch; its second item determines its kind. @param {Patch} patch @returns {string[]} the changed ids */
   apply(patch) {
     const [id, second] = patch;
     if (typeof second === "string") return this.#insert(/** @type {Insert} */ (patch));

@@ -3,8 +3,8 @@ import { warn } from "./protocol.js";
 const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
 
 /**
- * Changes the outputs in the notebook that show a widget's view. JupyterLab's widget manager knows its notebook
- * (`context`, an IContext<INotebookModel>). In any other front end nothing is changed.
+ * Changes the notebook's outputs that show a widget's view. JupyterLab's widget manager has a reference to its notebook
+ * (`context`, an IContext<INotebookModel>). In any other front end, this changes nothing.
  *
  * @param {any} manager
  * @param {string} model the widget's id
@@ -26,7 +26,7 @@ export function changeOutputs(manager, model, change) {
 }
 
 /**
- * Puts a static output in place of a widget's view, as `update_display` does in a page that saw the output being made.
+ * Replaces a widget's view by a static output, as `update_display` does in a page that received the original output.
  *
  * @param {any} manager
  * @param {string} model the widget's id

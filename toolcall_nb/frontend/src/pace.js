@@ -1,8 +1,8 @@
 const QUICK_MS = 40; // the kernel's own interval between steps
 const SLOWEST_MS = 1280;
-const HIDDEN_MS = 5000; // a step that waited this long waited for the page to become visible
+const HIDDEN_MS = 5000; // a longer delay means that the page was hidden
 
-/** Chooses how often the kernel should send: a page that cannot keep up leaves half of its time to its reader. */
+/** Chooses how often the kernel should send, so that a slow page spends at most half of its time drawing. */
 export class Pace {
   constructor() {
     this.delay = 0; // from a step's arrival until it is drawn, on average

@@ -1,5 +1,5 @@
 /**
- * The messages between the kernel and a page, and the names that both sides must spell alike.
+ * The messages between the kernel and a page, and the names that both sides share.
  *
  * kernel -> page
  *   patches  {seq, patches, clocks?, now?, asks?, status?, info?, foot?, say?, done?}: the next step
@@ -8,14 +8,14 @@
  *
  * page -> kernel
  *   sync {seq}               send everything if this number is not the latest
- *   here {seq}               the same; nothing has come for a while, and the latest step may have been lost
+ *   here {seq}               the same; sent if no message has arrived for a while, since the latest step may be lost
  *   open {node, open}        the reader has opened or closed a card or a fold
  *   answer {approval, approved, text, scope, seen, unread? | reason}   the answer to a question for approval
  *   stop                     stop the run
  *   final                    send the static output
  *   pace {seconds}           send steps no more often than this, because drawing takes long
  *
- * The synced trait `snapshot` holds the same as `state`. A page begins with it after a reload.
+ * The synced trait `snapshot` contains the same as `state`. After a reload, a page starts from it.
  */
 
 /**
@@ -26,16 +26,16 @@
  *
  * @typedef {object} Clock  how long a call, or the run, has taken
  * @property {number} elapsed  in seconds
- * @property {boolean} running  a running clock goes on in the page
+ * @property {boolean} running  whether the page keeps counting
  *
  * @typedef {object} Ask  a question: may this call run?
  * @property {string} approval  its id
  * @property {string} name  of the tool
  * @property {string} text  the arguments as JSON
- * @property {number} lines  how many lines of the arguments the card shows
- * @property {string} [hidden]  what of the arguments the card does not show
+ * @property {number} lines  the number of lines of the arguments that the card shows
+ * @property {string} [hidden]  description of the arguments that the card does not show
  * @property {boolean} [invisible]  whether characters without a shape are written out
- * @property {string} [problem]  what was wrong with the last answer
+ * @property {string} [problem]  the problem with the last answer
  * @property {number} [refused]  how many answers were refused
  *
  * @typedef {object} Step
@@ -47,7 +47,7 @@
  * @property {Record<string, Ask>} [asks]  by node; all questions, each time
  * @property {string} [status]
  * @property {string} [info]  the line below the run
- * @property {string} [foot]  the HTML that takes the place of `info` at the end
+ * @property {string} [foot]  the HTML that replaces `info` at the end
  * @property {string[]} [say]  announcements for screen readers
  * @property {boolean} [done]
  *
@@ -69,7 +69,7 @@ export const ROOT_CLASS = "tc mathjax_ignore tex2jax_ignore";
 /** render/run_footer.py */
 export const RUN_CLASS = "tc-run mathjax_ignore tex2jax_ignore";
 
-/** @param {unknown} error one that the page survives */
+/** Logs an error after which the page continues. @param {unknown} error */
 export function warn(error) {
   console.warn("[toolcall_nb]", error);
 }

@@ -11,7 +11,7 @@
  * @property {ElementKey | null} focus
  */
 
-const LIVE_ONLY = ".tc-ask, .tc-time"; // the static output does not have these, or not with this text
+const LIVE_ONLY = ".tc-ask, .tc-time"; // the static output lacks these elements, or has other text in them
 const REPLACED_WITHIN_MS = 3000;
 
 /** @param {Element} root @param {Set<Element>} scrolled @returns {Position | null} null: nothing to restore */
@@ -36,7 +36,7 @@ export function readPosition(root, scrolled) {
   };
 }
 
-/** Restores the position as soon as the static output is there. @param {Position} position @param {Element} live the live form */
+/** Restores the position once the static output exists. @param {Position} position @param {Element} live the live form */
 export function restorePosition(position, live) {
   if (!position.scrolls.length && !position.selection && !position.focus) return;
   /** @type {MutationObserver} */
@@ -106,7 +106,7 @@ function offsetOf(root, container, offset) {
 
 /** @param {Element} root @param {string} text the root's, if the selection is to fit @param {[number, number]} selection */
 function select(root, text, selection) {
-  if (textOf(root) !== text) return; // something is masked in the static output
+  if (textOf(root) !== text) return; // the static output differs, for example by masking
   const nodes = textNodes(root);
   const [from, to] = selection.map((offset) => {
     let left = offset;

@@ -1,8 +1,8 @@
 const ROWS = ".tc, .tc-turn, .tc-said, .tc-group, .tc-text, .tc-call, .tc-call > details"; // blocks below each other
 
 /**
- * Notes what is at the upper edge of the visible area, if the view begins above it. After a change `keep` scrolls it back
- * to where it was: JupyterLab switches the browser's own scroll anchoring off for most cells.
+ * Records the element at the upper edge of the visible area, if the view begins above it. After a change, `keep` scrolls
+ * it back to its place, since JupyterLab turns off the browser's scroll anchoring for most cells.
  *
  * @param {Element} view
  * @param {Element} root
@@ -13,7 +13,7 @@ export function anchorScroll(view, root) {
   const edge = scroller === document.scrollingElement ? 0 : scroller.getBoundingClientRect().top;
   const { top, bottom } = view.getBoundingClientRect();
   if (top >= edge) return null;
-  const isAbove = bottom <= edge; // then what lies below the view moves as its lower end does
+  const isAbove = bottom <= edge; // then the content below moves with the view's lower end
   const marks = isAbove ? [] : marksAt(root, edge);
   const tops = marks.map((mark) => mark.getBoundingClientRect().top);
   return {
@@ -26,7 +26,7 @@ export function anchorScroll(view, root) {
   };
 }
 
-/** Returns the first element that reaches below the edge, then the first such in that one, and so on. @param {Element} root @param {number} edge */
+/** Returns the first element that reaches below the edge, then the first such child of it, and so on. @param {Element} root @param {number} edge */
 function marksAt(root, edge) {
   const marks = [root];
   for (let last = root; last.matches(ROWS); ) {
@@ -44,7 +44,7 @@ function marksAt(root, edge) {
   return marks;
 }
 
-/** Returns the element whose scrolling moves this one vertically; one pixel more may be rounding. @param {Element} within */
+/** Returns the nearest ancestor that scrolls vertically; an overflow of one pixel may be rounding. @param {Element} within */
 function scrollerOf(within) {
   for (let each = within.parentElement; each; each = each.parentElement) {
     if (each.scrollHeight > each.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(each).overflowY)) return each;

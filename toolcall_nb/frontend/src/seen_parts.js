@@ -1,8 +1,8 @@
-const IN_VIEW = 0.95; // of an element; the rest is less than a line
+const IN_VIEW = 0.95; // the fraction of an element; the rest is less than a line
 
 /**
- * The parts of a question that were in view, in any order and for at least a frame. The browser's IntersectionObserver
- * knows every box that scrolls or clips, the folds, the window, and the frame that the page may be in.
+ * The parts of a question that were in view, in any order and for at least one frame. The browser's IntersectionObserver
+ * takes into account all boxes that scroll or clip, folds, the window, and the frame that contains the page.
  */
 export class SeenParts {
   /** @param {() => void} onChange */

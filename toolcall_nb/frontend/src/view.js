@@ -14,7 +14,7 @@ const OPEN = [...GOING_ON, "tc-approval-requested", "tc-approval-responded"];
 
 /** @typedef {import("./live_run.js").LiveRun} LiveRun @typedef {import("./protocol.js").Ask} Ask */
 
-/** One view of a run. Draws what has changed, at most once a frame. */
+/** One view of a run. Draws changes at most once per frame. */
 export class View {
   /** @param {LiveRun} run @param {HTMLElement} host */
   constructor(run, host) {
@@ -29,13 +29,13 @@ export class View {
     this.forms = new Map();
     /** @type {Set<string>} the nodes that have changed */
     this.touched = new Set();
-    /** @type {Set<string>} the clocks to be written once, beside those that run */
+    /** @type {Set<string>} the clocks to be drawn once, besides the running ones */
     this.staleClocks = new Set();
     this.frame = 0;
     this.timer = 0;
     /** @type {Set<Element>} */
     this.scrolled = new Set();
-    /** @type {import("./reader_position.js").Position | null} where the reader was when the run ended */
+    /** @type {import("./reader_position.js").Position | null} the reader's position when the run ended */
     this.position = null;
     this.savePosition = () => this.#savePosition();
     this.#build(host);
@@ -98,7 +98,7 @@ export class View {
     this.elements.update(ids);
     this.#drawForms();
     this.footer.draw();
-    this.root.classList.toggle("tc-live", this.footer.isLive); // moves carets and spinners
+    this.root.classList.toggle("tc-live", this.footer.isLive); // animates carets and spinners
     if (this.run.isCut) this.#closeCalls(OPEN, "interrupted", "Interrupted");
     else if (!this.run.connection && this.run.done) this.#closeCalls(GOING_ON, "called", "Called");
     anchor?.keep();
@@ -107,7 +107,7 @@ export class View {
     if (this.run.clocks.areRunning && !this.timer) this.timer = window.setInterval(() => this.#tick(), TICK_MS);
   }
 
-  /** Marks open calls: nobody knows how they would have ended. @param {string[]} open @param {string} state @param {string} word */
+  /** Marks open calls, whose outcome is unknown. @param {string[]} open @param {string} state @param {string} word */
   #closeCalls(open, state, word) {
     for (const card of this.root.querySelectorAll(open.map((name) => `.${name}`).join())) {
       card.classList.remove(...open);
@@ -132,9 +132,9 @@ export class View {
     }
   }
 
-  /** Returns all that is shown, as an output that needs neither kernel nor script. @param {string} css */
+  /** Returns the view's content as an output that needs no kernel and no scripts. @param {string} css */
   toStaticOutput(css) {
-    for (const time of this.root.querySelectorAll(".tc-time")) time.textContent = ""; // saved outputs hold no times
+    for (const time of this.root.querySelectorAll(".tc-time")) time.textContent = ""; // saved outputs contain no times
     const line = this.footer.text;
     const run = element("div", RUN_CLASS);
     run.append(element("style", "", css), this.root, this.footer.toStatic());
@@ -168,7 +168,7 @@ export class View {
     return form;
   }
 
-  /** What must have been in view before a call is approved: its names and each line of its arguments. @param {string} id of its card */
+  /** Returns the elements that must be in view before a call is approved: its names and each line of its arguments. @param {string} id of its card */
   #partsToRead(id) {
     /** @type {Map<string, Element>} */
     const parts = new Map();
@@ -198,7 +198,7 @@ export class View {
     this.#savePosition();
   }
 
-  /** After the end the static output takes this view's place, and the reader is brought back to this position there. */
+  /** Records the reader's position, to restore it in the static output that replaces this view after the end. */
   #savePosition() {
     if (this.run.done && this.run.connection && this.live.isConnected) this.position = readPosition(this.root, this.scrolled);
   }
