@@ -12,10 +12,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 
 from tests.support.strategies import json_values
 from toolcall_nb.core.transcript import ToolCall, Transcript
+from toolcall_nb.traces.file_archives import archive_members
 from toolcall_nb.traces.formats import TRACE_FORMATS
 from toolcall_nb.traces.formats.base import RecordedRun, TraceFormat
 
@@ -23,7 +25,10 @@ __all__ = ["call_rows", "check_runs", "format_of", "records_in", "run_in", "runs
 
 
 def records_in(path: Path) -> list[Any]:
-    """The records of a file: its one value, or those of its lines that are JSON."""
+    """The records of a file: its one value, those of its lines that are JSON, or the members of an archive."""
+    if path.suffix == ".eval":
+        with path.open("rb") as file:
+            return list(archive_members(file, path.name, json.loads, pytest.fail))
     text = path.read_text("utf-8")
     if path.suffix != ".jsonl":
         return [json.loads(text)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from toolcall_nb.traces.formats.base import TraceFormat
 from toolcall_nb.traces.formats.claude_code import CLAUDE_CODE
 from toolcall_nb.traces.formats.codex import CODEX
+from toolcall_nb.traces.formats.inspect_logs import INSPECT
 from toolcall_nb.traces.formats.messages import MESSAGES
 from toolcall_nb.traces.formats.recordings import RECORDINGS
 from toolcall_nb.traces.formats.spans import SPAN_FORMATS
@@ -18,6 +19,7 @@ TRACE_FORMATS: tuple[TraceFormat, ...] = (
     RECORDINGS,
     CLAUDE_CODE,
     CODEX,
+    INSPECT,
     *SPAN_FORMATS,
     MESSAGES,
 )

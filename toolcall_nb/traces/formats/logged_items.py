@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolcall_nb.adapters.common_events import usage_of
@@ -18,7 +18,7 @@ from toolcall_nb.traces.run_facts import RequestFacts, RunFacts
 
 __all__ = ["LoggedItems", "texts_of"]
 
-_USAGE = {
+_USAGE: Mapping[str, Sequence[str]] = {
     "inputTokens": "input_tokens",
     "outputTokens": "output_tokens",
     "totalTokens": "total_tokens",
@@ -175,9 +175,9 @@ class LoggedItems:
             self._events += turn.message.outcome(call_id, ev.ToolInterrupted(call_id))
         self._open.clear()
 
-    def use(self, usage: Any) -> None:
-        """Reads the usage of a request, or of a turn."""
-        counts = usage_of(as_mapping(usage), _USAGE)
+    def use(self, usage: Any, names: Mapping[str, Sequence[str]] = _USAGE) -> None:
+        """Reads the usage of a request, or of a turn. ``names`` are those of `usage_of`."""
+        counts = usage_of(as_mapping(usage), names)
         if not counts:
             return
         if self._turn is None:  # a log of nothing but usage
