@@ -167,7 +167,7 @@ def test_files_are_shown_by_what_is_in_them(tmp_path: Path) -> None:
         (
             "picture.png",
             "x",
-            r"picture\.png cannot be read as a transcript: the name must end with \.md, .* or \.eval\.",
+            r"picture\.png cannot be read as a transcript: the name must end with \.md, .* or \.parquet\.",
         ),
         ("empty.jsonl", "", r"empty\.jsonl holds no transcript"),
         ("nothing.md", None, r"nothing\.md cannot be read"),

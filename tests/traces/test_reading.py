@@ -242,7 +242,7 @@ def test_a_url_is_read_by_fsspec(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_suffix_that_is_read_has_a_reader() -> None:
-    assert {".md", *RECORD_READERS} == set(READABLE)
+    assert {".md", *RECORD_READERS, ".parquet"} == set(READABLE)
 
 
 def test_a_message_without_a_call_is_read() -> None:

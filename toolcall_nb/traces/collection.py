@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from tempfile import mkdtemp
 from typing import Any, overload
 
 from toolcall_nb.core.call_filter import CallFilter, call_filter
@@ -12,15 +15,20 @@ from toolcall_nb.core.call_table import message_calls
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import ToolcallError, UsageError
 from toolcall_nb.traces.formats.base import RecordedRun
-from toolcall_nb.traces.places import list_places, suffix_of
+from toolcall_nb.traces.indexed_runs import read_entries
+from toolcall_nb.traces.parquet_files import PARQUET, PARQUET_TABLES, write_parquet
+from toolcall_nb.traces.places import is_remote, list_places, suffix_of
 from toolcall_nb.traces.recorded_file import MARKDOWN, RecordedFile
 from toolcall_nb.traces.run_calls import RunCalls
-from toolcall_nb.traces.run_index import RunEntry, UnreadFile, entry_of, read_entries
+from toolcall_nb.traces.run_index import RunEntry, UnreadFile, entry_of
 from toolcall_nb.traces.run_tables import runs_bundle, runs_frame
 from toolcall_nb.traces.search import Matches, find_matches
+from toolcall_nb.traces.sql import query_tables
 from toolcall_nb.traces.transcript_files import READABLE, check_readable
 
 __all__ = ["Runs", "read_many"]
+
+_PARQUET_RUNS = f"runs{PARQUET}"
 
 
 def read_many(source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Runs:
@@ -41,7 +49,9 @@ def read_many(source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]])
 
 
 def _may_be_run(place: str) -> bool:
-    return suffix_of(place) in READABLE
+    """Whether a file of a folder may hold runs; of the Parquet files that `Runs.to_parquet` writes, one does."""
+    suffix = suffix_of(place)
+    return suffix in READABLE and (suffix != PARQUET or os.path.basename(place) == _PARQUET_RUNS)
 
 
 class Runs(Sequence[RecordedRun]):
@@ -56,6 +66,7 @@ class Runs(Sequence[RecordedRun]):
         self._places = tuple(places)
         self._entries = entries
         self._unread: tuple[UnreadFile, ...] = ()
+        self._cache: str | None = None
         self._last: tuple[RunEntry, Iterator[tuple[int, RecordedRun]]] | None = None
 
     @property
@@ -143,6 +154,40 @@ class Runs(Sequence[RecordedRun]):
         """
         found, entries, is_cut = find_matches(self.with_entries(), pattern, limit)
         return Matches(found, Runs(entries=entries), is_cut)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Writes the runs as Parquet files into a folder: ``runs``, ``calls`` and ``messages.parquet``.
+
+        ``read_many(path)`` reads them back. duckdb, pandas, polars, dask and Spark read them, too; see
+        `toolcall_nb.traces.parquet_files` for the columns. Raises `MissingPackageError` where pyarrow is not installed.
+        """
+        write_parquet(self.with_entries(), path)
+
+    def sql(self, query: str) -> Any:
+        """Runs an SQL query over the tables ``runs``, ``calls`` and ``messages``; returns a `pandas.DataFrame`.
+
+            runs.sql("select name, count(*), max(seconds) from calls group by name")
+
+        Runs that were read from Parquet files are queried there. Others are written as such files first, into a
+        temporary folder that is kept as long as this collection. Raises `UsageError` for a query that duckdb refuses.
+        """
+        if (folder := self._parquet_folder()) is None:
+            self._cache = folder = mkdtemp(prefix="toolcall_nb-")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self.to_parquet(folder)
+        return query_tables(folder, query)
+
+    def _parquet_folder(self) -> str | None:
+        """Returns the folder of Parquet files with just these runs; None if there is none yet."""
+        if self._cache is not None:
+            return self._cache
+        if len(self._places) != 1 or is_remote(self._places[0][0]):
+            return None
+        folder, name = os.path.split(self._places[0][0])
+        is_one = name == _PARQUET_RUNS and all(
+            os.path.exists(os.path.join(folder, f"{each}{PARQUET}")) for each in PARQUET_TABLES
+        )
+        return folder if is_one else None
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Shows the runs in a cell as a table."""

@@ -17,6 +17,7 @@ from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_ver
 from toolcall_nb.traces.file_records import FileRecords
 from toolcall_nb.traces.formats import TRACE_FORMATS
 from toolcall_nb.traces.formats.base import RecordedRun, TraceFormat
+from toolcall_nb.traces.parquet_files import PARQUET, parquet_runs
 from toolcall_nb.traces.places import describe_error, open_place, suffix_of
 
 __all__ = ["MARKDOWN", "RecordedFile", "known_formats", "read_markdown"]
@@ -50,7 +51,7 @@ class RecordedFile:
 
     def events(self) -> list[Event] | None:
         """Returns the events of the stream or the messages that the file holds; None if it is of another format."""
-        if suffix_of(self.place) == MARKDOWN:
+        if suffix_of(self.place) in (MARKDOWN, PARQUET):
             return None
         with open_place(self.place) as file:
             try:
@@ -64,6 +65,9 @@ class RecordedFile:
         suffix = suffix_of(self.place)
         if suffix == MARKDOWN:
             yield RecordedRun(id="1", transcript=read_markdown(file.read().decode("utf-8-sig"), self.place))
+            return
+        if suffix == PARQUET:
+            yield from parquet_runs(file, self.place)
             return
         records = FileRecords(file, self.place, suffix)
         self.problems = records.problems
@@ -79,7 +83,7 @@ class RecordedFile:
         for run in runs:
             if last is not None:
                 yield last
-            last = replace(run, path=self.place, transcript=_noted(run.transcript, self.problems[told:]))
+            last = replace(run, path=run.path or self.place, transcript=_noted(run.transcript, self.problems[told:]))
             told = len(self.problems)
         if last is not None:
             yield replace(last, transcript=_noted(last.transcript, self.problems[told:]))

@@ -22,6 +22,7 @@ from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_version, read_format_version
 from toolcall_nb.traces.file_records import RECORD_READERS
+from toolcall_nb.traces.parquet_files import PARQUET
 from toolcall_nb.traces.places import describe_error, suffix_of
 from toolcall_nb.traces.recorded_file import MARKDOWN, RecordedFile
 
@@ -140,6 +141,7 @@ FILE_FORMATS: Mapping[str, FileFormat] = {
     ".json": FileFormat(True, _to_json),
     ".jsonl": FileFormat(True, _to_json_lines),
     **{suffix: FileFormat(True) for suffix in RECORD_READERS if suffix not in (".json", ".jsonl")},
+    PARQUET: FileFormat(True),
     ".html": FileFormat(False, _to_html_page),
 }
 """The formats by suffix, in lower case."""
