@@ -17,7 +17,7 @@ from tests.browser.scripted_turn import ASK, NEXT, setup
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     if os.environ.get("TOOLCALL_NB_BROWSER") == "skip":
-        pytest.skip("the browser tests, as TOOLCALL_NB_BROWSER=skip wants it")
+        pytest.skip("browser tests are skipped by TOOLCALL_NB_BROWSER=skip")
     with running_server(tmp_path_factory.mktemp("jupyter")) as server:
         yield server
 
@@ -25,7 +25,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     if os.environ.get("TOOLCALL_NB_BROWSER") == "skip":
-        pytest.skip("the browser tests, as TOOLCALL_NB_BROWSER=skip wants it")
+        pytest.skip("browser tests are skipped by TOOLCALL_NB_BROWSER=skip")
     with running_browser() as browser:
         yield browser
 

@@ -81,7 +81,7 @@ class Cell(LiveDisplay):
         return {name for name, each in tuple(self._questions._pending.items()) if not each.answered.is_set()}
 
     def all_asks(self) -> dict[str, Any]:
-        """Returns the questions that the pages are told to show."""
+        """Returns the questions that the pages must show."""
         asks: dict[str, Any] = json.loads(json.dumps(self._document._asks))
         return asks
 

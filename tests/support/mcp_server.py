@@ -51,7 +51,7 @@ def picture() -> list[str | Image]:
 
 @server.tool()
 def fail() -> str:
-    """What always fails."""
+    """Fails always."""
     raise ToolError("the shelf is empty")
 
 

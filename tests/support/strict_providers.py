@@ -189,7 +189,7 @@ def _lost(written: Any, read: Any, place: str) -> Iterator[str]:
     if isinstance(written, dict) and isinstance(read, dict):
         for name, value in written.items():
             if name not in read:
-                yield f"{place} has {name!r}, which nobody knows"
+                yield f"{place} has {name!r}, which is an unknown field"
             else:
                 yield from _lost(value, read[name], f"{place}.{name}")
     elif isinstance(written, list) and isinstance(read, list):
