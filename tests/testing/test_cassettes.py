@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from toolcall_nb import dialects
@@ -20,7 +22,7 @@ from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.models import MockModel
 from toolcall_nb.models.mock.scenarios import Think
 from toolcall_nb.redaction.registered_secrets import REGISTERED
-from toolcall_nb.testing import Cassette, CassetteError, cassette
+from toolcall_nb.testing import Cassette, CassetteError, cassette, faults
 from toolcall_nb.tools import Log, Registry
 
 every_dialect = pytest.mark.parametrize("dialect", ["native", *dialects.DIALECTS])
@@ -50,7 +52,7 @@ def note(text: str) -> str:
 def talk(
     tape: Cassette,
     *prompts: str,
-    tools: Sequence[Callable[..., Any]] = (sql,),
+    tools: Sequence[Any] = (sql,),
     wrap: bool = True,
     **options: Any,
 ) -> Chat:
@@ -244,6 +246,38 @@ def test_a_history_that_is_rewritten_is_recorded_as_it_was_sent(path: Path, rewr
         Rewriter(tape).ask("A", "other")
 
 
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+REPLY: st.SearchStrategy[list[Any]] = st.lists(
+    st.one_of(
+        TEXT.filter(str.strip),
+        TEXT.filter(str.strip).map(Think),
+        st.tuples(st.just("keep"), st.fixed_dictionaries({"value": JSON})),
+        st.tuples(st.just("nothing"), st.just({}), TEXT),
+    ),
+    max_size=3,
+)
+
+
+def keep(value: Any) -> Any:
+    """Returns the value."""
+    return value
+
+
+@given(st.lists(REPLY, max_size=4), st.sampled_from(["native", *dialects.DIALECTS]), TEXT)
+def test_any_run_replays(tmp_path_factory: pytest.TempPathFactory, script: Any, dialect: str, prompt: str) -> None:
+    path = tmp_path_factory.mktemp("any") / "run.jsonl"
+    with cassette(path, MockModel(script=script, dialect=dialect), record="once") as tape:
+        recorded = talk(tape, prompt, tools=[keep], dialect=dialect)
+    with cassette(path) as tape:
+        replayed = talk(tape, prompt, tools=[keep], dialect=dialect)
+    assert shared(replayed) == shared(recorded)
+
+
 # Another run --------------------------------------------------------------------------------------------------
 
 
@@ -347,6 +381,16 @@ def test_results_that_are_not_used_fail(path: Path) -> None:
         talk(tape, "Go.")
     text = failure(path, lambda tape: talk(tape, "Go."))
     assert '1 recorded tool results were not used. The first: sql with {"q": "select 1"}' in text
+
+
+def test_a_fault_in_a_tool_is_recorded_with_it_and_refused_in_the_cassette_s_own_tool(path: Path) -> None:
+    fault = faults.on(tool="sql", call=1, raises=TimeoutError)
+    with cassette(path, MockModel(script=[("sql", {"q": "x"}), "Oh."]), record="once") as tape:
+        assert talk(tape, "Go.", tools=[*faults.tools_with_faults([sql], fault).values()]).calls["call_1"].error
+        with pytest.raises(UsageError, match="is one of a cassette"):
+            faults.tools_with_faults(tape.tools([sql]), fault)
+    with cassette(path) as tape:
+        assert talk(tape, "Go.").calls["call_1"].error == "TimeoutError"
 
 
 def test_wrong_arguments_are_refused_as_they_were(path: Path) -> None:
@@ -463,6 +507,19 @@ def test_odd_lines_never_raise_anything_else(path: Path, line: Any, kind: str) -
     path.write_text("\n".join([*lines[:4], *map(json.dumps, [line, *odd]), *lines[4:]]), "utf-8")
     with pytest.raises(CassetteError), cassette(path) as tape:
         talk(tape)
+
+
+@given(JSON, st.integers(0, 20))
+def test_no_value_in_the_place_of_a_line_raises_anything_else(
+    tmp_path_factory: pytest.TempPathFactory, value: Any, place: int
+) -> None:
+    path = tmp_path_factory.mktemp("odd") / "run.jsonl"
+    record(path)
+    lines = path.read_text("utf-8").splitlines()
+    lines[place] = json.dumps(value)
+    path.write_text("\n".join(lines), "utf-8")
+    with pytest.raises((CassetteError, UsageError)), cassette(path) as tape:
+        talk(tape, "Another prompt")
 
 
 @pytest.mark.parametrize(

@@ -187,13 +187,22 @@ class _StreamStart:
 
 
 def tools_with_faults(tools: ToolSource, *faults: ToolFault) -> Registry:
-    """Returns the tools with these faults. Raises `UsageError` for a fault of a tool that is not among them."""
+    """Returns the tools with these faults. Raises `UsageError` for a fault of a tool that is not among them.
+
+    A tool of a cassette cannot have one, since its function does not run in a replay: give the cassette faulty tools.
+    """
     registry = tools if isinstance(tools, Registry) else Registry(as_tools(tools))
     changed: dict[str, Tool] = dict(registry)
     for fault in faults:
         if fault.tool not in changed:
             raise UsageError(registry.unknown(fault.tool))
-        changed[fault.tool] = replace(changed[fault.tool], function=fault.wrap(changed[fault.tool].function))
+        tool = changed[fault.tool]
+        if type(tool).run is not Tool.run:
+            raise UsageError(
+                f"The tool {fault.tool!r} is one of a cassette. Put the fault into the tool first: "
+                "tape.tools(faults.tools_with_faults([…], …))."
+            )
+        changed[fault.tool] = replace(tool, function=fault.wrap(tool.function))
     return Registry(changed.values())
 
 
