@@ -217,7 +217,7 @@ class _Reader:
         conversation = self._conversation(self._scopes[i])
         run = read_tool_run(span)
         outer = conversation.inside
-        if outer is not None and _is_same_run(outer, run):
+        if outer is not None and _is_same_run(outer, run, span):
             _complete_run(outer, run)
             return outer
         call = conversation.register.run(run)
@@ -285,11 +285,13 @@ class _Reader:
         return Transcript(messages, diagnostics=tuple(diagnostics))
 
 
-def _is_same_run(outer: JoinedCall, run: ToolRun) -> bool:
-    """Whether a tool's span inside another records the same call, as those of a client and a server do."""
+def _is_same_run(outer: JoinedCall, run: ToolRun, span: Span) -> bool:
+    """Whether a tool's span inside another records the same call, as those of an MCP client and its server do."""
     if outer.run is None or outer.name != run.name or (run.id and outer.run.id and run.id != outer.run.id):
         return False
-    return MISSING in (run.input, outer.run.input) or run.input == outer.run.input
+    if (run.id and run.id == outer.run.id) or (run.input is not MISSING and run.input == outer.run.input):
+        return True
+    return run.input is MISSING and "mcp.method.name" in span.attributes
 
 
 def _complete_run(call: JoinedCall, run: ToolRun) -> None:

@@ -68,7 +68,9 @@ def _parents(spans: list[Span], tree: SpanTree) -> list[int | None]:
     kept = "Such a span was read as a root."
     _report(tree, sum(is_lost) - remote, "span has", "spans have", "a parent that is not in the file", kept)
     _report(tree, remote, "span has", "spans have", "a parent in another process, which is not in the file", kept)
-    _report(tree, circles, "span is", "spans are", "inside of itself, by its parents", "The link was left out.")
+    _report(
+        tree, circles, "circle of parents was", "circles of parents were", "found", "One link of each was left out."
+    )
     return parents
 
 
