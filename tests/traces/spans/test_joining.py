@@ -34,7 +34,7 @@ def answer(*results: tuple[str | None, Any]) -> Message:
     }
 
 
-def model(span_id: str, at: float, asked: list[Message], said: Message | None, parent: str = "r", **more: Any) -> Any:
+def model(span_id: str, at: float, asked: list[Message], said: Message | None, parent: Any = "r", **more: Any) -> Any:
     attributes = {
         "gen_ai.operation.name": "chat",
         **({"gen_ai.input.messages": json.dumps(asked)} if asked else {}),
