@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+import toolcall_nb
 from toolcall_nb import dialects
 from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.json_text import read_json
-from toolcall_nb.core.recording import read_recording
 from toolcall_nb.core.transcript import ErrorPart, Message, State, TextPart, ToolCall, Transcript
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.models import MockModel
@@ -173,7 +173,8 @@ def test_an_error_of_the_model_is_replayed_and_repeated(path: Path) -> None:
 
 def test_a_cassette_is_a_transcript(path: Path) -> None:
     recorded = record(path)
-    read = read_recording(lines_of(path)).transcript
+    read = toolcall_nb.read(str(path))
+    assert not read.diagnostics
     assert [message.text for message in read.messages if message.role == "user"] == ["How many rows?", "Thanks."]
     assert [(call.name, call.input, call.state, call.output) for call in read.calls.values()] == [
         (call.name, call.input, call.state, call.output) for call in recorded.calls.values()
@@ -209,6 +210,40 @@ def test_a_recording_of_a_chat_is_a_cassette(path: Path) -> None:
         ]
         assert replayed.messages[-1].text == "You are welcome."
         assert RAN == []
+
+
+def test_a_model_of_another_package_is_recorded_and_not_needed_for_the_replay(path: Path) -> None:
+    from pydantic_ai.messages import ModelResponse
+    from pydantic_ai.models.function import DeltaToolCall, FunctionModel
+
+    async def stream(messages: Any, info: Any) -> Any:
+        if not any(isinstance(message, ModelResponse) for message in messages):
+            yield "I look. "
+            yield {1: DeltaToolCall(name="sql", json_args='{"q": "sel')}
+            yield {1: DeltaToolCall(json_args='ect 1"}')}
+        else:
+            yield "Two rows."
+
+    with cassette(path, FunctionModel(stream_function=stream), record="once") as tape:
+        recorded = talk(tape, "How many rows?").transcript
+    RAN.clear()
+    with cassette(path) as tape:
+        replayed = talk(tape, "How many rows?").transcript
+    assert replayed == recorded
+    assert [call.input for call in replayed.calls.values()] == [{"q": "select 1"}]
+    assert RAN == []
+
+
+def test_a_function_is_recorded_as_a_model(path: Path) -> None:
+    def model(messages: Any) -> str:
+        return f"You said {messages[-1]['content']}"
+
+    with cassette(path, model, record="once") as tape:
+        talk(tape, "A", "B")
+    with cassette(path, model) as tape:
+        assert talk(tape, "A", "B").transcript.messages[-1].text == "You said B"
+    text = failure(path, lambda tape: talk(tape, "A", "B"), model=lambda messages: "")
+    assert "model:\n    recorded: 'model'\n    now:      '<lambda>'" in text
 
 
 def test_a_chat_s_request_that_was_repeated_is_one_request(path: Path) -> None:
