@@ -291,7 +291,7 @@ FAULTS = (
     ),
     Fault(
         "the command line prints a page with its secrets",
-        "cli.py",
+        "cli/file_commands.py",
         "if not options.no_masking:",
         "if options.no_masking:",
         "tests/redaction/test_registered_secrets.py",

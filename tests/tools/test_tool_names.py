@@ -212,19 +212,19 @@ def test_a_chat_resolves_names_as_the_magic_does(notebook: Any, monkeypatch: pyt
 
 
 def test_the_command_line_takes_a_module_s_functions_by_module_and_name(notebook: Any) -> None:
-    from toolcall_nb.cli import _tools
+    from toolcall_nb.cli.chat_command import named_tools
 
-    assert [tool.name for tool in _tools("show,mine:imported,mine:server,weather")] == [
+    assert [tool.name for tool in named_tools("show,mine:imported,mine:server,weather")] == [
         "show",
         "imported",
         "imported",
         "weather",
     ]
-    assert sorted(tool.name for tool in _tools("mine")) == ["forecast", "weather"]
+    assert sorted(tool.name for tool in named_tools("mine")) == ["forecast", "weather"]
     with pytest.raises(UsageError, match="has no 'nothing'"):
-        [*_tools("mine:nothing")]
+        [*named_tools("mine:nothing")]
     with pytest.raises(UsageError, match="is not a tool"):
-        [*_tools("mine:__doc__")]
+        [*named_tools("mine:__doc__")]
 
 
 def test_in_a_kernel_a_name_means_the_built_in_tool_or_what_a_cell_or_a_script_defines(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from toolcall_nb.render.record_tables import table_bundle
 from toolcall_nb.traces.formats.base import RecordedRun
 from toolcall_nb.traces.run_index import RunEntry
 
-__all__ = ["Match", "Matches", "find_matches"]
+__all__ = ["Match", "Matches", "find_matches", "iterate_matches"]
 
 _BEFORE = 40
 _AFTER = 120
@@ -100,17 +100,25 @@ def find_matches(
     runs: Iterable[tuple[RunEntry, RecordedRun]], pattern: str | re.Pattern[str], limit: int | None
 ) -> tuple[list[Match], list[RunEntry], bool]:
     """Returns the places, the entries of the runs that have them, and whether it ended at the limit."""
-    wanted = TextPattern(pattern)
     found: list[Match] = []
     entries: list[RunEntry] = []
+    for entry, match in iterate_matches(runs, pattern):
+        if limit is not None and len(found) >= limit:
+            return found, entries, True
+        found.append(match)
+        if not entries or entries[-1] is not entry:
+            entries.append(entry)
+    return found, entries, False
+
+
+def iterate_matches(
+    runs: Iterable[tuple[RunEntry, RecordedRun]], pattern: str | re.Pattern[str]
+) -> Iterator[tuple[RunEntry, Match]]:
+    """Yields the places as they are found, each with the entry of its run."""
+    wanted = TextPattern(pattern)
     for number, (entry, run) in enumerate(runs):
         for match in _matches_in(number, entry, run, wanted):
-            if limit is not None and len(found) >= limit:
-                return found, entries, True
-            found.append(match)
-            if not entries or entries[-1] is not entry:
-                entries.append(entry)
-    return found, entries, False
+            yield entry, match
 
 
 def _matches_in(number: int, entry: RunEntry, run: RecordedRun, pattern: TextPattern) -> Iterator[Match]:

@@ -1,0 +1,72 @@
+"""The command line: ``toolcall-nb render|events|check|diff|search|chat|serve``. `main` runs one command.
+
+file_commands.py    render, events, check and diff
+search_command.py   search
+chat_command.py     chat, and the tools that ``--tools`` names
+
+Exit codes: 0 for success; 1 if ``check`` found something, ``diff`` found a difference, ``search`` found nothing, or the
+model could not answer; 2 for a mistake in the command, with one line on standard error; 130 for Ctrl-C. ``-`` is
+standard input. Text is UTF-8, in and out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+from toolcall_nb.cli.chat_command import add_chat, named_tools
+from toolcall_nb.cli.file_commands import add_file_commands
+from toolcall_nb.cli.search_command import add_search
+from toolcall_nb.errors import ToolcallError
+from toolcall_nb.server.command import add_options, serve
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    try:
+        options = _parser().parse_args(argv)
+    except SystemExit as error:  # argparse has printed why
+        return error.code if isinstance(error.code, int) else 2
+    try:
+        code: int = options.command(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has closed the pipe; the interpreter's last flush must not fail either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except (ToolcallError, OSError) as error:
+        print(f"toolcall-nb: {_one_line(error)}", file=sys.stderr)
+        return 2
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="toolcall-nb", description="Tool calls of language models, shown.")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    add_file_commands(commands)
+    add_search(commands)
+    add_chat(commands)
+    serve = commands.add_parser("serve", help="a chat over HTTP, for pages, agents and other programs")
+    add_options(serve)
+    serve.set_defaults(command=_serve)
+    return parser
+
+
+def _serve(options: argparse.Namespace) -> int:
+    return serve(options, named_tools)
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split())

@@ -1,0 +1,129 @@
+"""The command ``toolcall-nb chat``, and the tools that ``--tools`` names: `add_chat`, `named_tools`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from toolcall_nb.approvals import APPROVAL_MODES
+from toolcall_nb.cli.command_input import at_least, read_input
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import ToolCall
+from toolcall_nb.errors import UsageError
+
+if TYPE_CHECKING:
+    from toolcall_nb.approvals import Decision
+    from toolcall_nb.tools import Tool
+
+__all__ = ["add_chat", "named_tools"]
+
+
+def add_chat(commands: Any) -> None:
+    """Adds the command ``chat``."""
+    chat = commands.add_parser("chat", help="ask a model, live in the terminal")
+    chat.add_argument("prompt", metavar="PROMPT", help="what is asked; - is standard input")
+    chat.add_argument("--model", metavar="M", default="mock", help="the model (default: %(default)s)")
+    chat.add_argument(
+        "--tools",
+        metavar="MODULE:FUNCTION,…",
+        default="",
+        help="functions that the model may call; also edit, show and bash, for this folder",
+    )
+    chat.add_argument(
+        "--approve",
+        choices=APPROVAL_MODES,
+        default="auto",
+        help="who is asked before a call runs (%(default)s)",
+    )
+    chat.add_argument("--system", metavar="TEXT", help="the system prompt")
+    chat.add_argument("--dialect", metavar="D", default="native", help="how calls are written (default: %(default)s)")
+    chat.add_argument("--max-steps", metavar="N", type=at_least(1), default=10, help="requests at most (%(default)s)")
+    chat.add_argument(
+        "--retries",
+        metavar="N",
+        type=at_least(0),
+        default=2,
+        help="tries of a request that failed before it began (%(default)s)",
+    )
+    chat.add_argument("--once", action="store_true", help="the results of the calls are the answer; no second request")
+    chat.add_argument("--speed", metavar="X", type=float, default=1.0, help="speed of the mock; 0 never waits")
+    chat.set_defaults(command=_chat)
+
+
+def _chat(options: argparse.Namespace) -> int:
+    from toolcall_nb.approvals.terminal import TerminalApprover
+    from toolcall_nb.chat import Chat
+    from toolcall_nb.render.terminal import TerminalFace
+
+    prompt = read_input("-")[0] if options.prompt == "-" else options.prompt
+    terminal, approver, showing = TerminalFace(), TerminalApprover(), threading.RLock()
+
+    def ask(call: ToolCall) -> Decision:
+        with terminal.paused():
+            return approver(call)
+
+    def show(event: Event) -> None:  # also from a tool's own threads
+        with showing:
+            terminal.apply(event)
+
+    chat = Chat(
+        options.model,
+        tools=list(named_tools(options.tools)),
+        system=options.system,
+        max_steps=options.max_steps,
+        retries=options.retries,
+        dialect=options.dialect,
+        approval_mode=options.approve,
+        ask_approval=ask if options.approve == "ask" else None,
+        once=options.once,
+        speed=options.speed,
+    )
+    with terminal:
+        for event in chat.stream(prompt, live=show):
+            show(event)
+    answer = chat.transcript.messages[-1]
+    if answer.aborted is not None:
+        return 130
+    return 1 if answer.finish_reason == "error" else 0
+
+
+def named_tools(names: str) -> Iterator[Tool]:
+    """Yields the tools of ``bash,module:function,module``: by its name, from a module, or all ``@tool`` of a module."""
+    from toolcall_nb.tools import as_tools, registry
+    from toolcall_nb.tools.built_in import BUILT_IN_NAMES
+    from toolcall_nb.tools.sources import tools_named
+
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # as `python -m` has it: modules beside the user
+    for name in filter(None, map(str.strip, names.split(","))):
+        module_name, _, held = name.partition(":")
+        if name in registry or name in BUILT_IN_NAMES:
+            yield from tools_named(name, {})
+        elif not held:
+            yield from _decorated(module_name)
+        else:
+            module = _imported(module_name)
+            if not hasattr(module, held):
+                raise UsageError(f"The module {module_name!r} has no {held!r}.")
+            yield from as_tools(getattr(module, held))
+
+
+def _imported(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except Exception as error:  # the module is the user's, and may fail in any way
+        raise UsageError(f"The module {name!r} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _decorated(module: str) -> list[Tool]:
+    from toolcall_nb.tools import registry
+
+    _imported(module)
+    found = [tool for tool in registry.values() if tool.origin.startswith(f"{module}:")]
+    if not found:
+        raise UsageError(f"The module {module!r} has no function with @tool. Name one: {module}:function.")
+    return found

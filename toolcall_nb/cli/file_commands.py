@@ -1,0 +1,197 @@
+"""The commands that read one or two files: ``toolcall-nb render|events|check|diff``. `add_file_commands` adds them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from toolcall_nb.cli.command_input import at_least, format_diagnostic, is_markdown, read_input, warn
+from toolcall_nb.core.events import Diagnostic, Event, to_dict
+from toolcall_nb.core.json_text import json_text
+from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.errors import UsageError
+from toolcall_nb.redaction import Tally
+from toolcall_nb.redaction.registered_secrets import saved_value
+from toolcall_nb.traces.transcript_files import (
+    READABLE,
+    WRITABLE,
+    check_writable,
+    read_events,
+    read_transcript_file,
+    write_file,
+)
+
+__all__ = ["add_file_commands"]
+
+_FILE_HELP = f"the transcript ({', '.join(READABLE)}); - is standard input, as Markdown"
+
+
+def add_file_commands(commands: Any) -> None:
+    """Adds the commands ``render``, ``events``, ``check`` and ``diff``."""
+    render = commands.add_parser("render", help="a transcript as a page of HTML, or as another kind of file")
+    render.add_argument("file", metavar="FILE", help=_FILE_HELP)
+    render.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help=f"the file to write ({', '.join(WRITABLE)}); otherwise a page of HTML goes to standard output",
+    )
+    render.add_argument("--timings", action="store_true", help="write the known times of the calls, too")
+    render.add_argument("--no-masking", action="store_true", help="keep secrets in what is written as they are")
+    render.set_defaults(command=_render)
+
+    events = commands.add_parser("events", help="the events of what a model wrote, one JSON object a line")
+    events.add_argument("file", metavar="FILE", help=_FILE_HELP)
+    events.add_argument("--cut", metavar="N", type=at_least(1), help="feed the text in pieces of N characters")
+    events.add_argument(
+        "--format",
+        choices=("ui", "stages"),
+        default="ui",
+        help="as UI message chunks or as updates of tool blocks (%(default)s)",
+    )
+    events.set_defaults(command=_events)
+
+    check = commands.add_parser("check", help="what is wrong with a transcript, and where; 1 if anything is")
+    check.add_argument("file", metavar="FILE", help=_FILE_HELP)
+    check.add_argument(
+        "--stages", action="store_true", help="FILE is a log of tool block updates, one JSON object a line"
+    )
+    check.set_defaults(command=_check)
+    _add_diff(commands)
+
+
+def _add_diff(commands: Any) -> None:
+    diff = commands.add_parser("diff", help="what differs between two runs; 1 if anything does")
+    diff.add_argument("a", metavar="A", help=_FILE_HELP)
+    diff.add_argument("b", metavar="B", help="the other one")
+    diff.add_argument(
+        "--ignore",
+        metavar="WORDS",
+        default="",
+        help="what is no difference: timings (also tokens and costs), ids, text; with commas between them",
+    )
+    diff.add_argument("--no-masking", action="store_true", help="keep secrets in what is written as they are")
+    diff.set_defaults(command=_diff)
+
+
+def _render(options: argparse.Namespace) -> int:
+    from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_version, read_format_version
+    from toolcall_nb.render import to_html
+
+    output = None if options.output in (None, "-") else Path(options.output)
+    if output is not None:
+        check_writable(output)
+    if is_markdown(options.file):
+        text, broken = read_input(options.file)
+        if (version := read_format_version(text)) > FORMAT_VERSION:
+            print(f"toolcall-nb: {options.file} is of {describe_newer_version(version)}.", file=sys.stderr)
+        warn(options.file, broken)
+        transcript = Transcript.from_markdown(text)
+    else:
+        transcript = read_transcript_file(Path(options.file))
+    tally = Tally()
+    if not options.no_masking:
+        transcript, tally = saved_value(transcript)
+    if tally.secrets:
+        print(f"toolcall-nb: {tally}", file=sys.stderr)
+    if output is None:
+        known = {call.id: call.seconds for call in transcript.calls.values() if call.seconds is not None}
+        sys.stdout.write(to_html(transcript, page=True, timings=known if options.timings else None))
+    else:
+        write_file(transcript, output, timings=options.timings)
+    return 0
+
+
+def _events(options: argparse.Namespace) -> int:
+    if is_markdown(options.file):
+        text, broken = read_input(options.file)
+        warn(options.file, broken)
+        events: Iterable[Event] = _detected(text, options.cut or max(len(text), 1))
+    elif options.cut is not None:
+        raise UsageError(f"--cut is for text, and {options.file} is none: leave it out.")
+    else:
+        events = read_events(Path(options.file))
+    for line in _staged(events) if options.format == "stages" else map(to_dict, events):
+        print(json_text(line))
+    return 0
+
+
+def _detected(text: str, size: int) -> Iterator[Event]:
+    from toolcall_nb.dialects import detector
+
+    found = detector("callout")
+    for start in range(0, len(text), size):
+        yield from found.feed(text[start : start + size])
+    yield from found.close()
+
+
+def _staged(events: Iterable[Event]) -> Iterator[dict[str, Any]]:
+    from toolcall_nb.stages import StageProjector
+
+    projector = StageProjector()
+    for event in events:
+        yield from projector.feed(event)
+    yield from projector.close()
+
+
+def _check(options: argparse.Namespace) -> int:
+    if options.stages:
+        return _check_stages(options.file, *read_input(options.file))
+    if is_markdown(options.file):
+        text, broken = read_input(options.file)
+        diagnostics = [*broken, *Transcript.from_markdown(text).diagnostics]
+    else:
+        diagnostics = [*read_transcript_file(Path(options.file)).diagnostics]
+    found = sorted(diagnostics, key=lambda item: (item.line, item.column))
+    for diagnostic in found:
+        print(format_diagnostic(options.file, diagnostic))
+    return 1 if found else 0
+
+
+def _check_stages(name: str, text: str, broken: Sequence[Diagnostic]) -> int:
+    from toolcall_nb.stages import RULES, validate
+
+    found = [(diagnostic.line, format_diagnostic(name, diagnostic)) for diagnostic in broken]
+    places: list[int] = []
+    log: list[Any] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            log += [json.loads(line)] if line.strip() else []
+        except (ValueError, RecursionError) as error:
+            found.append((number, f"{name}:{number}: this is not JSON ({error}) — Each line is one update."))
+        places += [number] * (len(log) - len(places))
+    for rule in validate(log):
+        number = places[rule.position]
+        found.append((number, f"{name}:{number}: {rule.message} — {RULES[rule.rule]}"))
+    for _, line in sorted(found, key=lambda item: item[0]):
+        print(line)
+    return 1 if found else 0
+
+
+def _diff(options: argparse.Namespace) -> int:
+    from toolcall_nb.traces.difference import diff
+
+    if options.a == options.b == "-":
+        raise UsageError("Standard input is one run: name a file for the other.")
+    runs = (_read_run(options.a), _read_run(options.b))
+    difference = diff(*runs, ignore=options.ignore, names=(options.a, options.b))
+    shown, tally = (difference, Tally()) if options.no_masking else difference.masked()
+    if sys.stdout.isatty():
+        from rich.console import Console
+
+        from toolcall_nb.render.difference_text import difference_rich
+
+        Console().print(difference_rich(shown), soft_wrap=True)
+    else:
+        print(shown.to_text())
+    if tally.secrets:
+        print(f"toolcall-nb: {tally}", file=sys.stderr)
+    return 1 if difference else 0
+
+
+def _read_run(name: str) -> Transcript:
+    return Transcript.from_markdown(read_input(name)[0]) if name == "-" else read_transcript_file(Path(name))

@@ -1,0 +1,60 @@
+"""The command ``toolcall-nb search``, which finds text in the runs of many files: `add_search`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from typing import Any
+
+from toolcall_nb.cli.command_input import at_least
+from toolcall_nb.errors import UsageError
+from toolcall_nb.redaction.registered_secrets import saved_text
+from toolcall_nb.traces.collection import read_many
+from toolcall_nb.traces.search import Match, iterate_matches
+
+__all__ = ["add_search"]
+
+
+def add_search(commands: Any) -> None:
+    """Adds the command ``search``."""
+    search = commands.add_parser("search", help="find a text in the runs of many files; 1 if it is nowhere")
+    search.add_argument("pattern", metavar="PATTERN", help="the text, in any case of its letters")
+    search.add_argument(
+        "paths", metavar="PATH", nargs="+", help="a file of runs, a folder, or a pattern such as '**/*.md'"
+    )
+    search.add_argument("-E", "--regex", action="store_true", help="PATTERN is a regular expression of Python")
+    search.add_argument("-l", "--files", action="store_true", help="print the names of the files only")
+    search.add_argument("--limit", metavar="N", type=at_least(1), help="end after N places")
+    search.set_defaults(command=_search)
+
+
+def _search(options: argparse.Namespace) -> int:
+    runs = read_many(options.paths)
+    count, printed = 0, ""
+    for _, match in iterate_matches(runs.with_entries(), _pattern(options)):
+        if count == options.limit:
+            print(f"toolcall-nb: ended after {count:,} places; there may be more.", file=sys.stderr)
+            return 0
+        count += 1
+        if not options.files:
+            print(_line(match))
+        elif match.path != printed:
+            printed = match.path
+            print(saved_text(printed))
+    for unread in runs.unread:
+        print(f"toolcall-nb: not read: {saved_text(unread.reason)}", file=sys.stderr)
+    return 0 if count else 2 if runs.unread else 1
+
+
+def _pattern(options: argparse.Namespace) -> str | re.Pattern[str]:
+    pattern: str = options.pattern
+    try:
+        return re.compile(pattern) if options.regex else pattern
+    except re.error as error:
+        raise UsageError(f"{pattern!r} is no regular expression: {error}.") from None
+
+
+def _line(match: Match) -> str:
+    place = f"{match.path}:{match.run_id}:{match.turn}"
+    return saved_text(f"{place}: {f'{match.name} ' if match.name else ''}{match.field}: {match.text}")
