@@ -234,4 +234,4 @@ _RULES: tuple[Callable[[Span], SpanKind | None], ...] = (
 def spread_value(attributes: Mapping[str, Any], name: str) -> Any:
     """Returns an attribute, or the value that is spread over attributes whose names begin with it."""
     found = attributes.get(name)
-    return unflatten(attributes, name) if found is None or isinstance(found, Mapping) else found
+    return unflatten(attributes, name) if found is None or isinstance(found, dict) else found

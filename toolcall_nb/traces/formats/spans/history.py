@@ -55,7 +55,7 @@ def read_messages(given: Any, role: Role = "user", levels: int = _MAX_LEVELS) ->
         if given and all(_is_part(item) for item in given):
             return _some(RecordedMessage(role, tuple(part for item in given if (part := read_part(item)) is not None)))
         return [message for item in given for message in read_messages(item, role, levels - 1)]
-    if not isinstance(given, Mapping) or not given:
+    if not isinstance(given, dict) or not given:
         return []
     if _is_message(given):
         return _some(_read_message(given, role))
@@ -67,7 +67,7 @@ def _some(message: RecordedMessage) -> list[RecordedMessage]:
 
 
 def _is_message(fields: Mapping[str, Any]) -> bool:
-    if isinstance(fields.get("message"), Mapping):
+    if isinstance(fields.get("message"), dict):
         return not fields.keys() & {"messages", "contents"}
     kind = fields.get("type")
     if isinstance(kind, str) and (kind in _CALL_ITEMS or kind in _RESULT_ITEMS or kind == "reasoning"):
@@ -88,7 +88,7 @@ def _within(fields: Mapping[str, Any], role: Role, levels: int) -> Iterator[Reco
         if "output" not in fields and (prompt := fields.get(name) or config.get(name)):
             yield from read_messages(prompt, "system", levels)
     for name in _LISTS:
-        if isinstance(fields.get(name), list | Mapping | str):
+        if isinstance(fields.get(name), list | dict | str):
             yield from read_messages(fields[name], role, levels)
             return
     if fields.get("toolName") or (fields.get("name") and "arguments" in fields):
@@ -116,10 +116,10 @@ def _read_message(given: Mapping[str, Any], default: Role) -> RecordedMessage:
 
 def _unwrapped(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the fields of a message that is within ``message`` or ``kwargs``, with those around it."""
-    if isinstance(given.get("data"), Mapping) and isinstance(given.get("type"), str) and "content" in given["data"]:
+    if isinstance(given.get("data"), dict) and isinstance(given.get("type"), str) and "content" in given["data"]:
         return {**given["data"], "type": given["type"]}  # another form of LangChain's
     for name in ("message", "kwargs"):
-        if isinstance(given.get(name), Mapping):
+        if isinstance(given.get(name), dict):
             kind = as_list(given.get("id"))[-1:]  # LangChain's own form: {"id": […, "HumanMessage"], "kwargs": {…}}
             around = {key: value for key, value in given.items() if key not in (name, "id", "type", "lc")}
             return {**around, **({"type": kind[0]} if kind else {}), **given[name]}
@@ -180,7 +180,7 @@ def _parts(fields: Mapping[str, Any]) -> Iterator[RecordedPart]:
     content = next((fields[name] for name in ("parts", "contents", "content") if fields.get(name) is not None), None)
     if isinstance(content, str) and (content.startswith(("[{", '{"parts"')) or fields.get("role") == "model"):
         content = read_json_text(content)
-    if isinstance(content, Mapping) and isinstance(content.get("parts"), list):
+    if isinstance(content, dict) and isinstance(content.get("parts"), list):
         content = content["parts"]
     for item in content if isinstance(content, list) else [content]:
         if (part := read_part(item)) is not None:
@@ -193,7 +193,7 @@ def _calls(fields: Mapping[str, Any]) -> Iterator[AskedCall]:
     for holder in (fields, inner):
         calls = as_list(read_json_text(holder.get("tool_calls"))) or as_list(holder.get("toolCalls"))
         single = holder.get("function_call")
-        for given in calls or ([single] if isinstance(single, Mapping) and single.get("name") else []):
+        for given in calls or ([single] if isinstance(single, dict) and single.get("name") else []):
             if (call := read_call(as_object(given))) is not None:
                 yield call
         if calls:

@@ -46,7 +46,7 @@ def is_langfuse(record: Any) -> bool:
     """Whether a record is a trace of Langfuse with its observations."""
     outer = as_object(record)
     observations = [as_object(item) for item in as_list(outer.get("observations"))]
-    if isinstance(outer.get("trace"), Mapping) and "observations" in outer:
+    if isinstance(outer.get("trace"), dict) and "observations" in outer:
         return True
     return bool(outer.get("id")) and "observations" in outer and all("type" in item for item in observations[:3])
 
@@ -149,6 +149,6 @@ def _is_plain_tool(span: Span) -> bool:
         span.attributes.get(OBSERVATION_INPUT),
         {name for name in span.attributes if not name.startswith("langfuse.")},
     )
-    if span.attributes.get(OBSERVATION_TYPE) != "SPAN" or own or not isinstance(given, Mapping) or not given:
+    if span.attributes.get(OBSERVATION_TYPE) != "SPAN" or own or not isinstance(given, dict) or not given:
         return False
     return not given.keys() & {"args", "kwargs", "messages"}

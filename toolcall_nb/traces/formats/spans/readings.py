@@ -272,7 +272,7 @@ def _without_verb(name: str) -> str:
 def _tool_input(given: Mapping[str, Any]) -> Json | Missing:
     found = _first_value(given, conventions.TOOL_INPUTS)
     fields = as_object(found)
-    if set(fields) == {"input"} and isinstance(fields["input"], Mapping):  # LangSmith's form of a run's inputs
+    if set(fields) == {"input"} and isinstance(fields["input"], dict):  # LangSmith's form of a run's inputs
         return fields["input"]
     return _called_with(given) if found is MISSING else found
 
@@ -280,8 +280,8 @@ def _tool_input(given: Mapping[str, Any]) -> Json | Missing:
 def _called_with(given: Mapping[str, Any]) -> Json | Missing:
     """Returns ``tool.parameters`` unless these are the tool's schema."""
     found = read_json_text(given.get("tool.parameters"))
-    is_schema = isinstance(found, Mapping) and "type" in found and "properties" in found
-    return MISSING if found is None or is_schema or not isinstance(found, Mapping) else dict(found)
+    is_schema = isinstance(found, dict) and "type" in found and "properties" in found
+    return MISSING if found is None or is_schema or not isinstance(found, dict) else dict(found)
 
 
 def _first_value(given: Mapping[str, Any], names: Iterable[str]) -> Json | Missing:

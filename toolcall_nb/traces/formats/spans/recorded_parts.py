@@ -15,6 +15,7 @@ __all__ = ["AskedCall", "CallResult", "RecordedPart", "is_left_out", "read_call"
 
 _LEFT_OUT = frozenset({"", "<elided>", "<not specified>", "N/A", "[REDACTED]", "__REDACTED__", "<redacted>"})
 """What instrumentations write where the content was not recorded."""
+_LONGEST = 32
 
 
 class AskedCall(Struct, frozen=True):
@@ -41,9 +42,9 @@ RecordedPart: TypeAlias = TextPart | ReasoningPart | FilePart | CustomPart | Ask
 
 def is_left_out(value: Any) -> bool:
     """Whether a value stands for content that was not recorded."""
-    if isinstance(value, Mapping):
-        return list(value) == ["result"] and value["result"] == "<not specified>"
-    return isinstance(value, str) and value.strip() in _LEFT_OUT
+    if isinstance(value, str):
+        return len(value) < _LONGEST and value.strip() in _LEFT_OUT
+    return isinstance(value, dict) and value == {"result": "<not specified>"}
 
 
 def read_part(given: Any) -> RecordedPart | None:
@@ -141,7 +142,7 @@ def _google_result(part: Mapping[str, Any]) -> RecordedPart | None:
 
 def _file(part: Mapping[str, Any]) -> RecordedPart | None:
     """Reads a file, by its URL or by its content as base64 text; a file that has only an id is kept as it is."""
-    inner = next((as_object(part[key]) for key in _FILES if isinstance(part.get(key), Mapping)), part)
+    inner = next((as_object(part[key]) for key in _FILES if isinstance(part.get(key), dict)), part)
     inner = as_object(inner.get("image")) or inner
     media = next((inner[key] for key in _MEDIA_TYPES if isinstance(inner.get(key), str)), None)
     url = next((inner[key] for key in ("url", "uri", "file_uri", "fileUri", "image_url") if inner.get(key)), None)

@@ -61,7 +61,7 @@ def read_span_records(record: Any) -> SpanFile:
 
 def _spans_in(record: Any) -> list[Any]:
     for name in _LISTS:
-        if isinstance(record, Mapping) and isinstance(record.get(name), list) and not _is_span(record):
+        if isinstance(record, dict) and isinstance(record.get(name), list) and not _is_span(record):
             return as_list(record[name])
     return record if isinstance(record, list) else [record]
 
@@ -72,7 +72,7 @@ def _is_span(given: Any) -> bool:
     if any(name in fields for name in _ATTRIBUTES_ALONE):
         return True
     has_ids = any(name in {**fields, **context} for name in _SPAN[:3])
-    return has_ids and (isinstance(fields.get("attributes"), Mapping | list) or "start_time" in fields)
+    return has_ids and (isinstance(fields.get("attributes"), dict | list) or "start_time" in fields)
 
 
 def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
@@ -133,14 +133,14 @@ def _attributes(fields: Mapping[str, Any]) -> Object:
 def _flat(attributes: Object) -> Iterator[tuple[str, Any]]:
     """Yields the attributes; those that are nested under the first word of their names get their whole names."""
     for name, value in attributes.items():
-        if name in _NESTED and isinstance(value, Mapping):
+        if name in _NESTED and isinstance(value, dict):
             yield from _leaves(name, value, _MAX_LEVELS)
         else:
             yield name, value
 
 
 def _leaves(name: str, value: Any, levels: int) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping) and levels:
+    if isinstance(value, dict) and levels:
         for key, item in value.items():
             yield from _leaves(f"{name}.{key}", item, levels - 1)
     else:

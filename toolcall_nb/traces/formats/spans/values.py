@@ -35,7 +35,7 @@ _FRACTION = re.compile(r"(\.\d{6})\d+")
 
 def as_object(value: Any) -> Mapping[str, Any]:
     """Returns the value if it is an object, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def as_list(value: Any) -> list[Any]:
@@ -57,7 +57,7 @@ def read_json_text(value: Any) -> Json:
 
 def read_any_value(given: Any, levels: int = MAX_LEVELS) -> Json:
     """Returns the value of an OTLP ``AnyValue``. Anything else is returned as it is."""
-    if not isinstance(given, Mapping) or len(given) > 1 or levels == 0:
+    if not isinstance(given, dict) or len(given) > 1 or levels == 0:
         return given
     kind = next(iter(given), "stringValue")
     value = given.get(kind)
@@ -74,7 +74,7 @@ def read_any_value(given: Any, levels: int = MAX_LEVELS) -> Json:
 
 def read_attributes(given: Any, levels: int = MAX_LEVELS) -> Object:
     """Returns attributes as an object: from a list of keys and values, or from an object."""
-    if isinstance(given, Mapping):
+    if isinstance(given, dict):
         return {str(key): value for key, value in given.items()}
     pairs = [as_object(item) for item in as_list(given)]
     return {str(pair["key"]): read_any_value(pair.get("value"), levels) for pair in pairs if "key" in pair}
@@ -167,7 +167,7 @@ def _nested(attributes: Mapping[str, Any], prefix: str) -> Any:
         found = attributes
         for name in prefix.split("."):
             found = as_object(found).get(name)
-    return dict(found) if isinstance(found, Mapping) else found
+    return dict(found) if isinstance(found, dict) else found
 
 
 def _put(root: dict[str, Any], path: list[str], value: Any) -> None:
