@@ -195,9 +195,9 @@ def test_a_file_holds_the_times_only_on_request(tmp_path: Path, suffix: str) -> 
 def test_a_page_shows_the_times_only_on_request(tmp_path: Path) -> None:
     transcript, path = recorded(*CALL).transcript, tmp_path / "run.html"
     transcript.write(path)
-    assert "1.5 s" not in path.read_text("utf-8")
+    assert "1.50 s" not in path.read_text("utf-8")
     transcript.write(path, timings=True)
-    assert "1.5 s" in path.read_text("utf-8")
+    assert "1.50 s" in path.read_text("utf-8")
 
 
 def test_a_transcript_is_a_sequence_of_its_messages() -> None:
