@@ -51,6 +51,7 @@ expect.set_options(timeout=PATIENCE)
 _OF_OTHERS = (
     "Failed to fetch",  # the server or the connection was gone
     "Error: Canceled future for create_subshell_request message before replies were done",  # the kernel was gone
+    "Disposed",  # a session that JupyterLab closes while it is still choosing its kernel (SessionContext.changeKernel)
     "[anywidget] Failed to initialize model.",  # it gives up after two seconds: tests/browser/test_slow_pages.py
 )
 """Unhandled errors that are not ours: JupyterLab's when its server or kernel is gone, and anywidget's in a slow page.

@@ -15,7 +15,7 @@ from tests.support.history_pages import Page
 from tests.support.strict_providers import PROVIDERS, refusals
 from toolcall_nb.approvals import ApprovalMode, Decision, RememberedApprovals
 from toolcall_nb.chat import Chat
-from toolcall_nb.core.events import Event
+from toolcall_nb.core.events import Event, ToolExecution
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
 from toolcall_nb.notebook.live_display import LiveDisplay
 from toolcall_nb.render import to_html
@@ -109,7 +109,6 @@ class Lane:
         self.ends: Counter[str] = Counter()  # number of calls by final state, over all turns
         self.cell: Cell | None = None
         self.run: Run | None = None
-        self._ticks = 0
         self._thread: threading.Thread | None = None
         self._was_checked = True
         self.turns = 0
@@ -127,15 +126,10 @@ class Lane:
             thread=self.name,
             remembered_approvals=RememberedApprovals(self._always),
             ask_approval=self._ask,
-            clock=self._tick,
+            clock=lambda: 0.0,
             pause=lambda _: None,
             max_steps=5,
         )
-
-    def _tick(self) -> float:
-        """The chat's clock, which it reads once when a tool begins and once when it ends."""
-        self._ticks += 1
-        return 0.0
 
     def _ask(self, call: ToolCall) -> Decision:
         assert self.cell is not None
@@ -182,7 +176,7 @@ class Lane:
         run = Run(lambda live: self.chat.stream("Go on", live), stop=self.chat.stop, info=lambda _: "gated")
         cell = Cell(run, self.chat)
         cell.open_page()
-        self.run, self.cell, self._was_checked, self._ticks = run, cell, False, 0
+        self.run, self.cell, self._was_checked = run, cell, False
         self.chat.timings.clear()
         self.chat.outcomes.clear()
         if background:
@@ -223,7 +217,8 @@ class Lane:
         if "model" in self.gates.waiting or self.cell.asks:
             return True
         calls, outcomes = self.cell.transcript.calls, tuple(self.chat.outcomes)
-        begun = self._ticks - 2 * len(outcomes)
+        starts = [event for event in self.cell.events if isinstance(event, ToolExecution) and event.status == "running"]
+        begun = len(starts) - len(outcomes)
         return (
             begun > 0 and begun == len(self.tools) and all(calls[each].is_final for each in outcomes if each in calls)
         )

@@ -145,7 +145,11 @@ _COMPARED = ("type", "text", "toolName", "toolCallId", "state", "input", "output
 
 
 def comparable(parts: list[Any]) -> list[Any]:
-    """What both tell of the parts: no steps, errors or blank lines, nor an input that is half written."""
+    """What both tell of the parts: no steps, errors or blank lines, nor an input that is half written.
+
+    JavaScript writes a large number without its exponent, and Python then reads it as an integer of other digits.
+    """
+    parts = json.loads(json.dumps(parts), parse_int=lambda digits: int(digits) if len(digits) < 16 else float(digits))
     return [
         {key: part[key] for key in _COMPARED if part.get(key) is not None and not is_half(part, key)}
         for part in parts
