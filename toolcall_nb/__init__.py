@@ -6,6 +6,8 @@
     What is the weather in Lisbon?
 
 The public names are imported on first use, so that loading the extension costs little.
+
+PYTEST_DONT_REWRITE: pytest, which has a plugin of this package, does not warn if the package was imported before it.
 """
 
 from __future__ import annotations

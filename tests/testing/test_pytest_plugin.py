@@ -259,3 +259,24 @@ def test_pytest_finds_the_plugin_by_its_entry_point(project: Path, run: Run) -> 
     shown = run("--help", plugin="toolchat").stdout
     assert "--toolchat-record " in shown
     assert "--toolchat-record-all" in shown
+
+
+def test_pytest_does_not_warn_where_the_package_was_imported_first_as_in_a_notebook(project: Path) -> None:
+    place = project / "some_distribution-1.dist-info"
+    place.mkdir()
+    (place / "METADATA").write_text("Metadata-Version: 2.1\nName: some-distribution\nVersion: 1\n")
+    (place / "entry_points.txt").write_text(f"[pytest11]\ntoolchat = {PLUGIN}\n")
+    write(project, "tests/test_rows.py", "def test_ok():\n    pass\n")
+    unused = ("anyio", "hypothesispytest", "langsmith_plugin", "nbval", "platformdirs", "schemathesis", "xdist")
+    options = ["-p", "no:cacheprovider", *(word for name in unused for word in ("-p", f"no:{name}"))]
+    code = f"import toolcall_nb, pytest, sys; sys.exit(pytest.main({options!r}))"
+    for files, warns in (("json/__init__.py", True), ("toolcall_nb/__init__.py", False)):
+        (place / "RECORD").write_text(f"{files},,\n")
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+        environment["PYTHONPATH"] = f"{project}{os.pathsep}{ROOT}"
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=project, env=environment, capture_output=True, text=True, check=False
+        )
+        assert "1 passed" in done.stdout
+        assert ("cannot be rewritten; json" in done.stdout) is warns
+        assert "cannot be rewritten; toolcall_nb" not in done.stdout

@@ -54,3 +54,8 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(_MODULES[name]), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    """Lists the public names, also those that were not used yet."""
+    return sorted({*globals(), *__all__})
