@@ -136,6 +136,15 @@ def test_calls_of_one_request_are_paired_in_any_order() -> None:
     assert sorted(calls_of(diff(a, b))) == [("=", "1", "2"), ("=", "2", "1")]
 
 
+def test_very_many_calls_side_by_side_keep_the_pairs_that_they_have_in_order() -> None:
+    def many(word: str) -> Transcript:
+        return run(
+            *(call(f"{n}", "read", {"path": f"{n}.txt", "by": word}, started=0.0, seconds=1.0) for n in range(300))
+        )
+
+    assert diff(many("me"), many("you")).counts["~"] == 300
+
+
 def inner(id: str, name: str, parent: str, **arguments: Any) -> ToolCall:
     return call(id, name, arguments, tool_metadata={"parent": parent})
 

@@ -275,13 +275,14 @@ class _Pairing:
         others_a, others_b = set(turn_a), set(turn_b)
         calls_a = [i for i in turn_a if i not in self._found or self._found[i].b in others_b]
         calls_b = [j for j in turn_b if j not in self._of_b or self._of_b[j] in others_a]
-        for i in calls_a:
-            pair = self._found.pop(i, None)
-            if pair is not None and pair.b is not None:
-                del self._of_b[pair.b]
+        former = [(self._of_b.pop(j), j) for j in calls_b if j in self._of_b]
+        coarse = {i for i, _ in former if self._found.pop(i).is_coarse}
         keys_a, keys_b = [self._a[i].fingerprint for i in calls_a], [self._b[j].fingerprint for j in calls_b]
         for i, j in match(keys_a, keys_b, lambda i, j: self._score(calls_a[i], calls_b[j])):
             self._set(calls_a[i], calls_b[j])
+        for i, j in former:  # of very many calls, only the equal ones were paired
+            if i not in self._found and j not in self._of_b:
+                self._set(i, j, is_coarse=i in coarse)
 
     def _moved(self, inside_a: Sequence[int], inside_b: Sequence[int]) -> None:
         """Pairs items without a counterpart that are equal, in order."""
