@@ -22,7 +22,7 @@ from toolcall_nb.core.events import LEFT_OUT, Diagnostic, Event, Object
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, TextPart, ToolCall, Transcript
 from toolcall_nb.core.usage import RequestUsage, estimate_result_tokens, to_metadata
 
-__all__ = ["Agents", "CallFacts", "RequestFacts", "RunFacts", "assemble"]
+__all__ = ["Agents", "CallFacts", "RequestFacts", "RunFacts", "assemble", "assemble_all"]
 
 _TURN = "toolcall-turn"
 """The field of a message's metadata that holds the number of its turn, until `assemble` has replaced it."""
@@ -148,6 +148,21 @@ def assemble(events: Iterable[Event], facts: RunFacts, agents: Agents | None = N
         messages.append(_with_usage(message, parts, requests))
     diagnostics = (*transcript.diagnostics, *facts.diagnostics(), *nesting.diagnostics)
     return replace(transcript, messages=tuple(messages), diagnostics=diagnostics)
+
+
+def assemble_all(events: Iterable[Event], facts: RunFacts, agents: Agents) -> Transcript:
+    """Builds the transcript as `assemble` does. Agents whose calls are inside each other follow at its end."""
+    transcript = assemble(events, facts, agents)
+    if not agents:
+        return transcript
+    messages, diagnostics = list(transcript.messages), list(transcript.diagnostics)
+    diagnostics.append(Diagnostic("Some calls are inside each other.", "They were put at the end."))
+    while agents:
+        for inner_events, inner_facts in agents.pop(next(iter(agents))):
+            inner = assemble(inner_events, inner_facts, agents)
+            messages += inner.messages
+            diagnostics += inner.diagnostics
+    return replace(transcript, messages=tuple(messages), diagnostics=tuple(diagnostics))
 
 
 class _Nesting:

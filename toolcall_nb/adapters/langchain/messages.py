@@ -66,7 +66,7 @@ def message_of(thing: Any) -> Mapping[str, Any] | None:
 
 def _of_dict(thing: dict[str, Any]) -> Mapping[str, Any] | None:
     kind, path = thing.get("type"), thing.get("id")
-    if thing.get("lc") == 1 and kind == "constructor" and isinstance(path, list) and path:
+    if thing.get("lc") == 1 and kind == "constructor" and isinstance(path, list) and path and isinstance(path[-1], str):
         known = as_mapping(thing.get("kwargs"))
         return {"type": path[-1], **known} if path[-1] in _ROLES and "content" in known else None
     if not isinstance(kind, str) or kind not in _OF_DICTS:

@@ -9,6 +9,7 @@ from toolcall_nb.traces.formats.base import TraceFormat
 from toolcall_nb.traces.formats.claude_code import CLAUDE_CODE
 from toolcall_nb.traces.formats.codex import CODEX
 from toolcall_nb.traces.formats.inspect_logs import INSPECT
+from toolcall_nb.traces.formats.langsmith import LANGSMITH
 from toolcall_nb.traces.formats.messages import MESSAGES
 from toolcall_nb.traces.formats.recordings import RECORDINGS
 from toolcall_nb.traces.formats.spans import SPAN_FORMATS
@@ -20,6 +21,7 @@ TRACE_FORMATS: tuple[TraceFormat, ...] = (
     CLAUDE_CODE,
     CODEX,
     INSPECT,
+    LANGSMITH,
     *SPAN_FORMATS,
     MESSAGES,
 )

@@ -16,7 +16,7 @@ from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.traces.formats.base import RecordedRun, TraceFormat
 from toolcall_nb.traces.formats.inspect_events import SampleEvents
 from toolcall_nb.traces.formats.inspect_messages import SampleMessages, with_attachments
-from toolcall_nb.traces.run_facts import assemble
+from toolcall_nb.traces.run_facts import assemble_all
 from toolcall_nb.traces.timestamps import parse_timestamp
 
 __all__ = ["INSPECT"]
@@ -94,7 +94,7 @@ def _run(sample: Mapping[str, Any], header: Object) -> RecordedRun:
         kinds = ", ".join(f"{kind} {count}" for kind, count in events.unread.most_common(20))
         facts.problem(f"{events.unread.total()} events have no place in a transcript ({kinds}).", LEFT_OUT)
     agents = messages.agents()
-    transcript = assemble(messages.items.close(), facts, agents)
+    transcript = assemble_all(messages.items.close(), facts, agents)
     total = get(sample, "total_time", (int, float))
     return RecordedRun(
         id=f"{sample.get('id', '')!s:.200}_epoch_{sample.get('epoch', 1)!s:.20}",

@@ -64,6 +64,10 @@ class LoggedItems:
         self._reader.close()
         return self._events
 
+    def prepend(self, events: Sequence[Event]) -> None:
+        """Puts events before those that were read."""
+        self._events[:0] = events
+
     def _begin_turn(self) -> OpenAITurn:
         self._turn = OpenAITurn()
         self.facts.begin_turn(self._turn.message)
