@@ -128,6 +128,13 @@ def test_the_display_is_the_same_each_time() -> None:
     assert html_of(diff(BEFORE, AFTER)) == html_of(diff(BEFORE, AFTER))
 
 
+def test_times_that_hardly_differ_are_not_shown() -> None:
+    a, b = run(call("1", "f", {}, seconds=1.0)), run(call("1", "f", {}, seconds=1.01))
+    for shown in diff(a, b)._repr_mimebundle_().values():
+        assert "1.0" not in words_of(re.sub(r"<style>.*?</style>", "", shown, flags=re.DOTALL))
+    assert "time in calls 1.00 s → 2.00 s (+1.00 s)" in diff(a, run(call("1", "f", {}, seconds=2.0))).to_text()
+
+
 def test_runs_without_a_difference_say_so() -> None:
     difference = diff(BEFORE, BEFORE)
     assert "No differences · 6 equal" in words_of(body_of(difference))

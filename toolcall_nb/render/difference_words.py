@@ -124,8 +124,15 @@ def describe_ids(comparison: Comparison) -> str:
 
 
 def shown_totals(comparison: Comparison) -> list[ShownTotal]:
-    """Returns the totals that are known of at least one run."""
-    return [_shown(total) for total in comparison.totals if total.a is not None or total.b is not None]
+    """Returns the totals that are known of at least one run.
+
+    Times are among them only if they differ, so that the output of a cell is the same when it runs again.
+    """
+    return [
+        _shown(total)
+        for total in comparison.totals
+        if (total.differs if total.unit == "s" else total.a is not None or total.b is not None)
+    ]
 
 
 def _shown(total: Total) -> ShownTotal:
