@@ -12,6 +12,7 @@ import fsspec
 import pandas
 import pytest
 
+from tests.support.corpora import corpus
 from tests.support.run_logs import LINES, run_line, write_lines
 from toolcall_nb import Transcript, read_many, register_secret
 from toolcall_nb.core.transcript import Message, TextPart, ToolCall
@@ -269,3 +270,27 @@ def test_memory_holds_the_largest_run_and_the_index(tmp_path: Path, in_one_file:
     finally:
         tracemalloc.stop()
     assert peak < 12 * size + 3_000 * count, f"{peak:,} bytes for {count} runs of {size:,} characters"
+
+
+def test_the_paths_of_the_table_are_those_below_the_common_folder(folder: Path) -> None:
+    text = read_many(folder)._repr_mimebundle_()["text/plain"]
+    assert f"Below {folder}/" in text
+    assert text.count(str(folder)) == 1
+    alone = read_many(folder / "b.jsonl")._repr_mimebundle_()["text/plain"]
+    assert str(folder / "b.jsonl") in alone
+
+
+@pytest.mark.slow
+def test_all_recorded_runs_of_other_programs_are_one_collection(tmp_path: Path) -> None:
+    runs = read_many(corpus("traces"))
+    assert len(runs) > 200
+    assert {"holds no transcript", "is no JSON"} >= {
+        next((words for words in ("holds no transcript", "is no JSON") if words in each.reason), each.reason)
+        for each in runs.unread
+    }
+    assert len(runs.df) == len(runs)
+    assert len(runs.calls.df) == runs.df.calls.sum() > 300
+    assert len(runs.search("weather").runs) > 3
+    runs.to_parquet(tmp_path)
+    for run, back in zip(runs, read_many(tmp_path), strict=True):
+        assert (back.transcript, back.extra, back.path, back.id) == (run.transcript, run.extra, run.path, run.id)

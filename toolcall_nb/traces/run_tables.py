@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +11,7 @@ from msgspec.structs import fields
 
 from toolcall_nb.core.data_frames import data_frame, import_pandas
 from toolcall_nb.core.events import Json
-from toolcall_nb.redaction.registered_secrets import saved_value
+from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
 from toolcall_nb.redaction.saved_output import with_line
 from toolcall_nb.render.record_tables import table_bundle
 from toolcall_nb.render.value_lines import format_count
@@ -44,7 +45,8 @@ def runs_bundle(
     exclude: Collection[str] | None = None,
 ) -> dict[str, str]:
     """Returns the first runs as a table by MIME type, without secrets; below, the files that were not read."""
-    records, tally = saved_value([*_records(entries[:_SHOWN])])
+    folder = _common_folder([entry.path for entry in entries[:_SHOWN]])
+    (records, below), tally = saved_value((_records(entries[:_SHOWN], folder), f"Below {folder}" if folder else ""))
     bundle = table_bundle(
         records,
         empty="No runs.",
@@ -53,11 +55,17 @@ def runs_bundle(
         include=include,
         exclude=exclude,
     )
-    lines = [f"{tally}", *_unread_lines(unread)]
+    lines = [below, f"{tally}", *map(saved_text, _unread_lines(unread))]
     return with_line(bundle, " · ".join(filter(None, lines)))
 
 
-def _records(entries: Sequence[RunEntry]) -> list[dict[str, Json]]:
+def _common_folder(paths: Sequence[str]) -> str:
+    """Returns the folder that all paths begin with, to the last slash; empty if they have none, or are one file."""
+    prefix = os.path.commonprefix(paths)  # noqa: RUF071 - a URL is no path
+    return prefix[: 1 + max(prefix.rfind("/"), prefix.rfind(os.sep))] if len(set(paths)) > 1 else ""
+
+
+def _records(entries: Sequence[RunEntry], folder: str) -> list[dict[str, Json]]:
     """Returns the texts of the rows. A column of which nothing is known is left out."""
     rows = [
         {
@@ -66,7 +74,7 @@ def _records(entries: Sequence[RunEntry]) -> list[dict[str, Json]]:
             **{"messages": f"{entry.messages:,}", "calls": f"{entry.calls:,}", "errors": f"{entry.errors or ''}"},
             "seconds": "" if entry.seconds is None else format_seconds(entry.seconds),
             "tokens": "" if entry.tokens_in is None else f"{entry.tokens_in + (entry.tokens_out or 0):,}",
-            **{"model": entry.model or "", "path": entry.path},
+            **{"model": entry.model or "", "path": entry.path[len(folder) :]},
         }
         for number, entry in enumerate(entries)
     ]
