@@ -310,6 +310,38 @@ def test_messages_in_the_bodies_of_events_are_read() -> None:
     assert told(run.transcript) == [("user", "Hi"), ("assistant", "Hello.")]
 
 
+def event(name: str, **attributes: str) -> dict[str, Any]:
+    return {"name": name, "attributes": [{"key": key, "value": {"stringValue": v}} for key, v in attributes.items()]}
+
+
+def test_content_blocks_of_bedrock_in_the_events_of_models_and_tools_are_read() -> None:
+    called = [{"text": "I look."}, {"toolUse": {"toolUseId": "c1", "name": "weather", "input": {"city": "Paris"}}}]
+    result = {"toolUseId": "c1", "status": "success", "content": [{"text": '{"rain": true}'}]}
+    chat, hi = {"gen_ai.operation.name": "chat"}, event("gen_ai.user.message", content='[{"text": "Does it rain?"}]')
+    first = [hi, event("gen_ai.choice", message=json.dumps(called), finish_reason="tool_use")]
+    second = [
+        *(hi, event("gen_ai.assistant.message", content=json.dumps(called))),
+        event("gen_ai.tool.message", content=json.dumps([{"toolResult": result}])),
+        event(
+            "gen_ai.choice", message='[{"reasoningContent": {"reasoningText": {"text": "Hm."}}}, {"text": "It rains."}]'
+        ),
+    ]
+    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "weather", "gen_ai.tool.call.id": "c1"}
+    ran = [
+        event("gen_ai.tool.message", role="tool", content='{"city": "Paris"}', id="c1"),
+        event("gen_ai.choice", message='[{"text": "{\\"rain\\": true}"}]', id="c1"),
+    ]
+    model = [
+        span("a", "chat", 0, 1, attributes=chat, events=first),
+        span("c", "chat", 3, 4, attributes=chat, events=second),
+    ]
+    alone = span("b", "x", 1, 2, attributes=tool, events=ran)
+    said = [("user", "Does it rain?"), ("assistant", "I look."), ("assistant", "It rains.")]
+    call = ("weather", {"city": "Paris"}, "output-available", {"rain": True})
+    for spans, expected in ((model, [*said, call]), ([*model, alone], [*said, call]), ([alone], [call])):
+        assert told(read_spans(*spans).transcript) == expected
+
+
 def test_content_that_was_not_recorded_leaves_names_ids_and_usage() -> None:
     run = read_spans(
         span("a", "chat", 0, 1, attributes={"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 9}),

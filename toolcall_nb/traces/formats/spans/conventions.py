@@ -108,7 +108,7 @@ RUN_OUTPUTS = (
 TOOL_DEFINITIONS = ("gen_ai.tool.definitions", "llm.tools", "llm.request.functions", "ai.prompt.tools")
 MODELS = (
     *("gen_ai.response.model", "ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.model.id"),
-    *("llm.request.model", "model_name"),
+    *("llm.request.model", "langfuse.observation.model.name", "model_name"),
 )
 AGENT_NAMES = ("gen_ai.agent.name", "agent_name", "gen_ai.workflow.name", "traceloop.workflow.name", "agent.name")
 FINISH_REASONS = ("gen_ai.response.finish_reasons", "ai.response.finishReason", "gen_ai.response.finish_reason")

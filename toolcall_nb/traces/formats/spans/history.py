@@ -17,6 +17,7 @@ from toolcall_nb.traces.formats.spans.recorded_parts import (
     CallResult,
     RecordedPart,
     is_left_out,
+    only_text,
     read_call,
     read_part,
 )
@@ -139,7 +140,8 @@ def _role_name(fields: Mapping[str, Any]) -> str:
 def _results(fields: Mapping[str, Any]) -> Iterator[RecordedPart]:
     """Yields the results in a message of the role ``tool``: its own, or those in its parts."""
     parts = fields.get("parts") if isinstance(fields.get("parts"), list) else fields.get("content")
-    found = [part for item in as_list(parts) if isinstance(part := read_part(item), CallResult)]
+    items = as_list(read_json_text(parts))
+    found = [part for item in items if isinstance(part := read_part(item), CallResult)]
     if found:
         yield from found
         return
@@ -152,7 +154,7 @@ def _results(fields: Mapping[str, Any]) -> Iterator[RecordedPart]:
         yield CallResult(
             call_id if isinstance(call_id, str) else None,
             name if isinstance(name, str) else None,
-            read_json_text(_only_text(output)),
+            read_json_text(only_text(output)),
             is_error=fields.get("status") == "error" or fields.get("is_error") is True,
         )
 
@@ -161,14 +163,6 @@ def is_tool_definition(content: Any) -> bool:
     """Whether the content of a message is the definition of a tool, which Langfuse records among the messages."""
     fields = as_object(content)
     return fields.get("type") == "function" and "parameters" in as_object(fields.get("function"))
-
-
-def _only_text(content: Any) -> Any:
-    """Returns the text of a content that consists of one text part."""
-    parts = as_list(content)
-    if len(parts) == 1 and isinstance(part := read_part(parts[0]), TextPart):
-        return part.text
-    return content
 
 
 def _parts(fields: Mapping[str, Any]) -> Iterator[RecordedPart]:

@@ -16,7 +16,7 @@ from toolcall_nb.traces.formats.spans import conventions
 from toolcall_nb.traces.formats.spans.conventions import spread_value
 from toolcall_nb.traces.formats.spans.history import RecordedMessage, is_tool_definition, read_messages
 from toolcall_nb.traces.formats.spans.langfuse import OBSERVATION_INPUT
-from toolcall_nb.traces.formats.spans.recorded_parts import RecordedPart, is_left_out, read_call
+from toolcall_nb.traces.formats.spans.recorded_parts import RecordedPart, is_left_out, only_text, read_call
 from toolcall_nb.traces.formats.spans.span import Span, SpanEvent
 from toolcall_nb.traces.formats.spans.values import as_list, as_object, read_json_text, read_whole_number
 
@@ -167,6 +167,8 @@ def _decoded(attributes: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("tool_calls", "message"):
         if name in found:
             found[name] = read_json_text(found[name])
+    if not isinstance(found.get("message", {}), dict):  # the content alone, as Strands writes it
+        found["content"] = found.pop("message")
     return found
 
 
@@ -233,6 +235,7 @@ def read_tool_run(span: Span) -> ToolRun:
     """Reads a tool's run."""
     given = span.attributes
     output = _first_value(given, conventions.TOOL_OUTPUTS)
+    output = _event_value(span, "gen_ai.choice", "message") if output is MISSING else output
     fields = as_object(output)
     call_id = _first_text(given, conventions.CALL_IDS)
     message = as_object(fields.get("data")) or fields
@@ -244,7 +247,7 @@ def read_tool_run(span: Span) -> ToolRun:
     run = ToolRun(
         id=None if is_left_out(call_id) else call_id,
         name=_tool_name(span),
-        input=_tool_input(given),
+        input=_tool_input(span),
         output=output,
         traceback=next((_first_text(each, ("exception.stacktrace",)) for each in _exceptions(span)), None) or None,
     )
@@ -269,8 +272,18 @@ def _without_verb(name: str) -> str:
     )
 
 
-def _tool_input(given: Mapping[str, Any]) -> Json | Missing:
+def _event_value(span: Span, event_name: str, name: str) -> Json | Missing:
+    """Returns the arguments or the result of a tool from an event of its span, where Strands writes them."""
+    for event in span.events:
+        if event.name == event_name and name in event.attributes:
+            return read_json_text(only_text(read_json_text(event.attributes[name])))
+    return MISSING
+
+
+def _tool_input(span: Span) -> Json | Missing:
+    given = span.attributes
     found = _first_value(given, conventions.TOOL_INPUTS)
+    found = _event_value(span, "gen_ai.tool.message", "content") if found is MISSING else found
     fields = as_object(found)
     if set(fields) == {"input"} and isinstance(fields["input"], dict):  # LangSmith's form of a run's inputs
         return fields["input"]
@@ -327,6 +340,7 @@ def _exceptions(span: Span) -> Iterator[Mapping[str, Any]]:
 def read_agent_messages(span: Span) -> tuple[list[RecordedMessage], list[RecordedMessage]]:
     """Returns the messages with which an agent or a run began, and those with which it ended."""
     given = _with_details(span)
-    asked = [*_system_prompt(given), *_first_messages(given, conventions.RUN_INPUTS, "user")]
-    answered = _first_messages(given, conventions.RUN_OUTPUTS, "assistant")
+    before, after = _from_events(span)
+    asked = [*_system_prompt(given), *(_first_messages(given, conventions.RUN_INPUTS, "user") or before)]
+    answered = _first_messages(given, conventions.RUN_OUTPUTS, "assistant") or after
     return asked, [message for message in answered if message.role == "assistant"]

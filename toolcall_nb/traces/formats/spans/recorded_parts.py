@@ -11,7 +11,7 @@ from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.transcript import CustomPart, FilePart, ReasoningPart, TextPart
 from toolcall_nb.traces.formats.spans.values import as_list, as_object, read_json_text
 
-__all__ = ["AskedCall", "CallResult", "RecordedPart", "is_left_out", "read_call", "read_part"]
+__all__ = ["AskedCall", "CallResult", "RecordedPart", "is_left_out", "only_text", "read_call", "read_part"]
 
 _LEFT_OUT = frozenset({"", "<elided>", "<not specified>", "N/A", "[REDACTED]", "__REDACTED__", "<redacted>"})
 """What instrumentations write where the content was not recorded."""
@@ -140,6 +140,31 @@ def _google_result(part: Mapping[str, Any]) -> RecordedPart | None:
     return _result(as_object(part.get("function_response") or part.get("functionResponse")))
 
 
+def _bedrock_call(part: Mapping[str, Any]) -> RecordedPart | None:
+    given = as_object(part["toolUse"])
+    return read_call({**given, "id": given.get("toolUseId")})
+
+
+def _bedrock_result(part: Mapping[str, Any]) -> RecordedPart | None:
+    given = as_object(part["toolResult"])
+    call_id = given.get("toolUseId")
+    output = read_json_text(only_text(given.get("content")))
+    return CallResult(call_id if isinstance(call_id, str) else None, None, output, given.get("status") == "error")
+
+
+def _bedrock_reasoning(part: Mapping[str, Any]) -> RecordedPart | None:
+    text = as_object(as_object(part["reasoningContent"]).get("reasoningText")).get("text")
+    return ReasoningPart(text) if isinstance(text, str) and text else _custom(part)
+
+
+def only_text(content: Any) -> Any:
+    """Returns the text of a content that consists of one text part; any other content as it is."""
+    parts = as_list(content)
+    if len(parts) == 1 and isinstance(part := read_part(parts[0]), TextPart):
+        return part.text
+    return content
+
+
 def _file(part: Mapping[str, Any]) -> RecordedPart | None:
     """Reads a file, by its URL or by its content as base64 text; a file that has only an id is kept as it is."""
     inner = next((as_object(part[key]) for key in _FILES if isinstance(part.get(key), dict)), part)
@@ -177,5 +202,8 @@ _BY_KEY: dict[str, Callable[[Mapping[str, Any]], RecordedPart | None]] = {
     **dict.fromkeys(("function_call", "functionCall"), _google_call),
     **dict.fromkeys(("function_response", "functionResponse"), _google_result),
     **dict.fromkeys(("inline_data", "inlineData", "file_data", "fileData"), _file),
+    "toolUse": _bedrock_call,
+    "toolResult": _bedrock_result,
+    "reasoningContent": _bedrock_reasoning,
     "text": _text,
 }

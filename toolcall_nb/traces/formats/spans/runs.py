@@ -131,7 +131,8 @@ def _title(tree: SpanTree) -> str:
 def _describe(tree: SpanTree, i: int, kind: SpanKind, began: int | None) -> Object:
     """Returns a span without what the transcript has of it."""
     span, parent = tree.spans[i], tree.parents[i]
-    events = [_describe_event(event) for event in span.events if not event.name.startswith(_MESSAGE_EVENTS)]
+    is_read = _MESSAGE_EVENTS if kind in ("model", "tool") else ()
+    events = [_describe_event(event) for event in span.events if not event.name.startswith(is_read)]
     fields: Object = {
         "id": span.id,
         "parent": span.parent if parent is None else tree.spans[parent].id,
