@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 import toolcall_nb
 from toolcall_nb import dialects
+from toolcall_nb.approvals import Decision
 from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.json_text import read_json
@@ -279,6 +280,56 @@ def test_a_history_that_is_rewritten_is_recorded_as_it_was_sent(path: Path, rewr
     Rewriter(tape).ask("A")
     with pytest.raises(CassetteError):
         Rewriter(tape).ask("A", "other")
+
+
+def deny(*asked: Any) -> Decision:
+    return Decision(False, reason="Not now.")
+
+
+def go_on(model: Any, tools: Any, dialect: str, **options: Any) -> Chat:
+    """A conversation that continues another one, with a file, failing calls, and calls that do not run."""
+    before = Chat(MockModel(script=SCRIPT), tools=[sql])
+    for prompt in ("How many rows?", "Thanks."):
+        before.send(prompt)
+    chat = Chat(model, tools=tools, dialect=dialect, **options)
+    chat.load(before.transcript)
+    for _ in chat.stream("More?", files=[ev.File("data:text/plain;base64,eA==", "text/plain")]):
+        pass
+    chat.send("Bye.")
+    return chat
+
+
+MORE: list[Any] = [
+    [("sql", {"q": "a"}), ("sql", {"q": "drop"}), ("no_such_tool", {}), ("sql", {"p": 1})],
+    ("sql", {"q": "a"}),
+    "Done.",
+    "Bye.",
+]
+
+
+@every_dialect
+@pytest.mark.parametrize("options", [{}, {"ask_approval": deny}, {"approval_mode": "never"}], ids=["", "deny", "never"])
+def test_a_conversation_that_goes_on_replays(path: Path, dialect: str, options: Any) -> None:
+    with cassette(path, MockModel(script=MORE, dialect=dialect), record="once") as tape:
+        recorded = go_on(tape, tape.tools([sql]), dialect, **options)
+    RAN.clear()
+    with cassette(path) as tape:
+        replayed = go_on(tape, tape.tools([sql]), dialect, **options)
+    assert shared(replayed) == shared(recorded)
+    assert RAN == ["select 1", "drop", "select 1"]  # those of the conversation before
+
+
+@every_dialect
+@pytest.mark.parametrize("options", [{}, {"ask_approval": deny}, {"approval_mode": "never"}], ids=["", "deny", "never"])
+def test_the_recording_of_a_chat_that_goes_on_is_a_cassette(path: Path, dialect: str, options: Any) -> None:
+    chat = go_on(MockModel(script=MORE, dialect=dialect), [sql], dialect, **options)
+    path.parent.mkdir()
+    chat.recording.write(path)
+    with cassette(path) as tape:
+        replayed = go_on(tape, tape.tools([sql]), dialect, **options)
+    assert [(call.name, call.input, call.state, call.output) for call in replayed.calls.values()] == [
+        (call.name, call.input, call.state, call.output) for call in chat.calls.values()
+    ]
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

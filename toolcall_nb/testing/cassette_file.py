@@ -12,7 +12,7 @@ and a ``data-tool-result`` chunk a result that no later request has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +110,10 @@ def read_cassette(path: Path) -> RecordedCassette:
     reader = _Reader(recording.initial, is_whole=records[0]["data"].get("cassette") is True)
     for timed in recording.events:
         reader.take(timed.event)
-    return RecordedCassette(reader.requests, [*recorded_results(reader.transcript), *reader.results])
+    reader.end_reply()
+    return RecordedCassette(
+        reader.requests, [*recorded_results(reader.transcript, reader.reply_messages), *reader.results]
+    )
 
 
 def _records(path: Path) -> Iterator[Any]:
@@ -132,6 +135,9 @@ class _Reader:
     def __init__(self, initial: Transcript, is_whole: bool) -> None:
         self.requests: list[RecordedRequest] = []
         self.results: list[RecordedResult] = []
+        self.reply_messages: set[int] = set()
+        self._whole_inputs: set[str] = set()  # the calls whose input is complete
+        self._run_elsewhere: set[str] = set()  # the calls that the model's side runs
         self._is_whole = is_whole
         self._builder = TranscriptBuilder(initial)
         self._open: RecordedRequest | None = None
@@ -147,7 +153,7 @@ class _Reader:
                 self._begin(event.data)
             elif event.name == REQUEST_ERROR and self.requests:
                 self.requests[-1] = replace(self.requests[-1], error=_error_of(event.data))
-                self._open = None
+                self.end_reply()
             elif event.name == TOOL_RESULT:
                 self.results.append(_result_of(event.data))
             return
@@ -157,13 +163,20 @@ class _Reader:
             and (self._is_whole or self._is_reply(event))
         ):
             self._open.events.append(event)
-        if isinstance(event, ev.Finish | ev.Abort | ev.FinishStep):
-            self._open = None
         self._builder.apply(event)
+        if isinstance(event, ev.Finish | ev.Abort | ev.FinishStep):
+            self.end_reply()
+
+    def end_reply(self) -> None:
+        """Ends the reply that is open, if there is one, and notes the number of the message that it is in."""
+        if self._open is not None:
+            self._open = None
+            self.reply_messages.add(len(self.transcript.messages) - 1)
 
     def _begin(self, about: Object) -> None:
         if self._open is not None and not self._open.events:
             self.requests.pop()  # a chat's request that failed and was repeated
+        self.end_reply()
         if isinstance(tools := about.get("tools"), list):
             self._tools = tool_bodies(tool for tool in tools if isinstance(tool, dict))
         given = about.get("messages")
@@ -186,9 +199,14 @@ class _Reader:
             return False
         if isinstance(event, ev.TextStart | ev.TextDelta | ev.TextEnd):
             return not event.id.startswith("report-")
-        if isinstance(event, CALL_ENDS) and not isinstance(event, ev.ToolInputError):
-            call = self._builder.transcript.calls.get(event.tool_call_id)
-            return call is not None and call.provider_executed is True
+        if isinstance(event, ev.ToolInputAvailable):
+            self._whole_inputs.add(event.tool_call_id)
+        if isinstance(event, ev.ToolInputStart | ev.ToolInputAvailable) and event.provider_executed:
+            self._run_elsewhere.add(event.tool_call_id)
+        if isinstance(event, ev.ToolInputError):
+            return event.tool_call_id not in self._whole_inputs
+        if isinstance(event, CALL_ENDS):
+            return event.tool_call_id in self._run_elsewhere
         return True
 
 
@@ -215,8 +233,8 @@ def _result_of(data: Object) -> RecordedResult:
     )
 
 
-def recorded_results(transcript: Transcript) -> list[RecordedResult]:
-    """Returns the results of the calls of a transcript that the program's own tools gave."""
+def recorded_results(transcript: Transcript, replies: Container[int]) -> list[RecordedResult]:
+    """Returns the results that the program's own tools gave for the calls in ``replies``, messages by their numbers."""
     return [
         RecordedResult(
             name=call.name,
@@ -226,7 +244,8 @@ def recorded_results(transcript: Transcript) -> list[RecordedResult]:
             display=call.display,
             model_text=call.model_text,
         )
-        for message in transcript.messages
+        for number, message in enumerate(transcript.messages)
+        if number in replies
         for call in message.calls
         if call.state in (State.OUTPUT_AVAILABLE, State.OUTPUT_ERROR) and not call.provider_executed
     ]

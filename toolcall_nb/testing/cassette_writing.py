@@ -37,6 +37,7 @@ class CassetteWriter:
         self._tools: Object = {}
         self._body: list[Object] = []
         self._results: list[RecordedResult] = []
+        self._replies: set[int] = set()  # the messages that are replies
 
     def add(
         self, messages: Sequence[Message], tools: Sequence[Tool], reply: Sequence[Event], error: ModelError | None
@@ -54,6 +55,7 @@ class CassetteWriter:
             about |= {"unchanged": same, "messages": body[same:]}
         self._body = body
         self._add(Data(REQUEST, about, transient=True), *_whole_reply(reply, error))
+        self._replies.add(len(self._builder.transcript.messages) - 1)
 
     def add_result(self, name: str, arguments: Json, outcome: Outcome) -> None:
         """Adds the result of a tool."""
@@ -99,7 +101,8 @@ class CassetteWriter:
 
     def _unseen_results(self) -> Iterator[Object]:
         """Yields the results that no call of the transcript has: those of the last calls, and of calls in text."""
-        seen = Counter(json_text(_result_data(result)) for result in recorded_results(self._builder.transcript))
+        found = recorded_results(self._builder.transcript, self._replies)
+        seen = Counter(json_text(_result_data(result)) for result in found)
         for data in map(_result_data, self._results):
             key = json_text(data)
             if not seen[key]:
