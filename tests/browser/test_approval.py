@@ -137,6 +137,7 @@ def test_a_call_cannot_be_approved_in_a_notebook_before_all_of_it_was_in_view(la
     printed(notebook, 4, "rm -rf ~")
 
 
+@pytest.mark.thorough
 def test_the_panel_is_accessible_in_each_of_its_forms_in_light_and_dark(lab: Lab) -> None:
     notebook = asking(lab, ask("--model caller"))
     output = notebook.output(2)

@@ -54,6 +54,7 @@ def saved(lab: Lab, notebook: Notebook) -> list[set[str]]:
     return [set(output.data) for cell in cells for output in cell.get("outputs", ()) if "data" in output]
 
 
+@pytest.mark.thorough
 def test_a_run_whose_output_is_deleted_continues_and_is_shown_again_on_request(lab: Lab) -> None:
     notebook = start_counting_turn(lab)
     run_commands(notebook, "notebook:delete-cell")
@@ -198,6 +199,7 @@ def test_a_page_without_the_front_end_says_so_asks_through_the_kernels_input_and
     expect(output.locator(".tc-call .tc-state")).to_have_text("Completed")
 
 
+@pytest.mark.thorough
 def test_a_background_run_without_a_page_says_that_it_cannot_ask_and_can_be_stopped(lab_apart: Lab) -> None:
     notebook = asking_without_a_front_end(lab_apart, "--background")
     notebook.wait_until_run(2)

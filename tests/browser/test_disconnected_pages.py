@@ -81,6 +81,7 @@ def _pace(notebook: Notebook) -> float:
     return float(notebook.output(OWN_CELLS).inner_text())
 
 
+@pytest.mark.thorough
 def test_a_run_that_ended_while_the_browser_slept_is_shown_completely_when_it_wakes(
     lab: Lab, chromium: Browser
 ) -> None:

@@ -46,7 +46,9 @@ plotting, displaying = Calling("plots"), Calling("displays")
 """
 
 
-@pytest.mark.parametrize(("model", "shown"), [("plotting", "img"), ("displaying", "table")])
+@pytest.mark.parametrize(
+    ("model", "shown"), [pytest.param("plotting", "img", marks=pytest.mark.thorough), ("displaying", "table")]
+)
 def test_a_tools_displays_are_shown_in_its_open_card_live_and_saved(lab: Lab, model: str, shown: str) -> None:
     notebook = lab.page(lab.write(_TOOLS, f"%%toolchat --model {model}\nShow me.")).open()
     notebook.run(0)

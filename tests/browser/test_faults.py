@@ -59,6 +59,7 @@ def test_a_page_reloaded_three_times_during_a_run_and_just_before_its_end_shows_
     assert_complete(notebook, 1)
 
 
+@pytest.mark.thorough
 def test_a_page_reloaded_without_saving_loses_the_output_and_show_displays_it_again(lab: Lab) -> None:
     notebook = lab.page(lab.write(scripted_cell(), "%toolchat show")).open()
     notebook.run(0)

@@ -27,6 +27,7 @@ def test_the_cell_shows_that_it_is_running_before_the_model_sends_anything(lab: 
     expect(notebook.output(2)).not_to_contain_text("Thinking…")
 
 
+@pytest.mark.thorough
 def test_the_card_and_its_growing_arguments_are_shown_before_the_call_is_complete(lab: Lab) -> None:
     notebook = lab.open_scripted_notebook()
     output = notebook.output(1)
@@ -130,6 +131,7 @@ def assert_next_turn_works(notebook: Notebook) -> None:
     expect(notebook.output(3)).not_to_contain_text("Stopped")
 
 
+@pytest.mark.thorough
 def test_stop_ends_the_turn_in_the_middle_of_a_text(lab: Lab) -> None:
     notebook = lab.open_scripted_notebook()
     output = notebook.output(1)
@@ -163,6 +165,7 @@ def test_stop_ends_the_turn_while_the_cell_runs_also_while_a_tool_runs(lab: Lab)
     assert_next_turn_works(notebook)
 
 
+@pytest.mark.thorough
 def test_the_kernels_own_interrupt_ends_the_turn_quietly_also_while_a_tool_runs(lab: Lab) -> None:
     for gates in (["call"], ["call", "input"]):
         notebook = lab.open_scripted_notebook()

@@ -19,6 +19,7 @@ def assert_saves_static(lab: Lab, notebook: Notebook) -> None:
     assert set(output.data) == {"text/html", "text/markdown", "text/plain"}
 
 
+@pytest.mark.thorough
 def test_a_page_reloaded_while_a_cell_runs_shows_the_complete_final_state_after_its_end(lab: Lab) -> None:
     notebook = lab.open_scripted_notebook()
     notebook.start(1)
@@ -90,6 +91,7 @@ def test_stop_works_in_a_reloaded_page(lab: Lab) -> None:
     expect(output).to_contain_text("Stopped")
 
 
+@pytest.mark.thorough
 def test_show_displays_the_kernels_transcript_in_a_cell_again(lab: Lab) -> None:
     notebook = lab.page(lab.write(ASK.format(options=""), "%toolchat show", "%toolchat show call_1")).open()
     for name in ("call", "input", "tool", "answer", "rest", "end"):
@@ -114,6 +116,7 @@ class Deadly:
 deadly = Deadly()"""
 
 
+@pytest.mark.thorough
 def test_a_run_whose_kernel_has_died_is_not_shown_as_running(lab: Lab) -> None:
     notebook = lab.page(lab.write(_DEADLY, "%%toolchat --model deadly\nHello?")).open()
     notebook.run(0)

@@ -152,6 +152,7 @@ def test_scroll_and_selection_in_a_card_survive_the_switch_to_static(lab: Lab) -
     assert notebook.page.evaluate(_READ) == [333, "last sentence", 0]
 
 
+@pytest.mark.thorough
 def test_text_in_view_in_the_cell_below_stays_in_place_when_a_card_closes(lab: Lab) -> None:
     name = lab.write(
         "%%toolchat --model scripted\nWhat is the weather in Lisbon?",

@@ -65,6 +65,7 @@ def test_the_tour_asks_on_ctrl_c_continues_after_no_and_ends_after_yes_without_a
     assert (tour.exitstatus, tour.signalstatus) == (0, None)
 
 
+@pytest.mark.thorough
 def test_the_tour_trusts_every_notebook(tour: Any, tmp_path: Path) -> None:
     assert tour.isalive()
     notary: Any = NotebookNotary(data_dir=str(tmp_path / "jupyter_data_dir"))

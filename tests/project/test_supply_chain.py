@@ -205,7 +205,8 @@ def test_installing_the_wheel_runs_no_code(wheel: zipfile.ZipFile) -> None:
     about = wheel.read("toolcall_nb-0.1.0.dist-info/WHEEL").decode()
     assert "Root-Is-Purelib: true\nTag: py3-none-any\n" in about
     entries = wheel.read("toolcall_nb-0.1.0.dist-info/entry_points.txt").decode()
-    assert entries == "[console_scripts]\ntoolcall-nb = toolcall_nb.cli:main\n"
+    commands = "[console_scripts]\ntoolcall-nb = toolcall_nb.cli:main\n"
+    assert entries == f"{commands}\n[pytest11]\ntoolchat = toolcall_nb.testing.pytest_plugin\n"
     assert wheel.read("toolcall_nb-0.1.0.dist-info/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
 
 

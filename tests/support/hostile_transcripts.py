@@ -17,7 +17,7 @@ import pytest
 from tests.fixtures.render.samples import HOSTILE, PNG
 from tests.support.corpora import corpus
 from tests.support.hostile_payloads import OWN, PIXEL
-from tests.support.profile import IS_SEARCH
+from tests.support.profile import IS_SEARCH, IS_THOROUGH
 from toolcall_nb.core.events import MISSING, Diagnostic
 from toolcall_nb.core.transcript import (
     Approval,
@@ -84,8 +84,8 @@ def one_of(texts: Sequence[str], count: int, offset: int = 0) -> list[str]:
 
 
 def share(count: int, offset: int = 0) -> Sequence[str]:
-    """Returns ``count`` of the payloads, or all of them if HYPOTHESIS_PROFILE is "search"."""
-    return payloads() if IS_SEARCH else one_of(payloads(), count, offset)
+    """Returns half of ``count`` payloads, ``count`` in the tier "all", and all of them in a search."""
+    return payloads() if IS_SEARCH else one_of(payloads(), count if IS_THOROUGH else count // 2, offset)
 
 
 # Places ---------------------------------------------------------------------------------------------------------
