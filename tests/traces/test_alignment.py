@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolcall_nb.traces.alignment import SMALL_GAP, WINDOW, Score, align, match
@@ -179,6 +179,8 @@ graphs = st.tuples(st.integers(0, 5), st.integers(0, 5)).flatmap(
 
 
 @given(graphs)
+@example([[2, 1], [1, 0]])
+@example([[2, 1, 0], [1, 0, 2], [0, 0, 1]])
 def test_as_many_parallel_calls_are_paired_as_can_be(fits: list[list[int]]) -> None:
     a, b = [f"a{i}" for i in range(len(fits))], [f"b{j}" for j in range(len(fits[0]) if fits else 0)]
 
