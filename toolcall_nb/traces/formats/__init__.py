@@ -11,6 +11,7 @@ from toolcall_nb.traces.formats.codex import CODEX
 from toolcall_nb.traces.formats.inspect_logs import INSPECT
 from toolcall_nb.traces.formats.langsmith import LANGSMITH
 from toolcall_nb.traces.formats.messages import MESSAGES
+from toolcall_nb.traces.formats.notebook_outputs import NOTEBOOK_OUTPUTS
 from toolcall_nb.traces.formats.recordings import RECORDINGS
 from toolcall_nb.traces.formats.spans import SPAN_FORMATS
 
@@ -22,6 +23,7 @@ TRACE_FORMATS: tuple[TraceFormat, ...] = (
     CODEX,
     INSPECT,
     LANGSMITH,
+    NOTEBOOK_OUTPUTS,
     *SPAN_FORMATS,
     MESSAGES,
 )
