@@ -310,6 +310,23 @@ def test_messages_in_the_bodies_of_events_are_read() -> None:
     assert told(run.transcript) == [("user", "Hi"), ("assistant", "Hello.")]
 
 
+def test_the_attributes_of_langfuses_sdk_have_usage_costs_and_errors() -> None:
+    name = "langfuse.observation"
+    model = {
+        f"{name}.type": "generation",
+        f"{name}.model.name": "m-1",
+        f"{name}.output": '{"role": "assistant", "content": "It rains."}',
+        f"{name}.usage_details": '{"input": 20, "output": 5, "input_cache_read": 3}',
+        f"{name}.cost_details": '{"total": 0.25}',
+    }
+    tool = {f"{name}.type": "tool", f"{name}.level": "ERROR", f"{name}.status_message": "no such city"}
+    run = read_spans(span("a", "ask", 0, 1, attributes=model), span("b", "weather", 1, 2, attributes=tool))
+    [request] = read_usage(run.transcript.messages).requests
+    assert request.usage == {"inputTokens": 20, "outputTokens": 5, "cachedInputTokens": 3}
+    assert (request.model, str((request.cost or {})["USD"])) == ("m-1", "0.25")
+    assert [(call.name, call.error) for call in run.transcript.calls.values()] == [("weather", "no such city")]
+
+
 def event(name: str, **attributes: str) -> dict[str, Any]:
     return {"name": name, "attributes": [{"key": key, "value": {"stringValue": v}} for key, v in attributes.items()]}
 

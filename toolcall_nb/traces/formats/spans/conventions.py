@@ -154,6 +154,7 @@ CONTENT = frozenset(
         *(name for names in TOKENS.values() for name in names),
         *("events", "raw_input", "ai.response.text", "ai.response.toolCalls", "ai.response.reasoning"),
         *("ai.response.object", "logfire.json_schema", "gen_ai.usage.raw", "usage", "name", "mcp_data"),
+        *(f"langfuse.observation.{what}" for what in ("usage_details", "cost_details", "level", "status_message")),
         *("input.mime_type", "output.mime_type", "tool.parameters", "exception.type", "exception.stacktrace"),
     }
 )

@@ -15,7 +15,14 @@ from toolcall_nb.traces.formats.spans.values import (
     read_time,
 )
 
-__all__ = ["OBSERVATION_INPUT", "OBSERVATION_OUTPUT", "OBSERVATION_TYPE", "is_langfuse", "read_langfuse"]
+__all__ = [
+    "OBSERVATION_INPUT",
+    "OBSERVATION_OUTPUT",
+    "OBSERVATION_TYPE",
+    "is_langfuse",
+    "read_langfuse",
+    "usage_attributes",
+]
 
 OBSERVATION_TYPE, OBSERVATION_INPUT, OBSERVATION_OUTPUT = (
     "langfuse.observation.type",
@@ -130,12 +137,17 @@ def _own_attributes(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "gen_ai.request.model", fields["model"]
     if fields.get("modelParameters"):
         yield "langfuse.observation.model.parameters", fields["modelParameters"]
-    counts = {**fields, **as_object(fields.get("usage")), **as_object(fields.get("usageDetails"))}
+    counts = {name: fields[name] for name in ("promptTokens", "completionTokens", "totalTokens") if name in fields}
+    usage = {**counts, **as_object(fields.get("usage")), **as_object(fields.get("usageDetails"))}
+    yield from usage_attributes(usage, as_object(fields.get("costDetails")).get("total") or fields.get("totalCost"))
+
+
+def usage_attributes(counts: Mapping[str, Any], cost: Any) -> Iterator[tuple[str, Any]]:
+    """Yields Langfuse's counts and cost as the attributes that other exporters write."""
     for own, names in _COUNTS.items():
         count = next((counts[name] for name in names if isinstance(counts.get(name), int | float)), 0)
         if count:
             yield own, count
-    cost = as_object(fields.get("costDetails")).get("total") or fields.get("totalCost")
     if isinstance(cost, int | float) and cost:
         yield "gen_ai.usage.cost", cost
 

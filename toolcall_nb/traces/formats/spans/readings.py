@@ -15,7 +15,7 @@ from toolcall_nb.core.usage import RequestUsage
 from toolcall_nb.traces.formats.spans import conventions
 from toolcall_nb.traces.formats.spans.conventions import spread_value
 from toolcall_nb.traces.formats.spans.history import RecordedMessage, is_tool_definition, read_messages
-from toolcall_nb.traces.formats.spans.langfuse import OBSERVATION_INPUT
+from toolcall_nb.traces.formats.spans.langfuse import OBSERVATION_INPUT, usage_attributes
 from toolcall_nb.traces.formats.spans.recorded_parts import RecordedPart, is_left_out, only_text, read_call
 from toolcall_nb.traces.formats.spans.span import Span, SpanEvent
 from toolcall_nb.traces.formats.spans.values import as_list, as_object, read_json_text, read_whole_number
@@ -31,6 +31,7 @@ _REASONS = {
 """The reasons that are not an ordinary end, by what providers call them."""
 _MESSAGE_EVENTS = tuple(f"gen_ai.{role}.message" for role in ("system", "user", "assistant", "tool"))
 _DELTAS = 8  # no model answers with so many choices
+_USAGE_DETAILS, _COST_DETAILS = (f"langfuse.observation.{what}_details" for what in ("usage", "cost"))
 _DETAILS = "gen_ai.client.inference.operation.details"
 
 
@@ -195,6 +196,9 @@ def _finish_reason(given: Mapping[str, Any]) -> str | None:
 
 
 def _usage(given: Mapping[str, Any]) -> RequestUsage:
+    if _USAGE_DETAILS in given or _COST_DETAILS in given:  # Langfuse's SDK
+        details, costs = (as_object(read_json_text(given.get(name))) for name in (_USAGE_DETAILS, _COST_DETAILS))
+        given = {**dict(usage_attributes(details, costs.get("total"))), **given}
     counts: dict[str, int | float] = {}
     for own, names in conventions.TOKENS.items():
         numbers = (read_whole_number(given[name]) for name in names if name in given)
@@ -323,6 +327,8 @@ def read_error(span: Span) -> str | None:
     """Returns the error with which a span ended, which may be empty; None if it did not fail."""
     exceptions = list(_exceptions(span))
     told = _first_text(span.attributes, conventions.ERRORS)
+    if span.text("langfuse.observation.level") == "ERROR":
+        return span.text("langfuse.observation.status_message") or told
     if span.status != "error" and not exceptions and not told and "error.type" not in span.attributes:
         return None
     kinds = [_first_text(each, ("exception.type",)).rpartition(".")[2] for each in exceptions]
