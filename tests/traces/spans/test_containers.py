@@ -241,6 +241,18 @@ def test_requests_of_otlp_on_lines_of_their_own_are_one_trace() -> None:
     assert "1 record of the file is no span." in [each.message for each in run.transcript.diagnostics]
 
 
+@pytest.mark.parametrize("container", [as_otlp, as_tempo, as_langfuse])
+def test_a_list_of_exports_is_read_like_a_line_each(container: Any) -> None:
+    [run] = read_records([[container()]])
+    check(run)
+
+
+@pytest.mark.parametrize("name", ["data", "trace"])
+def test_an_export_may_be_inside_an_answer_of_a_server(name: str) -> None:
+    [run] = read_records([{name: as_otlp(), "status": "ok"}])
+    check(run)
+
+
 def test_several_traces_are_several_runs() -> None:
     other = [{**each, "traceId": "2"} for each in as_otlp()["resourceSpans"][0]["scopeSpans"][0]["spans"]]
     runs = read_records([as_otlp(), otlp(*other)])

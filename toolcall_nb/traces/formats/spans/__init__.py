@@ -35,12 +35,19 @@ def _langfuse_runs(records: Iterable[Any]) -> Iterator[RecordedRun]:
     """Yields the runs of an export of Langfuse, whose traces are whole, so that one at a time is in memory."""
     unknown = 0
     for record in records:
-        if not is_langfuse(record):
-            unknown += 1
-            continue
-        file = read_langfuse(record)
-        file.unknown, unknown = file.unknown + unknown, 0
-        yield from runs_of_file(file)
+        for trace in record if isinstance(record, list) else [record]:
+            if not is_langfuse(trace):
+                unknown += 1
+                continue
+            file = read_langfuse(trace)
+            file.unknown, unknown = file.unknown + unknown, 0
+            yield from runs_of_file(file)
+
+
+def _has_langfuse(records: Sequence[Any]) -> bool:
+    return any(
+        is_langfuse(trace) for record in records for trace in (record[:5] if isinstance(record, list) else [record])
+    )
 
 
 _LANGFUSE = "exports of Langfuse: traces with their observations (JSON or JSON lines)"
@@ -48,7 +55,7 @@ _LANGFUSE = "exports of Langfuse: traces with their observations (JSON or JSON l
 SPAN_FORMATS = (
     _format("otlp", "OpenTelemetry traces as OTLP in JSON, also Tempo's (JSON or JSON lines)", is_otlp, read_otlp),
     _format("jaeger", "traces of Jaeger (JSON)", is_jaeger, read_jaeger),
-    TraceFormat("langfuse", _LANGFUSE, lambda records: any(map(is_langfuse, records)), _langfuse_runs),
+    TraceFormat("langfuse", _LANGFUSE, _has_langfuse, _langfuse_runs),
     _format(
         "spans",
         "lists of spans of OpenTelemetry's SDKs, logfire, Phoenix and others (JSON or JSON lines)",

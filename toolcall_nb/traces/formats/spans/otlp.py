@@ -29,7 +29,7 @@ _HAS_REMOTE_BITS, _IS_REMOTE = 0x100, 0x200
 
 
 def is_otlp(record: Any) -> bool:
-    """Whether a record is an OTLP request or a Tempo trace, perhaps inside ``data`` or ``trace``."""
+    """Whether a record is an OTLP request or a Tempo trace, perhaps in a list, or inside ``data`` or ``trace``."""
     return any(isinstance(request.get(name), list) for request in _requests(record) for name in _RESOURCES)
 
 
@@ -47,8 +47,10 @@ def read_otlp(record: Any) -> SpanFile:
 
 
 def _requests(record: Any) -> list[Mapping[str, Any]]:
-    outer = as_object(record)
-    return [outer, *(as_object(outer.get(name)) for name in ("data", "trace"))]
+    outer = [as_object(each) for each in (record if isinstance(record, list) else [record])]
+    return [
+        each for request in outer for each in (request, as_object(request.get("data")), as_object(request.get("trace")))
+    ]
 
 
 def _scopes(resource: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
