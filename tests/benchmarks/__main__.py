@@ -27,6 +27,7 @@ SUBJECTS = (
     "detecting",
     "reading",
     "comparing",
+    "finding",
     "browser",
     "startup",
     "memory",

@@ -26,7 +26,7 @@ from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.dialects import detector
 from toolcall_nb.render import LiveHtml
 
-__all__ = ["rows"]
+__all__ = ["peak_bytes", "resident_bytes", "rows"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _MESSAGE = 20_000
@@ -63,11 +63,11 @@ def _run(case: str, size: int) -> dict[str, float]:
     live, builder = LiveHtml(), TranscriptBuilder()
     take: Callable[[Event], object] = builder.apply if case == "unseen" else live.apply
     _take(take, _MESSAGE, "many")  # imports at first use
-    before, start = _resident(), os.times().user
+    before, start = resident_bytes(), os.times().user
     text = _take(take, size, case)
     gc.collect()
     seconds = os.times().user - start
-    return {"text": text, "peak": _peak() - before, "left": _resident() - before, "seconds": seconds}
+    return {"text": text, "peak": peak_bytes() - before, "left": resident_bytes() - before, "seconds": seconds}
 
 
 def _take(take: Callable[[Event], object], size: int, case: str) -> int:
@@ -101,12 +101,12 @@ def _pieces(size: int) -> Iterator[str]:
     yield "".join(piece)
 
 
-def _resident() -> int:
+def resident_bytes() -> int:
     """Returns the resident bytes of this process; its peak so far if the system does not report them."""
-    return _of_system("VmRSS") or _peak()
+    return _of_system("VmRSS") or peak_bytes()
 
 
-def _peak() -> int:
+def peak_bytes() -> int:
     """Returns the peak of resident bytes. `getrusage` alone would give the parent's peak if that is higher."""
     return _of_system("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 

@@ -21,6 +21,8 @@ class Scale:
     """Size of the stream after which memory is measured."""
     calls: tuple[int, ...]
     """Numbers of calls in a live page; the first one also in the notebook that is opened."""
+    runs: int
+    """Number of files that are read and searched."""
     peers: tuple[int, ...]
     """Sizes of the documents for other tools."""
     frames: int
@@ -37,6 +39,7 @@ FULL = Scale(
     saved=1_000_000,
     stream=100_000_000,
     calls=(1_000, 10_000),
+    runs=10_000,
     peers=(5_000, 10_000, 20_000, 40_000),
     frames=200,
     seconds=4.0,
@@ -50,6 +53,7 @@ QUICK = Scale(
     saved=2_000,
     stream=20_000,
     calls=(3, 6),
+    runs=20,
     peers=(500, 1_000),
     frames=3,
     seconds=0.1,

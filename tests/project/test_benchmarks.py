@@ -36,12 +36,13 @@ REACH = [
     "reading a saved transcript",
     "diff of two runs",
     "growth, diff of two similar runs",
+    *("reading 20 runs", "searching 20 runs", "querying the calls of 20 runs", "memory while 20 runs"),
     "memory after a stream",
 ]
 """Beginnings of the names of the rows that need no browser and no kernel."""
 
 
-SUBJECTS = ("streaming", "growth", "payload", "detecting", "reading", "comparing", "memory")
+SUBJECTS = ("streaming", "growth", "payload", "detecting", "reading", "comparing", "finding", "memory")
 """The subjects that need no browser and no kernel."""
 
 
