@@ -302,6 +302,17 @@ def test_everything_else_of_a_call_is_compared_too() -> None:
 # Totals and truth -----------------------------------------------------------------------------------------------
 
 
+def test_metadata_and_the_ends_of_messages_are_compared_by_field() -> None:
+    a = Transcript((Message("assistant", (TextPart("Hi"),), metadata={"model": "m1"}),), {"title": "one"})
+    stopped = Message("assistant", (TextPart("Hi"),), metadata={"model": "m2"}, aborted="stopped")
+    difference = diff(a, Transcript((stopped,), {"title": "two"}))
+    assert [changes_of(row) for row in difference.rows if row.kind == "~"] == [
+        [("title", "one", "two")],
+        [("metadata.model", "m1", "m2"), ("aborted", MISSING, "stopped")],
+    ]
+    assert difference.counts == {"=": 1, "~": 2, "+": 0, "-": 0, "moved": 0}
+
+
 def test_totals_are_those_of_the_runs() -> None:
     a = run(call("1", "f", {}, seconds=1.0), usage={"inputTokens": 10, "outputTokens": 2}, cost={"USD": "0.5"})
     b = run(

@@ -164,7 +164,7 @@ class Comparison(Struct, frozen=True):
 
     @property
     def counts(self) -> dict[RowKind, int]:
-        """The number of calls and texts by kind of row; messages, whose parts have rows, are not counted."""
-        kinds = Counter(row.kind for row in self.rows if row.item not in ("message", "run"))
+        """The number of rows by kind. Messages, whose parts have rows, count only if they are changed themselves."""
+        kinds = Counter(row.kind for row in self.rows if row.kind == "~" or row.item not in ("message", "run"))
         order: tuple[RowKind, ...] = ("=", "~", "+", "-", "moved")
         return {kind: kinds[kind] for kind in order}

@@ -106,7 +106,7 @@ def _row(row: ComparedRow, names: Sequence[str]) -> Iterator[Sequence[Token]]:
 
 
 def _change(label: str, change: FieldChange, margin: str) -> Iterator[Sequence[Token]]:
-    name = change.path if label in ("Arguments", "Other") and change.path else label
+    name = change.path if label in ("Arguments", "Details") and change.path else label
     start = [("", margin), ("dim", f"{_line(name)}: ")]
     if change.note:
         yield [*start, ("c", change.note)]

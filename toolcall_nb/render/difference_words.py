@@ -50,7 +50,7 @@ _LABELS: Mapping[Aspect, str] = {
     "arguments": "Arguments",
     "result": "Result",
     "text": "Text",
-    "other": "Other",
+    "other": "Details",
 }
 _LONGEST = 100
 _BRIEF = ("state", "timings")
@@ -203,7 +203,8 @@ def row_summary(row: ComparedRow) -> str:
         case TextPart() | ReasoningPart():
             return one_line(value.text)
         case _:
-            return "" if value is None else one_line({name: getattr(value, name) for name in value.__struct_fields__})
+            fields = {} if value is None else {name: getattr(value, name) for name in value.__struct_fields__}
+            return one_line({name: item for name, item in fields.items() if item is not None and item is not False})
 
 
 def change_groups(row: ComparedRow) -> list[ChangeGroup]:

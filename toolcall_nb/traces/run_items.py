@@ -139,7 +139,8 @@ def _canonical(value: Json) -> str:
 
 def compared_fields(value: Message | Part) -> dict[str, Any]:
     """Returns the fields of a message, or of a part that is no call, without ids, parts, tokens and costs."""
-    fields = {name: getattr(value, name) for name in value.__struct_fields__ if name not in _IDS and name != "parts"}
+    names = [name for name in value.__struct_fields__ if name not in _IDS and name != "parts"]
+    fields = {name: getattr(value, name) for name in names if getattr(value, name) is not None}
     if isinstance(value, Message):
         fields["metadata"] = {key: item for key, item in value.metadata.items() if key not in USAGE_FIELDS}
     return fields
