@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.span_files import otlp, read_records, span, told
+from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import ErrorPart, FilePart, ReasoningPart, Transcript
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.traces.formats.base import RecordedRun
@@ -365,7 +366,7 @@ def test_content_that_was_not_recorded_leaves_names_ids_and_usage() -> None:
         span("b", "x", 1, 2, attributes={"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "weather"}),
         logs=[{"traceId": "1", "spanId": "a", "eventName": "gen_ai.user.message", "body": {"stringValue": "<elided>"}}],
     )
-    assert told(run.transcript) == [("weather", {}, "output-available", None)]
+    assert told(run.transcript) == [("weather", MISSING, "output-available", None)]
     assert read_usage(run.transcript.messages).usage == {"inputTokens": 9}
 
 
@@ -458,7 +459,7 @@ def test_the_spans_around_say_how_a_run_began_and_ended_where_models_do_not() ->
     assert told(run.transcript) == [
         ("user", "Hello?"),
         ("assistant", "Bye."),
-        ("weather", {}, "output-available", None),
+        ("weather", MISSING, "output-available", None),
     ]
 
 

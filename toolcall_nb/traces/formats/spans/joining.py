@@ -55,7 +55,7 @@ class JoinedCall(Struct, eq=False):
     def tool_call(self) -> ToolCall:
         """Returns the call as a part of a transcript."""
         state, output, error = self._end()
-        given = {} if self.input is MISSING else self.input
+        given = {} if self.input is MISSING and state is State.INPUT_AVAILABLE else self.input
         timed = self.started is not None or self.tokens is not None
         metadata: Object = {"parent": self.parent.final_id} if self.parent is not None else {}
         return ToolCall(
