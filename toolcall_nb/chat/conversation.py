@@ -180,7 +180,8 @@ class Chat(ChatState):
             other = self._with_same_settings()
             other.outcomes, other.stopping = self.outcomes, self.stopping  # shortened results name `chat.outcomes`
             self.stopping.clear()
-            alone = RepeatedCall(replace(repeated.call, id=f"{call_id} again"))
+            first = before.messages[number].parts[place]
+            alone = RepeatedCall(replace(repeated.call, id=f"{call_id} again"), before=(first,))  # both are shown
             other._turn = Turn(other, live)
             return other, other._turn.start_with_call(alone, go_on=False)
         earlier = [*self._earlier, before]

@@ -15,6 +15,7 @@ from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.redaction.saved_output import with_line
 from toolcall_nb.render.record_tables import table_bundle
+from toolcall_nb.render.value_lines import format_count
 from toolcall_nb.traces.formats.base import RecordedRun
 from toolcall_nb.traces.run_index import RunEntry
 
@@ -79,7 +80,7 @@ class Matches(Sequence[Match]):
 
     def _count(self) -> str:
         more = "; there may be more, see `limit`" if self.is_cut else ""
-        return f"{len(self._found):,} in {len(self.runs):,} runs{more}"
+        return f"{format_count(len(self._found), 'places')} in {format_count(len(self.runs), 'runs')}{more}"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Shows the first places in a cell as a table."""
