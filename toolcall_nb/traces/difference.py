@@ -1,6 +1,6 @@
 """Compares two runs: `diff`, and the `Difference` that it returns.
 
-`toolcall_nb.traces.run_items` finds which items of the runs belong together, `toolcall_nb.traces.changes` what differs
+`toolcall_nb.traces.item_pairs` finds which items of the runs belong together, `toolcall_nb.traces.changes` what differs
 between two of them, and `toolcall_nb.render` draws the result.
 """
 
@@ -22,8 +22,9 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction import Tally
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
 from toolcall_nb.traces.changes import item_changes
+from toolcall_nb.traces.item_pairs import ItemPair, pair_items
 from toolcall_nb.traces.reading import read
-from toolcall_nb.traces.run_items import ItemPair, RunItem, pair_items, run_items
+from toolcall_nb.traces.run_items import RunItem, run_items
 
 __all__ = ["IGNORABLE", "Difference", "diff"]
 
