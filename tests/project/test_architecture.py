@@ -104,7 +104,7 @@ NOT_IN_THE_CORE = {
 
 OPTIONAL = {
     *("anthropic", "genai_prices", "google", "groq", "httpx", "langchain_core", "langgraph", "mcp", "mistralai"),
-    *("openai", "pydantic", "pydantic_ai", "starlette", "uvicorn"),
+    *("duckdb", "fsspec", "openai", "pandas", "pyarrow", "pydantic", "pydantic_ai", "starlette", "uvicorn"),
 }
 LATE = {
     "IPython",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import IO
@@ -294,3 +296,21 @@ def test_all_recorded_runs_of_other_programs_are_one_collection(tmp_path: Path) 
     runs.to_parquet(tmp_path)
     for run, back in zip(runs, read_many(tmp_path), strict=True):
         assert (back.transcript, back.extra, back.path, back.id) == (run.transcript, run.extra, run.path, run.id)
+
+
+def test_a_run_is_shown_as_its_transcript_with_its_title(folder: Path) -> None:
+    run = read_many(folder)[0]
+    bundle = run._repr_mimebundle_()
+    assert "Question 0" in bundle["text/html"]
+    assert "Run 0" in bundle["text/plain"]
+    assert repr(run) == "<RecordedRun run-0: <Transcript: 2 messages, 1 tool calls>>"
+
+
+def test_runs_are_read_and_searched_without_the_packages_for_tables_and_urls(folder: Path) -> None:
+    names = "{'pandas', 'pyarrow', 'duckdb', 'fsspec', 'nbformat', 'IPython'}"
+    code = (
+        "import sys; from toolcall_nb import read_many; runs = read_many(sys.argv[1]); runs.search('oslo')\n"
+        f"runs.filter(name='weather'); runs._repr_mimebundle_(); print(sorted({names} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(folder / "deep" / "er")], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")

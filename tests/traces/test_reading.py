@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.support.run_logs import run_line, write_lines
 from tests.support.sdk_replies import COMPLETION, MESSAGES
-from toolcall_nb import Chat, Transcript, read, show
+from toolcall_nb import Chat, Transcript, read, read_many, show
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.recording import Recording
 from toolcall_nb.core.transcript import Message, TextPart, ToolCall
@@ -262,3 +262,39 @@ def test_a_recording_keeps_the_times_of_its_calls(tmp_path: Path) -> None:
     lines = (tmp_path / "run.jsonl").read_text("utf-8").splitlines()[1:]
     (tmp_path / "headless.jsonl").write_text("\n".join(lines), "utf-8")
     assert read(tmp_path / "headless.jsonl").calls[0].seconds == run.transcript.calls[0].seconds
+
+
+_NAMES = [
+    "type",
+    "role",
+    "content",
+    "messages",
+    "run",
+    "t",
+    "data",
+    "id",
+    "resourceSpans",
+    "spans",
+    "sessionId",
+    "cells",
+]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda values: (
+        st.lists(values, max_size=3) | st.dictionaries(st.sampled_from(_NAMES) | st.text(max_size=4), values)
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl"])
+@given(records=st.lists(JSON, min_size=1, max_size=4))
+def test_any_json_is_read_or_refused_in_one_sentence(
+    tmp_path_factory: pytest.TempPathFactory, suffix: str, records: list[Any]
+) -> None:
+    path = tmp_path_factory.mktemp("values") / f"a{suffix}"
+    lines = "\n".join(map(json.dumps, records)) if suffix == ".jsonl" else json.dumps(records)
+    path.write_text(lines, "utf-8")
+    runs = read_many(path)
+    assert len(runs) == len(runs.df)
+    assert [each.reason for each in runs.unread if "holds no transcript" not in each.reason] == []

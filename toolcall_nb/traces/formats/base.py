@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from toolcall_nb.core.events import Object
 from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.redaction.saved_output import saved_bundle
 
 __all__ = ["RecordedRun", "TraceFormat"]
 
@@ -32,6 +33,13 @@ class RecordedRun(Struct, frozen=True, kw_only=True):
     seconds: float | None = None
     extra: Object = field(default_factory=dict)
     path: str = ""
+
+    def __repr__(self) -> str:
+        return f"<RecordedRun {self.id:.80}: {self.transcript!r}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Shows the transcript in a cell."""
+        return saved_bundle(self.transcript, include=include, exclude=exclude, line=self.title or self.path)
 
 
 class TraceFormat(NamedTuple):
