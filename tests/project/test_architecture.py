@@ -58,6 +58,7 @@ MAY_SEE: dict[str, set[str]] = {
 """The rooms that each room may import, besides itself and `errors`."""
 
 INSIDE_FUNCTIONS = {
+    ("core", "adapters"),  # a transcript in the forms of other libraries
     ("core", "markdown"),  # a transcript's Markdown
     ("core", "redaction"),  # the masked output that a cell saves
     ("core", "traces"),  # a transcript reads and writes files
@@ -79,6 +80,10 @@ UPWARD = {
     },
     "a transcript reads and writes itself as Markdown": {
         *(("core.transcript", "markdown.reading"), ("core.transcript", "markdown.writing")),
+    },
+    "a transcript gives its messages in the forms of other libraries": {
+        *(("core.transcript", "adapters.openai.messages"), ("core.transcript", "adapters.anthropic.request_messages")),
+        ("core.transcript", "adapters.ai_sdk.messages"),
     },
     "a value displays itself in a cell": {
         *(("core.transcript", "redaction.saved_output"), ("core.calls", "redaction.saved_output")),

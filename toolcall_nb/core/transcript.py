@@ -401,6 +401,24 @@ class Transcript(Struct, frozen=True, eq=False):
 
         write_file(saved_value(self)[0], Path(path), timings=timings)
 
+    def to_openai(self) -> list[Object]:
+        """Returns the messages as OpenAI's chat API takes them; see `toolcall_nb.adapters.openai.messages`."""
+        from toolcall_nb.adapters.openai.messages import to_openai
+
+        return to_openai(self.messages)
+
+    def to_anthropic(self) -> Object:
+        """Returns the messages as arguments of Anthropic's API; see `toolcall_nb.adapters.anthropic.request_messages`."""
+        from toolcall_nb.adapters.anthropic.request_messages import to_anthropic
+
+        return to_anthropic(self.messages)
+
+    def to_ui_messages(self) -> list[Object]:
+        """Returns the messages as the AI SDK's front ends keep them; see `toolcall_nb.adapters.ai_sdk.messages`."""
+        from toolcall_nb.adapters.ai_sdk.messages import to_ui
+
+        return to_ui(self.messages)
+
     @classmethod
     def from_markdown(cls, text: str) -> Transcript:
         """Reads portable Markdown. Any text is a transcript; see `toolcall_nb.markdown.reading`."""

@@ -27,8 +27,8 @@ def to_openai(messages: Sequence[Message]) -> list[Object]:
 
     Each call is in the message that requested it and is followed by its ``tool`` message, whose text is that of
     `toolcall_nb.core.result_text.format_result`. A call that has not ended is written as interrupted. The images, sound
-    (wav, mp3) and files of the user are included. Reasoning, sources, data, errors and files of the assistant are left
-    out, and so are messages that contain nothing else.
+    (wav, mp3) and files of the user are included. Reasoning, sources, data, errors and files of the assistant, and
+    calls that ran inside another call, are left out, and so are messages that contain nothing else.
     """
     return [written for message in messages for written in _written(message)]
 
@@ -60,9 +60,11 @@ def _requests(parts: Sequence[Part]) -> Iterator[tuple[list[str], list[ToolCall]
     """Yields the texts and then the calls of each request of a message. Text after a call belongs to the next one."""
     texts: list[str] = []
     calls: list[ToolCall] = []
+    known: set[str] = set()
     for part in parts:
         if isinstance(part, ToolCall):
-            calls.append(part)
+            calls += [part] if part.parent not in known else []
+            known.add(part.id)
         elif isinstance(part, TextPart) and part.text:
             if calls:
                 yield texts, calls

@@ -1,0 +1,140 @@
+"""Converts messages to a request of Anthropic's Messages API: `to_anthropic`.
+
+Source: anthropic-sdk-python 2.11, ``types/message_create_params.py`` and ``types/content_block_param.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from toolcall_nb.adapters.sdk_objects import get
+from toolcall_nb.core.events import MISSING, Object
+from toolcall_nb.core.json_text import to_strict_json
+from toolcall_nb.core.result_text import format_result
+from toolcall_nb.core.transcript import FilePart, Message, Part, ReasoningPart, State, TextPart, ToolCall
+
+__all__ = ["to_anthropic"]
+
+_OTHER_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+def to_anthropic(messages: Sequence[Message]) -> Object:
+    """Returns ``messages`` and, where there are system messages, ``system``: arguments of ``messages.create``.
+
+    Each call is in the message that requested it, and its result follows in a message of the user: the text that
+    `toolcall_nb.core.result_text.format_result` gives. A call that has not ended is written as interrupted. The API
+    wants an object as input; any other input is in its field ``input``. Reasoning is included where it is signed.
+    Sources, data, errors, files of the assistant, and calls that ran inside another call are left out.
+    """
+    system = "\n\n".join(message.text for message in messages if message.role == "system" and message.text)
+    ids = _CallIds()
+    written = [each for message in messages for each in _written(message, ids)]
+    return {**({"system": system} if system else {}), "messages": written}
+
+
+class _CallIds:
+    """Gives each call an id of the characters that the API allows, and no two calls the same."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, int] = {}
+
+    def put(self, call: ToolCall) -> ToolCall:
+        """Returns the call with its id."""
+        allowed = _OTHER_CHARACTERS.sub("_", call.id)
+        own = allowed
+        while own in self._taken:
+            self._taken[allowed] += 1
+            own = f"{allowed}_{self._taken[allowed]}"
+        self._taken[own] = 1
+        return call if own == call.id else replace(call, id=own)
+
+
+def _written(message: Message, ids: _CallIds) -> Iterator[Object]:
+    if message.role == "user":
+        blocks = [block for part in message.parts for block in _prompt_blocks(part)]
+        if blocks:
+            yield {"role": "user", "content": blocks}
+    elif message.role == "assistant":
+        for parts in _requests(message.parts):
+            yield from _request(parts, ids)
+
+
+def _requests(parts: Iterable[Part]) -> Iterator[list[Part]]:
+    """Yields the parts of each request of a message. What follows a call belongs to the next request."""
+    found: list[Part] = []
+    known: set[str] = set()
+    for part in parts:
+        if isinstance(part, ToolCall):
+            is_inner = part.parent in known
+            known.add(part.id)
+            if is_inner:
+                continue
+        elif not _answer_block(part):
+            continue
+        elif found and isinstance(found[-1], ToolCall):
+            yield found
+            found = []
+        found.append(part)
+    if found:
+        yield found
+
+
+def _request(parts: Sequence[Part], ids: _CallIds) -> Iterator[Object]:
+    own = [ids.put(part) if isinstance(part, ToolCall) else part for part in parts]
+    blocks = [_call(part) if isinstance(part, ToolCall) else _answer_block(part) for part in own]
+    yield {"role": "assistant", "content": blocks}
+    results = [_result(part) for part in own if isinstance(part, ToolCall)]
+    if results:
+        yield {"role": "user", "content": results}
+
+
+def _answer_block(part: Part) -> Object | None:
+    """Returns a part of an answer as a block; None for one that the API does not take."""
+    if isinstance(part, TextPart):
+        return {"type": "text", "text": part.text} if part.text.strip() else None
+    if not isinstance(part, ReasoningPart):
+        return None
+    known = get(part.provider_metadata, "anthropic", Mapping)
+    if (data := get(known, "redactedData", str)) is not None:
+        return {"type": "redacted_thinking", "data": data}
+    signature = get(known, "signature", str)
+    return None if signature is None else {"type": "thinking", "thinking": part.text, "signature": signature}
+
+
+def _call(call: ToolCall) -> Object:
+    given = {} if call.input is MISSING else to_strict_json(call.input)
+    return {
+        "type": "tool_use",
+        "id": call.id,
+        "name": call.name,
+        "input": given if isinstance(given, dict) else {"input": given},
+    }
+
+
+def _result(call: ToolCall) -> Object:
+    ended = call if call.is_final else replace(call, state=State.INTERRUPTED)
+    result: Object = {"type": "tool_result", "tool_use_id": call.id, "content": format_result(ended)}
+    return result if ended.state is State.OUTPUT_AVAILABLE else {**result, "is_error": True}
+
+
+def _prompt_blocks(part: Part) -> Iterator[Object]:
+    if isinstance(part, TextPart) and part.text.strip():
+        yield {"type": "text", "text": part.text}
+    elif isinstance(part, FilePart):
+        yield _file(part)
+
+
+def _file(part: FilePart) -> Object:
+    kind = (
+        "image" if part.media_type.startswith("image/") else "document" if part.media_type == "application/pdf" else ""
+    )
+    if not kind:
+        return {"type": "text", "text": f"A file of the type {part.media_type} is at {part.url:.200}"}
+    head, _, data = part.url.partition(";base64,")
+    if head.startswith("data:") and data:
+        source = {"type": "base64", "media_type": head.removeprefix("data:").partition(";")[0], "data": data}
+        return {"type": kind, "source": source}
+    return {"type": kind, "source": {"type": "url", "url": part.url}}
