@@ -408,7 +408,7 @@ class Transcript(Struct, frozen=True, eq=False):
         return to_openai(self.messages)
 
     def to_anthropic(self) -> Object:
-        """Returns the messages as arguments of Anthropic's API; see `toolcall_nb.adapters.anthropic.request_messages`."""
+        """Returns arguments of Anthropic's API; see `toolcall_nb.adapters.anthropic.request_messages`."""
         from toolcall_nb.adapters.anthropic.request_messages import to_anthropic
 
         return to_anthropic(self.messages)
