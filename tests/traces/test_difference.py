@@ -29,6 +29,7 @@ from toolcall_nb.core.transcript import (
 )
 from toolcall_nb.errors import UsageError
 from toolcall_nb.traces.difference import IGNORABLE, Difference, diff
+from toolcall_nb.traces.formats.base import RecordedRun
 
 MIRRORED: dict[RowKind, RowKind] = {"=": "=", "~": "~", "+": "-", "-": "+", "moved": "moved"}
 
@@ -392,6 +393,11 @@ def test_whatever_holds_a_run_can_be_compared() -> None:
     assert not diff(call("1", "f", {}), run(call("1", "f", {})))
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
     assert not diff(messages, messages)
+
+
+def test_two_runs_of_one_file_are_named_by_their_ids() -> None:
+    a, b = (RecordedRun(id=id, transcript=run(), path="logs.jsonl") for id in ("first", "second"))
+    assert diff(a, b).names == ("logs.jsonl (first)", "logs.jsonl (second)")
 
 
 def test_a_thing_without_a_run_is_refused() -> None:

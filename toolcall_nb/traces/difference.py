@@ -49,7 +49,7 @@ def diff(a: Any, b: Any, *, ignore: str | Iterable[str] = (), names: tuple[str, 
     """
     ignored = _ignored(ignore)
     transcripts = (_transcript_of(a), _transcript_of(b))
-    shown = names or (_name_of(a) or _NAMES[0], _name_of(b) or _NAMES[1])
+    shown = names or _names_of(a, b)
     items = tuple(run_items(each, has_text="text" not in ignored) for each in transcripts)
     pairs = pair_items(*items)
     return _difference(transcripts, items, pairs, shown, ignored)
@@ -139,6 +139,15 @@ def _ignored(words: str | Iterable[str]) -> tuple[str, ...]:
 def _transcript_of(thing: Any) -> Transcript:
     held = getattr(thing, "transcript", None)  # that of a chat, or of a run that was read
     return held if isinstance(held, Transcript) else read(thing)
+
+
+def _names_of(a: Any, b: Any) -> tuple[str, str]:
+    """Returns the names of two runs; two of the same file also have their ids."""
+    one, other = _name_of(a) or _NAMES[0], _name_of(b) or _NAMES[1]
+    if one != other:
+        return one, other
+    ids = [f" ({name})" if isinstance(name := getattr(each, "id", None), str) else "" for each in (a, b)]
+    return one + ids[0], other + ids[1]
 
 
 def _name_of(thing: Any) -> str:
