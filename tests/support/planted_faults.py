@@ -297,6 +297,27 @@ FAULTS = (
         "tests/redaction/test_registered_secrets.py",
     ),
     Fault(
+        "what is not known is 0 in a table of calls",
+        "core/data_frames.py",
+        "unknown if value is None else value",
+        "0 if value is None else value",
+        "tests/core/test_calls.py",
+    ),
+    Fault(
+        "a file that cannot be read hides those behind it",
+        "traces/collection.py",
+        "unread.append(UnreadFile(place, str(error)))",
+        "break",
+        "tests/traces/test_collection.py",
+    ),
+    Fault(
+        "a search looks at names and results, and not at arguments",
+        "core/text_search.py",
+        'yield from _value_texts("arguments", call.input)',
+        "pass",
+        "tests/core/test_calls.py tests/traces/test_collection.py",
+    ),
+    Fault(
         "a comparison pairs one call of parallel ones with the first that fits, and gives up on the next",
         "traces/alignment.py",
         "row.append(partner[j])",
