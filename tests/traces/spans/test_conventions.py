@@ -447,6 +447,18 @@ def test_a_model_that_failed_leaves_its_error_in_the_message() -> None:
     assert errors_in(run.transcript) == ["overloaded"]
 
 
+def test_a_model_that_failed_without_a_word_says_so() -> None:
+    run = read_spans(span("a", "chat", attributes={"gen_ai.operation.name": "chat"}, status={"code": 2}))
+    assert errors_in(run.transcript) == ["The span ended with an error and does not say which."]
+
+
+def test_an_exception_that_was_handled_is_no_error() -> None:
+    handled = {"name": "exception", "attributes": [{"key": "exception.message", "value": {"stringValue": "retry"}}]}
+    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "weather"}
+    [call] = read_spans(span("a", "x", attributes=tool, events=[handled], status={"code": 1})).transcript.calls.values()
+    assert call.state.value == "output-available"
+
+
 def test_a_run_that_failed_outside_of_models_and_tools_says_so() -> None:
     run = read_spans(span("r", "run", status={"code": 2, "message": "out of memory"}))
     assert errors_in(run.transcript) == ["out of memory"]

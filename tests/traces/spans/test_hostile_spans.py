@@ -161,6 +161,35 @@ def test_deep_values_are_read() -> None:
     check_runs(read_records([{"trace_id": "1", "span_id": "a", "attributes": attributes}]))
 
 
+@pytest.mark.parametrize("levels", [60, 400, 900])
+def test_deep_arguments_and_results_in_each_place_of_a_call_are_read(levels: int) -> None:
+    nested: Any = {"toolResult": {"toolUseId": "c1", "content": "end"}}
+    for _ in range(levels // 3):
+        nested = {"toolResult": {"toolUseId": "c1", "content": [nested]}}
+    for value in (deep(levels), nested):
+        asked = {"role": "assistant", "parts": [{**CALL, "arguments": value}]}
+        told = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": value}, value]}
+        model = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": [asked]}
+        tool = {**TOOL, "gen_ai.tool.call.arguments": value, "gen_ai.tool.call.result": value}
+        again = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": [asked, told]}
+        rows = [(model, ""), (tool, ""), (tool, "s1"), (again, "s1"), (again, "")]
+        ids = {"trace_id": "1", "name": "x"}
+        spans = [
+            {**ids, "span_id": f"s{i}", "parent_span_id": parent, "start_time": i + 1, "attributes": attributes}
+            for i, (attributes, parent) in enumerate(rows)
+        ]
+        check_runs(read_records([spans]))
+
+
+def test_many_calls_and_results_without_ids_are_read() -> None:
+    calls = [{"type": "server_tool_call", "name": "t"} for _ in range(20_000)]
+    results = [{"type": "server_tool_call_response", "server_tool_call_response": i} for i in range(20_000)]
+    answer = [{"role": "assistant", "parts": calls + results}]
+    model = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": answer}
+    [run] = read_records([{"trace_id": "1", "span_id": "a", "attributes": model}])
+    assert len(run.transcript.calls) == 20_000
+
+
 def test_a_long_name_of_an_attribute_is_read() -> None:
     name = "llm.input_messages." + "0." * 50_000
     attributes = {"openinference.span.kind": "LLM", name: 1, "llm.input_messages.99999999999.message.content": "Hi"}

@@ -18,7 +18,7 @@ from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.traces.formats.spans.readings import ToolRun
 from toolcall_nb.traces.formats.spans.recorded_parts import AskedCall, CallResult
 
-__all__ = ["CallIndex", "CallRegister", "HistoryMatcher", "JoinedCall"]
+__all__ = ["CallIndex", "CallRegister", "HistoryMatcher", "JoinedCall", "is_same_value"]
 
 
 _MOST_OPEN = 64
@@ -157,6 +157,11 @@ class CallRegister:
         return call
 
 
+def is_same_value(a: Json | Missing, b: Json | Missing) -> bool:
+    """Whether two values are the same, however deep they are."""
+    return a is b or (MISSING not in (a, b) and json_text(a) == json_text(b))
+
+
 def _input_key(name: str, given: Json) -> tuple[str, str]:
     return name, json_text(given)
 
@@ -180,8 +185,9 @@ class HistoryMatcher:
         if found is None and asked.input is MISSING:
             found = self._untold(register.by_name, asked.name)
         if found is None and asked.id:
-            same = [call for call in register.everywhere.all((asked.id, asked.name))[-1:] if call.input == asked.input]
-            found = same[0] if same and id(same[0]) not in self._told else None
+            same = register.everywhere.all((asked.id, asked.name))[-1:]
+            is_told = any(id(call) in self._told or not is_same_value(call.input, asked.input) for call in same)
+            found = same[0] if same and not is_told else None
         if found is not None:
             self.tell(found, asked)
         return found

@@ -42,20 +42,17 @@ class ModelCall(Struct):
     output: list[RecordedMessage] = field(default_factory=list)
     usage: RequestUsage = field(default_factory=RequestUsage)
     cut: str | None = None
-    error: str = ""
+    error: str | None = None
     tools: list[Json] = field(default_factory=list)
 
     def complete(self, other: ModelCall) -> None:
         """Takes from another span of the same request what this one does not say."""
-        self.input = self.input or other.input
-        self.output = self.output or other.output
-        usage, model, cost = (
-            self.usage.usage or other.usage.usage,
-            self.usage.model or other.usage.model,
-            self.usage.cost,
-        )
-        self.usage = RequestUsage(usage, cost or other.usage.cost, model)
-        self.cut, self.error = self.cut or other.cut, self.error or other.error
+        own, outer = self.usage, other.usage
+        self.usage = RequestUsage(own.usage or outer.usage, own.cost or outer.cost, own.model or outer.model)
+        self.cut = self.cut or other.cut
+        if self.error is None and not self.output:  # else the outer span ended with the error of something later
+            self.error = other.error
+        self.input, self.output = self.input or other.input, self.output or other.output
         self.tools = self.tools or other.tools
 
 
@@ -84,7 +81,7 @@ def read_model_call(span: Span) -> ModelCall:
         output=_joined([RecordedMessage("assistant", message.parts) for message in output if message.parts]),
         usage=_usage(given),
         cut=next((_REASONS[reason] for reason in reasons if reason in _REASONS), None),
-        error=read_error(span) or "",
+        error=read_error(span),
         tools=_tools(given),
     )
 
@@ -164,7 +161,6 @@ def _decoded(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the attributes of an event that stand for the fields of a message."""
     names = ("content", "role", "tool_calls", "message", "finish_reason", "id", "name")
     found = {name: attributes[name] for name in names if name in attributes}
-    found |= {name: value for name in ("gen_ai.prompt", "gen_ai.completion") if (value := attributes.get(name))}
     for name in ("tool_calls", "message"):
         if name in found:
             found[name] = read_json_text(found[name])
@@ -329,7 +325,8 @@ def read_error(span: Span) -> str | None:
     told = _first_text(span.attributes, conventions.ERRORS)
     if span.text("langfuse.observation.level") == "ERROR":
         return span.text("langfuse.observation.status_message") or told
-    if span.status != "error" and not exceptions and not told and "error.type" not in span.attributes:
+    failed = span.status == "error" or told or "error.type" in span.attributes
+    if not failed and (not exceptions or span.status == "ok"):
         return None
     kinds = [_first_text(each, ("exception.type",)).rpartition(".")[2] for each in exceptions]
     texts = [_first_text(each, ("exception.message",)) for each in exceptions]

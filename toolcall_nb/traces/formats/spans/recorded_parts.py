@@ -160,9 +160,14 @@ def _bedrock_reasoning(part: Mapping[str, Any]) -> RecordedPart | None:
 def only_text(content: Any) -> Any:
     """Returns the text of a content that consists of one text part; any other content as it is."""
     parts = as_list(content)
-    if len(parts) == 1 and isinstance(part := read_part(parts[0]), TextPart):
-        return part.text
+    part = as_object(parts[0]) if len(parts) == 1 else {}
+    part = as_object(part.get("message_content")) or part
+    if part.get("type") in (None, "text", "input_text", "output_text") and part.keys() <= _OF_TEXTS:
+        return next((part[name] for name in ("text", "content") if isinstance(part.get(name), str)), content)
     return content
+
+
+_OF_TEXTS = {"type", "text", "content", "annotations", "cache_control", "providerOptions"}
 
 
 def _file(part: Mapping[str, Any]) -> RecordedPart | None:

@@ -1,8 +1,8 @@
-"""Makes the transcript of a trace: `read_transcript_of`.
+"""Makes the transcript of a trace: `read_trace`.
 
 Spans are read in the order of their starts. A request to a model tells the history again and adds its answer: what is
 new of the history, and the answer, become messages. The spans below a tool's span are a conversation of their own,
-of a sub-agent: its calls have the tool's call as their parent, its texts are the log of that call.
+of a sub-agent: its calls have the tool's call as their parent, and its texts are that call's log.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -20,7 +21,7 @@ from toolcall_nb.core.transcript import ErrorPart, Part, ReasoningPart, Role, Te
 from toolcall_nb.traces.formats.spans.conventions import SpanKind, kind_of
 from toolcall_nb.traces.formats.spans.drafts import MessageDraft, RequestDraft, finish_drafts
 from toolcall_nb.traces.formats.spans.history import RecordedMessage
-from toolcall_nb.traces.formats.spans.joining import CallIndex, CallRegister, HistoryMatcher, JoinedCall
+from toolcall_nb.traces.formats.spans.joining import CallIndex, CallRegister, HistoryMatcher, JoinedCall, is_same_value
 from toolcall_nb.traces.formats.spans.model_requests import requests_in_tree
 from toolcall_nb.traces.formats.spans.readings import (
     ModelCall,
@@ -36,6 +37,7 @@ from toolcall_nb.traces.formats.spans.tree import SpanTree
 __all__ = ["TraceReading", "read_trace"]
 
 _SECOND = 10**9
+_MOST_WAITING = 64
 _UNNAMED_ERROR = "The span ended with an error and does not say which."
 _RETOLD = re.compile(r"\[[^\]\n]{1,200}\] (said:|called tool `|`[^`\n]{1,200}` tool returned result:)")
 """How ADK tells an agent what another agent did. The transcript has it from that agent."""
@@ -80,6 +82,7 @@ class _Reader:
         self._homes: dict[int, MessageDraft] = {}
         self._scopes: list[JoinedCall | None] = []
         self._calls: list[JoinedCall | None] = []
+        self._has_user = False
         self._retold = 0
         self._began = min((span.start for span in tree.spans if span.start is not None), default=0)
 
@@ -113,9 +116,10 @@ class _Reader:
         for message in request.output:
             for part in message.parts:
                 self._read_answer(conversation, made, part)
-        if request.error:
-            self._put(conversation, draft, ErrorPart(request.error))
-        draft.cut = request.cut or draft.cut
+        if request.error is not None:
+            self._put(conversation, draft, ErrorPart(request.error or _UNNAMED_ERROR))
+        if conversation.inside is None:
+            draft.cut = request.cut or draft.cut
         draft.requests.append(made)
         conversation.requests.append(made)
 
@@ -174,9 +178,10 @@ class _Reader:
 
     def _give_last(self, made: RequestDraft, result: CallResult) -> None:
         """Gives a result without an id, which the provider's own tools have, to the call before it."""
-        waiting = [call for call in made.calls if call.told is None and call.run is None]
-        if waiting:
-            waiting[-1].told = result
+        for call in islice(reversed(made.calls), _MOST_WAITING):
+            if call.told is None and call.run is None:
+                call.told = result
+                return
 
     # Places in the transcript
 
@@ -184,6 +189,7 @@ class _Reader:
         """Returns the message that the next part belongs to; each message of a user or the system is one of its own."""
         if role == "assistant" or conversation.inside is not None:
             return self._assistant(conversation)
+        self._has_user = self._has_user or role == "user"
         self._drafts.append(MessageDraft(role))
         return self._drafts[-1]
 
@@ -235,6 +241,8 @@ class _Reader:
     def _read_agents(self) -> None:
         """Takes from the spans around what the requests to models do not say: how the run began and how it ended."""
         for i, span in enumerate(self._tree.spans):
+            if self._has_user and self._has_answer():
+                break
             is_root = self._tree.parents[i] is None
             if self._scopes[i] is None and (self.kinds[i] == "agent" or (is_root and self.kinds[i] == "other")):
                 self._read_agent(span)
@@ -246,7 +254,7 @@ class _Reader:
         asked, answered = read_agent_messages(span)
         if not self._drafts:
             self._read_history(self._main, asked)
-        elif not any(draft.role == "user" for draft in self._drafts):
+        elif not self._has_user:
             own = [message for message in asked if message.role != "assistant"]
             drafts, self._drafts = self._drafts, []
             self._read_history(self._main, own)
@@ -260,8 +268,8 @@ class _Reader:
 
     def _has_answer(self) -> bool:
         """Whether the run ends with a text of the assistant."""
-        own = [part for draft in self._drafts[-1:] if draft.role == "assistant" for part in draft.parts]
-        return bool(own) and isinstance(own[-1], TextPart)
+        last = self._drafts[-1].parts[-1:] if self._drafts and self._drafts[-1].role == "assistant" else []
+        return any(isinstance(part, TextPart) for part in last)
 
     def _has_error(self) -> bool:
         parts = [part for draft in self._drafts for part in draft.parts]
@@ -289,9 +297,11 @@ def _is_same_run(outer: JoinedCall, run: ToolRun, span: Span) -> bool:
     """Whether a tool's span inside another records the same call, as those of an MCP client and its server do."""
     if outer.run is None or outer.name != run.name or (run.id and outer.run.id and run.id != outer.run.id):
         return False
-    if (run.id and run.id == outer.run.id) or (run.input is not MISSING and run.input == outer.run.input):
+    if run.id and run.id == outer.run.id:
         return True
-    return run.input is MISSING and "mcp.method.name" in span.attributes
+    if run.input is MISSING:
+        return "mcp.method.name" in span.attributes
+    return is_same_value(run.input, outer.run.input)
 
 
 def _complete_run(call: JoinedCall, run: ToolRun) -> None:
