@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from itertools import zip_longest
 from typing import Any, TypeAlias
 
@@ -22,12 +22,13 @@ from toolcall_nb.core.events import LEFT_OUT, Diagnostic, Event, Object
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, TextPart, ToolCall, Transcript
 from toolcall_nb.core.usage import RequestUsage, estimate_result_tokens, to_metadata
 
-__all__ = ["Agents", "CallFacts", "RequestFacts", "RunFacts", "assemble", "assemble_all"]
+__all__ = ["Agents", "CallFacts", "RequestFacts", "RunFacts", "assemble", "assemble_all", "usd_cost"]
 
 _TURN = "toolcall-turn"
 """The field of a message's metadata that holds the number of its turn, until `assemble` has replaced it."""
 
 _MOST_DIAGNOSTICS = 50
+_LARGEST_COST = 1_000_000
 
 
 class CallFacts(Struct):
@@ -51,6 +52,15 @@ class RequestFacts(Struct):
     cost: dict[str, Decimal] | None = None
     model: str | None = None
     calls: list[str] = field(default_factory=list)
+
+
+def usd_cost(amount: Any) -> dict[str, Decimal] | None:
+    """Returns a number of dollars as a cost; None for anything that is no such number."""
+    try:
+        cost = Decimal(str(amount)) if isinstance(amount, int | float) else Decimal("NaN")
+    except InvalidOperation:
+        return None
+    return {"USD": cost} if cost.is_finite() and 0 <= cost < _LARGEST_COST else None
 
 
 class RunFacts:

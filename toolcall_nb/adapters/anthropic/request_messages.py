@@ -128,11 +128,10 @@ def _prompt_blocks(part: Part) -> Iterator[Object]:
 
 
 def _file(part: FilePart) -> Object:
-    kind = (
-        "image" if part.media_type.startswith("image/") else "document" if part.media_type == "application/pdf" else ""
-    )
-    if not kind:
+    is_image = part.media_type.startswith("image/")
+    if not is_image and part.media_type != "application/pdf":
         return {"type": "text", "text": f"A file of the type {part.media_type} is at {part.url:.200}"}
+    kind = "image" if is_image else "document"
     head, _, data = part.url.partition(";base64,")
     if head.startswith("data:") and data:
         source = {"type": "base64", "media_type": head.removeprefix("data:").partition(";")[0], "data": data}

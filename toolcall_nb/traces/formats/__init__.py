@@ -5,6 +5,8 @@ To add a format, write a module with a `TraceFormat` and list it here. The first
 
 from __future__ import annotations
 
+from toolcall_nb.traces.formats.atif import ATIF
+from toolcall_nb.traces.formats.atof import ATOF
 from toolcall_nb.traces.formats.base import TraceFormat
 from toolcall_nb.traces.formats.claude_code import CLAUDE_CODE
 from toolcall_nb.traces.formats.codex import CODEX
@@ -24,6 +26,8 @@ TRACE_FORMATS: tuple[TraceFormat, ...] = (
     INSPECT,
     LANGSMITH,
     NOTEBOOK_OUTPUTS,
+    ATIF,
+    ATOF,
     *SPAN_FORMATS,
     MESSAGES,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from toolcall_nb.adapters.anthropic import AnthropicAdapter, anthropic_messages, request_counts
@@ -11,7 +10,7 @@ from toolcall_nb.adapters.anthropic.blocks import result_events
 from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get, joined_text, nonempty
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import LEFT_OUT, Event, Object
-from toolcall_nb.traces.run_facts import RequestFacts, RunFacts
+from toolcall_nb.traces.run_facts import RequestFacts, RunFacts, usd_cost
 
 __all__ = ["SessionMessages"]
 
@@ -94,7 +93,7 @@ class SessionMessages:
         else:
             self._go_on(message, blocks)
         request.usage = request_counts(as_mapping(message.get("usage"))) or request.usage
-        request.cost = _cost(line.get("costUSD")) or request.cost
+        request.cost = usd_cost(line.get("costUSD")) or request.cost
         model = nonempty(message, "model")
         request.model = request.model if model in (None, _SYNTHETIC) else model
         for block in blocks:
@@ -184,11 +183,3 @@ def _block(block: Any) -> Object:
     if isinstance(block, str):
         return {"type": "text", "text": block}
     return block if isinstance(block, dict) else {"type": "unknown", "content": block}
-
-
-def _cost(amount: Any) -> dict[str, Decimal] | None:
-    try:
-        cost = Decimal(str(amount)) if isinstance(amount, int | float) else Decimal("NaN")
-    except InvalidOperation:
-        return None
-    return {"USD": cost} if cost.is_finite() and 0 <= cost < 1_000_000 else None

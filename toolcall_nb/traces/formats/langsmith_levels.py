@@ -134,7 +134,13 @@ class Level:
 
     def _message(self, message: Mapping[str, Any], time: float | None) -> None:
         role = message["role"]
-        if role in ("system", "user"):
+        results = [block for block in blocks_of(message["content"]) if block.get("type") == "tool_result"]
+        if role == "user" and results:  # of Anthropic
+            for block in results:
+                status = {"status": "error"} if block.get("is_error") is True else {}
+                told = {"content": block.get("content"), "tool_call_id": block.get("tool_use_id"), **status}
+                self._message({"role": "tool", **told}, time)
+        elif role in ("system", "user"):
             content = [
                 {"type": "text", **block} if "text" in block else dict(block) for block in blocks_of(message["content"])
             ]
@@ -269,6 +275,8 @@ def _answers(outputs: Any) -> Iterator[Object]:
         fields,
     ):
         message = _message(given) if isinstance(given, Mapping) else None
+        if message is None and given is fields and "content" in fields and "role" not in fields:
+            message = {**fields, "role": "assistant"}
         if message is not None and message["role"] == "assistant":
             yield message
             return
@@ -304,7 +312,7 @@ def _calls(message: Mapping[str, Any]) -> Iterator[Object]:
     for given in [*(calls or blocks), *(get(message, "invalid_tool_calls", list) or [])]:
         function = as_mapping(get(given, "function"))
         name = nonempty(given, "name") or nonempty(function, "name") or "tool"
-        places = (get(given, "args"), get(given, "input"), function.get("arguments"))
+        places = (get(given, "args"), get(given, "input"), get(given, "arguments"), function.get("arguments"))
         arguments: Any = next((each for each in places if each is not None), {})
         text = arguments if isinstance(arguments, str) else as_json_text(as_json_value(arguments))
         call_id = nonempty(given, "id") or f"{name} {text:.80}"
@@ -314,7 +322,7 @@ def _calls(message: Mapping[str, Any]) -> Iterator[Object]:
 def _key(message: Mapping[str, Any]) -> str:
     """Returns what makes two reports of a message one: its role, its content, and its calls or the call it answers."""
     calls = [item["call_id"] for item in _calls(message)] if message["role"] == "assistant" else []
-    texts = [block.get("text") for block in blocks_of(message["content"]) if block.get("type") == "text"]
+    texts = [text for block in blocks_of(message["content"]) if (text := nonempty(block, "text"))]
     return as_json_text([message["role"], as_json_value(texts), calls, as_json_value(message.get("tool_call_id"))])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from toolcall_nb.adapters.common_events import usage_of
@@ -89,6 +90,10 @@ class LoggedItems:
             self._reader.take({**item, "type": kind}, {"isMeta": True} if is_own else None)
         else:
             self._reader.take(item)
+
+    def prompt(self, role: str, parts: list[Object], metadata: Object | None = None) -> None:
+        """Adds a message of the user or the system."""
+        self._reader.take({"type": "message", "role": role, "content": parts}, metadata)
 
     def text(self, role: str, text: str) -> None:
         """Adds a message that is only text."""
@@ -179,7 +184,9 @@ class LoggedItems:
             self._events += turn.message.outcome(call_id, ev.ToolInterrupted(call_id))
         self._open.clear()
 
-    def use(self, usage: Any, names: Mapping[str, Sequence[str]] = _USAGE) -> None:
+    def use(
+        self, usage: Any, names: Mapping[str, Sequence[str]] = _USAGE, cost: dict[str, Decimal] | None = None
+    ) -> None:
         """Reads the usage of a request, or of a turn. ``names`` are those of `usage_of`."""
         counts = usage_of(as_mapping(usage), names)
         if not counts:
@@ -187,5 +194,5 @@ class LoggedItems:
         if self._turn is None:  # a log of nothing but usage
             turn = self._begin_turn()
             self._events += [*turn.message.start(), *turn.close()]
-        self.facts.request(RequestFacts(counts, None, self.model, self._asked))
+        self.facts.request(RequestFacts(counts, cost, self.model, self._asked))
         self._asked = []
