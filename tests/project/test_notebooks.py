@@ -111,6 +111,34 @@ def test_the_tools_notebook_shows_every_part_of_a_call() -> None:
     assert [dialect for dialect in DIALECTS if f"--dialect {dialect}" not in cells] == []
 
 
+def test_the_runs_notebook_shows_every_part_of_working_with_runs() -> None:
+    cells = "".join(cell.source for cell in read(next(path for path in NOTEBOOKS if path.stem == "runs")).cells)
+    parts = (
+        "recording.write",
+        "times:",
+        ".filter(",
+        ".search(",
+        ".df",
+        "to_openai",
+        "read(",
+        "rerun",
+        "--go-on",
+        "undo",
+    )
+    more = (
+        "fork(",
+        "diff(",
+        "read_many",
+        "to_parquet",
+        ".sql(",
+        "cassette(",
+        "assert_calls",
+        "faults.on",
+        "MockModel(",
+    )
+    assert [part for part in (*parts, *more) if part not in cells] == []
+
+
 @pytest.fixture(scope="module")
 def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with nbconvert's HTML of each notebook."""
@@ -127,4 +155,5 @@ def test_nbconvert_shows_the_transcripts(path: Path, converted: Path) -> None:
     shown = page.get_text()
     for bundle in bundles(read(path)):
         assert BeautifulSoup(bundle["text/html"], "html.parser").get_text() in shown
-    assert len(page.select("details")) == sum(bundle["text/html"].count("<details") for bundle in bundles(read(path)))
+    stored = [output.get("data", {}).get("text/html", "") for output in outputs(read(path))]
+    assert len(page.select("details")) == "".join(stored).count("<details")
