@@ -8,8 +8,8 @@
     logfire        request_data, response_data, events, tool_arguments, pydantic_ai.all_messages
     Langfuse       langfuse.observation.*, which this package's reader of Langfuse's exports also writes
 
-In each table, the first attribute that has a value counts. `kind_of` decides what a span is; `messages` and `readings`
-read the rest.
+In each table, the first attribute that has a value counts. `kind_of` decides what a span is, and
+readings.py reads the rest by these tables.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from toolcall_nb.traces.formats.spans.recorded_parts import (
 )
 from toolcall_nb.traces.formats.spans.values import as_list, as_object, read_json_text
 
-__all__ = ["RecordedMessage", "is_tool_definition", "read_messages"]
+__all__ = ["HistoryReader", "RecordedMessage", "is_tool_definition", "read_messages"]
 
 _ROLES: dict[str, Role] = {
     **dict.fromkeys(("system", "developer", "SystemMessage"), "system"),
@@ -61,6 +61,32 @@ def read_messages(given: Any, role: Role = "user", levels: int = _MAX_LEVELS) ->
     if _is_message(given):
         return _some(_read_message(given, role))
     return list(_within(given, role, levels - 1))
+
+
+class HistoryReader:
+    """Reads the histories of a trace. Each request tells the one before it again, so only what differs is read."""
+
+    def __init__(self) -> None:
+        self._items: list[Any] = []
+        self._read: list[list[RecordedMessage]] = []
+
+    def read(self, given: Any) -> list[RecordedMessage]:
+        """Reads what `read_messages` reads."""
+        given = read_json_text(given)
+        if not isinstance(given, list) or not given or all(map(_is_part, given)):
+            return read_messages(given)
+        same = _equal_items(self._items, given)
+        new = [read_messages(item, levels=_MAX_LEVELS - 1) for item in given[same:]]
+        self._items, self._read = given, self._read[:same] + new
+        return [message for messages in self._read for message in messages]
+
+
+def _equal_items(a: list[Any], b: list[Any]) -> int:
+    """Returns the number of items with which both lists begin."""
+    try:
+        return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    except RecursionError:
+        return 0
 
 
 def _some(message: RecordedMessage) -> list[RecordedMessage]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolcall_nb.traces.formats.spans.conventions import SpanKind
+from toolcall_nb.traces.formats.spans.history import HistoryReader
 from toolcall_nb.traces.formats.spans.readings import ModelCall, read_model_call
 from toolcall_nb.traces.formats.spans.tree import SpanTree
 
@@ -23,12 +24,13 @@ def requests_in_tree(tree: SpanTree, kinds: list[SpanKind]) -> dict[int, ModelCa
         outer.append(around)
         if kinds[i] == "model" and around is not None:
             inner.setdefault(around, []).append(i)
+    history = HistoryReader()
     found: dict[int, ModelCall] = {}
     base: dict[int, int] = {}
     for i in range(len(kinds) - 1, -1, -1):
         if kinds[i] != "model":
             continue
-        request, within = read_model_call(tree.spans[i]), inner.get(i, [])
+        request, within = read_model_call(tree.spans[i], history), inner.get(i, [])
         base[i] = base[within[-1]] if within else i
         if not within:
             found[i] = request

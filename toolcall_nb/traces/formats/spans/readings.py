@@ -14,7 +14,7 @@ from toolcall_nb.core.transcript import ReasoningPart, Role, TextPart
 from toolcall_nb.core.usage import RequestUsage
 from toolcall_nb.traces.formats.spans import conventions
 from toolcall_nb.traces.formats.spans.conventions import spread_value
-from toolcall_nb.traces.formats.spans.history import RecordedMessage, is_tool_definition, read_messages
+from toolcall_nb.traces.formats.spans.history import HistoryReader, RecordedMessage, is_tool_definition, read_messages
 from toolcall_nb.traces.formats.spans.langfuse import OBSERVATION_INPUT, usage_attributes
 from toolcall_nb.traces.formats.spans.recorded_parts import RecordedPart, is_left_out, only_text, read_call
 from toolcall_nb.traces.formats.spans.span import Span, SpanEvent
@@ -70,14 +70,14 @@ class ToolRun(Struct):
 # Models -------------------------------------------------------------------------------------------------------
 
 
-def read_model_call(span: Span) -> ModelCall:
-    """Reads a request to a model. Parts that the span does not say stay empty."""
+def read_model_call(span: Span, history: HistoryReader) -> ModelCall:
+    """Reads a request to a model, whose input ``history`` reads. What the span does not say stays empty."""
     given = _with_details(span)
     asked, answered = _from_events(span)
     output = _first_messages(given, conventions.OUTPUTS, "assistant") or _vercel_answer(given) or answered
     reasons = [message.finish_reason for message in output] + [_finish_reason(given)]
     return ModelCall(
-        input=[*_system_prompt(given), *(_first_messages(given, conventions.INPUTS, "user") or asked)],
+        input=[*_system_prompt(given), *(_first_input(given, history) or asked)],
         output=_joined([RecordedMessage("assistant", message.parts) for message in output if message.parts]),
         usage=_usage(given),
         cut=next((_REASONS[reason] for reason in reasons if reason in _REASONS), None),
@@ -101,6 +101,15 @@ def _with_details(span: Span) -> Mapping[str, Any]:
     for event in details:
         found |= event.attributes | dict(as_object(event.body))
     return {**found, **span.attributes} if found else span.attributes
+
+
+def _first_input(given: Mapping[str, Any], history: HistoryReader) -> list[RecordedMessage]:
+    for name in conventions.INPUTS:
+        value = spread_value(given, name)
+        found = [] if value is None else history.read(value)
+        if any(message.parts for message in found):
+            return found
+    return []
 
 
 def _first_messages(given: Mapping[str, Any], names: Iterable[str], role: Role) -> list[RecordedMessage]:
