@@ -15,8 +15,8 @@ from toolcall_nb.core.call_record import NO_RECORD, CallRecord
 from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import State, ToolCall
-from toolcall_nb.traces.formats.spans.readings import ToolRun
 from toolcall_nb.traces.formats.spans.recorded_parts import AskedCall, CallResult
+from toolcall_nb.traces.formats.spans.tool_runs import ToolRun
 
 __all__ = ["CallIndex", "CallRegister", "HistoryMatcher", "JoinedCall", "is_same_value"]
 

@@ -1,4 +1,4 @@
-"""Reads from a span what it says of a request to a model, or of a tool's run: `read_model_call`, `read_tool_run`."""
+"""Reads from a span what it says of a request to a model, `read_model_call`, or of an agent, `read_agent_messages`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from toolcall_nb.core.events import MISSING, Json, Missing
+from toolcall_nb.core.events import Json
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import ReasoningPart, Role, TextPart
 from toolcall_nb.core.usage import RequestUsage
@@ -16,11 +16,12 @@ from toolcall_nb.traces.formats.spans import conventions
 from toolcall_nb.traces.formats.spans.conventions import spread_value
 from toolcall_nb.traces.formats.spans.history import HistoryReader, RecordedMessage, is_tool_definition, read_messages
 from toolcall_nb.traces.formats.spans.langfuse import OBSERVATION_INPUT, usage_attributes
-from toolcall_nb.traces.formats.spans.recorded_parts import RecordedPart, is_left_out, only_text, read_call
+from toolcall_nb.traces.formats.spans.recorded_parts import RecordedPart, is_left_out, read_call
 from toolcall_nb.traces.formats.spans.span import Span, SpanEvent
-from toolcall_nb.traces.formats.spans.values import as_list, as_object, read_json_text, read_whole_number
+from toolcall_nb.traces.formats.spans.span_errors import read_error
+from toolcall_nb.traces.formats.spans.values import as_list, as_object, first_text, read_json_text, read_whole_number
 
-__all__ = ["ModelCall", "ToolRun", "read_agent_messages", "read_error", "read_model_call", "read_tool_run"]
+__all__ = ["ModelCall", "read_agent_messages", "read_model_call"]
 
 _LARGEST = 2**53
 _REASONS = {
@@ -54,20 +55,6 @@ class ModelCall(Struct):
             self.error = other.error
         self.input, self.output = self.input or other.input, self.output or other.output
         self.tools = self.tools or other.tools
-
-
-class ToolRun(Struct):
-    """A tool's run. ``error`` is None for one that did not fail."""
-
-    id: str | None
-    name: str
-    input: Json | Missing = MISSING
-    output: Json | Missing = MISSING
-    error: str | None = None
-    traceback: str | None = None
-
-
-# Models -------------------------------------------------------------------------------------------------------
 
 
 def read_model_call(span: Span, history: HistoryReader) -> ModelCall:
@@ -211,7 +198,7 @@ def _usage(given: Mapping[str, Any]) -> RequestUsage:
         if count is not None:
             counts[own] = count
     usable = counts if any(counts.values()) else {}
-    return RequestUsage(usable, _cost(given), _first_text(given, conventions.MODELS) or None)
+    return RequestUsage(usable, _cost(given), first_text(given, conventions.MODELS) or None)
 
 
 def _cost(given: Mapping[str, Any]) -> dict[str, Decimal] | None:
@@ -231,122 +218,6 @@ def _tools(given: Mapping[str, Any]) -> list[Json]:
     among = [as_object(item) for item in as_list(given.get(OBSERVATION_INPUT))]
     told = [item["content"] for item in among if item.get("role") == "tool" and is_tool_definition(item.get("content"))]
     return as_list(as_object(request.get("config")).get("tools")) or told
-
-
-def _first_text(given: Mapping[str, Any], names: Iterable[str]) -> str:
-    return next((given[name] for name in names if isinstance(given.get(name), str) and given[name]), "")
-
-
-# Tools --------------------------------------------------------------------------------------------------------
-
-
-def read_tool_run(span: Span) -> ToolRun:
-    """Reads a tool's run."""
-    given = span.attributes
-    output = _first_value(given, conventions.TOOL_OUTPUTS)
-    output = _event_value(span, "gen_ai.choice", "message") if output is MISSING else output
-    fields = as_object(output)
-    call_id = _first_text(given, conventions.CALL_IDS)
-    message = as_object(fields.get("data")) or fields
-    if isinstance(message.get("tool_call_id"), str):  # a message of LangChain
-        call_id = call_id or message["tool_call_id"]
-        output, fields = read_json_text(message.get("content")), message
-    if fields == {"result": None}:  # ADK's form of a result that is no object
-        output = None
-    run = ToolRun(
-        id=None if is_left_out(call_id) else call_id,
-        name=_tool_name(span),
-        input=_tool_input(span),
-        output=output,
-        traceback=next((_first_text(each, ("exception.stacktrace",)) for each in _exceptions(span)), None) or None,
-    )
-    run.error = read_error(span)
-    told = _error_in(fields)
-    if told and run.error in (None, "", given.get("error.type")):
-        run.error = told
-    return run
-
-
-def _tool_name(span: Span) -> str:
-    named = _first_text(span.attributes, conventions.TOOL_NAMES)
-    if not named and span.attributes.get("logfire.msg_template") == "Function: {name}":
-        named = span.text("name")
-    beeai = span.text("target").removeprefix("tool.").rpartition(".")[0]
-    return named or span.text("traceloop.entity.name") or beeai or _without_verb(span.name) or "tool"
-
-
-def _without_verb(name: str) -> str:
-    return next(
-        (name.removeprefix(verb) for verb in ("execute_tool ", "running tool: ") if name.startswith(verb)), name
-    )
-
-
-def _event_value(span: Span, event_name: str, name: str) -> Json | Missing:
-    """Returns the arguments or the result of a tool from an event of its span, where Strands writes them."""
-    for event in span.events:
-        if event.name == event_name and name in event.attributes:
-            return read_json_text(only_text(read_json_text(event.attributes[name])))
-    return MISSING
-
-
-def _tool_input(span: Span) -> Json | Missing:
-    given = span.attributes
-    found = _first_value(given, conventions.TOOL_INPUTS)
-    found = _event_value(span, "gen_ai.tool.message", "content") if found is MISSING else found
-    fields = as_object(found)
-    if set(fields) == {"input"} and isinstance(fields["input"], dict):  # LangSmith's form of a run's inputs
-        return fields["input"]
-    return _called_with(given) if found is MISSING else found
-
-
-def _called_with(given: Mapping[str, Any]) -> Json | Missing:
-    """Returns ``tool.parameters`` unless these are the tool's schema."""
-    found = read_json_text(given.get("tool.parameters"))
-    is_schema = isinstance(found, dict) and "type" in found and "properties" in found
-    return MISSING if found is None or is_schema or not isinstance(found, dict) else dict(found)
-
-
-def _first_value(given: Mapping[str, Any], names: Iterable[str]) -> Json | Missing:
-    for name in names:
-        if given.get(name) is not None and not is_left_out(found := read_json_text(given[name])):
-            return found
-    return MISSING
-
-
-def _error_in(output: Mapping[str, Any]) -> str:
-    """Returns the error that a result reports by itself: MCP's ``isError``, or an object that is only an error."""
-    error = output.get("error")
-    if len(output) == 1 and isinstance(error, str) and error:
-        return error
-    if output.get("isError") is True or output.get("is_error") is True or output.get("status") == "error":
-        content = output.get("content")
-        texts = [content] if isinstance(content, str) else [as_object(item).get("text") for item in as_list(content)]
-        return "\n\n".join(text for text in texts if isinstance(text, str)) or "The tool reported an error."
-    return ""
-
-
-# Errors and agents --------------------------------------------------------------------------------------------
-
-
-def read_error(span: Span) -> str | None:
-    """Returns the error with which a span ended, which may be empty; None if it did not fail."""
-    exceptions = list(_exceptions(span))
-    told = _first_text(span.attributes, conventions.ERRORS)
-    if span.text("langfuse.observation.level") == "ERROR":
-        return span.text("langfuse.observation.status_message") or told
-    failed = span.status == "error" or told or "error.type" in span.attributes
-    if not failed and (not exceptions or span.status == "ok"):
-        return None
-    kinds = [_first_text(each, ("exception.type",)).rpartition(".")[2] for each in exceptions]
-    texts = [_first_text(each, ("exception.message",)) for each in exceptions]
-    for kind, text in zip(kinds, texts, strict=True):
-        if text:
-            return f"{kind}: {text}" if kind else text
-    return span.status_message or told or next(filter(None, kinds), "") or span.text("error.type")
-
-
-def _exceptions(span: Span) -> Iterator[Mapping[str, Any]]:
-    return (event.attributes for event in span.events if event.name == "exception")
 
 
 def read_agent_messages(span: Span) -> tuple[list[RecordedMessage], list[RecordedMessage]]:

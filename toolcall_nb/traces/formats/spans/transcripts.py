@@ -23,15 +23,11 @@ from toolcall_nb.traces.formats.spans.drafts import MessageDraft, RequestDraft, 
 from toolcall_nb.traces.formats.spans.history import RecordedMessage
 from toolcall_nb.traces.formats.spans.joining import CallIndex, CallRegister, HistoryMatcher, JoinedCall, is_same_value
 from toolcall_nb.traces.formats.spans.model_requests import requests_in_tree
-from toolcall_nb.traces.formats.spans.readings import (
-    ModelCall,
-    ToolRun,
-    read_agent_messages,
-    read_error,
-    read_tool_run,
-)
+from toolcall_nb.traces.formats.spans.readings import ModelCall, read_agent_messages
 from toolcall_nb.traces.formats.spans.recorded_parts import AskedCall, CallResult
 from toolcall_nb.traces.formats.spans.span import Span
+from toolcall_nb.traces.formats.spans.span_errors import read_error
+from toolcall_nb.traces.formats.spans.tool_runs import ToolRun, read_tool_run
 from toolcall_nb.traces.formats.spans.tree import SpanTree
 
 __all__ = ["TraceReading", "read_trace"]

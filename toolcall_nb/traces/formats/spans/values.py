@@ -1,4 +1,4 @@
-"""Values as exporters write them: `read_json_text`, `read_any_value`, `read_attributes`, `read_time` and the like."""
+"""Reads values as exporters write them: JSON in texts, values of OTLP, times, ids, attributes with dotted names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import binascii
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from toolcall_nb.core.text import MAX_LEVELS
 __all__ = [
     "as_list",
     "as_object",
+    "first_text",
     "read_any_value",
     "read_attributes",
     "read_id",
@@ -41,6 +42,11 @@ def as_object(value: Any) -> Mapping[str, Any]:
 def as_list(value: Any) -> list[Any]:
     """Returns the value if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
+
+
+def first_text(given: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Returns the first of these attributes that is a string and not empty; an empty string if there is none."""
+    return next((given[name] for name in names if isinstance(given.get(name), str) and given[name]), "")
 
 
 def read_json_text(value: Any) -> Json:
