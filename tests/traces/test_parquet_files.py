@@ -106,6 +106,14 @@ def test_runs_are_queried_with_sql(runs: Runs, tmp_path: Path) -> None:
     assert back._cache is None, "the files that are there are queried"
 
 
+@pytest.mark.parametrize("name", ["a[b]*", "it's", "day=3", "a b"])
+def test_a_folder_of_any_name_is_queried(runs: Runs, tmp_path: Path, name: str) -> None:
+    runs.to_parquet(tmp_path / name)
+    back = read_many(tmp_path / name)
+    assert [*back.sql("select * from calls").columns] == ["run", *CALL_COLUMNS]
+    assert len(back.sql("select * from runs")) == 3
+
+
 @pytest.mark.parametrize("query", ["select nothing from calls", "selec", "select * from none"])
 def test_a_query_that_cannot_be_run_is_one_error(runs: Runs, query: str) -> None:
     with pytest.raises(UsageError, match="The query cannot be run: "):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import IO, Any
 
 from toolcall_nb.errors import MissingPackageError, UsageError
 
-__all__ = ["describe_error", "is_remote", "list_places", "open_place", "suffix_of"]
+__all__ = ["common_folder", "describe_error", "is_remote", "list_places", "open_place", "suffix_of"]
 
 _URL = re.compile(r"(?:[a-zA-Z]\w{0,40}::){0,4}[a-zA-Z][a-zA-Z0-9+.-]{1,40}://")
 _WILDCARD = re.compile(r"[*?\[]")
@@ -41,6 +41,12 @@ def open_place(place: str) -> IO[bytes]:
 def describe_error(error: Exception) -> str:
     """Returns why a file cannot be read or written."""
     return error.strerror or str(error) if isinstance(error, OSError) else str(error) or type(error).__name__
+
+
+def common_folder(paths: Sequence[str]) -> str:
+    """Returns the folder that all paths begin with, to the last slash; empty if they have none, or are one file."""
+    prefix = os.path.commonprefix(paths)  # noqa: RUF071 - a URL is no path
+    return prefix[: 1 + max(prefix.rfind("/"), prefix.rfind(os.sep))] if len(set(paths)) > 1 else ""
 
 
 def list_places(place: str, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, bool]]:

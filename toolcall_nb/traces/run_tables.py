@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +14,9 @@ from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
 from toolcall_nb.redaction.saved_output import with_line
 from toolcall_nb.render.record_tables import table_bundle
 from toolcall_nb.render.value_lines import format_count
+from toolcall_nb.render.value_summary import one_line
 from toolcall_nb.render.wording import format_seconds
+from toolcall_nb.traces.places import common_folder
 from toolcall_nb.traces.run_index import RunEntry, UnreadFile
 
 __all__ = ["RUN_COLUMNS", "runs_bundle", "runs_frame"]
@@ -25,6 +26,7 @@ RUN_COLUMNS = tuple(each.name for each in fields(RunEntry) if each.name not in (
 
 _SHOWN = 50
 _UNREAD = 3
+_TITLE = 60
 
 
 def runs_frame(entries: Sequence[RunEntry]) -> Any:
@@ -45,12 +47,12 @@ def runs_bundle(
     exclude: Collection[str] | None = None,
 ) -> dict[str, str]:
     """Returns the first runs as a table by MIME type, without secrets; below, the files that were not read."""
-    folder = _common_folder([entry.path for entry in entries[:_SHOWN]])
+    folder = common_folder([entry.path for entry in entries[:_SHOWN]])
     (records, below), tally = saved_value((_records(entries[:_SHOWN], folder), f"Below {folder}" if folder else ""))
     bundle = table_bundle(
         records,
         empty="No runs.",
-        numbers=("run", "messages", "calls", "errors", "seconds", "tokens"),
+        numbers=("run", "began", "messages", "calls", "errors", "seconds", "tokens"),
         hidden=len(entries) - len(records),
         include=include,
         exclude=exclude,
@@ -59,17 +61,11 @@ def runs_bundle(
     return with_line(bundle, " · ".join(filter(None, lines)))
 
 
-def _common_folder(paths: Sequence[str]) -> str:
-    """Returns the folder that all paths begin with, to the last slash; empty if they have none, or are one file."""
-    prefix = os.path.commonprefix(paths)  # noqa: RUF071 - a URL is no path
-    return prefix[: 1 + max(prefix.rfind("/"), prefix.rfind(os.sep))] if len(set(paths)) > 1 else ""
-
-
 def _records(entries: Sequence[RunEntry], folder: str) -> list[dict[str, Json]]:
     """Returns the texts of the rows. A column of which nothing is known is left out."""
     rows = [
         {
-            **{"run": f"{number}", "title": entry.title or entry.prompt or entry.id},
+            **{"run": f"{number}", "title": one_line((entry.title or entry.prompt or entry.id)[:_TITLE])},
             "began": "" if (began := _time(entry.began)) is None else f"{began:%Y-%m-%d %H:%M}",
             **{"messages": f"{entry.messages:,}", "calls": f"{entry.calls:,}", "errors": f"{entry.errors or ''}"},
             "seconds": "" if entry.seconds is None else format_seconds(entry.seconds),
@@ -94,5 +90,9 @@ def _unread_lines(unread: Sequence[UnreadFile]) -> list[str]:
     if not unread:
         return []
     more = f" … and {len(unread) - _UNREAD:,} more" if len(unread) > _UNREAD else ""
-    reasons = "; ".join(f"{each.reason:.200}" for each in unread[:_UNREAD])
+    reasons = "; ".join(_first_sentence(each.reason) for each in unread[:_UNREAD])
     return [f"{format_count(len(unread), 'files')} not read, see `.unread`: {reasons}{more}"]
+
+
+def _first_sentence(reason: str) -> str:
+    return f"{reason.partition('. ')[0]:.300}"

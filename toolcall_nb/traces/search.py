@@ -17,6 +17,7 @@ from toolcall_nb.redaction.saved_output import with_line
 from toolcall_nb.render.record_tables import table_bundle
 from toolcall_nb.render.value_lines import format_count
 from toolcall_nb.traces.formats.base import RecordedRun
+from toolcall_nb.traces.places import common_folder
 from toolcall_nb.traces.run_index import RunEntry
 
 __all__ = ["Match", "Matches", "find_matches", "iterate_matches"]
@@ -84,7 +85,12 @@ class Matches(Sequence[Match]):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Shows the first places in a cell as a table."""
-        records, tally = saved_value([_record(match) for match in self._found[:_SHOWN]])
+        shown = self._found[:_SHOWN]
+        folder = common_folder([match.path for match in shown])
+        lines = [self._count() if self._found else "", f"Below {folder}" if folder else ""]
+        (records, below), tally = saved_value(
+            ([_record(match, folder) for match in shown], " · ".join(filter(None, lines)))
+        )
         bundle = table_bundle(
             records,
             empty="Nothing was found.",
@@ -93,8 +99,7 @@ class Matches(Sequence[Match]):
             include=include,
             exclude=exclude,
         )
-        line = " · ".join(filter(None, (self._count() if self._found else "", f"{tally}")))
-        return with_line(bundle, line)
+        return with_line(bundle, " · ".join(filter(None, (below, f"{tally}"))))
 
 
 def find_matches(
@@ -142,8 +147,8 @@ def _around(text: FieldText, start: int, end: int) -> str:
     return f"{'…' if first else ''}{words}{'…' if last < len(text.text) else ''}"
 
 
-def _record(match: Match) -> dict[str, Any]:
+def _record(match: Match, folder: str) -> dict[str, Any]:
     return {
         **{"run": f"{match.run}", "turn": f"{match.turn}", "role": match.role, "call": match.name or ""},
-        **{"field": match.field, "text": match.text, "path": match.path},
+        **{"field": match.field, "text": match.text, "path": match.path[len(folder) :]},
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -12,6 +13,8 @@ from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.traces.parquet_files import PARQUET, PARQUET_TABLES
 
 __all__ = ["query_tables"]
+
+_WILDCARD = re.compile(r"[*?\[]")
 
 
 def query_tables(folder: str | os.PathLike[str], query: str) -> Any:
@@ -29,7 +32,11 @@ def query_tables(folder: str | os.PathLike[str], query: str) -> Any:
         raise MissingPackageError(str(error.name or "duckdb").partition(".")[0], "traces", purpose) from None
     with duckdb.connect(":memory:") as connection:
         for name in PARQUET_TABLES:
-            connection.register(name, datasets.dataset(os.path.join(folder, f"{name}{PARQUET}"), format="parquet"))
+            path = os.path.join(folder, f"{name}{PARQUET}")
+            if _WILDCARD.search(path):  # which duckdb takes for a pattern
+                connection.register(name, datasets.dataset(path, format="parquet"))
+            else:
+                connection.read_parquet(path, hive_partitioning=False).create_view(name)
         try:
             found = connection.sql(query)
             return None if found is None else found.to_arrow_table().to_pandas(types_mapper=_nullable(pandas))
