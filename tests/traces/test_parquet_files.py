@@ -116,7 +116,7 @@ def test_a_folder_of_any_name_is_queried(runs: Runs, tmp_path: Path, name: str) 
 
 @pytest.mark.parametrize("query", ["select nothing from calls", "selec", "select * from none"])
 def test_a_query_that_cannot_be_run_is_one_error(runs: Runs, query: str) -> None:
-    with pytest.raises(UsageError, match="The query cannot be run: "):
+    with pytest.raises(UsageError, match=r"^The query cannot be run: [^\n]+$"):
         runs.sql(query)
 
 
@@ -136,8 +136,9 @@ def test_a_folder_that_cannot_be_written_is_told(runs: Runs, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("package", ["pyarrow", "duckdb", "pandas"])
 def test_a_package_that_is_missing_is_named(runs: Runs, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
-        monkeypatch.setitem(sys.modules, name, None)
+    for name in ("duckdb", "pandas", "pyarrow", "pyarrow.parquet", "pyarrow.dataset"):
+        if name.startswith(package):
+            monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingPackageError, match=rf"needs the package '{package}'\. Install it with"):
         runs.sql("select 1")
 

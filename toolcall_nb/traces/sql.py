@@ -41,7 +41,9 @@ def query_tables(folder: str | os.PathLike[str], query: str) -> Any:
             found = connection.sql(query)
             return None if found is None else found.to_arrow_table().to_pandas(types_mapper=_nullable(pandas))
         except duckdb.Error as error:
-            raise UsageError(f"The query cannot be run: {error}") from None
+            raise UsageError(
+                f"The query cannot be run: {' '.join(str(error).partition('LINE 1')[0].split())}"
+            ) from None
 
 
 def _nullable(pandas: Any) -> Callable[[Any], Any]:
