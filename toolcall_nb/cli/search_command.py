@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.cli.command_input import at_least
 from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction.registered_secrets import saved_text
-from toolcall_nb.traces.collection import read_many
-from toolcall_nb.traces.search import Match, iterate_matches
+
+if TYPE_CHECKING:
+    from toolcall_nb.traces.search import Match
 
 __all__ = ["add_search"]
 
@@ -30,6 +31,9 @@ def add_search(commands: Any) -> None:
 
 
 def _search(options: argparse.Namespace) -> int:
+    from toolcall_nb.traces.collection import read_many  # not needed for other commands, and not quick to import
+    from toolcall_nb.traces.search import iterate_matches
+
     runs = read_many(options.paths)
     count, printed = 0, ""
     for _, match in iterate_matches(runs.with_entries(), _pattern(options)):

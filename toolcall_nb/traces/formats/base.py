@@ -9,7 +9,6 @@ from msgspec import Struct, field
 
 from toolcall_nb.core.events import Object
 from toolcall_nb.core.transcript import Transcript
-from toolcall_nb.redaction.saved_output import saved_bundle
 
 __all__ = ["RecordedRun", "TraceFormat"]
 
@@ -39,6 +38,8 @@ class RecordedRun(Struct, frozen=True, kw_only=True):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Shows the transcript in a cell."""
+        from toolcall_nb.redaction.saved_output import saved_bundle  # imports the renderer
+
         return saved_bundle(self.transcript, include=include, exclude=exclude, line=self.title or self.path)
 
 
