@@ -32,6 +32,7 @@ FUNCTIONS = ("compile", "match", "fullmatch", *SEARCHES)
 MADE_AT_RUN_TIME = {
     "core/invisible_characters.py": "sets of characters",
     "core/text_search.py": "the pattern that the user searches for",
+    "cli/search_command.py": "the pattern that the user searches for",
     "tools/schemas/bounded_values.py": "the pattern in the user's own schema; patterns of other people never backtrack",
     "server/app.py": "the routes, all constants",
     "markdown/block_context.py": "a fence's mark, with a search for its end",
