@@ -21,7 +21,7 @@ ASKED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 TOLD = {"role": "tool", "tool_call_id": "c1", "content": "24 °C"}
 ANSWER = {"role": "assistant", "content": "It is 24 °C."}
 OPENAI = [QUESTION, ASKED, TOLD, ANSWER]
-ANTHROPIC = [
+ANTHROPIC: list[dict[str, Any]] = [
     QUESTION,
     {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Rome"}}]},
     {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "24 °C"}]},
@@ -100,6 +100,18 @@ def test_lines_of_calls_and_results_make_one_run_with_times() -> None:
     check_rome(run, "call-1")
     [call] = run.transcript.calls.values()
     assert (run.seconds, call.started, call.seconds) == (4.0, 1.0, 2.0)
+
+
+def test_lines_of_other_coding_agents_are_read() -> None:
+    lines = [
+        {"type": "message", "role": "user", "text": "How warm is it in Rome?", "id": "m1"},
+        {"type": "tool_call", "toolCallId": "c1", "toolName": "weather", "parameters": {"city": "Rome"}, "id": "x1"},
+        {"type": "tool_result", "toolCallId": "c1", "value": "24 °C", "id": "x2"},
+        {"type": "message", "role": "assistant", "text": "It is 24 °C.", "id": "m2"},
+    ]
+    check_rome(run_in(lines, "messages"))
+    wrapped = [{"role": each["role"], "message": {"content": each["content"]}} for each in ANTHROPIC]
+    check_rome(run_in(wrapped, "messages"))
 
 
 def test_each_record_of_a_file_is_a_run_with_an_id_of_its_own() -> None:

@@ -48,6 +48,8 @@ def _is_line(line: Any) -> bool:
     if not isinstance(line, Mapping):
         return False
     kind = get(line, "type", str)
+    if kind == "system" and "subtype" not in line and "message" not in line:
+        return False
     if kind in _OTHER_LINES:
         return any(isinstance(line.get(name), str) for name in ("sessionId", "session_id", "leafUuid", "messageId"))
     is_message = isinstance(line.get("message"), Mapping) and (kind in _SPEAKERS or "type" not in line)

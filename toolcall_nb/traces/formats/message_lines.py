@@ -20,9 +20,11 @@ __all__ = ["LineItems", "is_message_line", "read_lines"]
 _CALLS = frozenset({"tool_call", "function_call", "tool_use"})
 _RESULTS = frozenset({"tool_result", "function_result", "tool_output", "function_call_output"})
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function", "model"})
-_CONTENT = ("content", "parts", "tool_calls", "function_call", "message")
+_CONTENT = ("content", "parts", "tool_calls", "function_call", "message", "text")
 _TIMES = ("timestamp", "created_at", "time")
-_OUTPUTS = ("output", "result", "content")
+_OUTPUTS = ("output", "result", "content", "value")
+_INPUTS = ("arguments", "input", "parameters")
+_ID_NAMES = ("call_id", "tool_call_id", "tool_use_id", "toolCallId", "id")
 _REPLY = ("usage", "stop_reason")
 """The fields that make a message of the assistant a reply, which is a run of its own."""
 
@@ -47,8 +49,9 @@ def read_lines(lines: Sequence[Any]) -> RecordedRun:
     facts = RunFacts("messages")
     for line in lines:
         facts.see(_time(line))
-    if all(nonempty(line, "role") and "message" not in line for line in lines):
-        transcript, _ = read_conversation(list(lines))
+    messages = [_unwrapped(line) for line in lines]
+    if all(nonempty(line, "role") and "message" not in line and "text" not in line for line in messages):
+        transcript, _ = read_conversation(messages)
     else:
         items, reader = LineItems(), LoggedItems("messages")
         for line in lines:
@@ -67,7 +70,14 @@ def _time(line: Any) -> float | None:
 def _name(line: Mapping[str, Any]) -> str | None:
     function = line.get("function")
     given = line.get("tool")
-    return nonempty(line, "name") or nonempty(function, "name") or (given if isinstance(given, str) else None)
+    own = nonempty(line, "name") or nonempty(line, "toolName") or nonempty(function, "name")
+    return own or (given if isinstance(given, str) else None)
+
+
+def _unwrapped(line: Any) -> Any:
+    """Returns a message; some logs put it beside its role."""
+    inner = get(line, "message", Mapping)
+    return line if inner is None or "content" not in inner else {"role": line.get("role"), **inner}
 
 
 def _is_json(text: str) -> bool:
@@ -94,23 +104,23 @@ class LineItems:
             return self._call(line)
         if kind in _RESULTS:
             return self._result(line)
-        content = line.get("content", line.get("message"))
+        content = next((line[name] for name in ("content", "message", "text") if name in line), None)
         return {**line, "type": "message", "content": content}
 
     def _call(self, line: Mapping[str, Any]) -> Object:
         self._count += 1
-        call_id = nonempty(line, "call_id") or nonempty(line, "id") or f"call-{self._count}"
+        call_id = next((found for name in _ID_NAMES if (found := nonempty(line, name))), f"call-{self._count}")
         name = _name(line) or "tool"
         self._open[call_id] = name
-        given = line.get("arguments", line.get("input", get(line.get("function"), "arguments")))
+        given = next((line[name] for name in _INPUTS if line.get(name) is not None), None)
+        given = get(line.get("function"), "arguments") if given is None else given
         if isinstance(given, str) and not _is_json(given):
             return {"type": "custom_tool_call", "call_id": call_id, "name": name, "input": given}
         text = given if isinstance(given, str) else as_json_text({} if given is None else as_json_value(given))
         return {"type": "function_call", "call_id": call_id, "name": name, "arguments": text}
 
     def _result(self, line: Mapping[str, Any]) -> Object:
-        names = ("call_id", "tool_call_id", "tool_use_id", "id")
-        given = next((found for name in names if (found := nonempty(line, name)) in self._open), None)
+        given = next((found for name in _ID_NAMES if (found := nonempty(line, name)) in self._open), None)
         call_id = given or self._first_open(_name(line)) or ""
         self._open.pop(call_id, None)
         output = next((line[name] for name in _OUTPUTS if name in line), None)
