@@ -60,6 +60,7 @@ class Assembler:
         self._blocks = 0
         self._calls: dict[Any, _Call] = {}
         self._by_id: dict[str, list[_Call]] = {}  # by the provider's id and by ours
+        self._numbers: dict[str | None, int] = {}  # the last number that was put after an id
 
     # The message
 
@@ -304,9 +305,8 @@ class Assembler:
             self._by_id.setdefault(name, []).append(call)
 
     def _own_id(self, given: str | None) -> str:
-        number = 2 if given else 1
         own = given or "call_1"
         while own in self._by_id:
+            number = self._numbers[given] = self._numbers.get(given, 1) + 1
             own = f"{given}-{number}" if given else f"call_{number}"
-            number += 1
         return own

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from toolcall_nb.adapters.common_events import custom_part_event
@@ -31,6 +32,7 @@ class Turns(Generic[_T]):
     def __init__(self, begin: Callable[[], _T]) -> None:
         self._begin = begin
         self._turns: list[_T] = []
+        self._by_call: dict[str, list[_T]] = {}
         self._is_open = False
         self.events: list[Event] = []
 
@@ -39,14 +41,26 @@ class Turns(Generic[_T]):
         if not self._is_open:
             self._turns.append(self._begin())
             self._is_open = True
-        self.events += self._turns[-1].take(item)
+        turn = self._turns[-1]
+        found = turn.take(item)
+        for event in found:
+            if isinstance(event, ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError):
+                turns = self._by_call.setdefault(event.tool_call_id, [])
+                turns += [turn] if not turns or turns[-1] is not turn else []
+        self.events += found
 
-    def answer(self, give: Callable[[_T], list[Event]]) -> bool:
-        """Adds a tool result. ``give`` is called with each turn, the latest first, until one returns events."""
-        for turn in reversed(self._turns):
-            if found := give(turn):
+    def answer(self, give: Callable[[_T], list[Event]], call_id: str | None = None) -> bool:
+        """Adds a tool result. ``give`` is called with each turn, the latest first, until one returns events.
+
+        With ``call_id``, these are the turns with that call; one that returns nothing has ended it, and is not asked
+        again.
+        """
+        turns = list(self._turns) if call_id is None else self._by_call.get(call_id, [])
+        while turns:
+            if found := give(turns[-1]):
                 self.events += found
                 return True
+            turns.pop()
         return False
 
     def other(
@@ -92,7 +106,7 @@ class BlockMessages(Generic[_T]):
 
     Messages of the role ``assistant`` are read by the adapter that ``turn`` creates, each converted by ``item``. Of
     the ``blocks`` of other messages, ``is_result`` recognises a tool result, ``result`` gives its events if it belongs
-    to a call of that turn, and ``file`` gives the event of a file.
+    to a call of that turn, ``result_id`` the id of its call where it names one, and ``file`` gives the event of a file.
     """
 
     def __init__(
@@ -105,10 +119,12 @@ class BlockMessages(Generic[_T]):
         blocks: Callable[[Mapping[str, Any]], Iterable[Any]],
         is_result: Callable[[Mapping[str, Any]], bool],
         result: Callable[[_T, Mapping[str, Any]], list[Event]],
+        result_id: Callable[[Mapping[str, Any]], str | None] = lambda _: None,
         file: Callable[[Mapping[str, Any]], Event | None],
     ) -> None:
         self._provider, self._assistant, self._item = provider, assistant, item
-        self._blocks, self._is_result, self._result, self._file = blocks, is_result, result, file
+        self._blocks, self._file = blocks, file
+        self._is_result, self._result, self._result_id = is_result, result, result_id
         self._turns = Turns(turn)
 
     @property
@@ -128,10 +144,13 @@ class BlockMessages(Generic[_T]):
         """Ends the assistant's turn."""
         self._turns.end()
 
+    def _give(self, block: Mapping[str, Any], turn: _T) -> list[Event]:
+        return self._result(turn, block)
+
     def _prompt_parts(self, message: Mapping[str, Any]) -> Iterator[str | Event]:
         for given in self._blocks(message):
             block = {"text": given} if isinstance(given, str) else object_fields(given)
-            if self._is_result(block) and self._turns.answer(lambda turn, block=block: self._result(turn, block)):  # type: ignore[misc]
+            if self._is_result(block) and self._turns.answer(partial(self._give, block), self._result_id(block)):
                 continue
             if (text := get(block, "text", str)) is not None:
                 yield text

@@ -98,7 +98,8 @@ class OpenAIMessages:
         elif is_message and role == "assistant":
             self._turns.assistant(message)
         elif role in ("tool", "function") or (kind and _answers(kind)):
-            if not self._turns.answer(lambda turn: turn.give(message)):
+            call_id = nonempty(message, "tool_call_id") or items.call_id(message)
+            if not self._turns.answer(lambda turn: turn.give(message), None if _is_by_name(message) else call_id):
                 self._turns.assistant({"type": kind or role, **message})  # its call is not in the list
         elif kind:
             self._turns.assistant(message)
@@ -116,6 +117,11 @@ def _read_messages(messages: Any) -> list[Event]:
         reader.take(given)
     reader.close()
     return reader.events
+
+
+def _is_by_name(message: Mapping[str, Any]) -> bool:
+    """Whether an answer finds its call in another way than by the call's id."""
+    return message.get("role") == "function" or message.get("type") == "mcp_approval_response"
 
 
 def _answers(kind: str) -> bool:
