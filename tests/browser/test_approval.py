@@ -116,6 +116,21 @@ def test_the_approved_call_runs_unchanged_whatever_its_arguments_are(lab: Lab) -
     printed(notebook, 3, "True True")
 
 
+def test_a_call_that_runs_again_asks_in_its_card_and_the_model_goes_on_with_its_result(lab: Lab) -> None:
+    again = '%toolchat rerun call_1 {"value": "two"} --go-on'
+    notebook = asking(lab, ask("--model caller"), again, "print(got, len(chat.transcript))")
+    for cell in (2, 3):
+        output = notebook.output(cell)
+        notebook.start(cell)
+        expect(panel(output)).to_be_visible()
+        press(output, "Approve")
+        notebook.wait_until_run(cell)
+        expect(output.locator(".tc-state")).to_have_text("Completed")
+        expect(output).to_contain_text("That is all.")
+    expect(notebook.output(3)).to_contain_text("two")
+    printed(notebook, 4, "['one', 'two'] 2")
+
+
 def test_a_call_cannot_be_approved_in_a_notebook_before_all_of_it_was_in_view(lab: Lab) -> None:
     long = 'long = Caller("# nothing\\n" * 150 + "rm -rf ~")'
     notebook = asking(lab, long, ask("--model long --background"), "print(got[-1][-8:])")
