@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.core.call_record import CallRecord
-from toolcall_nb.core.events import LEFT_OUT, Diagnostic, Event, Object
+from toolcall_nb.core.events import LEFT_OUT, Diagnostic, Event, Finish, Object
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, TextPart, ToolCall, Transcript
 from toolcall_nb.core.usage import RequestUsage, estimate_result_tokens, to_metadata
 
@@ -72,6 +72,7 @@ class RunFacts:
         self.began: float | None = None
         self.ended: float | None = None
         self.turns: list[list[RequestFacts]] = []
+        self._answers: dict[Any, list[Event]] = {}  # by the number of the turn
         self._kinds: Counter[str] = Counter()
         self._problems: list[Diagnostic] = []
         self._more = 0
@@ -96,6 +97,20 @@ class RunFacts:
         """Begins a turn of the assistant, which ``message`` assembles."""
         message.metadata[_TURN] = len(self.turns)
         self.turns.append([])
+
+    def answer(self, message: Assembler, events: Iterable[Event]) -> None:
+        """Adds the events that end calls of a turn. They are put before its end, however late they were logged.
+
+        So the reducer finds each call in the open message, and need not search all messages for it.
+        """
+        self._answers.setdefault(message.metadata.get(_TURN), []).extend(events)
+
+    def with_answers(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Yields the events of all turns, with those that end calls in their places."""
+        for event in events:
+            if isinstance(event, Finish) and isinstance(event.message_metadata, dict):
+                yield from self._answers.get(event.message_metadata.get(_TURN), ())
+            yield event
 
     def request(self, request: RequestFacts) -> None:
         """Adds a request to the last turn."""
@@ -149,7 +164,7 @@ def assemble(events: Iterable[Event], facts: RunFacts, agents: Agents | None = N
     their parent; their texts are its log; their requests count with those of its message. Each is taken out of
     ``agents`` when its place is found: what is left there belongs to calls that are not in this run.
     """
-    transcript = Transcript.from_events(events)
+    transcript = Transcript.from_events(facts.with_answers(events))
     nesting = _Nesting(facts, agents if agents is not None else {})
     messages = []
     for message in transcript.messages:
@@ -209,7 +224,7 @@ class _Nesting:
 
 
 def _agent(events: Iterable[Event], facts: RunFacts, began: float | None) -> _Agent:
-    transcript = Transcript.from_events(events)
+    transcript = Transcript.from_events(facts.with_answers(events))
     messages = [message for message in transcript.messages if message.role == "assistant"]
     parts = [part for message in messages for part in message.parts]
     calls = [_with_facts(part, facts, began) for part in parts if isinstance(part, ToolCall)]

@@ -137,7 +137,7 @@ class SessionMessages:
         found = _denial(turn, call_id, block) or result_events(turn.message, block)
         if not found:
             self.facts.problem(f"There is a second result of the call {call_id:.80}.", LEFT_OUT)
-        self._events += found
+        self.facts.answer(turn.message, found)
         self._note_result(call_id, block, line.get("toolUseResult"), time)
         return None
 
@@ -156,7 +156,7 @@ class SessionMessages:
     def _interrupt(self) -> None:
         """Ends the calls that the user interrupted."""
         for call_id, turn in self._open.items():
-            self._events += turn.message.outcome(call_id, ev.ToolInterrupted(call_id))
+            self.facts.answer(turn.message, turn.message.outcome(call_id, ev.ToolInterrupted(call_id)))
         self._open.clear()
 
 

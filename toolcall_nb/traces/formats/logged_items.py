@@ -165,7 +165,7 @@ class LoggedItems:
         found = turn.give(item)
         if not found:
             self.facts.problem(f"There is a second output of the call {call_id:.80}.", ev.LEFT_OUT)
-        self._events += found
+        self.facts.answer(turn.message, found)
         facts = self.facts.call(call_id)
         facts.ended, facts.seconds = time, end.seconds
         if end.details:
@@ -176,12 +176,12 @@ class LoggedItems:
     def deny(self, call_id: str) -> None:
         """Ends a call that the user did not allow."""
         if (turn := self._open.pop(call_id, None)) is not None:
-            self._events += turn.message.outcome(call_id, ev.ToolOutputDenied(call_id))
+            self.facts.answer(turn.message, turn.message.outcome(call_id, ev.ToolOutputDenied(call_id)))
 
     def interrupt(self) -> None:
         """Ends the open calls of a turn that was stopped."""
         for call_id, turn in self._open.items():
-            self._events += turn.message.outcome(call_id, ev.ToolInterrupted(call_id))
+            self.facts.answer(turn.message, turn.message.outcome(call_id, ev.ToolInterrupted(call_id)))
         self._open.clear()
 
     def use(
