@@ -2,6 +2,7 @@
 
     ToolcallError                the base class of every error that this package raises on purpose
     ├── UsageError               the caller made a mistake: a wrong option, a name already in use (also a ValueError)
+    │   └── UnknownFormatError   a file holds no run in any format that is known
     ├── WireError                the other side sent a frame that its protocol does not allow (also a ValueError)
     ├── ModelError               a model could not answer: no key, no connection, a refusal
     └── MissingPackageError      an optional package is not installed (also an ImportError)
@@ -15,10 +16,19 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
-__all__ = ["MissingPackageError", "ModelError", "ToolcallError", "UsageError", "WireError", "cell_traceback"]
+__all__ = [
+    "MissingPackageError",
+    "ModelError",
+    "ToolcallError",
+    "UnknownFormatError",
+    "UsageError",
+    "WireError",
+    "cell_traceback",
+]
 
 
 class ToolcallError(Exception):
@@ -30,6 +40,14 @@ class ToolcallError(Exception):
 
 class UsageError(ToolcallError, ValueError):
     """The caller asked for something that cannot be done as asked."""
+
+
+class UnknownFormatError(UsageError):
+    """A file holds no run in any format that is known. ``brief`` is the message without the list of these formats."""
+
+    def __init__(self, brief: str, formats: Sequence[str]) -> None:
+        super().__init__(f"{brief} The known formats: {'; '.join(formats)}.")
+        self.brief = brief
 
 
 class WireError(ToolcallError, ValueError):

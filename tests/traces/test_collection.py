@@ -197,7 +197,7 @@ def test_a_file_that_cannot_be_read_is_named_and_hides_no_other(folder: Path) ->
     runs = read_many(folder)
     assert len(runs) == 8
     assert [Path(each.path).name for each in runs.unread] == ["a.json"]
-    assert "holds no transcript" in runs.unread[0].reason
+    assert runs.unread[0].reason.endswith("nor a stream of a known format.")
     assert [*runs.df.diagnostics][3] == 1
     assert "1 file not read, see `.unread`" in runs._repr_mimebundle_()["text/plain"]
     assert read_many(folder / "a.json").unread[0].path.endswith("a.json")

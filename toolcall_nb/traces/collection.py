@@ -13,7 +13,7 @@ from typing import Any, overload
 from toolcall_nb.core.call_filter import CallFilter, call_filter
 from toolcall_nb.core.call_table import message_calls
 from toolcall_nb.core.transcript import Transcript
-from toolcall_nb.errors import ToolcallError, UsageError
+from toolcall_nb.errors import ToolcallError, UnknownFormatError, UsageError
 from toolcall_nb.traces.formats.base import RecordedRun
 from toolcall_nb.traces.indexed_runs import read_entries
 from toolcall_nb.traces.parquet_files import PARQUET, PARQUET_TABLES, write_parquet
@@ -216,6 +216,8 @@ class Runs(Sequence[RecordedRun]):
                         continue
                     entries.append(entry_of(place, number, run))
                     yield entries[-1], run
+            except UnknownFormatError as error:
+                unread.append(UnreadFile(place, error.brief))
             except ToolcallError as error:
                 unread.append(UnreadFile(place, str(error)))
             except Exception as error:  # one file must not hide ten thousand others

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from toolcall_nb.adapters import FORMATS
 from toolcall_nb.core.events import Diagnostic, Event
 from toolcall_nb.core.transcript import Transcript
-from toolcall_nb.errors import UsageError
+from toolcall_nb.errors import UnknownFormatError, UsageError
 from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_version, read_format_version
 from toolcall_nb.traces.file_records import FileRecords
 from toolcall_nb.traces.formats import TRACE_FORMATS
@@ -95,7 +95,11 @@ class RecordedFile:
         content = [*records]
         with suppress(UsageError):
             return events_of_items(content if records.is_list else content[0], self._dialect)
-        raise UsageError(_unknown(self.place, self.problems))
+        broken = f"{self.place}, {self.problems[0].message}. " if self.problems else ""
+        raise UnknownFormatError(
+            f"{broken}{self.place} holds no transcript: neither a reply, nor messages, nor a stream of a known format.",
+            known_formats(),
+        )
 
 
 def read_markdown(text: str, place: str) -> Transcript:
@@ -117,11 +121,3 @@ def _format_of(records: FileRecords) -> TraceFormat | None:
 
 def _noted(transcript: Transcript, problems: list[Diagnostic]) -> Transcript:
     return replace(transcript, diagnostics=(*transcript.diagnostics, *problems)) if problems else transcript
-
-
-def _unknown(place: str, problems: list[Diagnostic]) -> str:
-    broken = f"{place}, {problems[0].message}. " if problems else ""
-    return (
-        f"{broken}{place} holds no transcript: neither a reply, nor messages, nor a stream of a format "
-        f"that is known here. The known formats: {'; '.join(known_formats())}."
-    )
