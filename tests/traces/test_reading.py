@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import struct
+import sys
 import zipfile
+import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import fsspec
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -197,6 +202,52 @@ def test_an_archive_gives_its_members_and_names_those_that_are_broken(tmp_path: 
     path.write_bytes(b"PK no archive")
     with pytest.raises(UsageError, match=r"log\.eval is no zip archive"):
         read(path)
+
+
+def zstandard_archive(content: bytes, checksum: int) -> bytes:
+    """Returns an archive with one member, which is compressed as Inspect does it."""
+    packed = pyarrow.compress(content, "zstd", asbytes=True)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("samples/1.json", packed)
+    data = bytearray(buffer.getvalue())
+    for header, method in ((data.index(b"PK\x03\x04"), 8), (data.index(b"PK\x01\x02"), 10)):
+        struct.pack_into("<H", data, header + method, 93)
+        struct.pack_into("<LLL", data, header + method + 6, checksum, len(packed), len(content))
+    return bytes(data)
+
+
+def test_a_member_that_is_compressed_with_zstandard_is_read(tmp_path: Path) -> None:
+    content = json.dumps({"text": "again " * 1000}).encode()
+    path = tmp_path / "log.eval"
+    path.write_bytes(zstandard_archive(content, zlib.crc32(content)))
+    with path.open("rb") as file:
+        (record,) = FileRecords(file, "log.eval", ".eval")
+    assert record == {"member": "samples/1.json", "content": json.loads(content)}
+
+
+@pytest.mark.parametrize("fault", ["checksum", "content"])
+def test_a_damaged_member_that_is_compressed_with_zstandard_is_named(tmp_path: Path, fault: str) -> None:
+    content = b'{"a": 1}'
+    data = bytearray(zstandard_archive(content, zlib.crc32(content) ^ (fault == "checksum")))
+    if fault == "content":
+        place = data.index(b"\x28\xb5\x2f\xfd")  # the magic number of a frame
+        data[place : place + 4] = b"none"
+    path = tmp_path / "log.eval"
+    path.write_bytes(data)
+    with path.open("rb") as file:
+        records = FileRecords(file, "log.eval", ".eval")
+    assert (records.first, len(records.problems)) == ([], 1)
+    assert records.problems[0].message.startswith("the member samples/1.json cannot be read")
+
+
+def test_without_pyarrow_such_a_member_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path = tmp_path / "log.eval"
+    path.write_bytes(zstandard_archive(b"{}", zlib.crc32(b"{}")))
+    with path.open("rb") as file:
+        records = FileRecords(file, "log.eval", ".eval")
+    assert "pip install 'toolcall-nb[traces]'" in records.problems[0].message
 
 
 def test_a_damaged_member_of_an_archive_is_left_out(tmp_path: Path) -> None:

@@ -1,17 +1,27 @@
-"""Reads the JSON files in a zip archive, such as a log of Inspect: `archive_members`."""
+"""Reads the JSON files in a zip archive, such as a log of Inspect: `archive_members`.
+
+Inspect compresses with Zstandard, which `zipfile` does not read before Python 3.14. pyarrow decompresses it; it is
+imported on first use.
+"""
 
 from __future__ import annotations
 
+import os
+import struct
 import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from toolcall_nb.errors import UsageError
+from toolcall_nb.errors import MissingPackageError, UsageError
 
 __all__ = ["archive_members"]
 
 _LARGEST_MEMBER = 2**29
+_ZSTANDARD = 93
+"""The number of the method in a zip archive (APPNOTE.TXT, 4.4.5)."""
+_LOCAL_HEADER = 30
+"""Bytes of a member's own header before its name (APPNOTE.TXT, 4.3.7)."""
 
 
 def archive_members(
@@ -31,15 +41,46 @@ def archive_members(
                     yield {"member": member.filename, "content": decode(_content(archive, member))}
                 except (NotImplementedError, RecursionError):
                     report(f"the member {member.filename} is compressed, or nested, in a way that cannot be read here")
-                except (OSError, RuntimeError, ValueError, EOFError, BadZipFile, zlib.error) as error:
+                except MissingPackageError as error:
+                    report(str(error))
+                except (OSError, RuntimeError, ValueError, EOFError, BadZipFile, struct.error, zlib.error) as error:
                     report(f"the member {member.filename} cannot be read: {error}")
     except (BadZipFile, ValueError) as error:
         raise UsageError(f"{place} is no zip archive: {error}") from None
 
 
 def _content(archive: ZipFile, member: ZipInfo) -> bytes:
-    with archive.open(member) as content:
-        data = content.read(_LARGEST_MEMBER + 1)
+    if member.compress_type == _ZSTANDARD:
+        data = _decompress(_compressed(archive, member))
+        if len(data) <= _LARGEST_MEMBER and zlib.crc32(data) != member.CRC:
+            raise ValueError("its checksum is wrong")
+    else:
+        with archive.open(member) as content:
+            data = content.read(_LARGEST_MEMBER + 1)
     if len(data) > _LARGEST_MEMBER:
         raise ValueError("it is larger than 512 MiB")
     return data
+
+
+def _compressed(archive: ZipFile, member: ZipInfo) -> bytes:
+    """Returns the bytes of a member as they are in the archive."""
+    file = archive.fp
+    if file is None or member.flag_bits & 1:
+        raise ValueError("it is encrypted")
+    file.seek(member.header_offset)
+    name, extra = struct.unpack("<26x2H", file.read(_LOCAL_HEADER))
+    file.seek(name + extra, os.SEEK_CUR)
+    return file.read(member.compress_size)
+
+
+def _decompress(data: bytes) -> bytes:
+    try:
+        from pyarrow import ArrowException, BufferReader, CompressedInputStream
+    except ImportError:
+        raise MissingPackageError("pyarrow", "traces", "Reading a log that is compressed with Zstandard") from None
+    try:
+        with CompressedInputStream(BufferReader(data), "zstd") as stream:
+            content: bytes = stream.read(_LARGEST_MEMBER + 1)
+            return content
+    except ArrowException as error:
+        raise ValueError(str(error)) from None
