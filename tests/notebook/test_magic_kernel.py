@@ -152,7 +152,7 @@ Path("list.json").write_text("[]")
     [
         ("show(3)", "UsageError: 3 (int) cannot be shown."),
         ("show('nothing.md')", "UsageError: nothing.md cannot be read: No such file or directory"),
-        ("show(Path('list.json'))", "UsageError: list.json holds no transcript: "),
+        ("show(Path('list.json'))", "UnknownFormatError: list.json holds no transcript: "),
         ("show('x', dialect='klingon')", "UsageError: There is no dialect 'klingon'."),
         ("await show('http://[bad')", "UsageError: 'http://[bad' is no address"),
         ("Chat('mok')", "UsageError: There is no model 'mok'. Did you mean 'mock'?"),

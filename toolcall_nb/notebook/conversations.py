@@ -174,15 +174,16 @@ class NotebookThreads:
         run = self._runs.get(name)
         if run is None or not run.is_running:
             return
-        from IPython.display import display
+        from IPython.display import DisplayHandle
 
         from toolcall_nb.notebook.live_display import LiveDisplay
 
         def note(text: str) -> dict[str, str]:
             return {"text/plain": f"{text} the answer in the thread {name!r}."}
 
-        shown: Any = display(note("Waiting for"), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        shown: Any = DisplayHandle()  # type: ignore[no-untyped-call]
         try:
+            shown.display(note("Waiting for"), raw=True)  # an interrupt may come as soon as this is out
             while not run.wait(_POLL):
                 if isinstance(run.display, LiveDisplay) and run.display.needs_a_free_kernel:
                     shown.update(note("Did not wait for"), raw=True)
