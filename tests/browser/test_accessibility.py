@@ -16,8 +16,15 @@ ALL = Transcript(EVERYTHING.messages + LONG.messages)
 FOLDS = ("input", "model", "log", "rest", "json", "text", "told", "traceback", "error")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("opened", [True, False], ids=["all open", "all closed"])
+_CASES = [
+    pytest.param(True, "light", id="all open-light"),
+    pytest.param(False, "dark", id="all closed-dark"),
+    pytest.param(True, "dark", id="all open-dark", marks=pytest.mark.thorough),
+    pytest.param(False, "light", id="all closed-light", marks=pytest.mark.thorough),
+]
+
+
+@pytest.mark.parametrize(("opened", "scheme"), _CASES)
 def test_axe_core_finds_no_problem(chromium: Browser, scheme: Literal["light", "dark"], opened: bool) -> None:
     page = chromium.new_page(color_scheme=scheme, bypass_csp=True)
     names = [name for call in ALL.calls for name in (call, *(f"{fold} of {call}" for fold in FOLDS))]

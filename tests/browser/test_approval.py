@@ -221,6 +221,7 @@ def test_with_the_keyboard_alone_a_call_is_denied_with_a_reason_and_the_next_one
     expect(notebook.page.locator(".jp-Notebook .jp-Cell")).to_have_count(5)
 
 
+@pytest.mark.thorough
 def test_a_tool_that_is_allowed_for_this_chat_is_not_asked_about_again_until_the_next_chat(lab: Lab) -> None:
     notebook = asking(lab, ask("--model twice"), ask("--model caller"), ask("--model caller --new"))
     output = notebook.output(2)

@@ -67,7 +67,7 @@ def test_a_run_whose_output_is_deleted_continues_and_is_shown_again_on_request(l
 @pytest.mark.parametrize(
     ("commands", "places"),
     [
-        (["cut-cell", "paste-cell-above"], [RUN]),
+        pytest.param(["cut-cell", "paste-cell-above"], [RUN], marks=pytest.mark.thorough),
         (["copy-cell", "paste-cell-below"], [RUN, RUN + 1]),
     ],
 )
@@ -109,7 +109,9 @@ def assert_goes_on_live(notebook: Notebook) -> None:
     expect(output.get_by_role("button", name="Stop")).to_have_count(1)
 
 
-@pytest.mark.parametrize("subshell", ["its own", "one that is gone", pytest.param(None, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "subshell", ["its own", *(pytest.param(one, marks=pytest.mark.thorough) for one in ("one that is gone", None))]
+)
 def test_a_view_that_the_page_closes_during_a_run_is_opened_again(lab: Lab, subshell: str | None) -> None:
     notebook = start_counting_turn(lab)
     notebook.page.evaluate(_CLOSE_BY_PAGE, subshell)

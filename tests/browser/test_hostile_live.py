@@ -87,6 +87,7 @@ def test_no_text_has_an_effect_while_it_is_drawn_step_by_step(page: Page) -> Non
     ModuleAlone(page).check(share(40), 1_000_000)
 
 
+@pytest.mark.thorough
 def test_no_prefix_of_a_text_has_an_effect(page: Page) -> None:
     ModuleAlone(page).check([text[:200] for text in one_of(own_payloads(), 1000 if IS_SEARCH else 10, 2)], 1)
 
@@ -106,13 +107,24 @@ def test_nodes_may_have_names_that_every_javascript_object_has(page: Page) -> No
     assert alone.watch.faults == []
 
 
+_OTHER_MALFORMED: list[dict[str, Any]] = [
+    {},
+    {"type": "__proto__"},
+    {"type": "patches"},
+    {"type": "patches", "seq": 1, "patches": [["x", "y", None, "x"]]},
+]
+
+
 @pytest.mark.parametrize(
     "message",
-    [{}, {"type": "__proto__"}, {"type": "patches"}, {"type": "patches", "seq": 1, "patches": [["x", "y", None, "x"]]},
-     {"type": "final", "model": "__proto__", "bundle": {"text/html": "<img src=x onerror=alert(1)>"}},
-     {"type": "patches", "seq": 1, "patches": [["__proto__"]]}, {"type": "patches", "seq": "1", "patches": [None]}],
+    [
+        {"type": "final", "model": "__proto__", "bundle": {"text/html": "<img src=x onerror=alert(1)>"}},
+        {"type": "patches", "seq": 1, "patches": [["__proto__"]]},
+        {"type": "patches", "seq": "1", "patches": [None]},
+        *(pytest.param(message, marks=pytest.mark.thorough) for message in _OTHER_MALFORMED),
+    ],
     ids=repr,
-)  # fmt: skip
+)
 def test_a_malformed_message_is_ignored_and_the_next_one_is_drawn(page: Page, message: Any) -> None:
     alone = ModuleAlone(page)
     alone.module.play([message])

@@ -12,6 +12,7 @@ from tests.browser.conftest import Lab
 from tests.browser.scripted_turn import ASK, NEXT
 
 
+@pytest.mark.thorough
 def test_the_cell_shows_that_it_is_running_before_the_model_sends_anything(lab: Lab) -> None:
     silent = (
         "class Silent:\n    def stream(self, *_):\n        gate('word')\n        yield from ()\n\nsilent = Silent()"
@@ -336,6 +337,7 @@ _WATCH = """() => {
 }"""
 
 
+@pytest.mark.thorough
 def test_a_second_view_of_the_output_shows_the_state_and_stays_live(lab: Lab) -> None:
     notebook = lab.open_scripted_notebook()
     notebook.start(1)

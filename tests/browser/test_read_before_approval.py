@@ -262,8 +262,15 @@ def test_a_denial_needs_no_reading(page: Page) -> None:
     assert asked.decision == Decision(False)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [900, 320])
+@pytest.mark.parametrize(
+    ("width", "theme"),
+    [
+        (900, "light"),
+        (320, "dark"),
+        pytest.param(900, "dark", marks=pytest.mark.thorough),
+        pytest.param(320, "light", marks=pytest.mark.thorough),
+    ],
+)
 def test_the_text_beside_the_buttons_fits_and_is_accessible(page: Page, theme: Any, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 700})
     page.emulate_media(color_scheme=theme)

@@ -183,8 +183,15 @@ def test_the_page_reports_a_server_that_is_gone_and_one_that_requires_its_token(
         expect(page.get_by_role("button", name="Send")).to_be_enabled()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1000, 320])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1000, "light"),
+        (320, "dark"),
+        pytest.param(1000, "dark", marks=pytest.mark.thorough),
+        pytest.param(320, "light", marks=pytest.mark.thorough),
+    ],
+)
 def test_axe_finds_no_problem_and_nothing_is_wider_than_the_page(
     chromium: Browser, scheme: Literal["light", "dark"], width: int
 ) -> None:

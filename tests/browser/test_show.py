@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.browser import Notebook
@@ -33,6 +34,7 @@ def open_notebook(lab: Lab, *cells: str) -> Notebook:
     return notebook
 
 
+@pytest.mark.thorough
 def test_a_stream_is_live_while_it_arrives_and_static_when_it_has_ended(lab: Lab) -> None:
     notebook = open_notebook(lab, "show(now())")
     output = notebook.output(2)
