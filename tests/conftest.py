@@ -78,6 +78,9 @@ def _is_left_out(item: pytest.Item) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselects the tests of higher tiers, and puts the browser tests first, since they take longest.
 
+    A browser test that fails runs once more, since it depends on JupyterLab, Chromium and how busy the machine is. The
+    report lists it under RERUN. A fault that comes back fails the test. `./dev shake` looks for those that do not.
+
     A test's own number of examples in ``@settings`` is for the tier "all"; other tiers run a share of it.
     """
     is_left_out = [_is_left_out(item) for item in items]
@@ -85,6 +88,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=list(compress(items, is_left_out)))
     chosen = [item for item, is_out in zip(items, is_left_out, strict=True) if not is_out]
     items[:] = sorted(chosen, key=lambda item: "browser" not in item.path.parts)
+    for item in items:
+        if "browser" in item.path.parts:
+            item.add_marker(pytest.mark.flaky(reruns=1))
     for test in {item.function for item in items if isinstance(item, pytest.Function)}:
         own = getattr(test, _SETTINGS, None)
         if own is not None and own.max_examples != settings.default.max_examples:
