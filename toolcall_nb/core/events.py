@@ -15,7 +15,8 @@ What that vocabulary does not cover is added in the ways that it allows, so that
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
+from operator import attrgetter
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
@@ -29,6 +30,8 @@ __all__ = [
     "CHUNK_TYPES",
     "LEFT_OUT",
     "MISSING",
+    "OTHER_FIELDS",
+    "PIECE_FIELDS",
     "Abort",
     "Custom",
     "Data",
@@ -533,14 +536,25 @@ _FIELDS: dict[type[_Chunk], tuple[tuple[str, str, Any], ...]] = {
     cls: tuple((f.name, f.encode_name, f.default) for f in msgspec.structs.fields(cls) if f.name != "extra")
     for cls in _CLASSES
 }
-_PIECES = {(TextDelta, "delta"), (ReasoningDelta, "delta"), (ToolInputDelta, "input_text_delta"), (ToolLog, "text")}
+PIECE_FIELDS: Mapping[type, str] = {
+    TextDelta: "delta",
+    ReasoningDelta: "delta",
+    ToolInputDelta: "input_text_delta",
+    ToolLog: "text",
+}
+"""The events that only add to a text, with the field that holds the piece."""
+OTHER_FIELDS: Mapping[type, Callable[[Any], Any]] = {
+    cls: attrgetter(*(f.name for f in msgspec.structs.fields(cls) if f.name != name))
+    for cls, name in PIECE_FIELDS.items()
+}
+"""Returns the other fields of such an event. Events of one text have the same."""
 _BLOCKS = (TextStart, TextDelta, TextEnd, ReasoningStart, ReasoningDelta, ReasoningEnd)  # whose ids are never shown
 _WHOLE: dict[type[_Chunk], tuple[str, ...]] = {
     cls: tuple(
         f.name
         for f in msgspec.structs.fields(cls)
         if f.type in (Json, Object, Object | None)
-        or (f.type in (str, str | None) and (cls, f.name) not in _PIECES and not (cls in _BLOCKS and f.name == "id"))
+        or (f.type in (str, str | None) and PIECE_FIELDS.get(cls) != f.name and not (cls in _BLOCKS and f.name == "id"))
     )
     for cls in _CLASSES
 }

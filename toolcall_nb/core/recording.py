@@ -9,40 +9,28 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate, takewhile
 from math import isfinite
-from operator import attrgetter
 from typing import Any, TypeAlias
 
-from msgspec.structs import fields, replace
+from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.append_only import AppendOnlyText
 from toolcall_nb.core.call_times import CallTimes, TimedEvent, timed_transcript
-from toolcall_nb.core.events import Event, Object, from_dict, to_dict
+from toolcall_nb.core.events import OTHER_FIELDS, PIECE_FIELDS, Event, Object, from_dict, to_dict
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError, WireError
 
-__all__ = ["PIECE_FIELDS", "RECORDING", "REQUEST", "Recording", "is_recording_header", "read_recording"]
+__all__ = ["RECORDING", "REQUEST", "Recording", "is_recording_header", "read_recording"]
 
 RECORDING = "recording"
 """The name of the `toolcall_nb.core.events.Data` chunk in the first line of a file."""
 REQUEST = "request"
 """The name of the `toolcall_nb.core.events.Data` chunk of a request."""
 _VERSION = 1
-
-PIECE_FIELDS: Mapping[type, str] = {
-    ev.TextDelta: "delta",
-    ev.ReasoningDelta: "delta",
-    ev.ToolInputDelta: "input_text_delta",
-    ev.ToolLog: "text",
-}
-"""The events that only add to a text, with the field that holds the piece."""
-_OTHER_FIELDS: Mapping[type, Callable[[Any], Any]] = {
-    cls: attrgetter(*(each.name for each in fields(cls) if each.name != name)) for cls, name in PIECE_FIELDS.items()
-}
 
 
 class _Pieces:
@@ -55,7 +43,7 @@ class _Pieces:
 
     def __init__(self, seconds: float, first: Any, piece: str) -> None:
         self.first = first
-        self.about = _OTHER_FIELDS[type(first)](first)
+        self.about = OTHER_FIELDS[type(first)](first)
         self.text = AppendOnlyText(piece)
         self.lengths = array("Q", (len(piece),))
         self.times = array("d", (seconds,))
@@ -114,9 +102,7 @@ class Recording:
             self._entries.append(TimedEvent(seconds, event))
             if seconds is not None:
                 self.times.note(seconds, event)
-        elif (
-            last is not None and cls is type(last.first) and _OTHER_FIELDS[cls](event) == _OTHER_FIELDS[cls](last.first)
-        ):
+        elif last is not None and cls is type(last.first) and OTHER_FIELDS[cls](event) == OTHER_FIELDS[cls](last.first):
             last.add(seconds, getattr(event, name))
         else:
             self._pieces = _Pieces(seconds, event, getattr(event, name))

@@ -8,15 +8,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msgspec.structs import fields, replace
+from msgspec.structs import replace
 
 from toolcall_nb.approvals.page import ApprovalForm
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_states import CALL_ENDS
-from toolcall_nb.core.events import Event
+from toolcall_nb.core.events import OTHER_FIELDS, PIECE_FIELDS, Event
 from toolcall_nb.render.run_footer import USAGE_FOLD
 from toolcall_nb.runs.clocks import RUN, Clocks
 from toolcall_nb.runs.status import RunStatus
@@ -30,17 +29,6 @@ __all__ = ["LiveDocument", "shortened"]
 _Step: TypeAlias = dict[str, Any]
 
 _STARTS = (ev.ToolInputStart, ev.ToolInputAvailable, ev.ToolInputError)
-_TEXT_FIELDS: Mapping[type, str] = {
-    ev.TextDelta: "delta",
-    ev.ReasoningDelta: "delta",
-    ev.ToolInputDelta: "input_text_delta",
-    ev.ToolLog: "text",
-}
-"""The events that only add text, with the field that holds it. Those that follow each other are drawn as one."""
-_OTHER_FIELDS: Mapping[type, Callable[[Any], Any]] = {
-    cls: attrgetter(*(field.name for field in fields(cls) if field.name != name)) for cls, name in _TEXT_FIELDS.items()
-}
-"""Returns the other fields of such an event. Events of one text have the same."""
 
 
 class LiveDocument:
@@ -92,11 +80,11 @@ class LiveDocument:
             cls = type(event)
             if self._undrawn:
                 first = self._undrawn[0]
-                if cls is type(first) and _OTHER_FIELDS[cls](event) == _OTHER_FIELDS[cls](first):
+                if cls is type(first) and OTHER_FIELDS[cls](event) == OTHER_FIELDS[cls](first):
                     self._undrawn.append(event)
                     return True
                 self.draw_pending_text()
-            if cls in _TEXT_FIELDS and getattr(event, _TEXT_FIELDS[cls]):
+            if cls in PIECE_FIELDS and getattr(event, PIECE_FIELDS[cls]):
                 self._undrawn.append(event)
                 return True
             self._draw(event)
@@ -116,7 +104,7 @@ class LiveDocument:
                 return
             (first, *others), self._undrawn = self._undrawn, []
             if others:
-                name = _TEXT_FIELDS[type(first)]
+                name = PIECE_FIELDS[type(first)]
                 first = replace(first, **{name: "".join(getattr(each, name) for each in (first, *others))})
             self._draw(first)
 

@@ -83,6 +83,7 @@ class ToolFault:
         return self.count >= (self._call or 1)
 
 
+# For a request, or for a tool; the docstring is that of the function below.
 @overload
 def on(
     *,
