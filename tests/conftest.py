@@ -10,6 +10,7 @@ import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from itertools import compress
+from zlib import crc32
 
 # These two lines avoid imports that no test needs and that take each worker more than two seconds. Hypothesis would
 # load other packages' plugins, such as schemathesis. jsonschema would compile a grammar for the formats "iri" and
@@ -65,6 +66,17 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def _samples(items: list[pytest.Item]) -> Iterator[bool]:
+    """Whether each test is in the sample of its function's cases: the first, and those that a checksum chooses."""
+    begun = set()
+    for item in items:
+        sample = item.get_closest_marker("sampled")
+        function = item.nodeid.partition("[")[0]
+        is_first = function not in begun
+        begun.add(function)
+        yield IS_THOROUGH or sample is None or is_first or crc32(item.nodeid.encode()) % sample.args[0] == 0
+
+
 def _is_left_out(item: pytest.Item) -> bool:
     if item.get_closest_marker("thorough") is not None:
         return not IS_THOROUGH
@@ -83,7 +95,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     A test's own number of examples in ``@settings`` is for the tier "all"; other tiers run a share of it.
     """
-    is_left_out = [_is_left_out(item) for item in items]
+    is_left_out = [not sampled or _is_left_out(item) for item, sampled in zip(items, _samples(items), strict=True)]
     if any(is_left_out):
         config.hook.pytest_deselected(items=list(compress(items, is_left_out)))
     chosen = [item for item, is_out in zip(items, is_left_out, strict=True) if not is_out]

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from toolcall_nb.dialects.callout import create_stream_chunks
     from toolcall_nb.models.mock.model import MockModel
     from toolcall_nb.models.replay import ReplayModel
+    from toolcall_nb.notebook.many_runs import run_many
     from toolcall_nb.notebook.show import show
+    from toolcall_nb.notebook.watch import watch
     from toolcall_nb.redaction.registration import register_secret
     from toolcall_nb.tools import tool
     from toolcall_nb.traces.collection import read_many
@@ -42,9 +44,11 @@ __all__ = [
     "read",
     "read_many",
     "register_secret",
+    "run_many",
     "show",
     "tool",
     "unload_ipython_extension",
+    "watch",
 ]
 
 __version__ = "0.1.0"
@@ -59,8 +63,10 @@ _HOMES = {
     "read": "toolcall_nb.traces.reading",
     "read_many": "toolcall_nb.traces.collection",
     "register_secret": "toolcall_nb.redaction.registration",
+    "run_many": "toolcall_nb.notebook.many_runs",
     "show": "toolcall_nb.notebook.show",
     "tool": "toolcall_nb.tools",
+    "watch": "toolcall_nb.notebook.watch",
 }
 
 _old_paths.install()

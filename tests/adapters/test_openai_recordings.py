@@ -15,6 +15,8 @@ from tests.support.recordings import Recording, pydantic_ai, vercel_ai
 from toolcall_nb.adapters import format_of_item, format_of_whole
 from toolcall_nb.core.transcript import Message, ReasoningPart, State, TextPart, Transcript
 
+pytestmark = pytest.mark.sampled(4)
+
 _CHAT = [*pydantic_ai("openai_chat"), *vercel_ai("openai_chat")]
 _RESPONSES = [*pydantic_ai("openai_responses"), *vercel_ai("openai_responses")]
 _CLIENT_KINDS = frozenset({"local_shell", "shell", "apply_patch", "computer", "tool_search"})

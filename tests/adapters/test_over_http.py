@@ -91,6 +91,7 @@ def test_the_objects_of_googles_sdk_read_like_the_raw_responses(recording: Recor
         assert read_items(stream) == read_items(recording.items)
 
 
+@pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")  # google-genai's own
 def test_googles_asynchronous_sdk_gives_the_same() -> None:
     recording = next(one for one in _GOOGLE if one.name.endswith("google-tool-call"))
 

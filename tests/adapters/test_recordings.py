@@ -21,6 +21,8 @@ from tests.support.recordings import Recording
 from toolcall_nb.adapters import AnyAdapter, events_of
 from toolcall_nb.core.transcript import CustomPart, ToolCall, Transcript
 
+pytestmark = pytest.mark.sampled(4)
+
 _STREAMS = [*recordings.pydantic_ai(), *recordings.vercel_ai()]
 """All streams except the two bodies of MCP, which are not replies of a model."""
 _NO_REPLIES = {

@@ -23,6 +23,7 @@ __all__ = ["SUBJECTS", "main", "measure"]
 SUBJECTS = (
     "streaming",
     "growth",
+    "blocks",
     "payload",
     "detecting",
     "reading",
@@ -30,6 +31,7 @@ SUBJECTS = (
     "finding",
     "browser",
     "startup",
+    "serving",
     "memory",
     "peers",
 )

@@ -14,7 +14,19 @@ from collections.abc import Callable, Iterator
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 
-__all__ = ["GIANTS", "blocks", "call", "conversation", "deltas", "flushes", "giant", "input_deltas", "mixed"]
+__all__ = [
+    "GIANTS",
+    "GROWING",
+    "blocks",
+    "call",
+    "conversation",
+    "deltas",
+    "flushes",
+    "giant",
+    "growing",
+    "input_deltas",
+    "mixed",
+]
 
 _WORDS: list[str] = re.findall(
     r"\w+",
@@ -104,6 +116,57 @@ _GIANT: dict[str, tuple[str, Callable[[_Author], str]]] = {
 
 GIANTS = tuple(_GIANT)
 """The kinds of block for `giant`."""
+
+
+# The same for blocks of ordinary Markdown in other forms.
+_GROWING: dict[str, tuple[str, Callable[[_Author, int], str]]] = {
+    "quote": ("", lambda author, n: f"> {author.sentence(9)}\n" + (">\n" if n % 5 == 4 else "")),
+    "table in a quote": ("> | a | b |\n> | - | - |\n", lambda author, n: f"> | {author.sentence(3)} | {n} |\n"),
+    "hard-wrapped paragraph": ("", lambda author, n: f"{author.sentence(11)}\n"),
+    "lines that begin with an emoji": ("", lambda author, n: f"\U0001f680 {author.sentence(8)}\n"),
+    "lines that begin with a box-drawing sign": ("", lambda author, n: f"\u2502 {author.sentence(8)}\n"),
+    "lines that begin with a link": (
+        "",
+        lambda author, n: f"[item {n}](https://example.org/{n}) {author.sentence(6)}\n",
+    ),
+    "lines that begin with a date": ("", lambda author, n: f"2026-11-{n % 30 + 1:02} {author.sentence(8)}\n"),
+    "nested list": ("- first\n", lambda author, n: f"  - {author.sentence(7)}\n    - {author.sentence(6)}\n"),
+    "fence in a list item": ("- first\n\n  ```python\n", lambda author, n: f"  x = f({n})  # {author.sentence(5)}\n"),
+    "list item of many blocks": (
+        "1. first\n\n",
+        lambda author, n: f"   {author.sentence(15)}\n\n{_CODE if n % 4 == 0 else ''}",
+    ),
+    "indented code": ("Code:\n\n", lambda author, n: f"    x = f({n})  # {author.sentence(4)}\n"),
+    "HTML block": ("<div>\n", lambda author, n: f'  <p class="a">{author.sentence(6)}</p>\n'),
+    "text without a blank line": ("", lambda author, n: _dense(author, n)),
+}
+_CODE = "   ```\n   code\n   ```\n\n"
+
+GROWING = tuple(_GROWING)
+"""The kinds of block for `growing`."""
+
+
+def _dense(author: _Author, number: int) -> str:
+    """Returns a block and the end of its line."""
+    return (
+        f"# {author.sentence(3)}\n",
+        f"{author.sentence(9)}\n{author.sentence(8)}\n",
+        f"- {author.sentence(6)}\n- {author.sentence(5)}\n",
+        f"> {author.sentence(6)}\n",
+        "```\nx = 1\n```\n",
+    )[number % 5]
+
+
+def growing(kind: str, size: int) -> str:
+    """Returns a document of one of the kinds in `GROWING`, of ``size`` characters or a few lines more."""
+    author = _Author(5)
+    start, more = _GROWING[kind]
+    pieces = [start]
+    length = len(start)
+    while length < size:
+        pieces.append(more(author, len(pieces)))
+        length += len(pieces[-1])
+    return "".join(pieces)
 
 
 def giant(kind: str, size: int) -> str:

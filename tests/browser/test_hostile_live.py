@@ -210,7 +210,7 @@ class HostileNotebook:
 
 
 def test_in_the_widget_no_text_has_an_effect_while_live_after_a_reload_and_when_static(lab_apart: Lab) -> None:
-    hostile = HostileNotebook(lab_apart, one_of(payloads(), 14, 5), "shown = show(stream())")
+    hostile = HostileNotebook(lab_apart, one_of(payloads(), 8, 5), "shown = show(stream())")
     notebook = hostile.notebook
     notebook.run(2)
     assert hostile.faults() == []

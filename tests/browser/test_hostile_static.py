@@ -36,7 +36,7 @@ def spelled() -> Sequence[str]:
     """Returns one variant each of a share of the project's payloads; in a search, all variants of every payload."""
     if IS_SEARCH:
         return list(dict.fromkeys(chain.from_iterable(map(variants, payloads()))))
-    every = [list(dict.fromkeys(variants(payload))) for payload in own_payloads()[:: 2 if IS_THOROUGH else 5]]
+    every = [list(dict.fromkeys(variants(payload))) for payload in own_payloads()[:: 2 if IS_THOROUGH else 8]]
     return [each[number * 7 % len(each)] for number, each in enumerate(every)]
 
 

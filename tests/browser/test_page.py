@@ -140,6 +140,7 @@ def turn(name: str) -> list[Event]:
     return [event for prompt in ("The weather in Lisbon and Porto?", "And then?") for event in chat.stream(prompt)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", model_names())
 def test_a_turn_shows_the_renderers_html_after_every_event(page: Page, name: str) -> None:
     run, random_cuts = Run(page), random.Random(7)

@@ -127,6 +127,7 @@ HIDING: dict[str, Json] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("arguments", HIDING.values(), ids=HIDING)
 def test_a_call_cannot_be_approved_before_all_of_it_was_in_view(page: Page, arguments: Json) -> None:
     asked = Asked(page, arguments)

@@ -68,6 +68,7 @@ def test_content_below_the_text_in_view_may_grow(page: Page) -> None:
     assert page.evaluate("scrollY") == before
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("width", [320, 400, 700])
 @pytest.mark.parametrize("name", ["lines", "a_function_with_quite_a_long_name_for_a_card"])
 @pytest.mark.parametrize("word", ["Queued", "Awaiting approval"])

@@ -51,6 +51,7 @@ def test_a_chunk_keeps_every_extra_field_under_any_name(event: ev.Event, extra: 
     assert to_dict(from_dict(to_dict(event))) == to_dict(event)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("wire", ["ui", "ag-ui"])
 @pytest.mark.parametrize("value", ["text", {"a": [1]}, None, 5, True])
@@ -62,6 +63,7 @@ def test_a_wire_keeps_an_extra_field_of_a_call_under_any_name(wire: str, name: s
         assert Transcript.from_events(of.feed(sent) + of.close()).messages[0].parts == transcript.messages[0].parts
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", [*NAMES, "extra"])
 @pytest.mark.parametrize("value", ["text", {"a": [1]}, {"type": 1}, None, 5, []])
 def test_markdown_and_ui_messages_keep_an_extra_field_of_a_call_under_any_name(name: str, value: Any) -> None:

@@ -143,6 +143,7 @@ def called(**fields: object) -> Transcript:
     return Transcript((Message("assistant", (ToolCall(**given),)),))  # type: ignore[arg-type]  # fields of a call
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("character", ["\u202e", "\u200b", "\u3164", "\u2800", "\ufe01", "\U000e0041", "\xa0", "\x85"])
 @pytest.mark.parametrize(
     "place",

@@ -171,6 +171,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.sampled(4)
 @json_dialects
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("size", [4096, 1])

@@ -185,6 +185,7 @@ def test_names_of_arguments_have_no_special_meaning(text: str, name: str) -> Non
 IDS = ["a/b", "../../u/stop", "..", "a\nb", "a\n", "a%2Fb", "?x#y", "a b", "é\u202e", *PROTOTYPE[:2]]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("call_id", [*IDS, *one_of(own_payloads(), 8)], ids=lambda text: repr(text)[:30])
 def test_a_call_with_any_id_can_be_answered_and_the_answer_is_for_this_call_only(call_id: str) -> None:
     model = Gated(call(call_id, "weather", city="Rome"), words("Done."))

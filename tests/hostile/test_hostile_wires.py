@@ -71,11 +71,13 @@ def test_the_templates_are_recognised_as_their_format_with_any_text() -> None:
             assert found.name == name
 
 
+@pytest.mark.sampled(3)
 @every_way
 def test_a_word_from_each_input_is_rendered(way: str) -> None:
     assert "qwzx" in "".join(Reader(drawn(transcript_of(WAYS[way]("qwzx")))).text)
 
 
+@pytest.mark.sampled(3)
 @every_way
 def test_texts_from_each_input_are_rendered_only_with_the_renderers_own_tags(way: str) -> None:
     for text in texts_for(way):
@@ -100,6 +102,7 @@ def test_variants_of_hostile_texts_are_safe_from_every_input() -> None:
 # Lone surrogates -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @every_way
 @pytest.mark.parametrize("half", ["\ud83d<b>", "a\udc00b", "é\ud83d\ud83d"], ids=ascii)
 def test_a_lone_surrogate_from_each_input_can_be_sent_and_stored(way: str, half: str) -> None:

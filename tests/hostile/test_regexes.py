@@ -53,7 +53,7 @@ NEVER_SO = {
 }
 """Expressions that are slower only for texts that cannot occur, with the reason."""
 
-FEW = 6
+FEW = 4
 SHORT, LONG = 24, 48
 WORST = 2.3
 ALLOWANCE = 60

@@ -74,6 +74,7 @@ TWICE = 2.3
 COUNTED = {name: text for name, text in NESTED.items() if name not in ("columns", "lists", "environments")}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", COUNTED)
 def test_nesting_twice_as_long_is_twice_the_work(name: str) -> None:
     text = COUNTED[name]
@@ -88,6 +89,7 @@ def test_nesting_twice_as_long_is_twice_the_work(name: str) -> None:
 # Markdown that grows ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "unit", ["*a ", "[", "[a](b) ", "`a` ", "**a** b, ", "<a ", "$a ", "a\n", "~~a~~ ", "![a] ", "\\a"]
 )

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from tests.support.graphs import Streaming, graph
+from tests.support.graphs import Streaming
 from toolcall_nb import Chat
 from toolcall_nb.core.transcript import ErrorPart, Message, State
 from toolcall_nb.errors import UsageError
@@ -112,7 +112,6 @@ def clients() -> dict[str, Any]:
     import openai
     from google import genai
     from mistralai.client import Mistral
-    from pydantic_ai import Agent
 
     return {
         "openai:MODEL": openai.AsyncOpenAI(api_key="k"),
@@ -120,8 +119,6 @@ def clients() -> dict[str, Any]:
         "groq:MODEL": groq.Groq(api_key="k"),
         "google:MODEL": genai.Client(api_key="k"),
         "mistral:MODEL": Mistral(api_key="k"),
-        "agent.model": Agent(),
-        "astream_events": graph(),
     }
 
 

@@ -58,6 +58,7 @@ def _responses(client: Any) -> Any:
 _ASK: dict[str, Callable[[Any], Any]] = {"openai_chat": _chat, "openai_responses": _responses}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("recording", [*_of("openai_chat"), *_of("openai_responses")], ids=str)
 def test_the_objects_of_the_sdk_give_the_same_transcript_as_the_raw_events(
     recording: Recording, server: ReplayServer, client: OpenAI

@@ -69,11 +69,13 @@ def chat_model(server: ReplayServer) -> Model:
 # Lost connections -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("wire", sorted(NAMES))
 def test_a_connection_lost_at_any_byte_keeps_the_reply_so_far_and_reports_it(wire: str) -> None:
     assert_lost_connections_are_reported(*NAMES[wire], call_reply(wire, "call_a", "count", {"up_to": 3}).encode())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("place", [0, 100, 250, 420, 560, 640, len(CHAT) - 20])
 def test_no_tool_runs_after_a_broken_reply_and_the_next_turn_works(server: ReplayServer, place: int) -> None:
     runs = []

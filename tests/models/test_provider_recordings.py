@@ -31,6 +31,7 @@ from toolcall_nb.core.transcript import TextPart, Transcript
 __all__ = ["one_ssl_context"]
 
 pytestmark = [
+    pytest.mark.sampled(4),
     pytest.mark.filterwarnings("ignore:Handling of this:UserWarning"),  # pydantic-ai, of events that it does not know
 ]
 

@@ -30,6 +30,7 @@ def server() -> Iterator[ReplayServer]:
         yield server
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem[:80])
 @pytest.mark.parametrize("ask", [ask_openai, ask_httpx, ask_pydantic_ai], ids=lambda ask: ask.__name__)
 def test_recorded_errors_quote_the_provider(path: Any, ask: Callable[[str], Any], server: ReplayServer) -> None:

@@ -50,6 +50,7 @@ def test_each_step_of_a_turn_is_sent_back_unchanged(name: str) -> None:
     assert [comparable_body(body) for body in our_bodies(asked, replies)] == [alone, alone]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("name", SIGNED)
 def test_no_other_provider_is_sent_a_signature(name: str, other: str) -> None:

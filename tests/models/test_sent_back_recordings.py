@@ -18,6 +18,7 @@ from tests.support.second_requests import (
 __all__ = ["one_ssl_context"]
 
 pytestmark = [
+    pytest.mark.sampled(4),
     pytest.mark.filterwarnings("ignore:Handling of this:UserWarning"),  # pydantic-ai, of events that it does not know
 ]
 

@@ -46,6 +46,7 @@ SPOILS: dict[str, Callable[[list[Any]], object]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("fault", SPOILS)
 def test_the_judges_see_each_fault(provider: str, fault: str) -> None:

@@ -634,6 +634,7 @@ def test_options_values_commands_and_files_are_completed(said: Said, tmp_path: P
     assert found in completions(said.shell, line)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("use_jedi", [True, False], ids=["jedi", "no jedi"])
 @pytest.mark.parametrize(
     ("line", "found"),

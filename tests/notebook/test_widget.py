@@ -615,7 +615,7 @@ def test_of_a_run_that_is_over_and_out_of_reach_nothing_stays_in_the_kernel(kern
 
 
 def test_what_a_page_says_is_heard_before_any_shell_has_it_where_the_kernel_lets_that() -> None:
-    from toolcall_nb.notebook.widget import _receive_while_routed
+    from toolcall_nb.notebook.widget import receive_while_routed
 
     class Comm:
         def _reply_subshell_for(self, data: Any, default: str | None) -> str | None:
@@ -623,11 +623,11 @@ def test_what_a_page_says_is_heard_before_any_shell_has_it_where_the_kernel_lets
 
     heard: list[Any] = []
     comm = Comm()
-    assert _receive_while_routed(comm, heard.append)
+    assert receive_while_routed(comm, heard.append)
     assert comm._reply_subshell_for({"on": "one"}, "subshell") == "subshell"
     assert comm._reply_subshell_for({"on": "none"}, None) is None
     assert heard == [{"on": "one"}, {"on": "none"}]
-    assert not _receive_while_routed(object(), heard.append)  # ipykernel 7.0 and 6: no routing of its own
+    assert not receive_while_routed(object(), heard.append)  # ipykernel 7.0 and 6: no routing of its own
 
 
 def test_a_kernel_without_routing_of_its_own_hears_a_page_in_mid_cell_where_it_has_subshells() -> None:

@@ -15,7 +15,8 @@ import pydoc
 import subprocess
 import sys
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -44,13 +45,16 @@ MAY_SEE: dict[str, set[str]] = {
     "tools": CORE | {"redaction"},
     "approvals": CORE | {"redaction", "tools"},
     "models": CORE | {"redaction", "tools"},
+    "agents": CORE | {"redaction", "tools", "models"},
     "chat": LOOP,
     "runs": LOOP - {"chat"},
     "traces": CORE | {"redaction", "tools", "models"},
+    "watching": LOOP | {"traces"},
+    "batches": LOOP | {"runs", "traces"},
     "testing": LOOP | {"traces"},
     "frontend": {"render"},
     "cli": LOOP | {"runs", "server", "traces"},
-    "notebook": LOOP | {"frontend", "runs", "server", "traces"},
+    "notebook": LOOP | {"agents", "batches", "frontend", "runs", "server", "traces", "watching"},
     "server": LOOP | {"frontend", "runs", "traces"},
     "__init__": LOOP | {"_old_paths", "notebook", "traces"},
     "__main__": {"cli"},
@@ -64,6 +68,7 @@ INSIDE_FUNCTIONS = {
     ("core", "traces"),  # a transcript reads and writes files
     ("errors", "redaction"),  # an error in a cell is masked
     ("markdown", "render"),  # the public name toolcall_nb.markdown.IncrementalMarkdown
+    ("models", "agents"),  # an agent is a model
     ("dialects", "tools"),  # a dialect accepts the same forms of tools as a chat
 }
 """Imports that are allowed only inside functions or for types."""
@@ -127,7 +132,7 @@ LATE = {
 STABLE = {
     "toolcall_nb": (
         *("Chat", "MockModel", "ReplayModel", "Transcript", "create_stream_chunks", "load_ipython_extension"),
-        *("read", "read_many", "register_secret", "show", "tool", "unload_ipython_extension"),
+        *("read", "read_many", "register_secret", "run_many", "show", "tool", "unload_ipython_extension"),
     ),
     "toolcall_nb.core.events": ("from_dict", "to_dict"),
     "toolcall_nb.dialects": ("detector", "instructions"),
@@ -172,6 +177,7 @@ def imports(node: ast.AST, in_function: bool = False) -> Iterator[Import]:
             yield from imports(child, in_function or function)
 
 
+@cache
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"), str(path))
 
@@ -181,21 +187,23 @@ def stands_for(target: str, name: str) -> bool:
 
 
 MODULES = sorted(FOLDER.rglob("*.py"))
-every_module = pytest.mark.parametrize("path", MODULES, ids=module_name)
-every_public_module = pytest.mark.parametrize(
-    "name", [name for name in map(module_name, MODULES) if not name.rpartition(".")[2].startswith("_")]
-)
 
 
-@every_module
-def test_a_module_imports_only_what_its_room_may_import(path: Path) -> None:
-    here = room(path)
-    for target, line, in_function in imports(parsed(path)):
+def imports_of(paths: Iterable[Path]) -> Iterator[tuple[Path, str, Import]]:
+    """Yields every import of these modules, with the place where it is written."""
+    for path in paths:
+        for each in imports(parsed(path)):
+            yield path, f"{path.relative_to(FOLDER)}:{each.line} imports {each.target}", each
+
+
+def test_modules_import_only_what_their_rooms_may_import() -> None:
+    for path, place, (target, _, in_function) in imports_of(MODULES):
         if not stands_for(target, PACKAGE):
             continue
+        here = room(path)
         there = target.removeprefix(f"{PACKAGE}.").split(".")[0]
         is_listed = in_function and (here, there) in INSIDE_FUNCTIONS
-        assert there in (here, "errors") or there in MAY_SEE[here] or is_listed, f"{path.name}:{line} imports {target}"
+        assert there in (here, "errors") or there in MAY_SEE[here] or is_listed, place
 
 
 def imported_modules(*, in_functions: bool) -> dict[str, set[str]]:
@@ -236,11 +244,9 @@ def test_imports_inside_functions_form_no_cycle_but_those_with_a_reason() -> Non
         assert a_circle({**without, here: without[here] | {there}}), f"{here} -> {there} closes no circle"
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if room(path) in CORE], ids=module_name)
-def test_the_core_has_no_clock_thread_socket_randomness_or_notebook(path: Path) -> None:
-    for target, line, _ in imports(parsed(path)):
-        banned = [name for name in NOT_IN_THE_CORE if stands_for(target, name)]
-        assert not banned, f"{path.name}:{line} imports {target}"
+def test_the_core_has_no_clock_thread_socket_randomness_or_notebook() -> None:
+    for _, place, (target, _, _) in imports_of(path for path in MODULES if room(path) in CORE):
+        assert not [name for name in NOT_IN_THE_CORE if stands_for(target, name)], place
 
 
 def loaded_by(code: str) -> set[str]:
@@ -261,18 +267,19 @@ def test_loading_the_extension_loads_nothing_optional() -> None:
     assert not loaded_by(load) & OPTIONAL
 
 
-@every_public_module
-def test_a_public_module_lists_its_public_names(name: str) -> None:
-    module = importlib.import_module(name)
-    listed = getattr(module, "__all__", [])
-    public = set(listed)
-    assert {name for name in public if not hasattr(module, name)} == set()
-    assert len(public) == len(listed)
-    tree = ast.parse(inspect.getsource(module))
-    defined = {
-        node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    }
-    assert {name for name in defined if not name.startswith("_")} <= public
+def test_public_modules_list_their_public_names() -> None:
+    for path in MODULES:
+        name = module_name(path)
+        if name.rpartition(".")[2].startswith("_"):
+            continue
+        module = importlib.import_module(name)
+        listed = getattr(module, "__all__", [])
+        public = set(listed)
+        assert {each for each in public if not hasattr(module, each)} == set(), name
+        assert len(public) == len(listed), name
+        kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        defined = {node.name for node in parsed(path).body if isinstance(node, kinds)}
+        assert {each for each in defined if not each.startswith("_")} <= public, name
 
 
 @pytest.mark.parametrize(("module", "name"), [(module, name) for module, names in STABLE.items() for name in names])

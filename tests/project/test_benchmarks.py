@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.benchmarks import __main__ as benchmark
-from tests.benchmarks.documents import GIANTS, conversation, deltas, flushes, giant, mixed
+from tests.benchmarks.documents import GIANTS, GROWING, conversation, deltas, flushes, giant, mixed
 from tests.benchmarks.measuring import exponent, percentile
 from tests.benchmarks.opening import plain
 from tests.benchmarks.plot import plot
@@ -28,6 +28,8 @@ REACH = [
     "p99 of one delta with flush",
     "growth, mixed document",
     *(f"growth, one {kind}" for kind in GIANTS),
+    *(f"one growing block: {kind}" for kind in GROWING),
+    *(f"growth, one growing block: {kind}" for kind in GROWING),
     "HTML sent / H, 8 deltas a flush",
     "encoded patches / H, 8 deltas a flush",
     "messages a second",
@@ -38,11 +40,14 @@ REACH = [
     "growth, diff of two similar runs",
     *("reading 20 runs", "searching 20 runs", "querying the calls of 20 runs", "memory while 20 runs"),
     "memory after a stream",
+    *("server: first delta", "server: CPU of a short chat"),
 ]
 """Beginnings of the names of the rows that need no browser and no kernel."""
 
 
-SUBJECTS = ("streaming", "growth", "payload", "detecting", "reading", "comparing", "finding", "memory")
+SUBJECTS = (
+    *("streaming", "growth", "blocks", "payload", "detecting", "reading", "comparing", "finding", "memory", "serving"),
+)
 """The subjects that need no browser and no kernel."""
 
 

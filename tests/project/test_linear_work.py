@@ -14,7 +14,17 @@ import pytest
 from markdown_it.parser_block import ParserBlock
 from markdown_it.parser_inline import ParserInline
 
-from tests.benchmarks.documents import GIANTS, conversation, deltas, flushes, giant, input_deltas, mixed
+from tests.benchmarks.documents import (
+    GIANTS,
+    GROWING,
+    conversation,
+    deltas,
+    flushes,
+    giant,
+    growing,
+    input_deltas,
+    mixed,
+)
 from tests.benchmarks.payload import Sent, count
 from tests.benchmarks.streaming import stream
 from tests.support.call_counts import counted
@@ -22,7 +32,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.dialects import detector
-from toolcall_nb.markdown import yaml_body
+from toolcall_nb.markdown import IncrementalMarkdown, yaml_body
 from toolcall_nb.render import LiveHtml, to_html
 from toolcall_nb.runs.document import LiveDocument
 
@@ -90,6 +100,7 @@ def test_each_character_is_parsed_only_a_few_times_on_the_whole_path(
     assert found.characters <= times * len(text)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("calls", [True, False], ids=["with calls", "without"])
 @pytest.mark.parametrize("together", [1, 8, 25])
 def test_a_document_twice_as_long_takes_twice_the_parsing(work: WorkCounts, together: int, calls: bool) -> None:
@@ -100,6 +111,23 @@ def test_a_document_twice_as_long_takes_twice_the_parsing(work: WorkCounts, toge
     ratio = len(long) / len(short) * TWICE / 2
     assert second.parses <= ratio * parses
     assert second.characters <= ratio * characters
+
+
+@pytest.mark.parametrize("kind", GROWING)
+def test_a_growing_block_twice_as_long_takes_twice_the_parsing(work: WorkCounts, kind: str) -> None:
+    def feed(pieces: Sequence[str]) -> None:
+        markdown = IncrementalMarkdown()
+        for piece in pieces:
+            markdown.feed(piece)
+
+    short, long = growing(kind, 4_000), growing(kind, 8_000)
+    first = work.of(lambda: feed(flushes(short, 8)))
+    parses, characters = first.parses, first.characters
+    second = work.of(lambda: feed(flushes(long, 8)))
+    ratio = len(long) / len(short) * TWICE / 2
+    assert second.parses <= ratio * parses + 10
+    assert second.characters <= ratio * characters + 1_000
+    assert second.characters <= 12 * len(long)
 
 
 def test_most_deltas_are_applied_without_parsing(work: WorkCounts) -> None:

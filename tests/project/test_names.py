@@ -9,8 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 FOLDER = Path(__file__).resolve().parents[2] / "toolcall_nb"
 MODULES = {
     ".".join(path.relative_to(FOLDER.parent).with_suffix("").parts).removesuffix(".__init__"): ast.parse(
@@ -56,28 +54,29 @@ def test_no_two_modules_define_the_same_public_name() -> None:
     assert {name: sorted(modules) for name, modules in homes.items() if len(modules) > 1} == {}
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_module_is_named_for_what_it_contains(module: str) -> None:
-    name = module.rpartition(".")[2]
-    assert name not in sys.stdlib_module_names
-    assert name not in MOMENTS
+def test_modules_are_named_for_what_they_contain() -> None:
+    names = {module.rpartition(".")[2] for module in MODULES}
+    assert names & sys.stdlib_module_names == set()
+    assert names & MOMENTS == set()
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_module_says_what_it_is_responsible_for(module: str) -> None:
-    assert ast.get_docstring(MODULES[module])
+def test_each_module_says_what_it_is_responsible_for() -> None:
+    assert [module for module, tree in MODULES.items() if not ast.get_docstring(tree)] == []
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_each_module_that_a_docstring_names_is_there(module: str) -> None:
-    for name, text in docstrings(MODULES[module]):
-        for path in re.findall(r"`(toolcall_nb(?:\.[a-z_]\w*)+)", text):
-            parts = path.split(".")
-            home = next(".".join(parts[:end]) for end in range(len(parts), 0, -1) if ".".join(parts[:end]) in MODULES)
-            rest = path[len(home) + 1 :].split(".")[0]
-            assert not rest or rest in set(public_names(MODULES[home])) | _imported(MODULES[home]), f"{name}: {path}"
-        for file in re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.(?:py|js|css))`", text):
-            assert list(FOLDER.parent.rglob(file)), f"{name}: {file}"
+def test_each_module_that_a_docstring_names_is_there() -> None:
+    public = {module: set(public_names(tree)) | _imported(tree) for module, tree in MODULES.items()}
+    files = {path.relative_to(FOLDER.parent).as_posix() for path in FOLDER.rglob("*.*")}
+    for module, tree in MODULES.items():
+        for name, text in docstrings(tree):
+            for path in re.findall(r"`(toolcall_nb(?:\.[a-z_]\w*)+)", text):
+                parts = path.split(".")
+                prefixes = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
+                home = next(prefix for prefix in prefixes if prefix in MODULES)
+                rest = path[len(home) + 1 :].split(".")[0]
+                assert not rest or rest in public[home], f"{module}, {name}: {path}"
+            for file in re.findall(r"(?<!`)`((?:[a-z_]+/)*[a-z_]+\.(?:py|js|css))`", text):
+                assert any(f"/{there}".endswith(f"/{file}") for there in files), f"{module}, {name}: {file}"
 
 
 def _imported(tree: ast.Module) -> set[str]:
@@ -89,7 +88,6 @@ def _imported(tree: ast.Module) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_docstring_begins_with_a_verb_or_a_noun(module: str) -> None:
-    begun = {name: text.split("\n")[0] for name, text in docstrings(MODULES[module])}
-    assert {name: line for name, line in begun.items() if line.split(" ")[0] in OBLIQUE} == {}
+def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
+    begun = {(module, name): text.split("\n")[0] for module in MODULES for name, text in docstrings(MODULES[module])}
+    assert {where: line for where, line in begun.items() if line.split(" ")[0] in OBLIQUE} == {}

@@ -54,7 +54,10 @@ def test_running_a_notebook_gives_exactly_the_stored_outputs(path: Path) -> None
 @pytest.mark.parametrize(
     "path",
     # The others run only in `./dev test --all`: the test above already compares their outputs with the stored ones.
-    [pytest.param(path, marks=[] if path.stem == "tour" else pytest.mark.thorough, id=path.stem) for path in NOTEBOOKS],
+    [
+        pytest.param(each, id=each.stem, marks=() if each.stem == "tools" else pytest.mark.thorough)
+        for each in NOTEBOOKS
+    ],
 )
 def test_a_notebook_runs_under_nbval(path: Path) -> None:
     alone = ("-c", os.devnull, "--rootdir", str(path.parent), "-p", "no:cacheprovider")
@@ -148,6 +151,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @every_notebook
 def test_nbconvert_shows_the_transcripts(path: Path, converted: Path) -> None:

@@ -21,6 +21,7 @@ from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 
 import toolcall_nb
 from tests.support.stored_outputs import NOTEBOOKS, read
+from toolcall_nb.agents import FRAMEWORKS
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -30,6 +31,7 @@ IMPORTED_AS = {
     "ipython": "IPython",
     "latex2mathml": "latex2mathml",
     "markdown-it-py": "markdown_it",
+    "opentelemetry-api": "opentelemetry",
     "pydantic-ai-slim": "pydantic_ai",
     "pyyaml": "yaml",
 }
@@ -40,6 +42,16 @@ OF_PYDANTIC = {"pydantic", "pydantic_core"}
 
 OF_IPYTHON = {"ipykernel", "traitlets"}
 """Dependencies of ipywidgets and IPython, part of their own interfaces."""
+
+OF_AGENTS = {framework.agent_class[0].partition(".")[0] for framework in FRAMEWORKS} | {
+    "PIL",
+    "opentelemetry",
+    "workflows",
+}
+"""Frameworks of agents and OpenTelemetry: they are imported only where the user's program has imported them."""
+
+OF_MCP = {"httpx2"}
+"""The HTTP client of mcp, part of its interface."""
 
 OF_PYTEST = {"pytest"}
 """Only pytest imports the plugin that imports it."""
@@ -98,7 +110,7 @@ def test_the_wheels_metadata_is_that_of_the_project(wheel: Path) -> None:
     info = next(name for name in archive.namelist() if name.endswith("/METADATA"))
     metadata = Parser().parsestr(archive.read(info).decode())
     assert (metadata["Name"], metadata["License-Expression"]) == ("toolcall-nb", "MIT")
-    assert set(metadata.get_all("Provides-Extra", [])) == {"models", "server", "mcp", "traces", "all"}
+    assert set(metadata.get_all("Provides-Extra", [])) == {"models", "server", "mcp", "otel", "traces", "all"}
     assert metadata["Requires-Python"] == ">=3.11"
 
 
@@ -129,6 +141,8 @@ def test_the_package_requires_exactly_what_it_imports() -> None:
         {IMPORTED_AS.get(name, name.replace("-", "_")) for name in names}
         | OF_IPYTHON
         | OF_PYDANTIC
+        | OF_AGENTS
+        | OF_MCP
         | OF_PYTEST
         | sys.stdlib_module_names
     )

@@ -18,7 +18,7 @@ NO_ROOMS = {"__main__.py", "_old_paths.py", "errors.py", "events.py", "__init__.
 every_fault = pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
 
 
-@pytest.mark.parametrize(("tier", "many", "few"), [("quick", 40, 10), ("usual", 66, 10), ("all", 400, 12)])
+@pytest.mark.parametrize(("tier", "many", "few"), [("quick", 20, 10), ("usual", 40, 10), ("all", 400, 12)])
 def test_each_tier_runs_its_share_of_the_examples(
     tier: str, many: int, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

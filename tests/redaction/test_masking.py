@@ -68,6 +68,7 @@ AROUND = (
 # What looks like one
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("form", sample_keys())
 def test_a_key_of_a_known_format_is_masked_anywhere(form: str, around: str) -> None:
@@ -111,6 +112,7 @@ def test_every_rule_of_gitleaks_has_a_sample_or_a_reason() -> None:
     assert len(set(rules)) == len(rules) == 222
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rule", BY_THEMSELVES)
 def test_a_key_that_gitleaks_finds_alone_is_masked_anywhere(rule: str) -> None:
     for seed in SEEDS:
@@ -121,6 +123,7 @@ def test_a_key_that_gitleaks_finds_alone_is_masked_anywhere(rule: str) -> None:
             assert key[-12:] not in shown, around
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rule", BESIDE_A_NAME)
 def test_a_key_that_gitleaks_finds_by_a_name_is_masked_and_the_name_stays(rule: str) -> None:
     name, shape = BESIDE_A_NAME[rule]
@@ -463,6 +466,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PATTERNS)
 def test_a_text_twice_as_long_takes_twice_the_steps(name: str) -> None:
     pattern = PATTERNS[name]

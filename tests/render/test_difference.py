@@ -151,6 +151,7 @@ def test_what_was_ignored_is_named() -> None:
 # Hostile text ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_never_becomes_a_tag_or_an_attribute(text: str) -> None:
     hostile, plain = document([text]), document(["plain"])

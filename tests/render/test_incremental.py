@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it.utils import read_fixture_file
 
+from tests.benchmarks.documents import GROWING, flushes, growing
 from tests.support.corpora import corpus
 from toolcall_nb.markdown import IncrementalMarkdown
 from toolcall_nb.render.markdown.flavor import parser, render_markdown
@@ -63,6 +64,7 @@ A formula closes on a paragraph's line                        | $$\na\nb $$\n\n\
 An escape behind which a word follows, and a formula closes    | a \\(b c `d` e\\) f \\[g h *i* = j\\] k
 Formulas in a line                                            | $a$b $c$ $5 and $6 \\(d\\) \\[e\\] \\[f=g\\] $h\ni$ $$j$$ $$k
 A formula does not reach into a fence                         | $$\na\n```\n$$\n```\nb $$
+A formula behind a paragraph that more text undoes             | a\n\\[b=\nc\nd \\]e\n\nf\n$$\ng\nh $$i
 Backslashes                                                   | \\ \\\\ \\* a\\\n\n\\$b$ \\\\(c\\) \\
 Surrogate halves, together and alone                          | a\ud83d\ude00b \ud83d c\ude00\ud83d\n\n\ud83d\ude00
 NUL and other controls                                        | a\0b\n\n- \0\n\n\x0b\x0c\x85\u2028c\xa0\n\n\xa0d\n
@@ -77,6 +79,19 @@ A list behind a list, by its first character                   | - a\n\n- b\n\n*
 An item by its marker and a letter, tight and loose            | - a\n- b\n-c\n- *d*\n- * *\n\n- e\n- f\n  - g\n- h\n1. i
 A row by its pipe, and cells that grow, escape, are too many   | \|a\|b\|\n\|-\|-\|\n\|c d\|e `f`\|\n\|g\\\|h\|i\|j i\n\|k\n\|\|l *m*\|x\|m
 A paragraph that a definition settles, with blanks at its end  | [a] b \n\n[c]: /u\n\n[a]: /v\n
+Lines of a paragraph by their first characters                 | a\n2 b\n2. c\n2024-1\n[d](e) f\n(g\n<h>\n-i\n=j\n1. k\n\n\u2502 l\nm
+A line that is a heading, a list or a rule while it grows      | a\nb\n-\n\nc\n- d\n\ne\n===f\n==\n\ng\n--\n\nh\n1\n1. i
+A paragraph's line that heads a table                          | a\nb\|c\n-\|-\nd\n\ne\nf\|g\n-\|-x\n
+Indented code with tabs, short lines and blank ends             | a\n\n    b\n      c  \n   \n     \n    d\n\te\n   f
+A title that is code until it is closed                        | [a]: /u\n        't\n    v'\n\n[a]
+A line that continues a quote in an item keeps its indent      | - a`\n  > b\n  c`\n  d`\n\n1. > e`\n   f`
+A fence with an indentation, and one with tabs in an item      | - a\n\n    ```\n    b\n   c\n      d\n  \te\n    ```\n- f\n  ```\n  \tg\n\th
+JSON in a quote and in an item is text                         | > {\n> "a": 1\n> }\n\n- {\n  "b": 2\n  }\n\nC: {\n"d": 3\n}
+A table in a quote, and a row without its mark                 | > \|a\|b\|\n> \|-\|-\|\n> \|c\|d\|\n>\n> e\n\|f\|\n> g
+An item whose first line heads a table that takes the marker   | - a\|b\n  -\|-\n  c\|d\n\n- e\n  f\|g\n  -\|-\n
+Blocks without a blank line between them                       | # a\nb\n- c\n# d\n> e\n# f\n```\ng\n```\nh\n[i]: /u\n# j\n$$\nk\n# l\n$$
+A nested list that becomes loose, and its parent after it       | - a\n  - b\n  - c\n\n  - d\n    e\n\n  f\n- g\n\nh
+Items without text of their own                                | - ```\n  a\n\n  b\n  ```\n- # c\n- - d\n  - e\n\n- > f
 Nested deep                                                   | > - > - > 1. > a\n> - > - b\n\nc
 """  # noqa: E501
 
@@ -99,10 +114,106 @@ LINES = [
     "<b>", "- \ta", "\tq", "1. a\n\n   b", "- a\n\n- b", "| x | [a] |", "|`a\\|b`|**c**|", "0. z", "- [l](u)",
 ]
 # fmt: on
+# Containers, and lines that may continue what is in them.
+NESTED = [
+    "\U0001f680 go",
+    "\u2502 box",
+    "2024-11-03 x",
+    "[l](u) x",
+    "(paren",
+    '"quoted"',
+    "    code",
+    "\tcode",
+    "<div>",
+    "  <p>x</p>",
+    "2. two",
+    "1. one",
+    "- [ ] t",
+    "> q",
+    "> - q",
+    "> ```",
+    ">",
+    "> ",
+    ">  y",
+    "   1. z",
+    "   w",
+    "   ```",
+    "```py",
+    "  - a",
+    "    - b",
+    "    c",
+    "      d",
+    "- a",
+    "",
+    "",
+    "",
+    "text",
+    "more *em",
+    "a|b",
+    "-|-",
+    "|a|b|",
+    "> |a|b|",
+    "> |-|-|",
+    "  |a|b|",
+    "  |-|-|",
+    "===",
+    "---",
+    "# h",
+    "> # h",
+    "> [!NOTE]",
+    "{",
+    "}",
+    "Data: {",
+    "[ERR] x",
+    "[a]: /u",
+    "'t'",
+    "$$",
+    "\\[",
+    "x \\]",
+    "x $$",
+    "y  ",
+    "-",
+    "=",
+    "1",
+    "10",
+    "    \t",
+    "  \tx",
+    "> \tx",
+    "- \tx",
+    "a\\",
+    "`c",
+    "c`",
+    "**b",
+    "b**",
+    "- ```",
+    "  ```",
+    "  x",
+    "\tx",
+    "> - a",
+    ">   b",
+    ">   - c",
+    "> > d",
+    "-a",
+    "== e",
+]
 DOCUMENTS = st.lists(st.sampled_from(ATOMS), min_size=1, max_size=24).map("".join)
 BY_LINES = st.lists(st.sampled_from(LINES), min_size=1, max_size=8).flatmap(
     lambda few: st.lists(st.sampled_from(few), min_size=2, max_size=14).map("\n".join)
 )
+
+
+def nested(few: list[str]) -> st.SearchStrategy[str]:
+    """Documents of these lines, perhaps all of them in a container."""
+    marks = st.sampled_from(
+        [("", ""), ("", ""), ("> ", "> "), ("- ", "  "), ("1. ", "   "), ("> - ", ">   "), ("- > ", "  > ")]
+    )
+    lines = st.lists(st.sampled_from(few), min_size=4, max_size=24)
+    return st.tuples(marks, lines).map(
+        lambda drawn: "\n".join(drawn[0][number > 0] + line for number, line in enumerate(drawn[1]))
+    )
+
+
+BY_CONTAINERS = st.lists(st.sampled_from(NESTED), min_size=1, max_size=7).flatmap(nested)
 
 
 def whole(text: str) -> str:
@@ -147,6 +258,7 @@ def test_every_prefix_of(text: str) -> None:
     check(text)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", tricky())
 def test_every_prefix_where_each_block_is_packed_as_soon_as_it_can_be(
     text: str, monkeypatch: pytest.MonkeyPatch
@@ -155,6 +267,7 @@ def test_every_prefix_where_each_block_is_packed_as_soon_as_it_can_be(
     check(text)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", tricky())
 def test_at_other_cuts(text: str) -> None:
     for size in (2, 3, 5, 7, len(text) + 1):
@@ -184,6 +297,47 @@ def test_every_prefix_of_any_lists_and_tables(text: str) -> None:
 def test_any_cut_of_any_document(first: str, second: str, at: list[int]) -> None:
     text = f"{first}\n\n{second}\n\n{first}"
     check(cut(text, at))
+
+
+@pytest.fixture
+def small_containers() -> Iterator[None]:
+    """Takes containers apart from their first characters on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("toolcall_nb.render.markdown.open_container.LEAST_CONTENTS", 0)
+        patch.setattr("toolcall_nb.render.markdown.open_list.LEAST_CONTENTS", 0)
+        yield
+
+
+@pytest.mark.usefixtures("small_containers")
+@pytest.mark.parametrize("text", tricky())
+def test_every_prefix_where_containers_are_small(text: str) -> None:
+    check(text)
+
+
+@pytest.mark.usefixtures("small_containers")
+@settings(max_examples=60)
+@given(BY_CONTAINERS)
+def test_every_prefix_of_any_small_containers(text: str) -> None:
+    check(text)
+
+
+@settings(max_examples=60)
+@given(BY_CONTAINERS, st.integers(2, 40))
+def test_any_cut_of_any_containers(text: str, size: int) -> None:
+    check(cut(text, range(size, len(text), size)))
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("small_containers")
+@settings(max_examples=2_000)
+@given(BY_CONTAINERS, st.integers(1, 40))
+def test_any_cut_of_any_small_containers(text: str, size: int) -> None:
+    check(cut(text, range(size, len(text), size)))
+
+
+@pytest.mark.parametrize("kind", GROWING)
+def test_every_flush_of_a_growing(kind: str) -> None:
+    check(flushes(growing(kind, 1_500), 3))
 
 
 @settings(max_examples=100)

@@ -137,6 +137,7 @@ class Reader(HTMLParser):
             assert not name.startswith("on")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_never_becomes_a_tag_or_an_attribute(text: str) -> None:
     transcript = Transcript(

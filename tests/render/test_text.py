@@ -36,6 +36,7 @@ def test_a_call_has_its_name_its_state_its_input_and_its_output() -> None:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_no_control_character_reaches_a_terminal(text: str) -> None:
     shown = to_text(Transcript((Message("user", tuple(parts_of(text + "\x1b]0;title\x07\x9b")), aborted=text),)))
@@ -219,6 +220,7 @@ def test_any_order_of_events_can_be_shown(events: list[Event]) -> None:
         assert not re.search(r"\x1b(?!\[[\d;?]*[A-Za-z])", output)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", HOSTILE if IS_THOROUGH else HOSTILE[::3])
 def test_a_terminal_gets_no_control_sequence_from_the_model(text: str) -> None:
     parts = tuple(parts_of(text + "\x1b]0;title\x07\x9b31m\x1b[2J"))

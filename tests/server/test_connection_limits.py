@@ -40,6 +40,20 @@ def test_an_incomplete_request_is_closed_after_a_while(sent: bytes) -> None:
             assert client.get("/api/health").status_code == 200
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_small_pieces_of_a_response_are_sent_without_delay(host: str) -> None:
+    server = Server(settings("mock"), host=host, port=0)
+    server.start()
+    try:
+        with client_of(server.address) as client:
+            assert client.get("/api/health").status_code == 200
+            (connection,) = server.connections
+            accepted = connection.transport.get_extra_info("socket")
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    finally:
+        server.stop()
+
+
 def test_an_endless_head_is_refused() -> None:
     with served("mock") as (_, connect), connect() as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ")

@@ -430,6 +430,7 @@ def test_more_readers_than_the_limit_are_503() -> None:
         gate.set()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "beginning",
     [

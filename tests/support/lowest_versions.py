@@ -1,6 +1,6 @@
 """Checks that run in an environment with only the lowest declared version of each requirement.
 
-    python lowest_versions.py [models | server | mcp]
+    python lowest_versions.py [models | server | mcp | otel]
 
 Without an argument, it runs the checks that need no extra. It prints ``well`` if all pass; a failing check raises.
 """
@@ -156,7 +156,22 @@ def mcp() -> None:
     assert (call.name, call.error) == ("add", None), call
 
 
+def otel() -> None:
+    """Checks that a watch shows a call and a chat, each once."""
+    from toolcall_nb import Chat, tool, watch
+
+    @tool
+    def double(n: int) -> int:
+        """Doubles."""
+        return 2 * n
+
+    with watch() as run:
+        double(2)
+        Chat("mock", tools=[double], speed=None).send("What is twice 3?")
+    assert [call.name for call in run.calls.values()] == ["double", "double"], run.transcript
+
+
 if __name__ == "__main__":
-    checks = {"models": models, "server": server, "mcp": mcp}
+    checks = {"models": models, "server": server, "mcp": mcp, "otel": otel}
     checks[sys.argv[1]]() if sys.argv[1:] else chat()
     print("well")

@@ -311,6 +311,13 @@ FAULTS = (
         "tests/traces/test_collection.py",
     ),
     Fault(
+        "a run of a batch that failed counts as made",
+        "batches/run_store.py",
+        'if about.get("state") == _DONE:',
+        "if about:",
+        "tests/batches/test_run_many.py",
+    ),
+    Fault(
         "a search looks at names and results, and not at arguments",
         "core/text_search.py",
         'yield from _value_texts("arguments", call.input)',
@@ -351,6 +358,27 @@ FAULTS = (
         "                waiting.append(items[place])\n",
         "",
         "tests/testing/test_assert_calls.py",
+    ),
+    Fault(
+        "a call of an agent keeps an id that another call of the chat has",
+        "agents/base.py",
+        "        while found in self._used:\n",
+        "        while False:\n",
+        "tests/agents",
+    ),
+    Fault(
+        "a failed run counts as done",
+        "batches/batch.py",
+        "RowState.ERROR if result.error else RowState.DONE",
+        "RowState.DONE",
+        "tests/batches",
+    ),
+    Fault(
+        "spans that a watch leaves out are not counted",
+        "watching/span_store.py",
+        "                self.left_out += 1\n",
+        "",
+        "tests/watching/test_session.py",
     ),
 )
 

@@ -18,7 +18,7 @@ IS_QUICK = TIER == "quick"
 IS_THOROUGH = TIER == "all"
 PROFILE = "search" if IS_SEARCH else TIER
 
-_SHARES = {"quick": 10, "usual": 6, "all": 1}
+_SHARES = {"quick": 20, "usual": 10, "all": 1}
 _FEWEST = 10
 _SEARCHED = 2000
 

@@ -1,7 +1,8 @@
-"""Hypothesis strategies for event streams, in and out of order, and for their transcripts."""
+"""Hypothesis strategies for event streams, in and out of order, and for their transcripts; each is made once."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -52,12 +53,14 @@ _NASTY = [
 ]
 
 
+@cache
 def texts(max_pieces: int = 4) -> st.SearchStrategy[str]:
     """Generates difficult Unicode without surrogates: line ends, NUL, look-alikes of every syntax, HTML."""
     odd = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
     return st.lists(st.one_of(st.sampled_from(_NASTY), odd), max_size=max_pieces).map("".join)
 
 
+@cache
 def json_values(*, finite: bool = False) -> st.SearchStrategy[Any]:
     """Generates JSON values of every kind, also with displays of their own and, unless ``finite``, NaN and infinity."""
     scalars = st.one_of(
@@ -113,6 +116,7 @@ _TYPES = st.sampled_from(["image/png", "text/csv", "application/pdf", "x<y"])
 _REASONS = st.sampled_from([None, "stop", "length", "content-filter", "tool-calls", "error", "other", "<odd>"])
 
 
+@cache
 def events() -> st.SearchStrategy[Event]:
     """Generates one event of any kind."""
     call = {"tool_call_id": _CALLS}
@@ -177,11 +181,13 @@ def events() -> st.SearchStrategy[Event]:
     )
 
 
+@cache
 def streams(max_size: int = 20) -> st.SearchStrategy[list[Event]]:
     """Generates any events in any order."""
     return st.lists(events(), max_size=max_size)
 
 
+@cache
 def transcripts(max_size: int = 20) -> st.SearchStrategy[Transcript]:
     """Generates the transcript of such a stream."""
     return streams(max_size).map(Transcript.from_events)

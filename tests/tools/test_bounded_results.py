@@ -97,6 +97,7 @@ def written(outcome: Outcome) -> tuple[Transcript, dict[str, str]]:
     return transcript, mime_bundle(transcript)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", LARGE)
 def test_a_large_result_is_saved_in_part_and_says_how_much_is_left_out_and_where_it_is(name: str) -> None:
     make, says = LARGE[name]
@@ -151,6 +152,7 @@ def test_the_model_is_sent_as_much_as_the_tool_s_limit_allows() -> None:
     assert "980,001 more" in str(run(lambda: list(range(1_000_000))).model_text)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", ["__repr__", "_repr_html_", "__iter__"])
 @pytest.mark.parametrize("where", ["main thread", "another thread"])
 def test_a_value_whose_display_takes_too_long_is_replaced_by_a_notice(

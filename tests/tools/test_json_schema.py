@@ -217,6 +217,7 @@ HOSTILE: dict[str, tuple[Any, Any]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_the_work_of_a_check_is_bounded_for_every_schema(name: str) -> None:
     schema, value = HOSTILE[name]

@@ -150,6 +150,7 @@ def test_another_server_s_tool_of_the_same_name_is_a_usage_error(server: McpServ
         registry.add(named(another, "add"))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "target",
     [
@@ -630,6 +631,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("transport", "path"), [("streamable-http", "mcp"), ("sse", "sse")])
 def test_a_server_is_reached_by_its_url_whichever_http_it_speaks(transport: str, path: str) -> None:
     port = free_port()
@@ -641,6 +643,7 @@ def test_a_server_is_reached_by_its_url_whichever_http_it_speaks(transport: str,
         assert error(server, "fail") == "Error executing tool fail: the shelf is empty"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("transport", "target"),
     [

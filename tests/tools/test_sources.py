@@ -222,7 +222,7 @@ def _with_context(ctx: RunContext[Any], a: int) -> int:
         (lambda: PydanticTool(_with_context), "takes the context of an agent's run"),
         (lambda: PydanticTool(twice, prepare=lambda ctx, tool: tool), "is prepared"),
         (lambda: PydanticTool(twice, requires_approval=True), "approval_mode='ask'"),
-        (lambda: FunctionToolset([twice]).prefixed("p"), "PrefixedToolset"),
+        (lambda: FunctionToolset([twice]).filtered(lambda ctx, tool: True), "FilteredToolset"),
         (lambda: PydanticTool(twice).tool_def, "ToolDefinition"),
         (lambda: __import__("pydantic_ai").Agent(TestModel()), "Agent"),
     ],

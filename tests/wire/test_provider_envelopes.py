@@ -50,6 +50,7 @@ def test_text_deltas_are_one_block() -> None:
     ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("streamed", range(len(CALL) + 1))
 def test_the_completed_text_brings_what_was_not_streamed_and_nothing_twice(streamed: int) -> None:
     assert text_of(read(*map(delta, CALL[:streamed]), completed(CALL))) == CALL

@@ -13,7 +13,9 @@ from contextlib import closing
 from toolcall_nb import dialects
 from toolcall_nb.approvals.gate import ApprovalGate
 from toolcall_nb.chat.state import ChatState
+from toolcall_nb.chat.turn_trace import UNTRACED, TurnTrace
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_pictures import with_sent_as
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.tools import Job, Log, Outcome, Preliminary, Registry, Started, Tool, run_together
@@ -28,8 +30,9 @@ class CallRunner:
     the tool has ended.
     """
 
-    def __init__(self, chat: ChatState, listener: Callable[[Event], None] | None) -> None:
+    def __init__(self, chat: ChatState, listener: Callable[[Event], None] | None, trace: TurnTrace = UNTRACED) -> None:
         self._chat = chat
+        self._trace = trace
         self._started: dict[str, float] = {}
         self._pending: deque[Event] = deque()
         self._listener = listener or self._pending.append
@@ -56,14 +59,19 @@ class CallRunner:
             if allowed is None:
                 yield ev.ToolOutputDenied(call.id)
             elif tool.parallel:
-                parallel[_job(allowed, tool)] = allowed
+                parallel[self._job(allowed, tool)] = allowed
             else:
                 if parallel:
                     yield from self._run_parallel(parallel)
                     parallel = {}
-                yield from self._run_alone(_job(allowed, tool), allowed)
+                yield from self._run_alone(self._job(allowed, tool), allowed)
         if parallel:
             yield from self._run_parallel(parallel)
+
+    def record_answer(self, call: ToolCall, outcome: Outcome) -> None:
+        """Notes the outcome of a typed answer, for which nothing runs."""
+        self._started[call.id] = self._chat.clock()
+        self._record(call, outcome)
 
     def pending(self) -> list[Event]:
         """Removes and returns the events that no listener took while a tool ran."""
@@ -71,12 +79,10 @@ class CallRunner:
 
     def _run_alone(self, job: Job, call: ToolCall) -> Iterator[Event]:
         yield from self._start(call)
-        outcome = job.tool.run(
-            job.arguments, lambda progress: self._listener(_progress_event(call, progress)), job.value_expression
-        )
+        outcome = job.run(lambda progress: self._listener(_progress_event(call, progress)))
         self._record(call, outcome)
         yield from self.pending()
-        yield from _outcome_events(call, outcome)
+        yield from self._outcome_events(call, outcome)
 
     def _run_parallel(self, jobs: Mapping[Job, ToolCall]) -> Iterator[Event]:
         with closing(run_together(tuple(jobs))) as news:
@@ -87,9 +93,14 @@ class CallRunner:
                         yield from self._start(call)
                     case Outcome():
                         self._record(call, update)
-                        yield from _outcome_events(call, update)
+                        yield from self._outcome_events(call, update)
                     case _:
                         yield _progress_event(call, update)
+
+    def _job(self, call: ToolCall, tool: Tool) -> Job:
+        """The job of a call; shortened results say where the kernel holds the whole value."""
+        arguments = {} if call.input is None else call.input
+        return Job(tool, arguments, f"chat.outcomes[{call.id[:80]!r}].value", self._trace.run_of(call))
 
     def _start(self, call: ToolCall) -> list[Event]:
         self._started[call.id] = self._chat.clock()
@@ -105,6 +116,26 @@ class CallRunner:
         if record is not None:
             record.seconds, record.value = seconds, outcome.value
 
+    def _outcome_events(self, call: ToolCall, outcome: Outcome) -> list[Event]:
+        """The end of the call; a failed call keeps the output that it gave before."""
+        output, display = outcome.output, outcome.display
+        if outcome.error is None:
+            metadata = call.tool_metadata
+            if display is not None:
+                sees = self._chat.dialect == "native" and getattr(self._chat.model, "sees_pictures", False) is True
+                metadata = with_sent_as(metadata, display, sees=sees)
+            return [
+                ev.ToolOutputAvailable(
+                    call.id, output, display=display, model_text=outcome.model_text, tool_metadata=metadata
+                )
+            ]
+        if outcome.wrong_input:
+            return [ev.ToolInputError(call.id, call.name, call.input, outcome.error)]
+        failed = ev.ToolOutputError(call.id, outcome.error, traceback=outcome.traceback)
+        if output is None:
+            return [failed]
+        return [ev.ToolOutputAvailable(call.id, output, preliminary=True, display=display), failed]
+
 
 def _refusal(call: ToolCall, tools: Registry) -> Event | None:
     """The event that ends a call which cannot run; None for one that can."""
@@ -116,25 +147,7 @@ def _refusal(call: ToolCall, tools: Registry) -> Event | None:
     return None if call.name in tools else ev.ToolOutputError(call.id, tools.unknown(call.name))
 
 
-def _job(call: ToolCall, tool: Tool) -> Job:
-    """The job of a call; shortened results say where the kernel holds the whole value."""
-    arguments = {} if call.input is None else call.input
-    return Job(tool, arguments, f"chat.outcomes[{call.id[:80]!r}].value")
-
-
 def _progress_event(call: ToolCall, progress: Log | Preliminary) -> Event:
     if isinstance(progress, Log):
         return ev.ToolLog(call.id, progress.text)
     return ev.ToolOutputAvailable(call.id, progress.output, preliminary=True, display=progress.display)
-
-
-def _outcome_events(call: ToolCall, outcome: Outcome) -> list[Event]:
-    """The end of the call; a failed call keeps the output that it gave before."""
-    if outcome.error is None:
-        return [ev.ToolOutputAvailable(call.id, outcome.output, display=outcome.display, model_text=outcome.model_text)]
-    if outcome.wrong_input:
-        return [ev.ToolInputError(call.id, call.name, call.input, outcome.error)]
-    failed = ev.ToolOutputError(call.id, outcome.error, traceback=outcome.traceback)
-    if outcome.output is None:
-        return [failed]
-    return [ev.ToolOutputAvailable(call.id, outcome.output, preliminary=True, display=outcome.display), failed]

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Generator
+from typing import Any, TypeVar, overload
 
 from msgspec.structs import replace
 
+from toolcall_nb.chat.asynchronous import stream_async
+from toolcall_nb.chat.attachments import Attachment, attached_files
 from toolcall_nb.chat.branches import RepeatedCall, Rerun, find_call, last_prompt, repeated_call, transcript_before
+from toolcall_nb.chat.limits import Account, Spent
+from toolcall_nb.chat.outputs import OutputRequest, TypedAnswer, find_answer, last_answer
 from toolcall_nb.chat.state import ChatState
 from toolcall_nb.chat.turn import Turn
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.deprecated_names import RenamedAttribute
 from toolcall_nb.core.events import MISSING, Event, Json
 from toolcall_nb.core.transcript import FilePart, Message, State, ToolCall, Transcript
-from toolcall_nb.core.usage import UsageSummary, read_usage
+from toolcall_nb.core.usage import read_usage
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.schemas.parameters import WrongArguments
 
 __all__ = ["Chat"]
+
+_T = TypeVar("_T")
 
 _SHOWN_COUNTS = {"inputTokens": "in", "outputTokens": "out"}
 
@@ -32,8 +38,10 @@ class Chat(ChatState):
     ``ask_approval`` has approved them (``ask``), or not at all (``never``); ``remembered_approvals`` holds the
     approvals that last longer than one call. With ``once`` the model is asked only once: the results replace its reply
     (seed 004). ``speed`` is for the mock: 1 is usual, None never waits. ``retries`` is how often a failed request is
-    repeated, which happens only while nothing of its reply has come. ``clock`` returns seconds, ``pause`` waits for
-    some.
+    repeated, which happens only while nothing of its reply has come, ``output_retries`` how often the model
+    may correct a typed answer (see `send`). ``max_tokens``, ``max_cost`` (US dollars), ``max_seconds`` and
+    ``max_calls`` limit each turn, see `toolcall_nb.chat.limits.SpendingLimits`. ``clock`` returns seconds, ``pause``
+    waits for some.
     """
 
     approve = RenamedAttribute("approval_mode")
@@ -56,39 +64,112 @@ class Chat(ChatState):
         return saved_bundle(self.transcript, include=include, exclude=exclude, line=" · ".join(settings))
 
     @property
-    def account(self) -> UsageSummary:
-        """The cost of the chat, request by request: ``.requests``, ``.usage``, ``.cost``, and ``.added`` by call."""
-        return read_usage(self.transcript.messages)
+    def account(self) -> Account:
+        """The amounts spent: ``.requests``, ``.usage``, ``.cost``, ``.added`` by call, ``.seconds``, ``.calls``.
+
+        ``.turn`` is what the last turn has spent.
+        """
+        spent = [limits.spent for limits in self.turn_limits]
+        return Account(
+            read_usage(self.transcript.messages).requests,
+            sum(turn.seconds for turn in spent),
+            sum(turn.calls for turn in spent),
+            spent[-1] if spent else Spent(),
+        )
 
     @property
     def usage(self) -> dict[str, int | float]:
         """The tokens of the whole chat, as its model reports them: ``inputTokens``, ``outputTokens`` and more."""
         return self.account.usage
 
-    def send(self, prompt: str) -> Message:
-        """Runs one whole turn and returns the message that answers."""
-        for _ in self.stream(prompt):
+    @property
+    def output(self) -> Any:
+        """The value of the last typed answer. Raises `UsageError` if there is none."""
+        for message in reversed(self.transcript.messages):
+            if (call := find_answer(message)) is not None:
+                outcome = self.outcomes.get(call.id)
+                return call.input if outcome is None else outcome.value
+        raise UsageError("No typed answer was given yet. Ask for one: chat.send(prompt, output=Report).")
+
+    @overload
+    def send(self, prompt: str, *, files: Attachment = ()) -> Message: ...
+
+    @overload
+    def send(self, prompt: str, *, files: Attachment = (), output: type[_T]) -> TypedAnswer[_T]: ...
+
+    @overload
+    def send(self, prompt: str, *, files: Attachment = (), output: Any) -> TypedAnswer[Any]: ...
+
+    def send(self, prompt: str, *, files: Attachment = (), output: Any = None) -> Message | TypedAnswer[Any]:
+        """Runs one whole turn and returns the message that answers. ``files`` are as in `stream`.
+
+        With ``output``, the model must answer with a value of this type, and the `TypedAnswer` is returned. It is
+        whatever a tool's parameter may be (a dataclass, a TypedDict, a pydantic model, a msgspec Struct, ``list[str]``)
+        or a JSON Schema as a dict. An answer that does not fit goes back to the model, with what is wrong, up to
+        ``output_retries`` times. Raises `ModelError` if there is no answer that fits.
+        """
+        for _ in self.stream(prompt, files=files, output=output):
             pass
-        return self.transcript.messages[-1]
+        return self._answer(output)
+
+    def _answer(self, output: Any) -> Message | TypedAnswer[Any]:
+        messages = self.transcript.messages
+        return messages[-1] if output is None else last_answer(messages, self.outcomes)
 
     def stream(
-        self, prompt: str, live: Callable[[Event], None] | None = None, *, files: Sequence[ev.File] = ()
+        self,
+        prompt: str,
+        live: Callable[[Event], None] | None = None,
+        *,
+        files: Attachment = (),
+        output: Any = None,
     ) -> Generator[Event, None, None]:
         """Streams the events of one turn, from the user's ``start`` to the assistant's ``finish`` or ``abort``.
 
         While a tool occupies the thread, the stream cannot yield: its printed text and preliminary outputs go to
         ``live`` at once, from any thread, and are left out of the stream; without ``live`` they follow when the tool
-        has ended. ``files`` are sent with the prompt. Raises `UsageError` at once if no turn can begin. Errors of the
-        model and of tools are events.
+        has ended. ``files`` are sent with the prompt: paths, bytes, URLs, pictures, figures, data frames (as CSV),
+        `toolcall_nb.events.File`, or a list of these. ``output`` is the type of the answer, as in `send`; its value is
+        then `Chat.output`. Raises `UsageError` at once if no turn can begin. Errors of the model and of tools are
+        events.
         """
         if not isinstance(prompt, str):
             raise UsageError(f"A prompt is text, but got {prompt!r:.100}.")
         self._check()
+        request = output if output is None or isinstance(output, OutputRequest) else OutputRequest(output)
+        if request is not None:
+            request.with_tools(self.tools)  # raises for a tool of the same name
+        attached = attached_files(files)
         self._end_turn()
+        self.output_request = request
         self.stopping.clear()
         self._earlier.append(self.transcript)
         self._turn = Turn(self, live)
-        return self._turn.start(prompt, files)
+        return self._turn.start(prompt, attached)
+
+    @overload
+    async def asend(self, prompt: str, *, files: Attachment = ()) -> Message: ...
+
+    @overload
+    async def asend(self, prompt: str, *, files: Attachment = (), output: type[_T]) -> TypedAnswer[_T]: ...
+
+    @overload
+    async def asend(self, prompt: str, *, files: Attachment = (), output: Any) -> TypedAnswer[Any]: ...
+
+    async def asend(self, prompt: str, *, files: Attachment = (), output: Any = None) -> Message | TypedAnswer[Any]:
+        """Runs one whole turn beside the running event loop, and returns what `send` returns; see `astream`."""
+        async for _ in self.astream(prompt, files=files, output=output):
+            pass
+        return self._answer(output)
+
+    def astream(self, prompt: str, *, files: Attachment = (), output: Any = None) -> AsyncGenerator[Event, None]:
+        """Streams the events of one turn beside the running event loop, as `stream` does.
+
+        The turn runs in a thread, with the context variables of its reader. What a tool prints comes at once, among
+        the other events. If the reader is cancelled or stops reading, the turn is stopped. Raises `UsageError` at once
+        if no turn can begin.
+        """
+        return stream_async(lambda live: self.stream(prompt, live, files=files, output=output), self.stop)
 
     def retry(self) -> Message:
         """Asks the last prompt again, in the place of its answer, and returns the new answer."""
@@ -104,7 +185,7 @@ class Chat(ChatState):
         files = [ev.File(part.url, part.media_type) for part in prompt.parts if isinstance(part, FilePart)]
         earlier = [*self._earlier, before]
         self.load(before[:number])
-        events = self.stream(prompt.text, live, files=files)
+        events = self.stream(prompt.text, live, files=files, output=self.output_request)
         self._earlier = earlier
         return events
 
@@ -202,6 +283,11 @@ class Chat(ChatState):
             thread=self.thread,
             speed=self.speed,
             retries=self.retries,
+            output_retries=self.output_retries,
+            max_tokens=self.max_tokens,
+            max_cost=self.max_cost,
+            max_seconds=self.max_seconds,
+            max_calls=self.max_calls,
             clock=self.clock,
         )
         other.approval_mode, other.ask_approval = self.approval_mode, self.ask_approval

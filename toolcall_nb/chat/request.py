@@ -7,7 +7,9 @@ from collections.abc import Generator, Sequence
 from msgspec.structs import replace
 
 from toolcall_nb import dialects
+from toolcall_nb.chat.limits import OutOfTime, TurnLimits
 from toolcall_nb.chat.state import ChatState
+from toolcall_nb.chat.turn_trace import UNTRACED, TurnTrace
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, TextPart, Transcript
@@ -48,27 +50,41 @@ def request_messages(transcript: Transcript, dialect: str, tools: Registry) -> S
     return messages
 
 
-def stream_reply(chat: ChatState, transcript: Transcript, reply: Reply) -> Generator[Event, None, None]:
+def stream_reply(
+    chat: ChatState,
+    transcript: Transcript,
+    reply: Reply,
+    trace: TurnTrace = UNTRACED,
+    limits: TurnLimits | None = None,
+) -> Generator[Event, None, None]:
     """Yields the events of the reply to ``transcript``, in the order of `Reply`; an exception becomes an error event.
 
     A failed request is repeated at most ``chat.retries`` times, and only while nothing of the reply has come.
+    ``limits`` end the reply when the turn's time is over.
     """
     tries, has_begun, error = 0, False, None
     while True:
-        stream = None
+        stream, request = None, trace.request(transcript)
         try:
-            messages = request_messages(transcript, chat.dialect, chat.tools)
+            tools, model, typed = chat.turn_tools, chat.model, chat.output_request
+            messages = request_messages(transcript, chat.dialect, tools)
+            is_typed = typed is not None and chat.dialect == "native"  # otherwise the text is searched for calls
             chat.record_request()
-            stream = chat.model.stream(messages, tuple(chat.tools.values()))
-            for event in stream:
+            asked = typed.asked(messages, model) if typed and is_typed else messages
+            stream = request.call(model.stream, asked, tuple(tools.values()))
+            events = request.iterate(stream) if limits is None else limits.watch(request.iterate(stream))
+            for event in typed.read(events) if typed and is_typed else events:
                 has_begun = has_begun or not isinstance(event, _PREAMBLE)
                 yield from reply.take(event)
                 if reply.abort is not None:
                     break
             break
+        except OutOfTime:
+            break
         except Exception as raised:  # a model may raise anything: the network, the provider's package, a bug
             chat.last_error = raised
             error = as_model_error(raised, chat.model_name)
+            request.end(reply, raised)
         finally:
             close_quietly(stream)
         tries += 1
@@ -83,6 +99,7 @@ def stream_reply(chat: ChatState, transcript: Transcript, reply: Reply) -> Gener
         chat.pause(wait)
         yield ev.Status("")
     yield from reply.close()
+    request.end(reply)
 
 
 def _final_text(error: ModelError, tries: int) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 from toolcall_nb import dialects, models
 from toolcall_nb import tools as tooling
 from toolcall_nb.approvals import APPROVAL_MODES, ApprovalMode, Approver, RememberedApprovals
+from toolcall_nb.chat.limits import SpendingLimits, TurnLimits
+from toolcall_nb.chat.outputs import OutputRequest
 from toolcall_nb.core.deprecated_names import renamed_parameters
 from toolcall_nb.core.events import Data, Event, Object
 from toolcall_nb.core.recording import REQUEST, Recording
@@ -37,6 +39,8 @@ class ChatState:
     _recorded_tools: tuple[Tool, ...] | None
     _builder: TranscriptBuilder
     _earlier: list[Transcript]  # before each turn
+    _agent: Model | None  # the model, if it is an agent
+    _made: tuple[tuple[str, float | None], Model]  # the model for a dialect and a speed
 
     @renamed_parameters(approve="approval_mode", approver="ask_approval", grants="remembered_approvals")
     def __init__(
@@ -54,10 +58,19 @@ class ChatState:
         thread: str = "main",
         speed: float | None = 1.0,
         retries: int = 2,
+        output_retries: int = 2,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+        max_seconds: float | None = None,
+        max_calls: int | None = None,
         clock: Callable[[], float] = time.perf_counter,
         pause: Callable[[float], object] | None = None,
     ) -> None:
         self.dialect, self.speed, self.max_steps, self.retries = dialect, speed, max_steps, retries
+        self.output_retries = output_retries
+        self.output_request: OutputRequest | None = None
+        self.max_tokens, self.max_cost, self.max_seconds, self.max_calls = max_tokens, max_cost, max_seconds, max_calls
+        self.turn_limits: list[TurnLimits] = []  # of each turn so far: what it has spent
         self.system, self.thread = system, thread
         is_asking = ask_approval is not None and approval_mode == "auto"
         self.approval_mode: ApprovalMode = "ask" if is_asking else approval_mode
@@ -76,12 +89,18 @@ class ChatState:
     @property
     def model(self) -> Model:
         """The model. Assign a name, and it becomes the model of that name."""
-        return models.model(self._model, dialect=self.dialect, speed=self.speed)
+        if self._agent is not None:
+            return self._agent
+        key = (self.dialect, self.speed)
+        if self._made[0] != key:
+            self._made = (key, models.model(self._model, dialect=self.dialect, speed=self.speed))
+        return self._made[1]
 
     @model.setter
     def model(self, name_or_object: Any) -> None:
-        models.model(name_or_object, dialect=self.dialect, speed=self.speed)  # raises if it is no model
-        self._model = name_or_object
+        found = models.model(name_or_object, dialect=self.dialect, speed=self.speed)  # raises if it is no model
+        self._model, self._made = name_or_object, ((self.dialect, self.speed), found)
+        self._agent = found if getattr(found, "runs_own_tools", False) is True else None  # it keeps its run's state
 
     @property
     def model_name(self) -> str:
@@ -90,12 +109,29 @@ class ChatState:
 
     @property
     def tools(self) -> Registry:
-        """The tools that the model may call."""
-        return tooling.registry if self._tools is None else self._tools
+        """The tools that the model may call. An agent, which has tools of its own, gets only those that are named."""
+        if self._tools is None:
+            return tooling.registry if self._agent is None else Registry()
+        return self._tools
 
     @tools.setter
     def tools(self, tools: ToolSource | None) -> None:
         self._tools = tools if tools is None or isinstance(tools, Registry) else Registry(as_tools(tools))
+
+    @property
+    def limits(self) -> SpendingLimits:
+        """The most that a turn may spend. Raises `UsageError` for a limit that is no positive number."""
+        return SpendingLimits(
+            max_tokens=self.max_tokens,
+            max_cost=self.max_cost,
+            max_seconds=self.max_seconds,
+            max_calls=self.max_calls,
+        )
+
+    @property
+    def turn_tools(self) -> Registry:
+        """The tools of the turn: `tools`, and the one that takes the typed answer if one is asked for."""
+        return self.tools if self.output_request is None else self.output_request.with_tools(self.tools)
 
     @property
     def transcript(self) -> Transcript:
@@ -119,7 +155,7 @@ class ChatState:
 
     def record_request(self) -> None:
         """Adds a request to the model to the recording, with the definitions of the tools if they have changed."""
-        tools = tuple(self.tools.values())
+        tools = tuple(self.turn_tools.values())
         about: Object = {"model": self.model_name, "dialect": self.dialect}
         if tools != self._recorded_tools:
             self._recorded_tools = tools
@@ -142,6 +178,9 @@ class ChatState:
             dialects.detector(self.dialect)  # raises for an unknown name
         if self.retries < 0:
             raise UsageError(f"retries is at least 0, but is {self.retries!r}.")
+        _ = self.limits  # raises for one that is none
+        if self.output_retries < 0:
+            raise UsageError(f"output_retries is at least 0, but is {self.output_retries!r}.")
         if self.max_steps < 1:
             raise UsageError(f"max_steps is at least 1, but is {self.max_steps!r}.")
         if self.approval_mode not in APPROVAL_MODES:

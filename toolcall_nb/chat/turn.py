@@ -22,8 +22,11 @@ from toolcall_nb import dialects
 from toolcall_nb.approvals.gate import ApprovalGate
 from toolcall_nb.chat.branches import RepeatedCall
 from toolcall_nb.chat.calls import CallRunner
+from toolcall_nb.chat.limits import TurnLimits
+from toolcall_nb.chat.outputs import TypedTurn
 from toolcall_nb.chat.request import stream_reply
 from toolcall_nb.chat.state import ChatState
+from toolcall_nb.chat.tracing import trace_turn
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.transcript import ToolCall
@@ -41,8 +44,11 @@ class Turn:
     def __init__(self, chat: ChatState, live: Callable[[Event], None] | None) -> None:
         self._chat = chat
         listener = None if live is None else partial(_apply_and_tell, chat, live)
-        self._runner = CallRunner(chat, listener)
+        self._trace = trace_turn(chat)
+        self._runner = CallRunner(chat, listener, self._trace)
         self._usage = _TurnUsage()
+        self._typed = TypedTurn(chat.output_request, chat.output_retries)
+        self._limits = TurnLimits(chat.limits, chat.clock)
         self._reply: Reply | None = None
         self._has_begun = False
         self._has_ended = False
@@ -79,6 +85,9 @@ class Turn:
         self._thread = threading.current_thread()
         chat.apply(*prologue)
         reason = None
+        self._trace.begin()
+        self._limits.begin()
+        chat.turn_limits.append(self._limits)
         try:
             yield from prologue
             for event in answer:
@@ -96,6 +105,8 @@ class Turn:
             raise
         finally:
             answer.close()  # ends tools that still run in parallel
+            self._limits.end()
+            self._trace.end(reason)
         if reason is not None:
             last = self._abort(reason)
             chat.apply(*last)
@@ -125,13 +136,16 @@ class Turn:
         chat, usage = self._chat, self._usage
         reason: str | None = "other"
         yield ev.Start()
+        if chat.max_cost is not None:
+            yield from self._limits.warnings(chat.model)
         if repeated is not None:
             yield from self._repeat(repeated)
         for _ in range(chat.max_steps if go_on else 0):
             yield ev.StartStep()
-            transcript, tools = chat.transcript, chat.tools
+            transcript, tools = chat.transcript, chat.turn_tools
             reply = self._reply = Reply(chat.dialect, set(transcript.calls))
-            with closing(stream_reply(chat, transcript, reply)) as events:
+            stream = stream_reply(chat, transcript, reply, self._trace, self._limits)
+            with closing(self._trace.observe(stream)) as events:
                 for event in _without_text_if_calls(events, reply) if chat.once else events:
                     if (
                         isinstance(event, ev.ToolInputAvailable)
@@ -144,13 +158,21 @@ class Turn:
                 yield from usage.events()
                 yield reply.abort
                 return
+            yield from self._typed.complete(reply, chat.transcript.messages[-1], len(transcript.messages[-1].parts))
             calls = chat.calls
             usage.add(reply.finish.message_metadata, reply.calls, calls)
+            yield from self._limits.add(reply.finish.message_metadata)
             has_results = yield from self._run_calls(reply, [calls[name] for name in reply.calls if name in calls])
             if chat.once or chat.dialect != "native":
                 yield from self._reports(reply)
             yield ev.FinishStep()
-            if chat.once or not has_results:
+            if self._typed.error is not None:
+                yield ev.Error(self._typed.error)
+            goes_on = has_results and not chat.once and not self._typed.is_over
+            if (limit := self._limits.reached(goes_on)) is not None:
+                yield ev.Error(limit)
+                break
+            if not goes_on:
                 reason = "error" if reply.failed else reply.finish.finish_reason or "stop"
                 break
         else:
@@ -176,13 +198,23 @@ class Turn:
     def _run_calls(self, reply: Reply, calls: Sequence[ToolCall]) -> Generator[Event, None, bool]:
         """Ends the open calls of a reply; returns whether there are results for the model."""
         chat = self._chat
-        open_calls = [call for call in calls if not call.is_final]
+        left_open = getattr(chat.model, "suspended_calls", ())
+        open_calls = [call for call in calls if not call.is_final and call.id not in left_open]
         if reply.failed:
             yield from (ev.ToolInterrupted(call.id) for call in open_calls)
+        if reply.failed or not calls:
             return False
+        answers = set()
+        for event, call, outcome in self._typed.check(calls):
+            self._runner.record_answer(call, outcome)
+            answers.add(call.id)
+            yield event
+        others = [call for call in open_calls if call.id not in answers]
         gate = ApprovalGate(chat.approval_mode, chat.ask_approval, chat.remembered_approvals)
         model_asks = getattr(chat.model, "asks_permission", False) is True
-        yield from self._runner.run(open_calls, chat.tools, gate, model_asks)
+        refused: list[ToolCall] = []
+        yield from self._runner.run(self._limits.allowed(others, refused), chat.tools, gate, model_asks)
+        yield from map(self._limits.refusal, refused)
         return bool(open_calls) or any(reply.calls[call.id].is_wrong for call in calls)
 
     def _reports(self, reply: Reply) -> Iterator[Event]:
@@ -191,14 +223,14 @@ class Turn:
         dialect = dialects.find_dialect(chat.dialect)
         if not chat.once:
             texts += map(dialect.report_diagnostic, reply.unreadable)
-        ended = chat.calls
+        ended, tools = chat.calls, chat.turn_tools
         for call in [ended[name] for name in reply.calls if name in ended]:
             if chat.once:
                 outcome = chat.outcomes.get(call.id)
                 arguments = outcome.arguments if outcome is not None else None
-                texts.append(JSON_DIALECT.write_result(call, chat.tools, MISSING if arguments is None else arguments))
+                texts.append(JSON_DIALECT.write_result(call, tools, MISSING if arguments is None else arguments))
             else:
-                texts.append(dialect.report_end(call, chat.tools))
+                texts.append(dialect.report_end(call, tools))
         for number, text in enumerate(filter(None, texts), 1):
             yield from _text_block(f"report-{number}", text)
 

@@ -52,6 +52,8 @@ def read_json(text: str) -> Any:
 
 def to_extended_json(value: Any) -> Any:
     """Returns the value with NaN and the infinities as objects of Extended JSON."""
+    if type(value) is str:  # most values are
+        return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {_NUMBER: _word(value)}
     if isinstance(value, dict):

@@ -71,7 +71,8 @@ class Recording:
 
     ``initial`` is the transcript that the run continues; its events have no times, but its calls may have. ``began``
     is the start in seconds since 1970, None if unknown. ``says_running`` is that of `CallTimes`;
-    ``times`` has the records of the calls.
+    ``times`` has the records of the calls. ``run`` describes the run among others, as a JSON object: its ``id``, its
+    ``title`` and more.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Recording:
         self.initial = Transcript() if initial is None else initial
         self.began = began
         self.says_running = says_running
+        self.run: Object = {}
         self.times = CallTimes(says_running)
         self._entries: list[_Entry] = []
         self._pieces: _Pieces | None = None  # the last entry, while it may grow
@@ -168,6 +170,7 @@ class Recording:
             "began": self.began,
             "initial": len(initial),
             "saysRunning": self.says_running,
+            **({"run": self.run} if self.run else {}),
         }
         yield _line(TimedEvent(0.0, ev.Data(RECORDING, about, transient=True)))
         yield from map(_line, (*initial, *self.events))
@@ -203,6 +206,8 @@ def read_recording(records: Iterable[Any]) -> Recording:
         began=float(began) if isinstance(began, int | float) else None,
         says_running=header.get("saysRunning") is True,
     )
+    run = header.get("run")
+    recording.run = run if isinstance(run, dict) else {}
     for seconds, event in timed[first:]:
         recording.add(seconds, event)
     return recording

@@ -20,7 +20,9 @@ class Model(Protocol):
     end usually ``finish`` with the reason and, in its metadata, the ``usage``. It does not run tools. It raises
     `toolcall_nb.errors.ModelError` if it cannot answer. The optional attribute ``name`` is shown to users. If the
     optional attribute ``asks_permission`` is True, a reply may leave calls with an approval request; the model is
-    then asked again with the answers, and ends those calls itself.
+    then asked again with the answers, and ends those calls itself. If the optional attribute ``takes_tools`` is False,
+    the tools do not reach the model, and it is asked for a typed answer in the prompt. If ``has_price`` is True, its
+    replies report what they cost.
     """
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:

@@ -49,6 +49,11 @@ class CallableModel:
     def __repr__(self) -> str:
         return f"<CallableModel {self.name}>"
 
+    @property
+    def takes_tools(self) -> bool:
+        """Whether the function gets the tools."""
+        return self._takes_tools is not None
+
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         """Yields the events of one reply. Raises `ModelError` for a result that is no reply."""
         reader, reply = ItemReader(), OneReply()

@@ -19,12 +19,17 @@ from msgspec import Struct
 
 from toolcall_nb.errors import ModelError, UsageError
 
-__all__ = ["MAX_AHEAD", "iterate"]
+__all__ = ["MAX_AHEAD", "WHILE_WAITING", "iterate"]
 
 _T = TypeVar("_T")
 
 MAX_AHEAD = 64
 """Items that a stream may be ahead of its reader."""
+
+WHILE_WAITING: contextvars.ContextVar[Callable[[], None] | None] = contextvars.ContextVar(
+    "toolcall_nb_while_waiting", default=None
+)
+"""A function that is called from time to time while a stream is waited for. What it raises ends the waiting."""
 
 _CHECK_SECONDS = 0.1
 """After this time a waiting thread checks whether it was interrupted; only the main thread is woken by a signal."""
@@ -49,6 +54,8 @@ def iterate(stream: Callable[[], AsyncIterator[_T]]) -> Generator[_T, None, None
             try:
                 item = task.items.get(timeout=_CHECK_SECONDS)
             except queue.Empty:
+                if (check := WHILE_WAITING.get()) is not None:
+                    check()
                 continue
             if isinstance(item, _End):
                 if item.error is not None:

@@ -21,15 +21,15 @@ __all__ = ["model", "model_names"]
 _CLIENT = (
     "A client is not a model. Name one ({provider}:MODEL), or write a function of the messages that asks the client."
 )
+_FUNCTION = """This function makes a model of any agent:
+
+async def model(messages):
+    prompt = messages[-1]["content"]
+    async for text in agent.stream(prompt):  # whatever your agent's method is called
+        yield text"""
+"""The end of the error for an object of an unknown kind."""
+
 _NOT_MODELS: Mapping[tuple[str, str], str] = {
-    ("langgraph.pregel.main", "Pregel"): (
-        "A graph of LangGraph runs its tools itself, so it is not a model. Give the chat model that it asks, or "
-        'show(graph.astream_events({"messages": …}, version="v2")).'
-    ),
-    ("pydantic_ai.agent.abstract", "AbstractAgent"): (
-        "An agent of pydantic-ai runs its tools itself, so it is not a model. Give its model (agent.model), or "
-        "show(agent.run_stream_events(…))."
-    ),
     ("openai._base_client", "BaseClient"): _CLIENT.format(provider="openai"),
     ("anthropic._base_client", "BaseClient"): _CLIENT.format(provider="anthropic"),
     ("groq._base_client", "BaseClient"): _CLIENT.format(provider="groq"),
@@ -51,7 +51,8 @@ def model(
     A name is ``mock``, ``mock:<scenario>``, ``provider:model``, or the URL of a server (`HttpModel`). An object with a
     ``stream`` method is a model already. Model objects of pydantic-ai and of LangChain are asked in their own ways;
     any other callable is called with the messages (`CallableModel`). ``dialect`` is the chat's; ``speed`` is for the
-    mock; ``config`` is for providers and servers. Raises `UsageError` for an unknown name, with the known ones, and
+    mock; ``config`` is for providers and servers. An agent of a framework in `toolcall_nb.agents.frameworks.FRAMEWORKS`
+    is run with its own tools. Raises `UsageError` for an unknown name, with the known ones, and
     `MissingPackageError` for a provider without its package.
     """
     config = config if config is not None else Config()
@@ -59,6 +60,12 @@ def model(
         return _named_model(name_or_object, dialect, speed, config)
     if providers.is_pydantic_ai_object(name_or_object):
         return providers.provider_model(name_or_object, config, dialect=dialect)
+    from toolcall_nb.agents.recognise import agent_model, find_framework, taken_kinds
+
+    if find_framework(name_or_object) is not None:
+        if dialect != "native":
+            raise UsageError(f"An agent writes its calls in its own way, so leave the dialect {dialect!r} out.")
+        return agent_model(name_or_object)
     for class_name in class_names(type(name_or_object)):
         if class_name in _NOT_MODELS:
             raise UsageError(_NOT_MODELS[class_name])
@@ -70,8 +77,9 @@ def model(
     if callable(name_or_object):
         return CallableModel(name_or_object, dialect=dialect)
     raise UsageError(
-        f"A model is a name, an object with stream(messages, tools), a model of pydantic-ai or LangChain, or a "
-        f"function of the messages, but got {name_or_object!r:.100}."
+        f"A model is a name, an object with stream(messages, tools), a model of pydantic-ai or LangChain, an agent "
+        f"({taken_kinds()}), or a function of the messages, but got {name_or_object!r:.100}, of the type "
+        f"{type(name_or_object).__module__}.{type(name_or_object).__qualname__}. {_FUNCTION}"
     )
 
 

@@ -24,10 +24,19 @@ __all__ = ["Completions", "complete", "install_completion", "remove_completion"]
 _LINE = re.compile(r"\s*(%%?)toolchat\s+(.*)", re.DOTALL)
 _PRIORITY = 1000.0
 _IDENTIFIER = "toolcall_nb.toolchat"
+
+
+def _output_types(notebook: NotebookState) -> list[str]:
+    from toolcall_nb.notebook.output_types import output_type_names  # loading the extension does not need it
+
+    return output_type_names(notebook.threads.namespace)
+
+
 _LIST_OPTIONS = ("--tools", "-t")
 _OPTION_VALUES: Mapping[str, Callable[[NotebookState], Iterable[str]]] = {
     **dict.fromkeys(("--model", "-m"), model_choices),
     **dict.fromkeys(_LIST_OPTIONS, lambda notebook: notebook.threads.tool_names()),
+    "--output": _output_types,
     "--thread": lambda notebook: notebook.threads.names(),
     "--dialect": lambda _: CHAT_DIALECTS,
     "--approve": lambda _: approval_modes(),

@@ -14,11 +14,13 @@ from msgspec.structs import replace
 from toolcall_nb import models
 from toolcall_nb.approvals import ApprovalMode, Decision, RememberedApprovals
 from toolcall_nb.chat import Chat
+from toolcall_nb.chat.attachments import Attachment, attached_files
 from toolcall_nb.core.events import Json
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.notebook.environment import Place, place_of
 from toolcall_nb.notebook.model_settings import ModelSettings, find_model, model_variables
+from toolcall_nb.notebook.output_types import find_output_type
 from toolcall_nb.notebook.run_displays import approver_for, make_display
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.render.run_footer import info_line, tokens
@@ -51,6 +53,10 @@ class TurnSettings(Struct, frozen=True):
     approve: ApprovalMode = "auto"
     max_steps: int = 10
     retries: int = 2
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    max_seconds: float | None = None
+    max_calls: int | None = None
     system: str | None = None
     once: bool = False
 
@@ -82,17 +88,24 @@ class NotebookThreads:
 
     # Runs
 
-    def ask(self, prompt: str, options: Namespace) -> None:
+    def ask(self, prompt: str, options: Namespace, files: Sequence[Attachment] = ()) -> None:
         """Runs one turn in the thread that the options name, or the current one, and shows it in the running cell.
 
         If that thread still answers in the background, the turn begins after that. Raises `UsageError`, and changes
         nothing, if the turn cannot begin.
         """
+        attached = attached_files(files)
         name = options.thread or self.current
         self._wait_until_free(name)
         chat = self._new_chat(name) if options.new else self.chat(name)
         self._set_up(chat, self._settings.changed(options), _speed(options.speed, place_of(self._shell)))
-        self._run_turn(name, chat, lambda live: chat.stream(prompt, live), background=options.background)
+        output = None if options.output is None else find_output_type(options.output, self.namespace)
+        self._run_turn(
+            name,
+            chat,
+            lambda live: chat.stream(prompt, live, files=attached, output=output),
+            background=options.background,
+        )
 
     def rerun(self, call: str, input: Json, *, go_on: bool) -> None:
         """Runs a call of the current thread again, and shows that in the running cell; see `Chat.rerun`."""
@@ -292,6 +305,8 @@ class NotebookThreads:
         chat.dialect, chat.speed, chat.approval_mode = settings.dialect, speed, settings.approve
         chat.ask_approval = lambda call: self._answer(chat, call)
         chat.max_steps, chat.retries = settings.max_steps, settings.retries
+        chat.max_tokens, chat.max_cost = settings.max_tokens, settings.max_cost
+        chat.max_seconds, chat.max_calls = settings.max_seconds, settings.max_calls
         chat.system, chat.once = settings.system, settings.once
         chat.model, chat.tools = model, tools
 

@@ -1,4 +1,4 @@
-"""Fills ``{name}`` in a prompt with a variable of the notebook: `fill`.
+"""Fills ``{name}`` in a prompt with a variable of the notebook: `fill`, and `fill_values` for lists of values.
 
 A field is a name, followed by attributes and lookups: ``{city}``, ``{df.shape}``, ``{rows[0]}``, ``{totals[Oslo]}``.
 Nothing is called or computed. ``{{`` and ``}}`` stand for braces. Braces around anything else, as in JSON or code, stay
@@ -13,11 +13,12 @@ from typing import Any
 
 from toolcall_nb.errors import UsageError
 
-__all__ = ["fill"]
+__all__ = ["fill", "fill_values"]
 
 _NAME = r"[^\W\d]\w*"
 _FIELD = re.compile(rf"(?P<escape>\{{\{{|\}}\}})|\{{(?P<name>{_NAME})(?P<path>(?:\.{_NAME}|\[[^\[\]{{}}\n]+\])*)\}}")
 _STEP = re.compile(rf"\.(?P<attribute>{_NAME})|\[(?P<key>[^\]]+)\]")
+_ITEM = re.compile(r"(?:\{[^{}]*+\}|[^,])++")
 _INTEGER = re.compile(r"-?\d+")
 
 
@@ -41,6 +42,24 @@ def fill(text: str, namespace: Mapping[str, Any]) -> str:
             "Define it, or write {{ and }} for braces that are meant as such."
         )
     return filled
+
+
+def fill_values(text: str, namespace: Mapping[str, Any]) -> list[Any]:
+    """Returns the values of a list with commas: the variable itself of an item ``{name}``, else the filled text.
+
+    Raises `UsageError` as `fill` does.
+    """
+    values: list[Any] = []
+    for item in filter(None, (item.strip() for item in _ITEM.findall(text))):
+        field = _FIELD.fullmatch(item)
+        if field is None or field["escape"]:
+            values.append(fill(item, namespace))
+            continue
+        try:
+            values.append(_look_up(field["name"], field["path"], namespace))
+        except Exception as error:  # an attribute or a lookup may run any code
+            raise UsageError(f"The notebook does not have {item} ({_reason(error)}). Define it first.") from None
+    return values
 
 
 def _look_up(name: str, path: str, namespace: Mapping[str, Any]) -> Any:

@@ -97,6 +97,18 @@ class ToolchatMagics(Magics):
         metavar="N",
         help="tries of a request that failed before it began (default: 2)",
     )
+    @argument(
+        "--output",
+        type=_unquoted,
+        metavar="TYPE",
+        help="the type of the answer: a class of yours, a JSON Schema, int, …; the value is chat.output",
+    )
+    @argument(
+        "--max-tokens", type=_number(int, 1, "number of tokens"), metavar="N", help="tokens that a turn may spend"
+    )
+    @argument("--max-cost", type=_number(float, 0, "cost"), metavar="X", help="US dollars that a turn may spend")
+    @argument("--max-seconds", type=_number(float, 0, "time"), metavar="X", help="seconds that a turn may take")
+    @argument("--max-calls", type=_number(int, 0, "number of calls"), metavar="N", help="calls that a turn may run")
     @argument("--system", type=_unquoted, metavar="TEXT", help="instructions for the model")
     @argument("--new", action="store_true", help="forget what was said before in this thread")
     @argument(
@@ -104,6 +116,12 @@ class ToolchatMagics(Magics):
         type=_unquoted,
         metavar="NAME",
         help="the conversation of this cell (default: the one set with %%toolchat thread)",
+    )
+    @argument(
+        "--attach",
+        type=_unquoted,
+        metavar="FILES",
+        help="sent with the prompt: paths, URLs, and {variables} that hold a figure, a picture or a data frame",
     )
     @argument("--background", action="store_true", help="do not block the notebook; %%toolchat stop ends it")
     @argument("--replay", action="store_true", help="the cell is a transcript: play it as if it were live")
@@ -116,6 +134,9 @@ class ToolchatMagics(Magics):
     @argument("--timings", action="store_true", help="of %%toolchat save: with the times of the calls")
     @argument("--go-on", action="store_true", help="of %%toolchat rerun: the model gets the new result")
     @argument("--render", action="store_true", help="the cell is a transcript: show it")
+    @argument(
+        "--watch", action="store_true", help="the cell is Python: run it, and show the calls of its models and tools"
+    )
     @no_var_expand
     @line_cell_magic
     @_with_commands
@@ -144,14 +165,18 @@ class ToolchatMagics(Magics):
     def _chat(self, options: Namespace, cell: str) -> None:
         _check_cell(options)
         text = cell.strip("\n")
-        if options.render:
+        if options.watch:
+            from toolcall_nb.notebook.watched_cell import run_watched_cell
+
+            run_watched_cell(self.shell, cell)
+        elif options.render:
             from toolcall_nb.notebook.show import show
 
             show(self._transcript(text))
         elif options.replay:
             self.notebook.threads.replay(self._transcript(text), options)
         else:
-            self.notebook.threads.ask(self._prompt(text), options)
+            self.notebook.threads.ask(self._prompt(text), options, self._attached(options.attach))
 
     def _prompt(self, text: str) -> str:
         from toolcall_nb.notebook.interpolation import fill
@@ -162,6 +187,11 @@ class ToolchatMagics(Magics):
         if all(line.lstrip().startswith("#") for line in lines):
             raise UsageError("The cell has no prompt, only comments.")
         return fill(text.strip(), self.notebook.threads.namespace)
+
+    def _attached(self, given: str | None) -> list[Any]:
+        from toolcall_nb.notebook.interpolation import fill_values
+
+        return [] if given is None else fill_values(given, self.notebook.threads.namespace)
 
     def _transcript(self, text: str) -> Transcript:
         from toolcall_nb.traces.recorded_file import read_markdown
@@ -205,6 +235,11 @@ def _check_cell(options: Namespace) -> None:
     for name, command in (("go_on", "rerun"), ("timings", "save")):
         if getattr(options, name):
             raise UsageError(f"--{name.replace('_', '-')} is an option of %toolchat {command}, not of a cell.")
+    if options.watch:
+        given = [name for name, value in vars(options).items() if name not in ("watch", "command") and value]
+        if given:
+            name = given[0].replace("_", "-")
+            raise UsageError(f"--watch runs the cell as Python and takes no other option, but got --{name}.")
     if options.render and options.replay:
         raise UsageError("--render shows a transcript, --replay plays it: choose one.")
 

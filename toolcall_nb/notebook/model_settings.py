@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolcall_nb import models
+from toolcall_nb.agents.recognise import find_framework
 from toolcall_nb.chat import Chat
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.callable_models import CallableModel
@@ -168,7 +169,7 @@ def find_model(name: str, namespace: Mapping[str, Any], dialect: str) -> Any:
     value = namespace.get(name)
     if value is None or isinstance(value, Chat | ModuleType):
         return name
-    if not isinstance(value, type) and callable(getattr(value, "stream", None)):
+    if find_framework(value) is not None or (not isinstance(value, type) and callable(getattr(value, "stream", None))):
         return value
     is_known = name in models.model_names()
     if isinstance(value, FunctionType) or (callable(value) and not is_known):
@@ -182,7 +183,8 @@ def model_variables(namespace: Mapping[str, Any]) -> list[str]:
 
 
 def _is_likely_model(value: Any) -> bool:
-    """Whether a value can stream, or is a function whose first parameter is ``messages``."""
+    """Whether a value can stream, is an agent, or is a function whose first parameter is ``messages``."""
     if isinstance(value, FunctionType):
         return value.__code__.co_varnames[: value.__code__.co_argcount][:1] == ("messages",)
-    return hasattr(type(value), "stream") and not isinstance(value, Chat | type)
+    can_answer = hasattr(type(value), "stream") or find_framework(value) is not None
+    return can_answer and not isinstance(value, Chat | type)

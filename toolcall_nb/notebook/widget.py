@@ -22,7 +22,7 @@ from toolcall_nb.redaction.masked_logging import logger
 if TYPE_CHECKING:
     from toolcall_nb.runs.document import LiveDocument
 
-__all__ = ["MAX_KEPT", "Inbox", "TranscriptWidget", "close_all"]
+__all__ = ["MAX_KEPT", "Inbox", "TranscriptWidget", "close_all", "receive_while_routed"]
 
 _log = logger("toolcall_nb.notebook")
 
@@ -102,7 +102,7 @@ class TranscriptWidget(anywidget.AnyWidget):
         self._id = uuid4().hex
         super().__init__(_css=page_css(), model_id=self._id)
         self.comm.on_close(lambda _: self.close())
-        receives_early = _receive_while_routed(self.comm, self._receive_early)
+        receives_early = receive_while_routed(self.comm, self._receive_early)
         if not receives_early:
             self.on_msg(lambda _, content, __: self._receive_early({"method": "custom", "content": content}))
         self.receives_in_cells = receives_early or _has_subshells(self.comm)
@@ -201,7 +201,7 @@ def close_all() -> None:
         _kept.popleft().close()
 
 
-def _receive_while_routed(comm: Any, receive: Callable[[Any], None]) -> bool:
+def receive_while_routed(comm: Any, receive: Callable[[Any], None]) -> bool:
     """Has ``receive`` called with the data of each message, before any shell of the kernel has to handle it.
 
     That shell may be busy with the cell that the message is about: ipykernel 7.4 routes a message to the shell that

@@ -26,7 +26,8 @@ def masked_recording(recording: Recording) -> tuple[Recording, Tally]:
     initial, tally = saved_value(recording.initial)
     _, events_tally = saved_value(recording.transcript)
     masked = Recording(initial, began=recording.began, says_running=recording.says_running)
-    is_same = initial is recording.initial
+    masked.run = saved_value(recording.run)[0]
+    is_same = initial is recording.initial and masked.run == recording.run
     events = [*recording.events]
     for before, after in zip(events, _masked(events), strict=True):
         is_same = is_same and before.event is after.event

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from toolcall_nb.core.call_display import DISPLAYED, displayed_bundles
+from toolcall_nb.core.call_pictures import sent_note
 from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.result_text import format_output
 from toolcall_nb.core.transcript import State, ToolCall
@@ -184,7 +185,8 @@ def _displayed(call: ToolCall, _: GrowingCall) -> list[Section]:
         return []
     words = [draw_text(form.words or form.plain or f"({form.kind or form.note})") for form in forms]
     html = "".join(form.html for form in forms)
-    note = _join_notes(*dict.fromkeys(form.note for form in forms))
+    has_own = any(kind != DISPLAYED for kind in call.display or ())
+    note = _join_notes(*dict.fromkeys(form.note for form in forms), "" if has_own else sent_note(call))
     return [Section("w", "Displayed", note, words, html=html, layout="html")]
 
 
@@ -199,7 +201,7 @@ def _output(call: ToolCall, _: GrowingCall) -> list[Section]:
     note = "" if call.state is State.OUTPUT_AVAILABLE else "so far"
     form = display_form(call.display, output) if call.display else None
     if form is not None and form.html:
-        return _display(call, form, note)
+        return _display(call, form, _join_notes(note, sent_note(call)))
     form_note = form.note if form is not None else ""
     if isinstance(output, str):
         note = _join_notes(note or ("" if output else "empty text"), form_note)

@@ -73,7 +73,8 @@ def _other_text(part: Part) -> str:
             return f"Source: {part.title} ({about})" if about else f"Source: {part.title}"
         case FilePart():
             words = file_words(part)
-            return f"{words.label}: {words.about if words.kind else f'{part.url[:_ADDRESS]} ({words.about})'}"
+            name = words.name if words.kind else part.url[:_ADDRESS]
+            return f"{words.label}: {name} ({words.about})" if name else f"{words.label}: {words.about}"
         case DataPart():
             return f"Data {part.name}\n{indented(_entries_text(draw_value(part.data)))}"
         case CustomPart():

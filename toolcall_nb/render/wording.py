@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import FilePart, Message, Role, State, ToolCall
@@ -27,7 +28,7 @@ _ENDS = {
 }
 _NAME = 200
 _REASON = 1_000
-_DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)[;,]", re.IGNORECASE)
+_DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;name=([\w.~%-]{1,600}))?[;,]", re.IGNORECASE)
 
 
 def ending(message: Message) -> str | None:
@@ -41,11 +42,12 @@ def ending(message: Message) -> str | None:
 
 
 class FileWords(NamedTuple):
-    """A file's label, and what is known of it. ``kind`` is the media type of a ``data:`` address."""
+    """A file's label, and what is known of it. ``kind`` is the media type of a ``data:`` address, ``name`` its name."""
 
     label: str
     about: str
     kind: str | None
+    name: str = ""
 
 
 def file_words(part: FilePart) -> FileWords:
@@ -54,8 +56,18 @@ def file_words(part: FilePart) -> FileWords:
     data = _DATA.match(part.url)
     if data is None:
         return FileWords(label, part.media_type, None)
+    if data[2]:
+        name = " ".join(unquote(data[2]).split())[:_NAME]
+        return FileWords(label, f"{part.media_type}, {_size(part.url)}", data[1].lower(), name)
     size = format_count(len(part.url) - data.end(), "characters")
     return FileWords(label, f"{part.media_type}, {size}", data[1].lower())
+
+
+def _size(url: str) -> str:
+    """Returns the size of the data in a ``data:`` address: ``512 bytes``, ``31 kB``."""
+    content = url.partition(",")[2]
+    size = len(content) * 3 // 4 - content[-2:].count("=")
+    return f"{size:,} bytes" if size < 1_000 else f"{size / 1e3:.3g} kB" if size < 999_500 else f"{size / 1e6:.3g} MB"
 
 
 def shown_name(call: ToolCall) -> tuple[str, str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall, Transcript
 
-__all__ = ["Run", "RunDisplay", "Source", "Stoppable"]
+__all__ = ["Run", "RunDisplay", "Source", "Stoppable", "interrupt_thread"]
 
 _log = logger("toolcall_nb.runs")
 
@@ -140,11 +140,16 @@ class Run:
                 return
             with self._at_the_end:
                 if not self._ended.is_set():
-                    _interrupt(thread)
+                    interrupt_thread(thread)
 
     def wait(self, seconds: float) -> bool:
         """Waits for the end, at most so long. Returns whether it has come."""
         return self._ended.wait(seconds)
+
+    def join(self) -> None:
+        """Waits until a run in the background has ended and its display is closed."""
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
 
     def _end(self) -> None:
         """Keeps `stop` from interrupting any more. An interrupt that it sent before arrives here at the latest."""
@@ -192,7 +197,7 @@ class Run:
         self._has_failed = True
 
 
-def _interrupt(thread: threading.Thread) -> None:
+def interrupt_thread(thread: threading.Thread) -> None:
     """Interrupts a thread: the main thread as Ctrl+C does, so that a blocking call returns; others as Python allows."""
     if thread is not threading.main_thread():
         stop_thread(thread)

@@ -43,7 +43,7 @@ from toolcall_nb.server.responses import (
 from toolcall_nb.server.served_run import TurnResponse
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import THREAD_ID, is_thread_id
-from toolcall_nb.server.streaming import LIVE, RunStreamResponse
+from toolcall_nb.server.streaming import LIVE, OpenStreams, RunStreamResponse
 from toolcall_nb.wire import WIRE_NAMES
 
 __all__ = ["application"]
@@ -100,6 +100,7 @@ class _Server:
         self._settings = settings
         self._threads = threads
         self._requests = RequestReader(settings)
+        self._streams = OpenStreams()
         self._openapi = msgspec.json.encode(openapi_document(settings, self._requests.types))
 
     @asynccontextmanager
@@ -112,8 +113,9 @@ class _Server:
         asked = self._requests.read(json_object(await self._body(request)))
         ids = _flag(request, "ids", asked.wire != "chat")
         self._refuse_if_full()
-        run = await run_in_threadpool(self._threads.begin, asked)
-        return RunStreamResponse(run, run.responses[-1], self._settings.limits, ids=ids)
+        begin = self._threads.begin
+        run = await run_in_threadpool(begin, asked) if self._threads.may_wait_to_begin(asked) else begin(asked)
+        return RunStreamResponse(run, run.responses[-1], self._settings.limits, self._streams, ids=ids)
 
     async def stream(self, request: Request) -> Any:
         """Streams a running turn from its beginning, or after ``Last-Event-ID``; 204 if none runs."""
@@ -131,7 +133,7 @@ class _Server:
         last = run.responses[0 if name == LIVE else -1]
         after = number if response_id in ("", last.id) else 0
         response = TurnResponse(name or last.wire, last.start, last.run_id, last.id)
-        return RunStreamResponse(run, response, self._settings.limits, after=after, ids=ids)
+        return RunStreamResponse(run, response, self._settings.limits, self._streams, after=after, ids=ids)
 
     async def stop(self, request: Request) -> Response:
         """Stops the turn that runs in a thread."""
@@ -189,7 +191,7 @@ class _Server:
             raise Problem(408, f"The body did not come within {limits.body_seconds:g} s.", _CLOSE) from None
 
     def _refuse_if_full(self) -> None:
-        count = self._threads.reader_count
+        count = self._streams.count
         if count >= self._settings.limits.readers:
             raise Problem(503, f"{count} streams are read at the moment, which is the limit.", RETRY_AFTER)
 

@@ -50,6 +50,7 @@ class ServedThreads:
         self._store = None if settings.store is None else ThreadStore(settings.store)
         self._chats: OrderedDict[str, Chat] = OrderedDict()
         self._runs: dict[str, ServedRun] = {}
+        self._running: list[ServedRun] = []  # and some that have ended since
         self._always: list[Any] = []  # what a person has allowed in every thread; see RememberedApprovals
         self._lock = threading.RLock()
         self._closing = threading.Event()
@@ -60,6 +61,10 @@ class ServedThreads:
             threading.Thread(target=self._tick, name="toolcall_nb-server", daemon=True).start()
 
     # Turns
+
+    def may_wait_to_begin(self, request: TurnRequest) -> bool:
+        """Whether `begin` may read a disk or a long history, which is no work for an event loop."""
+        return self._store is not None or request.history is not None or bool(request.files)
 
     def begin(self, request: TurnRequest) -> ServedRun:
         """Begins a turn, or answers the questions of the running one; its last response is this request's."""
@@ -76,13 +81,8 @@ class ServedThreads:
     def running(self) -> Sequence[ServedRun]:
         """Returns the turns that are running."""
         with self._lock:
-            return [run for run in self._runs.values() if run.ended is None]
-
-    @property
-    def reader_count(self) -> int:
-        """The number of streams that are being read."""
-        with self._lock:
-            return sum(run.log.reader_count for run in self._runs.values())
+            self._running = [run for run in self._running if run.ended is None]
+            return tuple(self._running)
 
     def stop(self, thread: str) -> bool:
         """Stops the turn of the thread; returns whether one was running. May take a second or two."""
@@ -134,6 +134,7 @@ class ServedThreads:
             raise Problem(409, f"The thread cannot begin a turn: {error}") from None
         run.responses.append(TurnResponse(request.wire, 0, request.run_id))
         self._runs[request.thread] = run
+        self._running.append(run)
         run.start()
         return run
 
@@ -194,12 +195,17 @@ class ServedThreads:
             _merge_history(chat, request.history)
         self._chats[request.thread] = chat
         self._chats.move_to_end(request.thread)
-        busy = {run.chat.thread for run in self.running()}
+        self._forget_surplus()
+        return chat
+
+    def _forget_surplus(self) -> None:
         surplus = len(self._chats) - self.settings.limits.threads
-        for thread in [thread for thread in self._chats if thread not in busy][: max(surplus, 0)]:
+        if surplus <= 0:
+            return
+        busy = {run.chat.thread for run in self.running()}
+        for thread in [thread for thread in self._chats if thread not in busy][:surplus]:
             del self._chats[thread]
             self._runs.pop(thread, None)
-        return chat
 
     def _load(self, thread: str) -> Transcript | None:
         try:

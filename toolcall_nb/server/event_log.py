@@ -94,6 +94,7 @@ class EventLog:
             yield reader
         finally:
             self._readers.discard(reader)
+            reader.close()
 
     def take(self, position: int, most: int) -> list[Event]:
         """Returns events from ``position`` on: at most ``most`` bytes, but at least one event if there is one."""
@@ -115,6 +116,9 @@ class LogReader:
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
         self._is_waking = False
+        self._deadline = 0.0
+        self._timer: asyncio.TimerHandle | None = None  # one for many waits: most end long before their deadline
+        self._is_late = False
 
     def wake(self) -> None:
         """Wakes the reader, once until it has looked."""
@@ -127,14 +131,27 @@ class LogReader:
 
     async def wait(self, seconds: float) -> bool:
         """Waits until something has changed since the last call; returns whether it has."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._changed.wait()
-        except TimeoutError:
-            return False
+        self._deadline = self._loop.time() + seconds
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._deadline, self._ring)
+        await self._changed.wait()
         self._changed.clear()
-        self._is_waking = False
-        return True
+        has_changed = self._is_waking or not self._is_late
+        self._is_waking = self._is_late = False
+        return has_changed
+
+    def _ring(self) -> None:
+        """Ends the wait, unless a later one has begun since the timer was set."""
+        if self._loop.time() < self._deadline:
+            self._timer = self._loop.call_at(self._deadline, self._ring)
+        else:
+            self._timer, self._is_late = None, True
+            self._changed.set()
+
+    def close(self) -> None:
+        """Ends the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
 
     def take(self, most: int) -> list[Event]:
         """Returns the next events: at most ``most`` bytes, but at least one event if there is one."""

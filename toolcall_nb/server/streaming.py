@@ -21,7 +21,7 @@ from toolcall_nb.server.event_log import LogReader
 from toolcall_nb.server.served_run import ServedRun, TurnResponse
 from toolcall_nb.server.settings import Limits
 
-__all__ = ["LIVE", "RunStreamResponse", "page_chunks", "wire_chunks"]
+__all__ = ["LIVE", "OpenStreams", "RunStreamResponse", "page_chunks", "wire_chunks"]
 
 _log = logger("toolcall_nb.server")
 
@@ -39,17 +39,42 @@ _HEARTBEATS = {"chat": b": on\n\n", "ui": b": on\n", "ag-ui": b": on\n", LIVE: b
 written with needs one, since it does not know comments."""
 
 
-class RunStreamResponse:
-    """An ASGI response that streams a run until it ends, or its reader leaves or takes nothing any more."""
+class OpenStreams:
+    """The number of responses that are being sent."""
 
-    def __init__(self, run: ServedRun, response: TurnResponse, limits: Limits, *, after: int = 0, ids: bool) -> None:
-        self._run, self._response, self._limits = run, response, limits
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __enter__(self) -> None:
+        self.count += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.count -= 1
+
+
+class RunStreamResponse:
+    """An ASGI response that streams a run until it ends, or its reader leaves or takes nothing any more.
+
+    While it is sent, ``streams`` counts it.
+    """
+
+    def __init__(
+        self,
+        run: ServedRun,
+        response: TurnResponse,
+        limits: Limits,
+        streams: OpenStreams,
+        *,
+        after: int = 0,
+        ids: bool,
+    ) -> None:
+        self._run, self._response, self._limits, self._streams = run, response, limits, streams
         self._after, self._ids = after, ids
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends the response."""
         start = 0 if self._response.wire == LIVE else self._response.start
-        with self._run.log.reading(start) as reader:
+        with self._streams, self._run.log.reading(start) as reader:
             gone = asyncio.ensure_future(_until_disconnected(receive))
             gone.add_done_callback(lambda _: reader.wake())
             try:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, overload
 
 from toolcall_nb.core.result_text import RESULT_LIMIT
 from toolcall_nb.errors import UsageError
+from toolcall_nb.tools.decorated import note_decorated
 from toolcall_nb.tools.definition import Tool, as_tool, attach_tool
 
 __all__ = ["Registry", "registry", "tool"]
@@ -90,6 +91,7 @@ def tool(
     timeout: float | None = None,
     parallel: bool = False,
     limit: int = RESULT_LIMIT,
+    retries: int = 0,
 ) -> Callable[[_F], _F]: ...
 
 
@@ -103,19 +105,28 @@ def tool(
     timeout: float | None = None,
     parallel: bool = False,
     limit: int = RESULT_LIMIT,
+    retries: int = 0,
 ) -> _F | Callable[[_F], _F]:
     """Lets models call a function: ``@tool``, or ``@tool(name=…, description=…)``.
 
     The schema comes from the signature, the descriptions from the docstring. The function itself is returned
-    unchanged; its tool is in the registry ``into``. See `Tool` for ``timeout``, ``parallel`` and ``limit``.
+    unchanged; its tool is in the registry ``into``. See `Tool` for ``timeout``, ``parallel``, ``limit``
+    and ``retries``.
     """
 
     def decorate(function: _F) -> _F:
         made = Tool.from_function(
-            function, name=name, description=description, timeout=timeout, parallel=parallel, limit=limit
+            function,
+            name=name,
+            description=description,
+            timeout=timeout,
+            parallel=parallel,
+            limit=limit,
+            retries=retries,
         )
         into.add(made)
         attach_tool(function, made)
+        note_decorated(function, made)
         return function
 
     return decorate if function is None else decorate(function)

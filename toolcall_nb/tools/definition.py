@@ -38,7 +38,8 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
     that a cell that is run again replaces its own tool.
 
     ``timeout`` is the number of seconds that a call may take, None for any. ``parallel``: calls may run at the same
-    time as others, in threads. ``limit`` is how many characters of a result the model is sent.
+    time as others, in threads. ``limit`` is how many characters of a result the model is sent. ``retries`` is how often
+    the function is called again, with the same arguments, if it raises; the ``timeout`` is for all tries together.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
     timeout: float | None = None
     parallel: bool = False
     limit: int = RESULT_LIMIT
+    retries: int = 0
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -57,6 +59,8 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
             raise UsageError(f"A timeout is a number of seconds above 0, or None, but is {self.timeout!r:.100}.")
         if not (isinstance(self.limit, int) and _is_number(self.limit) and self.limit >= 0):
             raise UsageError(f"A limit is a number of characters, at least 0, but is {self.limit!r:.100}.")
+        if not (isinstance(self.retries, int) and _is_number(self.retries) and self.retries >= 0):
+            raise UsageError(f"retries is a number of further tries, at least 0, but is {self.retries!r:.100}.")
 
     def __repr__(self) -> str:
         return f"<Tool {self.name}({', '.join(self.parameters['properties'])})>"
@@ -71,6 +75,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
         timeout: float | None = None,
         parallel: bool = False,
         limit: int = RESULT_LIMIT,
+        retries: int = 0,
     ) -> Tool:
         """Makes a tool of a function; raises `UsageError` where a model could not call it."""
         if not callable(function):
@@ -88,6 +93,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
             timeout=timeout,
             parallel=parallel,
             limit=limit,
+            retries=retries,
         )
 
     @renamed_parameters(tell="on_progress", whole="value_expression")
@@ -104,6 +110,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
             on_progress,
             timeout=self.timeout,
             limit=self.limit,
+            retries=self.retries,
             value_expression=value_expression,
         )
 

@@ -7,6 +7,7 @@ functions are none of these, nor is Python's own ``open``. A name that two of th
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -23,14 +24,17 @@ from toolcall_nb.tools.foreign import foreign_tools
 __all__ = ["ToolSource", "as_tools", "is_tools", "tool_names", "tools_named", "unknown_name"]
 
 ToolSource: TypeAlias = Any
-"""A `Tool`, a function, a name (or several, with commas between them), an MCP server, a registry, a tool or toolset of
-LangChain or pydantic-ai, a pair ``(definition, function)``, functions by name in a dict, or a list of any of these."""
+"""A `Tool`, a function, a name (or several, with commas between them), a registry, an MCP server or an ``mcp.json``
+(its path or its content), a tool or toolset of LangChain, pydantic-ai, the OpenAI Agents SDK, LlamaIndex or
+smolagents, a pair ``(definition, function)``, functions by name in a dict, or a list of any of these."""
 
 
 def as_tools(thing: ToolSource) -> list[Tool]:
     """Returns the tools that something is or contains, in order. Raises `UsageError` where it is none."""
     if isinstance(thing, str):
         return [tool for name in thing.replace(",", " ").split() for tool in tools_named(name)]
+    if isinstance(thing, os.PathLike):
+        return _file_tools(thing)
     if (made := made_tool(thing)) is not None:
         return [made]
     if (contained := _contained(thing)) is not None:
@@ -42,8 +46,9 @@ def as_tools(thing: ToolSource) -> list[Tool]:
     if isinstance(thing, Iterable) and not isinstance(thing, Mapping | bytes | bytearray):
         return [tool for item in thing for tool in as_tools(item)]
     raise UsageError(
-        f"{thing!r:.100} is not a tool. A tool is a function, a name, an MCP server, a registry, a tool of LangChain "
-        "or pydantic-ai, or a pair of a definition and its function; or give a list of these."
+        f"{thing!r:.100} is not a tool. A tool is a function, a name, an MCP server, an mcp.json, a registry, a tool "
+        "of LangChain, pydantic-ai, the OpenAI Agents SDK, LlamaIndex or smolagents, or a pair of a definition and "
+        "its function; or give a list of these."
     )
 
 
@@ -55,6 +60,12 @@ def is_tools(thing: Any) -> bool:
     if items is None:
         return foreign_tools(thing) is not None
     return bool(items) and all(is_function(item) or is_tools(item) for item in items)
+
+
+def _file_tools(path: str | os.PathLike[str]) -> list[Tool]:
+    from toolcall_nb.tools.mcp.config_file import config_file_tools  # asyncio and more, only where there are servers
+
+    return config_file_tools(path)
 
 
 def _contained(thing: Any) -> list[Any] | None:
@@ -71,9 +82,11 @@ def _contained(thing: Any) -> list[Any] | None:
 def tools_named(name: str, namespace: Mapping[str, Any] | None = None) -> list[Tool]:
     """Returns the tools that a name means; several where a variable holds several, as an MCP server does.
 
-    ``namespace`` holds the variables of the notebook; by default those of ``__main__``. Raises `UsageError` for a
-    name that means nothing, or two things.
+    ``namespace`` holds the variables of the notebook; by default those of ``__main__``. A name that ends with
+    ``.json`` is a file that lists MCP servers. Raises `UsageError` for a name that means nothing, or two things.
     """
+    if name.endswith(".json"):
+        return _file_tools(name)
     variables = _main() if namespace is None else namespace
     claims = _claims(name, variables)
     if len(claims) > 1:

@@ -20,7 +20,7 @@ from toolcall_nb.traces.parquet_files import PARQUET, PARQUET_TABLES, write_parq
 from toolcall_nb.traces.places import is_remote, list_places, suffix_of
 from toolcall_nb.traces.recorded_file import MARKDOWN, RecordedFile
 from toolcall_nb.traces.run_calls import RunCalls
-from toolcall_nb.traces.run_index import RunEntry, UnreadFile, entry_of
+from toolcall_nb.traces.run_index import RunEntry, UnreadFile, entry_of, is_entry_of
 from toolcall_nb.traces.run_tables import runs_bundle, runs_frame
 from toolcall_nb.traces.search import Matches, find_matches
 from toolcall_nb.traces.sql import query_tables
@@ -200,7 +200,7 @@ class Runs(Sequence[RecordedRun]):
             last = (entry, enumerate(RecordedFile(entry.source).runs()))
         rest = last[1]
         for number, run in rest:
-            if number == entry.number:
+            if number == entry.number and is_entry_of(entry, run):
                 self._last = (entry, rest)
                 return run
         raise UsageError(f"{entry.source} has changed since it was read. Call read_many again.")

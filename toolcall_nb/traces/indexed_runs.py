@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from toolcall_nb.errors import UsageError
 from toolcall_nb.traces.formats.base import RecordedRun
 from toolcall_nb.traces.recorded_file import RecordedFile
-from toolcall_nb.traces.run_index import RunEntry
+from toolcall_nb.traces.run_index import RunEntry, is_entry_of
 
 __all__ = ["read_entries"]
 
@@ -21,7 +21,7 @@ def read_entries(entries: Iterable[RunEntry]) -> Iterator[tuple[RunEntry, Record
         source, wanted = stretch[0].source, iter(stretch)
         entry = next(wanted, None)
         for number, run in enumerate(RecordedFile(source).runs()):
-            if entry is not None and number == entry.number:
+            if entry is not None and number == entry.number and is_entry_of(entry, run):
                 yield entry, run
                 entry = next(wanted, None)
             if entry is None:

@@ -14,7 +14,7 @@ from toolcall_nb.core.transcript import Message
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.traces.formats.base import RecordedRun
 
-__all__ = ["RunEntry", "UnreadFile", "entry_of"]
+__all__ = ["RunEntry", "UnreadFile", "entry_of", "is_entry_of"]
 
 _LONGEST_TITLE = 200
 _LONGEST_ID = 200
@@ -75,6 +75,11 @@ def entry_of(source: str, number: int, run: RecordedRun) -> RunEntry:
         model=_last_model(messages),
         diagnostics=len(run.transcript.diagnostics),
     )
+
+
+def is_entry_of(entry: RunEntry, run: RecordedRun) -> bool:
+    """Whether the entry belongs to a run that is at its place in the file."""
+    return entry.id == run.id[:_LONGEST_ID]
 
 
 def _first_prompt(messages: Sequence[Message]) -> str | None:

@@ -16,6 +16,8 @@ from toolcall_nb.core.transcript import State, TextPart, ToolCall
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.traces.formats.base import RecordedRun
 
+pytestmark = pytest.mark.sampled(3)
+
 GENAI, OPENINFERENCE = corpus("traces") / "otel_genai", corpus("traces") / "openinference"
 TRUTHS = sorted(GENAI.glob("*.truth.json"))
 OTHER_FORMATS = {"traceval__generic_traces.jsonl"}

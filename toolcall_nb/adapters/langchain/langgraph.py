@@ -6,7 +6,7 @@ Seed 003 takes the names of the tools from ``astream_events``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from toolcall_nb.adapters.base import Format
@@ -52,6 +52,24 @@ class LangGraphAdapter:
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
         return self._conversation.close()
+
+    def mark_read(self, messages: Iterable[Any]) -> None:
+        """Marks messages as read, which the graph had before."""
+        for item in messages:
+            message = message_of(item)
+            if message is not None:
+                self._conversation.mark_read(message)
+
+    def calls_asked_about(self, value: Any) -> list[str | None]:
+        """Returns the ids of the calls that an interrupt of LangChain's middleware asks about, in the order of its
+        actions; None for an action that is no call of the open message. Other interrupts ask about none.
+        """
+        replies, found = self._conversation.replies, list[str | None]()
+        if get(value, "type", str) == "tool_approval":
+            return [get(value, "tool_call_id", str)]
+        for action in get(value, "action_requests", list) or ():
+            found.append(replies.waiting_for(as_mapping(action), besides=found))
+        return found
 
     # stream_mode
 
@@ -105,9 +123,7 @@ class LangGraphAdapter:
         replies = self._conversation.replies
         for interrupt in interrupts if isinstance(interrupts, list | tuple) else ():
             value = as_json_value(getattr(interrupt, "value", as_mapping(interrupt).get("value")))
-            actions = get(value, "action_requests", list) or []
-            asked = [replies.waiting_for(as_mapping(action)) for action in actions]
-            calls = [call_id for call_id in asked if call_id is not None]
+            calls = [call_id for call_id in self.calls_asked_about(value) if call_id is not None]
             found += [ev.ToolApprovalRequest(call_id, call_id) for call_id in calls]
             if not calls:
                 found += replies.message.other(ev.Data("interrupt", value))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from toolcall_nb.adapters.assembler import Assembler
@@ -263,10 +263,11 @@ class Replies:
         self._running[run_id] = own_id
         return [*found, *self.message.end_call(key, given)]
 
-    def waiting_for(self, action: Mapping[str, Any]) -> str | None:
-        """Returns the waiting call with the ``name`` and ``args`` of an action."""
+    def waiting_for(self, action: Mapping[str, Any], besides: Container[str | None] = ()) -> str | None:
+        """Returns the waiting call with the ``name`` and ``args`` of an action that is not one of ``besides``."""
         wanted = (action.get("name"), action.get("args"))
-        return next((call_id for call_id, call in self._waiting.items() if call == wanted), None)
+        found = (call_id for call_id, call in self._waiting.items() if call == wanted and call_id not in besides)
+        return next(found, None)
 
     def run_of(self, run_id: str) -> str | None:
         """Returns the call that a tool runs for."""

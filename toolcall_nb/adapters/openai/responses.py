@@ -37,6 +37,7 @@ class OpenAIResponsesAdapter(MessageAdapter):
         self.output = OutputReader(self.message)
         self._audio = AudioPieces()
         self._response_id: str | None = None
+        self._is_complete = False
         self._usages: list[Object] = []
         self._errors: set[str] = set()
 
@@ -64,12 +65,16 @@ class OpenAIResponsesAdapter(MessageAdapter):
     # The response
 
     def begin(self, event: Mapping[str, Any]) -> list[Event]:
-        """Reads ``response.created``; with an id other than the last, it begins a further step."""
+        """Reads ``response.created``; with another id, or after the end of the last response, it begins a further step.
+
+        The OpenAI Agents SDK gives all responses of models without the Responses API one id (``FAKE_RESPONSES_ID``).
+        """
         response = object_fields(event.get("response"))
         response_id = nonempty(response, "id")
         found: list[Event] = []
-        if self._response_id is not None and response_id != self._response_id:
+        if self._is_complete or (self._response_id is not None and response_id != self._response_id):
             found = [*self.output.end(), *self.message.next_step()]
+            self._is_complete = False
         self._response_id = response_id or self._response_id
         return found + self.describe(event)
 
@@ -83,6 +88,7 @@ class OpenAIResponsesAdapter(MessageAdapter):
     def end(self, event: Mapping[str, Any]) -> list[Event]:
         """Reads ``response.completed`` and the like: the reason, the usage, and items without events of their own."""
         response = object_fields(event.get("response"))
+        self._is_complete = True
         found = self.describe(event)
         for place, given in enumerate(get(response, "output", (list, tuple)) or []):
             item = object_fields(given)

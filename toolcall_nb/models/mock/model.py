@@ -16,11 +16,13 @@ from toolcall_nb.core.events import MISSING, Event, Missing
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.faults import Fault, faulty
+from toolcall_nb.models.mock.arguments import arguments_for
 from toolcall_nb.models.mock.scenarios import SCENARIOS, Call, Plan, Raise, Say, Situation, Think
 from toolcall_nb.models.mock.scripts import Script, ScriptedReply
 from toolcall_nb.models.mock.text_calls import with_calls
 from toolcall_nb.models.pace import Pace, play_reply
 from toolcall_nb.tools import Tool
+from toolcall_nb.tools.answer_tool import ANSWER_TOOL
 
 __all__ = ["MockModel"]
 
@@ -83,8 +85,15 @@ class MockModel:
 
     def _planned(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Plan:
         prompt, calls = _last_turn(messages)
+        answer = next((tool for tool in tools if tool.name == ANSWER_TOOL), None)
+        others = [tool for tool in tools if tool is not answer]
+        calls = [call for call in calls if call.name != ANSWER_TOOL]
         random = Random(f"{self.seed}\0{prompt}\0{len(calls)}")
-        return SCENARIOS[self.scenario](Situation(prompt, tools, calls, random))
+        plan = SCENARIOS[self.scenario](Situation(prompt, others, calls, random))
+        if answer is None or any(isinstance(part, Call) for part in plan):
+            return plan
+        thoughts = [part for part in plan if isinstance(part, Think)]
+        return [*thoughts, Call(answer.name, arguments_for(answer.parameters, prompt, about=answer.description))]
 
 
 def _last_turn(messages: Sequence[Message]) -> tuple[str, list[ToolCall]]:

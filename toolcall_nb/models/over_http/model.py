@@ -68,6 +68,11 @@ class HttpModel:
     def __repr__(self) -> str:
         return f"<HttpModel {self.name}>"
 
+    @property
+    def takes_tools(self) -> bool:
+        """Whether the wire sends the tools."""
+        return self._config.wire == "ag-ui"
+
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         """Yields one reply. Raises `ModelError`, with a sentence for the user, whatever goes wrong.
 

@@ -6,6 +6,7 @@ import inspect
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.adapters.sdk_objects import as_mapping
@@ -13,7 +14,9 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.models.config import Config
 from toolcall_nb.models.errors.exception_details import status_in
 from toolcall_nb.models.providers.catalog import canonical
+from toolcall_nb.models.providers.seeing import PICTURES
 from toolcall_nb.models.providers.settings import NATIVE_TOOLS, check_setting, native_tools_of
+from toolcall_nb.tools.answer_tool import ANSWER_TOOL
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel
@@ -90,14 +93,21 @@ def request_settings(model: PydanticModel, given: Mapping[str, Any]) -> dict[str
     for name in given:
         check_setting(name, model)
     ours = {} if "max_retries" in model.unsupported_settings else {"max_retries": 0}
-    return {**ours, **{name: value for name, value in given.items() if name != NATIVE_TOOLS}}
+    return {**ours, **{name: value for name, value in given.items() if name not in (NATIVE_TOOLS, PICTURES)}}
 
 
-def request_parameters(tools: Sequence[Tool], settings: Mapping[str, Any]) -> ModelRequestParameters:
+def request_parameters(
+    tools: Sequence[Tool], settings: Mapping[str, Any], model: PydanticModel | None = None
+) -> ModelRequestParameters:
     """Returns the tools as they are described to the provider, and the provider's own tools that are switched on.
 
-    Each schema is sent as it is: none is made strict.
+    Each schema is sent as it is: none is made strict. The tool that takes a typed answer becomes the provider's own
+    structured output if ``model`` has that.
     """
+    answer = next((tool for tool in tools if tool.name == ANSWER_TOOL), None)
+    if answer is not None and model is not None and _has_structured_output(model, len(tools) > 1):
+        rest = request_parameters([tool for tool in tools if tool is not answer], settings)
+        return replace(rest, output_mode="native", output_object=_output_object(answer))
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.tools import ToolDefinition
 
@@ -111,6 +121,22 @@ def request_parameters(tools: Sequence[Tool], settings: Mapping[str, Any]) -> Mo
         for tool in tools
     ]
     return ModelRequestParameters(function_tools=described, native_tools=native_tools_of(settings.get(NATIVE_TOOLS)))
+
+
+def _has_structured_output(model: PydanticModel, has_tools: bool) -> bool:
+    """Whether the model answers by a JSON Schema, also beside tools: older models of Google do not."""
+    profile: Mapping[str, Any] = model.profile
+    is_google = model.system.startswith("google")
+    combines = not (is_google and has_tools) or bool(profile.get("google_supports_tool_combination"))
+    return bool(profile.get("supports_json_schema_output")) and combines
+
+
+def _output_object(answer: Tool) -> Any:
+    from pydantic_ai.output import OutputObjectDefinition
+
+    return OutputObjectDefinition(
+        json_schema=answer.parameters, name=answer.name, description=answer.description or None
+    )
 
 
 # Errors with the status 200 ------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
@@ -34,6 +35,7 @@ from toolcall_nb.models.providers.parts import (
     thinking_part,
     tool_call_part,
 )
+from toolcall_nb.tools.answer_tool import is_text_answer
 
 __all__ = ["RESPONSES", "RequestCallIds", "endpoint_of", "history_of", "responses_of"]
 
@@ -50,7 +52,7 @@ _GO_ON = "Go on."
 
 
 def history_of(
-    messages: Sequence[Message], provider: str | None = None, base_url: str | None = None
+    messages: Sequence[Message], provider: str | None = None, base_url: str | None = None, *, pictures: bool = False
 ) -> list[ModelMessage]:
     """Returns the messages of a request to ``provider``, by its name in pydantic-ai, at ``base_url``.
 
@@ -58,9 +60,10 @@ def history_of(
     call has its result, in the words of `toolcall_nb.core.result_text`. A message of the assistant becomes one response
     for each request that it took (`RESPONSES`; without them, text after calls begins the next). Call ids are unique and
     valid for the provider (`RequestCallIds`). Left out are: parts without text and without a signature of this
-    provider, reasoning at the end, other choices, errors, sources, data, and files in results.
+    provider, reasoning at the end, calls inside other calls, other choices, errors, sources and data. With
+    ``pictures``, the pictures of results are sent where the call says so.
     """
-    history = _History(provider, base_url)
+    history = _History(provider, base_url, pictures)
     for message in messages:
         if message.role == "assistant":
             for step, record in _steps(message) if not message.metadata.get("choice") else ():
@@ -87,11 +90,12 @@ def endpoint_of(base_url: str | None) -> str | None:
 class _History:
     """The messages so far. Adjacent requests are joined, and so are adjacent responses."""
 
-    def __init__(self, provider: str | None, base_url: str | None) -> None:
+    def __init__(self, provider: str | None, base_url: str | None, pictures: bool) -> None:
         self.messages: list[ModelMessage] = []
         self._ids = RequestCallIds(provider)
         self._provider = provider
         self._base_url = base_url
+        self._pictures = pictures
 
     def ask(self, parts: Sequence[ModelRequestPart]) -> None:
 
@@ -105,7 +109,8 @@ class _History:
 
     def answer(self, step: Sequence[Part], message: Message, record: Object) -> None:
 
-        step = [part for part in step if not self._is_blank(part)]
+        calls = {call.id for call in message.calls}
+        step = [part for part in step if not self._is_blank(part) and getattr(part, "parent", None) not in calls]
         step = [
             replace(part, id=self._ids.next_id(part.id)) if _is_our_call(part) else part
             for part in _without_final_reasoning(step)
@@ -132,7 +137,7 @@ class _History:
                 provider_details=dict(details) if isinstance(details, dict) and details else None,
             )
         )
-        self.ask([result_part(part) for part in step if _is_our_call(part)])
+        self.ask([result for part in step if _is_our_call(part) for result in _result_parts(part, self._pictures)])
 
     def _is_blank(self, part: Part) -> bool:
         """Whether it is an empty text or reasoning that this provider does not need back."""
@@ -203,6 +208,13 @@ def _guessed_steps(parts: Iterable[Part]) -> Iterator[Sequence[Part]]:
     yield step
 
 
+def _result_parts(call: ToolCall, pictures: bool) -> list[ModelRequestPart]:
+    """The result of a call; of a typed answer that was written as text, only the problem that it has."""
+    if not is_text_answer(call):
+        return [result_part(call, pictures=pictures)]
+    return [UserPromptPart(call.error)] if call.error else []
+
+
 def _is_our_call(part: Part) -> TypeGuard[ToolCall]:
     """Whether it is a call of one of our tools, and not one that the provider ran."""
     return isinstance(part, ToolCall) and not part.provider_executed
@@ -248,6 +260,9 @@ def _response_parts(part: Part) -> list[ModelResponsePart]:
         case ToolCall(provider_executed=True):
             native = native_parts(part)
             return [] if native is None else [native[0]]
+        case ToolCall() if is_text_answer(part):
+            text = part.input if isinstance(part.input, str) else json.dumps(part.input, ensure_ascii=False)
+            return [text_part(TextPart(text, part.provider_metadata))]
         case ToolCall():
             return [tool_call_part(part)]
         case FilePart() if part.url.startswith("data:") and part.provider_metadata is not None:

@@ -7,7 +7,7 @@ import binascii
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 from pydantic_ai.messages import (
     AudioUrl,
@@ -29,6 +29,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.messages import FilePart as ModelFilePart
 from pydantic_ai.messages import TextPart as ModelTextPart
 
+from toolcall_nb.core.call_pictures import sent_pictures
 from toolcall_nb.core.events import MISSING, Object
 from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.result_text import format_result
@@ -49,6 +50,7 @@ __all__ = [
 
 _NOT_IN_PYDANTIC_AI_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_NAME = 64
+_NAMED_TEXT = re.compile(r"data:(?:text/[\w.+-]+|application/json);name=([^;,]{1,600})[;,]")
 _EMPTY_RESULT = "(The result is an empty text.)"
 _OUTCOMES = {
     State.OUTPUT_AVAILABLE: "success",
@@ -129,11 +131,17 @@ def compaction_part(part: CustomPart) -> CompactionPart | None:
     )
 
 
-def result_part(call: ToolCall) -> ToolReturnPart:
-    """Returns the result of a call as text. Anthropic refuses an empty one: "text content blocks must be non-empty"."""
+def result_part(call: ToolCall, *, pictures: bool = False) -> ToolReturnPart:
+    """Returns the result of a call as text. Anthropic refuses an empty one: "text content blocks must be non-empty".
+
+    With ``pictures``, the pictures of a call that was sent as pictures follow the text.
+    """
     outcome: Any = _OUTCOMES.get(call.state, "interrupted")
     text = format_result(call)
-    return ToolReturnPart(_name(call), text if text.strip() else _EMPTY_RESULT, call.id, outcome=outcome)
+    text = text if text.strip() else _EMPTY_RESULT
+    sent = sent_pictures(call) if pictures else []
+    content: Any = [text, *(BinaryContent(base64.b64decode(data), media_type=kind) for kind, data in sent)]
+    return ToolReturnPart(_name(call), content if sent else text, call.id, outcome=outcome)
 
 
 def native_parts(call: ToolCall) -> tuple[NativeToolCallPart, int, NativeToolReturnPart] | None:
@@ -229,7 +237,13 @@ def _arguments(call: ToolCall) -> str | dict[str, Any]:
 
 
 def file_content(part: FilePart) -> UserContent:
-    """Returns a file of the user: its bytes, or its URL."""
+    """Returns a file of the user: its bytes, or its URL; a text with a name, as users attach it, as text.
+
+    Few providers take other documents than PDF, and Anthropic refuses CSV.
+    """
+    if (named := _NAMED_TEXT.match(part.url)) is not None:
+        text = _data(part.url).decode("utf-8", "replace")
+        return f'The content of the file "{unquote(named[1])}" ({part.media_type}):\n\n{text}'
     if part.url.startswith("data:"):
         return BinaryContent(_data(part.url), media_type=part.media_type)
     family, _, subtype = part.media_type.partition("/")

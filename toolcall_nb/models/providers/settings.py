@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.providers.catalog import PROVIDER_NAMES
+from toolcall_nb.models.providers.seeing import PICTURES
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel
@@ -36,7 +37,7 @@ def check_setting(name: str, model: PydanticModel | None = None) -> None:
     from pydantic_ai.settings import ModelSettings
 
     prefix = name.partition("_")[0]
-    own = {NATIVE_TOOLS, *ModelSettings.__annotations__}
+    own = {NATIVE_TOOLS, PICTURES, *ModelSettings.__annotations__}
     if model is not None:
         own |= _class_settings(type(model))
     if name in own:

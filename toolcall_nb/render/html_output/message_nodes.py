@@ -188,8 +188,8 @@ def _file(part: FilePart, hosts: frozenset[str]) -> str:
     if words.kind is None:
         return f'<p class="tc-file">{words.label}: {_link(part.url, part.url[:_ADDRESS])} ({about})</p>'
     if words.kind not in _DOWNLOADS:
-        return f'<p class="tc-file">{words.label}: {about}</p>'
-    name = f"file.{_DOWNLOADS[words.kind]}"
-    return (
-        f'<p class="tc-file">{words.label}: <a href="{attribute(part.url)}" download="{name}">{name}</a> ({about})</p>'
-    )
+        label = f"{words.label}: {escape(words.name)} ({about})" if words.name else f"{words.label}: {about}"
+        return f'<p class="tc-file">{label}</p>'
+    name = words.name or f"file.{_DOWNLOADS[words.kind]}"
+    link = f'<a href="{attribute(part.url)}" download="{attribute(name)}">{escape(name)}</a>'
+    return f'<p class="tc-file">{words.label}: {link} ({about})</p>'

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from markdown_it.token import Token
 
-__all__ = ["OpenEnd", "first_line", "is_blank", "is_over", "split_blocks"]
+if TYPE_CHECKING:
+    from toolcall_nb.render.markdown.link_definitions import Definitions
+
+__all__ = [
+    "Contents",
+    "NotAlone",
+    "OpenEnd",
+    "OuterBlocks",
+    "check_alone",
+    "first_line",
+    "is_blank",
+    "is_over",
+    "split_blocks",
+]
 
 _MARKERS = frozenset("-+*0123456789")
+
+
+class NotAlone(Exception):
+    """Raised if the contents of a container can't be parsed alone, since they depend on what is around them."""
 
 
 class OpenEnd:
@@ -25,9 +44,52 @@ class OpenEnd:
         """Returns the block's tokens, with the whole inline content; None if they are not kept."""
         return None
 
+    @property
+    def is_verbatim(self) -> bool:
+        """Whether the text ends in code, where a tab is shown as it is."""
+        return False
+
     def is_over(self, character: str) -> bool:
         """Whether a line that begins with ``character``, after a blank one, certainly starts another block."""
         return is_over(self.group, character)
+
+
+class Contents(Protocol):
+    """The growing blocks of a container, as `toolcall_nb.render.markdown.growing` makes them."""
+
+    is_loose: bool
+    """Whether a blank line stands between two of the blocks."""
+    parses: int
+    """The number of times that the text was parsed, other than by the open end."""
+    begins_with_text: bool
+    """Whether the first block is a paragraph without an element."""
+
+    @property
+    def html(self) -> str:
+        """The HTML of the blocks."""
+
+    @property
+    def is_verbatim(self) -> bool:
+        """Whether the text ends in code, where a tab is shown as it is."""
+
+    def feed(self, text: str) -> None:
+        """Adds text; raises `NotAlone`, and then the contents are of no more use."""
+
+
+@dataclass(frozen=True)
+class OuterBlocks:
+    """The surroundings of the last block of a text that grows."""
+
+    definitions: Definitions
+    """The definitions that it was parsed with."""
+    level: int
+    """The number of blocks around it."""
+    is_in_item: bool
+    """Whether a list item is around it."""
+    is_certain: bool
+    """Whether no later text changes where it starts."""
+    container: Callable[[int, bool], Contents]
+    """Makes the contents of a container: how many blocks it is, and whether paragraphs have no element in it."""
 
 
 def split_blocks(tokens: Iterable[Token]) -> list[list[Token]]:
@@ -40,6 +102,17 @@ def split_blocks(tokens: Iterable[Token]) -> list[list[Token]]:
         groups[-1].append(token)
         depth += token.nesting
     return groups
+
+
+def check_alone(groups: list[list[Token]], lines: list[str]) -> None:
+    """Raises `NotAlone` if the blocks, which stand in a list item, hold a quote with a line that is not marked.
+
+    The parser leaves the indentation of such a line in its text, which is then more than these lines show.
+    """
+    quotes = [token for group in groups for token in group if token.type in ("blockquote_open", "alert_open")]
+    for start, end in [token.map or [0, 0] for token in quotes]:
+        if not all(line.lstrip(" ").startswith(">") for line in lines[start + 1 : end]):
+            raise NotAlone
 
 
 def first_line(group: list[Token]) -> int:

@@ -105,7 +105,7 @@ def _normalized(url: str) -> str:
 
 def _deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Shows blocks that are nested too deep as code: the library would drop them, and hide them from the reader."""
-    if silent or state.level < _DEEPEST - 3:
+    if silent or state.level + state.env.get("level", 0) < _DEEPEST - 3:
         return False
     line = start + 1
     while line < end and (state.isEmpty(line) or state.sCount[line] >= state.blkIndent):
@@ -119,6 +119,8 @@ def _deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 def _json(state: StateCore) -> None:
     """Replaces each top-level paragraph that is JSON over several lines by a token of its own."""
+    if state.env.get("level"):
+        return
     tokens = state.tokens
     for at in [n for n, token in enumerate(tokens) if token.type == "paragraph_open" and token.level == 0][::-1]:
         found = _JSON.fullmatch(tokens[at + 1].content)

@@ -3,7 +3,8 @@
 The law: after every ``feed``, at any cut, ``html`` is ``render_markdown`` of the text so far. It rests on four ideas.
 
 **The boundary.** The parser reads lines forward and keeps nothing between two top-level blocks. So a block that
-starts behind a blank line and whose first line is whole starts there for good. The blocks before it are settled:
+starts behind a blank line and whose first line is whole starts there for good. Behind another line it does so if its
+second line is whole too, and no definition or formula is open that could take it in. The blocks before it are settled:
 their structure does not change any more. Only the text from the last such start on, the tail, is parsed again. The
 boundary never moves back, and each block settles once. (A blank line alone settles nothing, since a list may continue
 behind it. Nor does a first line that still grows: ``2`` becomes ``2.``, which continues the list before it. But a line
@@ -13,9 +14,11 @@ that begins with a letter does not continue a list, so the first character is mo
 labels that a settled block refers to are kept, and if the tail defines them otherwise, the inline content of these
 blocks is parsed again. The first definition of a label counts; once settled, it stays.
 
-**Open ends.** Most pieces continue a line of text, a line of code, a list or a table. Such a piece changes less than
-the tail, and only that is made again: see `toolcall_nb.render.markdown.open_fence`, ``open_paragraph`` and
-``open_list``. A piece that ends the last block and begins another is taken as two pieces.
+**Open ends.** Most pieces continue the last block, and change less than the tail. A leaf (a line of text, code) says
+whether a piece extends it: see `toolcall_nb.render.markdown.open_fence` and ``open_paragraph``. Of a list or table,
+only the last item or row is parsed again (``open_list``). The contents of a quote or an item are a text that grows, by
+the same rules as the whole (``open_container``, ``growing``). A piece that ends the last block and begins another is
+taken as two pieces.
 
 **Memory.** HTML is longer than its text, and the HTML of settled blocks is read only by a new page. So it is
 compressed.
@@ -28,11 +31,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from toolcall_nb.core.text import well_formed
-from toolcall_nb.render.markdown.blocks import OpenEnd, first_line, is_over, split_blocks
+from toolcall_nb.render.markdown.blocks import split_blocks
 from toolcall_nb.render.markdown.compressed_texts import CompressedTexts
 from toolcall_nb.render.markdown.flavor import parser, plain_block
+from toolcall_nb.render.markdown.growing import GrowingBlocks
 from toolcall_nb.render.markdown.link_definitions import Awaiting, Definitions, render_tokens
-from toolcall_nb.render.markdown.open_list import find_open_end
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -40,11 +43,9 @@ if TYPE_CHECKING:
 __all__ = ["IncrementalMarkdown", "markdown_blocks"]
 
 _ODD = re.compile("[\r\0\ud800-\udfff]")
-# The pattern begins only where blanks begin, and gives none of them back: a text of line ends alone is read once.
-_BEHIND_BLANK = re.compile(r"(?<![ \t\n])[ \t]*+\n[ \t]*+\n[ \t\n]*+(?<=\n)([^ \t\n])")
 
 
-class IncrementalMarkdown:
+class IncrementalMarkdown(GrowingBlocks):
     """Takes text piece by piece with `feed`, and has the HTML of all of it. No text raises.
 
     ``blocks`` holds the HTML of each top-level block; it is live, and not to be changed. ``feed`` returns the indexes
@@ -53,18 +54,12 @@ class IncrementalMarkdown:
     """
 
     def __init__(self) -> None:
+        super().__init__({})
         self._blocks = CompressedTexts()
-        self._count = 0  # of the blocks
-        self._settled = 0  # how many of the blocks are settled
-        self._tail: list[str] = []  # the text of the others, in pieces
         self._half = ""  # the first half of a surrogate pair
         self._after_return = False
-        self._gap = ""  # stands for the blanks and line ends at the end of the text
-        self._groups: list[list[Token]] = []  # the tokens of the tail's blocks, from the last parse
-        self._open: OpenEnd | None = None
         self._before: dict[int, str | None] = {}  # the HTML, before this piece, of the blocks that it touched
         self._after: dict[int, str] = {}  # their HTML now
-        self._definitions = Definitions({})
         self._awaiting = Awaiting()
 
     @property
@@ -112,47 +107,13 @@ class IncrementalMarkdown:
             text = text[1:]
         return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
 
-    def _add(self, text: str) -> None:
-        """Adds ``text``: the open end takes what continues the last block, and only a block that begins is parsed."""
-        if not self._count and not text.strip(" \t\n"):
-            self._append(text)
-            return
-        start = self._new_block(text) if "\n" in text or "\n" in self._gap else None
-        if start is not None and self._extend(text[:start]):
-            text = text[start:]
-            self._tail = [text] if self._settle_all() else [*self._tail, text]
-            self._parse()
-        elif not self._extend(text):
-            self._tail.append(text)
-            self._parse()
-
-    def _new_block(self, text: str) -> int | None:
-        """Returns where in ``text`` the last block is over and another begins, if that is certain."""
-        found = _BEHIND_BLANK.search(self._gap + text)
-        if found is None or self._open is None or not self._open.is_over(found[1]):
-            return None
-        return found.start(1) - len(self._gap)
-
     def _extend(self, text: str) -> bool:
-        """Adds ``text`` without a parse of the tail; False if the last block is not all that differs."""
         try:
-            html = self._open.extend(text) if self._open is not None else None
-        # As in `_parse`.
+            return super()._extend(text)
+        # As in `_read`.
         except Exception:
-            html = None
-        if html is None:
+            self._open = None
             return False
-        self._show(self._count - 1, html)
-        self._append(text)
-        return True
-
-    def _append(self, text: str) -> None:
-        """Adds ``text`` to the tail, and the blanks at its end to the gap."""
-        self._tail.append(text)
-        bare = text.rstrip(" \t\n")
-        gap = text[len(bare) :] if bare else self._gap + text
-        # As few blanks as tell the same: whether a line is blank, and whether another has begun.
-        self._gap = "\n" * min(gap.count("\n"), 2) + (" " if gap and gap[-1] != "\n" else "")
 
     def _show(self, block: int, html: str) -> None:
         """Sets the HTML of a block, and keeps the former one for `before`."""
@@ -172,27 +133,15 @@ class IncrementalMarkdown:
         self._blocks.truncate(count)
         self._count = count
 
-    def _parse(self) -> None:
-        """Parses the tail again, and settles the blocks that have become certain."""
-        source = "".join(self._tail)
-        shown = source + ("\ufffd" if self._half else "")
-        definitions = Definitions(self._definitions.settled)
+    def _shown_source(self, source: str) -> str:
+        return source + "\ufffd" if self._half else source
+
+    def _read(self, source: str) -> tuple[list[list[Token]], list[str], Definitions]:
         try:
-            groups = split_blocks(parser().parse(shown, {"references": definitions}))
-            blocks = [render_tokens(group) for group in groups]
+            return super()._read(source)
         # As in `render_markdown`: the caller's stack may be too long already.
         except Exception:
-            groups, blocks, definitions = [], [plain_block(shown)], self._definitions
-        self._redefine(definitions)
-        for at, html in enumerate(blocks, self._settled):
-            self._show(at, html)
-        self._truncate(self._settled + len(blocks))
-        lines = shown.split("\n")
-        self._tail, self._gap = [], ""
-        self._append(source)
-        self._groups = groups
-        self._open = None if self._half or not groups else find_open_end(groups[-1], blocks[-1], lines, definitions)
-        self._settle(lines)
+            return [], [plain_block(source)], self._definitions
 
     def _redefine(self, definitions: Definitions) -> None:
         """Parses again the settled blocks that refer to a label whose definition has changed."""
@@ -201,25 +150,8 @@ class IncrementalMarkdown:
         for block in self._awaiting.referring(labels):
             self._show(block, self._awaiting.render(block, definitions))
 
-    def _settle(self, lines: list[str]) -> None:
-        """Moves the boundary to the last block whose start is certain."""
-        at = _last_certain(self._groups, lines)
-        if at == 0:
-            return
-        line = first_line(self._groups[at])
-        self._settle_blocks(self._groups[:at], line)
-        self._groups = self._groups[at:]
-        source = "".join(self._tail)
-        self._tail = [source[sum(len(text) + 1 for text in lines[:line]) :]]
-
-    def _settle_all(self) -> bool:
-        """Moves the boundary to the end of the text, where a block begins; False if the tail has to be parsed."""
-        tokens = self._open.tokens() if self._open is not None else None
-        if tokens is None and any("[" in text for text in self._tail):
-            return False
-        self._settle_blocks([*self._groups[:-1], tokens or []], None)
-        self._groups = []
-        return True
+    def _needs_tokens(self) -> bool:
+        return any("[" in text for text in self._tail)
 
     def _settle_blocks(self, groups: list[list[Token]], line: int | None) -> None:
         for number, group in enumerate(groups, self._settled):
@@ -237,13 +169,3 @@ def markdown_blocks(text: str) -> list[str]:
     # As in `render_markdown`: the caller's stack may be too long already.
     except Exception:
         return [plain_block(shown)]
-
-
-def _last_certain(groups: list[list[Token]], lines: list[str]) -> int:
-    """Returns the number of the last block that certainly starts behind a blank line; 0 if none does."""
-    for at in range(len(groups) - 1, 0, -1):
-        line = first_line(groups[at])
-        is_certain = line + 1 < len(lines) or is_over(groups[at - 1], lines[line][:1])
-        if is_certain and not lines[line - 1].strip(" \t"):
-            return at
-    return 0

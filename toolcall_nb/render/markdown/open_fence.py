@@ -1,4 +1,4 @@
-"""The innermost block that a growing text ends in: an open code fence, the gap behind a block, or a paragraph.
+"""The innermost block that a growing text ends in: open code, the gap behind a block, or a paragraph.
 
 `find_open_leaf` says, after a parse, which of them it is. ``extend`` then adds text and returns the block's HTML, or
 None if only a parse of the tail can tell. The docstring of each class says why the result is that of the parse.
@@ -10,9 +10,8 @@ from __future__ import annotations
 from markdown_it.common.utils import escapeHtml
 from markdown_it.token import Token
 
-from toolcall_nb.render.markdown.blocks import OpenEnd, is_blank
+from toolcall_nb.render.markdown.blocks import OpenEnd, OuterBlocks, is_blank
 from toolcall_nb.render.markdown.flavor import is_closed
-from toolcall_nb.render.markdown.link_definitions import Definitions
 from toolcall_nb.render.markdown.open_paragraph import OpenText
 
 __all__ = ["find_open_leaf"]
@@ -20,16 +19,19 @@ __all__ = ["find_open_leaf"]
 _FENCE_END = "</code></pre>\n"
 
 
-def find_open_leaf(group: list[Token], html: str, lines: list[str], definitions: Definitions) -> OpenEnd | None:
+def find_open_leaf(group: list[Token], html: str, lines: list[str], place: OuterBlocks) -> OpenEnd | None:
     """Returns the open end of the innermost block of ``group``, which is the last one of ``lines``.
 
-    ``html`` is that of the group, and ``definitions`` are those that it was parsed with.
+    ``html`` is that of the group.
     """
     if group[0].type == "fence" and not is_closed(group[0]):
         return _OpenFence.of(group[0], html, lines)
+    if group[0].type == "code_block":
+        # Behind a definition, its first line may become a title.
+        return _OpenCode.of(group[0], html, lines) if place.is_certain else None
     if len(lines) > 1 and is_blank(lines[-1]):
         return _OpenGap(group, html) if _ends_at_gap(group) else None
-    text = OpenText.of(group, html, lines, definitions)
+    text = OpenText.of(group, html, lines, place.definitions)
     return _OpenGap(group, html, is_begun=False) if text is None and group[0].type == "table_open" else text
 
 
@@ -62,28 +64,72 @@ class _OpenGap(OpenEnd):
         return self.group
 
 
+class _OpenCode(OpenEnd):
+    """Code by its indentation, not by tabs: lines that are indented so, and blank lines between them, continue it."""
+
+    def __init__(self, token: Token, html: str, lines: list[str], line: int) -> None:
+        super().__init__([token])
+        last = f"{escapeHtml(lines[line][4:])}\n{_FENCE_END}"
+        self._head = html.removesuffix(last)  # the HTML before the last line that is not blank
+        self._rest = "\n".join(lines[line:])  # the text from there on
+
+    @classmethod
+    def of(cls, token: Token, html: str, lines: list[str]) -> _OpenCode | None:
+        """Returns the open code if no line of it begins with a tab."""
+        start, end = token.map or [0, 0]
+        written = "".join(f"{line[4:]}\n" for line in lines[start:end])
+        if written != token.content or "\t" in "".join(line[:4] for line in lines[start:]):
+            return None
+        return cls(token, html, lines, end - 1)
+
+    def extend(self, text: str) -> str | None:
+        """Returns the block's HTML with ``text`` added; None if a line may not be code."""
+        lines = (self._rest + text).split("\n")
+        last = 0
+        for number, line in enumerate(lines):
+            if line.startswith("    ") and line.strip(" \t"):
+                last = number
+            elif line.strip(" ") and (line[:4] != "    " or not is_blank(line)):
+                return None
+        if last:
+            self._head += escapeHtml("".join(f"{line[4:]}\n" for line in lines[:last]))
+            lines = lines[last:]
+        self._rest = "\n".join(lines)
+        return f"{self._head}{escapeHtml(lines[0][4:])}\n{_FENCE_END}"
+
+    def tokens(self) -> list[Token]:
+        """Returns the block's tokens. Those of code hold no labels, so their content does not matter."""
+        return self.group
+
+
 class _OpenFence(OpenEnd):
-    """An open top-level fence, not indented: its lines are shown as they are until one closes it.
+    """An open top-level fence: its lines are shown as they are, without its indentation, until one closes it.
 
     The parser leaves out a last line of blanks without a line end, so these wait until more text follows.
     """
 
-    def __init__(self, token: Token, html: str, line: str) -> None:
+    def __init__(self, token: Token, html: str, indent: int, line: str) -> None:
         super().__init__([token])
         self._head = html.removesuffix(_FENCE_END)
         self._markup = token.markup
+        self._indent = indent
         self._line = line  # the last line so far
-        self._blanks = "" if line.strip(" \t") else line
+        self._blanks = "" if line.strip(" \t") else self._inside(line)
 
     @classmethod
     def of(cls, token: Token, html: str, lines: list[str]) -> _OpenFence | None:
-        """Returns the open fence if its first line is whole, and it removes no indentation from its lines."""
+        """Returns the open fence if its first line is whole, and spaces alone indent it."""
         start = (token.map or [0])[0]
-        if start + 1 >= len(lines) or not lines[start].startswith(token.markup):
+        if start + 1 >= len(lines) or not lines[start].lstrip(" ").startswith(token.markup):
             return None
         if "|" in token.info:  # the next line may make it the head of a table
             return None
-        return cls(token, html, lines[-1])
+        indent = len(lines[start]) - len(lines[start].lstrip(" "))
+        return None if indent and "\t" in lines[-1][:indent] else cls(token, html, indent, lines[-1])
+
+    def _inside(self, line: str) -> str:
+        """Returns the line without the indentation of the fence."""
+        return line[min(self._indent, len(line) - len(line.lstrip(" "))) :]
 
     def extend(self, text: str) -> str | None:
         """Returns the block's HTML with ``text`` added; None if a line may close the fence."""
@@ -92,11 +138,20 @@ class _OpenFence(OpenEnd):
             bare = line.strip(" \t")
             if bare.startswith(self._markup) and not bare.strip(self._markup[0]):
                 return None
+        if self._indent:
+            if any("\t" in line[: self._indent] for line in lines):
+                return None
+            text = "\n".join(map(self._inside, lines))[len(self._inside(self._line)) :]
         shown = self._blanks + text
         self._line = lines[-1]
-        self._blanks = "" if self._line.strip(" \t") else self._line
+        self._blanks = "" if self._line.strip(" \t") else self._inside(self._line)
         self._head += escapeHtml(shown[: len(shown) - len(self._blanks)])
         return self._head + _FENCE_END
+
+    @property
+    def is_verbatim(self) -> bool:
+        """Returns True: tabs in a fence are shown."""
+        return True
 
     def is_over(self, character: str) -> bool:
         """Returns False: a fence continues after a blank line."""

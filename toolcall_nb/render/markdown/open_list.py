@@ -9,9 +9,10 @@ import re
 
 from markdown_it.token import Token
 
-from toolcall_nb.render.markdown.blocks import OpenEnd, first_line, is_blank, split_blocks
+from toolcall_nb.render.markdown.blocks import OpenEnd, OuterBlocks, check_alone, first_line, is_blank, split_blocks
 from toolcall_nb.render.markdown.flavor import parser
 from toolcall_nb.render.markdown.link_definitions import Definitions, render_tokens
+from toolcall_nb.render.markdown.open_container import LEAST_CONTENTS, OpenItem, OpenQuote
 from toolcall_nb.render.markdown.open_fence import find_open_leaf
 from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE
 
@@ -22,19 +23,19 @@ _MOST_CELLS = 30_000
 
 # A line that starts like this is an item of the list or a row of the table, if the line before it is not blank, or if
 # the list is loose.
-_START = rf"(?=(?:[-+*]|\d{{1,9}}[.)]) {{1,4}}(?:{TEXT_LINE.pattern}))"
+_START = rf"(?=(?:[-+*]|\d{{1,9}}[.)]) {{1,4}}(?x:{TEXT_LINE.pattern}))"
 _ITEM = re.compile(rf"[^ \t\n][ \t]*\n{_START}")
 _ITEM_OF_LOOSE = re.compile(rf"[^ \t\n][ \t]*\n(?:[ \t]*\n)*{_START}")
 _ROW = re.compile(r"[^ \t\n][ \t]*\n(?=\|)")
 
 
-def find_open_end(group: list[Token], html: str, lines: list[str], definitions: Definitions) -> OpenEnd | None:
-    """Returns the open end of ``group``, the last top-level block of ``lines``; None if more text needs a parse.
+def find_open_end(group: list[Token], html: str, lines: list[str], place: OuterBlocks) -> OpenEnd | None:
+    """Returns the open end of ``group``, the last block of ``lines``; None if more text needs a parse.
 
-    ``html`` is that of the block, and ``definitions`` are those that it was parsed with.
+    ``html`` is that of the block.
     """
-    leaf = find_open_leaf(group, html, lines, definitions)
-    return _OpenSeries.of(group, html, lines, definitions, leaf) or leaf
+    leaf = find_open_leaf(group, html, lines, place)
+    return _OpenSeries.of(group, html, lines, place, leaf) or OpenQuote.of(group, html, lines, place, leaf)
 
 
 class _OpenSeries(OpenEnd):
@@ -45,7 +46,8 @@ class _OpenSeries(OpenEnd):
     before it: it makes the list loose, or a list of tasks. The parse of the later items alone shows that, and then,
     or if there is a definition, the whole list is parsed again.
 
-    The series must start behind a blank line, so that no formula before it can include its lines.
+    The series must start where it does for good, so that no formula before it can include its lines. A long last item
+    becomes an `OpenItem`, whose contents are parsed apart from the list.
     """
 
     def __init__(
@@ -54,18 +56,20 @@ class _OpenSeries(OpenEnd):
         html: str,
         lines: list[str],
         is_loose: bool,
-        definitions: Definitions,
+        place: OuterBlocks,
         leaf: OpenEnd | None,
     ) -> None:
         super().__init__(series.group)
         start = first_line(series.group)
-        self._opening, self._closing = series.around()
+        opening, self._closing = series.around()
+        self._opening = "\n" + opening if html.startswith("\n") else opening
         self._kind = series.kind
         self._is_loose = is_loose  # because of the items before the last, and so for good
-        self._is_settled = is_loose == series.is_loose
-        self._next = _ROW if series.head else _ITEM_OF_LOOSE if is_loose else _ITEM
+        self._is_shown_loose = series.is_loose
+        self._is_table = series.head > 0
         self._head = "".join(f"{line}\n" for line in lines[start : start + series.head])
-        self._definitions = definitions
+        self._place = place
+        self._item: OpenItem | None = None
         self._leaf = leaf
         self._html = html
         self._certain = ""
@@ -74,32 +78,65 @@ class _OpenSeries(OpenEnd):
 
     @classmethod
     def of(
-        cls, group: list[Token], html: str, lines: list[str], definitions: Definitions, leaf: OpenEnd | None
+        cls, group: list[Token], html: str, lines: list[str], place: OuterBlocks, leaf: OpenEnd | None
     ) -> _OpenSeries | None:
         """Returns the open series if the block is one, and the tail has no definitions."""
-        start = first_line(group)
-        if definitions or (start and not is_blank(lines[start - 1])):
+        if place.definitions or not place.is_certain:
             return None
-        series = _Series.of(group)
+        series = _Series.of(group, lines)
         is_loose = None if series is None else series.is_loose_for_good(lines)
-        return None if series is None or is_loose is None else cls(series, html, lines, is_loose, definitions, leaf)
+        return None if series is None or is_loose is None else cls(series, html, lines, is_loose, place, leaf)
 
     def extend(self, text: str) -> str | None:
         """Returns the block's HTML with ``text`` added; None if all has to be parsed."""
+        if self._take(text):
+            return self._html
+        cut = self._next_part(text)
+        if cut is not None:
+            return self._parse_next(cut, text)
+        if self._take_apart() and self._take(text):
+            return self._html
+        return self._parse(self._text + text)
+
+    @property
+    def is_verbatim(self) -> bool:
+        """Whether the last item ends in code."""
+        return self._leaf is not None and self._leaf.is_verbatim
+
+    def _take(self, text: str) -> bool:
         html = self._leaf.extend(text) if self._leaf is not None else None
         if html is not None:
             self._text += text
             self._html = html
-            return html
-        cut = self._next_part(text)
-        return self._parse(self._text + text) if cut is None else self._parse_next(cut, text)
+        return html is not None
+
+    def _take_apart(self) -> bool:
+        """Makes the last item the leaf, if it is long and its first lines are whole."""
+        opening = self._last_opening
+        if self._item is not None or opening is None or len(self._text) - self._last < LEAST_CONTENTS:
+            return False
+        source = self._text[self._last :]
+        before = "".join([self._opening, self._certain, *self._parts[:-1]])
+        looseness = (self._is_loose, self._is_shown_loose)
+        if source.count("\n") > 1:
+            self._item = OpenItem.of(opening, source, (before, self._closing), looseness, self._place)
+        if self._item is None or self._item.html != self._html:
+            self._item = None
+            return False
+        self._leaf = self._item
+        return True
 
     def _next_part(self, text: str) -> int | None:
         """Returns where, in the text from the last part on, a part begins that can be parsed alone."""
         line = self._text.rfind("\n") + 1
         bare = len(self._text[:line].rstrip(" \t\n"))
-        found = self._next.search(self._text + text, max(0, bare - 1)) if self._is_settled else None
+        pattern = _ROW if self._is_table else _ITEM_OF_LOOSE if self._is_shown_loose else _ITEM
+        found = pattern.search(self._text + text, max(0, bare - 1)) if self._is_settled() else None
         return None if found is None else found.end()
+
+    def _is_settled(self) -> bool:
+        """Whether the parts before the next one make the list loose if it is."""
+        return self._is_shown_loose == (self._is_loose or (self._item is not None and self._item.is_loose))
 
     def _parse_next(self, cut: int, text: str) -> str | None:
         begun = cut - len(self._text)  # below 0 if its first characters are there already
@@ -108,6 +145,7 @@ class _OpenSeries(OpenEnd):
             if html is None:
                 return self._parse(self._text + text)
             self._certain = html[len(self._opening) : len(html) - len(self._closing)]
+            self._is_loose = self._is_loose or (self._item is not None and self._item.is_loose)
         elif cut == self._last:
             self._certain += "".join(self._parts[:-1])
         else:
@@ -117,17 +155,20 @@ class _OpenSeries(OpenEnd):
 
     def _parse(self, text: str) -> str | None:
         source = self._head + text
-        definitions = Definitions(self._definitions.settled)
-        groups = split_blocks(parser().parse(source, {"references": definitions}))
-        series = _Series.of(groups[0]) if len(groups) == 1 and not definitions else None
+        definitions = Definitions(self._place.definitions.settled)
+        groups = split_blocks(parser().parse(source, {"references": definitions, "level": self._place.level}))
+        lines = source.split("\n")
+        if self._place.is_in_item:
+            check_alone(groups, lines)
+        series = _Series.of(groups[0], lines) if len(groups) == 1 and not definitions else None
         if series is None or series.kind != self._kind or self._size * series.width > _MOST_CELLS:
             return None
         if not series.loosen(self._is_loose):
             return None
-        lines = source.split("\n")
         self._keep(series, lines)
         self._html = "".join([self._opening, self._certain, *self._parts, self._closing])
-        self._leaf = find_open_leaf(series.group, self._html, lines, definitions)
+        self._leaf = find_open_leaf(series.group, self._html, lines, self._place)
+        self._is_shown_loose = self._is_loose
         return self._html
 
     def _keep(self, series: _Series, lines: list[str]) -> None:
@@ -139,28 +180,40 @@ class _OpenSeries(OpenEnd):
         start, end = first_line(series.parts[last]), first_line(series.parts[-1])
         self._text = "\n".join(lines[start:])  # from the last whole part on
         self._last = sum(len(line) + 1 for line in lines[start:end])  # where in it the last part begins
+        self._last_opening = None if series.head else series.parts[-1][0]
+        self._item = None
 
 
 class _Series:
     """A list or table taken apart: its items or rows, and the tokens around them."""
 
-    def __init__(self, group: list[Token], parts: list[list[Token]], *, head: int) -> None:
+    def __init__(self, group: list[Token], parts: list[list[Token]], lines: list[str], *, head: int) -> None:
         self.group = group
         self.parts = parts
         self.head = head  # how many lines stand before the first part: those of a table's head
         self.width = sum(token.type == "td_open" for token in parts[0])
         self.kind = (group[0].type, group[0].markup, group[0].attrs.get("class"))
         self._paragraphs = [token for token in group if token.level == 2 and token.type.startswith("paragraph_")]
-        self.is_loose = not all(token.hidden for token in self._paragraphs)
+        if head or self._paragraphs:
+            self.is_loose = not all(token.hidden for token in self._paragraphs)
+        else:
+            self.is_loose = self._has_blank(lines)
 
     @classmethod
-    def of(cls, group: list[Token]) -> _Series | None:
-        """Returns the series if the block is one. A list without paragraphs does not show if it is loose."""
+    def of(cls, group: list[Token], lines: list[str]) -> _Series | None:
+        """Returns the series if the block is one."""
         if group[0].type == "table_open":
             rows = _parts(group, "tr_open", 2)[1:]
-            return cls(group, rows, head=2) if rows else None
-        series = cls(group, items, head=0) if (items := _parts(group, "list_item_open", 1)) else None
-        return series if series is not None and series._paragraphs else None
+            return cls(group, rows, lines, head=2) if rows else None
+        return cls(group, items, lines, head=0) if (items := _parts(group, "list_item_open", 1)) else None
+
+    def _has_blank(self, lines: list[str]) -> bool:
+        """Whether a blank line stands between items, or between blocks of one item: a list of both is loose."""
+        starts = [first_line(part) for part in self.parts[1:]]
+        for part in self.parts:
+            blocks = [token for token in part if token.level == 2 and token.map is not None and token.nesting >= 0]
+            starts += [first_line([token]) for token in blocks[1:]]
+        return any(is_blank(lines[start - 1]) for start in starts)
 
     def around(self) -> tuple[str, str]:
         """Returns the HTML before the parts and behind them."""
@@ -179,7 +232,7 @@ class _Series:
             return False
         certain = lines[first_line(self.group) : first_line(self.parts[last]) + 1]
         groups = split_blocks(parser().parse("\n".join([*certain, ""]), {"references": Definitions({})}))
-        series = _Series.of(groups[0])
+        series = _Series.of(groups[0], certain)
         return None if series is None else series.is_loose
 
     def loosen(self, is_loose: bool) -> bool:

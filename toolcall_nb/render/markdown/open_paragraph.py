@@ -8,16 +8,26 @@ from markdown_it.common.utils import escapeHtml, mdTrim
 from markdown_it.token import Token
 
 from toolcall_nb.render.markdown.blocks import OpenEnd, is_blank
-from toolcall_nb.render.markdown.flavor import has_too_many_marks, marks_in
+from toolcall_nb.render.markdown.flavor import has_too_many_marks, marks_in, parser
 from toolcall_nb.render.markdown.link_definitions import Definitions, parse_inline, render_tokens
 
-__all__ = ["TEXT_LINE", "OpenText"]
+__all__ = ["TEXT_LINE", "OpenText", "may_define"]
 
-TEXT_LINE = re.compile(r"[^\W\d_]|\d+[^\W\d_]|\*{1,3}[^\W_]|_{1,3}[^\W_]|`{1,2}[^`\s]|~~[^\W_]")
+TEXT_LINE = re.compile(
+    r"""[^\W\d_]|[^\x00-\x7f\s]                 # a letter, an emoji, a line of a box
+    |\d+[^\d.)]|\d+[.)][^ \t]|\d{10}          # a date, a decimal number: no marker of an item
+    |\*{1,3}[^\W_]|_{1,3}[^\W_]|`{1,2}[^`\s]|~~?[^~\W_]
+    |["'(),;./%@!?^&{}<\]]
+    |\[[^\[\]\\]*\][^:]                      # a link, not the label of a definition
+    |-[^-\s|:]|\+[^\s]|\#{1,6}[^\#\s]|=+[ ]*[^=\s]|:[^-:|\s]""",
+    re.VERBOSE,
+)
 """A line that starts like this is text, whatever follows on it. It begins no list, fence, rule or definition."""
 
+_MOST_PIECES = 64  # of HTML that are joined each time
+
 _MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])[ \t]")
-_CONTAINERS = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t>]+)*")
+_CONTAINERS = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t>]+)*(?:\[[ xX]\][ \t]+)?")
 # Brackets of a task, an alert or a link, which are not the label of a definition.
 _BRACKETS = re.compile(r"\[[^\[\]\\]*\](?!:)")
 # Characters that mean nothing to the inline parser. The second set holds only while no link can be open.
@@ -28,7 +38,10 @@ _WORD_END = re.compile(r"[^\W_] *\Z")
 # blank, or an underscore behind a word, opens nothing; an entity or autolink holds no blank (CommonMark, section 6).
 _LIVE = re.compile(r"[\[`$]|\*(?![* \n])|~(?![~ \n])|(?<![^\W_])_(?![_ \n])")
 _OPENS_A_WORD = re.compile(r"[<&]")
-_LAST_WORD = re.compile(r"(?<= )\S[^ \n]*(?= *\Z)")
+_LAST_WORD = re.compile(r"(?<=[ \n])\S[^ \n]*(?= *\Z)")
+# Brackets that a link can no longer have, since neither an address nor a label follows.
+_PLAIN_BRACKETS = re.compile(r"\[[^\[\]]*\](?=[^(\[])")
+_FORMULA_MARK = re.compile(r"\$\$|\\\[")
 
 
 class OpenText(OpenEnd):
@@ -37,7 +50,8 @@ class OpenText(OpenEnd):
     The last line starts as text, so the rest of the line does not change the structure, with three exceptions: the
     closing mark of a formula at its end may end a block of lines; a quote or bracket may end a definition of several
     lines, which was text until then; and in the last row of a table a pipe ends the cell. The end of the line changes
-    nothing either, and blank lines behind it change no more.
+    nothing either, and blank lines behind it change no more. A paragraph that is in no other block goes on with the
+    next line if that starts as text, or if a parse of this line alone, with the line before it, says so.
 
     Characters that mean nothing to the inline parser (inert ones) are added to the HTML as they are if they follow a
     word; elsewhere they may decide about a delimiter. Other characters make the inline content be parsed again, but
@@ -45,45 +59,95 @@ class OpenText(OpenEnd):
     to right, and a delimiter depends only on the characters beside it, so the HTML before that word stays as it is.
     """
 
-    def __init__(self, group: list[Token], leaf: int, blanks: str, html: str, definitions: Definitions) -> None:
+    def __init__(self, group: list[Token], leaf: int, html: str, lines: list[str], definitions: Definitions) -> None:
         inline, closers = render_tokens([group[leaf]]), render_tokens(group[leaf + 1 :])
         super().__init__(group)
         self._token = group[leaf]
         self._definitions = definitions
         self._is_heading = group[leaf - 1].type == "heading_open"
         self._is_cell = group[leaf - 1].type == "td_open"
+        self._has_next_lines = group[0].type == "paragraph_open"
+        self._may_be_json = group[0].type == "paragraph_open" and _opens_json(self._token.content)
+        self._has_formula = any(map(_FORMULA_MARK.search, _behind_blank(lines)))
         self._sealed: list[str] = []  # the source that is not parsed again
+        self._sealed_html: list[str] = []  # the HTML of the last of that
         self._marks = 0  # how many marks are in that
-        self._head = html[: len(html) - len(inline) - len(closers)]  # the HTML up to there
-        self._content = self._token.content + blanks  # the source behind it
+        self._head = html[: len(html) - len(inline) - len(closers)]  # the HTML before it
+        self._blanks = lines[-1][len(lines[-1].rstrip(" ")) :]
+        self._content = self._token.content + self._blanks  # the source behind it
         self._inline = inline  # the HTML of that, without the blanks at its end
         self._closers = closers
-        self._blanks = blanks
-        self._line_ended = False
+        # The line before the last one, if the last one may turn out to be no text.
+        self._before = lines[-2] if self._has_next_lines and "\n" in self._token.content else ""
+        self._line = lines[-1]
+        self._gap = ""  # the blanks at the end of the text, from the end of a line on, are not in the content yet
         self._examine(self._token)
 
     @classmethod
     def of(cls, group: list[Token], html: str, lines: list[str], definitions: Definitions) -> OpenText | None:
         """Returns the open text if the group's last inline token continues where the last line ends."""
         leaf = _last_cell(group, lines) if group[0].type == "table_open" else _last_text(group, lines)
-        blanks = lines[-1][len(lines[-1].rstrip(" ")) :]
-        return None if leaf is None else cls(group, leaf, blanks, html, definitions)
+        return None if leaf is None else cls(group, leaf, html, lines, definitions)
 
     def extend(self, text: str) -> str | None:
         """Returns the block's HTML with ``text`` added; None if only a parse can tell."""
-        line, ending, behind = text.partition("\n")
-        if behind.strip(" \t\n") or (self._line_ended and line.strip(" \t")):
-            return None
-        if line and not self._line_ended:
-            if not self._may_restructure(line) if self._is_text else self._inert and self._inert.fullmatch(line):
-                shown = line.rstrip(" ")
-                self._inline += escapeHtml(self._blanks + shown) if shown else ""
-                self._blanks = line[len(shown) :] if shown else self._blanks + line
-                self._content += line
-            elif not self._parse(line):
+        if not self._gap and "\n" not in text:
+            if not self._is_same_line(text) or not self._extend_line(text):
                 return None
-        self._line_ended = self._line_ended or bool(ending)
-        return self._head + self._inline + self._closers
+            self._line += text
+        elif not self._extend_lines(text):
+            return None
+        return "".join([self._head, *self._sealed_html, self._inline, self._closers])
+
+    def _is_same_line(self, text: str) -> bool:
+        """Whether the last line stays text of this block with ``text`` added."""
+        line = self._line + text
+        return not self._may_restructure(text, line) and (not self._before or _continues(self._before, line))
+
+    def _extend_line(self, text: str) -> bool:
+        if self._is_text or (self._inert and self._inert.fullmatch(text)):
+            shown = text.rstrip(" \t\n")
+            self._inline += escapeHtml(self._blanks + shown) if shown else ""
+            self._blanks = text[len(shown) :] if shown else self._blanks + text
+            self._content += text
+            return True
+        return self._parse(text)
+
+    def _extend_lines(self, text: str) -> bool:
+        """Adds ``text``, which begins behind the end of a line or holds one."""
+        added = self._gap + text
+        bare = added.rstrip(" \t\n")
+        if bare:
+            if self._gap.count("\n") > 1 or not self._are_lines(text):
+                return False
+            ends = "\n" in added[len(bare) :]
+            if not self._extend_line(bare if ends else added):
+                return False
+            self._gap = added[len(bare) :] if ends else ""
+        else:
+            self._gap = added
+        lines = (self._line + text).split("\n")
+        if len(lines) > 1:
+            self._before = lines[-2]
+        self._line = lines[-1]
+        return True
+
+    def _are_lines(self, text: str) -> bool:
+        """Whether ``text`` adds lines of text to this block, perhaps with blank lines behind them."""
+        lines = (self._line + text).rstrip(" \t\n").split("\n")
+        if not self._has_next_lines and (self._gap or len(lines) > 1):
+            return False
+        if not self._gap and not self._is_same_line(lines[0][len(self._line) :]):
+            return False
+        before = self._before if self._gap else lines[0]
+        for line in lines if self._gap else lines[1:]:
+            if not before.strip(" \t") or is_blank(line) or not _continues(before, line):
+                return False
+            self._may_be_json = self._may_be_json or before.endswith(("{", "["))
+            if self._may_restructure(line, line):
+                return False
+            before = line
+        return True
 
     def tokens(self) -> list[Token]:
         """Returns the block's tokens."""
@@ -92,20 +156,25 @@ class OpenText(OpenEnd):
             self._token.content, self._token.children = content, None
         return self.group
 
-    def _may_restructure(self, text: str) -> bool:
-        """Whether ``text`` may change the structure of blocks."""
+    def _may_restructure(self, text: str, line: str) -> bool:
+        """Whether ``text``, which makes the last line ``line``, may change the structure of blocks."""
         if self._is_cell:
             return "|" in text
+        if self._may_be_json and line.strip() in ("}", "]"):
+            return True
         # A heading drops the hashes at its end; a formula's end may make a block of this line and those before it.
-        return (self._is_heading and "#" in text) or (self._content + text).rstrip().endswith(("$$", "\\]"))
+        if self._is_heading and "#" in text:
+            return True
+        self._has_formula = self._has_formula or _FORMULA_MARK.search(line) is not None
+        return self._has_formula and line.rstrip().endswith(("$$", "\\]"))
 
     def _parse(self, text: str) -> bool:
         """Parses the content that is not sealed again, with ``text``; False if the structure may change."""
-        if self._may_restructure(text) or has_too_many_marks(self._content + text, self._marks):
+        if has_too_many_marks(self._content + text, self._marks):
             return False
         self._seal()
         self._content += text
-        self._blanks = self._content[len(self._content.rstrip(" ")) :]
+        self._blanks = self._content[len(self._content.rstrip(" \t")) :]
         token = Token("inline", "", 0, content=mdTrim(self._content))
         parse_inline([token], self._definitions)
         self._inline = render_tokens([token])
@@ -119,24 +188,47 @@ class OpenText(OpenEnd):
         if _WORD_END.search(self._content):
             self._inert = _INERT if "[" in self._content else _INERT_WITHOUT_BRACKETS
         texts = [child.content for child in parsed.children or () if child.type == "text"]
+        if "&" not in self._content:
+            texts = [_PLAIN_BRACKETS.sub("", text) for text in texts]
         # What a backslash escapes now may open a formula later.
-        self._is_closed = "\\" not in self._content and not any(map(_is_live, texts))
+        self._is_closed = "\\" not in self._content and not any(map(_LIVE.search, texts))
+        behind_blanks = max(self._content.rfind(" "), self._content.rfind("\n")) + 1
+        self._is_closed = self._is_closed and not _OPENS_A_WORD.search(self._content, behind_blanks)
 
     def _seal(self) -> None:
         """Sets aside the content before the last word, if that is text and nothing before it is open."""
         word = _LAST_WORD.search(self._content) if self._is_closed else None
         html = escapeHtml(word[0]) if word else ""
-        if word is None or not self._inline.endswith(" " + html):
+        if word is None or not self._inline.endswith((" " + html, "\n" + html)):
             return
-        self._head += self._inline[: len(self._inline) - len(html)]
+        self._sealed_html.append(self._inline[: len(self._inline) - len(html)])
+        if len(self._sealed_html) > _MOST_PIECES:
+            self._head = "".join([self._head, *self._sealed_html])
+            self._sealed_html = []
         self._sealed.append(self._content[: word.start()])
         self._marks += marks_in(self._sealed[-1])
         self._content, self._inline = self._content[word.start() :], html
 
 
-def _is_live(text: str) -> bool:
-    behind_blanks = max(text.rfind(" "), text.rfind("\n")) + 1
-    return _LIVE.search(text) is not None or _OPENS_A_WORD.search(text, behind_blanks) is not None
+def _opens_json(content: str) -> bool:
+    return content.partition("\n")[0].endswith(("{", "["))
+
+
+def _behind_blank(lines: list[str]) -> list[str]:
+    """Returns the lines behind the last blank one."""
+    start = next((at + 1 for at in range(len(lines) - 1, -1, -1) if is_blank(lines[at])), 0)
+    return lines[start:]
+
+
+def _continues(before: str, line: str) -> bool:
+    """Whether ``line`` goes on with a paragraph that is in no other block and whose last line is ``before``."""
+    bare = line.lstrip(" \t")
+    if not bare or bare[0] == "[" or TEXT_LINE.match(bare):
+        return True
+    tokens: list[Token] = []
+    md = parser()
+    md.block.parse(f"x\n{before}\n{line}", md, {"references": {}, "level": 1}, tokens)
+    return len(tokens) == 3 and tokens[1].map == [0, 3] and tokens[0].type == "paragraph_open"
 
 
 def _last_text(group: list[Token], lines: list[str]) -> int | None:
@@ -147,9 +239,12 @@ def _last_text(group: list[Token], lines: list[str]) -> int | None:
     token = group[leaf]
     if token.type != "inline" or group[leaf - 1].type not in ("paragraph_open", "heading_open"):
         return None
-    line = token.content.rpartition("\n")[2]
-    is_last = (token.map or [0, 0])[1] == len(lines) and lines[-1].rstrip(" ").endswith(line)
-    return leaf if is_last and TEXT_LINE.match(line) and not _may_define(lines) else None
+    above, _, line = token.content.rpartition("\n")
+    start, end = token.map or [0, 0]
+    if end != len(lines) or not lines[-1].rstrip(" ").endswith(line) or may_define(lines[: start + 1]):
+        return None
+    is_text = TEXT_LINE.match(line) or (above and group[0].type == "paragraph_open")
+    return leaf if is_text else None
 
 
 def _last_cell(group: list[Token], lines: list[str]) -> int | None:
@@ -164,7 +259,7 @@ def _last_cell(group: list[Token], lines: list[str]) -> int | None:
     return leaf if content and group[leaf - 1].type == "td_open" and line.rstrip(" ").endswith(content) else None
 
 
-def _may_define(lines: list[str]) -> bool:
+def may_define(lines: list[str]) -> bool:
     """Whether the last line may become part of a link definition that began behind the last blank line.
 
     While a definition is open, its label or title may include lines that are a heading. A list marker at the start

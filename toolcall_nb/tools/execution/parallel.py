@@ -6,8 +6,9 @@ import contextvars
 import queue
 import threading
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ from toolcall_nb.tools.definition import Tool
 from toolcall_nb.tools.execution.interrupts import STOP, check_stop, run_to_end
 from toolcall_nb.tools.execution.runner import Outcome, exception_text
 from toolcall_nb.tools.execution.workers import POLL_SECONDS
-from toolcall_nb.tools.output import ToolProgress
+from toolcall_nb.tools.output import ProgressCallback, ToolProgress
 
 __all__ = ["MAX_THREADS", "Job", "Started", "run_together"]
 
@@ -26,11 +27,20 @@ MAX_THREADS = 16
 
 
 class Job(Struct, frozen=True, eq=False):
-    """One call of a tool, equal to no other. ``value_expression`` is as in `Tool.run`."""
+    """One call of a tool, equal to no other. ``value_expression`` is as in `Tool.run`.
+
+    ``around`` is called with the run, in the thread of the run, and returns its outcome; it is how runs are traced.
+    """
 
     tool: Tool
     arguments: Json
     value_expression: str = ""
+    around: Callable[[Callable[[], Outcome]], Outcome] | None = None
+
+    def run(self, on_progress: ProgressCallback) -> Outcome:
+        """Runs the tool, as `Tool.run` does."""
+        run = partial(self.tool.run, self.arguments, on_progress, self.value_expression)
+        return run() if self.around is None else self.around(run)
 
 
 class Started(Struct, frozen=True):
@@ -73,7 +83,7 @@ def _start(job: Job, updates: queue.SimpleQueue[_Update], stop: threading.Event)
         STOP.set(stop)
         updates.put((job, Started()))
         try:
-            outcome = job.tool.run(job.arguments, lambda progress: updates.put((job, progress)), job.value_expression)
+            outcome = job.run(lambda progress: updates.put((job, progress)))
         except KeyboardInterrupt as error:  # raised by the tool itself, or by the stop, after which nobody reads this
             outcome = Outcome(error=exception_text(error), exception=error)
         updates.put((job, outcome))

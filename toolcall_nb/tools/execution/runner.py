@@ -12,15 +12,16 @@ from msgspec.structs import replace
 
 from toolcall_nb.core.deprecated_names import RenamedAttribute
 from toolcall_nb.core.events import Json, Object
-from toolcall_nb.core.result_text import RESULT_LIMIT, truncate_output
+from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, truncate_output, truncate_text
 from toolcall_nb.tools.execution.deadlines import Alarm, Deadline
+from toolcall_nb.tools.execution.interrupts import check_stop
 from toolcall_nb.tools.execution.workers import OnYield, drain, needs_event_loop, run_in_worker
 from toolcall_nb.tools.output import Preliminary, ProgressCallback
 from toolcall_nb.tools.output.captured_output import captured_output
 from toolcall_nb.tools.output.figures import figure_of
-from toolcall_nb.tools.results.failures import ToolFailed
+from toolcall_nb.tools.results.failures import InvalidInput, ToolFailed
 from toolcall_nb.tools.results.json_values import MAX_TEXT, cut_text, to_json_value
-from toolcall_nb.tools.results.result import output_and_display
+from toolcall_nb.tools.results.result import Result, output_and_display
 from toolcall_nb.tools.results.tracebacks import own_frames, traceback_text
 from toolcall_nb.tools.schemas.parameters import WrongArguments
 
@@ -70,6 +71,7 @@ def run_tool(
     *,
     timeout: float | None = None,
     limit: int = RESULT_LIMIT,
+    retries: int = 0,
     value_expression: str = "",
 ) -> Outcome:
     """Checks the arguments and calls the function. Every exception becomes an `Outcome`, except `KeyboardInterrupt`.
@@ -77,12 +79,15 @@ def run_tool(
     ``on_progress`` gets what the tool prints, displays and yields. ``timeout`` is in seconds, ``limit`` the number of
     characters of the output that the model is sent. ``value_expression`` is the Python expression by which the kernel
     has the whole value; it is named where the output leaves something out.
+
+    A function that raises is called again, up to ``retries`` times, and the log says so. Not repeated are a call that
+    has missed the ``timeout``, which is for all tries together, one that was interrupted, and `InvalidInput`.
     """
     try:
-        positional, named = signature.bind(arguments)
+        bound = signature.bind(arguments)
     except WrongArguments as error:
         return Outcome(error=str(error), exception=error, wrong_input=True)
-    called_with = {key: to_json_value(named.get(key, value)) for key, value in arguments.items()}
+    called_with = {key: to_json_value(bound[1].get(key, value)) for key, value in arguments.items()}
     deadline = Deadline(timeout)
     with captured_output(on_progress) as captured:
 
@@ -90,8 +95,16 @@ def run_tool(
             if captured is not None:
                 captured.report(Preliminary(to_json_value(value)))
 
+        def on_failure(text: str) -> None:
+            if captured is not None:
+                captured.write(text)
+
+        def call_once(is_first: bool) -> Any:
+            positional, named = bound if is_first else signature.bind(arguments)  # a function may change its own
+            return _call(lambda: function(*positional, **named), on_yield, deadline)
+
         try:
-            value = _call(lambda: function(*positional, **named), on_yield, deadline)
+            value = _with_retries(call_once, retries, deadline, on_failure) if retries else call_once(True)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # SystemExit too: a tool must not end the kernel
@@ -105,8 +118,26 @@ def run_tool(
         output, display = _forms(value, value_expression, max(limit, MAX_TEXT))
         if captured is not None:
             display = captured.final_display(display)
-    model_text = truncate_output(output, limit)
+    if isinstance(value, Result) and value.model is not None and value.output is not None:
+        model_text: str | None = _told(value.model, limit)
+    else:
+        model_text = truncate_output(output, limit)
     return Outcome(value=value, output=output, display=display, model_text=model_text, arguments=called_with)
+
+
+def _with_retries(
+    call: Callable[[bool], Any], retries: int, deadline: Deadline, on_failure: Callable[[str], None]
+) -> Any:
+    """Calls ``call(is_first)`` until it does not raise, and returns its value; raises the last error."""
+    for number in range(1, retries + 1):
+        try:
+            return call(number == 1)
+        except Exception as error:
+            if error is deadline.missed or isinstance(error, InvalidInput):
+                raise
+            check_stop()
+            on_failure(f"Try {number} of {retries + 1} failed: {exception_text(error)}\n")
+    return call(retries == 0)
 
 
 def exception_text(error: BaseException) -> str:
@@ -149,6 +180,11 @@ def _forms(value: Any, expression: str, max_text: int) -> tuple[Json, Object | N
     except TimeoutError:
         location = f", it is in {expression}" if expression else ""
         return f"<{type(value).__name__}: it takes more than {_DISPLAY_SECONDS:g} s to show{location}>", None
+
+
+def _told(told: Any, limit: int) -> str:
+    """Returns what the model is told in place of the output, cut to ``limit`` characters."""
+    return truncate_text(format_output(to_json_value(told, "", max(limit, MAX_TEXT))), limit)
 
 
 def _failure(error: BaseException) -> Outcome:

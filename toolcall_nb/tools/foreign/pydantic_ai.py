@@ -1,4 +1,4 @@
-"""Converts tools of pydantic-ai: `Tool` and `FunctionToolset`. Tools that need an agent's run are refused."""
+"""Converts tools of pydantic-ai: `Tool` and toolsets of functions. Tools that need an agent's run are refused."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from msgspec.structs import replace
 
 from toolcall_nb.core.events import Json
 from toolcall_nb.errors import UsageError
@@ -42,6 +44,24 @@ def _tool(tool: Any) -> list[Tool]:
         timeout=tool.timeout,
     )
     return [made]
+
+
+def _toolset(toolset: Any) -> list[Tool]:
+    """Returns the tools of a toolset that needs no agent's run: of functions, or such toolsets combined or renamed."""
+    match type(toolset).__name__:
+        case "PrefixedToolset":
+            return [replace(tool, name=f"{toolset.prefix}_{tool.name}") for tool in _inner(toolset.wrapped)]
+        case "RenamedToolset":
+            names = {old: new for new, old in toolset.name_map.items()}
+            return [replace(tool, name=names.get(tool.name, tool.name)) for tool in _inner(toolset.wrapped)]
+        case "CombinedToolset":
+            return [tool for each in toolset.toolsets for tool in _inner(each)]
+    return [made for tool in toolset.tools.values() for made in _tool(tool)]
+
+
+def _inner(toolset: Any) -> list[Tool]:
+    names = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(toolset).__mro__}
+    return next(make for name, make in PYDANTIC_AI_CONVERTERS.items() if name in names)(toolset)
 
 
 def _unknown(thing: Any) -> list[Tool]:
@@ -100,9 +120,10 @@ class _Arguments:
 
 PYDANTIC_AI_CONVERTERS: Mapping[str, Callable[[Any], list[Tool]]] = {
     "pydantic_ai.tools.Tool": _tool,
-    "pydantic_ai.toolsets.function.FunctionToolset": lambda toolset: [
-        made for tool in toolset.tools.values() for made in _tool(tool)
-    ],
+    "pydantic_ai.toolsets.function.FunctionToolset": _toolset,
+    "pydantic_ai.toolsets.prefixed.PrefixedToolset": _toolset,
+    "pydantic_ai.toolsets.renamed.RenamedToolset": _toolset,
+    "pydantic_ai.toolsets.combined.CombinedToolset": _toolset,
     "pydantic_ai.toolsets.abstract.AbstractToolset": _unknown,
     "pydantic_ai.tools.ToolDefinition": _unknown,
     "pydantic_ai.agent.abstract.AbstractAgent": _unknown,

@@ -58,13 +58,21 @@ _CANARY = "_ipython_canary_method_should_not_exist_"
 
 
 class Result(Struct, frozen=True):
-    """A tool's return value with separate forms: ``output`` for programs and the model, ``display`` for people.
+    """A tool's return value in separate forms: ``output`` for programs, ``display`` for people, ``model`` for models.
 
-    ``display`` is a MIME bundle; binary types are bytes or base64 text.
+    ``display`` is a MIME bundle, whose binary types are bytes or base64 text, or any object that a notebook shows, such
+    as a figure. ``model`` is text, or a value that is sent as JSON; None is the same as ``output``. Without an output,
+    ``model`` is the output too.
     """
 
-    output: Any
-    display: Mapping[str, Any] | None = None
+    output: Any = None
+    display: Any = None
+    model: Any = None
+
+    @property
+    def own_output(self) -> Any:
+        """The output; what the model is told, if there is no other."""
+        return self.model if self.output is None else self.output
 
 
 def output_and_display(value: Any, expression: str = "", max_text: int = MAX_TEXT) -> tuple[Json, Object | None]:
@@ -75,7 +83,10 @@ def output_and_display(value: Any, expression: str = "", max_text: int = MAX_TEX
     it has a JSON form too. ``expression`` and ``max_text`` are as in `to_json_value`.
     """
     if isinstance(value, Result):
-        return to_json_value(value.output, expression, max_text), clean_bundle(value.display or {}, expression)
+        output = to_json_value(value.own_output, expression, max_text)
+        if value.display is None or isinstance(value.display, Mapping):
+            return output, clean_bundle(value.display or {}, expression)
+        return output, output_and_display(value.display, expression)[1]
     if value is None or type(value) in (bool, int, float, str, bytes, list, dict, tuple, set):
         return to_json_value(value, expression, max_text), None
     figure = figure_of(value)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
-from toolcall_nb.core.recording import is_recording_header, read_recording
+from toolcall_nb.core.recording import Recording, is_recording_header, read_recording
 from toolcall_nb.traces.formats.base import RecordedRun, TraceFormat
 
 __all__ = ["RECORDINGS"]
@@ -20,8 +21,37 @@ def _recognises(records: Sequence[Any]) -> bool:
 
 
 def _read(records: Iterable[Any]) -> Iterator[RecordedRun]:
-    recording = read_recording(records)
-    yield RecordedRun(id="1", transcript=recording.transcript, began=recording.began, seconds=recording.seconds)
+    """Yields a run for each header, and one for lines before the first."""
+    lines = iter(records)
+    header = next(lines, None)
+    number = 0
+    while header is not None:
+        number += 1
+        following: list[Any] = []
+        yield _run(read_recording(chain([header], _lines_of_run(lines, following))), number)
+        header = following[0] if following else None
+
+
+def _lines_of_run(lines: Iterator[Any], following: list[Any]) -> Iterator[Any]:
+    """Yields the lines up to the next header, which is put into ``following``."""
+    for line in lines:
+        if is_recording_header(line) and "version" in line["data"]:
+            following.append(line)
+            return
+        yield line
+
+
+def _run(recording: Recording, number: int) -> RecordedRun:
+    about = recording.run
+    title = about.get("title")
+    return RecordedRun(
+        id=str(about.get("id") or number),
+        transcript=recording.transcript,
+        title=title if isinstance(title, str) else "",
+        began=recording.began,
+        seconds=recording.seconds,
+        extra={"run": about} if about else {},
+    )
 
 
 RECORDINGS = TraceFormat("recording", "a recording of a run, as `chat.recording.write` makes it", _recognises, _read)

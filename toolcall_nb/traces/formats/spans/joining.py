@@ -78,7 +78,7 @@ class JoinedCall(Struct, eq=False):
         if output is MISSING and self.told is not None:
             output = self.told.output
         if self.run is not None and self.run.error is not None:
-            return State.OUTPUT_ERROR, output, self.run.error
+            return State.OUTPUT_ERROR, MISSING if output == self.run.error else output, self.run.error
         if self.told is not None and self.told.is_error:
             return State.OUTPUT_ERROR, MISSING, output if isinstance(output, str) else json_text(output)
         if output is not MISSING or (self.run is not None and self.has_ended):

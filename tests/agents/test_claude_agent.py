@@ -1,0 +1,277 @@
+"""A client of the Claude Agent SDK answers a chat, over a transport of our own in the place of Claude's program."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Generator
+from typing import Any
+
+import pytest
+from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Transport
+
+from toolcall_nb import Chat
+from toolcall_nb.approvals import Decision
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.transcript import ErrorPart, ReasoningPart, State
+from toolcall_nb.errors import UsageError
+
+Script = Callable[[], Generator[dict[str, Any], dict[str, Any], None]]
+"""The messages of one turn. What a ``control_request`` gives is the answer to it."""
+
+
+class Scripted(Transport):
+    """Speaks the protocol of Claude's program (claude_agent_sdk/_internal/query.py), one script a turn."""
+
+    def __init__(self, *scripts: Script) -> None:
+        self.scripts = list(scripts)
+        self.prompts: list[list[dict[str, Any]]] = []
+        self.requests: list[str] = []
+        self.connections = 0
+        self._open: Generator[dict[str, Any], dict[str, Any], None] | None = None
+
+    async def connect(self) -> None:
+        self.connections += 1
+        self._out: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+
+    async def write(self, data: str) -> None:
+        sent = json.loads(data)
+        match sent["type"]:
+            case "user":
+                self.prompts.append(sent["message"]["content"])
+                self._open = self.scripts.pop(0)()
+                self._go_on(None)
+            case "control_response":
+                self._go_on(sent["response"]["response"])
+            case "control_request":
+                self.requests.append(sent["request"]["subtype"])
+                answer = {"subtype": "success", "request_id": sent["request_id"], "response": {}}
+                self._out.put_nowait({"type": "control_response", "response": answer})
+
+    def _go_on(self, answer: Any) -> None:
+        assert self._open is not None
+        try:
+            message = self._open.send(answer)
+            while message["type"] != "control_request":
+                self._out.put_nowait(message)
+                message = next(self._open)
+            self._out.put_nowait(message)
+        except StopIteration:
+            pass
+
+    async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
+        while (message := await self._out.get()) is not None:
+            yield message
+
+    async def close(self) -> None:
+        self._out.put_nowait(None)
+
+    def is_ready(self) -> bool:
+        return True
+
+    async def end_input(self) -> None:
+        return None
+
+
+def assistant(*blocks: dict[str, Any], parent: str | None = None) -> dict[str, Any]:
+    message = {"model": "claude-test", "content": [*blocks], "id": "m", "role": "assistant"}
+    return {"type": "assistant", "message": message, "parent_tool_use_id": parent, "session_id": "s"}
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def use(call_id: str, name: str, **given: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call_id, "name": name, "input": given}
+
+
+def outcome(call_id: str, content: Any, *, error: bool = False, parent: str | None = None) -> dict[str, Any]:
+    block = {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": error}
+    return {"type": "user", "message": {"role": "user", "content": [block]}, "parent_tool_use_id": parent}
+
+
+def piece(**event: Any) -> dict[str, Any]:
+    return {"type": "stream_event", "uuid": "u", "session_id": "s", "event": event}
+
+
+def permission(call_id: str, name: str, **given: Any) -> dict[str, Any]:
+    about = {"subtype": "can_use_tool", "tool_name": name, "input": given, "tool_use_id": call_id}
+    return {"type": "control_request", "request_id": f"r-{call_id}", "request": about}
+
+
+def result(session: str = "s", **about: Any) -> dict[str, Any]:
+    usage = {"input_tokens": 3, "output_tokens": 4, "cache_read_input_tokens": 2}
+    known = {"subtype": "success", "duration_ms": 1, "duration_api_ms": 1, "is_error": False, "num_turns": 1}
+    return {"type": "result", **known, "session_id": session, "total_cost_usd": 0.01, "usage": usage, **about}
+
+
+def saying(words: str) -> Script:
+    def script() -> Generator[dict[str, Any], dict[str, Any], None]:
+        yield assistant(text(words))
+        yield result()
+
+    return script
+
+
+def chat_of(*scripts: Script, **settings: Any) -> tuple[Chat, Scripted]:
+    transport = Scripted(*scripts)
+    return Chat(ClaudeSDKClient(ClaudeAgentOptions(), transport=transport), **settings), transport
+
+
+def test_a_turn_streams_text_reasoning_and_growing_arguments() -> None:
+    def script() -> Generator[dict[str, Any], dict[str, Any], None]:
+        yield piece(type="message_start", message={"id": "m"})
+        yield piece(type="content_block_start", index=0, content_block={"type": "thinking", "thinking": ""})
+        yield piece(type="content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": "Hm."})
+        yield piece(type="content_block_stop", index=0)
+        yield assistant({"type": "thinking", "thinking": "Hm.", "signature": "x"})
+        yield piece(type="content_block_start", index=1, content_block={"type": "text", "text": ""})
+        yield piece(type="content_block_delta", index=1, delta={"type": "text_delta", "text": "Let me "})
+        yield piece(type="content_block_delta", index=1, delta={"type": "text_delta", "text": "see."})
+        yield piece(type="content_block_stop", index=1)
+        yield assistant(text("Let me see."))
+        yield piece(type="content_block_start", index=2, content_block={**use("c1", "Read"), "input": {}})
+        for written in ('{"pa', 'th": "a.txt"}'):
+            yield piece(
+                type="content_block_delta", index=2, delta={"type": "input_json_delta", "partial_json": written}
+            )
+        yield piece(type="content_block_stop", index=2)
+        yield assistant(use("c1", "Read", path="a.txt"))
+        yield outcome("c1", [{"type": "text", "text": "Hello."}])
+        yield piece(type="message_start", message={"id": "n"})
+        yield assistant(text("It says hello."))
+        yield result()
+
+    chat, _ = chat_of(script)
+    events = list(chat.stream("Read it."))
+    assert [event.delta for event in events if isinstance(event, ev.TextDelta)][-3:] == [
+        "Let me ",
+        "see.",
+        "It says hello.",
+    ]
+    assert [event.input_text_delta for event in events if isinstance(event, ev.ToolInputDelta)] == [
+        '{"pa',
+        'th": "a.txt"}',
+    ]
+    (call,) = chat.calls.values()
+    assert (call.name, call.input, call.output) == ("Read", {"path": "a.txt"}, "Hello.")
+    answer = chat.transcript.messages[-1]
+    assert [part.text for part in answer.parts if isinstance(part, ReasoningPart)] == ["Hm."]
+    assert answer.text == "Let me see.\n\nIt says hello."
+    assert chat.usage["inputTokens"] == 5
+    assert chat.transcript.diagnostics == ()
+
+
+def asking() -> Generator[dict[str, Any], dict[str, Any], None]:
+    yield assistant(use("c1", "Bash", command="rm a"))
+    answer = yield permission("c1", "Bash", command="rm a")
+    if answer["behavior"] == "allow":
+        yield outcome("c1", f"ran {answer['updatedInput']['command']}")
+    else:
+        yield outcome("c1", answer["message"], error=True)
+    yield assistant(text(f"Done: {answer.get('message', 'yes')}"))
+    yield result()
+
+
+@pytest.mark.parametrize(
+    ("decision", "output"), [(Decision(True), "ran rm a"), (Decision(True, input={"command": "ls"}), "ran ls")]
+)
+def test_a_call_that_needs_permission_is_asked_about(decision: Decision, output: str) -> None:
+    chat, _ = chat_of(asking, ask_approval=lambda _: decision)
+    answer = chat.send("Remove it.")
+    (call,) = chat.calls.values()
+    assert (call.output, call.original_input is ev.MISSING) == (output, decision.input is ev.MISSING)
+    assert answer.text == "Done: yes"
+
+
+def test_a_denial_reaches_claude_with_its_reason() -> None:
+    chat, _ = chat_of(asking, ask_approval=lambda _: Decision(False, "Not now."))
+    answer = chat.send("Remove it.")
+    assert [call.state for call in chat.calls.values()] == [State.OUTPUT_DENIED]
+    assert answer.text == "Done: Not now."
+
+
+def test_the_clients_own_callback_is_kept() -> None:
+    from claude_agent_sdk import PermissionResultAllow
+
+    async def allow(*_: Any) -> PermissionResultAllow:
+        return PermissionResultAllow(updated_input={"command": "pwd"})
+
+    options = ClaudeAgentOptions(can_use_tool=allow)
+    chat = Chat(ClaudeSDKClient(options, transport=Scripted(asking)))
+    chat.send("Remove it.")
+    assert [call.output for call in chat.calls.values()] == ["ran pwd"]
+
+
+def test_a_subagent_is_nested_in_the_call_that_runs_it() -> None:
+    def script() -> Generator[dict[str, Any], dict[str, Any], None]:
+        yield assistant(use("t1", "Task", prompt="Look."))
+        yield assistant(text("I look."), use("c1", "Read", path="a"), parent="t1")
+        yield outcome("c1", "A", parent="t1")
+        yield outcome("t1", "Found A.")
+        yield assistant(text("It is A."))
+        yield result()
+
+    chat, _ = chat_of(script)
+    answer = chat.send("Look.")
+    task, read = chat.calls.values()
+    assert (task.output, task.log) == ("Found A.", "I look.\n")
+    assert (read.parent, read.output) == (task.id, "A")
+    assert answer.text == "It is A."
+
+
+def test_the_session_keeps_its_history() -> None:
+    chat, transport = chat_of(saying("One."), saying("Two."))
+    chat.send("a")
+    chat.send("b")
+    assert transport.prompts == [[text("a")], [text("b")]]
+    assert transport.connections == 1
+
+
+def test_a_new_session_gets_the_conversation_after_an_undo() -> None:
+    chat, transport = chat_of(saying("One."), saying("Two."), saying("Three."))
+    chat.send("a")
+    chat.send("b")
+    chat.undo()
+    chat.send("c")
+    history, prompt = transport.prompts[-1]
+    assert "user: a\n\nassistant: One." in history["text"]
+    assert "Two." not in history["text"]
+    assert prompt == text("c")
+    assert transport.connections == 2
+
+
+def test_a_stopped_chat_interrupts_claude() -> None:
+    def script() -> Generator[dict[str, Any], dict[str, Any], None]:
+        yield assistant(text("One moment."))  # and nothing else comes
+
+    chat, transport = chat_of(script, saying("Hello again."))
+    for event in chat.stream("Wait."):
+        if isinstance(event, ev.TextDelta) and event.delta == "One moment.":
+            chat.stop()
+    assert "interrupt" in transport.requests
+    assert chat.transcript.messages[-1].aborted == "stopped"
+    assert chat.send("Hello?").text == "Hello again."
+
+
+def test_an_error_of_claude_is_said() -> None:
+    def script() -> Generator[dict[str, Any], dict[str, Any], None]:
+        yield result(subtype="error_max_turns", is_error=True)
+
+    chat, _ = chat_of(script)
+    (error,) = [part for part in chat.send("?").parts if isinstance(part, ErrorPart)]
+    assert error.text == "Claude ended the turn with an error (error_max_turns): error_max_turns. Ask again to go on."
+
+
+def test_a_client_that_is_connected_already_is_refused() -> None:
+    async def connected() -> None:
+        client = ClaudeSDKClient(ClaudeAgentOptions(), transport=Scripted())
+        await client.connect()
+        try:
+            with pytest.raises(UsageError, match="connected already"):
+                Chat(client)
+        finally:
+            await client.disconnect()
+
+    asyncio.run(connected())

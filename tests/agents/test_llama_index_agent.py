@@ -1,0 +1,250 @@
+"""LlamaIndex's workflow agents answer a chat: tools, a person's responses, several agents, history, stopping."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, get_type_hints
+
+import pytest
+from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, ChatResponseAsyncGen, TextBlock, ToolCallBlock
+from llama_index.core.llms.mock import MockFunctionCallingLLM
+from llama_index.core.workflow import Context, Event
+from pydantic import PrivateAttr
+from workflows.events import HumanResponseEvent, InputRequiredEvent
+
+from toolcall_nb import Chat
+from toolcall_nb.approvals import Decision
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.transcript import DataPart, ErrorPart, ReasoningPart, State
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pydantic.warnings.PydanticDeprecationWarning"
+)  # workflows reads all attributes
+
+
+class Scripted(MockFunctionCallingLLM):
+    """LlamaIndex's mock, extended to stream a list of replies with reasoning and growing arguments."""
+
+    _replies: list[Sequence[ChatResponse]] = PrivateAttr()
+    _asked: list[list[ChatMessage]] = PrivateAttr(default_factory=list)
+
+    def __init__(self, *replies: Sequence[ChatResponse]) -> None:
+        super().__init__()
+        self._replies = list(replies)
+
+    @property
+    def asked(self) -> list[list[ChatMessage]]:
+        return self._asked
+
+    async def astream_chat(self, messages: Sequence[ChatMessage], **_: Any) -> ChatResponseAsyncGen:
+        self._asked.append([*messages])
+        reply = self._replies.pop(0)
+
+        async def chunks() -> AsyncIterator[ChatResponse]:
+            for chunk in reply:
+                yield chunk
+
+        return chunks()  # type: ignore[return-value]
+
+
+def chunk(delta: str = "", text: str = "", thinking: str | None = None, *calls: ToolCallBlock) -> ChatResponse:
+    message = ChatMessage(role="assistant", blocks=[TextBlock(text=text), *calls])
+    usage = {"prompt_tokens": 3, "completion_tokens": 4}
+    more = {} if thinking is None else {"thinking_delta": thinking}
+    return ChatResponse(message=message, delta=delta, additional_kwargs=more, raw={"usage": usage})
+
+
+def said(text: str) -> list[ChatResponse]:
+    words = text.split(" ")
+    return [chunk(f"{word} ", " ".join(words[: place + 1])) for place, word in enumerate(words)]
+
+
+def called(name: str, **given: Any) -> list[ChatResponse]:
+    """Returns a reply with a call, whose arguments come one after the other."""
+    parts = [dict(list(given.items())[:count]) for count in range(len(given) + 1)]
+    calls = [ToolCallBlock(tool_call_id=f"{name}-1", tool_name=name, tool_kwargs=part) for part in parts]
+    return [chunk(thinking="Hm."), chunk("Let me see.", "Let me see."), *(chunk("", "", None, call) for call in calls)]
+
+
+def add(x: int, y: int) -> int:
+    """Adds two numbers."""
+    return x + y
+
+
+def agent(*replies: Sequence[ChatResponse], tools: Sequence[Any] = (add,), **about: Any) -> tuple[Any, Scripted]:
+    llm = Scripted(*replies)
+    for tool in tools:
+        tool.__annotations__ = get_type_hints(tool)  # LlamaIndex looks for the class Context there
+    return FunctionAgent(llm=llm, tools=[*tools], **about), llm
+
+
+def errors(chat: Chat) -> str:
+    return "\n".join(part.text for part in chat.transcript.messages[-1].parts if isinstance(part, ErrorPart))
+
+
+def test_an_agent_runs_its_tools_and_its_reply_streams() -> None:
+    made, _ = agent(called("add", x=1, y=2), said("It is three."), name="adder")
+    chat = Chat(made)
+    assert chat.model_name == "adder"
+    events = list(chat.stream("1 + 2?"))
+    deltas = [event.input_text_delta for event in events if isinstance(event, ev.ToolInputDelta)]
+    assert "".join(deltas) == '{"x": 1, "y": 2'
+    assert len(deltas) > 1
+    (call,) = chat.calls.values()
+    assert (call.id, call.name, call.input, call.output) == ("add-1", "add", {"x": 1, "y": 2}, 3)
+    answer = chat.transcript.messages[-1]
+    assert answer.text == "Let me see.\n\nIt is three. "
+    assert [part.text for part in answer.parts if isinstance(part, ReasoningPart)] == ["Hm."]
+    assert (chat.usage["inputTokens"], chat.usage["outputTokens"]) == (6, 8)
+    assert chat.transcript.diagnostics == ()
+
+
+def test_the_history_goes_with_each_turn() -> None:
+    made, llm = agent(called("add", x=1, y=2), said("Three."), said("Four."))
+    chat = Chat(made, system="Be short.")
+    chat.send("1 + 2?")
+    chat.send("And 1 more?")
+    sent = llm.asked[-1]
+    assert [(str(message.role.value), (message.content or "").strip()) for message in sent] == [
+        ("system", "Be short."),
+        ("user", "1 + 2?"),
+        ("assistant", "Let me see."),
+        ("tool", "3"),
+        ("assistant", "Three."),
+        ("user", "And 1 more?"),
+    ]
+    (made_call,) = [block for block in sent[2].blocks if isinstance(block, ToolCallBlock)]
+    assert (made_call.tool_call_id, made_call.tool_kwargs) == ("add-1", {"x": 1, "y": 2})
+    assert sent[3].additional_kwargs == {"tool_call_id": "add-1"}
+
+
+def test_a_tool_that_fails_is_an_error_of_its_call() -> None:
+    def fail() -> None:
+        """Fails."""
+        raise LookupError("no such city")
+
+    chat = Chat(agent(called("fail"), said("Sorry."), tools=[fail])[0])
+    chat.send("?")
+    (call,) = chat.calls.values()
+    assert (call.state, "no such city" in str(call.error)) == (State.OUTPUT_ERROR, True)
+
+
+def test_an_agent_that_does_not_stream_answers_too() -> None:
+    made = FunctionAgent(llm=MockFunctionCallingLLM(), tools=[], streaming=False)
+    assert "Hello" in Chat(made).send("Hello").text
+
+
+def test_agents_hand_over_to_each_other() -> None:
+    first, _ = agent(called("handoff", to_agent="second", reason="Numbers."), name="first", description="Speaks.")
+    second, _ = agent(called("add", x=1, y=2), said("Three."), name="second", description="Adds.")
+    chat = Chat(AgentWorkflow(agents=[first, second], root_agent="first"))
+    answer = chat.send("1 + 2?")
+    assert [call.name for call in chat.calls.values()] == ["handoff", "add"]
+    assert answer.text.endswith("Three. ")
+
+
+def test_what_a_nested_agent_writes_to_the_stream_is_in_the_call_that_asks_it() -> None:
+    inner, _ = agent(called("add", x=1, y=2), said("It is three."), name="inner")
+
+    async def ask_inner(ctx: Context, question: str) -> str:
+        """Asks the agent that adds."""
+        handler = inner.run(user_msg=question)
+        async for event in handler.stream_events():
+            ctx.write_event_to_stream(event)
+        return str(await handler)
+
+    outer, _ = agent(called("ask_inner", question="1 + 2?"), said("Three."), tools=[ask_inner], name="outer")
+    chat = Chat(outer)
+    answer = chat.send("1 + 2?")
+    calls = {call.name: call for call in chat.calls.values()}
+    assert (calls["add"].parent, calls["add"].output) == (calls["ask_inner"].id, 3)
+    assert calls["ask_inner"].log.split() == ["Hm.", "Let", "me", "see.", "It", "is", "three."]
+    assert answer.text == "Let me see.\n\nThree."
+
+
+class Progress(Event):
+    done: int
+
+
+def test_events_of_a_tool_are_data() -> None:
+    async def work(ctx: Context) -> str:
+        """Works."""
+        ctx.write_event_to_stream(Progress(done=3))
+        return "done"
+
+    chat = Chat(agent(called("work"), said("Done."), tools=[work])[0])
+    parts = chat.send("Work.").parts
+    assert [(part.name, part.data) for part in parts if isinstance(part, DataPart)] == [("Progress", {"done": 3})]
+
+
+# A person -----------------------------------------------------------------------------------------------------
+
+
+async def erase(ctx: Context, path: str) -> str:
+    """Erases a file."""
+    event = InputRequiredEvent(prefix="Sure?", path=path)  # type: ignore[call-arg]
+    response = await ctx.wait_for_event(HumanResponseEvent, waiter_event=event, requirements={"path": path})
+    return f"{path}: {response.response}"
+
+
+def asked(decision: Decision) -> tuple[Chat, list[Any]]:
+    made, _ = agent(called("erase", path="a.txt"), said("Done."), tools=[erase])
+    inputs: list[Any] = []
+
+    def ask(call: Any) -> Decision:
+        inputs.append((call.name, call.input, call.parent))
+        return decision
+
+    return Chat(made, ask_approval=ask), inputs
+
+
+def test_an_event_that_requires_input_is_a_card() -> None:
+    chat, inputs = asked(Decision(True))
+    answer = chat.send("Erase it.")
+    assert inputs == [("InputRequiredEvent", {"prefix": "Sure?", "path": "a.txt", "response": "yes"}, "erase-1")]
+    outputs = {call.name: call.output for call in chat.calls.values()}
+    assert outputs == {"erase": "a.txt: yes", "InputRequiredEvent": "yes"}
+    assert answer.text.endswith("Done. ")
+
+
+def test_the_response_can_be_edited() -> None:
+    chat, _ = asked(Decision(True, input={"prefix": "Sure?", "path": "a.txt", "response": "later"}))
+    chat.send("Erase it.")
+    assert chat.calls["erase-1"].output == "a.txt: later"
+
+
+def test_a_denial_responds_no() -> None:
+    chat, _ = asked(Decision(False))
+    chat.send("Erase it.")
+    assert chat.calls["erase-1"].output == "a.txt: no"
+    assert [call.state for call in chat.calls.values()][1] is State.OUTPUT_DENIED
+
+
+# Ends ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_stopped_chat_cancels_the_run() -> None:
+    ends: list[str] = []
+
+    async def wait(ctx: Context) -> None:
+        """Waits."""
+        try:
+            ctx.write_event_to_stream(Progress(done=0))
+            await asyncio.sleep(60)
+        finally:
+            ends.append("ended")
+
+    chat = Chat(agent(called("wait"), tools=[wait])[0])
+    for event in chat.stream("Wait."):
+        if isinstance(event, ev.Data) and event.name == "Progress":
+            chat.stop()
+    assert ends == ["ended"]
+    assert chat.transcript.messages[-1].aborted == "stopped"
+
+
+def test_an_exception_of_the_model_is_said() -> None:
+    chat = Chat(agent(name="adder")[0])
+    chat.send("?")
+    assert "IndexError: pop from empty list" in errors(chat)

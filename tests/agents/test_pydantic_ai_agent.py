@@ -1,0 +1,338 @@
+"""An agent of pydantic-ai answers a chat: its tools, its approvals, the chat's tools, its history, stopping it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent, DeferredToolRequests
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
+from pydantic_ai.messages import TextPart as ModelText
+from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolCall, FunctionModel
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import ExternalToolset
+
+from toolcall_nb import Chat
+from toolcall_nb.agents import agent_model
+from toolcall_nb.approvals import Decision
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.transcript import ErrorPart, State, TextPart, ToolCall
+from toolcall_nb.errors import UsageError
+from toolcall_nb.models import model, model_name
+
+
+class Scripted:
+    """A model that calls each tool in ``calls`` once, all in its first reply, and then reports the results."""
+
+    def __init__(self, **calls: str) -> None:
+        self.calls = calls
+        self.requests: list[list[ModelMessage]] = []
+        self.tools: list[list[str]] = []
+        self.model = FunctionModel(stream_function=self._reply)
+
+    async def _reply(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
+        self.requests.append(list(messages))
+        self.tools.append([tool.name for tool in info.function_tools])
+        returns = [part for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
+        if returns:
+            yield "Results: "
+            yield ", ".join(str(part.content) for part in returns)
+            return
+        yield {0: DeltaThinkingPart(content="Which tools?", signature="signed")}
+        yield "Let me see."
+        for number, (name, arguments) in enumerate(self.calls.items(), 2):
+            yield {number: DeltaToolCall(name=name, json_args=arguments[:4], tool_call_id=f"id-{name}")}
+            yield {number: DeltaToolCall(json_args=arguments[4:])}
+
+
+def weather(city: str) -> str:
+    """Returns the weather of a city."""
+    return f"sunny in {city}"
+
+
+def local_time(city: str) -> str:
+    """Returns the time in a city."""
+    return f"noon in {city}"
+
+
+def eraser(script: Scripted, **about: Any) -> Agent[Any, Any]:
+    agent: Agent[Any, Any] = Agent(script.model, name="eraser", **about)
+
+    @agent.tool_plain(requires_approval=True)
+    def erase(path: str) -> str:
+        return f"erased {path}"
+
+    return agent
+
+
+ERASE = '{"path": "a.txt"}'
+LYON = '{"city": "Lyon"}'
+
+
+def test_an_agent_runs_its_tools_and_its_reply_streams() -> None:
+    script = Scripted(weather=LYON)
+    chat = Chat(Agent(script.model, tools=[weather], name="forecaster"))
+    assert chat.model_name == "forecaster"
+    events = list(chat.stream("How is Lyon?"))
+    assert [event.input_text_delta for event in events if isinstance(event, ev.ToolInputDelta)] == [LYON[:4], LYON[4:]]
+    call = chat.calls["id-weather"]
+    assert (call.name, call.input, call.output, call.state) == (
+        "weather",
+        {"city": "Lyon"},
+        "sunny in Lyon",
+        State.OUTPUT_AVAILABLE,
+    )
+    answer = chat.transcript.messages[-1]
+    assert [part.text for part in answer.parts if isinstance(part, TextPart)] == [
+        "Let me see.",
+        "Results: sunny in Lyon",
+    ]
+    assert chat.usage["inputTokens"] > 0
+
+
+def test_the_test_model_of_pydantic_ai_answers() -> None:
+    chat = Chat(Agent(TestModel(), tools=[weather]))
+    assert '"weather":"sunny in a"' in chat.send("How is Lyon?").text
+    assert [call.state for call in chat.calls.values()] == [State.OUTPUT_AVAILABLE]
+
+
+def test_the_history_goes_with_each_turn_and_keeps_signed_reasoning() -> None:
+    script = Scripted(weather=LYON)
+    chat = Chat(Agent(script.model, tools=[weather], system_prompt="You know the weather."), system="Be short.")
+    chat.send("How is Lyon?")
+    chat.send("And now?")
+    first, *others = script.requests[2]
+    assert isinstance(first, ModelRequest)
+    assert [part.content for part in first.parts] == ["You know the weather.", "How is Lyon?"]
+    assert isinstance(first.parts[0], SystemPromptPart)
+    kinds = [[part.part_kind for part in message.parts] for message in others]
+    assert kinds == [["thinking", "text", "tool-call"], ["tool-return"], ["text"], ["user-prompt"]]
+    thought = others[0].parts[0]
+    assert isinstance(thought, ThinkingPart)
+    assert thought.signature == "signed"
+    last = others[-1]
+    assert isinstance(last, ModelRequest)
+    assert last.instructions == "Be short."
+    assert list(chat.calls) == ["id-weather", "id-weather-2"]  # the model uses its id again
+
+
+def test_a_call_that_needs_approval_runs_with_the_edited_arguments() -> None:
+    script = Scripted(erase=ERASE)
+    asked: list[ToolCall] = []
+
+    def ask(call: ToolCall) -> Decision:
+        asked.append(call)
+        return Decision(True, input={"path": "b.txt"})
+
+    chat = Chat(eraser(script), ask_approval=ask)
+    answer = chat.send("Erase it.")
+    assert [call.input for call in asked] == [{"path": "a.txt"}]
+    (call,) = chat.calls.values()
+    assert (call.output, call.input, call.original_input) == ("erased b.txt", {"path": "b.txt"}, {"path": "a.txt"})
+    assert answer.text.endswith("Results: erased b.txt")
+    assert chat.transcript.diagnostics == ()
+
+
+def test_a_denial_reaches_the_agent_with_its_reason() -> None:
+    chat = Chat(eraser(Scripted(erase=ERASE)), ask_approval=lambda _: Decision(False, "It is the only copy."))
+    answer = chat.send("Erase it.")
+    (call,) = chat.calls.values()
+    assert call.state is State.OUTPUT_DENIED
+    assert answer.text.endswith("Results: It is the only copy.")
+
+
+def test_without_anybody_to_ask_a_call_that_needs_approval_is_denied() -> None:
+    chat = Chat(eraser(Scripted(erase=ERASE)))
+    assert "Nobody is there to be asked" in chat.send("Erase it.").text
+
+
+def test_the_tools_of_the_chat_are_run_by_the_chat() -> None:
+    script = Scripted(weather=LYON, local_time=LYON)
+    asked: list[str] = []
+
+    def ask(call: ToolCall) -> Decision:
+        asked.append(call.name)
+        return Decision(True)
+
+    chat = Chat(Agent(script.model, tools=[weather]), tools=[local_time], ask_approval=ask)
+    answer = chat.send("How is Lyon?")
+    assert script.tools[0] == ["weather", "local_time"]
+    assert asked == ["local_time"]
+    assert chat.calls["id-local_time"].output == "noon in Lyon"
+    assert answer.text.endswith("Results: sunny in Lyon, noon in Lyon")
+    assert chat.transcript.diagnostics == ()
+
+
+def test_an_agent_is_not_given_the_registered_tools() -> None:
+    script = Scripted()
+    chat = Chat(Agent(script.model))
+    chat.send("Hello")
+    assert script.tools == [[]]
+    assert dict(chat.tools) == {}
+
+
+def test_a_failing_tool_of_the_chat_is_reported_to_the_agent() -> None:
+    def broken(city: str) -> str:
+        """Fails."""
+        raise LookupError(city)
+
+    script = Scripted(broken=LYON)
+    chat = Chat(Agent(script.model), tools=[broken])
+    assert "LookupError: Lyon" in chat.send("How is Lyon?").text
+    assert chat.calls["id-broken"].state is State.OUTPUT_ERROR
+
+
+def test_a_call_that_the_agent_leaves_to_its_caller_ends_unless_the_chat_has_such_a_tool() -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    toolset: ExternalToolset[Any] = ExternalToolset([ToolDefinition(name="local_time", parameters_json_schema=schema)])
+    agent: Agent[Any, Any] = Agent(Scripted(local_time=LYON).model, toolsets=[toolset])
+    chat = Chat(agent)
+    chat.send("What is the time?")
+    assert "give the chat a tool of this name" in (chat.calls["id-local_time"].error or "")
+    assert Chat(agent, tools=[local_time]).send("What is the time?").text.endswith("Results: noon in Lyon")
+
+
+def test_an_agent_that_allows_deferred_calls_itself_is_run_as_it_is() -> None:
+    agent = eraser(Scripted(erase=ERASE), output_type=[str, DeferredToolRequests])
+    chat = Chat(agent, ask_approval=lambda _: Decision(True))
+    assert chat.send("Erase it.").text.endswith("Results: erased a.txt")
+
+
+def test_the_options_of_a_run_are_passed_on() -> None:
+    agent: Agent[str, str] = Agent(Scripted().model, deps_type=str)
+
+    @agent.instructions
+    def name_the_user(context: Any) -> str:
+        return f"The user is {context.deps}."
+
+    script = Scripted()
+    runner = agent_model(agent, deps="Ada", model=script.model)
+    Chat(runner, system="Be short.").send("Hello")
+    last = script.requests[0][-1]
+    assert isinstance(last, ModelRequest)
+    assert sorted((last.instructions or "").split("\n")) == ["", "Be short.", "The user is Ada."]
+
+
+def test_a_failure_of_the_model_is_one_sentence_and_the_next_turn_works() -> None:
+    failures = [RuntimeError("no power")]
+
+    async def reply(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
+        if failures:
+            raise failures.pop()
+        yield "Fine."
+
+    chat = Chat(Agent(FunctionModel(stream_function=reply), name="weak"), retries=0)
+    (error,) = [part for part in chat.send("Hello").parts if isinstance(part, ErrorPart)]
+    assert error.text.startswith("The model 'weak' failed: RuntimeError: no power")
+    assert "toolcall_nb/agents" not in (error.details or "")
+    assert chat.send("Hello?").text == "Fine."
+
+
+def test_stopping_the_chat_cancels_the_agent_at_once() -> None:
+    cancelled = threading.Event()
+    agent: Agent[None, str] = Agent(Scripted(wait="{}").model)
+
+    @agent.tool_plain
+    async def wait() -> str:
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return "never"
+
+    chat = Chat(agent)
+    for event in chat.stream("Wait."):
+        if isinstance(event, ev.ToolExecution) and event.status == "running":
+            chat.stop()
+    assert cancelled.is_set()
+    assert [call.state for call in chat.calls.values()] == [State.INTERRUPTED]
+
+
+def test_the_call_of_a_text_dialect_is_refused() -> None:
+    with pytest.raises(UsageError, match="leave the dialect 'callout' out"):
+        Chat(Agent(TestModel()), dialect="callout")
+
+
+def helper_of(kind: str) -> Agent[None, str]:
+    """An agent that has an agent in a tool, which it runs in one of the ways that pydantic-ai has."""
+    inner: Agent[None, str] = Agent(Scripted(weather=LYON).model, tools=[weather], name="helper")
+    agent: Agent[None, str] = Agent(Scripted(ask_helper="{}", weather=LYON).model, tools=[weather])
+
+    if kind == "run":
+
+        @agent.tool_plain(name="ask_helper")
+        async def run_helper() -> str:
+            return (await inner.run("How is Lyon?")).output
+
+    else:
+
+        @agent.tool_plain(name="ask_helper")
+        async def stream_helper() -> str:
+            async with inner.run_stream_events("How is Lyon?") as events:
+                async for _ in events:
+                    pass
+            assert events.result is not None
+            return events.result.output
+
+    return agent
+
+
+@pytest.mark.parametrize("kind", ["run", "run_stream_events"])
+def test_an_agent_inside_a_call_is_shown_inside_that_call(kind: str) -> None:
+    before = Agent.iter
+    chat = Chat(helper_of(kind))
+    answer = chat.send("How is Lyon?")
+    assert answer.text.endswith("Results: Results: sunny in Lyon, sunny in Lyon")
+    assert sorted((call.id, call.parent or "", call.output) for call in chat.calls.values()) == [
+        ("id-ask_helper", "", "Results: sunny in Lyon"),
+        ("id-weather", "", "sunny in Lyon"),
+        ("id-weather-2", "id-ask_helper", "sunny in Lyon"),
+    ]
+    assert "Let me see.\nResults: sunny in Lyon\n" in chat.calls["id-ask_helper"].log
+    assert chat.transcript.diagnostics == ()
+    assert Agent.iter is before
+
+
+def test_calls_inside_a_call_are_not_sent_as_calls_of_the_agent() -> None:
+    chat = Chat(helper_of("run"))
+    chat.send("How is Lyon?")
+    script = Scripted()
+    chat.model = Agent(script.model)
+    chat.send("And now?")
+    sent = [part for message in script.requests[0] for part in message.parts if part.part_kind == "tool-call"]
+    assert [part.tool_name for part in sent] == ["ask_helper", "weather"]
+
+
+def test_a_model_that_cannot_stream_answers() -> None:
+    def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if isinstance(messages[-1].parts[0], ToolReturnPart):
+            return ModelResponse([ModelText("It is sunny.")])
+        return ModelResponse([ToolCallPart("weather", {"city": "Lyon"}, "c1")])
+
+    chat = Chat(Agent(FunctionModel(reply), tools=[weather]))
+    assert chat.send("How is Lyon?").text == "It is sunny."
+    assert chat.calls["c1"].output == "sunny in Lyon"
+
+
+def test_two_chats_with_one_agent_do_not_share_a_run() -> None:
+    agent = eraser(Scripted(erase=ERASE))
+    chats = [Chat(agent, ask_approval=lambda _: Decision(True)) for _ in range(2)]
+    streams = [iter(chat.stream("Erase it.")) for chat in chats]
+    for _ in range(200):
+        for stream in streams:
+            next(stream, None)
+    assert [chat.transcript.messages[-1].text.endswith("Results: erased a.txt") for chat in chats] == [True, True]
+    assert model_name(model(agent)) == "eraser"

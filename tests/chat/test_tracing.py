@@ -1,0 +1,277 @@
+"""A chat is traced as spans of OpenTelemetry, by the conventions for generative AI, where a provider is set."""
+
+from __future__ import annotations
+
+import enum
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.semconv._incubating.attributes import error_attributes, gen_ai_attributes
+
+from toolcall_nb import Chat, Transcript, read
+from toolcall_nb.chat.tracing import trace_turn
+from toolcall_nb.chat.turn_spans import PROVIDERS
+from toolcall_nb.chat.turn_trace import UNTRACED
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.errors import ModelError
+from toolcall_nb.redaction.registered_secrets import REGISTERED
+from toolcall_nb.tools import Tool
+
+SETTING = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+
+
+class Script:
+    """A model with these replies. An exception is raised in its place."""
+
+    name = "openai:gpt-test"
+
+    def __init__(self, *replies: list[Event] | Exception) -> None:
+        self._replies = iter(replies)
+
+    def stream(self, messages: Any, tools: Any) -> Iterator[Event]:
+        reply = next(self._replies)
+        if isinstance(reply, Exception):
+            raise reply
+        with trace.get_tracer("client").start_as_current_span("POST"):
+            yield from reply
+        calls = any(isinstance(event, ev.ToolInputAvailable) for event in reply)
+        usage = {"inputTokens": 12, "outputTokens": 5}
+        metadata = {"usage": usage, "model": "gpt-test-2026"}
+        yield ev.Finish(finish_reason="tool-calls" if calls else "stop", message_metadata=metadata)
+
+
+def said(text: str) -> list[Event]:
+    return [ev.TextStart("1"), ev.TextDelta("1", text), ev.TextEnd("1")]
+
+
+def asked(*calls: tuple[str, Any]) -> list[Event]:
+    return [ev.ToolInputAvailable(f"{name}-1", name, given) for name, given in calls]
+
+
+def weather(city: str) -> dict[str, Any]:
+    """The weather in a city."""
+    with trace.get_tracer("service").start_as_current_span("lookup"):
+        return {"city": city, "sky": "clear"}
+
+
+def fail(n: int) -> int:
+    """Always fails."""
+    raise LookupError(f"no {n}")
+
+
+def talk(*, parallel: bool = False) -> Chat:
+    tools = [Tool.from_function(function, parallel=parallel) for function in (weather, fail)]
+    first = [*said("Let me see."), *asked(("weather", {"city": "Lyon"}), ("fail", {"n": 3}))]
+    chat = Chat(Script(first, said("It is clear.")), tools=tools, system="Be brief.", thread="trip")
+    chat.send("How is Lyon?")
+    return chat
+
+
+@pytest.fixture
+def exporter(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
+    """The spans of a provider that is set for this test."""
+    monkeypatch.delenv(SETTING, raising=False)
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
+    return exporter
+
+
+def ended(exporter: InMemorySpanExporter) -> list[ReadableSpan]:
+    return sorted(exporter.get_finished_spans(), key=lambda span: span.start_time or 0)
+
+
+def outline(spans: list[ReadableSpan]) -> list[tuple[str, str | None]]:
+    names = {span.context.span_id: span.name for span in spans}
+    return [(span.name, None if span.parent is None else names[span.parent.span_id]) for span in spans]
+
+
+def attributes(spans: list[ReadableSpan], name: str) -> dict[str, Any]:
+    return dict(next(span for span in spans if span.name == name).attributes or {})
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_spans_are_nested_as_the_turn_ran(exporter: InMemorySpanExporter, parallel: bool) -> None:
+    talk(parallel=parallel)
+    assert sorted(outline(ended(exporter)), key=str) == sorted(
+        [
+            ("invoke_agent trip", None),
+            ("chat gpt-test", "invoke_agent trip"),
+            ("POST", "chat gpt-test"),
+            ("execute_tool weather", "invoke_agent trip"),
+            ("lookup", "execute_tool weather"),
+            ("execute_tool fail", "invoke_agent trip"),
+            ("chat gpt-test", "invoke_agent trip"),
+            ("POST", "chat gpt-test"),
+        ],
+        key=str,
+    )
+
+
+def test_a_turn_is_a_child_of_the_span_around_it_and_leaves_no_span_current(exporter: InMemorySpanExporter) -> None:
+    chat = Chat(Script(said("Hello.")))
+    with trace.get_tracer("user").start_as_current_span("mine") as mine:
+        for _ in chat.stream("Hi"):
+            assert trace.get_current_span() is mine
+    assert ("invoke_agent main", "mine") in outline(ended(exporter))
+
+
+def test_spans_say_what_the_conventions_ask_for(exporter: InMemorySpanExporter) -> None:
+    talk()
+    spans = ended(exporter)
+    about = {"gen_ai.provider.name": "openai", "gen_ai.request.model": "gpt-test"}
+    assert attributes(spans, "invoke_agent trip") == {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "trip",
+        **about,
+    }
+    assert attributes(spans, "chat gpt-test") == {
+        "gen_ai.operation.name": "chat",
+        **about,
+        "gen_ai.response.finish_reasons": ("tool_call",),
+        "gen_ai.response.model": "gpt-test-2026",
+        "gen_ai.usage.input_tokens": 12,
+        "gen_ai.usage.output_tokens": 5,
+    }
+    assert attributes(spans, "execute_tool fail") == {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "fail",
+        "gen_ai.tool.call.id": "fail-1",
+        "gen_ai.tool.type": "function",
+        "error.type": "LookupError",
+    }
+
+
+def test_every_attribute_is_in_the_installed_conventions(
+    exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SETTING, "span_only")
+    talk()
+    modules = (gen_ai_attributes, error_attributes)
+    known = {value for module in modules for name, value in vars(module).items() if name.isupper()}
+    own = [span for span in ended(exporter) if span.instrumentation_scope.name == "toolcall_nb"]
+    assert {name for span in own for name in span.attributes or ()} <= known
+    operations = {(span.attributes or {})["gen_ai.operation.name"] for span in own}
+    assert operations <= _values(gen_ai_attributes.GenAiOperationNameValues)
+    assert set(PROVIDERS.values()) <= _values(gen_ai_attributes.GenAiProviderNameValues)
+
+
+def _values(kind: type[enum.Enum]) -> set[Any]:
+    return {member.value for member in kind}
+
+
+@pytest.mark.parametrize("setting", ["", "no_content", "event_only", "false"])
+def test_content_is_left_out_unless_it_is_allowed_on_spans(
+    exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch, setting: str
+) -> None:
+    monkeypatch.setenv(SETTING, setting)
+    talk()
+    written = "".join(span.to_json() for span in ended(exporter))
+    assert not [text for text in ("Lyon", "clear", "brief", "Traceback") if text in written]
+
+
+@pytest.mark.parametrize("setting", ["span_only", "SPAN_AND_EVENT", "true"])
+def test_content_is_masked_as_saved_outputs_are(
+    exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch, setting: str
+) -> None:
+    monkeypatch.setenv(SETTING, setting)
+    secret = "hunter2-is-a-long-one"
+    monkeypatch.setitem(REGISTERED, secret, None)
+    first = asked(("weather", {"city": secret}), ("fail", {"n": 3}))
+    Chat(Script(first, ModelError(f"the key {secret} is wrong")), tools=[weather, fail], retries=0).send(secret)
+    written = "".join(span.to_json() for span in ended(exporter))
+    assert "gen_ai.input.messages" in written
+    assert "gen_ai.tool.call.arguments" in written
+    assert secret not in written
+
+
+def test_the_spans_read_back_as_the_same_transcript(
+    exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(SETTING, "span_only")
+    chat = talk()
+    assert read_back(exporter, tmp_path).messages == chat.transcript.messages
+
+
+def test_a_conversation_of_several_turns_reads_back_from_its_last_trace(
+    exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(SETTING, "span_only")
+    chat = Chat(Script(asked(("weather", {"city": "Oslo"})), said("Clear."), said("You are welcome.")), tools=[weather])
+    chat.send("How is Oslo?")
+    exporter.clear()
+    chat.send("Thanks")
+    again = read_back(exporter, tmp_path)
+    assert [(message.role, message.parts) for message in again] == [
+        (message.role, message.parts) for message in chat.transcript
+    ]
+
+
+def read_back(exporter: InMemorySpanExporter, folder: Path) -> Transcript:
+    path = folder / "spans.json"
+    path.write_text(json.dumps([json.loads(span.to_json()) for span in ended(exporter)]), "utf-8")
+    return read(path)
+
+
+def test_each_try_of_a_request_is_a_span(exporter: InMemorySpanExporter) -> None:
+    busy = ModelError("busy", may_retry=True)
+    Chat(Script(busy, said("Hello.")), pause=lambda seconds: None).send("Hi")
+    requests = [span for span in ended(exporter) if span.name == "chat gpt-test"]
+    assert [(span.attributes or {}).get("error.type") for span in requests] == ["toolcall_nb.errors.ModelError", None]
+    assert "error.type" not in attributes(ended(exporter), "invoke_agent main")
+
+
+def test_a_request_that_fails_fails_the_turn(exporter: InMemorySpanExporter) -> None:
+    Chat(Script(ValueError("wrong")), retries=0).send("Hi")
+    assert {span.status.status_code for span in ended(exporter)} == {trace.StatusCode.ERROR}
+    assert attributes(ended(exporter), "invoke_agent main")["error.type"] == "ValueError"
+
+
+def test_a_turn_that_is_stopped_or_not_read_on_ends_all_its_spans(exporter: InMemorySpanExporter) -> None:
+    chat = Chat(Script(said("Hello."), said("Hello.")))
+    for event in chat.stream("Hi"):
+        if isinstance(event, ev.TextDelta) and event.delta == "Hello.":
+            chat.stop()
+    assert attributes(ended(exporter), "invoke_agent main")["error.type"] == "stopped"
+    assert attributes(ended(exporter), "chat gpt-test")["error.type"] == "interrupted"
+    exporter.clear()
+    numbers = count()
+    for _ in chat.stream("Hi"):
+        if next(numbers) == 7:
+            break
+    chat.reset()
+    assert {"invoke_agent main", "chat gpt-test"} <= {span.name for span in ended(exporter)}
+
+
+def test_a_tool_that_is_interrupted_ends_its_span(exporter: InMemorySpanExporter) -> None:
+    def wait() -> None:
+        """Is interrupted."""
+        raise KeyboardInterrupt
+
+    Chat(Script(asked(("wait", {}))), tools=[wait]).send("Hi")
+    assert attributes(ended(exporter), "execute_tool wait")["error.type"] == "KeyboardInterrupt"
+    assert attributes(ended(exporter), "invoke_agent main")["error.type"] == "interrupted"
+
+
+def test_nothing_is_traced_without_a_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", None)
+    assert trace_turn(Chat()) is UNTRACED
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", trace.NoOpTracerProvider())
+    assert trace_turn(Chat()) is UNTRACED
+
+
+def test_a_chat_does_not_import_opentelemetry() -> None:
+    code = "import sys; from toolcall_nb import Chat; Chat().send('Hi'); print('opentelemetry.trace' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

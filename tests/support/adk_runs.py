@@ -1,0 +1,130 @@
+"""Tests of an agent of Google's ADK as a model. Runs in an environment that has google-adk: see test_adk_agent.py."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from google.adk.agents import Agent
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_response import LlmResponse
+from google.adk.tools.function_tool import FunctionTool
+from google.genai import types
+
+from toolcall_nb import Chat
+from toolcall_nb.approvals import Decision
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.transcript import ErrorPart, ReasoningPart, State
+
+
+class Scripted(BaseLlm):  # type: ignore[misc]
+    """A model of ADK that gives a list of replies, and records what it was asked."""
+
+    model: str = "scripted"
+    replies: list[list[LlmResponse]] = []  # noqa: RUF012
+    asked: list[Any] = []  # noqa: RUF012
+
+    async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncGenerator[LlmResponse, None]:
+        self.asked.append([*llm_request.contents])
+        for reply in self.replies.pop(0):
+            yield reply
+
+
+def said(*words: str, thought: bool = False) -> list[LlmResponse]:
+    """Returns a reply in pieces, and then whole."""
+    pieces = [*((word, True) for word in words), ("".join(words), None)]
+    return [
+        LlmResponse(
+            content=types.Content(role="model", parts=[types.Part(text=text, thought=thought or None)]),
+            partial=partial,
+            usage_metadata=types.GenerateContentResponseUsageMetadata(prompt_token_count=3, candidates_token_count=4),
+        )
+        for text, partial in pieces
+    ]
+
+
+def called(name: str, **given: Any) -> list[LlmResponse]:
+    call = types.FunctionCall(name=name, args=given)
+    return [LlmResponse(content=types.Content(role="model", parts=[types.Part(function_call=call)]))]
+
+
+def add(x: int, y: int) -> int:
+    """Adds two numbers."""
+    return x + y
+
+
+def agent(*replies: list[LlmResponse], tools: Any = (add,), **about: Any) -> Any:
+    llm = Scripted(replies=[*replies], asked=[])
+    return Agent(name="adder", model=llm, tools=[*tools], **about)
+
+
+def confirming(*replies: list[LlmResponse]) -> Any:
+    return agent(called("add", x=1, y=2), *replies, tools=[FunctionTool(add, require_confirmation=True)])
+
+
+def test_an_agent_runs_its_tools_and_its_reply_streams() -> None:
+    made = agent([*said("Hm.", thought=True), *said("Let ", "me see."), *called("add", x=1, y=2)], said("Three."))
+    chat = Chat(made)
+    events = list(chat.stream("1 + 2?"))
+    assert [event.delta for event in events if isinstance(event, ev.TextDelta)][1:] == ["Let ", "me see.", "Three."]
+    (call,) = chat.calls.values()
+    assert (call.name, call.input, call.output) == ("add", {"x": 1, "y": 2}, 3)
+    answer = chat.transcript.messages[-1]
+    assert [part.text for part in answer.parts if isinstance(part, ReasoningPart)] == ["Hm."]
+    assert answer.text == "Let me see.\n\nThree."
+    assert chat.usage["inputTokens"] == 9
+
+
+def test_the_history_goes_with_each_turn() -> None:
+    made = agent(called("add", x=1, y=2), said("Three."), said("Four."))
+    chat = Chat(made)
+    chat.send("1 + 2?")
+    chat.send("And 1 more?")
+    kinds = [
+        (content.role, [*part.model_dump(exclude_none=True)])
+        for content in made.model.asked[-1]
+        for part in content.parts
+    ]
+    assert kinds == [
+        ("user", ["text"]),
+        ("model", ["function_call"]),
+        ("user", ["function_response"]),
+        ("model", ["text"]),
+        ("user", ["text"]),
+    ]
+
+
+def test_a_confirmation_is_asked_for_in_the_card() -> None:
+    chat = Chat(confirming(said("Three.")), ask_approval=lambda _: Decision(True))
+    assert chat.send("1 + 2?").text == "Three."
+    assert [(call.name, call.output) for call in chat.calls.values()] == [("add", 3)]
+
+
+def test_a_denial_reaches_the_agent() -> None:
+    chat = Chat(confirming(said("As you like.")), ask_approval=lambda _: Decision(False))
+    assert chat.send("1 + 2?").text == "As you like."
+    assert [call.state for call in chat.calls.values()] == [State.OUTPUT_DENIED]
+
+
+def test_edited_arguments_are_an_error() -> None:
+    chat = Chat(confirming(said("Three.")), ask_approval=lambda _: Decision(True, input={"x": 5, "y": 5}))
+    (error,) = [part for part in chat.send("1 + 2?").parts if isinstance(part, ErrorPart)]
+    assert "takes no edited arguments for 'add'" in error.text
+
+
+def test_a_stopped_chat_cancels_the_run() -> None:
+    ends: list[str] = []
+
+    async def wait() -> None:
+        """Waits."""
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ends.append("ended")
+
+    chat = Chat(agent(called("wait"), tools=[wait]))
+    for event in chat.stream("Wait."):
+        if isinstance(event, ev.ToolInputAvailable):
+            chat.stop()
+    assert chat.transcript.messages[-1].aborted == "stopped"

@@ -1,0 +1,128 @@
+"""Runs agents of Google's Agent Development Kit as models: `AdkAgent`. Source: google-adk 2.13 (runners.py, events)."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from google.genai import types
+
+from toolcall_nb.adapters.openai.messages import to_openai
+from toolcall_nb.agents.adk_stream import CONFIRMATION, AdkReader
+from toolcall_nb.agents.base import AgentModel, AgentRequest
+from toolcall_nb.agents.frameworks import Framework
+from toolcall_nb.core.events import MISSING, Event
+from toolcall_nb.core.transcript import Message, ToolCall
+from toolcall_nb.errors import ModelError, UsageError
+
+__all__ = ["AdkAgent"]
+
+_APP, _USER = "toolcall_nb", "user"
+_NOT_EDITED = "google-adk takes no edited arguments for {!r}: approve the call as it is, or deny it."
+
+
+class AdkAgent(AgentModel):
+    """A model that runs an agent with an `InMemoryRunner`. Each turn has a new session with the whole conversation.
+
+    A tool with ``require_confirmation`` is asked about in its card. ADK takes no edited arguments, so they are an
+    error. ``options`` are the fields of the `RunConfig`.
+    """
+
+    def __init__(self, agent: Any, framework: Framework, options: Mapping[str, Any]) -> None:
+        super().__init__(agent, framework, options)
+        self._runner: Any = None
+        self._session = ""
+        self._confirmations: dict[str, str] = {}  # ids of the questions, by the calls that they are about
+
+    async def run(self, request: AgentRequest) -> AsyncIterator[Event]:
+        """Yields the events of a turn, or of the rest of a turn that waited for confirmations."""
+        from google.adk.agents.run_config import RunConfig, StreamingMode
+
+        asked, self._confirmations = self._confirmations, {}
+        if request.answers:
+            if self._runner is None:
+                raise self.lost_run()
+            message = _confirmed(asked, request.answers)
+        else:
+            message = await self._start(request.messages)
+        denied = {own for own, call in request.answers.items() if not _is_approved(call)}
+        reader = AdkReader(denied)
+        config = RunConfig(**{"streaming_mode": StreamingMode.SSE, **self.options})
+        run = self._runner.run_async(user_id=_USER, session_id=self._session, new_message=message, run_config=config)
+        async with aclosing(run) as events:
+            async for item in events:
+                for event in reader.take(item):
+                    yield event
+        for event in reader.close():
+            yield event
+        self._confirmations = reader.confirmations
+
+    async def _start(self, messages: Sequence[Message]) -> types.Content:
+        """Makes a session with the conversation, and returns the prompt."""
+        from google.adk.events.event import Event as AdkEvent
+        from google.adk.runners import InMemoryRunner
+
+        self._runner = InMemoryRunner(agent=self.agent, app_name=_APP)
+        service = self._runner.session_service
+        session = await service.create_session(app_name=_APP, user_id=_USER)
+        self._session = session.id
+        names: dict[str, str] = {}
+        contents = [_content(message, names) for message in to_openai(messages)]
+        if not contents or contents[-1].role != "user":
+            raise UsageError("An agent of google-adk needs a prompt.")
+        for content in contents[:-1]:
+            author = self.agent.name if content.role == "model" else "user"
+            await service.append_event(session, AdkEvent(author=author, content=content, invocation_id="earlier"))
+        return contents[-1]
+
+
+def _confirmed(asked: Mapping[str, str], answers: Mapping[str, ToolCall]) -> types.Content:
+    """Returns a person's answers. Raises `ModelError` for edited arguments."""
+    parts = []
+    for own, question in asked.items():
+        call = answers.get(own)
+        is_approved = call is not None and _is_approved(call)
+        if call is not None and is_approved and call.original_input is not MISSING:
+            raise ModelError(_NOT_EDITED.format(call.name))
+        given = types.FunctionResponse(id=question, name=CONFIRMATION, response={"confirmed": is_approved})
+        parts.append(types.Part(function_response=given))
+    return types.Content(role="user", parts=parts)
+
+
+def _is_approved(call: ToolCall) -> bool:
+    return call.approval is not None and bool(call.approval.approved)
+
+
+def _content(message: Mapping[str, Any], names: dict[str, str]) -> types.Content:
+    """Returns a message in Google's form. ``names`` holds the names of the calls so far, by id."""
+    if message["role"] == "tool":
+        call_id = message["tool_call_id"]
+        found = types.FunctionResponse(id=call_id, name=names[call_id], response={"result": message["content"]})
+        return types.Content(role="user", parts=[types.Part(function_response=found)])
+    content = message["content"] or []
+    parts = [types.Part(text=content)] if isinstance(content, str) else [_part(part) for part in content]
+    for call in message.get("tool_calls", ()):
+        function = call["function"]
+        names[call["id"]] = function["name"]
+        made = types.FunctionCall(id=call["id"], name=function["name"], args=json.loads(function["arguments"]))
+        parts.append(types.Part(function_call=made))
+    return types.Content(role="model" if message["role"] == "assistant" else "user", parts=parts)
+
+
+def _part(part: Mapping[str, Any]) -> types.Part:
+    match part["type"]:
+        case "image_url":
+            url = part["image_url"]["url"]
+        case "file":
+            url = part["file"]["file_data"]
+        case "input_audio":
+            url = f"data:audio/{part['input_audio']['format']};base64,{part['input_audio']['data']}"
+        case _:
+            return types.Part(text=part["text"])
+    if not url.startswith("data:"):
+        return types.Part(file_data=types.FileData(file_uri=url))
+    about, _, data = url.removeprefix("data:").partition(",")
+    return types.Part(inline_data=types.Blob(mime_type=about.partition(";")[0], data=b64decode(data)))

@@ -1,0 +1,259 @@
+"""`AgentModel`, the base class of agents as models: runs an agent and gives its calls the ids of the chat.
+
+An agent's run is a reply that contains calls with their results. Two kinds of calls are left open at the end of a
+reply, and the next request continues the run with what became of them: calls that a person is asked about, and calls
+of the chat's own tools, which the chat runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Any, ClassVar, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolcall_nb.agents.frameworks import Framework
+from toolcall_nb.agents.nested_runs import SEPARATOR, NestedItem, NestedReader, StreamReader
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_states import CALL_ENDS
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import Message, ToolCall
+from toolcall_nb.errors import ModelError, UsageError
+from toolcall_nb.models.callable_models import OneReply
+from toolcall_nb.models.errors.translation import as_model_error
+from toolcall_nb.models.event_loop import iterate
+from toolcall_nb.models.sdk_streams import ItemReader
+from toolcall_nb.tools import Tool
+
+__all__ = ["AgentModel", "AgentRequest"]
+
+_NO_RESULT = (
+    "The agent gave no result for this call. If it leaves the call to its caller, give the chat a tool of this name: "
+    "tools=[…]."
+)
+_LOST = "The agent's run that asked is gone. Ask again."
+
+
+class AgentRequest(Struct, frozen=True):
+    """The input of one run of an agent, or of the rest of one.
+
+    ``messages`` is the conversation. ``tools`` are the chat's tools that are offered to the agent. ``answers`` are the
+    calls that the run was waiting for, by the framework's own ids, each with the answer of a person or with its result;
+    it is empty for a new run.
+    """
+
+    messages: Sequence[Message]
+    tools: Sequence[Tool]
+    answers: Mapping[str, ToolCall]
+
+
+class AgentModel:
+    """A model that runs an agent, which runs its own tools. Subclasses write `run`.
+
+    One object serves one chat: between two requests it keeps the state of a run that waits for answers. A chat has only
+    the tools that it was given by name (``runs_own_tools``), and not all registered ones. ``takes_tools`` is true if
+    `run` offers the chat's tools to the agent. ``suspended_calls`` are the ids of open calls that nobody is asked about
+    and that go on with the run: the chat leaves them as they are.
+    """
+
+    asks_permission = True
+    runs_own_tools = True
+    takes_tools: ClassVar[bool] = False
+
+    def __init__(self, agent: Any, framework: Framework, options: Mapping[str, Any]) -> None:
+        self.agent = agent
+        self.framework = framework
+        self.options = dict(options)
+        name = getattr(agent, "name", None)
+        self.name = name if isinstance(name, str) and name else type(agent).__name__
+        self.suspended_calls: frozenset[str] = frozenset()
+        self._waiting: dict[str, str] = {}  # the chat's ids of the calls that the run waits for: the framework's own
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    def run(self, request: AgentRequest) -> AsyncIterator[Any] | Iterator[Any]:
+        """Returns the items of a run: events, or items of a stream that `toolcall_nb.adapters` reads.
+
+        An asynchronous iterator runs on the loop of `toolcall_nb.models.event_loop` and is cancelled and closed when
+        the chat is stopped. A run that waits for answers keeps its state in this object.
+        """
+        raise NotImplementedError
+
+    def reader(self) -> StreamReader:
+        """Returns a new reader of the items of a run, or of the run of an agent inside a call."""
+        return ItemReader()
+
+    def secrets(self) -> Iterable[str | None]:
+        """Returns the API keys that the agent holds, which are masked in errors."""
+        return ()
+
+    def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
+        """Yields the events of a run, or of the rest of a run that waited. Raises `ModelError` for its exceptions."""
+        if tools and not self.takes_tools:
+            names = ", ".join(tool.name for tool in tools)
+            raise UsageError(
+                f"{self.framework.title} takes no further tools, so that {names} would not be used. "
+                "Give them to the agent itself, and leave tools= out."
+            )
+        waiting, self._waiting, self.suspended_calls = self._waiting, {}, frozenset()
+        answered = {call.id: call for call in messages[-1].calls} if messages else {}
+        answers = {own: answered[call_id] for call_id, own in waiting.items() if call_id in answered}
+        calls = _RunCalls(messages, answers, {tool.name for tool in tools})
+        try:
+            with closing(self._events(AgentRequest(messages, tools, answers))) as events:
+                for event in events:
+                    yield from calls.events_of(event)
+            yield from calls.close()
+            self._waiting, self.suspended_calls = calls.waiting, frozenset(calls.suspended)
+            return
+        except Exception as error:
+            failure = as_model_error(error, self.name, secrets=self.secrets())
+        yield from calls.interrupt()
+        failure.may_retry = failure.may_retry and not answers  # a tool may have run
+        raise failure  # not `from error`: the provider's own text may contain the key
+
+    def _events(self, request: AgentRequest) -> Generator[Event, None, None]:
+        reader, nested, reply = self.reader(), NestedReader(self.reader), OneReply()
+        source = self.run(request)
+        is_async = hasattr(type(source), "__aiter__")
+        items = iterate(lambda: cast("AsyncIterator[Any]", source)) if is_async else _closed(cast("Any", source))
+        with closing(items) as found:
+            for item in found:
+                if isinstance(item, NestedItem):
+                    yield from nested.events_of(item)
+                else:
+                    yield from reply.events_of(reader.take(item))
+        yield from reply.events_of(reader.close())
+
+    @staticmethod
+    def lost_run() -> ModelError:
+        """Returns the error for answers to a run whose state is gone."""
+        return ModelError(_LOST)
+
+
+def _closed(items: Iterator[Any]) -> Generator[Any, None, None]:
+    """Yields the items and closes their iterator, if it can be closed."""
+    try:
+        yield from items
+    finally:
+        getattr(items, "close", lambda: None)()
+
+
+class _RunCalls:
+    """The calls of one run: translates the framework's ids into ids that no other call of the chat has.
+
+    ``answers`` are the calls that the run waited for; the framework repeats their input, which is left out.
+    """
+
+    def __init__(self, messages: Sequence[Message], answers: Mapping[str, ToolCall], tools: Collection[str]) -> None:
+        self.waiting: dict[str, str] = {}
+        self.suspended: list[str] = []
+        self._used = {call.id for message in messages for call in message.calls}
+        self._ids = {own: call.id for own, call in answers.items()}  # the framework's id: the chat's
+        self._answered = {call.id: call for call in answers.values()}
+        self._names: dict[str, str] = {}  # of the calls that have not ended, by the chat's id
+        self._asked: set[str] = set()
+        self._tools = tools
+
+    def events_of(self, event: Event) -> list[Event]:
+        """Returns the event with the chat's id of its call; nothing for one that repeats what the chat knows."""
+        if isinstance(event, ev.ToolApprovalResponse):
+            return []  # the chat has answered
+        own = getattr(event, "tool_call_id", None)
+        if own is None:
+            return [event]
+        event = self._with_parent(event)
+        begins = isinstance(event, ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError)
+        call_id = self._chat_id(own) if begins else self._ids.get(own, own)
+        answered = self._answered.get(call_id)
+        if answered is not None:
+            return self._after_answer(answered, event)
+        if isinstance(event, ev.ToolExecution) and self._names.get(call_id) in self._tools:
+            return []  # the chat runs it
+        if begins:
+            self._names[call_id] = getattr(event, "tool_name", "")
+        if isinstance(event, ev.ToolApprovalRequest):
+            self._asked.add(call_id)
+            self.waiting[call_id] = own
+            return [replace(event, tool_call_id=call_id, approval_id=f"approval-{call_id}")]
+        if isinstance(event, ev.ToolRetracted):
+            self._names.pop(call_id, None)
+            successor = event.successor
+            return [replace(event, tool_call_id=call_id, successor=successor and self._chat_id(successor))]
+        if _is_end(event):
+            self._names.pop(call_id, None)
+        changed: Any = event
+        return [event if call_id == own else replace(changed, tool_call_id=call_id)]
+
+    def _after_answer(self, call: ToolCall, event: Event) -> list[Event]:
+        """Returns the event of a call that the run waited for, unless it repeats the call, the question or the end."""
+        if call.is_final or isinstance(event, _REPEATED):
+            return []
+        if isinstance(event, ev.ToolInputError):
+            event = ev.ToolOutputError(call.id, event.error_text)
+        if _is_end(event):
+            del self._answered[call.id]
+            if call.approval is not None and call.approval.approved is False:
+                return [ev.ToolOutputDenied(call.id)]
+        changed: Any = event
+        return [replace(changed, tool_call_id=call.id)]
+
+    def close(self) -> Iterator[Event]:
+        """Yields the ends of calls that the run left open, except for those that the chat answers or runs."""
+        own_ids = {call_id: own for own, call_id in self._ids.items()}
+        for call_id, name in self._names.items():
+            if call_id in self._asked:
+                continue
+            if name in self._tools:
+                self.waiting[call_id] = own_ids.get(call_id, call_id)
+            elif self._asked:
+                self._suspend(call_id, own_ids)
+            else:
+                yield ev.ToolOutputError(call_id, _NO_RESULT)
+        for call_id, call in self._answered.items():
+            if call.is_final:
+                continue
+            is_denied = call.approval is not None and call.approval.approved is False
+            if self._asked and not is_denied:
+                self._suspend(call_id, own_ids)
+            else:
+                yield ev.ToolOutputDenied(call_id) if is_denied else ev.ToolOutputError(call_id, _NO_RESULT)
+
+    def interrupt(self) -> Iterator[Event]:
+        """Yields the ends of the calls that the run waited for and has not ended, after an error."""
+        yield from (ev.ToolInterrupted(call_id) for call_id, call in self._answered.items() if not call.is_final)
+
+    def _suspend(self, call_id: str, own_ids: Mapping[str, str]) -> None:
+        """Leaves a call open, which goes on with the run."""
+        self.suspended.append(call_id)
+        self.waiting[call_id] = own_ids.get(call_id, call_id)
+
+    def _with_parent(self, event: Any) -> Any:
+        """Returns the event with the chat's id of the call that it is nested in."""
+        about = getattr(event, "tool_metadata", None)
+        parent = about.get("parent") if isinstance(about, dict) else None
+        known = self._ids.get(parent) if isinstance(parent, str) else None
+        return event if known is None else replace(event, tool_metadata={**(about or {}), "parent": known})
+
+    def _chat_id(self, own: str) -> str:
+        known = self._ids.get(own)
+        if known is not None:
+            return known
+        plain = own.rpartition(SEPARATOR)[2]
+        found, number = plain, 1
+        while found in self._used:
+            number += 1
+            found = f"{plain}-{number}"
+        self._used.add(found)
+        self._ids[own] = found
+        return found
+
+
+_REPEATED = (ev.ToolInputStart, ev.ToolInputDelta, ev.ToolInputAvailable, ev.ToolApprovalRequest)
+
+
+def _is_end(event: Event) -> bool:
+    return isinstance(event, CALL_ENDS) and not getattr(event, "preliminary", None)

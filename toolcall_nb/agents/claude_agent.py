@@ -1,0 +1,241 @@
+"""Runs clients of the Claude Agent SDK as models: `ClaudeAgent`. Source: claude_agent_sdk 0.2 (client.py, types.py)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+from weakref import WeakValueDictionary, finalize
+
+from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny, ResultMessage, ToolPermissionContext
+
+from toolcall_nb.adapters.anthropic.request_messages import to_anthropic
+from toolcall_nb.adapters.openai.messages import to_openai
+from toolcall_nb.adapters.sdk_objects import get
+from toolcall_nb.agents.base import AgentModel, AgentRequest
+from toolcall_nb.agents.claude_stream import ClaudeReader
+from toolcall_nb.agents.frameworks import Framework
+from toolcall_nb.core.events import MISSING, Event, Object
+from toolcall_nb.core.transcript import Message, ToolCall
+from toolcall_nb.errors import UsageError
+
+__all__ = ["ClaudeAgent"]
+
+_PLACE = "claude"
+"""The key in a reply's metadata for the session, and the number of the turn in it."""
+
+_CONNECTED = (
+    "This client is connected already, on an event loop that waits for this call to end. Give a client that is not "
+    "connected: ClaudeSDKClient(options). It is connected when it is first asked."
+)
+_CLOSE_SECONDS = 3.0
+_HISTORY = "This is the conversation so far:\n\n{}\n\nThis is the next message:"
+_END = object()
+
+
+class ClaudeAgent(AgentModel):
+    """A model that talks to Claude through a `ClaudeSDKClient`, which it connects when it is first asked.
+
+    The session keeps its own history. The metadata of a reply names the session and the number of the turn; while the
+    conversation ends there, the next turn sends only the prompt. Otherwise, after an undo, a stop or another model's
+    reply, a new session begins, whose first prompt contains the conversation so far as text.
+
+    If the client's options have no ``can_use_tool``, a call that needs permission is asked about in its card; edited
+    arguments become ``updated_input``. Text streams (``include_partial_messages``). A subagent is nested in the call
+    that runs it.
+    """
+
+    def __init__(self, agent: Any, framework: Framework, options: Mapping[str, Any]) -> None:
+        super().__init__(agent, framework, options)
+        self.name = agent.options.model or "claude"
+        session = _sessions.get(id(agent))
+        if session is None:
+            if getattr(agent, "_query", None) is not None:
+                raise UsageError(_CONNECTED)
+            session = _sessions[id(agent)] = _Session(agent)
+        self._session = session
+        session.users += 1
+        finalize(self, _release, session).atexit = False
+
+    async def run(self, request: AgentRequest) -> AsyncIterator[Event]:
+        """Yields the events of a turn, or of the rest of a turn that waited for a permission."""
+        session, is_waiting = self._session, False
+        if request.answers:
+            if not session.is_open:
+                raise self.lost_run()
+            session.answer(request.answers)
+        else:
+            await session.prompt(request.messages)
+        try:
+            async for item in session.items():
+                is_waiting = isinstance(item, _Asked)
+                found = session.reader.ask(item.call_id, item.name, item.given) if is_waiting else None
+                for event in session.reader.take(item) if found is None else found:
+                    yield event
+                if is_waiting:
+                    return
+            for event in session.finish():
+                yield event
+        finally:
+            if not is_waiting and not session.is_at_end:
+                await session.close()
+
+
+class _Asked:
+    """A question whether a call may run, and the future of its answer."""
+
+    def __init__(self, call_id: str, name: str, given: Object) -> None:
+        self.call_id, self.name, self.given = call_id, name, given
+        self.answer: asyncio.Future[PermissionResultAllow | PermissionResultDeny] = asyncio.Future()
+
+
+class _Session:
+    """The session of a client, on the loop of `toolcall_nb.models.event_loop`."""
+
+    def __init__(self, client: Any) -> None:
+        self.users = 0
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._client = client
+        self.reader = ClaudeReader()
+        self.is_open = False
+        self.is_at_end = True
+        self._id: str | None = None
+        self._turn = 0
+        self._items: asyncio.Queue[Any] = asyncio.Queue()
+        self._asked: dict[str, _Asked] = {}
+        self._reading: asyncio.Task[None] | None = None
+
+    async def prompt(self, messages: Sequence[Message]) -> None:
+        """Sends what is new, in this session or in a new one."""
+        replies = [place for place, message in enumerate(messages) if message.role == "assistant"]
+        after = replies[-1] + 1 if replies else 0
+        about = get(messages[after - 1].metadata, _PLACE, dict) if after else None
+        is_same = self.is_open and self.is_at_end and about == self._place() and after < len(messages)
+        if not is_same:
+            await self.close()
+            await self._open()
+        content = _prompt(messages[after:] if is_same else messages)
+        self.reader, self._items, self.is_at_end = ClaudeReader(), asyncio.Queue(), False
+        await self._client.query(_one({"type": "user", "message": content, "parent_tool_use_id": None}))
+        self._reading = asyncio.create_task(self._read())
+
+    async def items(self) -> AsyncIterator[Any]:
+        """Yields messages and questions until the turn ends or somebody stops reading. Raises the client's errors."""
+        while (item := await self._items.get()) is not _END:
+            if isinstance(item, BaseException):
+                raise item
+            if isinstance(item, ResultMessage):
+                self._id, self.is_at_end = item.session_id, True
+            yield item
+
+    def finish(self) -> list[Event]:
+        """Returns the closing events, with the place in the session."""
+        self._turn += 1
+        self.reader.metadata[_PLACE] = self._place()
+        return self.reader.close()
+
+    def answer(self, answers: Mapping[str, ToolCall]) -> None:
+        """Passes a person's answers on."""
+        for call_id, call in answers.items():
+            asked = self._asked.pop(call_id, None)
+            if asked is None or asked.answer.done():
+                continue
+            if call.approval is not None and call.approval.approved:
+                is_edited = call.original_input is not MISSING
+                edited = call.input if is_edited and isinstance(call.input, dict) else None
+                asked.answer.set_result(PermissionResultAllow(updated_input=edited))
+            else:
+                reason = call.approval.reason if call.approval is not None else None
+                self.reader.denied.add(call_id)
+                asked.answer.set_result(PermissionResultDeny(message=reason or "The user denied this call."))
+
+    async def close(self) -> None:
+        """Interrupts a turn that goes on, and ends the session."""
+        if not self.is_open:
+            return
+        if not self.is_at_end:
+            with suppress(Exception):
+                await asyncio.wait_for(self._client.interrupt(), _CLOSE_SECONDS)
+        if self._reading is not None:
+            self._reading.cancel()
+        self.is_open, self.is_at_end, self._asked = False, True, {}
+        with suppress(Exception):
+            await asyncio.wait_for(self._client.disconnect(), _CLOSE_SECONDS)
+
+    async def _open(self) -> None:
+        options = replace(self._client.options, include_partial_messages=True)
+        if options.can_use_tool is None:
+            options = replace(options, can_use_tool=self._ask)
+        self._client.options = options
+        self._id, self._turn = None, 0
+        self.loop = asyncio.get_running_loop()
+        await self._client.connect()
+        self.is_open = True
+
+    async def _ask(
+        self, name: str, given: Object, context: ToolPermissionContext
+    ) -> PermissionResultAllow | PermissionResultDeny:
+        """Waits for the answer of a person, as the client's ``can_use_tool``."""
+        asked = _Asked(context.tool_use_id or name, name, given)
+        self._asked[asked.call_id] = asked
+        await self._items.put(asked)
+        return await asked.answer
+
+    async def _read(self) -> None:
+        """Puts the messages of the turn into the queue."""
+        try:
+            async for message in self._client.receive_response():
+                await self._items.put(message)
+        except Exception as error:
+            await self._items.put(error)
+        await self._items.put(_END)
+
+    def _place(self) -> Object:
+        return {"session": self._id, "turn": self._turn}
+
+
+_sessions: WeakValueDictionary[int, _Session] = WeakValueDictionary()
+"""The sessions by the ids of their clients. Chats with the same client share one; it ends with the last of them."""
+
+_closing: set[asyncio.Task[None]] = set()
+
+
+def _release(session: _Session) -> None:
+    """Ends a session on its loop when no chat has it any more. Runs in any thread."""
+    session.users -= 1
+    loop = session.loop
+    if session.users or loop is None or loop.is_closed():
+        return
+
+    def close() -> None:
+        task = loop.create_task(session.close())
+        _closing.add(task)
+        task.add_done_callback(_closing.discard)
+
+    loop.call_soon_threadsafe(close)
+
+
+async def _one(message: Object) -> AsyncIterator[Object]:
+    yield message
+
+
+def _prompt(messages: Sequence[Message]) -> Object:
+    """Returns the last message of the user as the API takes it, with the text of what came before it."""
+    last = next((place for place in reversed(range(len(messages))) if messages[place].role == "user"), None)
+    if last is None:
+        raise UsageError("A client of the Claude Agent SDK needs a prompt.")
+    content = to_anthropic([messages[last]])["messages"][0]["content"]
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    before = "\n\n".join(_as_text(message) for message in to_openai([*messages[:last], *messages[last + 1 :]]))
+    if before:
+        blocks = [{"type": "text", "text": _HISTORY.format(before)}, *blocks]
+    return {"role": "user", "content": blocks}
+
+
+def _as_text(message: Mapping[str, Any]) -> str:
+    content = message["content"]
+    texts = [content] if isinstance(content, str) else [part.get("text", "(a file)") for part in content or ()]
+    calls = [f"{call['function']['name']}({call['function']['arguments']})" for call in message.get("tool_calls", ())]
+    return f"{message['role']}: " + "\n".join([*texts, *calls])

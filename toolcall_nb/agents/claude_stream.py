@@ -1,0 +1,151 @@
+"""`ClaudeReader` reads the messages that a client of the Claude Agent SDK receives in one turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolcall_nb.adapters.assembler import Assembler
+from toolcall_nb.adapters.common_events import usage_of
+from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get, joined_text
+from toolcall_nb.agents.nested import nested_events
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event, Object
+
+__all__ = ["ClaudeReader"]
+
+_USAGE = {
+    "inputTokens": ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
+    "outputTokens": "output_tokens",
+    "cachedInputTokens": "cache_read_input_tokens",
+    "cacheWriteTokens": "cache_creation_input_tokens",
+}
+_REASONS = {"end_turn": "stop", "max_tokens": "length", "refusal": "content-filter", "tool_use": "tool-calls"}
+
+
+class ClaudeReader:
+    """Reads one turn. A message comes as partial messages, and then whole, often block by block.
+
+    ``denied`` are the calls that a person did not allow. ``metadata`` is that of the reply.
+    """
+
+    def __init__(self) -> None:
+        self.denied: set[str] = set()
+        self.metadata: Object = {}
+        self._message = Assembler()
+        self._request = 0
+        self._streamed: set[str] = set()  # kinds of blocks that came in pieces, of this request
+        self._calls: dict[int, str] = {}  # ids, by the index of their blocks
+        self._nested: dict[str, ClaudeReader] = {}
+
+    def take(self, message: Any) -> list[Event]:
+        """Returns the events of one message."""
+        parent = getattr(message, "parent_tool_use_id", None)
+        if parent is not None:
+            reader = self._nested.setdefault(parent, ClaudeReader())
+            reader.denied = self.denied
+            return nested_events(reader._take(message), parent)
+        return self._take(message)
+
+    def ask(self, call_id: str, name: str, given: Object) -> list[Event]:
+        """Returns the events that ask about a call, which begins here if it is not known."""
+        nested = next((parent for parent, reader in self._nested.items() if reader._message.knows(call_id)), None)
+        found = [] if nested is not None else self._whole_call(call_id, name, given)
+        return [*self._message.end_block(), *found, ev.ToolApprovalRequest(call_id, call_id)]
+
+    def close(self) -> list[Event]:
+        """Returns the closing events."""
+        self._message.metadata.update(self.metadata)
+        return self._message.close()
+
+    def _take(self, message: Any) -> list[Event]:
+        match type(message).__name__:
+            case "StreamEvent":
+                return self._piece(message.event)
+            case "AssistantMessage":
+                self._message.metadata["model"] = message.model
+                found = [event for block in message.content for event in self._block(block)]
+                return [*self._message.end_block(), *found] if self._streamed else found
+            case "UserMessage":
+                blocks = message.content if isinstance(message.content, list) else ()
+                return [event for block in blocks for event in self._result(block)]
+            case "ResultMessage":
+                return self._end(message)
+        return []
+
+    def _piece(self, event: Mapping[str, Any]) -> list[Event]:
+        """Reads an event of the API's own stream."""
+        index, key = event.get("index"), (self._request, event.get("index"))
+        match event.get("type"):
+            case "message_start":
+                self._request, self._streamed, self._calls = self._request + 1, set(), {}
+            case "content_block_start":
+                block = as_mapping(event.get("content_block"))
+                if block.get("type") == "tool_use" and isinstance(index, int):
+                    self._calls[index] = str(block.get("id"))
+                    return self._begin_call(self._calls[index], str(block.get("name")))
+            case "content_block_delta":
+                delta = as_mapping(event.get("delta"))
+                if text := get(delta, "text", str):
+                    self._streamed.add("TextBlock")
+                    return self._message.text(text, key)
+                if thought := get(delta, "thinking", str):
+                    self._streamed.add("ThinkingBlock")
+                    return self._message.reasoning(thought, key)
+                if isinstance(index, int) and index in self._calls:
+                    return self._message.arguments(self._calls[index], get(delta, "partial_json", str) or "")
+            case "content_block_stop":
+                return self._message.end_block()
+        return []
+
+    def _block(self, block: Any) -> list[Event]:
+        """Reads a whole block, unless its pieces came before."""
+        kind = type(block).__name__
+        if kind in self._streamed:
+            return []
+        match kind:
+            case "TextBlock":
+                return [*self._message.text(block.text, object()), *self._message.end_block()]
+            case "ThinkingBlock":
+                return [*self._message.reasoning(block.thinking, object()), *self._message.end_block()]
+            case "ToolUseBlock":
+                return self._whole_call(block.id, block.name, block.input)
+            case "ServerToolUseBlock":
+                return self._whole_call(block.id, block.name, block.input, provider_executed=True)
+            case "ServerToolResultBlock":
+                return self._message.output(block.tool_use_id, as_json_value(block.content), provider_executed=True)
+        return self._result(block)
+
+    def _begin_call(self, call_id: str, name: str, **about: Any) -> list[Event]:
+        return self._message.begin_call(call_id, call_id, name, **about)
+
+    def _whole_call(self, call_id: str, name: str, given: Any, **about: Any) -> list[Event]:
+        begun = self._begin_call(call_id, name, **about)
+        return [*begun, *self._message.end_call(call_id, as_json_value(given))]
+
+    def _result(self, block: Any) -> list[Event]:
+        """Reads a block with the result of a call."""
+        if type(block).__name__ != "ToolResultBlock":
+            return []
+        call_id, content = block.tool_use_id, as_json_value(block.content)
+        if call_id in self.denied:
+            return self._message.outcome(call_id, ev.ToolOutputDenied(call_id))
+        texts = all(get(part, "type", str) == "text" for part in content) if isinstance(content, list) else False
+        value = joined_text(content) if texts or content is None else content
+        if block.is_error:
+            return self._message.failure(call_id, joined_text(content))
+        return self._message.output(call_id, "" if content is None else value)
+
+    def _end(self, result: Any) -> list[Event]:
+        """Reads the end of the turn: usage, cost and errors."""
+        if usage := usage_of(as_mapping(result.usage), _USAGE):
+            self._message.metadata["usage"] = usage
+            if isinstance(result.total_cost_usd, int | float):
+                self._message.metadata["cost"] = {"USD": f"{result.total_cost_usd:.6f}"}
+        self._message.reason = _REASONS.get(result.stop_reason or "", self._message.reason)
+        if not result.is_error:
+            return []
+        said = "; ".join(result.errors or ()) or result.result or result.subtype
+        self._message.reason = "error"
+        text = f"Claude ended the turn with an error ({result.subtype}): {said}"
+        return self._message.other(ev.Error(f"{text.rstrip('. ')}. Ask again to go on."))

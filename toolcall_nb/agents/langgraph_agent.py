@@ -1,0 +1,187 @@
+"""Runs compiled graphs of LangGraph, such as LangChain's ``create_agent``, as models: `LangGraphAgent`.
+
+Source: langgraph 1.2 (pregel/main.py, types.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, suppress
+from typing import Any
+from uuid import uuid4
+
+from langgraph.types import Command
+from msgspec import Struct
+
+from toolcall_nb.adapters.openai.messages import to_openai
+from toolcall_nb.adapters.sdk_objects import as_mapping, get
+from toolcall_nb.agents.base import AgentModel, AgentRequest
+from toolcall_nb.agents.frameworks import Framework
+from toolcall_nb.agents.langgraph_interrupts import Questions
+from toolcall_nb.agents.langgraph_stream import STREAM_MODES, GraphReader
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event, Object
+from toolcall_nb.core.transcript import Message
+from toolcall_nb.errors import ModelError, UsageError
+
+__all__ = ["LangGraphAgent"]
+
+_PLACE = "langgraph"
+"""The key in a reply's metadata for its thread, and for the checkpoint after it."""
+
+_NO_CHECKPOINTER = (
+    "The graph waits for an answer (interrupt), but it has no checkpointer, so it cannot go on. "
+    "Compile it with one: checkpointer=InMemorySaver()."
+)
+_TYPES = {"user": "human", "assistant": "ai"}
+_END: Any = object()
+
+
+class _Place(Struct):
+    """The place at which a request continues: thread and checkpoint, the messages there, and those to add."""
+
+    thread: str | None
+    checkpoint: str | None
+    known: Sequence[Any]
+    new: list[Object]
+
+
+class LangGraphAgent(AgentModel):
+    """A model that streams a graph whose input has ``messages``.
+
+    A graph without a checkpointer gets the whole conversation each time. A graph with a checkpointer keeps its own
+    state: each conversation has a thread there, whose name is in the metadata of the replies, with the checkpoint after
+    each reply. The next request sends only what came after that reply, and continues from its checkpoint: after an undo
+    or a branch, from the right one. Where there is no such checkpoint, a new thread gets the whole conversation. A
+    ``thread_id`` in the graph's configuration or in ``options["config"]`` is used as it is.
+
+    ``options`` are those of ``graph.astream``: ``config``, ``context`` and others. A graph whose checkpointer is only
+    synchronous runs with ``graph.stream``, in a thread, and stops between two steps.
+    """
+
+    def __init__(self, agent: Any, framework: Framework, options: Mapping[str, Any]) -> None:
+        super().__init__(agent, framework, options)
+        _check_input(agent)
+        self._config = as_mapping(self.options.pop("config", None))
+        self._keeps_state = not isinstance(agent.checkpointer, bool | None)
+        self._is_synchronous = False
+        self._thread: str | None = None
+        self._questions: Questions | None = None
+
+    async def run(self, request: AgentRequest) -> AsyncIterator[Event]:
+        """Yields the events of a run, or of the rest of a run that an interrupt ended."""
+        questions, self._questions = self._questions, None
+        reader = GraphReader()
+        if not request.answers:
+            place = await self._place(request.messages)
+            self._thread, checkpoint = place.thread, place.checkpoint
+            reader.mark_read([*place.known, *map(_sent_message, place.new)])
+            given: Any = {"messages": place.new}
+        elif questions is None:
+            raise self.lost_run()
+        else:
+            state, checkpoint = await self._state(self._configuration(self._thread)), None
+            reader.mark_read(_messages_of(state))
+            reader.denied = questions.denied(request.answers)
+            given = Command(resume=questions.resume(request.answers))
+            for event in questions.ends(request.answers):
+                yield event
+        about = {"thread": self._thread}
+        if self._thread is not None:
+            yield ev.Start(message_metadata={_PLACE: about})
+        async with aclosing(self._items(given, self._configuration(self._thread, checkpoint))) as items:
+            async for item in items:
+                for event in reader.take(item):
+                    yield event
+        for event in reader.close():
+            yield event
+        if reader.questions and not self._keeps_state:
+            raise ModelError(_NO_CHECKPOINTER)
+        if reader.questions:
+            self._questions = reader.questions
+        elif self._thread is not None:
+            config = (await self._state(self._configuration(self._thread))).config
+            reader.metadata[_PLACE] = {**about, "checkpoint": config["configurable"].get("checkpoint_id")}
+        yield ev.Finish(finish_reason=reader.reason, message_metadata=reader.metadata or None)
+
+    async def _items(self, given: Any, config: Object) -> AsyncGenerator[Any, None]:
+        settings = {**self.options, "stream_mode": [*STREAM_MODES], "subgraphs": True}
+        if not self._is_synchronous:
+            async with aclosing(self.agent.astream(given, config, **settings)) as stream:
+                async for item in stream:
+                    yield item
+            return
+        steps = self.agent.stream(given, config, **settings)
+        try:
+            while (item := await asyncio.to_thread(next, steps, _END)) is not _END:
+                yield item
+        finally:
+            with suppress(ValueError):  # its step still runs in the thread, which cannot be stopped
+                steps.close()
+
+    # The graph's own state
+
+    async def _place(self, messages: Sequence[Message]) -> _Place:
+        """Returns where the graph's own state continues, if it has one."""
+        if not self._keeps_state:
+            return _Place(None, None, (), _with_ids(messages))
+        replies = [place for place, message in enumerate(messages) if message.role == "assistant"]
+        after = replies[-1] + 1 if replies else 0
+        about = get(messages[after - 1].metadata, _PLACE, dict) if after else None
+        set_by_user = _thread_in(self._config) or _thread_in(self.agent.config)
+        thread = set_by_user or get(about, "thread", str)
+        checkpoint = None if set_by_user else get(about, "checkpoint", str)
+        if thread is None or (set_by_user is None and checkpoint is None):
+            thread = uuid4().hex
+        state = await self._state(self._configuration(thread, checkpoint))
+        if state.created_at is not None:
+            return _Place(thread, checkpoint, _messages_of(state), _with_ids(messages[after:]))
+        return _Place(set_by_user or uuid4().hex, None, (), _with_ids(messages))
+
+    async def _state(self, config: Object) -> Any:
+        if not self._is_synchronous:
+            try:
+                return await self.agent.aget_state(config)
+            except NotImplementedError:  # of a checkpointer that is only synchronous
+                self._is_synchronous = True
+        return await asyncio.to_thread(self.agent.get_state, config)
+
+    def _configuration(self, thread: str | None, checkpoint: str | None = None) -> Object:
+        place = {"thread_id": thread, "checkpoint_id": checkpoint}
+        known = {name: value for name, value in place.items() if value is not None}
+        return {**self._config, "configurable": {**as_mapping(self._config.get("configurable")), **known}}
+
+
+def _check_input(graph: Any) -> None:
+    """Raises `UsageError` for a graph whose input has no messages."""
+    schema = as_mapping(graph.get_input_jsonschema())
+    fields = as_mapping(schema.get("properties"))
+    if "messages" in fields or not (fields or "type" in schema):
+        return
+    names = ", ".join(fields) or f"of the type {schema.get('type')}"
+    raise UsageError(
+        f"The input of the graph {graph.name!r} has no 'messages', but is {names}. Give a function that makes it: "
+        "def ask(messages): return graph.stream({…: messages[-1]['content']}, stream_mode=['messages', 'updates'])"
+    )
+
+
+def _with_ids(messages: Sequence[Message]) -> list[Object]:
+    """Returns the messages as the graph takes them. Each has an id, by which it is known when it comes back."""
+    return [{**message, "id": uuid4().hex} for message in to_openai(messages)]
+
+
+def _sent_message(message: Object) -> Object:
+    """Returns a message that was sent in the form in which it comes back."""
+    about: Object = {name: message[name] for name in ("id", "tool_call_id") if name in message}
+    return {"type": _TYPES.get(message["role"], message["role"]), "content": "", **about}
+
+
+def _messages_of(state: Any) -> Sequence[Any]:
+    found = get(state.values, "messages", (list, tuple))
+    return found if found is not None else ()
+
+
+def _thread_in(config: Any) -> str | None:
+    thread = as_mapping(as_mapping(config).get("configurable")).get("thread_id")
+    return None if thread is None else str(thread)

@@ -1,0 +1,192 @@
+"""Agents of the OpenAI Agents SDK as models: `OpenAIAgent`. Source: agents/run.py and run_state.py, version 0.24.
+
+A run that waits has ``interruptions``. It continues from its ``RunState``, with each of them approved or rejected.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from agents import Agent, FunctionTool, Runner, RunState
+from agents.items import ToolApprovalItem
+from agents.tool_context import ToolContext
+from msgspec.structs import replace
+
+from toolcall_nb.adapters.openai import items
+from toolcall_nb.adapters.openai.responses import OpenAIResponsesAdapter
+from toolcall_nb.adapters.sdk_objects import object_fields
+from toolcall_nb.agents.base import AgentModel, AgentRequest
+from toolcall_nb.agents.frameworks import Framework
+from toolcall_nb.agents.nested_runs import SEPARATOR, StreamReader, with_nested
+from toolcall_nb.agents.openai_history import responses_input
+from toolcall_nb.agents.openai_nested import AgentHooks, nested_runs
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import MISSING, Event
+from toolcall_nb.core.result_text import format_result
+from toolcall_nb.core.transcript import Message, ToolCall
+from toolcall_nb.tools import Tool
+
+__all__ = ["OpenAIAgent", "OpenAIAgentReader"]
+
+_AGENT = "agent"
+"""The key in a reply's metadata for the name of the agent that it was handed off to, which answers the next turn."""
+
+
+class OpenAIAgent(AgentModel):
+    """Runs an agent of the OpenAI Agents SDK with ``Runner.run_streamed``.
+
+    The chat's system prompt is a system message at the beginning of the input. The chat's tools are added to the tools
+    of this agent (not of those that it hands off to); the chat runs them. A call that needs approval is asked about in
+    its card; the run continues with the edited arguments, or with the reason of a denial. After a handoff, the other
+    agent answers the next turn too.
+    """
+
+    takes_tools: ClassVar[bool] = True
+
+    def __init__(self, agent: Any, framework: Framework, options: Mapping[str, Any]) -> None:
+        super().__init__(agent, framework, options)
+        self._agents: dict[str, Agent[Any]] = {}  # that were handed off to, by name
+        self._state: RunState[Any] | None = None  # of the run that waits
+        self._questions: dict[str, ToolApprovalItem] = {}  # its interruptions, by the paths of their calls
+        self._results: dict[str, str] = {}  # of the chat's tools, by the ids of the calls
+
+    def reader(self) -> StreamReader:
+        """Returns a reader of the SDK's stream events."""
+        return OpenAIAgentReader()
+
+    def run(self, request: AgentRequest) -> AsyncIterator[Any]:
+        """Returns the stream events of a run, and those of the agents inside its calls."""
+        return with_nested(lambda: self._items(request))
+
+    async def _items(self, request: AgentRequest) -> AsyncIterator[Any]:
+        state, self._state = self._state, None
+        options = dict(self.options)
+        edited = _edited_arguments(request.answers)
+        hooks = AgentHooks(options.pop("hooks", None), edited)
+        source: Any = state
+        if request.answers:
+            if state is None:
+                raise self.lost_run()
+            self._answer(state, request.answers)
+            agent = state._current_agent or self.agent
+        else:
+            self._results = {}
+            agent = self._with_tools(self._next_agent(request.messages), request.tools)
+            source = responses_input(request.messages)
+        with nested_runs(edited) as nested:
+            result = Runner.run_streamed(agent, source, hooks=hooks, **options)
+            reader = result.stream_events()
+            try:
+                async for event in reader:
+                    if event.type == "agent_updated_stream_event":
+                        self._agents[event.new_agent.name] = event.new_agent
+                    yield event
+            finally:
+                if not result.is_complete:
+                    result.cancel()
+        for question in self._ask(result, nested, {tool.name for tool in request.tools}):
+            yield question
+        if result.last_agent.name != self.agent.name:
+            yield ev.MessageMetadata({_AGENT: result.last_agent.name})
+
+    # The chat's tools
+
+    def _with_tools(self, agent: Agent[Any], tools: Sequence[Tool]) -> Agent[Any]:
+        if not tools or agent.name != self.agent.name:
+            return agent
+        return agent.clone(tools=[*agent.tools, *map(self._function_tool, tools)])
+
+    def _function_tool(self, tool: Tool) -> FunctionTool:
+        """Returns a tool that interrupts the run, and afterwards gives the result that the chat has got."""
+
+        async def result(context: ToolContext[Any], arguments: str) -> str:
+            return self._results[context.tool_call_id]
+
+        return FunctionTool(
+            name=tool.name,
+            description=tool.description,
+            params_json_schema=dict(tool.parameters),
+            on_invoke_tool=result,
+            strict_json_schema=False,
+            needs_approval=True,
+        )
+
+    # Interruptions
+
+    def _ask(self, result: Any, nested: Mapping[int, str], tools: set[str]) -> list[Event]:
+        """Returns the approval requests of a run that waits, but for calls of the chat's tools, and keeps its state."""
+        self._questions = {}
+        if not result.interruptions:
+            return []
+        self._state = result.to_state()
+        asked: list[Event] = []
+        for item in result.interruptions:
+            own = nested.get(id(item.raw_item)) or str(item.call_id)
+            self._questions[own] = item
+            if SEPARATOR in own or item.name not in tools:
+                asked.append(ev.ToolApprovalRequest(own, own))
+        return asked
+
+    def _answer(self, state: RunState[Any], answers: Mapping[str, ToolCall]) -> None:
+        for own, item in self._questions.items():
+            call = answers.get(own)
+            if call is None:
+                continue
+            if call.is_final:
+                self._results[own] = format_result(call)
+                state.approve(item)
+            elif call.approval is not None and call.approval.approved:
+                state.approve(item)
+            else:
+                reason = call.approval.reason if call.approval is not None else None
+                state.reject(item, rejection_message=reason or None)
+
+    def _next_agent(self, messages: Sequence[Message]) -> Agent[Any]:
+        """Returns the agent that gave the last reply, after a handoff; else the agent itself."""
+        replies = (message for message in reversed(messages) if message.role == "assistant")
+        name = next((message.metadata.get(_AGENT) for message in replies), None)
+        found: Agent[Any] = self.agent if name == self.agent.name else self._agents.get(str(name), self.agent)
+        return found
+
+
+def _edited_arguments(answers: Mapping[str, ToolCall]) -> dict[str, str]:
+    """Returns the arguments that a person has edited, as JSON text, by the paths of the calls."""
+    edited = {own: call for own, call in answers.items() if call.original_input is not MISSING and not call.is_final}
+    return {own: json.dumps(call.input, ensure_ascii=False) for own, call in edited.items()}
+
+
+class OpenAIAgentReader:
+    """Reads the stream events of a run: the model's own events, and the outputs of calls and handoffs."""
+
+    def __init__(self) -> None:
+        self._responses = OpenAIResponsesAdapter()
+        self._outputs = 0
+
+    def take(self, item: Any) -> list[Event]:
+        """Returns the events of one stream event; an event of ours is returned as it is."""
+        if isinstance(item, Event):
+            return [item]
+        if item.type == "raw_response_event":
+            return self._responses.take(item.data)
+        if item.type == "run_item_stream_event" and item.name in ("tool_output", "handoff_occured"):
+            return self._output(object_fields(item.item.raw_item))
+        return []
+
+    def _output(self, output: Mapping[str, Any]) -> list[Event]:
+        call_id = items.call_id(output)
+        if call_id is not None and not self._responses.message.knows(call_id):  # the run waited meanwhile
+            return [items.output_event(call_id, output)]
+        self._outputs += 1
+        return self._responses.output.done(("output", self._outputs), output)
+
+    def close(self) -> list[Event]:
+        """Returns the closing events; a run that ended is complete, although its replies had calls."""
+        reason = self._responses.message.reason
+        events = self._responses.close()
+        is_complete = reason == "tool-calls"
+        return [
+            replace(event, finish_reason="stop") if isinstance(event, ev.Finish) and is_complete else event
+            for event in events
+        ]

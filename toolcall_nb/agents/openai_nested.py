@@ -1,0 +1,159 @@
+"""Watches the agents inside calls of an agent of the OpenAI Agents SDK: `nested_runs` and `AgentHooks`.
+
+Source: agents/agent.py (``as_tool``), run.py and lifecycle.py, version 0.24. ``as_tool`` runs its agent with
+``Runner.run``, which the SDK directs to its default runner. While a run is watched, that is a runner that streams
+such runs; elsewhere it does the same as the one before.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from agents import RunHooks
+from agents.items import ToolApprovalItem
+from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
+from agents.tool_context import ToolContext
+
+from toolcall_nb.agents.nested_runs import NestedItem, call_path, current_path, inside_call, nested_watcher
+from toolcall_nb.core import events as ev
+
+__all__ = ["AgentHooks", "nested_runs"]
+
+
+class AgentHooks(RunHooks[Any]):
+    """Reports when a tool starts, and gives it the arguments that a person has edited; calls the user's hooks too.
+
+    ``edited`` are JSON texts by the paths of the calls. The SDK reads the arguments of a call after these hooks, and
+    identifies the call by them before and afterwards, so they are the edited ones only while the tool runs.
+    """
+
+    def __init__(self, inner: RunHooks[Any] | None, edited: Mapping[str, str]) -> None:
+        self._inner: RunHooks[Any] = inner if inner is not None else RunHooks()
+        self._edited = edited
+        self._original: dict[str, str] = {}
+
+    async def on_llm_start(self, *arguments: Any, **named: Any) -> None:
+        """Calls the user's hook."""
+        await self._inner.on_llm_start(*arguments, **named)
+
+    async def on_llm_end(self, *arguments: Any, **named: Any) -> None:
+        """Calls the user's hook."""
+        await self._inner.on_llm_end(*arguments, **named)
+
+    async def on_agent_start(self, *arguments: Any, **named: Any) -> None:
+        """Calls the user's hook."""
+        await self._inner.on_agent_start(*arguments, **named)
+
+    async def on_agent_end(self, *arguments: Any, **named: Any) -> None:
+        """Calls the user's hook."""
+        await self._inner.on_agent_end(*arguments, **named)
+
+    async def on_handoff(self, *arguments: Any, **named: Any) -> None:
+        """Calls the user's hook."""
+        await self._inner.on_handoff(*arguments, **named)
+
+    async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
+        """Reports the start and puts the edited arguments into the call."""
+        await self._inner.on_tool_start(context, agent, tool)
+        if not isinstance(context, ToolContext):
+            return
+        own = call_path(current_path(), context.tool_call_id)
+        watcher = nested_watcher()
+        if watcher is not None:
+            watcher(ev.ToolExecution(own, "running"))
+        if own in self._edited and context.tool_call is not None:
+            self._original[own] = context.tool_call.arguments
+            context.tool_call.arguments = context.tool_arguments = self._edited[own]
+
+    async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: Any) -> None:
+        """Puts the arguments of the model back into the call."""
+        own = call_path(current_path(), context.tool_call_id) if isinstance(context, ToolContext) else ""
+        if own in self._original:
+            context.tool_call.arguments = context.tool_arguments = self._original.pop(own)
+        await self._inner.on_tool_end(context, agent, tool, result)
+
+
+class _WatchingRunner(AgentRunner):
+    """Streams the runs of agents inside calls to the watcher of the context; otherwise does what ``inner`` does."""
+
+    def __init__(self, inner: AgentRunner) -> None:
+        self.inner = inner
+
+    async def run(self, starting_agent: Any, input: Any, **options: Any) -> Any:
+        """Runs an agent."""
+        if _call_around(options) is None:
+            return await self.inner.run(starting_agent, input, **options)
+        result = self.run_streamed(starting_agent, input, **options)
+        async for _ in result.stream_events():
+            pass
+        return result
+
+    def run_sync(self, starting_agent: Any, input: Any, **options: Any) -> Any:
+        """Runs an agent in a thread that has no event loop."""
+        return self.inner.run_sync(starting_agent, input, **options)
+
+    def run_streamed(self, starting_agent: Any, input: Any, **options: Any) -> Any:
+        """Begins to run an agent; its stream tells the watcher of each event."""
+        call, watcher = _call_around(options), nested_watcher()
+        if call is None or watcher is None:
+            return self.inner.run_streamed(starting_agent, input, **options)
+        path = call_path(current_path(), call)
+        edited, questions = _resumed.get()
+        options["hooks"] = AgentHooks(options.get("hooks"), edited)
+        with inside_call(path):
+            result = self.inner.run_streamed(starting_agent, input, **options)
+        events = result.stream_events
+
+        async def stream_events() -> AsyncIterator[Any]:
+            async for event in events():
+                watcher(NestedItem(path, event))
+                yield event
+            questions.update({id(item.raw_item): call_path(path, str(item.call_id)) for item in _own_questions(result)})
+
+        result.stream_events = stream_events  # type: ignore[method-assign]  # what its reader iterates over
+        return result
+
+
+def _own_questions(result: Any) -> list[ToolApprovalItem]:
+    """The interruptions of the run itself, without those of agents inside its calls, which these runs reported."""
+    known = _resumed.get()[1]
+    return [item for item in result.interruptions if id(item.raw_item) not in known]
+
+
+def _call_around(options: Mapping[str, Any]) -> str | None:
+    """The id of the call that a run of ``as_tool`` runs inside of, if it is watched; None for another run."""
+    context = options.get("context")
+    return context.tool_call_id if nested_watcher() is not None and isinstance(context, ToolContext) else None
+
+
+_resumed: ContextVar[tuple[Mapping[str, str], dict[int, str]]] = ContextVar("toolcall_nb_openai_run")
+"""The edited arguments by path, and the paths of interruptions by the identity of their items."""
+
+_installing = threading.Lock()
+_active = 0
+_before: AgentRunner | None = None
+
+
+@contextmanager
+def nested_runs(edited: Mapping[str, str]) -> Iterator[dict[int, str]]:
+    """Watches runs inside calls within. Gives the paths of their interruptions, by the identity of ``raw_item``."""
+    global _active, _before
+    questions: dict[int, str] = {}
+    token = _resumed.set((edited, questions))
+    with _installing:
+        _active += 1
+        if _active == 1:
+            _before = get_default_agent_runner()
+            set_default_agent_runner(_WatchingRunner(_before))
+    try:
+        yield questions
+    finally:
+        with _installing:
+            _active -= 1
+            if _active == 0:
+                set_default_agent_runner(_before)
+        _resumed.reset(token)

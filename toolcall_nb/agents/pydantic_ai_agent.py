@@ -1,0 +1,158 @@
+"""Agents of pydantic-ai as models: `PydanticAIAgent`. Source: pydantic_ai/agent, version 2.68.
+
+A run that waits ends with ``DeferredToolRequests``. It continues as a new run with the messages so far and the answers
+(``DeferredToolResults``), as pydantic-ai describes it for deferred tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
+from pydantic_ai.capabilities import ReinjectSystemPrompt
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.messages import ModelMessage, ModelRequest, UserContent, UserPromptPart
+from pydantic_ai.models import Model
+from pydantic_ai.toolsets import ExternalToolset
+
+from toolcall_nb.agents.base import AgentModel, AgentRequest
+from toolcall_nb.agents.frameworks import Framework
+from toolcall_nb.agents.nested_runs import with_nested
+from toolcall_nb.agents.pydantic_ai_nested import CallPaths, nested_agents, streaming
+from toolcall_nb.core.events import MISSING
+from toolcall_nb.core.result_text import format_result
+from toolcall_nb.core.transcript import Message, State, ToolCall
+from toolcall_nb.models.providers.building import keys_of, request_parameters
+from toolcall_nb.models.providers.history import history_of
+from toolcall_nb.tools import Tool
+
+__all__ = ["PydanticAIAgent"]
+
+
+class PydanticAIAgent(AgentModel):
+    """Runs an agent of pydantic-ai with ``run_stream_events``.
+
+    The chat's system prompt is added to the agent's instructions. The chat's tools are an external toolset: the agent
+    calls them, and the chat runs them. A call that requires approval is asked about in its card; edited arguments
+    become ``ToolApproved(override_args=…)``, a reason the message of ``ToolDenied``.
+    """
+
+    takes_tools: ClassVar[bool] = True
+
+    def __init__(self, agent: Any, framework: Framework, options: Mapping[str, Any]) -> None:
+        super().__init__(agent, framework, options)
+        self._messages: list[ModelMessage] = []  # of the run that waits
+
+    def secrets(self) -> Iterable[str | None]:
+        """Returns the keys of the agent's model."""
+        model = self.agent.model
+        return [] if model is None or isinstance(model, str) else keys_of(model)
+
+    def run(self, request: AgentRequest) -> AsyncIterator[Any]:
+        """Returns the events of a run, and those of the agents inside its calls."""
+        return with_nested(lambda: self._items(request))
+
+    async def _items(self, request: AgentRequest) -> AsyncIterator[Any]:
+        history, self._messages = self._messages, []
+        prompt: str | Sequence[UserContent] | None = None
+        if not request.answers:
+            history, prompt = self._history(request.messages)
+        elif not history:
+            raise self.lost_run()
+        options = _with_added(
+            self.options,
+            {
+                "instructions": [message.text for message in request.messages if message.role == "system"],
+                "toolsets": self._toolsets(request.tools),
+                # with a history, pydantic-ai leaves the agent's own system prompt out
+                "capabilities": [CallPaths(), *([ReinjectSystemPrompt()] if history else [])],
+            },
+        )
+        if "model" in options or isinstance(self.agent.model, Model):
+            options["model"] = streaming(options.get("model") or self.agent.model)
+        if not self._may_defer:
+            options.setdefault("output_type", _with_deferred(self.agent.output_type))
+        if request.answers:
+            options["deferred_tool_results"] = _deferred_results(request.answers)
+        events = self.agent.run_stream_events(prompt, message_history=history or None, **options)
+        with nested_agents():
+            async with events as stream:
+                async for event in stream:
+                    if event.event_kind == "agent_run_result" and isinstance(event.result.output, DeferredToolRequests):
+                        self._messages = event.result.all_messages()
+                    yield event
+
+    @property
+    def _may_defer(self) -> bool:
+        """Whether the agent's own output type must stay: it allows deferred calls, or validators check it."""
+        output = self.agent.output_type
+        outputs = output if isinstance(output, list | tuple) else [output]
+        return DeferredToolRequests in outputs or bool(getattr(self.agent, "_output_validators", None))
+
+    def _history(self, messages: Sequence[Message]) -> tuple[list[ModelMessage], str | Sequence[UserContent] | None]:
+        """Returns the messages before the prompt, and the prompt."""
+        model = self.options.get("model") or self.agent.model
+        provider = model.partition(":")[0] if isinstance(model, str) else getattr(model, "system", None)
+        url = None if isinstance(model, str) else getattr(model, "base_url", None)
+        history = history_of([message for message in messages if message.role != "system"], provider, url)
+        last = history[-1]
+        assert isinstance(last, ModelRequest)  # as `history_of` says
+        prompts = [part.content for part in last.parts if isinstance(part, UserPromptPart)]
+        if len(prompts) != len(last.parts):  # results of calls, which have to come before the prompt
+            return history, None
+        if len(prompts) == 1:
+            return history[:-1], prompts[0]
+        return history[:-1], [item for prompt in prompts for item in ([prompt] if isinstance(prompt, str) else prompt)]
+
+    def _toolsets(self, tools: Sequence[Tool]) -> list[ExternalToolset[Any]]:
+        """Returns the chat's tools as a toolset, without those that the agent has as external tools itself."""
+        own = {
+            definition.name
+            for toolset in self.agent.toolsets
+            if isinstance(toolset, ExternalToolset)
+            for definition in toolset.tool_defs
+        }
+        offered = [tool for tool in tools if tool.name not in own]
+        return [ExternalToolset(request_parameters(offered, {}).function_tools)] if offered else []
+
+
+def _with_deferred(output: Any) -> list[Any]:
+    outputs = output if isinstance(output, list | tuple) else [output]
+    return [*outputs, DeferredToolRequests]
+
+
+def _with_added(options: Mapping[str, Any], added: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Returns the options of a run, with the user's lists (or single values) extended by these."""
+    both = dict(options)
+    for name, more in added.items():
+        if more:
+            given = both.get(name) or []
+            both[name] = [*(given if isinstance(given, list | tuple) else [given]), *more]
+    return both
+
+
+def _deferred_results(answers: Mapping[str, ToolCall]) -> DeferredToolResults:
+    """Returns the answers of a person and the results of the chat's tools, as pydantic-ai takes them."""
+    results = DeferredToolResults()
+    for call_id, call in answers.items():
+        if call.is_final:
+            results.calls[call_id] = _result(call)
+        else:
+            results.approvals[call_id] = _answer(call)
+    return results
+
+
+def _result(call: ToolCall) -> Any:
+    text = format_result(call)
+    return text if call.state is State.OUTPUT_AVAILABLE else ToolFailed(text)
+
+
+def _answer(call: ToolCall) -> ToolApproved | ToolDenied:
+    approval = call.approval
+    if approval is None or not approval.approved:
+        reason = approval.reason if approval is not None else None
+        return ToolDenied(reason) if reason else ToolDenied()
+    is_edited = isinstance(call.input, dict) and call.original_input is not MISSING
+    edited: Any = call.input
+    return ToolApproved(override_args=edited) if is_edited else ToolApproved()

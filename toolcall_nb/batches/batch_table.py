@@ -1,0 +1,142 @@
+"""A batch as a table: `batch_bundle` is what a notebook keeps of it, `batch_nodes` also draws it while it goes on.
+
+A row is a run. It opens into the transcript. Everything shown is without secrets, and escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from html import escape as escape_attribute
+
+from toolcall_nb.batches.progress import RowState, RunRow
+from toolcall_nb.batches.row_words import describe_rows, row_line
+from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
+from toolcall_nb.redaction.saved_output import picture_hosts
+from toolcall_nb.render.escaping import element, escape, visible
+from toolcall_nb.render.html_output.card import Look
+from toolcall_nb.render.html_output.message_nodes import message_node
+from toolcall_nb.render.html_output.nodes import Node, serialise
+from toolcall_nb.render.html_output.page import fragment
+from toolcall_nb.render.record_tables import make_bundle
+from toolcall_nb.render.value_lines import format_hidden
+from toolcall_nb.render.wording import format_seconds
+from toolcall_nb.traces.formats.base import RecordedRun
+
+__all__ = ["SHOWN_ROWS", "batch_bundle", "batch_nodes", "transcript_html"]
+
+SHOWN_ROWS = 200
+"""The most rows of a table."""
+_TRANSCRIPTS = 50
+"""The most transcripts in the output that a notebook keeps."""
+_CHARACTERS = 2_000_000
+"""Characters of HTML after which rows of that output have no transcript."""
+_NOTE = 200
+_NUMBER_SPACE = 100_000
+"""The numbers of messages that one transcript can have in the keys of folds."""
+
+_TONES = {
+    RowState.WAITING: "queued",
+    RowState.RUNNING: "running",
+    RowState.DONE: "output-available",
+    RowState.ERROR: "output-error",
+    RowState.STOPPED: "called",
+}
+_HEAD = ("prompt", "model", "run", "state", "seconds", "tokens", "cost", "calls", "errors")
+_IF_KNOWN = {"tokens", "cost", "errors"}
+_BELOW = "font:14px/1.5 var(--jp-ui-font-family,system-ui,sans-serif);white-space:normal;max-width:none"
+_NUMBERS = {"run", "seconds", "tokens", "cost", "calls", "errors"}
+
+
+def batch_bundle(
+    rows: Sequence[RunRow],
+    runs: Iterable[RecordedRun],
+    seconds: float | None = None,
+    *,
+    include: Collection[str] | None = None,
+    exclude: Collection[str] | None = None,
+) -> dict[str, str]:
+    """Returns a finished batch by MIME type.
+
+    ``runs`` are those of the rows that have an ``entry``. ``seconds`` is the batch's time, None if unknown.
+    """
+    makers = {
+        "text/html": lambda: fragment(batch_nodes(rows, seconds, _transcripts(rows, runs))),
+        "text/plain": lambda: "\n".join(map(visible, _lines(rows, seconds))),
+    }
+    return make_bundle(makers, include, exclude)
+
+
+def batch_nodes(
+    rows: Sequence[RunRow], seconds: float | None, transcripts: Mapping[int, str] | None = None
+) -> list[Node]:
+    """Returns the line of counts and the table.
+
+    ``transcripts`` is the HTML of transcripts by the number of their row. Without it, a finished row has an empty fold
+    for a page that asks for the transcript when it is opened.
+    """
+    shown = rows[:SHOWN_ROWS]
+    names = [name for name in _HEAD if name not in _IF_KNOWN or any(getattr(row, name) for row in shown)]
+    head = "".join(_cell("th", name, name in _NUMBERS) for name in names)
+    body = "".join(_row(number, row, names, transcripts) for number, row in enumerate(shown))
+    hidden = len(rows) - len(shown)
+    caption = f"<caption>{escape(format_hidden(hidden, 'rows'))}</caption>" if hidden else ""
+    table = f'<table class="tc-batch">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    counts = element("p", "tc-counts", describe_rows(rows, seconds))
+    return [Node("counts", counts), Node("table", f'<div style="overflow-x:auto">{table}</div>')]
+
+
+def transcript_html(transcript: Transcript, place: int) -> str:
+    """Returns a transcript as HTML without the style, for the row at ``place``; no key of a fold is there twice."""
+    kept, _ = saved_value(transcript)
+    look = Look({}, {}, picture_hosts())
+    first = (place + 1) * _NUMBER_SPACE
+    return serialise([message_node(first + number, message, look) for number, message in enumerate(kept.messages)])
+
+
+def _transcripts(rows: Sequence[RunRow], runs: Iterable[RecordedRun]) -> dict[int, str]:
+    """Returns the HTML of the first transcripts, as many as an output may hold."""
+    places = [place for place, row in enumerate(rows[:SHOWN_ROWS]) if row.entry is not None]
+    found: dict[int, str] = {}
+    size = 0
+    for place, run in zip(places[:_TRANSCRIPTS], runs, strict=False):
+        html = transcript_html(run.transcript, place)
+        size += len(html)
+        if size > _CHARACTERS:
+            break
+        found[place] = html
+    return found
+
+
+def _row(number: int, row: RunRow, names: Sequence[str], transcripts: Mapping[int, str] | None) -> str:
+    cells = {
+        "model": saved_text(row.model),
+        "run": f"{row.number}",
+        "seconds": "" if row.seconds is None else format_seconds(row.seconds),
+        "tokens": "" if row.tokens is None else f"{row.tokens:,}",
+        "cost": "" if row.cost is None else f"${row.cost:.4f}",
+        "calls": f"{row.calls:,}",
+        "errors": f"{row.errors or ''}",
+    }
+    prompt, note = saved_text(row.prompt), saved_text(row.note[:_NOTE])
+    drawn = {name: _cell("td", text, name in _NUMBERS) for name, text in cells.items()}
+    drawn["prompt"] = _cell("td", prompt, False)
+    drawn["state"] = f"<td>{element('span', 'tc-state', 'made before' if row.was_there else row.state)}</td>"
+    below = element("p", "tc-note", note) if note else ""
+    if row.entry is not None and (transcripts is None or number in transcripts):
+        inside = "" if transcripts is None else transcripts[number]
+        label = escape_attribute(f"Transcript of run {number + 1}")
+        below += f'<details data-row="{number}"><summary aria-label="{label}">Transcript</summary>{inside}</details>'
+    more = f'<tr class="tc-below"><td colspan="{len(names)}" style="{_BELOW}">{below}</td></tr>' if below else ""
+    return f'<tr class="tc-{_TONES[row.state]}">{"".join(drawn[name] for name in names)}</tr>{more}'
+
+
+def _cell(tag: str, text: str, is_number: bool) -> str:
+    kind = ' class="tc-number"' if is_number else ""
+    return f"<{tag}{kind}>{escape(text)}</{tag}>"
+
+
+def _lines(rows: Sequence[RunRow], seconds: float | None) -> list[str]:
+    hidden = len(rows) - SHOWN_ROWS
+    lines = [saved_text(row_line(row, has_time=False)) for row in rows[:SHOWN_ROWS]]
+    return [*lines, *([format_hidden(hidden, "rows")] if hidden > 0 else []), describe_rows(rows, seconds)]

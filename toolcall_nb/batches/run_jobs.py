@@ -1,0 +1,123 @@
+"""One run of a batch as data, `RunJob`, and its result, `RunResult`. `run_job` runs it in a chat of its own.
+
+A job can be pickled if its model, tools and settings can. Another process or machine runs it from that alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from toolcall_nb.chat import Chat
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.recording import Recording, read_recording
+from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.errors import ModelError
+from toolcall_nb.models.errors.translation import as_model_error
+from toolcall_nb.tools import Tool
+
+__all__ = ["RunJob", "RunResult", "failed_result", "job_result", "make_chat", "run_job", "stream_job"]
+
+
+class RunJob(Struct, frozen=True, kw_only=True, eq=False):
+    """One run to be made: a prompt, a model, and which repetition it is (``number``, from 1).
+
+    ``prompt`` is a text, or a transcript that ends with a message of the user. ``key`` identifies the run by what it
+    was asked and how. ``place`` is its place in the batch, ``attempt`` counts how often it was begun.
+    """
+
+    key: str
+    place: int
+    prompt: str | Transcript
+    prompt_number: int
+    title: str
+    model: Any
+    model_name: str
+    number: int
+    tools: tuple[Tool, ...]
+    settings: Mapping[str, Any]
+    attempt: int = 1
+
+
+class RunResult(Struct, frozen=True, kw_only=True, eq=False):
+    """The end of a run: ``error`` says why it has no answer, and is empty if it has one.
+
+    ``recording`` is None where no chat could begin. ``lines`` is the recording as text, for results of other
+    processes. ``retry_after`` is the number of seconds that the provider asks to wait. ``is_stopped``: it was ended
+    before its answer was complete.
+    """
+
+    recording: Recording | None = None
+    lines: str = ""
+    error: str = ""
+    retry_after: float | None = None
+    is_stopped: bool = False
+
+    def as_text(self) -> RunResult:
+        """Returns the result with its recording as text, which any pickler takes."""
+        if self.recording is None:
+            return self
+        return msgspec.structs.replace(self, recording=None, lines="".join(self.recording.lines()))
+
+    def with_recording(self) -> RunResult:
+        """Returns the result with its recording read from the text."""
+        if not self.lines:
+            return self
+        recording = read_recording(map(msgspec.json.decode, self.lines.splitlines()))
+        return msgspec.structs.replace(self, recording=recording, lines="")
+
+
+def run_job(job: RunJob) -> RunResult:
+    """Runs the job to its end in this thread. Raises nothing but `KeyboardInterrupt`: an error is in the result."""
+    try:
+        chat = make_chat(job)
+        for _ in stream_job(chat, job):
+            pass
+    except Exception as error:  # one run must not end the others
+        return failed_result(error)
+    return job_result(chat)
+
+
+def make_chat(job: RunJob, make: Callable[..., Chat] = Chat) -> Chat:
+    """Returns the chat in which the job runs; ``make`` is `Chat` or a function that is called like it."""
+    return make(job.model, tools=[*job.tools], **job.settings)
+
+
+def stream_job(chat: Chat, job: RunJob, live: Callable[[Event], None] | None = None) -> Generator[Event, None, None]:
+    """Streams the events of the job, as `Chat.stream` does."""
+    if isinstance(job.prompt, str):
+        return chat.stream(job.prompt, live)
+    chat.load(job.prompt)
+    return chat.stream_retry(live)  # asks the last prompt, with its files
+
+
+def job_result(chat: Chat) -> RunResult:
+    """Returns the result of a chat whose turn has ended."""
+    last = error = None
+    for _, event in chat.recording.events:
+        if isinstance(event, ev.Error):
+            error = event.error_text
+        elif isinstance(event, ev.Finish | ev.Abort):
+            last = event
+    if isinstance(last, ev.Finish) and last.finish_reason != "error":
+        return RunResult(recording=chat.recording)
+    if isinstance(last, ev.Finish) or error:
+        text, wait = error or "The model gave no answer.", _waiting_time(chat)
+        return RunResult(recording=chat.recording, error=text, retry_after=wait)
+    return RunResult(recording=chat.recording, error="The run was stopped.", is_stopped=True)
+
+
+def failed_result(error: BaseException) -> RunResult:
+    """Returns the result of a run that an exception ended outside of its chat."""
+    return RunResult(error=f"{type(error).__name__}: {error}")
+
+
+def _waiting_time(chat: Chat) -> float | None:
+    if chat.last_error is None:
+        return None
+    error: ModelError = as_model_error(chat.last_error, chat.model_name)
+    return error.retry_after if error.may_retry else None

@@ -1,0 +1,265 @@
+"""The spans of a turn, by OpenTelemetry's semantic conventions for generative AI: `TurnSpan`.
+
+    invoke_agent {thread}       a turn
+        chat {model}            a request to the model; each retry is another
+        execute_tool {name}     a tool's run
+
+Content (messages, arguments, results) is added only where the environment variable `CONTENT_SETTING` allows it on
+spans, and without secrets, as in saved outputs. `CONTENT_LISTENERS` get it in any case: they stay in this process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
+from typing import Any, TypeVar
+
+from opentelemetry import context as contexts
+from opentelemetry import trace
+
+from toolcall_nb.chat.span_content import recorded_messages, recorded_value
+from toolcall_nb.chat.state import ChatState
+from toolcall_nb.chat.turn_trace import RequestTrace, TurnTrace
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.reducer import TranscriptBuilder
+from toolcall_nb.core.transcript import ToolCall, Transcript
+from toolcall_nb.core.usage import read_requests
+from toolcall_nb.models.reply import Reply
+from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
+from toolcall_nb.tools import Outcome
+
+__all__ = ["CONTENT_LISTENERS", "CONTENT_SETTING", "PROVIDERS", "RequestSpan", "TurnSpan"]
+
+_Value = TypeVar("_Value")
+
+CONTENT_SETTING = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+"""The environment variable that allows content; the same for OpenTelemetry's own instrumentations."""
+_ON_SPANS = frozenset({"true", "span_only", "span_and_event"})
+
+CONTENT_LISTENERS: list[Callable[[trace.Span, Mapping[str, Any]], None]] = []
+"""Functions that get each span's content as attributes, with secrets, whatever the setting is."""
+
+PROVIDERS = {
+    **{name: name for name in ("anthropic", "cohere", "deepseek", "groq", "openai", "perplexity")},
+    **{"openai-chat": "openai", "openai-responses": "openai", "azure": "azure.ai.openai", "bedrock": "aws.bedrock"},
+    **{"google": "gcp.gemini", "google-gla": "gcp.gemini", "google-vertex": "gcp.vertex_ai", "mistral": "mistral_ai"},
+    **{"xai": "x_ai", "grok": "x_ai"},
+}
+"""The conventions' names of providers, by ours."""
+_FINISH_REASONS = {"tool-calls": "tool_call", "content-filter": "content_filter"}
+_COUNTS = {
+    "inputTokens": "gen_ai.usage.input_tokens",
+    "outputTokens": "gen_ai.usage.output_tokens",
+    "cachedInputTokens": "gen_ai.usage.cache_read.input_tokens",
+    "cacheWriteTokens": "gen_ai.usage.cache_creation.input_tokens",
+    "reasoningTokens": "gen_ai.usage.reasoning.output_tokens",
+}
+
+
+class TurnSpan(TurnTrace):
+    """The span of a turn, which makes the spans inside of it."""
+
+    def __init__(self, chat: ChatState, provider: trace.TracerProvider) -> None:
+        self._tracer = provider.get_tracer("toolcall_nb")
+        self._thread = chat.thread
+        before, colon, after = chat.model_name.partition(":")
+        is_named = bool(colon) and not after.startswith("//")
+        provider_name = PROVIDERS.get(before, before) if is_named else "toolcall_nb"
+        self._about = {
+            "gen_ai.provider.name": provider_name,
+            "gen_ai.request.model": after if is_named else chat.model_name,
+        }
+        self._span: trace.Span | None = None
+        self._context = contexts.Context()
+        self._request: RequestSpan | None = None
+
+    def begin(self) -> None:
+        """Starts the span, as a child of the span in which the turn is read."""
+        attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": self._thread, **self._about}
+        self._span = self._tracer.start_span(f"invoke_agent {self._thread}", attributes=attributes)
+        self._context = trace.set_span_in_context(self._span)
+
+    def request(self, transcript: Transcript) -> RequestSpan:
+        """Starts the span of a request."""
+        attributes = {"gen_ai.operation.name": "chat", **self._about}
+        span = self._tracer.start_span(
+            f"chat {self._about['gen_ai.request.model']}", self._context, trace.SpanKind.CLIENT, attributes
+        )
+        self._request = RequestSpan(span, trace.set_span_in_context(span, self._context), transcript)
+        return self._request
+
+    def observe(self, events: Generator[Event, None, None]) -> Generator[Event, None, None]:
+        """Yields the events of a reply, and notes them for the span of the request."""
+        with closing(events):
+            for event in events:
+                if self._request is not None:
+                    self._request.note(event)
+                yield event
+
+    def run_of(self, call: ToolCall) -> Callable[[Callable[[], Outcome]], Outcome]:
+        """Returns a function that runs a tool inside a span."""
+
+        def run_inside(run: Callable[[], Outcome]) -> Outcome:
+            attributes = {
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": call.name,
+                "gen_ai.tool.call.id": call.id,
+                "gen_ai.tool.type": "function",
+            }
+            span = self._tracer.start_span(f"execute_tool {call.name}", self._context, attributes=attributes)
+            try:
+                _add_content(span, lambda: {"gen_ai.tool.call.arguments": call.input})
+                outcome = _call_in(trace.set_span_in_context(span, self._context), run)
+                if outcome.output is not None:
+                    _add_content(span, lambda: {"gen_ai.tool.call.result": outcome.output})
+                if outcome.error is not None:
+                    _fail(span, outcome.exception, outcome.error)
+                    _add_traceback(span, outcome)
+                return outcome
+            except BaseException as error:
+                _fail(span, error)
+                raise
+            finally:
+                span.end()
+
+        return run_inside
+
+    def end(self, reason: str | None = None) -> None:
+        """Ends the span, and that of a request that was cut off. The turn fails if its last request has failed."""
+        request, span = self._request, self._span
+        if request is not None:
+            request.end_early()
+            if request.failure is not None and span is not None:
+                _fail(span, *request.failure)
+        if span is not None:
+            if reason is not None:
+                span.set_attribute("error.type", reason)
+            span.end()
+
+
+class RequestSpan(RequestTrace):
+    """The span of a request."""
+
+    def __init__(self, span: trace.Span, context: contexts.Context, transcript: Transcript) -> None:
+        self._span, self._context = span, context
+        self._answer = TranscriptBuilder()
+        self._has_content = _wants_content(span)
+        self.failure: tuple[BaseException | None, str] | None = None
+        """The error with which the request ended."""
+        self._has_ended = False
+        _add_content(span, lambda: {"gen_ai.input.messages": transcript.messages})
+
+    def call(self, function: Callable[..., _Value], *arguments: Any) -> _Value:
+        """Calls a function in the context of the span."""
+        return _call_in(self._context, function, *arguments)
+
+    def iterate(self, stream: Iterable[_Value]) -> Iterator[_Value]:
+        """Iterates over a stream; the context is that of the span only while the stream itself works."""
+        end = object()
+        steps = self.call(iter, stream)
+        while (step := self.call(next, steps, end)) is not end:
+            yield step
+
+    def note(self, event: Event) -> None:
+        """Notes an event of the answer."""
+        if isinstance(event, ev.Error):
+            self.failure = self.failure or (None, event.error_text)
+        elif self._has_content:
+            self._answer.apply(event)
+
+    def end(self, reply: Reply, error: BaseException | None = None) -> None:
+        """Ends the span with what the reply reports."""
+        if self._has_ended:
+            return
+        finish = reply.finish
+        reason = "error" if error is not None or reply.failed else finish.finish_reason
+        reason = reason or ("tool-calls" if reply.calls else "stop")
+        reason = _FINISH_REASONS.get(reason, reason)
+        if error is None:
+            self._span.set_attribute("gen_ai.response.finish_reasons", [reason])
+            self._span.set_attributes(_usage_attributes(finish.message_metadata))
+            messages = self._answer.transcript.messages
+            if messages:
+                _add_content(self._span, lambda: {"gen_ai.output.messages": (messages, reason)})
+        if error is not None:
+            self.failure = error, str(error)
+        if self.failure is not None:
+            _fail(self._span, *self.failure)
+        self._finish()
+
+    def end_early(self) -> None:
+        """Ends the span of a request whose reply nobody read to its end."""
+        if not self._has_ended:
+            messages = self._answer.transcript.messages
+            if messages:
+                _add_content(self._span, lambda: {"gen_ai.output.messages": (messages, "error")})
+            self._span.set_attribute("error.type", "interrupted")
+            self._finish()
+
+    def _finish(self) -> None:
+        self._has_ended = True
+        self._span.end()
+
+
+def _call_in(context: contexts.Context, function: Callable[..., _Value], *arguments: Any) -> _Value:
+    token = contexts.attach(context)
+    try:
+        return function(*arguments)
+    finally:
+        contexts.detach(token)
+
+
+def _allows_content(span: trace.Span) -> bool:
+    return span.is_recording() and os.environ.get(CONTENT_SETTING, "").strip().lower() in _ON_SPANS
+
+
+def _wants_content(span: trace.Span) -> bool:
+    return bool(CONTENT_LISTENERS) or _allows_content(span)
+
+
+def _add_content(span: trace.Span, content: Callable[[], Mapping[str, Any]]) -> None:
+    """Adds content to a span where the user allows it, and passes it to the listeners."""
+    if not _wants_content(span):
+        return
+    values = content()
+    for listener in tuple(CONTENT_LISTENERS):
+        listener(span, {name: _recorded(value) for name, value in values.items()})
+    if _allows_content(span):
+        span.set_attributes({name: _recorded(saved_value(value)[0]) for name, value in values.items()})
+
+
+def _add_traceback(span: trace.Span, outcome: Outcome) -> None:
+    """Adds the failure of a tool as an event, with the traceback, which is content."""
+    if outcome.traceback is None or not _allows_content(span):
+        return
+    kind, _, message = (outcome.error or "").partition(": ")
+    fields = {"exception.type": kind, "exception.message": message, "exception.stacktrace": outcome.traceback}
+    span.add_event("exception", {name: saved_text(value) for name, value in fields.items()})
+
+
+def _recorded(value: Any) -> Any:
+    """Returns content as the value of an attribute: messages, an answer with its finish reason, or a JSON value."""
+    match value:
+        case (tuple() as messages, str() as reason):
+            return recorded_messages(messages, reason)
+        case tuple():
+            return recorded_messages(value)
+    return recorded_value(value)
+
+
+def _usage_attributes(metadata: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for request in read_requests(metadata) if isinstance(metadata, dict) else ():
+        found |= {_COUNTS[name]: round(count) for name, count in request.usage.items() if name in _COUNTS}
+        if request.model:
+            found["gen_ai.response.model"] = request.model
+    return found
+
+
+def _fail(span: trace.Span, error: BaseException | None, text: str = "") -> None:
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    span.set_attribute("error.type", "_OTHER" if error is None else name)
+    span.set_status(trace.StatusCode.ERROR, saved_text(text or str(error) or kind.__name__))

@@ -1,0 +1,105 @@
+"""The live table of a batch in a notebook: `BatchWidget` connects it with the pages, `LiveBatch` is its display.
+
+It is imported by the first batch that a notebook shows, because importing ipywidgets and anywidget takes time.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import anywidget
+import traitlets
+
+from toolcall_nb.batches import BatchProgress, BatchRuns, batch_bundle, batch_nodes, transcript_html
+from toolcall_nb.frontend import page_css, read_asset
+from toolcall_nb.notebook.widget import Inbox, receive_while_routed
+from toolcall_nb.render.html_output.nodes import serialise
+from toolcall_nb.render.html_output.page import ROOT_CLASS
+from toolcall_nb.traces.recorded_file import RecordedFile
+
+__all__ = ["BatchWidget", "LiveBatch"]
+
+_PACE = 0.4
+"""The least seconds between two tables that a page is sent."""
+_MEANWHILE = {
+    "text/plain": "A batch of toolcall_nb that is not finished, or was cut off before its end.",
+    "text/html": "<p>A batch of toolcall_nb that is not finished, or was cut off before its end.</p>",
+}
+
+
+class BatchWidget(anywidget.AnyWidget):
+    """The live table. ``snapshot`` is drawn each time that it is read, so it is never an old state."""
+
+    _esm = read_asset("batch_table.js")
+    _css = traitlets.Unicode().tag(sync=True)
+    root = traitlets.Unicode(ROOT_CLASS).tag(sync=True)
+    snapshot = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, draw: Callable[[], str], on_message: Callable[[dict[str, Any]], None]) -> None:
+        self._draw = draw
+        self._on_message = on_message
+        self._inbox = Inbox()
+        super().__init__(_css=page_css())
+        if not receive_while_routed(self.comm, self._receive):
+            self.on_msg(lambda _, content, __: self._receive({"method": "custom", "content": content}))
+
+    def get_state(self, key: str | Iterable[str] | None = None, drop_defaults: bool = False) -> dict[str, Any]:
+        """Returns the synced state, with the table as it is now."""
+        state: dict[str, Any] = super().get_state(key=key, drop_defaults=drop_defaults)
+        if "snapshot" in state:
+            state["snapshot"] = self._draw()
+        return state
+
+    def _receive(self, data: Any) -> None:
+        match data:
+            case {"method": "custom", "content": dict(message)}:
+                self._inbox.put(lambda: self._on_message(message))
+
+
+class LiveBatch:
+    """Shows the table while the batch goes on; `close` leaves static output in its place."""
+
+    def __init__(self, progress: BatchProgress) -> None:
+        from IPython.display import display
+
+        self._progress = progress
+        self._sent = 0.0
+        self._lock = threading.Lock()
+        self._widget = BatchWidget(self._draw, self._receive)
+        view = {"application/vnd.jupyter.widget-view+json": self._widget.get_view_spec(), **_MEANWHILE}
+        self._display: Any = display(view, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+
+    def update(self, progress: BatchProgress) -> None:
+        """Sends the table if a row has changed and the last one was sent a moment ago."""
+        now = time.monotonic()
+        if now - self._sent >= _PACE and progress.changed():
+            self._sent = now
+            self._widget.send({"type": "table", "html": self._draw()})
+
+    def close(self, progress: BatchProgress, runs: BatchRuns) -> None:
+        """Replaces the view by the static output, and only then lets the widget go."""
+        self._display.update(batch_bundle(progress.rows, runs), raw=True)
+        runs.mark_as_shown()
+        self._widget.close()
+        self._widget.layout.close()
+
+    def _draw(self) -> str:
+        return serialise(batch_nodes(self._progress.rows, self._progress.seconds))
+
+    def _receive(self, message: dict[str, Any]) -> None:
+        """Handles a message of a page. Unknown messages are ignored, since pages may be older than the kernel."""
+        match message:
+            case {"type": "stop"}:
+                self._progress.stop()
+            case {"type": "open", "row": int(place)} if 0 <= place < len(self._progress.rows):
+                entry = self._progress.rows[place].entry
+                if entry is None:
+                    return
+                for number, run in enumerate(RecordedFile(entry.source).runs()):
+                    if number == entry.number:
+                        html = transcript_html(run.transcript, place)
+                        self._widget.send({"type": "transcript", "row": place, "html": html})
+                        return

@@ -1,0 +1,46 @@
+"""The values of ``--output``: `find_output_type` finds the type of an answer by its name in the notebook."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping
+from difflib import get_close_matches
+from inspect import get_annotations
+from typing import Any
+
+from toolcall_nb.errors import UsageError
+
+__all__ = ["find_output_type", "output_type_names"]
+
+_PLAIN = ("bool", "dict", "float", "int", "list", "str")
+
+
+def find_output_type(name: str, namespace: Mapping[str, Any]) -> Any:
+    """Returns what a variable of the notebook holds, an attribute of one (``models.Report``), or a built-in type.
+
+    Raises `UsageError` for an unknown name, and for a variable that holds nothing.
+    """
+    first, *rest = name.split(".")
+    found = namespace.get(first)
+    for attribute in rest if found is not None else ():
+        found = getattr(found, attribute, None)
+    if found is None and name in _PLAIN:
+        found = getattr(builtins, name)
+    if found is None:
+        close = get_close_matches(name, output_type_names(namespace), 1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise UsageError(
+            f"--output {name!r:.100} is not known.{hint} It is the name of a class or a JSON Schema in this notebook: "
+            "a dataclass, a TypedDict, a pydantic model; or int, str, list."
+        )
+    return found
+
+
+def output_type_names(namespace: Mapping[str, Any]) -> list[str]:
+    """Returns the notebook's own classes that have fields, and the built-in types."""
+    own = [name for name, value in namespace.items() if not name.startswith("_") and _has_fields(value)]
+    return [*own, *_PLAIN]
+
+
+def _has_fields(value: Any) -> bool:
+    return isinstance(value, type) and value.__module__ == "__main__" and bool(get_annotations(value))

@@ -1,0 +1,124 @@
+"""Shows the calls of models and tools that a block of code makes, whoever wrote it: `watch`."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from toolcall_nb.errors import MissingPackageError, UsageError
+from toolcall_nb.notebook.environment import Place, place_of
+from toolcall_nb.notebook.run_displays import make_display
+from toolcall_nb.redaction.saved_output import saved_bundle
+from toolcall_nb.render.run_footer import info_line
+from toolcall_nb.runs.run import Run, interrupt_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolcall_nb.core.events import Event
+    from toolcall_nb.core.recording import Recording
+    from toolcall_nb.core.transcript import ToolCalls, Transcript
+
+__all__ = ["WatchedRun", "watch"]
+
+_NAME = "watched"
+
+
+def watch(tracer_provider: Any = None) -> WatchedRun:
+    """Shows what runs inside a ``with`` statement: ``with watch() as run:``.
+
+    Shown are calls of functions decorated with ``@tool``, requests of the clients of OpenAI and Anthropic and runs of
+    LangChain, if the package of their instrumentation is installed, and everything else that makes spans of
+    OpenTelemetry by the conventions for generative AI, OpenInference or OpenLLMetry. ``tracer_provider`` is a provider
+    of OpenTelemetry's SDK to listen to besides the one that is set. Nothing more is exported than without the watch.
+
+    Raises `MissingPackageError` if OpenTelemetry is not installed.
+    """
+    try:
+        from toolcall_nb.watching.session import WatchSession
+    except ImportError:
+        raise MissingPackageError("opentelemetry-api", "otel", "Watching") from None
+    return WatchedRun(WatchSession(), tracer_provider)
+
+
+class WatchedRun:
+    """A run that is watched, and what was seen of it, also afterwards. As the value of a cell it shows that again."""
+
+    def __init__(self, session: Any, tracer_provider: Any) -> None:
+        self._session = session
+        self._provider = tracer_provider
+        self._run: Run | None = None
+        self._is_foreground = False
+        self._display: Any = None
+
+    def __repr__(self) -> str:
+        return f"<WatchedRun: {self.transcript!r}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return saved_bundle(self.transcript, include=include, exclude=exclude, line=self._info())
+
+    def __enter__(self) -> WatchedRun:
+        if self._run is not None:
+            raise UsageError("A watch is for one block of code. Make a new one: with toolcall_nb.watch() as run.")
+        body = threading.current_thread()
+        place = place_of(_shell())
+        self._run = Run(self._events, stop=lambda: None, info=lambda _: self._info())
+        self._display = make_display(
+            place, info=_NAME, on_stop=lambda: interrupt_thread(body), timings={}, is_background=True
+        )
+        self._session.begin(self._provider)
+        self._is_foreground = place is Place.STATIC
+        if not self._is_foreground:
+            self._run.play_in_background(self._display)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._run is not None
+        self._session.end("interrupted" if isinstance(error, KeyboardInterrupt) else None)
+        if self._is_foreground:
+            self._run.play(self._display)
+        else:
+            self._run.join()
+
+    @property
+    def transcript(self) -> Transcript:
+        """The transcript so far."""
+        found: Transcript = self._session.transcript
+        return found
+
+    @property
+    def calls(self) -> ToolCalls:
+        """The tool calls by id, in order."""
+        return self.transcript.calls
+
+    @property
+    def recording(self) -> Recording:
+        """The events with their times."""
+        found: Recording = self._session.recording
+        return found
+
+    @property
+    def left_out(self) -> int:
+        """The number of spans that were too many, and not read."""
+        found: int = self._session.left_out
+        return found
+
+    def _events(self, show: Any) -> Iterator[Event]:
+        found: Iterator[Event] = self._session.events()
+        return found
+
+    def _info(self) -> str:
+        transcript = self.transcript
+        models = (message.metadata.get("model") for message in reversed(transcript.messages))
+        name = next((model for model in models if isinstance(model, str) and model), _NAME)
+        more = f"{self.left_out:,} spans left out" if self.left_out else ""
+        return " · ".join(filter(None, (info_line(name, transcript), more)))
+
+
+def _shell() -> Any:
+    from IPython.core.getipython import get_ipython
+
+    return get_ipython()

@@ -1,0 +1,288 @@
+"""The blocks of a text that grows: of a whole document, or of one container (a quote, a list item) in it.
+
+`GrowingBlocks` holds the boundary and the open end, which `toolcall_nb.render.markdown.incremental` explains;
+`ContainerBlocks` are those of a container, without the marks that the container puts before each line.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from toolcall_nb.render.markdown.blocks import (
+    NotAlone,
+    OpenEnd,
+    OuterBlocks,
+    check_alone,
+    first_line,
+    is_blank,
+    is_over,
+    split_blocks,
+)
+from toolcall_nb.render.markdown.flavor import parser
+from toolcall_nb.render.markdown.link_definitions import Definitions, render_tokens
+from toolcall_nb.render.markdown.open_list import find_open_end
+from toolcall_nb.render.markdown.open_paragraph import may_define
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+__all__ = ["ContainerBlocks", "GrowingBlocks"]
+
+# The pattern begins only where blanks begin, and gives none of them back: a text of line ends alone is read once.
+_BEHIND_BLANK = re.compile(r"(?<![ \t\n])[ \t]*+\n[ \t]*+\n[ \t\n]*+(?<=\n)([^ \t\n])")
+_FORMULA = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t>]+)*(?:\[[ xX]\][ \t]+)?(\$\$|\\\[)")
+_CLOSERS = {"$$": "$$", "\\[": "\\]"}
+
+
+class GrowingBlocks:
+    """Takes text piece by piece, and parses only the tail: the blocks that are not settled.
+
+    A subclass keeps the HTML of the blocks, which it gets by number from ``_show``.
+    """
+
+    _level = 0  # how many blocks are around these
+    _is_in_item = False
+    _is_tight = False  # whether paragraphs are shown without their element, as in a tight list
+
+    def __init__(self, settled_definitions: dict[str, Any]) -> None:
+        self._count = 0  # of the blocks
+        self._settled = 0  # how many of the blocks are settled
+        self._tail: list[str] = []  # the text of the others, in pieces
+        self._gap = ""  # stands for the blanks and line ends at the end of the text
+        self._groups: list[list[Token]] = []  # the tokens of the tail's blocks, from the last parse
+        self._open: OpenEnd | None = None
+        self._definitions = Definitions(settled_definitions)
+        self._before_tail: Token | None = None  # the last token before the tail
+        self._is_loose_before = False  # whether a blank line stands between blocks before the tail
+        self.parses = 0
+        """The number of times that the tail was parsed."""
+        self.is_loose = False
+        """Whether a blank line stands between two of the blocks."""
+
+    def _show(self, block: int, html: str) -> None:
+        """Sets the HTML of a block; its number may be that of the next new block."""
+        raise NotImplementedError
+
+    def _truncate(self, count: int) -> None:
+        """Removes the blocks from number ``count`` on."""
+        raise NotImplementedError
+
+    def _redefine(self, definitions: Definitions) -> None:
+        """Takes the definitions of the tail."""
+        raise NotImplementedError
+
+    def _settle_blocks(self, groups: list[list[Token]], line: int | None) -> None:
+        """Settles the next blocks and the definitions before ``line`` of the tail (None: all of them)."""
+        raise NotImplementedError
+
+    def _shown_source(self, source: str) -> str:
+        return source
+
+    def _read(self, source: str) -> tuple[list[list[Token]], list[str], Definitions]:
+        """Parses and renders the tail."""
+        definitions = Definitions(self._definitions.settled)
+        groups = split_blocks(parser().parse(source, {"references": definitions, "level": self._level}))
+        if self._is_in_item:
+            check_alone(groups, source.split("\n"))
+        return groups, self._render(groups), definitions
+
+    def _render(self, groups: list[list[Token]]) -> list[str]:
+        if not self._is_tight:
+            return [render_tokens(group) for group in groups]
+        for group in groups:
+            if group[0].type == "paragraph_open":
+                group[0].hidden = group[-1].hidden = True
+        before = [self._before_tail, *[group[-1] for group in groups]]
+        # A block behind a paragraph without an element begins on a line of its own.
+        return [
+            render_tokens([last, *group] if last is not None and last.hidden else group)
+            for last, group in zip(before, groups, strict=False)
+        ]
+
+    @property
+    def is_verbatim(self) -> bool:
+        """Whether the text ends in code, where a tab is shown as it is."""
+        return self._open is not None and self._open.is_verbatim
+
+    def _add(self, text: str) -> None:
+        """Adds ``text``: the open end takes what continues the last block, and only a block that begins is parsed."""
+        if not self._count and not text.strip(" \t\n"):
+            self._append(text)
+            return
+        start = self._new_block(text) if "\n" in text or "\n" in self._gap else None
+        if start is not None and self._extend(text[:start]):
+            text = text[start:]
+            self._tail = [text] if self._settle_all() else [*self._tail, text]
+            self._parse()
+        elif not self._extend(text):
+            self._tail.append(text)
+            self._parse()
+
+    def _new_block(self, text: str) -> int | None:
+        """Returns where in ``text`` the last block is over and another begins, if that is certain."""
+        found = _BEHIND_BLANK.search(self._gap + text)
+        if found is None or self._open is None or not self._open.is_over(found[1]):
+            return None
+        return found.start(1) - len(self._gap)
+
+    def _extend(self, text: str) -> bool:
+        """Adds ``text`` without a parse of the tail; False if the last block is not all that differs."""
+        html = self._open.extend(text) if self._open is not None else None
+        if html is None:
+            return False
+        self._show(self._count - 1, html)
+        self._append(text)
+        return True
+
+    def _append(self, text: str) -> None:
+        """Adds ``text`` to the tail, and the blanks at its end to the gap."""
+        self._tail.append(text)
+        bare = text.rstrip(" \t\n")
+        gap = text[len(bare) :] if bare else self._gap + text
+        # As few blanks as tell the same: whether a line is blank, and whether another has begun.
+        self._gap = "\n" * min(gap.count("\n"), 2) + (" " if gap and gap[-1] != "\n" else "")
+
+    def _parse(self) -> None:
+        """Parses the tail again, and settles the blocks that have become certain."""
+        self.parses += 1
+        source = "".join(self._tail)
+        shown = self._shown_source(source)
+        groups, blocks, definitions = self._read(shown)
+        self._redefine(definitions)
+        for at, html in enumerate(blocks, self._settled):
+            self._show(at, html)
+        self._truncate(self._settled + len(blocks))
+        lines = shown.split("\n")
+        self._tail, self._gap = [], ""
+        self._append(source)
+        self._groups = groups
+        certain = _last_certain(groups, lines)
+        self._open = self._find_open_end(blocks, lines, certain) if shown is source else None
+        loose = [number for number in range(1, len(groups)) if is_blank(lines[first_line(groups[number]) - 1])]
+        self.is_loose = self._is_loose_before or bool(loose)
+        if certain is not None:
+            self._is_loose_before = self._is_loose_before or bool(loose and loose[0] <= certain)
+            self._settle(certain, lines)
+
+    def _find_open_end(self, blocks: list[str], lines: list[str], certain: int | None) -> OpenEnd | None:
+        if not self._groups:
+            return None
+        group = self._groups[-1]
+        start = first_line(group)
+        is_certain = start == 0 or certain == len(self._groups) - 1 or is_blank(lines[start - 1])
+        place = OuterBlocks(self._definitions, self._level, self._is_in_item, is_certain, self._container)
+        return find_open_end(group, blocks[-1], lines, place)
+
+    def _container(self, level: int, is_tight: bool) -> ContainerBlocks:
+        is_in_item = self._is_in_item or level > 1
+        return ContainerBlocks(self._definitions.settled, self._level + level, is_in_item, is_tight)
+
+    def _settle(self, at: int, lines: list[str]) -> None:
+        """Moves the boundary to block number ``at`` of the tail."""
+        line = first_line(self._groups[at])
+        if at:
+            self._before_tail = self._groups[at - 1][-1]
+        self._settle_blocks(self._groups[:at], line)
+        self._groups = self._groups[at:]
+        source = "".join(self._tail)
+        self._tail = [source[sum(len(text) + 1 for text in lines[:line]) :]]
+
+    def _settle_all(self) -> bool:
+        """Moves the boundary to the end of the text, where a block begins; False if the tail has to be parsed."""
+        tokens = self._open.tokens() if self._open is not None else None
+        if tokens is None and self._needs_tokens():
+            return False
+        last = self._groups[-1][-1]
+        self._settle_blocks([*self._groups[:-1], tokens or []], None)
+        self._before_tail = last
+        self._groups = []
+        self._is_loose_before = True
+        return True
+
+    def _needs_tokens(self) -> bool:
+        """Whether a later definition may change the tail."""
+        return False
+
+
+class ContainerBlocks(GrowingBlocks):
+    """The blocks of a quote or list item that grows. They hold no definitions: with one, the whole is parsed."""
+
+    def __init__(self, settled_definitions: dict[str, Any], level: int, is_in_item: bool, is_tight: bool) -> None:
+        super().__init__(settled_definitions)
+        self._level = level
+        self._is_in_item = is_in_item
+        self._is_tight = is_tight
+        self._certain = ""  # the HTML of the settled blocks
+        self._blocks: list[str] = []  # that of the others
+        self.begins_with_text = False
+        """Whether the first block is a paragraph without an element."""
+
+    @property
+    def html(self) -> str:
+        """The HTML of the blocks."""
+        return "".join([self._certain, *self._blocks])
+
+    def feed(self, text: str) -> None:
+        """Adds text; raises `NotAlone` if it holds definitions, and then these blocks are of no more use."""
+        if text:
+            self._add(text)
+        if not self._settled and self._groups:
+            first = self._groups[0][0]
+            self.begins_with_text = first.hidden
+
+    def _show(self, block: int, html: str) -> None:
+        if block == self._count:
+            self._blocks.append(html)
+            self._count += 1
+        else:
+            self._blocks[block - self._settled] = html
+
+    def _truncate(self, count: int) -> None:
+        del self._blocks[count - self._settled :]
+        self._count = count
+
+    def _redefine(self, definitions: Definitions) -> None:
+        if definitions:
+            raise NotAlone
+        self._definitions = definitions
+
+    def _settle_blocks(self, groups: list[list[Token]], line: int | None) -> None:
+        first = groups[0][0] if groups and groups[0] and not self._settled else None
+        if first is not None:
+            self.begins_with_text = first.hidden
+        self._certain += "".join(self._blocks[: len(groups)])
+        del self._blocks[: len(groups)]
+        self._settled += len(groups)
+
+
+def _last_certain(groups: list[list[Token]], lines: list[str]) -> int | None:
+    """Returns the number of the last block that certainly starts where it does; None if it starts on the first line.
+
+    Behind a blank line, its first line must be whole. Behind another line, so must be the next (which may make the
+    first one the head of a table), and no definition or formula may be open there.
+    """
+    for at in range(len(groups) - 1, -1, -1):
+        line = first_line(groups[at])
+        if line == 0:
+            return None
+        if is_blank(lines[line - 1]):
+            if line + 1 < len(lines) or (at and is_over(groups[at - 1], lines[line][:1])):
+                return at
+        elif groups[at][0].type == "tc_math_block" and (groups[at][0].map or [0, 0])[1] >= len(lines):
+            continue  # text behind its end makes it a part of the paragraph before it
+        elif line + 2 < len(lines) and not may_define(lines[:line]) and not _has_open_formula(lines[:line]):
+            return at
+    return None
+
+
+def _has_open_formula(lines: list[str]) -> bool:
+    """Whether a later line may make a formula of the last lines."""
+    start = next((at + 1 for at in range(len(lines) - 1, -1, -1) if is_blank(lines[at])), 0)
+    closers: set[str] = set()
+    for line in lines[start:]:
+        closers = {closer for closer in closers if closer not in line}
+        opener = _FORMULA.match(line)
+        if opener is not None and _CLOSERS[opener[1]] not in line[opener.end() :]:
+            closers.add(_CLOSERS[opener[1]])
+    return bool(closers)
