@@ -251,6 +251,7 @@ def test_a_turn_that_is_stopped_or_not_read_on_ends_all_its_spans(exporter: InMe
         if next(numbers) == 7:
             break
     chat.reset()
+    assert trace.get_current_span() is trace.INVALID_SPAN
     assert {"invoke_agent main", "chat gpt-test"} <= {span.name for span in ended(exporter)}
 
 

@@ -86,7 +86,7 @@ def stream_reply(
             error = as_model_error(raised, chat.model_name)
             request.end(reply, raised)
         finally:
-            close_quietly(stream)
+            request.call(close_quietly, stream)  # a span that the stream made current ends where it began
         tries += 1
         wait = max(1.0, float(2 ** (tries - 1)) if error.retry_after is None else error.retry_after)
         if has_begun or not error.may_retry or tries > chat.retries or wait > LONGEST_WAIT:
