@@ -17,6 +17,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.semconv._incubating.attributes import error_attributes, gen_ai_attributes
+from opentelemetry.util.genai import types as genai
 
 from toolcall_nb import Chat, Transcript, read
 from toolcall_nb.chat.tracing import trace_turn
@@ -29,6 +30,14 @@ from toolcall_nb.redaction.registered_secrets import REGISTERED
 from toolcall_nb.tools import Tool
 
 SETTING = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+PART_TYPES: dict[str, Any] = {
+    "text": genai.TextPart,
+    "reasoning": genai.ReasoningPart,
+    "tool_call": genai.ToolCallRequestPart,
+    "tool_call_response": genai.ToolCallResponsePart,
+    "blob": genai.BlobPart,
+    "uri": genai.UriPart,
+}
 
 
 class Script:
@@ -130,7 +139,12 @@ def test_a_turn_is_a_child_of_the_span_around_it_and_leaves_no_span_current(expo
 def test_spans_say_what_the_conventions_ask_for(exporter: InMemorySpanExporter) -> None:
     talk()
     spans = ended(exporter)
-    about = {"gen_ai.provider.name": "openai", "gen_ai.request.model": "gpt-test"}
+    conversation = attributes(spans, "chat gpt-test")["gen_ai.conversation.id"]
+    about = {
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "gpt-test",
+        "gen_ai.conversation.id": conversation,
+    }
     assert attributes(spans, "invoke_agent trip") == {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": "trip",
@@ -149,8 +163,72 @@ def test_spans_say_what_the_conventions_ask_for(exporter: InMemorySpanExporter) 
         "gen_ai.tool.name": "fail",
         "gen_ai.tool.call.id": "fail-1",
         "gen_ai.tool.type": "function",
+        "gen_ai.tool.description": "Always fails.",
         "error.type": "LookupError",
     }
+
+
+def test_the_turns_of_a_conversation_have_one_id_and_a_new_conversation_has_another(
+    exporter: InMemorySpanExporter,
+) -> None:
+    chat = Chat(Script(said("One."), said("Two."), said("Three.")))
+    chat.send("1?")
+    chat.send("2?")
+    chat.reset()
+    chat.send("3?")
+    ids = [(span.attributes or {})["gen_ai.conversation.id"] for span in ended(exporter) if span.parent is None]
+    assert ids[0] == ids[1] != ids[2]
+
+
+def test_content_is_in_the_conventions_form(exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SETTING, "span_only")
+    talk()
+    spans = ended(exporter)
+    first, second = (written(span) for span in spans if span.name == "chat gpt-test")
+    history = json.loads(second["gen_ai.input.messages"])
+    assert [(message["role"], [part["type"] for part in message["parts"]]) for message in history] == [
+        ("system", ["text"]),
+        ("user", ["text"]),
+        ("assistant", ["text", "tool_call", "tool_call"]),
+        ("tool", ["tool_call_response"]),
+        ("tool", ["tool_call_response"]),
+    ]
+    assert [definition["name"] for definition in json.loads(first["gen_ai.tool.definitions"])] == ["weather", "fail"]
+    turn = written(spans[0])
+    assert turn["gen_ai.input.messages"] == first["gen_ai.input.messages"]
+    assert turn["gen_ai.output.messages"] == second["gen_ai.output.messages"]
+    for given in (first, second, turn):
+        check_messages(genai.InputMessage, given["gen_ai.input.messages"])
+        check_messages(genai.OutputMessage, given["gen_ai.output.messages"])
+    for definition in json.loads(first["gen_ai.tool.definitions"]):
+        genai.FunctionToolDefinition(**definition)
+
+
+def written(span: ReadableSpan) -> dict[str, str]:
+    return {name: value for name, value in (span.attributes or {}).items() if isinstance(value, str)}
+
+
+def check_messages(kind: Any, messages: str) -> None:
+    """Fails for a message or part that lacks a field of OpenTelemetry's own types, or has another one."""
+    for message in json.loads(messages):
+        for part in kind(**message).parts:
+            PART_TYPES[part["type"]](**part)
+
+
+@pytest.mark.parametrize(
+    ("name", "modality"), [("plot.png", "image"), ("table.csv", "text"), ("report.pdf", "document")]
+)
+def test_a_file_that_was_attached_is_a_blob_with_its_modality(
+    exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, modality: str
+) -> None:
+    monkeypatch.setenv(SETTING, "span_only")
+    path = tmp_path / name
+    path.write_bytes({"png": b"\x89PNG\r\n\x1a\n", "csv": b"a,b\n1,2\n", "pdf": b"%PDF-1.7\n"}[name[-3:]])
+    Chat(Script(said("I see."))).send("Look", files=[path])
+    messages = attributes(ended(exporter), "chat gpt-test")["gen_ai.input.messages"]
+    check_messages(genai.InputMessage, messages)
+    (message,) = json.loads(messages)
+    assert [(part["type"], part.get("modality")) for part in message["parts"]] == [("text", None), ("blob", modality)]
 
 
 def test_every_attribute_is_in_the_installed_conventions(
@@ -253,6 +331,7 @@ def test_a_turn_that_is_stopped_or_not_read_on_ends_all_its_spans(exporter: InMe
     chat.reset()
     assert trace.get_current_span() is trace.INVALID_SPAN
     assert {"invoke_agent main", "chat gpt-test"} <= {span.name for span in ended(exporter)}
+    assert trace.get_current_span() is trace.INVALID_SPAN
 
 
 def test_a_tool_that_is_interrupted_ends_its_span(exporter: InMemorySpanExporter) -> None:

@@ -12,6 +12,7 @@ from tests.support.shells import the_shell
 from toolcall_nb import tool, watch
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools import Registry
+from toolcall_nb.watching import instrumentations
 
 _SETUP = """
 %load_ext toolcall_nb
@@ -110,6 +111,16 @@ def test_in_a_terminal_calls_are_printed(capsys: pytest.CaptureFixture[str]) -> 
     assert repr(run) == "<WatchedRun: <Transcript: 1 messages, 1 tool calls>>"
     assert "clear in Lyon" in run._repr_mimebundle_()["text/html"]
     assert run.recording.transcript == run.transcript
+
+
+def test_requests_that_a_watch_cannot_see_are_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(instrumentations, "_KNOWN", {"json": (("absent_instrumentation", "Instrumentor"),)})
+    with watch():
+        weather("Lyon")
+    said = "Requests of the package json are not shown. Install absent-instrumentation.\n"
+    assert capsys.readouterr().err.endswith(said)
 
 
 def test_a_watch_that_is_interrupted_says_so_and_raises(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,11 +6,11 @@ Both bring many packages, and logfire changes what pydantic-ai does as soon as i
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.environments import make_environment
 from toolcall_nb import read, read_many
 from toolcall_nb.core.transcript import State
 
@@ -95,10 +95,7 @@ with open("spans.json", "w") as file:
 
 def run_program(program: str, folder: Path, *packages: str) -> None:
     """Runs a program in a new environment with these packages, in the folder."""
-    python = folder / "environment" / "bin" / "python"
-    uv = (sys.executable, "-m", "uv")
-    subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, "environment"], cwd=folder, check=True)
-    subprocess.run([*uv, "pip", "install", "--quiet", "--python", str(python), *packages], cwd=folder, check=True)
+    python = make_environment(folder, *packages)
     subprocess.run([str(python), "-c", program], cwd=folder, check=True)
 
 

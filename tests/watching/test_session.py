@@ -31,7 +31,7 @@ from tests.support.span_files import told
 from toolcall_nb import Chat, MockModel, Transcript, read, tool
 from toolcall_nb.core.transcript import State
 from toolcall_nb.tools import Registry
-from toolcall_nb.watching import span_store
+from toolcall_nb.watching import instrumentations, span_store
 from toolcall_nb.watching.private_spans import PRIVATE_PROVIDER, listeners
 from toolcall_nb.watching.session import WatchSession
 
@@ -265,6 +265,24 @@ def test_an_asynchronous_client_shows_too() -> None:
     with watched() as run:
         asyncio.run(ask())
     assert told(run.transcript) == [("user", "How is Oslo?"), ("assistant", "It is sunny.")]
+
+
+def test_a_client_without_an_instrumentation_that_works_is_named_unless_requests_were_seen(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "broken_one.py").write_text("import a_module_that_is_gone", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    known = {"openai": (("absent.openai_v9", "OpenAIInstrumentor"), ("broken_one", "OpenAIInstrumentor"))}
+    monkeypatch.setattr(instrumentations, "_KNOWN", known)
+    with watched() as run:
+        weather("Lyon")
+    assert run.unseen == [
+        "Requests of the package openai are not shown. Install absent-openai-v9 or broken-one. "
+        "broken-one is installed, but fails: No module named 'a_module_that_is_gone'."
+    ]
+    with watched() as run:
+        Chat(MockModel(script=["Hello."])).send("Hi")
+    assert run.unseen == []
 
 
 def test_a_stream_of_anthropic_shows_once() -> None:

@@ -16,6 +16,8 @@ from toolcall_nb.core.transcript import FilePart, Message, Part, ReasoningPart, 
 
 __all__ = ["recorded_messages", "recorded_value"]
 
+_MODALITIES = frozenset({"audio", "image", "text", "video"})
+
 
 def recorded_value(value: Json) -> str | bool | int | float:
     """Returns a JSON value as an attribute: texts, numbers and truth values as they are, all else as JSON text."""
@@ -31,13 +33,16 @@ def recorded_messages(messages: Iterable[Message], finish_reason: str | None = N
 
 
 def _messages(message: Message) -> Iterator[Object]:
-    """Yields a message in the conventions' form: the results of calls are messages of the tools."""
+    """Yields a message in the conventions' form. Each result of a call is a message of its own, of the role ``tool``.
+
+    The conventions allow several results in one message, but Phoenix reads the last one of them only.
+    """
     parts: list[Object] = []
     results: list[Object] = []
     for part in message.parts:
         if results and not isinstance(part, ToolCall):
             yield {"role": message.role, "parts": parts}
-            yield {"role": "tool", "parts": results}
+            yield from ({"role": "tool", "parts": [result]} for result in results)
             parts, results = [], []
         if (made := _part(part)) is not None:
             parts.append(made)
@@ -45,8 +50,7 @@ def _messages(message: Message) -> Iterator[Object]:
             results.append({"type": "tool_call_response", "id": part.id, "response": _response(part)})
     if parts:
         yield {"role": message.role, "parts": parts}
-    if results:
-        yield {"role": "tool", "parts": results}
+    yield from ({"role": "tool", "parts": [result]} for result in results)
 
 
 def _response(call: ToolCall) -> Any:
@@ -64,7 +68,8 @@ def _part(part: Part) -> Object | None:
             given = part.input_text if part.input is MISSING else part.input
             return {"type": "tool_call", "id": part.id, "name": part.name, "arguments": given}
         case FilePart():
-            about = {"mime_type": part.media_type, "modality": part.media_type.partition("/")[0]}
+            kind = part.media_type.partition("/")[0]
+            about = {"mime_type": part.media_type, "modality": kind if kind in _MODALITIES else "document"}
             head, comma, data = part.url.partition(",")
             if comma and head.startswith("data:") and head.endswith(";base64"):
                 return {"type": "blob", **about, "content": data}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -28,7 +29,8 @@ class ChatState:
     """The base of `Chat`, which documents the parameters.
 
     ``recording`` holds all events with their times. ``timings`` are the seconds of each tool call by id, ``outcomes``
-    what its tool returned. ``last_error`` is the exception of the last request that failed.
+    what its tool returned. ``last_error`` is the exception of the last request that failed. ``conversation_id`` tells
+    this conversation from others in traces.
     """
 
     timings: dict[str, float]
@@ -166,6 +168,7 @@ class ChatState:
 
     def _restart(self, transcript: Transcript) -> None:
         """Begins a new recording, which continues the transcript."""
+        self.conversation_id = uuid.uuid4().hex
         self.timings, self.outcomes, self.last_error = {}, {}, None
         self.recording = Recording(transcript, says_running=True)
         self._start, self._recorded_tools = None, None

@@ -4,8 +4,9 @@
         chat {model}            a request to the model; each retry is another
         execute_tool {name}     a tool's run
 
-Content (messages, arguments, results) is added only where the environment variable `CONTENT_SETTING` allows it on
-spans, and without secrets, as in saved outputs. `CONTENT_LISTENERS` get it in any case: they stay in this process.
+Content (messages, arguments, results, the tools that are offered) is added only where the environment variable
+`CONTENT_SETTING` allows it on spans, and without secrets, as in saved outputs. `CONTENT_LISTENERS` get it in any case:
+they stay in this process.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from toolcall_nb.chat.span_content import recorded_messages, recorded_value
 from toolcall_nb.chat.state import ChatState
 from toolcall_nb.chat.turn_trace import RequestTrace, TurnTrace
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.events import Event
+from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.reducer import TranscriptBuilder
-from toolcall_nb.core.transcript import ToolCall, Transcript
+from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.core.usage import read_requests
 from toolcall_nb.models.reply import Reply
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
-from toolcall_nb.tools import Outcome
+from toolcall_nb.tools import Outcome, Tool
 
 __all__ = ["CONTENT_LISTENERS", "CONTENT_SETTING", "PROVIDERS", "RequestSpan", "TurnSpan"]
 
@@ -63,13 +64,14 @@ class TurnSpan(TurnTrace):
 
     def __init__(self, chat: ChatState, provider: trace.TracerProvider) -> None:
         self._tracer = provider.get_tracer("toolcall_nb")
-        self._thread = chat.thread
+        self._chat = chat
         before, colon, after = chat.model_name.partition(":")
         is_named = bool(colon) and not after.startswith("//")
         provider_name = PROVIDERS.get(before, before) if is_named else "toolcall_nb"
         self._about = {
             "gen_ai.provider.name": provider_name,
             "gen_ai.request.model": after if is_named else chat.model_name,
+            "gen_ai.conversation.id": chat.conversation_id,
         }
         self._span: trace.Span | None = None
         self._context = contexts.Context()
@@ -77,16 +79,20 @@ class TurnSpan(TurnTrace):
 
     def begin(self) -> None:
         """Starts the span, as a child of the span in which the turn is read."""
-        attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": self._thread, **self._about}
-        self._span = self._tracer.start_span(f"invoke_agent {self._thread}", attributes=attributes)
+        thread = self._chat.thread
+        attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": thread, **self._about}
+        self._span = self._tracer.start_span(f"invoke_agent {thread}", attributes=attributes)
         self._context = trace.set_span_in_context(self._span)
 
     def request(self, transcript: Transcript) -> RequestSpan:
-        """Starts the span of a request."""
+        """Starts the span of a request. The messages of the turn's first request are those of the turn."""
         attributes = {"gen_ai.operation.name": "chat", **self._about}
         span = self._tracer.start_span(
             f"chat {self._about['gen_ai.request.model']}", self._context, trace.SpanKind.CLIENT, attributes
         )
+        _add_content(span, lambda: {"gen_ai.tool.definitions": _definitions(self._chat.turn_tools.values())})
+        if self._request is None and self._span is not None:
+            _add_content(self._span, lambda: {"gen_ai.input.messages": transcript.messages})
         self._request = RequestSpan(span, trace.set_span_in_context(span, self._context), transcript)
         return self._request
 
@@ -108,6 +114,9 @@ class TurnSpan(TurnTrace):
                 "gen_ai.tool.call.id": call.id,
                 "gen_ai.tool.type": "function",
             }
+            tool = self._chat.turn_tools.get(call.name)
+            if tool is not None and tool.description:
+                attributes["gen_ai.tool.description"] = tool.description
             span = self._tracer.start_span(f"execute_tool {call.name}", self._context, attributes=attributes)
             try:
                 _add_content(span, lambda: {"gen_ai.tool.call.arguments": call.input})
@@ -133,6 +142,8 @@ class TurnSpan(TurnTrace):
             request.end_early()
             if request.failure is not None and span is not None:
                 _fail(span, *request.failure)
+            if span is not None and (answer := request.answer) is not None:
+                _add_content(span, lambda: {"gen_ai.output.messages": answer})
         if span is not None:
             if reason is not None:
                 span.set_attribute("error.type", reason)
@@ -148,6 +159,8 @@ class RequestSpan(RequestTrace):
         self._has_content = _wants_content(span)
         self.failure: tuple[BaseException | None, str] | None = None
         """The error with which the request ended."""
+        self.answer: tuple[tuple[Message, ...], str] | None = None
+        """The messages of the answer and its finish reason, if content is wanted."""
         self._has_ended = False
         _add_content(span, lambda: {"gen_ai.input.messages": transcript.messages})
 
@@ -180,9 +193,7 @@ class RequestSpan(RequestTrace):
         if error is None:
             self._span.set_attribute("gen_ai.response.finish_reasons", [reason])
             self._span.set_attributes(_usage_attributes(finish.message_metadata))
-            messages = self._answer.transcript.messages
-            if messages:
-                _add_content(self._span, lambda: {"gen_ai.output.messages": (messages, reason)})
+            self._add_answer(reason)
         if error is not None:
             self.failure = error, str(error)
         if self.failure is not None:
@@ -192,11 +203,14 @@ class RequestSpan(RequestTrace):
     def end_early(self) -> None:
         """Ends the span of a request whose reply nobody read to its end."""
         if not self._has_ended:
-            messages = self._answer.transcript.messages
-            if messages:
-                _add_content(self._span, lambda: {"gen_ai.output.messages": (messages, "error")})
+            self._add_answer("error")
             self._span.set_attribute("error.type", "interrupted")
             self._finish()
+
+    def _add_answer(self, reason: str) -> None:
+        if messages := self._answer.transcript.messages:
+            self.answer = messages, reason
+            _add_content(self._span, lambda: {"gen_ai.output.messages": (messages, reason)})
 
     def _finish(self) -> None:
         self._has_ended = True
@@ -247,6 +261,14 @@ def _recorded(value: Any) -> Any:
         case tuple():
             return recorded_messages(value)
     return recorded_value(value)
+
+
+def _definitions(tools: Iterable[Tool]) -> list[Object]:
+    """Returns the tools that a request offers, in the conventions' form."""
+    return [
+        {"type": "function", "name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        for tool in tools
+    ]
 
 
 def _usage_attributes(metadata: Any) -> dict[str, Any]:

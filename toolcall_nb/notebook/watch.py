@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,9 @@ def watch(tracer_provider: Any = None) -> WatchedRun:
     LangChain, if the package of their instrumentation is installed, and everything else that makes spans of
     OpenTelemetry by the conventions for generative AI, OpenInference or OpenLLMetry. ``tracer_provider`` is a provider
     of OpenTelemetry's SDK to listen to besides the one that is set. Nothing more is exported than without the watch.
+
+    If the watch sees no request, and one of these clients is imported without an instrumentation that works, a line on
+    standard error says what to install.
 
     Raises `MissingPackageError` if OpenTelemetry is not installed.
     """
@@ -82,6 +86,8 @@ class WatchedRun:
             self._run.play(self._display)
         else:
             self._run.join()
+        for line in self._session.unseen:
+            print(line, file=sys.stderr)
 
     @property
     def transcript(self) -> Transcript:

@@ -44,7 +44,13 @@ class Instrumentations:
     def __init__(self, on_content: Callable[[Any, Mapping[str, Any]], None]) -> None:
         self._on_content = on_content
         self._active: list[Any] = []
+        self._missing: dict[str, str] = {}
         self._is_over = False
+
+    @property
+    def missing(self) -> list[str]:
+        """A sentence for each client that is imported and has no instrumentation that works."""
+        return [*self._missing.values()]
 
     def activate(self) -> None:
         """Activates the instrumentations of the clients that are imported, and of each that will be."""
@@ -69,19 +75,43 @@ class Instrumentations:
     def _activate(self, client: str) -> None:
         if self._is_over or any(_is_active(*known) for known in _KNOWN[client]):
             return
+        reasons: list[str] = []
         for module, name in _KNOWN[client]:
             try:
-                if find_spec(module) is None:
+                if not _is_installed(module):
                     continue
                 instrumentor = getattr(import_module(module), name)()
+                if (
+                    module.endswith("_v2")
+                    and not import_module("opentelemetry.util.genai.utils").is_experimental_mode()
+                ):
+                    reasons.append(f"{_package(module)} needs opentelemetry-util-genai 1.0 or 1.1.")
+                    continue  # it would record requests without their messages
                 hook = {"completion_hook": _CompletionHook(self._on_content)} if module.endswith("_v2") else {}
                 instrumentor.instrument(tracer_provider=PRIVATE_PROVIDER, **hook)
-            except Exception:  # its version does not fit the client, or the packages that it needs
+            except Exception as error:  # its version does not fit the client, or the packages that it needs
                 _log.debug("The instrumentation %s cannot be used", module, exc_info=True)
+                reasons.append(f"{_package(module)} is installed, but fails: {error}.")
                 continue
             if instrumentor.is_instrumented_by_opentelemetry:
                 self._active.append(instrumentor)
                 return
+            reasons.append(f"{_package(module)} is installed, but not for this version of {client}.")
+        names = " or ".join(_package(module) for module, _ in _KNOWN[client])
+        self._missing[client] = " ".join(
+            [f"Requests of the package {client} are not shown. Install {names}.", *reasons]
+        )
+
+
+def _package(module: str) -> str:
+    return module.replace(".", "-").replace("_", "-")
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # a package around it is not installed
+        return False
 
 
 def _is_active(module: str, name: str) -> bool:

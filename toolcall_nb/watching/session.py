@@ -13,7 +13,7 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.recording import Recording
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import ToolCalls, Transcript
-from toolcall_nb.watching.span_sources import begin_watching, end_watching
+from toolcall_nb.watching.span_sources import begin_watching, end_watching, missing_instrumentations
 from toolcall_nb.watching.span_store import SpanStore
 from toolcall_nb.watching.transcript_events import TranscriptFollower
 
@@ -28,10 +28,12 @@ _WAKES = 0.5
 class WatchSession:
     """A watch: what runs between `begin` and `end`, as a transcript, its calls and its recording, at any time.
 
-    ``left_out`` is the number of spans that were too many, and not read.
+    ``left_out`` is the number of spans that were too many, and not read. ``unseen`` says after the end which requests
+    the watch could not see, if it saw none.
     """
 
     def __init__(self) -> None:
+        self.unseen: list[str] = []
         self.recording = Recording(says_running=True)
         self._store = SpanStore()
         self._follower = TranscriptFollower()
@@ -50,6 +52,8 @@ class WatchSession:
         """Ends; ``reason`` is that of an early end. Calls that still run become interrupted."""
         if self._ended.is_set():
             return
+        if not self._store.has_requests:
+            self.unseen = missing_instrumentations()
         end_watching(self._store)
         with self._lock:
             self._update()

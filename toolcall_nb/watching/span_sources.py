@@ -1,4 +1,4 @@
-"""Collects the spans for watches: `begin_watching` and `end_watching`.
+"""Collects the spans for watches: `begin_watching`, `end_watching` and `missing_instrumentations`.
 
 Everything here is shared by the watches that go on at the same time. The first one sets it up, and the last one
 restores what was there before.
@@ -19,7 +19,7 @@ from toolcall_nb.watching.plain_calls import PlainCalls
 from toolcall_nb.watching.private_spans import PRIVATE_PROVIDER, listeners
 from toolcall_nb.watching.span_store import SpanStore
 
-__all__ = ["begin_watching", "end_watching"]
+__all__ = ["begin_watching", "end_watching", "missing_instrumentations"]
 
 _lock = threading.RLock()
 _stores: list[SpanStore] = []
@@ -33,7 +33,7 @@ class _Setup:
     """The changes that hold while any watch goes on."""
 
     def __init__(self) -> None:
-        self._instrumentations = Instrumentations(_add_content)
+        self.instrumentations = Instrumentations(_add_content)
         self._plain_calls = PlainCalls()
         self._has_set_provider = trace._TRACER_PROVIDER is None
 
@@ -42,10 +42,10 @@ class _Setup:
             trace._TRACER_PROVIDER = PRIVATE_PROVIDER  # set_tracer_provider works once, and is the user's
         CONTENT_LISTENERS.append(_add_content)
         self._plain_calls.begin()
-        self._instrumentations.activate()
+        self.instrumentations.activate()
 
     def end(self) -> None:
-        self._instrumentations.restore()
+        self.instrumentations.restore()
         self._plain_calls.end()
         CONTENT_LISTENERS.remove(_add_content)
         if self._has_set_provider and trace._TRACER_PROVIDER is PRIVATE_PROVIDER:
@@ -71,6 +71,12 @@ def end_watching(store: SpanStore) -> None:
         listeners.remove(store)
         if not _stores:
             _setups.pop().end()
+
+
+def missing_instrumentations() -> list[str]:
+    """Returns a sentence for each client whose requests the watches cannot see, while any watch goes on."""
+    with _lock:
+        return [text for setup in _setups for text in setup.instrumentations.missing]
 
 
 def _hear(provider: Any) -> None:

@@ -94,6 +94,11 @@ class SpanStore:
             kept.version += 1
             self.changed.set()
 
+    @property
+    def has_requests(self) -> bool:
+        """Whether a span is of a request to a model."""
+        return any(kind_of(_span(kept)) == "model" for kept in self._all())
+
     def transcript(self) -> Transcript:
         """Returns the transcript of all spans so far: one conversation after the other."""
         found: dict[tuple[tuple[str, int], ...], Transcript] = {}

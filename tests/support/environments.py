@@ -1,0 +1,34 @@
+"""Environments of their own, for packages that cannot be installed beside the others, or that bring too many."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+__all__ = ["ROOT", "make_environment", "run_tests_in"]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def make_environment(folder: Path, *packages: str) -> Path:
+    """Makes an environment with these packages in the folder, and returns its Python."""
+    python = folder / "environment" / "bin" / "python"
+    uv = (sys.executable, "-m", "uv")
+    subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, "environment"], cwd=folder, check=True)
+    subprocess.run([*uv, "pip", "install", "--quiet", "--python", str(python), *packages], cwd=folder, check=True)
+    return python
+
+
+def run_tests_in(folder: Path, name: str, *packages: str) -> str:
+    """Runs ``tests/support/NAME`` in an environment with toolcall_nb, pytest and these packages.
+
+    Returns what pytest prints. Fails if a test fails.
+    """
+    python = make_environment(folder, str(ROOT), "pytest", *packages)
+    options = ("-q", "--noconftest", "-c", os.devnull, "--rootdir", str(folder), "-p", "no:cacheprovider")
+    command = [str(python), "-m", "pytest", *options, str(ROOT / "tests" / "support" / name)]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
