@@ -46,6 +46,9 @@ _SLOW = (
 )
 """Files that the quick tier skips, in addition to tests that are marked as slow and those that use a kernel."""
 
+_QUICK_SHARE = 6
+"""The quick tier runs the first case of a test and about one in so many of the others, always the same."""
+
 _SETTINGS = "_hypothesis_internal_use_settings"
 """The private attribute in which Hypothesis stores a test's settings; there is no public one."""
 
@@ -67,14 +70,18 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def _samples(items: list[pytest.Item]) -> Iterator[bool]:
-    """Whether each test is in the sample of its function's cases: the first, and those that a checksum chooses."""
+    """Whether each test is in the sample of its function's cases: the first, and those that a checksum chooses.
+
+    The quick tier takes a sample of every test with cases; other tiers, of those that are marked as sampled.
+    """
     begun = set()
     for item in items:
         sample = item.get_closest_marker("sampled")
         function = item.nodeid.partition("[")[0]
         is_first = function not in begun
         begun.add(function)
-        yield IS_THOROUGH or sample is None or is_first or crc32(item.nodeid.encode()) % sample.args[0] == 0
+        share = sample.args[0] if sample is not None else _QUICK_SHARE if IS_QUICK else 1
+        yield IS_THOROUGH or is_first or crc32(item.nodeid.encode()) % share == 0
 
 
 def _is_left_out(item: pytest.Item) -> bool:

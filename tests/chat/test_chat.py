@@ -584,7 +584,7 @@ def test_a_stop_from_another_thread_ends_the_turn_at_its_next_event() -> None:
     assert chat.transcript.messages[-1].aborted == "stopped"
 
 
-@pytest.mark.parametrize("where", ["model", "tool"])
+@pytest.mark.parametrize("where", ["model", "lock of the model", "tool"])
 def test_an_interrupt_ends_the_turn_and_not_the_caller(where: str) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt
@@ -594,6 +594,12 @@ def test_an_interrupt_ends_the_turn_and_not_the_caller(where: str) -> None:
         yield call("1", "interrupted")
         if where == "model":
             raise KeyboardInterrupt
+        if where == "lock of the model":
+            lock = threading.Lock()
+            try:
+                raise KeyboardInterrupt
+            finally:
+                lock.release()  # fails, as in a wait that is interrupted before it holds its lock again
 
     chat = chat_with(model(), text("Next."), tools=[interrupted])
     events = list(chat.stream("?"))

@@ -147,7 +147,7 @@ def test_a_chat_really_calls_it(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", TAKEN)
 def test_a_variable_that_holds_it_is_a_name_for_it(kind: str) -> None:
-    (made,) = tools_named("mine", {"mine": TAKEN[kind](), "__name__": "__main__"})
+    (made,) = tools_named("mine", {"mine": TAKEN[kind](), "__name__": __name__})
     assert made.run({"a": 4}).error is None
 
 

@@ -82,6 +82,8 @@ def stream_reply(
         except OutOfTime:
             break
         except Exception as raised:  # a model may raise anything: the network, the provider's package, a bug
+            if isinstance(raised.__context__, KeyboardInterrupt):  # which broke a lock or a clean-up of the model
+                raise KeyboardInterrupt from raised
             chat.last_error = raised
             error = as_model_error(raised, chat.model_name)
             request.end(reply, raised)
