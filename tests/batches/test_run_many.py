@@ -379,6 +379,14 @@ class TestLines:
         assert lines[-1].startswith("1 of 2 done · 1 error")
         assert "\x1b" not in said.err
 
+    def test_a_long_prompt_is_cut_with_a_mark_and_errors_are_counted(self, capsys: pytest.CaptureFixture[str]) -> None:
+        def broken(messages: Sequence[Any]) -> str:
+            raise ValueError("broken")
+
+        runs = run_many(["word " * 40, "short"], models=broken, workers=1, progress=True)
+        assert [row.prompt for row in runs.rows] == [f"{'word ' * 15}word…", "short"]
+        assert "0 of 2 done · 2 errors" in capsys.readouterr().err
+
     def test_elsewhere_nothing_is_printed(self, capsys: pytest.CaptureFixture[str]) -> None:
         run_many(["a"], models=echo)
         assert capsys.readouterr() == ("", "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 from playwright.sync_api import Browser, Page
 
 from tests.fixtures.render.samples import LONG, TABLE, call, saying
@@ -41,6 +42,17 @@ def test_a_fold_opens_by_keyboard_and_its_content_is_not_rendered_before(page: P
     box = fold.locator("pre").bounding_box()
     assert box is not None
     assert 100 < box["height"] <= 380
+
+
+def test_a_card_of_a_call_inside_of_another_is_indented_and_ends_where_that_ends(page: Page) -> None:
+    inner = replace(call(tool_metadata={"parent": "call_1"}), id="inner")
+    deepest = replace(call(tool_metadata={"parent": "inner"}), id="deepest")
+    page.set_content(to_html(saying(call(), inner, deepest), page=True))
+    boxes = [card.bounding_box() for card in page.locator(".tc-call").all()]
+    lefts = [box["x"] for box in boxes if box]
+    assert len(lefts) == len(set(lefts)) == 3
+    assert lefts == sorted(lefts)
+    assert len({box["x"] + box["width"] for box in boxes if box}) == 1
 
 
 def test_a_wide_table_scrolls_in_its_own_box(page: Page) -> None:

@@ -113,6 +113,12 @@ def test_in_a_terminal_calls_are_printed(capsys: pytest.CaptureFixture[str]) -> 
     assert run.recording.transcript == run.transcript
 
 
+def test_a_watch_that_saw_nothing_says_so() -> None:
+    with watch() as run:
+        pass
+    assert "watched · no call of a model or tool" in run._repr_mimebundle_()["text/html"]
+
+
 def test_requests_that_a_watch_cannot_see_are_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ from html import escape as escape_attribute
 
 from toolcall_nb.batches.progress import RowState, RunRow
 from toolcall_nb.batches.row_words import describe_rows, row_line
+from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
 from toolcall_nb.redaction.saved_output import picture_hosts
@@ -89,7 +90,7 @@ def batch_nodes(
 def transcript_html(transcript: Transcript, place: int) -> str:
     """Returns a transcript as HTML without the style, for the row at ``place``; no key of a fold is there twice."""
     kept, _ = saved_value(transcript)
-    look = Look({}, {}, picture_hosts())
+    look = Look({}, {}, picture_hosts(), nesting=CallNesting(kept.calls.values()))
     first = (place + 1) * _NUMBER_SPACE
     return serialise([message_node(first + number, message, look) for number, message in enumerate(kept.messages)])
 

@@ -122,7 +122,8 @@ def _prompt_text(prompt: str | Transcript) -> Any:
 
 def _title_of(prompt: str | Transcript) -> str:
     text = prompt if isinstance(prompt, str) else prompt.messages[-1].text
-    return " ".join(text[: 4 * _TITLE].split())[:_TITLE] or "(no text)"
+    words = " ".join(text[: 4 * _TITLE].split())
+    return (words if len(words) <= _TITLE else f"{words[: _TITLE - 1].rstrip()}…") or "(no text)"
 
 
 # Models and settings ------------------------------------------------------------------------------------------

@@ -16,7 +16,12 @@ _NOTE = 200
 def describe_rows(rows: Sequence[RunRow], seconds: float | None = None) -> str:
     """Returns the number of runs in each state and the time, as ``3 of 12 done · 1 error · 2 running · 14 s``."""
     counts = Counter(row.state for row in rows)
-    others = [f"{counts[state]:,} {state}" for state in RowState if state is not RowState.DONE and counts[state]]
+    words = {RowState.ERROR: "errors"} if counts[RowState.ERROR] > 1 else {}
+    others = [
+        f"{counts[state]:,} {words.get(state, state)}"
+        for state in RowState
+        if state is not RowState.DONE and counts[state]
+    ]
     time = [] if seconds is None else [format_seconds(seconds)]
     return " · ".join([f"{counts[RowState.DONE]:,} of {len(rows):,} done", *others, *time])
 

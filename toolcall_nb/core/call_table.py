@@ -35,6 +35,7 @@ from typing import Any
 
 import msgspec
 
+from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.data_frames import data_frame
 from toolcall_nb.core.events import MISSING, Json, Missing
 from toolcall_nb.core.json_text import json_text
@@ -70,7 +71,7 @@ def call_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yields a row for each call, with its message's number. ``messages`` say what the results added to the prompt."""
     listed = list(calls)
-    depths = _depths([call for _, call in listed])
+    nesting = CallNesting(call for _, call in listed)
     added = read_usage(messages).added
     attempts: Counter[str] = Counter()
     for i, (turn, call) in enumerate(listed):
@@ -78,7 +79,7 @@ def call_rows(
         attempts[row["fingerprint"]] += 1
         tokens = added.get(call.id) if call.tokens is None else call.tokens
         yield {
-            **{"i": i, "turn": turn, "depth": depths[call.id], "tokens": tokens},
+            **{"i": i, "turn": turn, "depth": nesting.depth(call.id), "tokens": tokens},
             **{"attempt": attempts[row["fingerprint"]]},
             **row,
         }
@@ -129,19 +130,3 @@ def _fingerprint(name: str, arguments: Json | Missing) -> str:
     except (UnicodeError, OverflowError, TypeError, ValueError):  # an integer that is too large
         text = json_text(value).encode("utf-8", "replace")
     return hashlib.blake2b(text, digest_size=6).hexdigest()
-
-
-def _depths(calls: Sequence[ToolCall]) -> dict[str, int]:
-    """Returns for each call the number of calls above it. A parent that is not there, or itself below, is none."""
-    parents = {call.id: call.parent for call in calls}
-    depths: dict[str, int] = {}
-    for start in parents:
-        path: dict[str, None] = {}
-        here: str | None = start
-        while here is not None and here in parents and here not in depths and here not in path:
-            path[here] = None
-            here = parents[here]
-        depth = depths[here] + 1 if here in depths else 0
-        for call_id in reversed(path):
-            depths[call_id], depth = depth, depth + 1
-    return depths

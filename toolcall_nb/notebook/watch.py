@@ -121,6 +121,8 @@ class WatchedRun:
         models = (message.metadata.get("model") for message in reversed(transcript.messages))
         name = next((model for model in models if isinstance(model, str) and model), _NAME)
         more = f"{self.left_out:,} spans left out" if self.left_out else ""
+        if not transcript:
+            more = "no call of a model or tool"
         return " · ".join(filter(None, (info_line(name, transcript), more)))
 
 

@@ -22,6 +22,7 @@ from functools import cache
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
+from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.render.card_sections import GrowingCall, Section, error_sections, input_progress, sections
@@ -47,6 +48,8 @@ __all__ = [
 
 _FITS = 12
 """The number of lines that fit without scrolling."""
+_DEEPEST = 6
+"""The depth of calls inside of calls from which on cards are not indented further."""
 _RICH = frozenset({"html", "table"})
 """The layouts of pictures, tables and the like, for which a card stays open."""
 _CLOSED = (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
@@ -56,13 +59,14 @@ class Look(NamedTuple):
     """The settings of a rendering: which cards the user opened or closed, and seconds, both by call id.
 
     ``hosts`` may serve pictures. ``activities`` are those of `toolcall_nb.render.shown_states`, and empty in a static
-    form, which says of a call without a result that it was called.
+    form, which says of a call without a result that it was called. ``nesting`` says which calls ran inside of which.
     """
 
     opened: Mapping[str, bool] = {}
     timings: Mapping[str, float] = {}
     hosts: frozenset[str] = NO_HOSTS
     activities: Mapping[str, str] = {}
+    nesting: CallNesting = CallNesting()
 
 
 def is_open(call: ToolCall, opened: Mapping[str, bool], is_rich: bool = False) -> bool:
@@ -93,31 +97,40 @@ def call_node(id: str, call: ToolCall, look: Look, growing: GrowingCall | None =
         "</details>",
         [Node(f"{id}.s", _summary(call, growing.partial, state.word, look)), *section_nodes(id, found, call.id, look)],
     )
-    return Node(id, _head(state.key), "</div>", [details, *section_nodes(id, error_sections(call), call.id, look)])
+    return Node(
+        id,
+        _head(state.key, look.nesting.depth(call.id)),
+        "</div>",
+        [details, *section_nodes(id, error_sections(call), call.id, look)],
+    )
 
 
 def update_state(node: Node, call: ToolCall, partial: PartialInput, look: Look) -> list[Patch]:
     """Shows the call's activity in its card, which is up to date otherwise; returns the patches for that."""
     state = shown_state(call, look.activities.get(call.id))
     summary = node.children[0].children[0]
-    patches = update(node, Node(node.id, _head(state.key), node.tail, node.children))
+    head = _head(state.key, look.nesting.depth(call.id))
+    patches = update(node, Node(node.id, head, node.tail, node.children))
     return patches + update(summary, Node(summary.id, _summary(call, partial, state.word, look)))
 
 
 @cache
-def _head(state: str) -> str:
-    """Returns one string for all cards of a state: there may be a hundred thousand of them."""
-    return f'<div class="tc-call tc-{state}">'
+def _head(state: str, depth: int) -> str:
+    """Returns one string for all cards of a state and depth: there may be a hundred thousand of them."""
+    inside = f" tc-inside tc-in-{min(depth, _DEEPEST)}" if depth else ""
+    return f'<div class="tc-call tc-{state}{inside}">'
 
 
 def _summary(call: ToolCall, partial: PartialInput, state: str, look: Look) -> str:
     """Returns the summary in one line; the spaces keep its words apart where there is no style."""
     title, name = shown_name(call)
+    around = look.nesting.around(call.id)
     took = look.timings.get(call.id)
     pieces = [
         element("b", "tc-name", title),
         *([element("span", "tc-tool", name)] if name else []),
         element("span", "tc-args", summarise_input(call, partial)),
+        *([element("span", "tc-around", f"in {around}")] if around else []),
         *(['<span class="tc-mark">edited</span>'] if call.original_input is not MISSING else []),
         f'<span class="tc-state">{state}</span>',
         f'<span class="tc-time">{"" if took is None else format_seconds(took)}</span>',

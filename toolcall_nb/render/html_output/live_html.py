@@ -22,10 +22,11 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import Touched, TranscriptBuilder, normalize_call_id
 from toolcall_nb.core.text import SURROGATE
-from toolcall_nb.core.transcript import ToolCall, Transcript
+from toolcall_nb.core.transcript import Part, ToolCall, Transcript
 from toolcall_nb.render.html_output.card import Look, fold_name
 from toolcall_nb.render.html_output.live_parts import LiveCall, LiveMessage, LiveText
 from toolcall_nb.render.html_output.nodes import Node, Patch, insert
@@ -49,7 +50,8 @@ class LiveHtml:
     def __init__(self, opened: Mapping[str, bool] | None = None, images: Iterable[str] = ()) -> None:
         self._opened: dict[str, bool] = dict(opened or {})
         self._activities = Activities()
-        self._look = Look(self._opened, {}, allowed_hosts(images), self._activities)
+        self._nesting = CallNesting()
+        self._look = Look(self._opened, {}, allowed_hosts(images), self._activities, self._nesting)
         self._builder = TranscriptBuilder()
         self._messages: list[LiveMessage] = []
         self._has_ended = True  # whether the next event of a message begins a new one
@@ -92,7 +94,7 @@ class LiveHtml:
         """Ends the stream: the calls that it left open have no activity any more."""
         ids = set(self._activities)
         self._activities.clear()
-        return [patch for message in self._messages for patch in self._redraw_calls(message, ids)]
+        return self._redraw_everywhere(ids)
 
     def snapshot(self) -> list[Patch]:
         """Returns the patches that build everything from an empty root."""
@@ -136,10 +138,10 @@ class LiveHtml:
         message = self.transcript.messages[live_message.number]
         patches: list[Patch] = []
         for key in list(live_message.parts)[len(message.parts) :]:
-            patches += live_message.drop(key)
+            patches += self._forget(live_message.parts[key].part) + live_message.drop(key)
         for live, part in zip(live_message.parts.values(), message.parts, strict=True):
             if live.part is not part:
-                patches += live.take(live_message, part)
+                patches += self._nest(part) + live.take(live_message, part)
         return patches + live_message.end(message)
 
     def _end_calls(self, message: LiveMessage) -> list[Patch]:
@@ -162,23 +164,25 @@ class LiveHtml:
     def _retract(self, message: LiveMessage, key: int) -> list[Patch]:
         """Removes a call that turned out not to be one. The text before it may be longer now."""
         before = message.key_before(key)
-        patches = message.drop(key)
+        patches = self._forget(message.parts[key].part) + message.drop(key)
         return patches if before is None else patches + self._take(message, before)
 
     def _change(self, message: LiveMessage, key: int, event: Event) -> list[Patch]:
         live, part = message.parts.get(key), None
+        patches: list[Patch] = []
         if live is None:
             part = self._builder.part(Touched(message.number, key))
             assert part is not None
+            patches += self._nest(part)
             live = message.add(key, part, self._look)
         match event:
             case ev.TextDelta() | ev.ReasoningDelta() if isinstance(live, LiveText) and live.markdown is not None:
                 return live.write(message, event.delta)
             case ev.ToolInputDelta() if isinstance(live, LiveCall) and _is_whole(event.input_text_delta):
-                return live.write(message, event.input_text_delta)
+                return patches + live.write(message, event.input_text_delta)
             case ev.ToolLog() if isinstance(live, LiveCall) and _is_whole(event.text):
-                return live.print(message, event.text)
-        patches = self._take(message, key) if part is None else live.take(message, part)
+                return patches + live.print(message, event.text)
+        patches += self._take(message, key) if part is None else live.take(message, part)
         if isinstance(live.part, ToolCall) and live.part.is_final:
             message.rest(key)
         return patches
@@ -188,9 +192,21 @@ class LiveHtml:
         if part is None:
             return []
         patches: list[Patch] = []
-        if isinstance(message.parts[key].part, ToolCall) != isinstance(part, ToolCall):
-            patches = message.replace(key, part, self._look)
-        return patches + message.parts[key].take(message, part)
+        former = message.parts[key].part
+        if isinstance(former, ToolCall) != isinstance(part, ToolCall):
+            patches = self._forget(former) + message.replace(key, part, self._look)
+        return patches + self._nest(part) + message.parts[key].take(message, part)
+
+    def _nest(self, part: Part) -> list[Patch]:
+        """Notes what a call ran inside of; returns the patches for calls that are shown and inside of it."""
+        return self._redraw_everywhere(self._nesting.add(part)) if isinstance(part, ToolCall) else []
+
+    def _forget(self, part: Part) -> list[Patch]:
+        """Forgets a call that is removed; returns the patches for the calls inside of it."""
+        return self._redraw_everywhere(self._nesting.discard(part.id)) if isinstance(part, ToolCall) else []
+
+    def _redraw_everywhere(self, ids: Collection[str]) -> list[Patch]:
+        return [patch for message in self._messages if ids for patch in self._redraw_calls(message, ids)]
 
 
 def _is_whole(delta: str) -> bool:

@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 from re import sub
 
+from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.html_output.card import Look
@@ -43,7 +44,8 @@ def to_html(
     `UsageError` for a name that is not a host. No call is shown as pending, queued or running, since a saved page
     outlasts that.
     """
-    look = Look(opened or {}, timings or {}, allowed_hosts(images))
+    nesting = CallNesting(transcript.calls.values())
+    look = Look(opened or {}, timings or {}, allowed_hosts(images), nesting=nesting)
     html = fragment([message_node(number, message, look) for number, message in enumerate(transcript.messages)])
     return _document(html, str(transcript.metadata.get("title") or "Transcript"), look.hosts) if page else html
 

@@ -1,0 +1,103 @@
+"""Cards of calls that ran inside of other calls are indented and name the call around them, live and static."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolcall_nb import Transcript
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_nesting import CallNesting
+from toolcall_nb.core.events import Event, Object
+from toolcall_nb.core.transcript import ToolCall
+from toolcall_nb.render.html_output.live_html import LiveHtml
+from toolcall_nb.render.html_output.page import to_html
+
+
+def inside(parent: str | None) -> Object | None:
+    return None if parent is None else {"parent": parent}
+
+
+def run(*calls: tuple[str, str | None]) -> list[Event]:
+    """A run with these calls: the id, which is also the name, and the id of the call around it."""
+    made = [ev.ToolInputAvailable(id, id, {}, tool_metadata=inside(parent)) for id, parent in calls]
+    return [ev.Start(), *made, *(ev.ToolOutputAvailable(id, 1) for id, _ in calls), ev.Finish()]
+
+
+def indents(html: str) -> list[tuple[str, int, str]]:
+    """The name of each card, its indent and what it says to be in."""
+    found: list[tuple[str, int, str]] = []
+    for card in html.split('<div class="tc-call ')[1:]:
+        depth = re.match(r'[^"]*tc-in-(\d)', card)
+        around = re.search(r'<span class="tc-around">in (.*?)</span>', card)
+        name = re.search(r'<b class="tc-name">(.*?)</b>', card)
+        assert name is not None
+        found.append((name[1], int(depth[1]) if depth else 0, around[1] if around else ""))
+    return found
+
+
+NESTED = run(("plan", None), ("search", "plan"), ("fetch", "search"), ("write", None))
+
+
+def test_a_card_is_indented_by_the_calls_around_it() -> None:
+    expected = [("plan", 0, ""), ("search", 1, "plan"), ("fetch", 2, "search"), ("write", 0, "")]
+    assert indents(to_html(Transcript.from_events(NESTED))) == expected
+
+
+def test_the_live_view_indents_as_the_calls_come() -> None:
+    live = LiveHtml()
+    for number, event in enumerate(NESTED):
+        live.apply(event)
+        expected = indents(to_html(Transcript.from_events(NESTED[: number + 1])))
+        assert indents(live.html) == expected
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        ([("a", "gone")], [("a", 0, "")]),
+        ([("a", "a")], [("a", 0, "")]),
+        ([("b", "a"), ("a", None)], [("b", 1, "a"), ("a", 0, "")]),
+        ([(str(n), str(n - 1) if n else None) for n in range(9)], [*((str(n), min(n, 6)) for n in range(9))]),
+    ],
+)
+def test_odd_parents_are_shown_too(
+    calls: Sequence[tuple[str, str | None]], expected: Sequence[tuple[str | int, ...]]
+) -> None:
+    found = indents(to_html(Transcript.from_events(run(*calls))))
+    assert [each[: len(expected[0])] for each in found] == expected
+
+
+_IDS = st.sampled_from("abcd")
+_STEPS = st.one_of(
+    st.builds(lambda id, parent: ev.ToolInputStart(id, id, tool_metadata=inside(parent)), _IDS, st.none() | _IDS),
+    st.builds(lambda id, parent: ev.ToolInputAvailable(id, id, {}, tool_metadata=inside(parent)), _IDS, _IDS),
+    st.builds(lambda id: ev.ToolOutputAvailable(id, 1), _IDS),
+    st.builds(lambda id: ev.ToolInputDelta(id, "{"), _IDS),
+    st.just(ev.Finish()),
+)
+
+
+@given(st.lists(_STEPS, max_size=14))
+@settings(max_examples=300)
+def test_the_live_view_equals_the_whole_whatever_is_inside_of_what(steps: list[Event]) -> None:
+    live = LiveHtml()
+    for event in steps:
+        live.apply(event)
+    live.close()
+    assert indents(live.html) == indents(to_html(live.transcript))
+
+
+@given(st.lists(st.tuples(_IDS, st.none() | _IDS), max_size=8))
+@settings(max_examples=300)
+def test_calls_one_by_one_nest_as_all_at_once(calls: list[tuple[str, str | None]]) -> None:
+    made = {id: ToolCall(id=id, name=id, tool_metadata=inside(parent)) for id, parent in calls}
+    grown = CallNesting()
+    for call in made.values():
+        grown.add(call)
+    whole = CallNesting(made.values())
+    assert [(grown.depth(id), grown.around(id)) for id in made] == [(whole.depth(id), whole.around(id)) for id in made]
