@@ -445,8 +445,8 @@ def test_a_key_is_masked_at_any_depth(levels: int) -> None:
 
 
 PATTERNS = {
-    "forms": key_formats._PATTERN,
-    "forms, eagerly": key_formats._EAGER_PATTERN,
+    "forms": key_formats._all_formats(False)[0],
+    "forms, eagerly": key_formats._all_formats(True)[0],
     **key_formats.INSIDE,
     **key_formats.BLOCKS,
     **{f"header {hint}": pattern for hint, pattern in headers._HEADERS.items()},

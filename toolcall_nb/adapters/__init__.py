@@ -7,21 +7,24 @@ assembler.py turns deltas into well-formed events.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from warnings import warn
 
-from toolcall_nb.adapters.base import Adapter, Format
-from toolcall_nb.adapters.own_formats import ENVELOPES
-from toolcall_nb.adapters.reading import AnyAdapter, events_of, items_of, read_stream, read_stream_async
-from toolcall_nb.adapters.recognise import (
-    FORMATS,
-    TYPE_NAMES,
-    Recognised,
-    SourceKind,
-    format_of_item,
-    format_of_whole,
-    recognise_source,
-)
+from toolcall_nb.core.lazy_members import lazy_members
+
+if TYPE_CHECKING:
+    from toolcall_nb.adapters.base import Adapter, Format
+    from toolcall_nb.adapters.own_formats import ENVELOPES
+    from toolcall_nb.adapters.reading import AnyAdapter, events_of, items_of, read_stream, read_stream_async
+    from toolcall_nb.adapters.recognise import (
+        FORMATS,
+        TYPE_NAMES,
+        Recognised,
+        SourceKind,
+        format_of_item,
+        format_of_whole,
+        recognise_source,
+    )
 
 __all__ = [
     "ENVELOPES",
@@ -42,16 +45,43 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+_FORMER_NAMES = {
+    "Kind": "SourceKind",
+    "kind_of": "recognise_source(thing).kind",
+    "read": "read_stream",
+    "read_async": "read_stream_async",
+}
+
+
+def _former_name(name: str) -> Any:
     """Returns names of version 0.1 with a `DeprecationWarning`."""
-    renamed = {
-        "Kind": ("SourceKind", SourceKind),
-        "read": ("read_stream", read_stream),
-        "read_async": ("read_stream_async", read_stream_async),
-        "kind_of": ("recognise_source(thing).kind", lambda thing: recognise_source(thing).kind),
-    }
-    if name not in renamed:
+    if name not in _FORMER_NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    new, value = renamed[name]
-    warn(f"{__name__}.{name} is now {new}", DeprecationWarning, stacklevel=2)
-    return value
+    new = _FORMER_NAMES[name]
+    warn(f"{__name__}.{name} is now {new}", DeprecationWarning, stacklevel=3)
+    if name == "kind_of":
+        return lambda thing: __getattr__("recognise_source")(thing).kind
+    return __getattr__(new)
+
+
+__getattr__ = lazy_members(
+    __name__,
+    {
+        "ENVELOPES": ".own_formats",
+        "FORMATS": ".recognise",
+        "TYPE_NAMES": ".recognise",
+        "Adapter": ".base",
+        "AnyAdapter": ".reading",
+        "Format": ".base",
+        "Recognised": ".recognise",
+        "SourceKind": ".recognise",
+        "events_of": ".reading",
+        "format_of_item": ".recognise",
+        "format_of_whole": ".recognise",
+        "items_of": ".reading",
+        "read_stream": ".reading",
+        "read_stream_async": ".reading",
+        "recognise_source": ".recognise",
+    },
+    _former_name,
+)

@@ -6,8 +6,25 @@ and list it there. No framework is imported before one of its agents is given.
 
 from __future__ import annotations
 
-from toolcall_nb.agents.base import AgentModel, AgentRequest
-from toolcall_nb.agents.frameworks import FRAMEWORKS, Framework
-from toolcall_nb.agents.recognise import agent_model, find_framework
+from typing import TYPE_CHECKING
+
+from toolcall_nb.core.lazy_members import lazy_members
+
+if TYPE_CHECKING:
+    from toolcall_nb.agents.base import AgentModel, AgentRequest
+    from toolcall_nb.agents.frameworks import FRAMEWORKS, Framework
+    from toolcall_nb.agents.recognise import agent_model, find_framework
 
 __all__ = ["FRAMEWORKS", "AgentModel", "AgentRequest", "Framework", "agent_model", "find_framework"]
+
+__getattr__ = lazy_members(
+    __name__,
+    {
+        "FRAMEWORKS": ".frameworks",
+        "AgentModel": ".base",
+        "AgentRequest": ".base",
+        "Framework": ".frameworks",
+        "agent_model": ".recognise",
+        "find_framework": ".recognise",
+    },
+)

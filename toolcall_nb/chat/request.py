@@ -14,10 +14,10 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, TextPart, Transcript
 from toolcall_nb.errors import ModelError
+from toolcall_nb.models.base import close_quietly
 from toolcall_nb.models.errors.retry_after import in_words
 from toolcall_nb.models.errors.translation import as_model_error
 from toolcall_nb.models.reply import Reply
-from toolcall_nb.models.sdk_streams import close_quietly
 from toolcall_nb.tools import Registry
 
 __all__ = ["LONGEST_WAIT", "request_messages", "stream_reply"]

@@ -57,14 +57,17 @@ class RenamedAttribute:
         setattr(instance, self._new, value)
 
 
-def renamed_members(module: str, new_paths: Mapping[str, str]) -> Callable[[str], Any]:
-    """Returns a ``__getattr__`` for ``module`` that finds its former members: old name, new ``package.module.name``."""
+def renamed_members(module: str, new_paths: Mapping[str, str], stacklevel: int = 2) -> Callable[[str], Any]:
+    """Returns a ``__getattr__`` for ``module`` that finds its former members: old name, new ``package.module.name``.
+
+    ``stacklevel`` is that of the warning: 3 if another ``__getattr__`` calls this one.
+    """
 
     def find(name: str) -> Any:
         if name not in new_paths:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         home, _, new = new_paths[name].rpartition(".")
-        warn(f"{module}.{name} is now {new_paths[name]}", DeprecationWarning, stacklevel=2)
+        warn(f"{module}.{name} is now {new_paths[name]}", DeprecationWarning, stacklevel=stacklevel)
         return getattr(import_module(home), new)
 
     return find

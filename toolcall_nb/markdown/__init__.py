@@ -7,7 +7,9 @@ a callout, ``scanner.py`` finds callouts in a stream, and `tool_callout_plugin` 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from toolcall_nb.core.lazy_members import lazy_members
 
 if TYPE_CHECKING:
     from toolcall_nb.markdown.plugin import tool_callout_plugin
@@ -15,14 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["IncrementalMarkdown", "tool_callout_plugin"]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "IncrementalMarkdown":
-        from toolcall_nb.render.markdown.incremental import IncrementalMarkdown
-
-        return IncrementalMarkdown
-    if name == "tool_callout_plugin":
-        from toolcall_nb.markdown.plugin import tool_callout_plugin
-
-        return tool_callout_plugin
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_members(
+    __name__,
+    {
+        "IncrementalMarkdown": "toolcall_nb.render.markdown.incremental",
+        "tool_callout_plugin": ".plugin",
+    },
+)

@@ -6,15 +6,20 @@ envelopes of a service. `with_faults` puts faults into any model's stream, for t
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from toolcall_nb.core.deprecated_names import renamed_members
+from toolcall_nb.core.lazy_members import lazy_members
 from toolcall_nb.models import faults
 from toolcall_nb.models.base import Model, model_name
-from toolcall_nb.models.callable_models import EnvelopeModel
 from toolcall_nb.models.factory import model, model_names
 from toolcall_nb.models.faults import with_faults
 from toolcall_nb.models.mock.model import MockModel
 from toolcall_nb.models.pace import Pace, as_live, pieces
 from toolcall_nb.models.replay import ReplayModel, replay
+
+if TYPE_CHECKING:
+    from toolcall_nb.models.callable_models import EnvelopeModel
 
 __all__ = [
     "EnvelopeModel",
@@ -32,4 +37,8 @@ __all__ = [
     "with_faults",
 ]
 
-__getattr__ = renamed_members(__name__, {"names": "toolcall_nb.models.model_names"})
+__getattr__ = lazy_members(
+    __name__,
+    {"EnvelopeModel": ".callable_models"},
+    renamed_members(__name__, {"names": "toolcall_nb.models.model_names"}, stacklevel=3),
+)

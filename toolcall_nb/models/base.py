@@ -1,15 +1,16 @@
-"""The interface of a model: `Model`."""
+"""The interface of a model: `Model`; its name, and the end of its streams."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Protocol, runtime_checkable
 
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message
 from toolcall_nb.tools import Tool
 
-__all__ = ["Model", "model_name"]
+__all__ = ["Model", "close_quietly", "model_name"]
 
 
 @runtime_checkable
@@ -36,3 +37,9 @@ def model_name(model: Model | Callable[..., Any]) -> str:
         if isinstance(name, str) and name:
             return name
     return type(model).__name__
+
+
+def close_quietly(stream: Any) -> None:
+    """Closes a stream if it can be closed. Errors are ignored, since its items have been read."""
+    with suppress(Exception):
+        getattr(stream, "close", lambda: None)()

@@ -10,9 +10,7 @@ from toolcall_nb.adapters.sdk_objects import class_names
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models import providers
 from toolcall_nb.models.base import Model
-from toolcall_nb.models.callable_models import CallableModel
 from toolcall_nb.models.config import Config
-from toolcall_nb.models.langchain import LangChainModel, is_runnable
 from toolcall_nb.models.mock.model import MockModel
 from toolcall_nb.models.mock.scenarios import SCENARIOS
 
@@ -61,6 +59,8 @@ def model(
     if providers.is_pydantic_ai_object(name_or_object):
         return providers.provider_model(name_or_object, config, dialect=dialect)
     from toolcall_nb.agents.recognise import agent_model, find_framework, taken_kinds
+    from toolcall_nb.models.callable_models import CallableModel
+    from toolcall_nb.models.langchain import LangChainModel, is_runnable
 
     if find_framework(name_or_object) is not None:
         if dialect != "native":

@@ -20,12 +20,13 @@ from toolcall_nb.adapters import (
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import is_keepalive
 from toolcall_nb.core.events import Event
+from toolcall_nb.models.base import close_quietly
 from toolcall_nb.models.over_http.responses import is_response, must_be_awaited, response_events, response_events_async
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["ItemReader", "close_quietly", "is_asynchronous", "items", "items_async"]
+__all__ = ["ItemReader", "is_asynchronous", "items", "items_async"]
 
 
 def is_asynchronous(source: Any) -> bool:
@@ -92,12 +93,6 @@ async def items_async(source: Any) -> AsyncGenerator[Any, None]:
         stack.push_async_exit(_AsyncClosing(found.thing))
         async for item in cast("AsyncIterable[Any]", items_of(found.thing)):
             yield item
-
-
-def close_quietly(stream: Any) -> None:
-    """Closes a stream if it can be closed. Errors are ignored, since its items have been read."""
-    with suppress(Exception):
-        getattr(stream, "close", lambda: None)()
 
 
 class _AsyncClosing:

@@ -18,7 +18,6 @@ from toolcall_nb import models
 from toolcall_nb.agents.recognise import find_framework
 from toolcall_nb.chat import Chat
 from toolcall_nb.errors import UsageError
-from toolcall_nb.models.callable_models import CallableModel
 from toolcall_nb.redaction import masked
 
 if TYPE_CHECKING:
@@ -173,6 +172,8 @@ def find_model(name: str, namespace: Mapping[str, Any], dialect: str) -> Any:
         return value
     is_known = name in models.model_names()
     if isinstance(value, FunctionType) or (callable(value) and not is_known):
+        from toolcall_nb.models.callable_models import CallableModel
+
         return CallableModel(value, name, dialect=dialect)
     return name if is_known else value
 

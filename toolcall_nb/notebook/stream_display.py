@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.core import events as ev
-from toolcall_nb.models.sdk_streams import close_quietly
+from toolcall_nb.models.base import close_quietly
 from toolcall_nb.notebook.environment import Place, place_of
 from toolcall_nb.notebook.run_displays import make_display
 from toolcall_nb.redaction.masked_logging import logger

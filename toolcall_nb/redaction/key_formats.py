@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -143,6 +144,7 @@ _STRUCTURED = (
 
 
 def _forms() -> Iterator[_KeyFormat]:
+    """Yields the formats of keys that are masked anywhere."""
     yield from (_form(prefix + shape, is_prefix_kept=True) for prefix, shape in _WEBHOOKS.items())
     yield from (_form(f"{prefix}<w36+>") for prefix in _GITHUB)
     yield from (_form(f"gl{kind}-<p20+>") for kind in _GITLAB)
@@ -155,9 +157,6 @@ def _forms() -> Iterator[_KeyFormat]:
     yield _form("4b1d<w38>", _is_no_digest)
     yield from _STRUCTURED
 
-
-_KEY_FORMATS = tuple(_forms())
-"""The formats of keys that are masked anywhere."""
 
 _SHORTEST = 11
 """The length of the shortest key, which is the beginning of one that a provider repeats."""
@@ -206,11 +205,18 @@ def _branch(forms: list[_KeyFormat], depth: int, ordered: list[_KeyFormat]) -> s
 _WRONG_KEY = r"[A-Za-z0-9_*.\-]{8,}+"
 """A key as a provider repeats it in an error, without its middle."""
 
-_PATTERN, _FORMATS = _all_in_one(_KEY_FORMATS)
-_EAGER_PATTERN, _EAGER_FORMATS = _all_in_one(
-    (_KeyFormat("sk-", _WRONG_KEY, _WRONG_KEY), *(replace(form, body=form.eager_body) for form in _KEY_FORMATS))
-)
-"""The formats for error texts: 16 characters at the end of a key are enough, since it may be cut off."""
+
+@cache
+def _all_formats(eager: bool) -> tuple[re.Pattern[str], list[_KeyFormat]]:
+    """Returns all formats as `_all_in_one` does. To compile them takes as long as to import half of this package.
+
+    The ``eager`` ones are for error texts: 16 characters at the end of a key are enough, since it may be cut off.
+    """
+    if not eager:
+        return _all_in_one(_forms())
+    forms = (replace(form, body=form.eager_body) for form in _forms())
+    return _all_in_one((_KeyFormat("sk-", _WRONG_KEY, _WRONG_KEY), *forms))
+
 
 _DASHES = "-----"
 _BREAK = r"(?:\s|\\{1,4}[nr])*+"  # also as JSON escapes it
@@ -236,10 +242,10 @@ INSIDE = {
 
 def find_keys(text: str, eager: bool) -> Iterator[tuple[int, int]]:
     """Yields the places of keys that can be recognised alone."""
-    pattern, forms = (_EAGER_PATTERN, _EAGER_FORMATS) if eager else (_PATTERN, _FORMATS)
     has_run = False
     for start, end in _long_runs(text, eager):
         has_run = True
+        pattern, forms = _all_formats(eager)
         if start and not text[start - 1].isalnum():
             run, place, found = text, 0, pattern.search(text, start - 1, end)
         else:

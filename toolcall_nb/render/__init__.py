@@ -11,8 +11,9 @@ A card's sections are listed in `toolcall_nb.render.card_sections`. The modules 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from toolcall_nb.core.lazy_members import lazy_members
 
 if TYPE_CHECKING:
     from toolcall_nb.render.html_output.live_html import LiveHtml
@@ -24,19 +25,16 @@ if TYPE_CHECKING:
 
 __all__ = ["ROOT_CLASS", "LiveHtml", "Patch", "TerminalFace", "mime_bundle", "stylesheet", "to_html", "to_text"]
 
-_HOMES = {
-    "LiveHtml": "html_output.live_html",
-    "Patch": "html_output.nodes",
-    "ROOT_CLASS": "html_output.page",
-    "TerminalFace": "terminal",
-    "mime_bundle": "mime_bundles",
-    "stylesheet": "html_output.page",
-    "to_html": "html_output.page",
-    "to_text": "text",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = lazy_members(
+    __name__,
+    {
+        "LiveHtml": ".html_output.live_html",
+        "Patch": ".html_output.nodes",
+        "ROOT_CLASS": ".html_output.page",
+        "TerminalFace": ".terminal",
+        "mime_bundle": ".mime_bundles",
+        "stylesheet": ".html_output.page",
+        "to_html": ".html_output.page",
+        "to_text": ".text",
+    },
+)

@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from toolcall_nb.core.deprecated_names import renamed_members
+from toolcall_nb.core.lazy_members import lazy_members
 from toolcall_nb.models.providers.catalog import PROVIDER_NAMES, is_provider_model
-from toolcall_nb.models.providers.model import ProviderModel, is_pydantic_ai_object, provider_model
 from toolcall_nb.models.providers.settings import check_setting, is_provider_setting, native_tools_of
+
+if TYPE_CHECKING:
+    from toolcall_nb.models.providers.model import ProviderModel, is_pydantic_ai_object, provider_model
 
 __all__ = [
     "PROVIDER_NAMES",
@@ -21,7 +26,7 @@ __all__ = [
     "provider_model",
 ]
 
-__getattr__ = renamed_members(
+_former_name = renamed_members(
     __name__,
     {
         "NAMES": f"{__name__}.PROVIDER_NAMES",
@@ -29,4 +34,11 @@ __getattr__ = renamed_members(
         "is_of_a_provider": f"{__name__}.is_provider_setting",
         "knows": f"{__name__}.is_pydantic_ai_object",
     },
+    stacklevel=3,
+)
+
+__getattr__ = lazy_members(
+    __name__,
+    {"ProviderModel": ".model", "is_pydantic_ai_object": ".model", "provider_model": ".model"},
+    _former_name,
 )

@@ -1,0 +1,31 @@
+"""Imports the public members of a package when they are first used: `lazy_members`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+__all__ = ["lazy_members"]
+
+
+def lazy_members(
+    package: str, homes: Mapping[str, str], otherwise: Callable[[str], Any] | None = None
+) -> Callable[[str], Any]:
+    """Returns a ``__getattr__`` for ``package`` (PEP 562); ``homes`` has the module of each member.
+
+    A module is ``.name`` in the package, or a whole path. Other names are looked up by ``otherwise``, such as
+    `renamed_members`.
+    """
+
+    def find(name: str) -> Any:
+        if name in homes:
+            value = getattr(import_module(homes[name], package), name)
+            setattr(sys.modules[package], name, value)
+            return value
+        if otherwise is not None:
+            return otherwise(name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return find
