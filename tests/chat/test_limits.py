@@ -76,7 +76,7 @@ def test_the_turn_ends_at_the_limit_of_tokens_and_says_how_to_go_on() -> None:
     assert answer.calls[-1].state is State.OUTPUT_ERROR
     assert answer.calls[-1].error == "Not run: the limit of 200 tokens is reached."
     assert errors(answer) == [
-        "The turn ended: the limit of 200 tokens is reached. It has spent 200 tokens, $0.2, 0.0 s, 1 call. "
+        "The turn ended: the limit of 200 tokens is reached. It has spent 200 tokens, $0.20, 0.0 s, 1 call. "
         "Ask again to go on, or raise max_tokens (--max-tokens)."
     ]
 
@@ -93,7 +93,7 @@ def test_the_turn_ends_at_the_limit_of_cost() -> None:
     chat, noted = chat_with(Priced(cost="0.20"), max_cost=0.50)
     answer = chat.send("Go")
     assert noted == [1, 2]
-    assert "the limit of $0.5 is reached" in errors(answer)[0]
+    assert "the limit of $0.50 is reached" in errors(answer)[0]
     assert "raise max_cost (--max-cost)" in errors(answer)[0]
     assert chat.account.cost == {"USD": Decimal("0.60")}
 
@@ -188,7 +188,7 @@ def test_an_unknown_price_is_said_at_the_start() -> None:
     first, *_ = answer.parts
     assert isinstance(first, ErrorPart)
     assert first.text == (
-        "The price of mock:script is not known, so max_cost=$0.5 counts only what the model reports itself. "
+        "The price of mock:script is not known, so max_cost=$0.50 counts only what the model reports itself. "
         "max_tokens (--max-tokens) needs no price."
     )
 

@@ -59,7 +59,7 @@ class Spent(Struct, frozen=True):
     calls: int = 0
 
     def __str__(self) -> str:
-        cost = [] if self.cost is None else [f"${self.cost.normalize():f}"]
+        cost = [] if self.cost is None else [_dollars(self.cost)]
         return ", ".join([f"{self.tokens:,} tokens", *cost, f"{self.seconds:.1f} s", _calls(self.calls)])
 
 
@@ -112,8 +112,8 @@ class TurnLimits:
         """Yields a note if ``max_cost`` is set and the model's price is not known."""
         if self._limits.max_cost is not None and not getattr(model, "has_price", False):
             yield ev.Error(
-                f"The price of {model_name(model)} is not known, so max_cost=${self._limits.max_cost} counts only "
-                "what the model reports itself. max_tokens (--max-tokens) needs no price."
+                f"The price of {model_name(model)} is not known, so max_cost={_dollars(self._limits.max_cost)} counts "
+                "only what the model reports itself. max_tokens (--max-tokens) needs no price."
             )
 
     def add(self, reported: Any) -> Iterator[Event]:
@@ -174,7 +174,7 @@ class TurnLimits:
         limit = getattr(self._limits, name)
         shown = {
             "max_tokens": f"{limit:,} tokens",
-            "max_cost": f"${limit}",
+            "max_cost": _dollars(limit),
             "max_seconds": f"{limit} s",
             "max_calls": _calls(limit),
         }
@@ -196,6 +196,12 @@ class TurnLimits:
         if most is not None and self.spent.seconds >= most:
             self.was_cut = True
             raise OutOfTime
+
+
+def _dollars(amount: float | Decimal) -> str:
+    """Formats an amount with two decimals or more, as ``$0.50`` and ``$0.005``."""
+    whole, _, cents = f"{Decimal(str(amount)).normalize():f}".partition(".")
+    return f"${whole}.{cents:0<2}"
 
 
 def _calls(number: int) -> str:
