@@ -12,7 +12,7 @@ from pathlib import Path
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
-__all__ = ["run", "running_kernel"]
+__all__ = ["run", "running_kernel", "seconds_to_display"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _WITHIN = 600
@@ -46,3 +46,18 @@ def run(client: BlockingKernelClient, code: str) -> None:
         while client.shell_channel.msg_ready():  # a kernel that started slowly also answers earlier requests
             if client.get_shell_msg(timeout=_WITHIN)["parent_header"].get("msg_id") == sent:
                 return
+
+
+def seconds_to_display(client: BlockingKernelClient, code: str) -> float:
+    """Runs ``code``; returns the seconds until its first display or widget, and waits for its end."""
+    start = time.perf_counter()
+    sent = client.execute(code)
+    seconds = float("inf")
+    while True:
+        message = client.get_iopub_msg(timeout=_WITHIN)
+        if message["parent_header"].get("msg_id") != sent:
+            continue
+        if message["msg_type"] in ("display_data", "execute_result", "comm_open"):
+            seconds = min(seconds, time.perf_counter() - start)
+        if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
+            return seconds

@@ -1,4 +1,7 @@
-"""Loads and unloads the IPython extension: the magics, their completion and the display hooks."""
+"""Loads and unloads the IPython extension: the magics, their completion and the display hooks.
+
+In a notebook with a person, what the first run needs is imported while the kernel is idle.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import sys
 from typing import Any
 
 from toolcall_nb.notebook.completion import install_completion, remove_completion
+from toolcall_nb.notebook.environment import Place, place_of
 from toolcall_nb.notebook.magic import ToolchatMagics
 
 __all__ = ["load", "unload"]
@@ -18,6 +22,10 @@ def load(ipython: Any) -> None:
     magics = ipython.magics_manager.registry[ToolchatMagics.__name__]
     magics.notebook.hooks.install()
     install_completion(ipython.Completer, magics.notebook)
+    if place_of(ipython) is Place.LIVE:
+        from toolcall_nb.notebook.early_imports import EarlyImports
+
+        magics.early_imports = EarlyImports(ipython.events)
 
 
 def unload(ipython: Any) -> None:
@@ -25,6 +33,8 @@ def unload(ipython: Any) -> None:
     magics = ipython.magics_manager.registry.pop(ToolchatMagics.__name__, None)
     if magics is not None:
         magics.notebook.close()
+        if magics.early_imports is not None:
+            magics.early_imports.end()
     for kind in ("line", "cell"):
         ipython.magics_manager.magics[kind].pop("toolchat", None)
     remove_completion(ipython.Completer)

@@ -21,6 +21,7 @@ from toolcall_nb.notebook.notebook_state import NotebookState
 
 if TYPE_CHECKING:
     from toolcall_nb.core.transcript import Transcript
+    from toolcall_nb.notebook.early_imports import EarlyImports
 
 __all__ = ["CHAT_DIALECTS", "OPTIONS", "InterruptedMagic", "ToolchatMagics"]
 
@@ -69,6 +70,7 @@ class ToolchatMagics(Magics):
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
         self.notebook = NotebookState(shell)
+        self.early_imports: EarlyImports | None = None
 
     @magic_arguments("toolchat")
     @argument("command", nargs="*", help="of %%toolchat alone: what to do, see above")
