@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from IPython.core.events import EventManager, available_events
@@ -30,7 +31,8 @@ def events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EventMan
     monkeypatch.setattr(early_imports, "_MODULES", (FIRST, SECOND))
     GATES.update({name: threading.Event() for name in (FIRST, SECOND)})
     BEGUN.update({name: threading.Event() for name in (FIRST, SECOND)})
-    yield EventManager(None, available_events)
+    shell: Any = None
+    yield EventManager(shell, available_events)
     for name in (FIRST, SECOND):
         GATES[name].set()
         sys.modules.pop(name, None)
