@@ -98,6 +98,14 @@ def test_an_agent_runs_its_tools(model: Model, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out == ""
 
 
+def test_in_jupyter_nothing_else_is_displayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    displayed: list[Any] = []
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("IPython.display.display", displayed.append)
+    Chat(adder(Streamed(*REPLIES))).send("1 + 2?")
+    assert displayed == []
+
+
 def test_the_settings_of_the_agent_are_as_before_after_a_run() -> None:
     agent = adder(Streamed(*REPLIES))
     before = (agent.logger.console, agent.step_callbacks, agent.stream_outputs)

@@ -267,11 +267,18 @@ def test_by_default_it_asks_with_the_current_input_function(monkeypatch: pytest.
 
 
 def test_where_nobody_can_be_asked_the_denial_says_what_to_do() -> None:
-    decision = deny_unattended(call(name="wea\x1bther"))
+    decision = deny_unattended(ToolCall(id="c", name="wea\x1bther"))
     assert decision.approved is False
     assert "wea<U+001B>ther" in str(decision.reason)
     assert "--approve auto" in str(decision.reason)
     assert "--approve never" in str(decision.reason)
+
+
+def test_a_call_that_the_model_asks_about_is_denied_without_advice_that_would_not_help() -> None:
+    asked = ToolCall(id="c", name="erase", state=State.APPROVAL_REQUESTED)
+    reason = str(deny_unattended(asked).reason)
+    assert "--approve" not in reason
+    assert "ask_approval=" in reason
 
 
 # In a real terminal -----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.support.shells import the_shell
 from toolcall_nb import register_secret, run_many
@@ -45,9 +46,11 @@ def test_secrets_are_masked() -> None:
     assert [kind for kind, text in bundle.items() if "tulip" in text] == []
 
 
-def test_the_plain_text_is_the_same_each_time() -> None:
-    texts = {run_many(["one"], models=echo)._repr_mimebundle_()["text/plain"] for _ in range(2)}
-    assert texts == {"done     one · echo · 1\n1 of 1 done"}
+def test_what_a_notebook_keeps_is_the_same_each_time() -> None:
+    done = RunRow(key="a", prompt="one", prompt_number=0, model="echo", number=1, state=RowState.DONE)
+    first, second = (batch_bundle([replace(done, seconds=seconds)], []) for seconds in (1.0, 7.0))
+    assert first == second
+    assert run_many(["one"], models=echo)._repr_mimebundle_()["text/plain"] == "done     one · echo · 1\n1 of 1 done"
 
 
 def test_a_long_table_says_how_many_rows_it_does_not_show() -> None:

@@ -76,7 +76,7 @@ def test_the_turn_ends_at_the_limit_of_tokens_and_says_how_to_go_on() -> None:
     assert answer.calls[-1].state is State.OUTPUT_ERROR
     assert answer.calls[-1].error == "Not run: the limit of 200 tokens is reached."
     assert errors(answer) == [
-        "The turn ended: the limit of 200 tokens is reached. It has spent 200 tokens, $0.20, 0.0 s, 1 call. "
+        "The turn ended: the limit of 200 tokens is reached. It has spent 200 tokens, $0.20, 1 call. "
         "Ask again to go on, or raise max_tokens (--max-tokens)."
     ]
 

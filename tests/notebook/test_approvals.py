@@ -86,6 +86,7 @@ def test_with_nobody_there_a_call_is_denied_with_a_clear_text(kernel: Kernel) ->
     messages = kernel.run(ASK.format(""), attended=False)
     assert "state: output-denied" in final(messages)
     assert "Nobody is here to ask whether keep may run" in final(messages)
+    assert "--approve auto lets calls run" in final(messages)
 
 
 def test_where_clicks_do_not_reach_a_busy_kernel_it_asks_by_keys(kernel: Kernel) -> None:

@@ -104,7 +104,7 @@ def _all_agents(agent: Any) -> list[Any]:
 def _watched(agent: Any, name: str | None, items: queue.SimpleQueue[Any]) -> Iterator[None]:
     """Lets an agent stream and print nothing; puts the steps of a managed agent, which has a name, into the queue."""
     console, callbacks, streams = agent.logger.console, agent.step_callbacks, getattr(agent, "stream_outputs", False)
-    agent.logger.console = Console(quiet=True)
+    agent.logger.console = Console(quiet=True, force_jupyter=False)  # in Jupyter, `Live` would display a widget
     if hasattr(agent.model, "generate_stream"):
         agent.stream_outputs = True
     if name is not None:

@@ -20,7 +20,7 @@ from toolcall_nb.approvals.decisions import ApprovalScope, Decision
 from toolcall_nb.approvals.edited_arguments import reader_of_edits
 from toolcall_nb.core.events import MISSING, Json, Missing
 from toolcall_nb.core.invisible_characters import escape_invisible, escape_invisible_json
-from toolcall_nb.core.transcript import ToolCall
+from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.render.review import review
 from toolcall_nb.render.text import INDENT, indented
 from toolcall_nb.render.value_lines import format_count
@@ -49,12 +49,16 @@ _NOBODY = "Nobody answered: there is no input to read an answer from, so the cal
 
 
 def deny_unattended(call: ToolCall) -> Decision:
-    """Denies a call where nobody can be asked, and says what to do about it."""
-    return Decision(
-        False,
-        f"Nobody is here to ask whether {escape_invisible(call.name[:100])} may run, so it was denied: "
-        "--approve auto lets calls run unasked, --approve never switches them off.",
-    )
+    """Denies a call where nobody can be asked, and says what to do about it.
+
+    A call in the state `State.APPROVAL_REQUESTED` is one that the model's side asks about, whatever ``--approve`` says.
+    """
+    if call.state is State.APPROVAL_REQUESTED:
+        what_to_do = "Run it where you can answer, or let a program answer: Chat(…, ask_approval=…)."
+    else:
+        what_to_do = "--approve auto lets calls run unasked, --approve never switches them off."
+    name = escape_invisible(call.name[:100])
+    return Decision(False, f"Nobody is here to ask whether {name} may run, so it was denied: {what_to_do}")
 
 
 class TerminalApprover:

@@ -73,11 +73,16 @@ def batch_nodes(
 ) -> list[Node]:
     """Returns the line of counts and the table.
 
-    ``transcripts`` is the HTML of transcripts by the number of their row. Without it, a finished row has an empty fold
-    for a page that asks for the transcript when it is opened.
+    ``transcripts`` is the HTML of transcripts by the number of their row, for a table that a notebook keeps; it has no
+    times. Without it, a finished row has an empty fold for a page that asks for the transcript when it is opened.
     """
     shown = rows[:SHOWN_ROWS]
-    names = [name for name in _HEAD if name not in _IF_KNOWN or any(getattr(row, name) for row in shown)]
+    left_out = set() if transcripts is None else {"seconds"}  # what a notebook keeps is the same each time
+    names = [
+        name
+        for name in _HEAD
+        if name not in left_out and (name not in _IF_KNOWN or any(getattr(row, name) for row in shown))
+    ]
     head = "".join(_cell("th", name, name in _NUMBERS) for name in names)
     body = "".join(_row(number, row, names, transcripts) for number, row in enumerate(shown))
     hidden = len(rows) - len(shown)

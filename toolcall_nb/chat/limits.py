@@ -59,8 +59,13 @@ class Spent(Struct, frozen=True):
     calls: int = 0
 
     def __str__(self) -> str:
+        return self.describe()
+
+    def describe(self, *, has_seconds: bool = True) -> str:
+        """Returns the amounts as text, with the seconds or without them."""
         cost = [] if self.cost is None else [_dollars(self.cost)]
-        return ", ".join([f"{self.tokens:,} tokens", *cost, f"{self.seconds:.1f} s", _calls(self.calls)])
+        seconds = [f"{self.seconds:.1f} s"] if has_seconds else []
+        return ", ".join([f"{self.tokens:,} tokens", *cost, *seconds, _calls(self.calls)])
 
 
 class Account(UsageSummary, frozen=True):
@@ -168,7 +173,9 @@ class TurnLimits:
         if name is None or not (goes_on or self._has_refused or self.was_cut):
             return None
         to_go_on = _TO_GO_ON.format(name=name, option=f"--{name.replace('_', '-')}")
-        return f"The turn ended: {self._describe(name)}. It has spent {self.spent}. {to_go_on}"
+        # The sentence is saved with the notebook: without a limit of time it is the same each time that the cell runs.
+        spent = self.spent.describe(has_seconds=self._limits.max_seconds is not None)
+        return f"The turn ended: {self._describe(name)}. It has spent {spent}. {to_go_on}"
 
     def _describe(self, name: str) -> str:
         limit = getattr(self._limits, name)
