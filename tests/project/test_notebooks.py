@@ -16,6 +16,7 @@ from nbformat import NotebookNode
 
 from tests.support.stored_outputs import NOTEBOOKS, executed, read
 from toolcall_nb import Transcript
+from toolcall_nb.agents import FRAMEWORKS
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.dialects import DIALECTS
 
@@ -140,6 +141,57 @@ def test_the_runs_notebook_shows_every_part_of_working_with_runs() -> None:
         "MockModel(",
     )
     assert [part for part in (*parts, *more) if part not in cells] == []
+
+
+AGENTS = next(path for path in NOTEBOOKS if path.stem == "agents")
+MODULES = {framework.package: framework.agent_class[0].partition(".")[0] for framework in FRAMEWORKS}
+MODULES |= {"langgraph": "langchain", "google-adk": "google.adk"}  # as the notebook imports them
+
+
+def test_the_agents_notebook_talks_to_an_agent_of_each_framework() -> None:
+    notebook = read(AGENTS)
+    cells = "\n".join(cell.source for cell in notebook.cells)
+    assert [package for package, module in MODULES.items() if not re.search(rf"(import|from) {module}\b", cells)] == []
+    shown = [Transcript.from_markdown(bundle["text/markdown"]) for bundle in bundles(notebook)]
+    texts = [transcript.messages[-1].text for transcript in shown]
+    assert [text for text in texts if "is not installed" in text] == ["google-adk is not installed here."]
+    calls = [call for transcript in shown for call in transcript.calls.values()]
+    assert {call.state.value for call in calls} == {"output-available", "output-error", "output-denied"}
+    assert any(call.parent for call in calls)
+    assert any(call.original_input is not MISSING for call in calls)
+    parts = (
+        "--tools",
+        "--attach",
+        "--output",
+        ".asend(",
+        "--max-calls",
+        "run_many(",
+        "--watch",
+        "watch()",
+        "TracerProvider",
+    )
+    assert [part for part in parts if part not in cells] == []
+
+
+ABSENT = """
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance(colors="nocolor")
+sys.modules.update(dict.fromkeys({names!r}))  # None: an import raises ImportError
+for number, source in enumerate({sources!r}):
+    if not shell.run_cell(source, silent=True).success:
+        sys.exit(f"this cell failed:\\n{{source}}")
+"""
+
+
+@pytest.mark.slow  # runs the whole notebook
+def test_without_any_framework_the_agents_notebook_says_so_in_one_line_each(tmp_path: Path) -> None:
+    sources = [cell.source for cell in read(AGENTS).cells if cell.cell_type == "code"]
+    code = ABSENT.format(names=[*MODULES.values(), "opentelemetry.sdk"], sources=sources)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = set(re.findall(r"^ *(\S+) is not installed here\.$", done.stdout, re.MULTILINE))
+    assert said == ({*MODULES} - {"langgraph"}) | {"langchain", "opentelemetry-sdk"}
 
 
 @pytest.fixture(scope="module")

@@ -231,7 +231,9 @@ def test_a_notebook_runs_in_an_environment_made_from_binders_files(binder: tuple
     run("jupyter", "execute", "--inplace", f"notebooks/{name}", cwd=copy, programs=programs)
     together: Any = CoalesceStreamsPreprocessor  # how printed text is split into messages depends on timing
     stored, there = (together(enabled=True).preprocess(read(root / "notebooks" / name), {})[0] for root in (ROOT, copy))
-    assert [cell.get("outputs") for cell in there.cells] == [cell.get("outputs") for cell in stored.cells]
+    for cell, expected in zip(there.cells, stored.cells, strict=True):
+        outputs = cell.get("outputs")  # Binder has no agents' frameworks; their cells say so
+        assert outputs == expected.get("outputs") or "is not installed here." in str(outputs), cell.id
 
 
 @pytest.mark.thorough

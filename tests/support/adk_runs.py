@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 from google.adk.agents import Agent
@@ -11,6 +13,7 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
+from IPython.core.interactiveshell import InteractiveShell
 
 from toolcall_nb import Chat
 from toolcall_nb.approvals import Decision
@@ -111,6 +114,18 @@ def test_edited_arguments_are_an_error() -> None:
     chat = Chat(confirming(said("Three.")), ask_approval=lambda _: Decision(True, input={"x": 5, "y": 5}))
     (error,) = [part for part in chat.send("1 + 2?").parts if isinstance(part, ErrorPart)]
     assert "takes no edited arguments for 'add'" in error.text
+
+
+def test_the_cell_of_the_agents_notebook_talks_to_adk() -> None:
+    notebook = json.loads((Path(__file__).parents[2] / "notebooks" / "agents.ipynb").read_text("utf-8"))
+    sources = {cell["id"]: "".join(cell["source"]) for cell in notebook["cells"]}
+    kind: Any = InteractiveShell
+    shell = kind.instance(colors="nocolor")
+    for name in ("load", "setup", "adk", "adk-ask"):
+        assert shell.run_cell(sources[name]).success
+    answer = shell.user_ns["chat"].transcript.messages[-1]
+    assert [(call.name, call.output) for call in answer.calls] == [("weather", "It is sunny in Cairo.")]
+    assert answer.text == "Take a hat."
 
 
 def test_a_stopped_chat_cancels_the_run() -> None:
