@@ -1,4 +1,4 @@
-"""The page about agents: its examples print what it says, and its table lists the frameworks."""
+"""The examples of the page about agents print what it says."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import io
 import re
 from pathlib import Path
 from typing import Any
-
-from toolcall_nb.agents import FRAMEWORKS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "agents.md").read_text("utf-8")
 
@@ -22,8 +20,3 @@ def test_the_examples_print_what_the_page_says() -> None:
         with contextlib.redirect_stdout(printed):
             exec(code, namespace)
         assert printed.getvalue() == expected
-
-
-def test_the_table_lists_the_frameworks_with_their_versions() -> None:
-    rows = re.findall(r"^\| (.+?) \| `(.+?)` \| (\S+) or later \|", PAGE, re.MULTILINE)
-    assert rows == [(known.title, known.package, known.minimum) for known in FRAMEWORKS]

@@ -145,7 +145,12 @@ def test_agents_hand_over_to_each_other() -> None:
     assert answer.text.endswith("Three. ")
 
 
-def test_what_a_nested_agent_writes_to_the_stream_is_in_the_call_that_asks_it() -> None:
+def workflow(made: Any) -> Any:
+    return AgentWorkflow(agents=[made], root_agent=made.name)
+
+
+@pytest.mark.parametrize("given", [lambda made: made, workflow], ids=["agent", "workflow"])
+def test_what_a_nested_agent_writes_to_the_stream_is_in_the_call_that_asks_it(given: Any) -> None:
     inner, _ = agent(called("add", x=1, y=2), said("It is three."), name="inner")
 
     async def ask_inner(ctx: Context, question: str) -> str:
@@ -156,7 +161,7 @@ def test_what_a_nested_agent_writes_to_the_stream_is_in_the_call_that_asks_it() 
         return str(await handler)
 
     outer, _ = agent(called("ask_inner", question="1 + 2?"), said("Three."), tools=[ask_inner], name="outer")
-    chat = Chat(outer)
+    chat = Chat(given(outer))
     answer = chat.send("1 + 2?")
     calls = {call.name: call for call in chat.calls.values()}
     assert (calls["add"].parent, calls["add"].output) == (calls["ask_inner"].id, 3)
@@ -189,7 +194,7 @@ async def erase(ctx: Context, path: str) -> str:
     return f"{path}: {response.response}"
 
 
-def asked(decision: Decision) -> tuple[Chat, list[Any]]:
+def asked(decision: Decision, given: Any = lambda made: made) -> tuple[Chat, list[Any]]:
     made, _ = agent(called("erase", path="a.txt"), said("Done."), tools=[erase])
     inputs: list[Any] = []
 
@@ -197,11 +202,12 @@ def asked(decision: Decision) -> tuple[Chat, list[Any]]:
         inputs.append((call.name, call.input, call.parent))
         return decision
 
-    return Chat(made, ask_approval=ask), inputs
+    return Chat(given(made), ask_approval=ask), inputs
 
 
-def test_an_event_that_requires_input_is_a_card() -> None:
-    chat, inputs = asked(Decision(True))
+@pytest.mark.parametrize("given", [lambda made: made, workflow], ids=["agent", "workflow"])
+def test_an_event_that_requires_input_is_a_card(given: Any) -> None:
+    chat, inputs = asked(Decision(True), given)
     answer = chat.send("Erase it.")
     assert inputs == [("InputRequiredEvent", {"prefix": "Sure?", "path": "a.txt", "response": "yes"}, "erase-1")]
     outputs = {call.name: call.output for call in chat.calls.values()}

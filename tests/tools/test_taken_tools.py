@@ -85,26 +85,67 @@ DEFINITION = {
         "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
     },
 }
-TAKEN: dict[str, Callable[[], Any]] = {
-    "a function": lambda: twice,
-    "a function with @tool": decorated,
-    "a Tool": lambda: Tool.from_function(twice),
-    "a registry": lambda: Registry([twice]),
-    "functions by name": lambda: {"twice": twice},
-    "OpenAI's definition and its function": lambda: (DEFINITION, twice),
-    "LangChain's tool": lambda: StructuredTool.from_function(twice),
-    "pydantic-ai's Tool": lambda: PydanticTool(twice),
-    "pydantic-ai's FunctionToolset": lambda: FunctionToolset([twice]),
-    "pydantic-ai's CombinedToolset": lambda: CombinedToolset([FunctionToolset([twice])]),
-    "the Agents SDK's FunctionTool": lambda: function_tool(twice),
-    "LlamaIndex's FunctionTool": lambda: LlamaTool.from_defaults(twice),
-    "LlamaIndex's async FunctionTool": lambda: LlamaTool.from_defaults(async_fn=twice_later, name="twice"),
-    "LlamaIndex's tool spec": Spec,
-    "smolagents' Tool": Doubler,
-    "smolagents' @tool": lambda: smol_tool(with_documented_arguments()),
-    "smolagents' ToolCollection": lambda: ToolCollection([Doubler()]),
-    "an MCP server in this process": in_process,
+
+
+class Calculator:
+    def twice(self, a: int) -> int:
+        """Doubles a number."""
+        return 2 * a
+
+
+def generator() -> Callable[..., Any]:
+    def twice(a: int) -> Iterator[int]:
+        """Doubles a number."""
+        yield a
+        yield 2 * a
+
+    return twice
+
+
+def coroutine() -> Callable[..., Any]:
+    async def twice(a: int) -> int:
+        """Doubles a number."""
+        return 2 * a
+
+    return twice
+
+
+TAKEN: dict[str, dict[str, Callable[[], Any]]] = {
+    "Python": {
+        "functions with type hints": lambda: twice,
+        "methods": lambda: Calculator().twice,
+        "coroutines": coroutine,
+        "generators": generator,
+        "a dict of functions by name": lambda: {"twice": twice},
+    },
+    "toolcall_nb": {
+        "functions with `@tool`": decorated,
+        "`Tool`": lambda: Tool.from_function(twice),
+        "`Registry`": lambda: Registry([twice]),
+    },
+    "pydantic-ai": {
+        "`Tool`": lambda: PydanticTool(twice),
+        "`FunctionToolset`": lambda: FunctionToolset([twice]),
+        "`CombinedToolset`": lambda: CombinedToolset([FunctionToolset([twice])]),
+    },
+    "OpenAI Agents SDK": {"`FunctionTool`": lambda: function_tool(twice)},
+    "LangChain and LangGraph": {"tools": lambda: StructuredTool.from_function(twice)},
+    "LlamaIndex": {
+        "`FunctionTool`": lambda: LlamaTool.from_defaults(twice),
+        "asynchronous tools": lambda: LlamaTool.from_defaults(async_fn=twice_later, name="twice"),
+        "tool specs": Spec,
+    },
+    "smolagents": {
+        "`Tool`": Doubler,
+        "`@tool`": lambda: smol_tool(with_documented_arguments()),
+        "`ToolCollection`": lambda: ToolCollection([Doubler()]),
+    },
+    "OpenAI": {"a definition with its function: `(definition, function)`": lambda: (DEFINITION, twice)},
+    "MCP": {"a server object of the package `mcp`": in_process},
 }
+"""Makes each kind, by who made it. tests/support/taken.py writes the names into the pages."""
+
+KINDS = [(origin, kind) for origin, kinds in TAKEN.items() for kind in kinds]
 
 
 def with_documented_arguments() -> Callable[..., Any]:
@@ -119,17 +160,17 @@ def with_documented_arguments() -> Callable[..., Any]:
     return twice
 
 
-@pytest.mark.parametrize("kind", TAKEN)
-def test_it_is_taken_alone_and_in_a_list_and_runs(kind: str) -> None:
-    thing = TAKEN[kind]()
+@pytest.mark.parametrize(("origin", "kind"), KINDS)
+def test_it_is_taken_alone_and_in_a_list_and_runs(origin: str, kind: str) -> None:
+    thing = TAKEN[origin][kind]()
     (made,) = as_tools(thing)
     assert (made.name, made.parameters["properties"]["a"]["type"]) == ("twice", "integer")
-    assert made.description.startswith("Doubles a number") or kind.startswith("LlamaIndex")
+    assert made.description.startswith("Doubles a number") or origin == "LlamaIndex"
     outcome = made.run({"a": 4})
     assert outcome.error is None
     assert outcome.output in (8, "8")
     wrong = made.run({"a": "x"})
-    assert wrong.wrong_input or "MCP" in kind
+    assert wrong.wrong_input or origin == "MCP"
     assert [each.name for each in as_tools([thing, decorated_other])] == ["twice", "decorated_other"]
 
 
@@ -137,17 +178,17 @@ def decorated_other() -> None:
     """Does nothing."""
 
 
-@pytest.mark.parametrize("kind", TAKEN)
-def test_a_chat_really_calls_it(kind: str) -> None:
-    chat = Chat(MockModel(script=[[("twice", {"a": 4})], "Done."], speed=None), tools=TAKEN[kind]())
+@pytest.mark.parametrize(("origin", "kind"), KINDS)
+def test_a_chat_really_calls_it(origin: str, kind: str) -> None:
+    chat = Chat(MockModel(script=[[("twice", {"a": 4})], "Done."], speed=None), tools=TAKEN[origin][kind]())
     chat.send("Twice 4?")
     (call,) = chat.calls.values()
     assert (call.error, str(call.output)) == (None, "8")
 
 
-@pytest.mark.parametrize("kind", TAKEN)
-def test_a_variable_that_holds_it_is_a_name_for_it(kind: str) -> None:
-    (made,) = tools_named("mine", {"mine": TAKEN[kind](), "__name__": __name__})
+@pytest.mark.parametrize(("origin", "kind"), KINDS)
+def test_a_variable_that_holds_it_is_a_name_for_it(origin: str, kind: str) -> None:
+    (made,) = tools_named("mine", {"mine": TAKEN[origin][kind](), "__name__": __name__})
     assert made.run({"a": 4}).error is None
 
 
