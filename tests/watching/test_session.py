@@ -185,6 +185,34 @@ def test_threads_are_watched_too() -> None:
     assert {call.output for call in run.calls.values()} == {"clear in Lyon", "clear in Oslo"}
 
 
+def test_calls_in_parallel_keep_their_own_results_and_parents() -> None:
+    both = threading.Barrier(2, timeout=30)
+
+    @tool(into=TOOLS)
+    def branch(city: str) -> str:
+        """Looks a city up, while another one is looked up."""
+        both.wait()
+        found = weather(city)
+        run.transcript  # noqa: B018  # what is read in between must not mix the calls up
+        both.wait()
+        return found
+
+    with watched() as run:
+        threads = [threading.Thread(target=branch, args=(city,)) for city in ("Lyon", "Oslo")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    calls = run.calls
+    assert sorted((call.name, call.output) for call in calls.values()) == [
+        *(("branch", "clear in Lyon"), ("branch", "clear in Oslo")),
+        *(("weather", "clear in Lyon"), ("weather", "clear in Oslo")),
+    ]
+    for call in calls.values():
+        assert call.parent is None or calls[call.parent].input == call.input
+        assert (call.parent is None) == (call.name == "branch")
+
+
 # Clients ---------------------------------------------------------------------
 
 

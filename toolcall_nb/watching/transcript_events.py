@@ -38,7 +38,7 @@ class TranscriptFollower:
 
     def update(self, transcript: Transcript) -> Iterator[Event]:
         """Yields the events for a new reading."""
-        self._find_renamed(transcript)
+        self._match(transcript)
         told: Counter[Hashable] = Counter()
         for number, message in enumerate(transcript.messages):
             self._reasons[number] = message.finish_reason
@@ -91,20 +91,40 @@ class TranscriptFollower:
 
     # Calls
 
-    def _find_renamed(self, transcript: Transcript) -> None:
-        """Gives calls that have another id than in the reading before the id that was shown."""
-        calls = transcript.calls
-        lost = [own for own in self._shown if not any(self._ids.get(each) == own for each in calls)]
-        for call in calls.values():
-            if call.id in self._ids:
+    def _match(self, transcript: Transcript) -> None:
+        """Finds for each call of a reading the one that was shown: by its start, else its id, else its name.
+
+        A call without an id of its own may have another number in each reading.
+        """
+        former, self._ids = self._ids, {}
+        left = dict(self._shown)
+        starts: dict[Hashable, list[str]] = {}
+        for own, shown in left.items():
+            starts.setdefault(_start_of(shown), []).append(own)
+
+        def note(call: ToolCall, own: str) -> None:
+            self._ids[call.id] = own
+            del left[own]
+
+        for call in transcript.calls.values():
+            if call.record.started is not None and (same := starts.get(_start_of(call))):
+                note(call, same.pop(0))
+        others = [call for call in transcript.calls.values() if call.id not in self._ids]
+        for call in others:
+            known = former.get(call.id)
+            if known in left and _may_be(left[known], call):
+                note(call, known)
+        taken = {*self._shown}
+        for call in [call for call in others if call.id not in self._ids]:
+            found = next((own for own, shown in left.items() if _may_be(shown, call)), None)
+            if found is not None:
+                note(call, found)
                 continue
-            same = next((own for own in lost if self._shown[own].name == call.name), None)
-            if same is not None:
-                lost.remove(same)
             free, number = call.id, 2
-            while same is None and free in self._shown:
+            while free in taken:
                 free, number = f"{call.id}-{number}", number + 1
-            self._ids[call.id] = same if same is not None else free
+            self._ids[call.id] = free
+            taken.add(free)
 
     def _with_shown_ids(self, call: ToolCall) -> ToolCall:
         metadata = call.tool_metadata
@@ -141,6 +161,17 @@ class TranscriptFollower:
         if shown is None or (shown.record.seconds, shown.record.tokens) != (record.seconds, record.tokens):
             self._shown[call.id] = call
             yield ev.ToolTimes(call.id, record.started, record.seconds, record.tokens)
+
+
+def _start_of(call: ToolCall) -> Hashable:
+    """Returns the name and the start of a call, in microseconds: readings may differ by less."""
+    started = call.record.started
+    return call.name, None if started is None else round(started * 1_000_000)
+
+
+def _may_be(shown: ToolCall, call: ToolCall) -> bool:
+    """Whether a call may be one that was shown. Two with other starts are different calls."""
+    return shown.name == call.name and None in (shown.record.started, call.record.started)
 
 
 def _as_asked(call: ToolCall) -> ToolCall:
