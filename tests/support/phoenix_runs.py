@@ -27,6 +27,7 @@ from traced_chat import run_traced_chat  # type: ignore[import-not-found]  # the
 
 _MOST_TRIES = 600
 _PAUSE = 0.2
+_PATIENCE = 120  # seconds for one request: a busy machine answers late
 
 
 def free_port() -> int:
@@ -70,12 +71,12 @@ def spans(server: str) -> list[dict[str, Any]]:
     """The spans of the chat as Phoenix's client gives them back, in the order of their starts."""
     os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "span_only"
     provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(f"{server}/v1/traces")))
+    provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(f"{server}/v1/traces", timeout=_PATIENCE)))
     trace.set_tracer_provider(provider)
     run_traced_chat()
     client = Client(base_url=server)
     for _ in range(_MOST_TRIES):  # the server stores spans some time after it has taken them
-        found: list[dict[str, Any]] = [*client.spans.get_spans(project_identifier="default")]
+        found: list[dict[str, Any]] = [*client.spans.get_spans(project_identifier="default", timeout=_PATIENCE)]
         if len(found) >= 7:
             break
         time.sleep(_PAUSE)
@@ -147,7 +148,7 @@ def test_tokens_are_counted_and_turns_are_one_session(server: str, spans: list[d
         "{projects{edges{node{... on Project{name tokenCountTotal traceCount "
         "sessions(first:9){edges{node{numTraces tokenUsage{total}}}}}}}}}"
     )
-    answer = httpx.post(f"{server}/graphql", json={"query": query}).json()
+    answer = httpx.post(f"{server}/graphql", json={"query": query}, timeout=_PATIENCE).json()
     assert "errors" not in answer, answer
     projects = [edge["node"] for edge in answer["data"]["projects"]["edges"]]
     (project,) = [project for project in projects if project["name"] == "default"]
