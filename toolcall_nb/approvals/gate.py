@@ -28,6 +28,10 @@ class ApprovalGate:
         self._ask = ask
         self._remembered = remembered
 
+    def asks(self, tool: Tool) -> bool:
+        """Whether somebody would be asked about a call of this tool."""
+        return self._mode == "ask" and self._remembered.reason(tool) is None
+
     def decide(self, call: ToolCall, tool: Tool) -> Generator[Event, None, ToolCall | None]:
         """Yields the events of the question, if there is one; returns the call as it may run, None if it may not.
 

@@ -1,13 +1,13 @@
 """Brings the calls of a reply to their ends: asks for approval, runs them, or refuses them. See `CallRunner.run`.
 
 Calls run in order of appearance, in the thread of the turn. Neighbours whose tools allow it (`Tool.parallel`) run at
-the same time, in threads of their own.
+the same time, in threads of their own. `toolcall_nb.chat.early_calls` starts calls before their reply has ended.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 
 from toolcall_nb import dialects
@@ -19,6 +19,7 @@ from toolcall_nb.core.call_pictures import with_sent_as
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.tools import Job, Log, Outcome, Preliminary, Registry, Started, Tool, run_together
+from toolcall_nb.tools.execution.parallel import JobUpdate
 
 __all__ = ["CallRunner"]
 
@@ -50,23 +51,52 @@ class CallRunner:
             if model_asks and call.state is State.APPROVAL_REQUESTED and call.approval is not None:
                 yield from gate.answer(call)
                 continue
-            refusal = _refusal(call, tools)
-            if refusal is not None:
-                yield refusal
+            admitted = yield from self.admit(call, tools, gate)
+            if admitted is None:
                 continue
-            tool = tools[call.name]
-            allowed = yield from gate.decide(call, tool)
-            if allowed is None:
-                yield ev.ToolOutputDenied(call.id)
-            elif tool.parallel:
-                parallel[self._job(allowed, tool)] = allowed
+            job, allowed = admitted
+            if job.tool.parallel:
+                parallel[job] = allowed
             else:
                 if parallel:
                     yield from self._run_parallel(parallel)
                     parallel = {}
-                yield from self._run_alone(self._job(allowed, tool), allowed)
+                yield from self._run_alone(job, allowed)
         if parallel:
             yield from self._run_parallel(parallel)
+
+    def admit(
+        self, call: ToolCall, tools: Registry, gate: ApprovalGate
+    ) -> Generator[Event, None, tuple[Job, ToolCall] | None]:
+        """Yields the events of a question, or the end of a call that may not run.
+
+        Returns the job of a call that may, and the call as it was allowed.
+        """
+        refusal = _refusal(call, tools)
+        if refusal is not None:
+            yield refusal
+            return None
+        tool = tools[call.name]
+        allowed = yield from gate.decide(call, tool)
+        if allowed is None:
+            yield ev.ToolOutputDenied(call.id)
+            return None
+        return self._job(allowed, tool), allowed
+
+    def update_events(self, call: ToolCall, update: JobUpdate) -> list[Event]:
+        """Returns the events of an update of the call's job, and notes seconds and outcome."""
+        match update:
+            case Started():
+                return self._start(call)
+            case Outcome():
+                self._record(call, update)
+                return self._outcome_events(call, update)
+            case _:
+                return [_progress_event(call, update)]
+
+    def tell(self, event: Event) -> None:
+        """Passes an event to the listener; without one, `pending` returns it."""
+        self._listener(event)
 
     def record_answer(self, call: ToolCall, outcome: Outcome) -> None:
         """Notes the outcome of a typed answer, for which nothing runs."""
@@ -87,15 +117,7 @@ class CallRunner:
     def _run_parallel(self, jobs: Mapping[Job, ToolCall]) -> Iterator[Event]:
         with closing(run_together(tuple(jobs))) as news:
             for job, update in news:
-                call = jobs[job]
-                match update:
-                    case Started():
-                        yield from self._start(call)
-                    case Outcome():
-                        self._record(call, update)
-                        yield from self._outcome_events(call, update)
-                    case _:
-                        yield _progress_event(call, update)
+                yield from self.update_events(jobs[job], update)
 
     def _job(self, call: ToolCall, tool: Tool) -> Job:
         """The job of a call; shortened results say where the kernel holds the whole value."""

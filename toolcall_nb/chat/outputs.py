@@ -146,7 +146,7 @@ class TypedTurn:
         if self._request is None or reply.failed or reply.calls:
             return []
         text = "\n\n".join(part.text for part in message.parts[parts_before:] if isinstance(part, TextPart))
-        return reply.take(self._request.begin_call(text))
+        return [*reply.take(self._request.begin_call(text))]
 
     def check(self, calls: Iterable[ToolCall]) -> Iterator[tuple[Event, ToolCall, Outcome]]:
         """Checks the answers among the calls of a reply. Yields the end of each open one, its call and its outcome."""

@@ -57,6 +57,7 @@ class ChatState:
         ask_approval: Approver | None = None,
         remembered_approvals: RememberedApprovals | None = None,
         once: bool = False,
+        eager: bool = False,
         thread: str = "main",
         speed: float | None = 1.0,
         retries: int = 2,
@@ -78,7 +79,7 @@ class ChatState:
         self.approval_mode: ApprovalMode = "ask" if is_asking else approval_mode
         self.ask_approval = ask_approval
         self.remembered_approvals = remembered_approvals or RememberedApprovals()
-        self.once = once
+        self.once, self.eager = once, eager
         self.model = model
         self.tools = tools
         self.stopping = threading.Event()

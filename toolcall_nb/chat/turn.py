@@ -1,9 +1,9 @@
 """The loop of one turn: model -> events -> approval -> tools -> model. `Turn.start` is the entry point.
 
 A turn is one prompt, or one call that runs again, and everything that follows from it. Each step is one
-request: the events of the model pass through `Reply`; then the calls run (`CallRunner`); the next request has their
-results. However a turn ends (normally, by an error, a limit, a stop, an interrupt, or because nobody reads on), the
-next turn can send the transcript.
+request: the events of the model pass through `Reply`; then the calls run (`CallRunner`), or with ``eager`` as soon as
+each is complete (`EarlyCalls`); the next request has their results. However a turn ends (normally, by an error, a
+limit, a stop, an interrupt, or because nobody reads on), the next turn can send the transcript.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import inspect
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from toolcall_nb import dialects
 from toolcall_nb.approvals.gate import ApprovalGate
 from toolcall_nb.chat.branches import RepeatedCall
 from toolcall_nb.chat.calls import CallRunner
+from toolcall_nb.chat.early_calls import EarlyCalls, may_start_early
 from toolcall_nb.chat.limits import TurnLimits
 from toolcall_nb.chat.outputs import TypedTurn
 from toolcall_nb.chat.request import stream_reply
@@ -101,6 +102,7 @@ class Turn:
         except KeyboardInterrupt:
             reason = "stopped" if stopping.is_set() else "interrupted"
         except BaseException:  # nobody reads on (GeneratorExit), or a bug here: complete the transcript first
+            answer.close()
             chat.apply(*(self._abort("stopped") if self._has_begun else ()))
             raise
         finally:
@@ -145,8 +147,10 @@ class Turn:
             transcript, tools = chat.transcript, chat.turn_tools
             reply = self._reply = Reply(chat.dialect, set(transcript.calls))
             stream = stream_reply(chat, transcript, reply, self._trace, self._limits)
-            with closing(self._trace.observe(stream)) as events:
-                for event in _without_text_if_calls(events, reply) if chat.once else events:
+            early = self._early_calls(reply) if may_start_early(chat) else None
+            with closing(self._trace.observe(stream)) as events, early or nullcontext():
+                shown = _without_text_if_calls(events, reply) if chat.once else events
+                for event in shown if early is None else early.during(shown):
                     if (
                         isinstance(event, ev.ToolInputAvailable)
                         and not event.provider_executed
@@ -154,6 +158,8 @@ class Turn:
                     ):
                         yield ev.ToolExecution(event.tool_call_id, "queued")  # first: no other state may be shown
                     yield event
+                if early is not None:
+                    yield from early.finish()
             if reply.abort is not None:
                 yield from usage.events()
                 yield reply.abort
@@ -162,7 +168,9 @@ class Turn:
             calls = chat.calls
             usage.add(reply.finish.message_metadata, reply.calls, calls)
             yield from self._limits.add(reply.finish.message_metadata)
-            has_results = yield from self._run_calls(reply, [calls[name] for name in reply.calls if name in calls])
+            ended_early = early is not None and bool(early.handled)
+            made = [calls[name] for name in reply.calls if name in calls]
+            has_results = (yield from self._run_calls(reply, made)) or (ended_early and not reply.failed)
             if chat.once or chat.dialect != "native":
                 yield from self._reports(reply)
             yield ev.FinishStep()
@@ -190,8 +198,7 @@ class Turn:
         chat = self._chat
         yield ev.StartStep()
         yield from repeated.events_before()
-        gate = ApprovalGate(chat.approval_mode, chat.ask_approval, chat.remembered_approvals)
-        yield from self._runner.run([repeated.call], chat.tools, gate)
+        yield from self._runner.run([repeated.call], chat.tools, self._gate())
         yield from repeated.events_after()
         yield ev.FinishStep()
 
@@ -210,12 +217,18 @@ class Turn:
             answers.add(call.id)
             yield event
         others = [call for call in open_calls if call.id not in answers]
-        gate = ApprovalGate(chat.approval_mode, chat.ask_approval, chat.remembered_approvals)
         model_asks = getattr(chat.model, "asks_permission", False) is True
         refused: list[ToolCall] = []
-        yield from self._runner.run(self._limits.allowed(others, refused), chat.tools, gate, model_asks)
+        yield from self._runner.run(self._limits.allowed(others, refused), chat.tools, self._gate(), model_asks)
         yield from map(self._limits.refusal, refused)
         return bool(open_calls) or any(reply.calls[call.id].is_wrong for call in calls)
+
+    def _early_calls(self, reply: Reply) -> EarlyCalls:
+        return EarlyCalls(self._chat, self._runner, self._limits, self._gate(), reply)
+
+    def _gate(self) -> ApprovalGate:
+        chat = self._chat
+        return ApprovalGate(chat.approval_mode, chat.ask_approval, chat.remembered_approvals)
 
     def _reports(self, reply: Reply) -> Iterator[Event]:
         """The text that the dialect adds to the message when the calls of a reply have ended."""

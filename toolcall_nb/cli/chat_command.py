@@ -49,6 +49,7 @@ def add_chat(commands: Any) -> None:
         default=2,
         help="tries of a request that failed before it began (%(default)s)",
     )
+    chat.add_argument("--eager", action="store_true", help="start a tool while the model still writes, in a thread")
     chat.add_argument("--once", action="store_true", help="the results of the calls are the answer; no second request")
     chat.add_argument("--speed", metavar="X", type=float, default=1.0, help="speed of the mock; 0 never waits")
     chat.set_defaults(command=_chat)
@@ -80,6 +81,7 @@ def _chat(options: argparse.Namespace) -> int:
         approval_mode=options.approve,
         ask_approval=ask if options.approve == "ask" else None,
         once=options.once,
+        eager=options.eager,
         speed=options.speed,
     )
     with terminal:

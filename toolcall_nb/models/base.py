@@ -23,7 +23,8 @@ class Model(Protocol):
     optional attribute ``asks_permission`` is True, a reply may leave calls with an approval request; the model is
     then asked again with the answers, and ends those calls itself. If the optional attribute ``takes_tools`` is False,
     the tools do not reach the model, and it is asked for a typed answer in the prompt. If ``has_price`` is True, its
-    replies report what they cost.
+    replies report what they cost. If ``may_run_calls`` is True, a reply may bring the results of its calls, so that a
+    chat with ``eager=True`` starts none of them before the reply has ended.
     """
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:

@@ -54,6 +54,11 @@ class CallableModel:
         """Whether the function gets the tools."""
         return self._takes_tools is not None
 
+    @property
+    def may_run_calls(self) -> bool:
+        """Whether its calls may come with results: it gets no tools of the chat, and may be an agent with its own."""
+        return self._dialect == "native" and not self.takes_tools
+
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         """Yields the events of one reply. Raises `ModelError` for a result that is no reply."""
         reader, reply = ItemReader(), OneReply()
@@ -157,6 +162,8 @@ class EnvelopeModel:
     the chat's dialect (``Chat(EnvelopeModel(send), dialect="signature")``), or are the service's own. Blank lines are
     skipped; a line that is no envelope raises `WireError`.
     """
+
+    may_run_calls = True
 
     def __init__(self, send: Send, name: str = "envelopes") -> None:
         self.name = name

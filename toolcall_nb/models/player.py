@@ -159,4 +159,4 @@ class _CallsInText:
             case ev.Finish() | ev.Abort() | ev.StartStep() | ev.FinishStep() | ev.Error():
                 return [*(self._reply.close() if self._reply is not None else ()), event]
             case _:
-                return self._reply.take(event) if self._reply is not None else [event]
+                return [*self._reply.take(event)] if self._reply is not None else [event]

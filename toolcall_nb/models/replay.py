@@ -33,6 +33,7 @@ class ReplayModel:
     """
 
     name = "replay"
+    may_run_calls = True
 
     def __init__(
         self, transcript: Transcript, speed: float | None = 1.0, *, sleep: Callable[[float], None] = time.sleep

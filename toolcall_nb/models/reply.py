@@ -5,7 +5,7 @@ Models use an id twice or leave it out, send a call twice, leave blocks open, an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -20,6 +20,7 @@ __all__ = ["Reply", "ReplyCall"]
 
 _TEXT = (ev.TextStart, ev.TextDelta, ev.TextEnd)
 _REASONING = (ev.ReasoningStart, ev.ReasoningDelta, ev.ReasoningEnd)
+_IGNORED = "The event was ignored."
 _BLOCKS: dict[type, Any] = {kind: block for block in (_TEXT, _REASONING) for kind in block}
 
 
@@ -37,7 +38,8 @@ class Reply:
     ``used_ids`` are the call ids of the chat so far. In a text dialect a repeated id means the same call, as the
     dialect says. In a native stream it means the same call only if name and input are equal, and another call if they
     are not; the second call is withheld until its input is complete. ``unreadable`` are the diagnostics of calls in
-    its text that could not be parsed.
+    its text that could not be parsed. ``fixed`` are the ids of calls that the rest of the reply cannot change, because
+    they may run already.
     """
 
     def __init__(self, dialect: str, used_ids: set[str]) -> None:
@@ -46,6 +48,7 @@ class Reply:
         self.abort: ev.Abort | None = None
         self.failed = False
         self.unreadable: list[ev.Diagnostic] = []
+        self.fixed: set[str] = set()
         self._dialect = dialect
         self._detector: dialects.Detector | None = None
         self._used_ids = used_ids
@@ -53,8 +56,11 @@ class Reply:
         self._withheld: dict[str, list[Event]] = {}
         self._open: dict[tuple[type, str], Event] = {}  # open blocks, and the event that ends each
 
-    def take(self, event: Any) -> list[Event]:
-        """Returns the events for the transcript: this one, others, or none."""
+    def take(self, event: Any) -> Iterable[Event]:
+        """Returns the events for the transcript: this one, others, or none. Those of a text are made as they are read.
+
+        So a call at the beginning of a text can be `fixed` before the rest of the text is looked at.
+        """
         block = _BLOCKS.get(type(event))
         if block is not None:
             if block is _TEXT and self._dialect != "native":
@@ -83,7 +89,7 @@ class Reply:
 
     def close(self) -> list[Event]:
         """Returns the withheld events and the ends of open blocks; nothing the second time."""
-        found = self._close_detector()
+        found = [*self._close_detector()]
         withheld, self._withheld = self._withheld, {}
         for raw, events in withheld.items():
             found += _with_id(self._new_id(raw, events[0]), events)
@@ -100,32 +106,37 @@ class Reply:
         self._open[key] = end(event.id)
         return [event] if type(event) is start else [start(event.id), event]
 
-    def _detect(self, event: Any) -> list[Event]:
+    def _detect(self, event: Any) -> Iterator[Event]:
         """Passes the text of a block through a detector. Each block has its own, with its own ids."""
         if isinstance(event, ev.TextDelta):
             self._detector = self._detector or dialects.detector(self._dialect)
-            return [own for found in self._detector.feed(event.delta) for own in self._own(found)]
-        if self._detector is None:
-            return []
-        found = self._close_detector()
-        self._ids.clear()
-        return found
+            for found in self._detector.feed(event.delta):
+                yield from self._own(found)
+        elif self._detector is not None:
+            yield from self._close_detector()
+            self._ids.clear()
 
-    def _close_detector(self) -> list[Event]:
+    def _close_detector(self) -> Iterator[Event]:
         detector, self._detector = self._detector, None
-        return [own for found in (detector.close() if detector else ()) for own in self._own(found)]
+        for found in detector.close() if detector else ():
+            yield from self._own(found)
 
     def _own(self, event: Any) -> list[Event]:
         """The event with the chat's call id."""
         block = _BLOCKS.get(type(event))
         if block is not None:
             return self._in_block(event, block)
+        raw: str | None = getattr(event, "tool_call_id", None)
         match event:
             case ev.ToolInputStart() | ev.ToolInputAvailable() | ev.ToolInputError():
                 return self._begin_call(event)
             case ev.ToolInputDelta() if event.tool_call_id in self._withheld:
                 self._withheld[event.tool_call_id].append(event)
                 return []
+            case ev.ResetStep() if self.fixed:
+                return [ev.Diagnostic("reset-step after a tool call that may run already.", _IGNORED)]
+            case _ if raw is not None and self._ids.get(raw, raw) in self.fixed:
+                return [ev.Diagnostic(f"{event.type} for the tool call {raw!r:.120}, which may run already.", _IGNORED)]
             case ev.ToolRetracted():
                 return self._retract(event)
             case ev.Diagnostic():
@@ -135,7 +146,6 @@ class Reply:
                 self._detector = None
                 for kept in (self.calls, self._ids, self._withheld, self._open, self.unreadable):
                     kept.clear()
-        raw = getattr(event, "tool_call_id", None)
         return [event] if raw is None else _with_id(self._ids.get(raw, raw), [event])
 
     def _begin_call(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> list[Event]:
@@ -144,7 +154,8 @@ class Reply:
         known = self.calls.get(own) if own is not None else None
         withheld = self._withheld.pop(raw, [])
         is_start = isinstance(event, ev.ToolInputStart)
-        if known is not None and known.input is not MISSING and self._dialect == "native":
+        is_other = self._dialect == "native" or own in self.fixed
+        if known is not None and known.input is not MISSING and is_other:
             if is_start and raw:
                 self._withheld[raw] = [*withheld, event]
                 return []

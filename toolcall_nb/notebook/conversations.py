@@ -59,6 +59,7 @@ class TurnSettings(Struct, frozen=True):
     max_calls: int | None = None
     system: str | None = None
     once: bool = False
+    eager: bool = False
 
     def changed(self, options: Namespace) -> TurnSettings:
         """Returns the settings with the options of one cell."""
@@ -307,7 +308,7 @@ class NotebookThreads:
         chat.max_steps, chat.retries = settings.max_steps, settings.retries
         chat.max_tokens, chat.max_cost = settings.max_tokens, settings.max_cost
         chat.max_seconds, chat.max_calls = settings.max_seconds, settings.max_calls
-        chat.system, chat.once = settings.system, settings.once
+        chat.system, chat.once, chat.eager = settings.system, settings.once, settings.eager
         chat.model, chat.tools = model, tools
 
     def _answer(self, chat: Chat, call: ToolCall) -> Decision:

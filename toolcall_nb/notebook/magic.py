@@ -88,6 +88,12 @@ class ToolchatMagics(Magics):
     @argument("--approve", help="auto: run what is called; ask: ask me first; never: deny it (default: auto)")
     @argument("--once", action="store_true", default=None, help="the results of the calls take the reply's place")
     @argument(
+        "--eager",
+        action="store_true",
+        default=None,
+        help="start a tool as soon as its arguments are complete, in a thread, while the model still writes",
+    )
+    @argument(
         "--max-steps",
         type=_number(int, 1, "number of steps"),
         metavar="N",

@@ -92,6 +92,7 @@ def tool(
     parallel: bool = False,
     limit: int = RESULT_LIMIT,
     retries: int = 0,
+    eager: bool = True,
 ) -> Callable[[_F], _F]: ...
 
 
@@ -106,12 +107,13 @@ def tool(
     parallel: bool = False,
     limit: int = RESULT_LIMIT,
     retries: int = 0,
+    eager: bool = True,
 ) -> _F | Callable[[_F], _F]:
     """Lets models call a function: ``@tool``, or ``@tool(name=…, description=…)``.
 
     The schema comes from the signature, the descriptions from the docstring. The function itself is returned
-    unchanged; its tool is in the registry ``into``. See `Tool` for ``timeout``, ``parallel``, ``limit``
-    and ``retries``.
+    unchanged; its tool is in the registry ``into``. See `Tool` for ``timeout``, ``parallel``, ``limit``,
+    ``retries`` and ``eager``.
     """
 
     def decorate(function: _F) -> _F:
@@ -123,6 +125,7 @@ def tool(
             parallel=parallel,
             limit=limit,
             retries=retries,
+            eager=eager,
         )
         into.add(made)
         attach_tool(function, made)

@@ -40,6 +40,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
     ``timeout`` is the number of seconds that a call may take, None for any. ``parallel``: calls may run at the same
     time as others, in threads. ``limit`` is how many characters of a result the model is sent. ``retries`` is how often
     the function is called again, with the same arguments, if it raises; the ``timeout`` is for all tries together.
+    ``eager``: in a chat with ``eager=True``, a call may start before the model's reply has ended, in a thread.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
     parallel: bool = False
     limit: int = RESULT_LIMIT
     retries: int = 0
+    eager: bool = True
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -76,6 +78,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
         parallel: bool = False,
         limit: int = RESULT_LIMIT,
         retries: int = 0,
+        eager: bool = True,
     ) -> Tool:
         """Makes a tool of a function; raises `UsageError` where a model could not call it."""
         if not callable(function):
@@ -94,6 +97,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
             parallel=parallel,
             limit=limit,
             retries=retries,
+            eager=eager,
         )
 
     @renamed_parameters(tell="on_progress", whole="value_expression")

@@ -45,6 +45,7 @@ class HttpModel:
     """
 
     asks_permission = True
+    may_run_calls = True
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Runs several calls in parallel, each in a thread: `run_together`."""
+"""Runs several calls in parallel, each in a thread: `run_together`, or `RunningJobs` if they come one by one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import TypeAlias
 
@@ -20,7 +19,7 @@ from toolcall_nb.tools.execution.runner import Outcome, exception_text
 from toolcall_nb.tools.execution.workers import POLL_SECONDS
 from toolcall_nb.tools.output import ProgressCallback, ToolProgress
 
-__all__ = ["MAX_THREADS", "Job", "Started", "run_together"]
+__all__ = ["MAX_THREADS", "Job", "JobUpdate", "RunningJobs", "Started", "run_together"]
 
 MAX_THREADS = 16
 """Threads that run at the same time; further jobs are queued."""
@@ -47,7 +46,8 @@ class Started(Struct, frozen=True):
     """The job was taken from the queue, and its thread runs."""
 
 
-_Update: TypeAlias = tuple[Job, Started | ToolProgress | Outcome]
+JobUpdate: TypeAlias = "Started | ToolProgress | Outcome"
+_Update: TypeAlias = tuple[Job, JobUpdate]
 
 
 def run_together(jobs: Sequence[Job]) -> Generator[_Update, None, None]:
@@ -56,37 +56,63 @@ def run_together(jobs: Sequence[Job]) -> Generator[_Update, None, None]:
     The outcome is a job's last update. When the generator is closed, or the thread that waits in it is interrupted,
     the jobs that still run are interrupted, as far as Python allows, and nothing more is yielded.
     """
-    updates: queue.SimpleQueue[_Update] = queue.SimpleQueue()
-    waiting, running, stop = deque(jobs), set[Job](), threading.Event()
+    running, waiting = RunningJobs(), deque(jobs)
     try:
         check_stop()  # CPython 3.11 takes an interrupt at a `continue` to the first line of a `try` for one before it
-        while waiting or running:
-            while waiting and len(running) < MAX_THREADS:
-                running.add(waiting[0])
-                _start(waiting.popleft(), updates, stop)
-            update = None
-            with suppress(queue.Empty):
-                update = updates.get(timeout=POLL_SECONDS)
+        while waiting or running.count:
+            while waiting and running.count < MAX_THREADS:
+                running.start(waiting.popleft())
+            update = running.next_update(POLL_SECONDS)
             check_stop()
-            if update is None:
-                continue
-            job, what = update
-            if isinstance(what, Outcome):
-                running.discard(job)
-            yield job, what
+            if update is not None:
+                yield update
     finally:
-        run_to_end(stop.set)
+        run_to_end(running.stop)
 
 
-def _start(job: Job, updates: queue.SimpleQueue[_Update], stop: threading.Event) -> None:
-    def body() -> None:
-        STOP.set(stop)
-        updates.put((job, Started()))
+class RunningJobs:
+    """Jobs that run, each in a thread, with a copy of the context in which this object was made.
+
+    The updates of a job are those of `run_together`. ``on_update`` is called after each, in the job's thread. Updates
+    are read in one thread at a time; ``count`` is the number of jobs whose outcome was not read yet.
+    """
+
+    def __init__(self, on_update: Callable[[], object] = lambda: None) -> None:
+        self.count = 0
+        self._updates: queue.SimpleQueue[_Update] = queue.SimpleQueue()
+        self._on_update = on_update
+        self._stop = threading.Event()
+        self._context = contextvars.copy_context()
+
+    def start(self, job: Job) -> None:
+        """Starts a job."""
+        self.count += 1
+        run = self._context.copy().run
+        threading.Thread(target=run, args=(self._run, job), name="toolcall_nb-parallel", daemon=True).start()
+
+    def next_update(self, seconds: float) -> _Update | None:
+        """Returns the next update, or None if none comes within so many seconds."""
         try:
-            outcome = job.run(lambda progress: updates.put((job, progress)))
+            update = self._updates.get(timeout=seconds)
+        except queue.Empty:
+            return None
+        if isinstance(update[1], Outcome):
+            self.count -= 1
+        return update
+
+    def stop(self) -> None:
+        """Interrupts the jobs that still run, as far as Python allows."""
+        self._stop.set()
+
+    def _run(self, job: Job) -> None:
+        STOP.set(self._stop)
+        self._put(job, Started())
+        try:
+            outcome = job.run(partial(self._put, job))
         except KeyboardInterrupt as error:  # raised by the tool itself, or by the stop, after which nobody reads this
             outcome = Outcome(error=exception_text(error), exception=error)
-        updates.put((job, outcome))
+        self._put(job, outcome)
 
-    run = contextvars.copy_context().run
-    threading.Thread(target=run, args=(body,), name="toolcall_nb-parallel", daemon=True).start()
+    def _put(self, job: Job, what: JobUpdate) -> None:
+        self._updates.put((job, what))
+        self._on_update()
