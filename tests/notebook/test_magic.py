@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from toolcall_nb import Chat, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.notebook.interpolation import fill
 from toolcall_nb.notebook.magic import OPTIONS
-from toolcall_nb.tools import Registry, Tool, registry
+from toolcall_nb.tools import Registry, Tool, registry, tool
 
 NOTES = """> [!user]
 > What is 2 + 3?
@@ -522,6 +523,21 @@ def test_once_the_result_of_a_call_takes_the_place_of_the_reply(said: Said) -> N
     assert not chat_of(said).transcript.messages[-1].aborted
     said.out("%%toolchat --tools add --speed 0\nWhat is 2 + 3?")
     assert chat_of(said).once is False
+
+
+def test_eager_starts_the_tools_of_one_cell_in_threads(said: Said) -> None:
+    threads: list[bool] = []
+
+    def spot() -> str:
+        """Returns a word."""
+        threads.append(threading.current_thread() is threading.main_thread())
+        return "spotted"
+
+    said.shell.user_ns["spot"] = tool(into=Registry())(spot)
+    for line in ("%%toolchat --tools spot --eager --speed 0", "%%toolchat --tools spot --speed 0"):
+        assert "spotted" in said.out(f"{line}\nUse spot")
+    assert threads == [False, True]
+    assert chat_of(said).eager is False
 
 
 @pytest.mark.parametrize("dialect", ["callout", "signature", "json"])

@@ -220,6 +220,13 @@ FAULTS = (
         "tests/models/test_retries.py",
     ),
     Fault(
+        "a call that a person must be asked about starts, and asks, while the model still writes",
+        "chat/early_calls.py",
+        "(not tool.eager or self._gate.asks(tool))",
+        "not tool.eager",
+        "tests/chat/test_early_calls.py",
+    ),
+    Fault(
         "a call whose arguments were cut off runs",
         "chat/calls.py",
         "if call.state is State.INPUT_STREAMING:",
