@@ -26,6 +26,7 @@ from toolcall_nb.models.errors.translation import as_model_error
 from toolcall_nb.models.event_loop import iterate
 from toolcall_nb.models.sdk_streams import ItemReader
 from toolcall_nb.tools import Tool
+from toolcall_nb.tools.answer_tool import ANSWER_TOOL
 
 __all__ = ["AgentModel", "AgentRequest"]
 
@@ -41,12 +42,13 @@ class AgentRequest(Struct, frozen=True):
 
     ``messages`` is the conversation. ``tools`` are the chat's tools that are offered to the agent. ``answers`` are the
     calls that the run was waiting for, by the framework's own ids, each with the answer of a person or with its result;
-    it is empty for a new run.
+    it is empty for a new run. ``is_typed``: a typed answer is wanted, and the prompt asks for it, not a tool.
     """
 
     messages: Sequence[Message]
     tools: Sequence[Tool]
     answers: Mapping[str, ToolCall]
+    is_typed: bool = False
 
 
 class AgentModel:
@@ -93,6 +95,10 @@ class AgentModel:
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         """Yields the events of a run, or of the rest of a run that waited. Raises `ModelError` for its exceptions."""
+        given = tools
+        if not self.takes_tools:
+            tools = [tool for tool in given if tool.name != ANSWER_TOOL]
+        is_typed = len(tools) < len(given)
         if tools and not self.takes_tools:
             names = ", ".join(tool.name for tool in tools)
             raise UsageError(
@@ -104,7 +110,7 @@ class AgentModel:
         answers = {own: answered[call_id] for call_id, own in waiting.items() if call_id in answered}
         calls = _RunCalls(messages, answers, {tool.name for tool in tools})
         try:
-            with closing(self._events(AgentRequest(messages, tools, answers))) as events:
+            with closing(self._events(AgentRequest(messages, tools, answers, is_typed))) as events:
                 for event in events:
                     yield from calls.events_of(event)
             yield from calls.close()

@@ -24,6 +24,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError, UsageError
+from toolcall_nb.models.langchain import json_text_events
 
 __all__ = ["LangGraphAgent"]
 
@@ -55,6 +56,8 @@ class LangGraphAgent(AgentModel):
     each reply. The next request sends only what came after that reply, and continues from its checkpoint: after an undo
     or a branch, from the right one. Where there is no such checkpoint, a new thread gets the whole conversation. A
     ``thread_id`` in the graph's configuration or in ``options["config"]`` is used as it is.
+
+    A graph's own typed answer (``create_agent(response_format=…)``) is that of the chat, if it fits the chat's type.
 
     ``options`` are those of ``graph.astream``: ``config``, ``context`` and others. A graph whose checkpointer is only
     synchronous runs with ``graph.stream``, in a thread, and stops between two steps.
@@ -96,6 +99,9 @@ class LangGraphAgent(AgentModel):
                     yield event
         for event in reader.close():
             yield event
+        if request.is_typed and reader.structured_response is not None:
+            for event in json_text_events(reader.structured_response):
+                yield event
         if reader.questions and not self._keeps_state:
             raise ModelError(_NO_CHECKPOINTER)
         if reader.questions:

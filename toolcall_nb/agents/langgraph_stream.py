@@ -26,13 +26,15 @@ class GraphReader:
     """Reads one run. An agent that runs inside a tool is nested in the tool's call; other subgraphs are not.
 
     After `close`, ``questions`` holds what the run waits for, ``reason`` and ``metadata`` what ends the reply.
-    ``denied`` are the calls that a person did not allow, for which the graph has an error.
+    ``denied`` are the calls that a person did not allow, for which the graph has an error. ``structured_response`` is
+    the graph's own typed answer (``response_format``), if it gave one that is not the text of its last message.
     """
 
     def __init__(self) -> None:
         self.reason: str | None = None
         self.metadata: Object = {}
         self.denied: Collection[str] = ()
+        self.structured_response: Any = None
         self.questions = Questions()
         self._main = LangGraphAdapter()
         self._nested: dict[str, tuple[LangGraphAdapter, OneReply]] = {}  # by the call that the agent runs for
@@ -56,6 +58,8 @@ class GraphReader:
                 self._interrupts.setdefault(interrupt.id, interrupt)
             return []
         caller = self._caller(namespace)
+        if mode == "updates" and not namespace:
+            self._read_structured_response(as_mapping(data))
         if caller is None:
             return self._events(self._main.take((mode, data)))
         adapter, reply = self._nested.setdefault(caller, (LangGraphAdapter(), OneReply()))
@@ -89,6 +93,12 @@ class GraphReader:
             else:
                 kept.append(event)
         return kept
+
+    def _read_structured_response(self, update: Mapping[str, Any]) -> None:
+        for state in map(as_mapping, update.values()):
+            messages = state.get("messages") or [None]
+            if getattr(messages[-1], "type", None) != "ai":  # otherwise it is the text of this message
+                self.structured_response = state.get("structured_response", self.structured_response)
 
     def _read_task(self, task: Mapping[str, Any]) -> None:
         """Notes the call that a task runs, and the interrupts that ended it."""

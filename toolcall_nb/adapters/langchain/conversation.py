@@ -92,7 +92,7 @@ class Conversation:
         if message_id in self._read:
             return []
         self.mark_read(message)
-        return self.replies.whole(message)
+        return [] if self.replies.has_answered(message) else self.replies.whole(message)
 
     def _other_side(self, role: str, message: Mapping[str, Any]) -> list[Event]:
         if self.has_read(message):

@@ -30,6 +30,7 @@ class Replies:
         self.has_begun = False
         self.ended: set[str] = set()  # ids of the calls that have ended
         self._turns: dict[Any, int] = {}  # numbers of the open replies, by reply
+        self._answered: dict[Any, set[str]] = {}  # the calls of replies that are no longer open, by reply
         self._count = 0
         self._keys: dict[str, Any] = {}  # keys of the calls, by id
         self._askers: dict[str, Any] = {}  # turns of the calls, by id
@@ -47,6 +48,11 @@ class Replies:
     def has_call(self, call_id: str) -> bool:
         """Whether this call belongs to the message."""
         return call_id in self._keys
+
+    def has_answered(self, message: Mapping[str, Any]) -> bool:
+        """Whether a complete reply only repeats one that was streamed, and whose calls have ended since."""
+        calls = {get(call, "id", str) for call in get(message, "tool_calls", (list, tuple)) or ()}
+        return bool(calls) and calls <= self._answered.get(get(message, "id", str), set())
 
     # Replies
 
@@ -299,5 +305,7 @@ class Replies:
             start = ev.ToolInputStart(call_id, get(about, "name", str) or "")
             return [*self.message.other(start), event]
         asker = self._askers[call_id]
+        asked = {known for known, turn in self._askers.items() if turn == asker}
+        self._answered |= {reply: asked for reply, turn in self._turns.items() if turn == asker}
         self._turns = {reply: turn for reply, turn in self._turns.items() if turn != asker}
         return [*self.message.end_call(self._keys[call_id]), *self.message.outcome(call_id, event)]
