@@ -25,6 +25,7 @@ _ENDS = {
     "length": "Stopped at the length limit.",
     "content-filter": "Stopped by the content filter.",
     "error": "Ended with an error.",
+    "other": "Ended early.",
 }
 _NAME = 200
 _REASON = 1_000
