@@ -26,6 +26,7 @@ __all__ = [
     "growing",
     "input_deltas",
     "mixed",
+    "sentences",
 ]
 
 _WORDS: list[str] = re.findall(
@@ -88,6 +89,13 @@ class _Author:
         results = "".join(f">     - title: {self.sentence(4)}\n" for _ in self.some(1, 4))
         head = f"> [!tool search call_{self._calls}]\n> state: output-available\n> input:\n"
         return f"{head}>   query: {self._dice.choice(_WORDS)}\n> output:\n>   results:\n{results}"
+
+
+def sentences(count: int) -> Iterator[str]:
+    """Yields so many sentences of some words."""
+    author = _Author(6)
+    for _ in range(count):
+        yield author.sentence(9)
 
 
 def blocks(size: int, *, calls: bool = True) -> Iterator[str]:

@@ -21,6 +21,8 @@ class Scale:
     """Size of the stream after which memory is measured."""
     calls: tuple[int, ...]
     """Numbers of calls in a live page; the first one also in the notebook that is opened."""
+    trace: int
+    """Number of calls in the trace that is read."""
     runs: int
     """Number of files that are read and searched."""
     peers: tuple[int, ...]
@@ -39,6 +41,7 @@ FULL = Scale(
     saved=1_000_000,
     stream=100_000_000,
     calls=(1_000, 10_000),
+    trace=10_000,
     runs=10_000,
     peers=(5_000, 10_000, 20_000, 40_000),
     frames=200,
@@ -53,6 +56,7 @@ QUICK = Scale(
     saved=2_000,
     stream=20_000,
     calls=(3, 6),
+    trace=10,
     runs=20,
     peers=(500, 1_000),
     frames=3,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import json
 import struct
@@ -349,3 +350,22 @@ def test_any_json_is_read_or_refused_in_one_sentence(
     runs = read_many(path)
     assert len(runs) == len(runs.df)
     assert [each.reason for each in runs.unread if "holds no transcript" not in each.reason] == []
+
+
+@pytest.mark.parametrize("was_enabled", [True, False])
+def test_garbage_is_collected_between_two_runs_as_before(
+    tmp_path: Path, one_run_a_line: None, was_enabled: bool
+) -> None:
+    write_lines(tmp_path / "runs.jsonl", [run_line(1), run_line(2)])
+    broken = tmp_path / "broken.json"
+    broken.write_text("{", "utf-8")
+    before = gc.isenabled()
+    try:
+        (gc.enable if was_enabled else gc.disable)()
+        seen = [gc.isenabled() for _ in RecordedFile(str(tmp_path / "runs.jsonl")).runs()]
+        with pytest.raises(UsageError):
+            read(broken)
+        seen.append(gc.isenabled())
+    finally:
+        (gc.enable if before else gc.disable)()
+    assert seen == [was_enabled] * 3

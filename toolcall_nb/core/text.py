@@ -51,10 +51,12 @@ def well_formed_json(value: Any, levels: int = MAX_LEVELS) -> Any:
         return _json_text(value)
     if isinstance(value, dict):
         return {
-            key if type(key) is str and key.isascii() else _key(key): well_formed_json(item, levels - 1)
+            key if type(key) is str and key.isascii() else _key(key): item
+            if type(item) is str and item.isascii()  # most are, and a call for each would take most of the time
+            else well_formed_json(item, levels - 1)
             for key, item in value.items()
         }
-    return [well_formed_json(item, levels - 1) for item in value]
+    return [item if type(item) is str and item.isascii() else well_formed_json(item, levels - 1) for item in value]
 
 
 def _key(key: Any) -> str:

@@ -58,10 +58,11 @@ Token: TypeAlias = tuple[str, str]
 """A kind and text: ``k`` key, ``s`` string, ``n`` number or other constant, ``c`` a remark of ours, or ``""``."""
 
 _NOT_PLAIN = re.compile(
-    r"""^[\s\-?:,\[\]{}#&*!|>'"%@`] | \s$ | :[ ] | :$ | [ ]\# | [\x00-\x1f\x7f]
-    | ^(?:null|true|false|~)$ | ^[-+.]?\d[\w.:+-]*$""",
-    re.IGNORECASE | re.VERBOSE,
+    r"""[\s\-?:,\[\]{}#&*!|>'"%@`] | (?:null|true|false|~)$ | [-+.]?\d[\w.:+-]*$""", re.IGNORECASE | re.VERBOSE
 )
+"""The start, or all, of a string that has to be quoted in YAML."""
+_MARK = re.compile(r"[:#\x00-\x1f\x7f]")
+_NOT_PLAIN_INSIDE = re.compile(r":[ ]|:$|[ ]#|[\x00-\x1f\x7f]")
 _NOT_FLOW = re.compile(r"[,\[\]{}]")
 _text_of = itemgetter(1)
 
@@ -76,12 +77,12 @@ class Entry:
     __slots__ = ("height", "html", "tokens")
 
     def __init__(self, tokens: Sequence[Token], *, is_written_out: bool = False) -> None:
-        if not is_written_out:
-            text = "".join(map(_text_of, tokens))
-            if not text.isascii() or escape_invisible(text) is not text:
-                tokens = [(kind, escape_invisible(join_surrogates(text))) for kind, text in tokens]
+        whole = "".join(map(_text_of, tokens))
+        if not is_written_out and (not whole.isascii() or escape_invisible(whole) is not whole):
+            tokens = [(kind, escape_invisible(join_surrogates(text))) for kind, text in tokens]
+            whole = "".join(map(_text_of, tokens))
         self.tokens = tokens
-        self.height = 1 + sum([text.count("\n") + len(text) // _WIDTH for _, text in tokens])
+        self.height = 1 + whole.count("\n") + len(whole) // _WIDTH
         self.html: str | None = None
 
 
@@ -215,18 +216,18 @@ def _line(piece: _Piece, depth: int, pen: _Pen) -> None:
             pen.write("k", _quoted(key[: pen.bounds.key]))
             if len(key) > pen.bounds.key:
                 pen.tokens.append(("c", "…"))
-            pen.tokens.append(("", ":"))
             pen.left -= len(indent) + 1  # the indentation of a line is drawn too
             if kind == "pair":
-                _after(" ", value, indent, depth, pen)
+                _after(":", value, indent, depth, pen)
+            else:
+                pen.tokens.append(("", ":"))
         case "item":
-            pen.tokens.append(("", "-"))
             pen.left -= len(indent) + 1
             if is_block(value) and depth < pen.bounds.depth:
-                pen.tokens.append(("", " "))
+                pen.tokens.append(("", "- "))
                 _block(value, indent + "  ", depth + 1, pen)
             else:
-                _after(" ", value, indent, depth, pen)
+                _after("-", value, indent, depth, pen)
         case "more":
             pen.tokens.append(("c", format_hidden(value, key)))
         case "whole" if isinstance(value, str) and "\n" in value:
@@ -235,20 +236,23 @@ def _line(piece: _Piece, depth: int, pen: _Pen) -> None:
             _after("", value, "", depth, pen)
 
 
-def _after(space: str, value: Json, indent: str, depth: int, pen: _Pen) -> None:
-    """Draws what follows a key or a dash: a scalar on the same line, anything else on lines of its own."""
+def _after(mark: str, value: Json, indent: str, depth: int, pen: _Pen) -> None:
+    """Draws a colon, a dash or nothing, and its value: a scalar on the same line, others on lines of their own."""
     inner = indent + "  "
     if isinstance(value, str):
-        _string(space, value, inner, pen)
-    elif not is_block(value):
-        pen.tokens.append(("", space))
-        _inline(value, pen)
-    elif depth < pen.bounds.depth:
-        pen.tokens.append(("", "\n" + inner))
+        _string(mark, value, inner, pen)
+        return
+    is_inner = is_block(value)
+    if is_inner and depth < pen.bounds.depth:
+        pen.tokens.append(("", f"{mark}\n{inner}"))
         _block(value, inner, depth + 1, pen)
-    else:
-        pen.tokens.append(("", space))
+        return
+    if mark:
+        pen.tokens.append(("", mark + " "))
+    if is_inner:
         pen.write("c", format_constant(value))
+    else:
+        _inline(value, pen)
 
 
 def _block(value: Json, indent: str, depth: int, pen: _Pen) -> None:
@@ -275,15 +279,17 @@ def _inline(value: Json, pen: _Pen) -> None:
     pen.tokens.append(("", "]"))
 
 
-def _string(space: str, text: str, indent: str, pen: _Pen) -> None:
-    if "\n" in text:
-        pen.tokens.append(("s", space + "|\n" + indent))
-        _lines(text, indent, pen)
-    elif len(text) > pen.left:
-        _lines(text, indent, pen, space)
-    else:
-        pen.tokens.append(("", space))
+def _string(mark: str, text: str, indent: str, pen: _Pen) -> None:
+    is_block_scalar = "\n" in text
+    if not is_block_scalar and len(text) <= pen.left:
+        if mark:
+            pen.tokens.append(("", mark + " "))
         pen.write("s", _quoted(text))
+        return
+    pen.tokens.append(("", mark))
+    if is_block_scalar:
+        pen.tokens.append(("s", " |\n" + indent))
+    _lines(text, indent, pen, "" if is_block_scalar or not mark else " ")
 
 
 def _lines(text: str, indent: str, pen: _Pen, space: str = "") -> None:
@@ -301,7 +307,10 @@ def _lines(text: str, indent: str, pen: _Pen, space: str = "") -> None:
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False) if not text or _NOT_PLAIN.search(text) else text
+    is_plain = text and not _NOT_PLAIN.match(text) and not text[-1].isspace()
+    if is_plain and _MARK.search(text):  # most strings have none, and the search for single characters is the quickest
+        is_plain = not _NOT_PLAIN_INSIDE.search(text)
+    return text if is_plain else json.dumps(text, ensure_ascii=False)
 
 
 def format_constant(value: Json) -> str:

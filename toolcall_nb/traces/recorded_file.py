@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import IO
 
 from msgspec.structs import replace
@@ -45,7 +46,7 @@ class RecordedFile:
         """
         with open_place(self.place) as file:
             try:
-                yield from self._with_problems(self._runs(file))
+                yield from _uncollected(self._with_problems(self._runs(file)))
             except (OSError, UnicodeError) as error:
                 raise UsageError(f"{self.place} cannot be read: {describe_error(error)}") from None
 
@@ -113,6 +114,31 @@ def known_formats() -> list[str]:
     """Returns the titles of all formats that are read."""
     titles = [*(known.title for known in TRACE_FORMATS), *(known.title for known in FORMATS)]
     return list(dict.fromkeys(titles))
+
+
+def _uncollected(runs: Iterator[RecordedRun]) -> Iterator[RecordedRun]:
+    """Yields the runs, and collects no garbage while one is read.
+
+    What is read stays, in very many small objects. The collector would go through all of them again and again, and
+    that takes as long as the reading.
+    """
+    while True:
+        with _collection_paused():
+            run = next(runs, None)
+        if run is None:
+            return
+        yield run
+
+
+@contextmanager
+def _collection_paused() -> Iterator[None]:
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _format_of(records: FileRecords) -> TraceFormat | None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import NamedTuple
 
 from toolcall_nb.core.call_nesting import CallNesting
@@ -211,9 +211,12 @@ def entry_nodes(id: str, entries: Sequence[Entry]) -> list[Node]:
 def _entry(entry: Entry) -> str:
     if entry.html is None:
         # All texts are escaped at once. NUL keeps them apart: it is written out, so that it is in none of them.
-        texts = escape_marked("\0".join(map(itemgetter(1), entry.tokens))).split("\0")
-        marked = zip(map(itemgetter(0), entry.tokens), texts, strict=False)
-        entry.html = "".join([f'<span class="{kind}">{text}</span>' if kind else text for kind, text in marked])
+        whole = "\0".join([text for _, text in entry.tokens])
+        html = escape_marked(whole)
+        pieces = entry.tokens
+        if html != whole:
+            pieces = [(kind, text) for (kind, _), text in zip(pieces, html.split("\0"), strict=True)]
+        entry.html = "".join([f'<span class="{kind}">{text}</span>' if kind else text for kind, text in pieces])
     return entry.html
 
 

@@ -45,12 +45,36 @@ _LONGEST_DETAILS = 20_000
 
 def message_node(number: int, message: Message, look: Look) -> Node:
     """Returns a whole message."""
-    parts = (
-        part_node(f"m{number}.p{place}", fold_key(number, place), part, look)
-        for place, part in enumerate(message.parts)
-    )
-    nodes = [node for node in (*parts, note_node(number, message)) if node is not None]
-    return role_node(number, message.role, nodes)
+    return role_node(number, message.role, PartNodes(number, message, look))
+
+
+class PartNodes(Sequence[Node]):
+    """A node for each part of a message that shows something, and for its end.
+
+    They are made when they are read, and not kept, since a message may have ten thousand calls.
+    """
+
+    __slots__ = ("_look", "_message", "_number")
+
+    def __init__(self, number: int, message: Message, look: Look) -> None:
+        self._number = number
+        self._message = message
+        self._look = look
+
+    def __iter__(self) -> Iterator[Node]:
+        number = self._number
+        for place, part in enumerate(self._message.parts):
+            node = part_node(f"m{number}.p{place}", fold_key(number, place), part, self._look)
+            if node is not None:
+                yield node
+        if (note := note_node(number, self._message)) is not None:
+            yield note
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __getitem__(self, index: Any) -> Any:
+        return list(self)[index]
 
 
 def role_node(number: int, role: Role, nodes: Sequence[Node]) -> Node:

@@ -31,7 +31,8 @@ _NEAR = 64
 """A text that grows differs from its former self within so many characters of its end."""
 
 
-class Node(Struct, eq=False, array_like=True):
+# Nodes are in no cycle. The garbage collector need not go through the very many of a long transcript.
+class Node(Struct, eq=False, array_like=True, gc=False):
     """One element of the tree. Children stand between ``head`` and ``tail``; a node without children has no ``tail``.
 
     ``children`` is not copied: its owner may change it, or make the nodes when they are asked for.

@@ -83,7 +83,7 @@ def _estimate_tokens(requests: Sequence[RequestDraft]) -> None:
         added = estimate_result_tokens(ended, before.usage.usage, after.usage.usage)
         before.usage = replace(before.usage, added=added)
         for call in before.calls:
-            call.tokens = added.get(call.final_id)
+            call.tool_call().record.tokens = added.get(call.final_id)
 
 
 def _message(draft: MessageDraft) -> Message:

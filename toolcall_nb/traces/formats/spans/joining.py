@@ -11,7 +11,7 @@ from itertools import islice
 
 from msgspec import Struct, field
 
-from toolcall_nb.core.call_record import NO_RECORD, CallRecord
+from toolcall_nb.core.call_record import CallRecord
 from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import State, ToolCall
@@ -40,10 +40,10 @@ class JoinedCall(Struct, eq=False):
     started: float | None = None
     seconds: float | None = None
     has_ended: bool = True
-    tokens: int | None = None
     log: list[str] = field(default_factory=list)
     extra: Object = field(default_factory=dict)
     final_id: str = ""
+    part: ToolCall | None = None
 
     @property
     def input(self) -> Json | Missing:
@@ -53,10 +53,14 @@ class JoinedCall(Struct, eq=False):
         return MISSING if self.run is None else self.run.input
 
     def tool_call(self) -> ToolCall:
-        """Returns the call as a part of a transcript."""
+        """Returns the call as a part of a transcript, the same one each time. All must be known but the tokens."""
+        if self.part is None:
+            self.part = self._make_part()
+        return self.part
+
+    def _make_part(self) -> ToolCall:
         state, output, error = self._end()
         given = {} if self.input is MISSING and state is State.INPUT_AVAILABLE else self.input
-        timed = self.started is not None or self.tokens is not None
         metadata: Object = {"parent": self.parent.final_id} if self.parent is not None else {}
         return ToolCall(
             id=self.final_id,
@@ -70,7 +74,7 @@ class JoinedCall(Struct, eq=False):
             provider_executed=True if self.asked is not None and self.asked.provider_executed else None,
             tool_metadata=metadata or None,
             extra=self.extra,
-            record=CallRecord(started=self.started, seconds=self.seconds, tokens=self.tokens) if timed else NO_RECORD,
+            record=CallRecord(started=self.started, seconds=self.seconds),
         )
 
     def _end(self) -> tuple[State, Json | Missing, str | None]:

@@ -101,7 +101,8 @@ def _first_input(given: Mapping[str, Any], history: HistoryReader) -> list[Recor
 
 def _first_messages(given: Mapping[str, Any], names: Iterable[str], role: Role) -> list[RecordedMessage]:
     for name in names:
-        found = read_messages(spread_value(given, name), role)
+        value = spread_value(given, name)
+        found = [] if value is None else read_messages(value, role)
         if any(message.parts for message in found):
             return found
     return []

@@ -65,8 +65,7 @@ def read_any_value(given: Any, levels: int = MAX_LEVELS) -> Json:
     """Returns the value of an OTLP ``AnyValue``. Anything else is returned as it is."""
     if not isinstance(given, dict) or len(given) > 1 or levels == 0:
         return given
-    kind = next(iter(given), "stringValue")
-    value = given.get(kind)
+    kind, value = next(iter(given.items()), ("stringValue", None))
     match kind:
         case "intValue":
             number = read_whole_number(value)
@@ -82,8 +81,11 @@ def read_attributes(given: Any, levels: int = MAX_LEVELS) -> Object:
     """Returns attributes as an object: from a list of keys and values, or from an object."""
     if isinstance(given, dict):
         return {str(key): value for key, value in given.items()}
-    pairs = [as_object(item) for item in as_list(given)]
-    return {str(pair["key"]): read_any_value(pair.get("value"), levels) for pair in pairs if "key" in pair}
+    found: Object = {}
+    for pair in as_list(given):
+        if isinstance(pair, dict) and "key" in pair:
+            found[str(pair["key"])] = read_any_value(pair.get("value"), levels)
+    return found
 
 
 def read_whole_number(value: Any) -> int | None:
@@ -112,7 +114,7 @@ def read_id(value: Any) -> str:
             return base64.b64decode(text, validate=True).hex()
         except (binascii.Error, ValueError):
             return text
-    return "" if set(text) == {"0"} else text
+    return text if text.strip("0") else ""
 
 
 def read_time(value: Any, unit: int = 0) -> int | None:
@@ -161,9 +163,9 @@ def unflatten(attributes: Mapping[str, Any], prefix: str) -> Json:
     start, root = prefix + ".", {} if found is None else found
     if not isinstance(root, dict):
         return root
-    for name, value in attributes.items():
-        if name.startswith(start) and name.count(".") < _MAX_SEGMENTS:
-            _put(root, name[len(start) :].split("."), value)
+    for name in [name for name in attributes if name.startswith(start)]:
+        if name.count(".") < _MAX_SEGMENTS:
+            _put(root, name[len(start) :].split("."), attributes[name])
     return _with_lists(root, _MAX_SEGMENTS) if root else None
 
 
@@ -172,7 +174,9 @@ def _nested(attributes: Mapping[str, Any], prefix: str) -> Any:
     if found is None:
         found = attributes
         for name in prefix.split("."):
-            found = as_object(found).get(name)
+            found = found.get(name) if isinstance(found, dict) else None
+            if found is None:
+                return None
     return dict(found) if isinstance(found, dict) else found
 
 
