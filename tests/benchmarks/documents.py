@@ -146,6 +146,13 @@ _GROWING: dict[str, tuple[str, Callable[[_Author, int], str]]] = {
     ),
     "indented code": ("Code:\n\n", lambda author, n: f"    x = f({n})  # {author.sentence(4)}\n"),
     "HTML block": ("<div>\n", lambda author, n: f'  <p class="a">{author.sentence(6)}</p>\n'),
+    "paragraph with an asterisk": ("Some *text ", lambda author, n: f"{author.sentence(11)}\n"),
+    "paragraph with a backtick": ("Some ` text ", lambda author, n: f"{author.sentence(11)}\n"),
+    "paragraph with a price": ("It costs $5 ", lambda author, n: f"{author.sentence(11)}\n"),
+    "paragraph with backslashes": (
+        "In C:\\dir ",
+        lambda author, n: f"{author.sentence(5)} a\\_b {author.sentence(5)}\n",
+    ),
     "text without a blank line": ("", lambda author, n: _dense(author, n)),
 }
 _CODE = "   ```\n   code\n   ```\n\n"

@@ -46,6 +46,8 @@ MOST_MARKS = 5000
 """The most marks in the inline content of one block: a paragraph, a heading or a cell."""
 
 _MARK = re.compile(r"[\n!\[\]*_~`$\\<&]")
+"""The characters that the rules of this flavor begin at, and a bracket that ends a label."""
+_BEYOND_LABEL = re.compile(r"[`$]")
 _SCHEME = re.compile(r"\s*([a-zA-Z][a-zA-Z0-9+.-]*):")
 _SCHEMES = frozenset({"http", "https", "mailto", "tel"})
 _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);", re.IGNORECASE)
@@ -76,9 +78,12 @@ def parser() -> MarkdownIt:
     md = _Parser("commonmark", {"html": False, "tasklists": True, "alerts": True, "maxNesting": _DEEPEST})
     md.enable(["table", "strikethrough"])
     md.use(formula_plugin)
+    # The parser stops at each character that any plugin might read, and tries all its rules there.
+    md.inline.terminator_re = _MARK
     md.block.ruler.before("table", "tc_deep", _deep)
     md.core.ruler.before("inline", "tc_json", _json)
     md.core.ruler.at("inline", _inline)
+    md.core.ruler.before("text_join", "tc_texts", _note_texts)
     md.core.ruler.push("tc_links", _links)
     md.add_render_rule("list_item_open", _list_item)
     md.add_render_rule("tc_json", _labelled_json)
@@ -148,6 +153,31 @@ def _inline(state: StateCore) -> None:
             token.children.append(Token("text", "", 0, content=token.content))
         else:
             state.md.inline.parse(token.content, state.md, state.env, token.children)
+
+
+def _note_texts(state: StateCore) -> None:
+    """Notes in each inline token what the inline parser left as text, if ``env`` asks for these ``texts``.
+
+    A full stop stands for an escape or entity, which means nothing more. The first text is behind a blank if the
+    content begins with it. Of the label of an image, only marks are noted that may reach beyond it.
+    """
+    if "texts" not in state.env:
+        return
+    for token in state.tokens:
+        if token.children:
+            token.meta["texts"] = _texts(token.children)
+
+
+def _texts(tokens: Sequence[Token]) -> list[str]:
+    texts = [" "]
+    for token in tokens:
+        if token.type in ("text", "text_special"):
+            texts[-1] += token.content if token.type == "text" else "."
+        elif token.type in ("softbreak", "hardbreak"):
+            texts[-1] += "\n" if token.type == "softbreak" else ".\n"  # a backslash, perhaps
+        else:
+            texts += ["".join(_BEYOND_LABEL.findall(token.content)) if token.type == "image" else "", ""]
+    return texts
 
 
 def has_too_many_marks(content: str, besides: int = 0) -> bool:

@@ -82,7 +82,7 @@ class GrowingBlocks:
     def _read(self, source: str) -> tuple[list[list[Token]], list[str], Definitions]:
         """Parses and renders the tail."""
         definitions = Definitions(self._definitions.settled)
-        groups = split_blocks(parser().parse(source, {"references": definitions, "level": self._level}))
+        groups = split_blocks(parser().parse(source, {"references": definitions, "level": self._level, "texts": True}))
         if self._is_in_item:
             check_alone(groups, source.split("\n"))
         return groups, self._render(groups), definitions

@@ -32,7 +32,7 @@ def parse_inline(tokens: list[Token], definitions: Definitions) -> None:
             token.children = []
     md = parser()
     # The source is empty, so the rules for blocks add nothing to the tokens.
-    md.core.process(StateCore("", md, {"references": definitions}, tokens))
+    md.core.process(StateCore("", md, {"references": definitions, "texts": True}, tokens))
 
 
 class Definitions(dict[str, Any]):

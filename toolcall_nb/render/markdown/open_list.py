@@ -156,7 +156,8 @@ class _OpenSeries(OpenEnd):
     def _parse(self, text: str) -> str | None:
         source = self._head + text
         definitions = Definitions(self._place.definitions.settled)
-        groups = split_blocks(parser().parse(source, {"references": definitions, "level": self._place.level}))
+        env = {"references": definitions, "level": self._place.level, "texts": True}
+        groups = split_blocks(parser().parse(source, env))
         lines = source.split("\n")
         if self._place.is_in_item:
             check_alone(groups, lines)

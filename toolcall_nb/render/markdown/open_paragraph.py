@@ -10,6 +10,7 @@ from markdown_it.token import Token
 from toolcall_nb.render.markdown.blocks import OpenEnd, is_blank
 from toolcall_nb.render.markdown.flavor import has_too_many_marks, marks_in, parser
 from toolcall_nb.render.markdown.link_definitions import Definitions, parse_inline, render_tokens
+from toolcall_nb.render.markdown.open_marks import live_marks, may_close
 
 __all__ = ["TEXT_LINE", "OpenText", "may_define"]
 
@@ -26,6 +27,8 @@ TEXT_LINE = re.compile(
 
 _MOST_PIECES = 64  # of HTML that are joined each time
 
+_LEAST_HELD = 300  # characters
+
 _MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])[ \t]")
 _CONTAINERS = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t>]+)*(?:\[[ xX]\][ \t]+)?")
 # Brackets of a task, an alert or a link, which are not the label of a definition.
@@ -34,13 +37,8 @@ _BRACKETS = re.compile(r"\[[^\[\]\\]*\](?!:)")
 _INERT = re.compile(r"(?:[^\W_]|[ ,.:?/%@+=-])+")
 _INERT_WITHOUT_BRACKETS = re.compile(r"(?:[^\W_]|[ ,.:?/%@+=\"'()-])+")
 _WORD_END = re.compile(r"[^\W_] *\Z")
-# Characters that the inline parser left as text and that later text may give a meaning. A delimiter run before a
-# blank, or an underscore behind a word, opens nothing; an entity or autolink holds no blank (CommonMark, section 6).
-_LIVE = re.compile(r"[\[`$]|\*(?![* \n])|~(?![~ \n])|(?<![^\W_])_(?![_ \n])")
 _OPENS_A_WORD = re.compile(r"[<&]")
 _LAST_WORD = re.compile(r"(?<=[ \n])\S[^ \n]*(?= *\Z)")
-# Brackets that a link can no longer have, since neither an address nor a label follows.
-_PLAIN_BRACKETS = re.compile(r"\[[^\[\]]*\](?=[^(\[])")
 _FORMULA_MARK = re.compile(r"\$\$|\\\[")
 
 
@@ -57,6 +55,10 @@ class OpenText(OpenEnd):
     word; elsewhere they may decide about a delimiter. Other characters make the inline content be parsed again, but
     only from the last word on before which nothing is open that they could close. The inline parser goes from left
     to right, and a delimiter depends only on the characters beside it, so the HTML before that word stays as it is.
+
+    Where something is open (an asterisk, a backtick, a bracket), the text behind it is held: it is parsed again only
+    when a mark comes that may close what is open. Until then, what comes is parsed by itself. Marks that belong
+    together there find each other before they look at the held text, and leave nothing for it.
     """
 
     def __init__(self, group: list[Token], leaf: int, html: str, lines: list[str], definitions: Definitions) -> None:
@@ -71,7 +73,10 @@ class OpenText(OpenEnd):
         self._has_formula = any(map(_FORMULA_MARK.search, _behind_blank(lines)))
         self._sealed: list[str] = []  # the source that is not parsed again
         self._sealed_html: list[str] = []  # the HTML of the last of that
-        self._marks = 0  # how many marks are in that
+        self._held: list[str] = []  # the source behind it in which something is open
+        self._held_html: list[str] = []
+        self._open_marks: set[str] = set()  # what is open in it
+        self._marks = 0  # how many marks are in both
         self._head = html[: len(html) - len(inline) - len(closers)]  # the HTML before it
         self._blanks = lines[-1][len(lines[-1].rstrip(" ")) :]
         self._content = self._token.content + self._blanks  # the source behind it
@@ -97,7 +102,7 @@ class OpenText(OpenEnd):
             self._line += text
         elif not self._extend_lines(text):
             return None
-        return "".join([self._head, *self._sealed_html, self._inline, self._closers])
+        return "".join([self._head, *self._sealed_html, *self._held_html, self._inline, self._closers])
 
     def _is_same_line(self, text: str) -> bool:
         """Whether the last line stays text of this block with ``text`` added."""
@@ -151,7 +156,7 @@ class OpenText(OpenEnd):
 
     def tokens(self) -> list[Token]:
         """Returns the block's tokens."""
-        content = mdTrim("".join([*self._sealed, self._content]))
+        content = mdTrim("".join([*self._sealed, *self._held, self._content]))
         if content != self._token.content:
             self._token.content, self._token.children = content, None
         return self.group
@@ -172,42 +177,100 @@ class OpenText(OpenEnd):
         """Parses the content that is not sealed again, with ``text``; False if the structure may change."""
         if has_too_many_marks(self._content + text, self._marks):
             return False
-        self._seal()
+        self._set_aside()
         self._content += text
         self._blanks = self._content[len(self._content.rstrip(" \t")) :]
-        token = Token("inline", "", 0, content=mdTrim(self._content))
-        parse_inline([token], self._definitions)
+        token = self._parsed(self._content)
+        is_again = bool(self._held) and may_close(_texts_of(token), self._content, self._open_marks)
+        if is_again:
+            self._content = "".join([*self._held, self._content])
+            self._marks -= marks_in("".join(self._held))
+            self._held, self._held_html, self._open_marks = [], [], set()
+            token = self._parsed(self._content)
         self._inline = render_tokens([token])
         self._examine(token)
+        if is_again and self._live:
+            self._seal_before_live()
         return True
 
+    def _parsed(self, content: str) -> Token:
+        token = Token("inline", "", 0, content=mdTrim(content))
+        parse_inline([token], self._definitions)
+        return token
+
     def _examine(self, parsed: Token) -> None:
-        """Finds out which characters are inert behind the content, and whether later text may change its meaning."""
+        """Finds out which characters are inert behind the content, and which marks in it later text may close."""
         self._is_text = has_too_many_marks(self._content)
         self._inert: re.Pattern[str] | None = None
         if _WORD_END.search(self._content):
-            self._inert = _INERT if "[" in self._content else _INERT_WITHOUT_BRACKETS
-        texts = [child.content for child in parsed.children or () if child.type == "text"]
-        if "&" not in self._content:
-            texts = [_PLAIN_BRACKETS.sub("", text) for text in texts]
-        # What a backslash escapes now may open a formula later.
-        self._is_closed = "\\" not in self._content and not any(map(_LIVE.search, texts))
+            is_in_brackets = "[" in self._content or "[" in self._open_marks
+            self._inert = _INERT if is_in_brackets else _INERT_WITHOUT_BRACKETS
+        self._live = live_marks(_texts_of(parsed), self._content)
         behind_blanks = max(self._content.rfind(" "), self._content.rfind("\n")) + 1
-        self._is_closed = self._is_closed and not _OPENS_A_WORD.search(self._content, behind_blanks)
+        self._has_whole_words = not _OPENS_A_WORD.search(self._content, behind_blanks)
 
-    def _seal(self) -> None:
-        """Sets aside the content before the last word, if that is text and nothing before it is open."""
-        word = _LAST_WORD.search(self._content) if self._is_closed else None
+    def _set_aside(self) -> None:
+        """Sets aside the content before the last word, if that is text: sealed if nothing is open, else held.
+
+        Most marks are closed soon, so content in which one is open is held only when it has become long.
+        """
+        is_short = bool(self._live) and len(self._content) < _LEAST_HELD
+        word = None if is_short else _LAST_WORD.search(self._content) if self._has_whole_words else None
         html = escapeHtml(word[0]) if word else ""
         if word is None or not self._inline.endswith((" " + html, "\n" + html)):
             return
-        self._sealed_html.append(self._inline[: len(self._inline) - len(html)])
+        if self._held or self._live:
+            self._held.append(self._content[: word.start()])
+            self._held_html.append(self._inline[: len(self._inline) - len(html)])
+            self._marks += marks_in(self._held[-1])
+            self._open_marks |= self._live
+            if len(self._held_html) > _MOST_PIECES:
+                self._held_html = ["".join(self._held_html)]
+            self._content, self._inline = self._content[word.start() :], html
+        else:
+            self._seal(word.start(), len(self._inline) - len(html))
+
+    def _seal(self, content: int, inline: int) -> None:
+        """Seals so much of the content, and of its HTML."""
+        self._sealed_html.append(self._inline[:inline])
         if len(self._sealed_html) > _MOST_PIECES:
             self._head = "".join([self._head, *self._sealed_html])
             self._sealed_html = []
-        self._sealed.append(self._content[: word.start()])
+        self._sealed.append(self._content[:content])
         self._marks += marks_in(self._sealed[-1])
-        self._content, self._inline = self._content[word.start() :], html
+        self._content, self._inline = self._content[content:], self._inline[inline:]
+
+    def _seal_before_live(self) -> None:
+        """Seals the content before the last mark that is live, if nothing is open there.
+
+        A backtick does not depend on the character before it; before other marks, the whole word stays.
+        """
+        last = max(map(self._content.rfind, self._live))
+        start = len(self._content[: last + 1].rstrip("`"))
+        if start > last:
+            start = max(self._content.rfind(" ", 0, last), self._content.rfind("\n", 0, last)) + 1
+        before = self._content[:start]
+        word = before[max(before.rfind(" "), before.rfind("\n")) + 1 :]
+        blank = before[len(before.rstrip()) :]
+        if (
+            not before
+            or len(blank) > 1
+            or self._content[start].isspace()
+            or word.endswith("\\")
+            or _OPENS_A_WORD.search(word)
+        ):
+            return
+        token = self._parsed(before)
+        html = render_tokens([token]) + blank
+        if self._inline.startswith(html) and not live_marks(_texts_of(token), before):
+            self._seal(start, len(html))
+            self._examine(self._parsed(self._content))
+
+
+def _texts_of(parsed: Token) -> list[str]:
+    """Returns what the inline parser left as text."""
+    texts: list[str] = parsed.meta.get("texts", [])
+    return texts
 
 
 def _opens_json(content: str) -> bool:

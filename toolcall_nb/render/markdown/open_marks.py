@@ -1,0 +1,60 @@
+"""The marks that are open in a paragraph that grows: `live_marks` finds them, `may_close` what may close them.
+
+The inline parser leaves a mark as text if nothing closes it. Later text may: an asterisk may begin emphasis, a backtick
+code, a bracket a link. These functions may name a mark too many, which costs a parse, but none too few.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+__all__ = ["live_marks", "may_close"]
+
+# Characters that the inline parser left as text and that later text may give a meaning. A delimiter run before a
+# blank, or an underscore behind a word, opens nothing; an entity or autolink holds no blank (CommonMark, section 6).
+_LIVE = re.compile(r"[\[`$]|\*(?![* \n])|~(?![~ \n])|(?<![^\W_])_(?![_ \n])")
+# By mark, what may close it: in text that the parser left behind it, or anywhere behind it.
+_CLOSES_IN_TEXT = {
+    "*": re.compile(r"(?<![ \n*])\*"),
+    "_": re.compile(r"(?<![ \n_])_(?:_|(?![^\W_]))"),
+    "~": re.compile(r"(?<![ \n~])~"),
+    "[": re.compile(r"\]"),
+}
+_CLOSES = {"`": re.compile("`"), "$": re.compile(r"\$"), "\\": re.compile(r"\\[)\]]"), "(": re.compile(r"\)")}
+_OPENS_A_FORMULA = re.compile(r"\\[(\[]")
+# Brackets that a link can no longer have, since neither an address nor a label follows.
+_PLAIN_BRACKETS = re.compile(r"\[([^\[\]]*)\](?=[^(\[])")
+# A run of marks that may close as well as open: letters or digits, or else punctuation, are on both sides of it.
+_SIDES = (r"0-9A-Za-z\x80-\U0010ffff", r"!-/:-@\[-`{-~\x80-\U0010ffff")
+_OPENS_AND_CLOSES = {
+    mark: re.compile("|".join(rf"(?<=[{side}])(?<![{mark}])[{mark}]+(?![{mark}])(?=[{side}])" for side in _SIDES))
+    for mark in ("*", "_", "~")
+}
+
+
+def live_marks(texts: Sequence[str], content: str) -> set[str]:
+    """Returns the marks in ``content`` that later text may close. ``texts`` are what the parser left as text in it."""
+    shown = [_PLAIN_BRACKETS.sub(r"(\1)", text) for text in texts]
+    live = {found[0] for text in shown for found in _LIVE.finditer(text)}
+    if "\\" in content and _OPENS_A_FORMULA.search(content):  # what is an escape now
+        live.add("\\")
+    if "[" in live and "](" in content:  # the address of a link is not whole
+        live.add("(")
+    return live
+
+
+def may_close(texts: Sequence[str], content: str, marks: Iterable[str]) -> bool:
+    """Whether ``content``, which was parsed by itself and follows a blank, may close one of the marks before it.
+
+    ``texts`` are what the parser left as text in it. An asterisk that begins emphasis in it may end another one, if it
+    can do both.
+    """
+    for mark in marks:
+        if mark in _CLOSES and _CLOSES[mark].search(content):
+            return True
+        if mark in _CLOSES_IN_TEXT and any(map(_CLOSES_IN_TEXT[mark].search, texts)):
+            return True
+        if mark in _OPENS_AND_CLOSES and _OPENS_AND_CLOSES[mark].search(content):
+            return True
+    return False
