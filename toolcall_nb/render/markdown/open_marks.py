@@ -26,10 +26,19 @@ _OPENS_A_FORMULA = re.compile(r"\\[(\[]")
 # Brackets that a link can no longer have, since neither an address nor a label follows.
 _PLAIN_BRACKETS = re.compile(r"\[([^\[\]]*)\](?=[^(\[])")
 # A run of marks that may close as well as open: letters or digits, or else punctuation, are on both sides of it.
-_SIDES = (r"0-9A-Za-z\x80-\U0010ffff", r"!-/:-@\[-`{-~\x80-\U0010ffff")
 _OPENS_AND_CLOSES = {
-    mark: re.compile("|".join(rf"(?<=[{side}])(?<![{mark}])[{mark}]+(?![{mark}])(?=[{side}])" for side in _SIDES))
-    for mark in ("*", "_", "~")
+    "*": re.compile(
+        r"(?<=[0-9A-Za-z\x80-\U0010ffff])\*++(?=[0-9A-Za-z\x80-\U0010ffff])"
+        r"|(?<=[!-)+-/:-@\[-`{-~\x80-\U0010ffff])\*++(?=[!-/:-@\[-`{-~\x80-\U0010ffff])"
+    ),
+    "_": re.compile(
+        r"(?<=[0-9A-Za-z\x80-\U0010ffff])_++(?=[0-9A-Za-z\x80-\U0010ffff])"
+        r"|(?<=[!-/:-@\[-^`{-~\x80-\U0010ffff])_++(?=[!-/:-@\[-`{-~\x80-\U0010ffff])"
+    ),
+    "~": re.compile(
+        r"(?<=[0-9A-Za-z\x80-\U0010ffff])~++(?=[0-9A-Za-z\x80-\U0010ffff])"
+        r"|(?<=[!-/:-@\[-`{-}\x80-\U0010ffff])~++(?=[!-/:-@\[-`{-~\x80-\U0010ffff])"
+    ),
 }
 
 
