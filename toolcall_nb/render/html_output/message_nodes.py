@@ -45,10 +45,10 @@ _LONGEST_DETAILS = 20_000
 
 def message_node(number: int, message: Message, look: Look) -> Node:
     """Returns a whole message."""
-    return role_node(number, message.role, PartNodes(number, message, look))
+    return role_node(number, message.role, _PartNodes(number, message, look))
 
 
-class PartNodes(Sequence[Node]):
+class _PartNodes(Sequence[Node]):
     """A node for each part of a message that shows something, and for its end.
 
     They are made when they are read, and not kept, since a message may have ten thousand calls.
