@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kernels import Kernel, Messages, running_kernel
+from tests.support.kernels import WITH_EARLY_MESSAGES, WITHOUT_EARLY_MESSAGES, Kernel, Messages, running_kernel
 from toolcall_nb.approvals.page import ApprovalForm
 
 SETUP = """%load_ext toolcall_nb
@@ -90,14 +90,13 @@ def test_with_nobody_there_a_call_is_denied_with_a_clear_text(kernel: Kernel) ->
 
 
 def test_where_clicks_do_not_reach_a_busy_kernel_it_asks_by_keys(kernel: Kernel) -> None:
-    kernel.run("from toolcall_nb.notebook import widget\nusual = widget.receive_while_routed, widget._has_subshells")
-    kernel.run("widget.receive_while_routed = widget._has_subshells = lambda *_: False")
+    kernel.run(WITHOUT_EARLY_MESSAGES)
     messages = kernel.run(ASK.format(""), typed=["n", "no thanks"])
     assert "state: output-denied" in final(messages)
     assert "no thanks" in final(messages)
     messages = kernel.run(ASK.format(""), typed=["y"])
     assert "state: output-available" in final(messages)
-    kernel.run("widget.receive_while_routed, widget._has_subshells = usual")
+    kernel.run(WITH_EARLY_MESSAGES)
 
 
 def test_without_a_widget_the_kernel_asks_by_keys_and_a_background_run_asks_nobody(kernel: Kernel) -> None:

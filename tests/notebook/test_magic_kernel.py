@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kernels import Kernel, Messages, running_kernel
+from tests.support.kernels import WITH_EARLY_MESSAGES, WITHOUT_EARLY_MESSAGES, Kernel, Messages, running_kernel
 
 SETUP = """%load_ext toolcall_nb
 import threading
@@ -99,18 +99,14 @@ def test_an_interrupt_ends_the_waiting_and_not_the_answer(kernel: Kernel) -> Non
 
 
 def test_a_cell_does_not_wait_for_an_answer_that_needs_a_click_which_the_kernel_cannot_hear(kernel: Kernel) -> None:
-    kernel.run(
-        "from toolcall_nb.notebook import widget\n"
-        "hearing = widget.receive_while_routed, widget._has_subshells\n"
-        "widget.receive_while_routed = widget._has_subshells = lambda *_: False\n"
-        "def look(): pass"
-    )
+    kernel.run(WITHOUT_EARLY_MESSAGES)
+    kernel.run("def look(): pass")
     kernel.run("%%toolchat --tools look --approve ask --speed 0 --background\nLook.")
     messages = kernel.run("%%toolchat --speed 0\nTwo")
     assert printed(messages).startswith("UsageError: The thread 'main' asks in its card whether a call may run")
     assert status(messages) == "error"
     kernel.run("%toolchat stop")
-    kernel.run("widget.receive_while_routed, widget._has_subshells = hearing")
+    kernel.run(WITH_EARLY_MESSAGES)
 
 
 def test_another_thread_does_not_wait(kernel: Kernel) -> None:

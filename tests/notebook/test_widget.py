@@ -614,38 +614,6 @@ def test_of_a_run_that_is_over_and_out_of_reach_nothing_stays_in_the_kernel(kern
     assert printed(kernel.run(left)) == "True True\n"
 
 
-def test_what_a_page_says_is_heard_before_any_shell_has_it_where_the_kernel_lets_that() -> None:
-    from toolcall_nb.notebook.widget import receive_while_routed
-
-    class Comm:
-        def _reply_subshell_for(self, data: Any, default: str | None) -> str | None:
-            return None  # ipykernel 7.4: the shell that last published, the busy one
-
-    heard: list[Any] = []
-    comm = Comm()
-    assert receive_while_routed(comm, heard.append)
-    assert comm._reply_subshell_for({"on": "one"}, "subshell") == "subshell"
-    assert comm._reply_subshell_for({"on": "none"}, None) is None
-    assert heard == [{"on": "one"}, {"on": "none"}]
-    assert not receive_while_routed(object(), heard.append)  # ipykernel 7.0 and 6: no routing of its own
-
-
-def test_a_kernel_without_routing_of_its_own_hears_a_page_in_mid_cell_where_it_has_subshells() -> None:
-    from toolcall_nb.notebook.widget import _has_subshells
-
-    class Kernel:
-        def __init__(self, has_subshells: bool) -> None:
-            self._supports_kernel_subshells = has_subshells
-
-    class Comm:
-        def __init__(self, kernel: Kernel | None) -> None:
-            self.kernel = kernel
-
-    kernels = (Kernel(True), Kernel(False), None)  # ipykernel 7.0, ipykernel 6, another
-    assert [_has_subshells(Comm(kernel)) for kernel in kernels] == [True, False, False]
-    assert not _has_subshells(object())
-
-
 @pytest.mark.parametrize("is_routed", [True, False], ids=["ipykernel 7.4", "ipykernel 7.0"])
 def test_a_page_that_missed_the_beginning_is_told_in_mid_cell(kernel: Kernel, is_routed: bool) -> None:
     if not is_routed:
@@ -658,7 +626,6 @@ def test_a_page_that_missed_the_beginning_is_told_in_mid_cell(kernel: Kernel, is
         "        gate.wait(60)\n"
         "        yield ev.TextDelta('t', 'Two.')\n"
     )
-    subshell = kernel.make_subshell()
     states: list[int] = []
 
     def page(message: dict[str, Any]) -> None:
@@ -667,10 +634,10 @@ def test_a_page_that_missed_the_beginning_is_told_in_mid_cell(kernel: Kernel, is
         told = message["content"]["data"]["content"]
         comm = message["content"]["comm_id"]
         if told["type"] == "patches" and told["seq"] == 1:
-            kernel.post(comm, {"type": "sync", "seq": 0}, None if is_routed else subshell)
+            kernel.post(comm, {"type": "sync", "seq": 0})
         elif told["type"] == "state":
             states.append(told["seq"])
-            kernel.post(comm, {"type": "stop"}, None if is_routed else subshell)
+            kernel.post(comm, {"type": "stop"})
 
     kernel.run("waiting = Waiting()")
     kernel.run("%%toolchat --model waiting\nHello", react=page)

@@ -13,10 +13,21 @@ from typing import Any, TypeAlias
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
-__all__ = ["Kernel", "Messages", "running_kernel"]
+__all__ = ["WITHOUT_EARLY_MESSAGES", "WITH_EARLY_MESSAGES", "Kernel", "Messages", "running_kernel"]
 
 Messages: TypeAlias = list[dict[str, Any]]
 React: TypeAlias = Callable[[dict[str, Any]], None]
+
+WITHOUT_EARLY_MESSAGES = """from toolcall_nb.notebook import widget
+class _NoEarlyMessages:
+    arrive = False
+    def __init__(self, *_): pass
+    def close(self): pass
+_early_messages, widget.EarlyMessages = widget.EarlyMessages, _NoEarlyMessages"""
+"""A cell after which the kernel's widgets are as in a kernel that takes no messages while it runs a cell."""
+
+WITH_EARLY_MESSAGES = "widget.EarlyMessages = _early_messages"
+"""The cell that undoes `WITHOUT_EARLY_MESSAGES`."""
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _WITHIN = 60

@@ -80,8 +80,22 @@ function changeOutputs(manager, model, change) {
   }
 }
 
-function replaceOutput(manager, model, data) {
-  changeOutputs(manager, model, () => ({ output_type: "display_data", data, metadata: {} }));
+function replaceOutput(manager, model, captors, data) {
+  const output = { output_type: "display_data", data, metadata: {} };
+  changeOutputs(manager, model, () => output);
+  for (const id of captors) replaceInOutputWidget(manager, id, model, output).catch(warn);
+}
+
+async function replaceInOutputWidget(manager, id, model, output) {
+  const widget = await manager.get_model(id);
+  const before = widget.get("outputs") ?? [];
+  const places = [...before.keys()].filter((place) => before[place].data?.[WIDGET_VIEW]?.model_id === model);
+  if (!places.length) return;
+  const after = before.map((each, place) => (places.includes(place) ? output : each));
+  const drawn = widget.outputs?.length === before.length && typeof widget.outputs.set === "function";
+  if (drawn) for (const place of places) widget.outputs.set(place, output);
+  widget.set("outputs", after, { newMessage: drawn }); // a message that is drawn already
+  widget.save_changes();
 }
 
 // connection.js
@@ -131,6 +145,10 @@ class Connection {
       warn(error);
       this.run.end("lost"); // only a disposed comm throws
     }
+  }
+
+  replaceOutput(model, data) {
+    replaceOutput(this.widgetManager, model, this.model.get("snapshot").outputs ?? [], data);
   }
 
   sync() {
@@ -600,7 +618,8 @@ class Footer {
     this.stop.title = "Stop this run";
     this.stop.addEventListener("click", () => run.stop());
     this.root = element("div", "tc-foot");
-    this.root.append(this.info, this.status, this.time, this.stop);
+    this.stopHint = element("span", "tc-foot-stop-hint");
+    this.root.append(this.info, this.status, this.time, this.stopHint, this.stop);
   }
 
   get isLive() {
@@ -608,11 +627,12 @@ class Footer {
   }
 
   draw() {
-    const { status, done, isRestored, isAway } = this.run;
+    const { status, done, isRestored, isAway, stopHint } = this.run;
     this.#drawInfo();
     const words = done && isRestored && !status ? RESTORED : status;
     setText(this.status, isAway && !done ? AWAY : words);
-    this.stop.hidden = !this.isLive;
+    this.stop.hidden = !this.isLive || stopHint !== "";
+    setText(this.stopHint, this.isLive ? stopHint : "");
     this.root.classList.toggle("tc-busy", this.isLive);
   }
 
@@ -1152,6 +1172,7 @@ class LiveRun {
     this.status = "";
     this.info = "";
     this.foot = "";
+    this.stopHint = "";
     this.done = false;
     this.isRestored = false; // after a reload of the page
     this.isAway = false; // the page is not connected to the kernel
@@ -1180,6 +1201,7 @@ class LiveRun {
   open(host) {
     const view = new View(this, host);
     this.views.add(view);
+    this.connection?.send({ type: "view" });
     this.connection?.listen();
     if (this.done) this.#seekFinal();
     setTimeout(() => this.#speak(), SPEAK_MS);
@@ -1197,7 +1219,7 @@ class LiveRun {
   receive(message) {
     if (message.type === "patches") this.#advance(message);
     else if (message.type === "state" && (message.seq > this.seq || this.askedAt > 0)) this.#restart(message);
-    else if (message.type === "final" && this.connection) replaceOutput(this.connection.widgetManager, message.model, message.bundle);
+    else if (message.type === "final" && this.connection) this.connection.replaceOutput(message.model, message.bundle);
     this.connection?.listen();
   }
 
@@ -1234,6 +1256,7 @@ class LiveRun {
     if (step.status !== undefined) this.status = step.status;
     if (step.info !== undefined) this.info = step.info;
     if (step.foot !== undefined) this.foot = step.foot;
+    if (step.stop_hint !== undefined) this.stopHint = step.stop_hint;
     if (step.done !== undefined) this.done = step.done;
     if (step.asks !== undefined) this.asks = step.asks;
     this.#redrawClocks(this.clocks.apply(step));
@@ -1273,7 +1296,7 @@ class LiveRun {
       this.touchViews();
     }
     const view = new View(this, element("div", ""));
-    replaceOutput(connection.widgetManager, connection.widgetId, view.toStaticOutput(connection.model.get("_css")));
+    connection.replaceOutput(connection.widgetId, view.toStaticOutput(connection.model.get("_css")));
     view.close();
   }
 

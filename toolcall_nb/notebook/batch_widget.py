@@ -15,7 +15,8 @@ import traitlets
 
 from toolcall_nb.batches import BatchProgress, BatchRuns, batch_bundle, batch_nodes, transcript_html
 from toolcall_nb.frontend import page_css, read_asset
-from toolcall_nb.notebook.widget import Inbox, receive_while_routed
+from toolcall_nb.notebook.early_messages import EarlyMessages
+from toolcall_nb.notebook.widget import Inbox
 from toolcall_nb.render.html_output.nodes import serialise
 from toolcall_nb.render.html_output.page import ROOT_CLASS
 from toolcall_nb.traces.recorded_file import RecordedFile
@@ -43,7 +44,8 @@ class BatchWidget(anywidget.AnyWidget):
         self._on_message = on_message
         self._inbox = Inbox()
         super().__init__(_css=page_css())
-        if not receive_while_routed(self.comm, self._receive):
+        self._early_messages = EarlyMessages(self.comm, self._receive)
+        if not self._early_messages.arrive:
             self.on_msg(lambda _, content, __: self._receive({"method": "custom", "content": content}))
 
     def get_state(self, key: str | Iterable[str] | None = None, drop_defaults: bool = False) -> dict[str, Any]:
@@ -52,6 +54,12 @@ class BatchWidget(anywidget.AnyWidget):
         if "snapshot" in state:
             state["snapshot"] = self._draw()
         return state
+
+    def close(self) -> None:
+        """Closes the widget, and the layout that ipywidgets makes for each widget and keeps for good."""
+        self._early_messages.close()
+        super().close()
+        self.layout.close()
 
     def _receive(self, data: Any) -> None:
         match data:
@@ -84,7 +92,6 @@ class LiveBatch:
         self._display.update(batch_bundle(progress.rows, runs), raw=True)
         runs.mark_as_shown()
         self._widget.close()
-        self._widget.layout.close()
 
     def _draw(self) -> str:
         return serialise(batch_nodes(self._progress.rows, self._progress.seconds))

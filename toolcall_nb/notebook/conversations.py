@@ -12,16 +12,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolcall_nb import models
-from toolcall_nb.approvals import ApprovalMode, Decision, RememberedApprovals
+from toolcall_nb.approvals import ApprovalMode, RememberedApprovals
 from toolcall_nb.chat import Chat
 from toolcall_nb.chat.attachments import Attachment, attached_files
 from toolcall_nb.core.events import Json
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
+from toolcall_nb.notebook.asking import ask_in_notebook
 from toolcall_nb.notebook.environment import Place, place_of
 from toolcall_nb.notebook.model_settings import ModelSettings, find_model, model_variables
 from toolcall_nb.notebook.output_types import find_output_type
-from toolcall_nb.notebook.run_displays import approver_for, make_display
+from toolcall_nb.notebook.run_displays import make_display
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.render.run_footer import info_line, tokens
 from toolcall_nb.render.value_lines import format_count
@@ -163,7 +164,7 @@ class NotebookThreads:
         self._play(run, place, info=_REPLAY, timings={}, background=options.background)
 
     def _play(self, run: Run, place: Place, *, info: str, timings: Mapping[str, float], background: bool) -> None:
-        background = background and place is Place.LIVE  # elsewhere nobody watches, or it would overwrite the prompt
+        background = background and place in (Place.LIVE, Place.CALLBACK)  # elsewhere: no page, or only a prompt
         display = make_display(place, info=info, on_stop=run.stop, timings=timings, is_background=background)
         if background:
             run.play_in_background(display)
@@ -304,19 +305,12 @@ class NotebookThreads:
         models.model(model, dialect=settings.dialect, speed=speed)
         tools = None if settings.tools is None else self._tools(settings.tools)
         chat.dialect, chat.speed, chat.approval_mode = settings.dialect, speed, settings.approve
-        chat.ask_approval = lambda call: self._answer(chat, call)
+        chat.ask_approval = lambda call: ask_in_notebook(call, chat, self._runs.get(chat.thread), self._shell)
         chat.max_steps, chat.retries = settings.max_steps, settings.retries
         chat.max_tokens, chat.max_cost = settings.max_tokens, settings.max_cost
         chat.max_seconds, chat.max_calls = settings.max_seconds, settings.max_calls
         chat.system, chat.once, chat.eager = settings.system, settings.once, settings.eager
         chat.model, chat.tools = model, tools
-
-    def _answer(self, chat: Chat, call: ToolCall) -> Decision:
-        """Asks whether a call may run: in the output of its run, or else in the cell that is running."""
-        run = self._runs.get(chat.thread)
-        if run is not None and run.is_running:
-            return run.display.ask(call, lambda: chat.is_stopping)
-        return approver_for(place_of(self._shell))(call)
 
     # Settings
 

@@ -13,6 +13,8 @@ class Place(Enum):
 
     LIVE = "live"
     """A notebook with a person: a widget, and static output when the run has ended."""
+    CALLBACK = "callback"
+    """A widget's callback: a person has just used the widget. As `LIVE`, but `input` would wait for ever."""
     STATIC = "static"
     """A notebook that nobody watches (nbclient, nbconvert, nbval): static output at the end."""
     TERMINAL = "terminal"
@@ -20,14 +22,16 @@ class Place(Enum):
 
 
 def place_of(shell: Any) -> Place:
-    """Returns the place where ``shell`` runs its present cell.
+    """Returns the place where ``shell`` runs its present cell or callback.
 
     The execute request says whether a person can be asked: ``allow_stdin`` is true from JupyterLab and false from
-    nbclient (jupyter-client's messaging specification, execute_request).
+    nbclient (jupyter-client's messaging specification, execute_request). A page's message to a widget does not say it.
     """
     kernel = getattr(shell, "kernel", None)
     if kernel is None:
         return Place.TERMINAL
     request = kernel.get_parent("shell") if hasattr(kernel, "get_parent") else {}
+    if (request.get("header") or {}).get("msg_type") == "comm_msg":
+        return Place.CALLBACK
     content = request.get("content") or {}
     return Place.LIVE if content.get("allow_stdin", False) else Place.STATIC

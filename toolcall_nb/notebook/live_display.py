@@ -32,6 +32,7 @@ _MAX_REOPENED = 3
 
 _NO_PAGE = "{name} asks whether it may run, and no page has answered that could show it. %toolchat stop ends the run."
 _MAX_NAME = 60
+_HOW_TO_STOP = "To stop, interrupt the kernel (in JupyterLab: I, I)"
 _MEANWHILE = (
     "A run of toolcall_nb that is not finished, or was cut off before its end.",
     "To watch a run, JupyterLab needs the packages jupyterlab_widgets and anywidget in its own environment.",
@@ -51,7 +52,8 @@ class LiveDisplay:
     """Shows the run from the first moment; `close` leaves static output, with the cards as the reader left them.
 
     ``approver`` decides about calls if no page shows the run, or if the kernel receives no clicks while it runs a cell.
-    Without one no cell is running, and the kernel receives every click.
+    Without one no cell is running, and the kernel receives every click. ``must_be_open``: a page that has received the
+    run may show it nowhere, as in a widget's callback, so it shows the run only if it has a view open.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class LiveDisplay:
         on_stop: Callable[[], None],
         timings: Mapping[str, float],
         approver: Approver | None = None,
+        must_be_open: bool = False,
     ) -> None:
         from IPython.display import display
 
@@ -70,9 +73,12 @@ class LiveDisplay:
         self._questions = PendingApprovals(self._document.ask)
         self._on_stop = on_stop
         self._approver = approver
+        self._must_be_open = must_be_open
         self._reopened = 0
         self._display: Any = None
         self._widget = self._make_widget()
+        if approver is not None and not self._widget.receives_in_cells:
+            self._document.replace_stop_button(_HOW_TO_STOP)
         self._display = display(self._view(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
         self._pacer.wake()  # a page may have closed the view before the output was shown
 
@@ -129,7 +135,7 @@ class LiveDisplay:
 
         def look() -> bool:
             nonlocal give_up
-            if self._widget.is_shown:
+            if self._widget.is_open if self._must_be_open else self._widget.is_shown:
                 give_up = time.monotonic() + NO_PAGE_AFTER
             elif time.monotonic() > give_up:
                 if self._approver is not None:

@@ -71,7 +71,7 @@ def _display(is_wanted: bool | None) -> Callable[[BatchProgress], BatchDisplay] 
     place = Place.TERMINAL if shell is None else place_of(shell)
     if place is Place.TERMINAL:
         return BatchLines if is_wanted or shell is not None or sys.stderr.isatty() else None
-    return _live_batch if place is Place.LIVE else StaticBatch
+    return StaticBatch if place is Place.STATIC else _live_batch
 
 
 def _live_batch(progress: BatchProgress) -> BatchDisplay:

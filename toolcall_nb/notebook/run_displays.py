@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from toolcall_nb.approvals.decisions import Decision
 from toolcall_nb.approvals.terminal import TerminalApprover, deny_unattended
+from toolcall_nb.core.invisible_characters import escape_invisible
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.notebook.environment import Place
@@ -19,7 +21,7 @@ from toolcall_nb.redaction.saved_output import saved_bundle
 from toolcall_nb.render.escaping import visible
 
 if TYPE_CHECKING:
-    from toolcall_nb.approvals import Approver, Decision
+    from toolcall_nb.approvals import Approver
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall, Transcript
     from toolcall_nb.runs.run import RunDisplay
@@ -40,12 +42,17 @@ def make_display(
     """Makes the display for a place. If the live one fails (a broken widget installation), it is the static one."""
     approver = approver_for(place, is_background=is_background)
     match place:
-        case Place.LIVE:
+        case Place.LIVE | Place.CALLBACK:
             try:
                 from toolcall_nb.notebook.live_display import LiveDisplay
 
-                asks_elsewhere = None if is_background else approver
-                return LiveDisplay(info=info, on_stop=on_stop, timings=timings, approver=asks_elsewhere)
+                return LiveDisplay(
+                    info=info,
+                    on_stop=on_stop,
+                    timings=timings,
+                    approver=None if is_background else approver,
+                    must_be_open=place is Place.CALLBACK,
+                )
             except Exception:
                 _log.exception("The live view cannot be shown; the transcript comes when the run has ended")
                 return StaticDisplay(approver)
@@ -61,7 +68,18 @@ def approver_for(place: Place, *, is_background: bool = False) -> Approver:
         return deny_unattended
     if place is Place.TERMINAL:
         return TerminalApprover()
+    if place is Place.CALLBACK:
+        return _deny_unseen
     return TerminalApprover(say=lambda text: print(saved_text(text)))  # what a cell prints stays in the notebook
+
+
+def _deny_unseen(call: ToolCall) -> Decision:
+    """Denies a call of a widget's callback whose card nobody can see or use."""
+    return Decision(
+        False,
+        f"Nobody could be asked whether {escape_invisible(call.name[:100])} may run, so it was denied. In a widget's "
+        "callback, show the run in an Output widget (with output: …), where its card can ask; or run it in a cell.",
+    )
 
 
 class StaticDisplay:

@@ -17,12 +17,14 @@ import anywidget
 import traitlets
 
 from toolcall_nb.frontend import MODULE, page_css
+from toolcall_nb.notebook.early_messages import EarlyMessages
+from toolcall_nb.notebook.output_widgets import capturing_outputs, replace_view
 from toolcall_nb.redaction.masked_logging import logger
 
 if TYPE_CHECKING:
     from toolcall_nb.runs.document import LiveDocument
 
-__all__ = ["MAX_KEPT", "Inbox", "TranscriptWidget", "close_all", "receive_while_routed"]
+__all__ = ["MAX_KEPT", "Inbox", "TranscriptWidget", "close_all"]
 
 _log = logger("toolcall_nb.notebook")
 
@@ -88,6 +90,7 @@ class TranscriptWidget(anywidget.AnyWidget):
         on_pace: Callable[[float], None],
         on_close: Callable[[], None],
     ) -> None:
+        self._outputs = capturing_outputs()
         self._document = document
         self._on_stop = on_stop
         self._on_answer = on_answer
@@ -98,21 +101,19 @@ class TranscriptWidget(anywidget.AnyWidget):
         self._final: dict[str, str] | None = None
         self._finishing = threading.Lock()
         self._closing = threading.Lock()  # pages, the kernel and the run close and send from threads of their own
-        self._has_received = False
+        self._has_received = self._has_been_open = False
         self._id = uuid4().hex
         super().__init__(_css=page_css(), model_id=self._id)
         self.comm.on_close(lambda _: self.close())
-        receives_early = receive_while_routed(self.comm, self._receive_early)
-        if not receives_early:
+        self._early_messages = EarlyMessages(self.comm, self._receive_early)
+        if not self.receives_in_cells:
             self.on_msg(lambda _, content, __: self._receive_early({"method": "custom", "content": content}))
-        self.receives_in_cells = receives_early or _has_subshells(self.comm)
-        """Whether messages of the page are handled while the kernel runs a cell."""
 
     def get_state(self, key: str | Iterable[str] | None = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """Returns the synced state, with the run as it is now and with this widget's id as its ``model``."""
+        """Returns the synced state, with the run as it is now, this widget's id and those of its Output widgets."""
         state: dict[str, Any] = super().get_state(key=key, drop_defaults=drop_defaults)
         if "snapshot" in state:
-            state["snapshot"] = {**self._document.state(), "model": self._id}
+            state["snapshot"] = {**self._document.state(), "model": self._id, "outputs": self._outputs}
         return state
 
     def close(self) -> None:
@@ -122,7 +123,13 @@ class TranscriptWidget(anywidget.AnyWidget):
             super().close()
             self.layout.close()
         if not was_closed:
+            self._early_messages.close()
             self._on_close()
+
+    @property
+    def receives_in_cells(self) -> bool:
+        """Whether messages of the page are handled while the kernel runs a cell or a widget's callback."""
+        return self._early_messages.arrive
 
     @property
     def is_closed(self) -> bool:
@@ -133,6 +140,11 @@ class TranscriptWidget(anywidget.AnyWidget):
     def is_shown(self) -> bool:
         """Whether a page shows the run, as far as is known: the widget is open, and a page has sent a message."""
         return self._has_received and not self.is_closed
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the run is shown, and a page has had a view of it open."""
+        return self._has_been_open and self.is_shown
 
     def send_step(self, step: dict[str, Any]) -> None:
         """Sends a step to the pages, if there are any."""
@@ -147,12 +159,19 @@ class TranscriptWidget(anywidget.AnyWidget):
         saved again. Such a page still has this view, and asks for the output. So the last `MAX_KEPT` widgets stay.
         """
         self._show_static = show_static
+        self._early_messages.close()
         self._replace_view()
         with _lock:
             _kept.append(self)
             surplus = [_kept.popleft() for _ in range(len(_kept) - MAX_KEPT)]
         for widget in surplus:
-            widget.close()
+            widget.close_finished()
+
+    def close_finished(self) -> None:
+        """Closes the widget of a finished run. A view of it that no page has replaced becomes static."""
+        if self._final is not None:
+            replace_view(self._outputs, self._id, self._final)
+        self.close()
 
     def receive(self, message: dict[str, Any]) -> None:
         """Handles a message of a page. Unknown messages are ignored, since pages may be older than the kernel."""
@@ -162,6 +181,8 @@ class TranscriptWidget(anywidget.AnyWidget):
                 state = self._document.state()
                 if seq != state["seq"]:
                     self.send(state)
+            case {"type": "view"}:
+                self._has_been_open = True
             case {"type": "open", "node": str(node), "open": bool(is_open)}:
                 self._document.choose(node, is_open)
                 self._replace_view()  # the message may come after the end
@@ -171,8 +192,8 @@ class TranscriptWidget(anywidget.AnyWidget):
                 self._on_answer(message)
             case {"type": "pace", "seconds": int(seconds) | float(seconds)}:
                 self._on_pace(seconds)
-            case {"type": "final"} if self._final is not None:
-                self.send({"type": "final", "model": self.model_id, "bundle": self._final})
+            case {"type": "final"}:
+                self._send_final()
 
     def _receive_early(self, data: Any) -> None:
         """Receives a message while it is routed; without data it is the end of the view. A stop does not queue.
@@ -189,38 +210,19 @@ class TranscriptWidget(anywidget.AnyWidget):
             case {"method": "custom", "content": dict(message)}:
                 self._inbox.put(partial(self.receive, message))
 
+    def _send_final(self) -> None:
+        if self._final is not None:
+            self.send({"type": "final", "model": self._id, "bundle": self._final})
+
     def _replace_view(self) -> None:
         if self._show_static is not None:
             with self._finishing:
                 self._final = self._show_static()
+                if self._outputs and not self.is_closed:
+                    self._send_final()
 
 
 def close_all() -> None:
     """Closes the widgets of finished runs."""
     while _kept:
-        _kept.popleft().close()
-
-
-def receive_while_routed(comm: Any, receive: Callable[[Any], None]) -> bool:
-    """Has ``receive`` called with the data of each message, before any shell of the kernel has to handle it.
-
-    That shell may be busy with the cell that the message is about: ipykernel 7.4 routes a message to the shell that
-    last published on the comm (ipykernel/comm/comm.py, `_reply_subshell_for`), and JupyterLab sends on no subshell
-    until it has one. Or the shell is gone: with its last view JupyterLab deletes its subshell, on another channel that
-    may be quicker. The message still goes to the shell that it was sent on, for ipywidgets.
-
-    The method is private. If it is missing (ipykernel 6 and 7.0, another kernel), nothing is done, and it is False.
-    """
-    if not callable(getattr(comm, "_reply_subshell_for", None)):
-        return False
-
-    def route(data: Any, sent_on: str | None) -> str | None:
-        receive(data)
-        return sent_on
-
-    comm._reply_subshell_for = route
-    return True
-
-
-def _has_subshells(comm: Any) -> bool:
-    return bool(getattr(getattr(comm, "kernel", None), "_supports_kernel_subshells", False))
+        _kept.popleft().close_finished()

@@ -64,6 +64,7 @@ class LiveDocument:
         self._asks: dict[str, ApprovalForm] = {}  # by node
         self._info = info
         self._foot = ""
+        self._stop_hint = ""
         self._done = False
         self._is_torn = False  # an interrupt came while an event was drawn: its patches may be lost
         # What the next step sends
@@ -153,6 +154,11 @@ class LiveDocument:
                 self._patches += self._source.set_open(key, is_open)
                 self.flush()
 
+    def replace_stop_button(self, hint: str) -> None:
+        """Has the pages show this hint in place of the Stop button, which would do nothing."""
+        with self._lock:
+            self._stop_hint = self._news["stop_hint"] = hint
+
     def finish(self, info: str, foot: str = "") -> None:
         """Ends the run. ``info`` is the line that stays below it; ``foot`` is HTML that takes the place of the line."""
         with self._lock:
@@ -218,6 +224,7 @@ class LiveDocument:
                 "status": self._status.text,
                 "info": self._info,
                 "foot": self._foot,
+                "stop_hint": self._stop_hint,
                 "done": self._done,
             }
 

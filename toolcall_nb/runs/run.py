@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall, Transcript
 
-__all__ = ["Run", "RunDisplay", "Source", "Stoppable", "interrupt_thread"]
+__all__ = ["PLAYING", "Run", "RunDisplay", "Source", "Stoppable", "interrupt_thread"]
 
 _log = logger("toolcall_nb.runs")
 
@@ -37,6 +37,10 @@ _GRACE = 0.3
 _AGAIN = 1.0
 _TRIES = 3
 """An interrupt that comes just before a blocking call does not end that call: it is sent again, a second later."""
+
+
+PLAYING: contextvars.ContextVar[Run | None] = contextvars.ContextVar("toolcall_nb_playing", default=None)
+"""The run that plays in this context."""
 
 
 class RunDisplay(Protocol):
@@ -105,6 +109,7 @@ class Run:
         """Plays to the end. An interrupt ends the run early without raising: the transcript says so."""
         self.display = display
         self._thread = threading.current_thread()
+        playing = PLAYING.set(self)
         try:
             with stop_signal_heard(self._stop_asked.is_set):
                 try:
@@ -112,6 +117,7 @@ class Run:
                 finally:
                     self._end()
         finally:
+            PLAYING.reset(playing)
             try:
                 display.close(self._info(self))
             except Exception:

@@ -1,4 +1,4 @@
-import { changeOutputs } from "./notebook_outputs.js";
+import { changeOutputs, replaceOutput } from "./notebook_outputs.js";
 import { warn } from "./protocol.js";
 
 const PROBE_MS = 200;
@@ -54,6 +54,11 @@ export class Connection {
       warn(error);
       this.run.end("lost"); // only a disposed comm throws
     }
+  }
+
+  /** Replaces the run's view by a static output. @param {string} model the widget's id @param {Record<string, string>} data */
+  replaceOutput(model, data) {
+    replaceOutput(this.widgetManager, model, this.model.get("snapshot").outputs ?? [], data);
   }
 
   /** Tells the kernel the number of the latest step. A kernel that is ahead answers with everything. */

@@ -22,7 +22,8 @@ export class Footer {
     this.stop.title = "Stop this run";
     this.stop.addEventListener("click", () => run.stop());
     this.root = element("div", "tc-foot");
-    this.root.append(this.info, this.status, this.time, this.stop);
+    this.stopHint = element("span", "tc-foot-stop-hint");
+    this.root.append(this.info, this.status, this.time, this.stopHint, this.stop);
   }
 
   get isLive() {
@@ -30,11 +31,12 @@ export class Footer {
   }
 
   draw() {
-    const { status, done, isRestored, isAway } = this.run;
+    const { status, done, isRestored, isAway, stopHint } = this.run;
     this.#drawInfo();
     const words = done && isRestored && !status ? RESTORED : status;
     setText(this.status, isAway && !done ? AWAY : words);
-    this.stop.hidden = !this.isLive;
+    this.stop.hidden = !this.isLive || stopHint !== "";
+    setText(this.stopHint, this.isLive ? stopHint : "");
     this.root.classList.toggle("tc-busy", this.isLive);
   }
 

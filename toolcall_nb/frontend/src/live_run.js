@@ -2,7 +2,6 @@ import { Clocks } from "./clocks.js";
 import { Connection } from "./connection.js";
 import { element } from "./dom.js";
 import { NodeTree } from "./node_tree.js";
-import { replaceOutput } from "./notebook_outputs.js";
 import { Pace } from "./pace.js";
 import { warn } from "./protocol.js";
 import { View } from "./view.js";
@@ -25,6 +24,7 @@ export class LiveRun {
     this.status = "";
     this.info = "";
     this.foot = "";
+    this.stopHint = "";
     this.done = false;
     this.isRestored = false; // after a reload of the page
     this.isAway = false; // the page is not connected to the kernel
@@ -60,6 +60,7 @@ export class LiveRun {
   open(host) {
     const view = new View(this, host);
     this.views.add(view);
+    this.connection?.send({ type: "view" });
     this.connection?.listen();
     if (this.done) this.#seekFinal();
     setTimeout(() => this.#speak(), SPEAK_MS);
@@ -80,7 +81,7 @@ export class LiveRun {
   receive(message) {
     if (message.type === "patches") this.#advance(message);
     else if (message.type === "state" && (message.seq > this.seq || this.askedAt > 0)) this.#restart(message);
-    else if (message.type === "final" && this.connection) replaceOutput(this.connection.widgetManager, message.model, message.bundle);
+    else if (message.type === "final" && this.connection) this.connection.replaceOutput(message.model, message.bundle);
     this.connection?.listen();
   }
 
@@ -120,6 +121,7 @@ export class LiveRun {
     if (step.status !== undefined) this.status = step.status;
     if (step.info !== undefined) this.info = step.info;
     if (step.foot !== undefined) this.foot = step.foot;
+    if (step.stop_hint !== undefined) this.stopHint = step.stop_hint;
     if (step.done !== undefined) this.done = step.done;
     if (step.asks !== undefined) this.asks = step.asks;
     this.#redrawClocks(this.clocks.apply(step));
@@ -168,7 +170,7 @@ export class LiveRun {
       this.touchViews();
     }
     const view = new View(this, element("div", ""));
-    replaceOutput(connection.widgetManager, connection.widgetId, view.toStaticOutput(connection.model.get("_css")));
+    connection.replaceOutput(connection.widgetId, view.toStaticOutput(connection.model.get("_css")));
     view.close();
   }
 

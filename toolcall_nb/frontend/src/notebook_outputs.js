@@ -30,8 +30,33 @@ export function changeOutputs(manager, model, change) {
  *
  * @param {any} manager
  * @param {string} model the widget's id
+ * @param {string[]} captors the ids of the Output widgets that may show the view
  * @param {Record<string, string>} data
  */
-export function replaceOutput(manager, model, data) {
-  changeOutputs(manager, model, () => ({ output_type: "display_data", data, metadata: {} }));
+export function replaceOutput(manager, model, captors, data) {
+  const output = { output_type: "display_data", data, metadata: {} };
+  changeOutputs(manager, model, () => output);
+  for (const id of captors) replaceInOutputWidget(manager, id, model, output).catch(warn);
+}
+
+/**
+ * Replaces a view in an Output widget of ipywidgets, which ignores `update_display`. JupyterLab's has a model of its
+ * outputs; replacing one there leaves the others drawn.
+ *
+ * @param {any} manager
+ * @param {string} id of the Output widget
+ * @param {string} model the id of the widget whose view it is
+ * @param {object} output
+ */
+async function replaceInOutputWidget(manager, id, model, output) {
+  const widget = await manager.get_model(id);
+  /** @type {any[]} */
+  const before = widget.get("outputs") ?? [];
+  const places = [...before.keys()].filter((place) => before[place].data?.[WIDGET_VIEW]?.model_id === model);
+  if (!places.length) return;
+  const after = before.map((each, place) => (places.includes(place) ? output : each));
+  const drawn = widget.outputs?.length === before.length && typeof widget.outputs.set === "function";
+  if (drawn) for (const place of places) widget.outputs.set(place, output);
+  widget.set("outputs", after, { newMessage: drawn }); // a message that is drawn already
+  widget.save_changes();
 }

@@ -2,13 +2,14 @@
  * The messages between the kernel and a page, and the names that both sides share.
  *
  * kernel -> page
- *   patches  {seq, patches, clocks?, now?, asks?, status?, info?, foot?, say?, done?}: the next step
- *   state    {seq, patches, opened, clocks, now, asks, status, info, foot, say, done}: everything, for a page that asked
+ *   patches  {seq, patches, clocks?, now?, asks?, status?, info?, foot?, stop_hint?, say?, done?}: the next step
+ *   state    {seq, patches, opened, clocks, now, asks, status, info, foot, stop_hint, say, done}: all of it
  *   final    {model, bundle}: the static output, for a page that did not get it
  *
  * page -> kernel
  *   sync {seq}               send everything if this number is not the latest
  *   here {seq}               the same; sent if no message has arrived for a while, since the latest step may be lost
+ *   view                     the page has opened a view
  *   open {node, open}        the reader has opened or closed a card or a fold
  *   answer {approval, approved, text, scope, seen, unread? | reason}   the answer to a question for approval
  *   stop                     stop the run
@@ -48,10 +49,12 @@
  * @property {string} [status]
  * @property {string} [info]  the line below the run
  * @property {string} [foot]  the HTML that replaces `info` at the end
+ * @property {string} [stop_hint]  how to stop the run; the Stop button is not shown then
  * @property {string[]} [say]  announcements for screen readers
  * @property {boolean} [done]
  *
- * @typedef {object} Model  an anywidget model; its `snapshot` is a Step that also has the model's id, `model`
+ * @typedef {object} Model  an anywidget model; its `snapshot` is a Step that also has the model's id,
+ *   `model`, and the ids of the Output widgets that may show it, `outputs`
  * @property {(name: string) => any} get
  * @property {(name: string, callback: (...args: any[]) => void) => void} on
  * @property {(content: object) => void} send
