@@ -1,0 +1,79 @@
+"""Runs in an Output widget of ipywidgets: live, static in place at the end, and still there after other runs."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.conftest import Lab
+
+_OUTPUT = "import ipywidgets\nout = ipywidgets.Output()\nout"
+_WITH = """with out:
+    print("Before.")
+    get_ipython().run_cell_magic("toolchat", "--model scripted", "What is the weather in Lisbon?")
+    print("After.")
+"""
+_CAPTURE = """@out.capture()
+def ask(prompt):
+    print("Before.")
+    get_ipython().run_cell_magic("toolchat", "--model scripted", prompt)
+    print("After.")
+
+ask("What is the weather in Lisbon?")
+"""
+_OTHERS = """for _ in range(10):
+    get_ipython().run_cell_magic("toolchat", "--model mock:text --speed 0 --new", "Hello")
+"""
+
+
+def expect_static(output: Locator) -> None:
+    """Expects the run's static form between what was printed, and no live view."""
+    expect(output.locator(".tc-voice")).to_have_count(0)
+    expect(output.locator(".tc-run")).to_have_count(1)
+    expect(output.locator(".tc-state")).to_have_text("Completed")
+    expect(output).to_contain_text(re.compile(r"Before\..*Lisbon\?.*Paragraph 11.*After\.", re.DOTALL))
+
+
+@pytest.mark.parametrize("cell", [_WITH, pytest.param(_CAPTURE, marks=pytest.mark.thorough)], ids=["with", "capture"])
+def test_a_run_in_an_output_widget_is_live_and_becomes_static_in_its_place(lab: Lab, cell: str) -> None:
+    notebook = lab.page(lab.write(_OUTPUT, cell, _OTHERS)).open()
+    notebook.run(0)
+    notebook.run(1)
+    output = notebook.output(1)
+    notebook.start(2)
+    for name in ("call", "input"):
+        notebook.pass_gate(name)
+    expect(output.locator(".tc-state")).to_have_text("Running")
+    expect(output.get_by_role("button", name="Stop")).to_be_visible()
+    for name in ("tool", "answer", "rest", "end"):
+        notebook.pass_gate(name)
+    notebook.wait_until_run(2)
+    expect_static(output)
+    expect(notebook.output(2).locator(".tc-run")).to_have_count(0)
+    notebook.run(3)
+    expect_static(output)
+    notebook.picture(1, "output-widget", ("Light",))
+    notebook.save()
+    notebook.open(kernel=False)
+    expect_static(notebook.output(1))
+
+
+@pytest.mark.thorough
+def test_a_run_whose_page_was_closed_before_its_end_is_static_when_the_notebook_is_opened_again(lab: Lab) -> None:
+    background = _WITH.replace("--model scripted", "--model scripted --background")
+    notebook = lab.page(lab.write(_OUTPUT, background, _OTHERS)).open()
+    notebook.run(0)
+    notebook.run(1)
+    notebook.run(2)
+    notebook.pass_gate("call")
+    expect(notebook.output(1).locator(".tc-state")).to_have_text("Pending")
+    notebook.save()
+    notebook.page.goto("about:blank")
+    for name in ("input", "tool", "answer", "rest", "end"):
+        notebook.pass_gate(name)
+    notebook.open(kernel=False)
+    expect(notebook.output(1)).to_contain_text("Paragraph 11")
+    expect(notebook.output(1).locator(".tc-voice")).to_have_count(0)
+    expect(notebook.output(1).locator(".tc-state")).to_have_text("Completed")
