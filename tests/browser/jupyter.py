@@ -1,4 +1,4 @@
-"""Runs a real JupyterLab on a free port of this machine, with its own settings and a temporary folder."""
+"""Runs a real Jupyter server on a free port of this machine, with its own settings and a temporary folder."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import nbformat
 
-__all__ = ["Server", "running_server"]
+__all__ = ["JUPYTERLAB", "Application", "Server", "free_port", "jupyter_environment", "running_server"]
 
 _TOKEN = "only-for-tests"
 _REPOSITORY = Path(__file__).resolve().parents[2]
@@ -27,22 +27,46 @@ _PAGE = {"buildAvailable": False, "buildCheck": False}
 """Turns off the build check, for which the server would start Node once per page."""
 
 
-class Server:
-    """A JupyterLab server. ``options`` are settings by name, in addition to the tests' own."""
+class Application(NamedTuple):
+    """A program that serves notebooks: the interpreter of its environment, its module, and where it opens a notebook.
 
-    def __init__(self, home: Path, options: Mapping[str, Any]) -> None:
-        self._port = _free_port()
+    ``settings`` are its own, by name. ``needs_config``: it finds its extensions in the environment's configuration.
+    """
+
+    python: str
+    module: str
+    path: str
+    settings: Mapping[str, Any] = MappingProxyType({})
+    needs_config: bool = False
+
+
+JUPYTERLAB = Application(
+    sys.executable,
+    "jupyterlab",
+    "doc/tree",
+    {"LabApp.expose_app_in_browser": True, "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate"},
+)
+
+
+class Server:
+    """A Jupyter server. ``options`` are settings by name, in addition to the tests' own."""
+
+    def __init__(self, home: Path, options: Mapping[str, Any], application: Application = JUPYTERLAB) -> None:
+        self._application = application
+        self._port = free_port()
         self._home = home
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
         self.base = f"http://127.0.0.1:{self._port}"
         self.folder = home / "notebooks"
-        self.environment = _environment(home)
+        self.environment = jupyter_environment(home)
+        if application.needs_config:
+            del self.environment["JUPYTER_NO_CONFIG"]
 
     def start(self) -> None:
         """Starts or restarts the server, always on the same port; returns when it answers."""
         log = self._home / "jupyterlab.log"
-        command = _command(self._port, self.folder, self._options)
+        command = _command(self._application, self._port, self.folder, self._options)
         with log.open("a") as out:
             self._process = subprocess.Popen(
                 command, stdout=out, stderr=subprocess.STDOUT, env=self.environment, cwd=self.folder
@@ -69,7 +93,7 @@ class Server:
 
     def page(self, name: str) -> str:
         """Returns the address that opens only this notebook."""
-        return f"{self.base}/doc/tree/{name}?token={_TOKEN}"
+        return f"{self.base}/{self._application.path}/{name}?token={_TOKEN}"
 
     def api(self, path: str, method: str = "GET", body: Any = None) -> Any:
         """Calls the server's REST interface; returns the response's JSON."""
@@ -107,14 +131,16 @@ def _kind(source: str) -> tuple[str, str]:
     return ("markdown", rest) if head == "# %% [markdown]" else ("code", source)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Returns a port of this machine that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def _environment(home: Path) -> dict[str, str]:
+def jupyter_environment(home: Path) -> dict[str, str]:
+    """Returns the environment variables of a server: settings and data in this folder, and this repository."""
     own = {name: str(home / name.lower()) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
     own |= {"IPYTHONDIR": str(home / "ipython"), "JUPYTERLAB_SETTINGS_DIR": str(home / "settings")}
     own |= {"JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"), "JUPYTER_NO_CONFIG": "1"}
@@ -129,7 +155,7 @@ def _set_up(home: Path) -> None:
     settings.write_text('{"fetchNews": "false", "checkForUpdates": false}')
 
 
-def _command(port: int, folder: Path, options: Mapping[str, Any]) -> list[str]:
+def _command(application: Application, port: int, folder: Path, options: Mapping[str, Any]) -> list[str]:
     options = {
         "ServerApp.ip": "127.0.0.1",
         "ServerApp.port": port,
@@ -138,18 +164,19 @@ def _command(port: int, folder: Path, options: Mapping[str, Any]) -> list[str]:
         "ServerApp.open_browser": False,
         "ServerApp.allow_root": True,
         "IdentityProvider.token": _TOKEN,
-        "LabApp.expose_app_in_browser": True,
-        "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
         "ServerApp.tornado_settings": {"page_config_data": _PAGE},
+        **application.settings,
         **options,
     }
-    return [sys.executable, "-m", "jupyterlab", *(f"--{name}={value}" for name, value in options.items())]
+    return [application.python, "-m", application.module, *(f"--{name}={value}" for name, value in options.items())]
 
 
 @contextlib.contextmanager
-def running_server(home: Path, options: Mapping[str, Any] = MappingProxyType({})) -> Iterator[Server]:
+def running_server(
+    home: Path, options: Mapping[str, Any] = MappingProxyType({}), application: Application = JUPYTERLAB
+) -> Iterator[Server]:
     """Runs a server inside the block; yields it once it answers, and ends it by its process id."""
-    server = Server(home, options)
+    server = Server(home, options, application)
     server.folder.mkdir(parents=True)
     _set_up(home)
     try:
@@ -168,4 +195,4 @@ def _wait_for(server: Server, process: subprocess.Popen[bytes], log: Path) -> No
             time.sleep(0.2)
         else:
             return
-    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")
+    raise RuntimeError(f"The server did not start:\n{log.read_text()[-3000:]}")

@@ -37,7 +37,9 @@ def ask(city):
 
 def opened(lab: Lab, cell: str) -> tuple[Notebook, Locator]:
     """Opens a notebook and clicks the button that this cell shows; returns the notebook and the cell's output."""
-    notebook = lab.page(lab.write(_CHAT, cell, "print([str(call.error or call.approval.reason) for call in chat.calls.values()])")).open()
+    notebook = lab.page(
+        lab.write(_CHAT, cell, "print([str(call.error or call.approval.reason) for call in chat.calls.values()])")
+    ).open()
     for number in range(3):
         notebook.run(number)
     for name in ("call", "input"):

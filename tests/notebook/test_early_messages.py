@@ -17,7 +17,7 @@ from zmq.eventloop.zmqstream import ZMQStream
 
 from toolcall_nb.notebook.early_messages import EarlyMessages
 
-PATIENCE = 20.0
+PATIENCE = 20
 
 
 class RoutedComm:
@@ -47,20 +47,20 @@ class OldKernel:
 
     def _queue_message(self, frames: Any) -> None:
         _, rest = self.session.feed_identities(frames, copy=False)
-        message = self.session.deserialize(rest, copy=False)  # type: ignore[arg-type]
+        message = self.session.deserialize(rest, copy=False)
         self.queue.append(message["content"].get("code") or message["content"]["data"]["text"])
 
     def fail_to_note_arrivals(self) -> None:
         """Handles the socket's arrivals without reading, as a kernel does that begins a cell while more are waiting."""
         assert self.shell_stream.socket.poll(1000 * PATIENCE)
 
-    def page(self, key: bytes = b"only-for-tests") -> Callable[[str, dict[str, Any]], None]:
+    def page(self, key: bytes = b"only-for-tests") -> Callable[[str, dict[str, Any]], object]:
         """Connects a page; returns what sends a message on the shell channel."""
         socket = self.context.socket(zmq.DEALER)
         self.pages.append(socket)
         socket.connect(self.address)
         session = Session(key=key)
-        return lambda kind, content: session.send(socket, kind, content) and None
+        return lambda kind, content: session.send(socket, kind, content)
 
     def close(self) -> None:
         for page in self.pages:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["ROOT", "make_environment", "run_tests_in"]
+__all__ = ["ROOT", "installed_versions", "make_environment", "run_tests_in"]
 
 ROOT = Path(__file__).resolve().parents[2]
+_VERSIONS = "import json, sys; from importlib.metadata import version; print(json.dumps([*map(version, sys.argv[1:])]))"
 
 
 def make_environment(folder: Path, *packages: str) -> Path:
@@ -19,6 +21,12 @@ def make_environment(folder: Path, *packages: str) -> Path:
     subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, "environment"], cwd=folder, check=True)
     subprocess.run([*uv, "pip", "install", "--quiet", "--python", str(python), *packages], cwd=folder, check=True)
     return python
+
+
+def installed_versions(python: Path, *packages: str) -> dict[str, str]:
+    """Returns the versions of packages in the environment of this Python."""
+    ran = subprocess.run([str(python), "-c", _VERSIONS, *packages], check=True, capture_output=True, text=True)
+    return dict(zip(packages, json.loads(ran.stdout), strict=True))
 
 
 def run_tests_in(folder: Path, name: str, *packages: str) -> str:

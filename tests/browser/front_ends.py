@@ -1,0 +1,281 @@
+"""The front ends that the scenarios of `tests.browser.front_end_scenarios` run in: `FRONT_ENDS`, `running_front_end`.
+
+Each runs in an environment of its own, since two versions of ipykernel cannot be installed side by side.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import nbformat
+from playwright.sync_api import BrowserContext, Locator, Page, expect
+
+from tests.browser.browser import Notebook
+from tests.browser.jupyter import JUPYTERLAB, Application, Server, free_port, jupyter_environment, running_server
+from tests.browser.scripted_turn import setup
+from tests.support.environments import ROOT, installed_versions, make_environment
+
+__all__ = ["FRONT_ENDS", "FrontEnd", "OpenRun", "RunningFrontEnd", "running_front_end"]
+
+_CALLBACK = """import ipywidgets
+_button, _out = ipywidgets.Button(description="Ask"), ipywidgets.Output()
+
+def _ask(_):
+    with _out:
+        get_ipython().run_cell({cell!r})
+
+_button.on_click(_ask)
+ipywidgets.VBox([_button, _out])
+"""
+_START_WITHIN = 90.0
+
+
+class FrontEnd(NamedTuple):
+    """A front end with a kind of kernel. ``in_callback``: the cell shows a button, and a click on it runs the code."""
+
+    program: str
+    kernel: str
+    in_callback: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name as it is recorded."""
+        return f"{self.program}, {self.kernel}{', widget callback' if self.in_callback else ''}"
+
+    @property
+    def slug(self) -> str:
+        """The name in ASCII, for files."""
+        return self.name.lower().replace(", ", "-").replace(" ", "-").replace("à", "a")
+
+
+_PACKAGES = {"JupyterLab": "jupyterlab", "Notebook": "notebook", "nbclassic": "nbclassic", "Voilà": "voila"}
+_KERNELS = {"ipykernel 6": "ipykernel>=6.29,<7", "ipykernel 7": "ipykernel>=7"}
+
+FRONT_ENDS = (
+    FrontEnd("JupyterLab", "ipykernel 6"),
+    FrontEnd("JupyterLab", "ipykernel 6", in_callback=True),
+    FrontEnd("JupyterLab", "ipykernel 7"),
+    FrontEnd("JupyterLab", "ipykernel 7", in_callback=True),
+    FrontEnd("Notebook", "ipykernel 6"),
+    FrontEnd("Notebook", "ipykernel 7"),
+    FrontEnd("nbclassic", "ipykernel 6"),
+    FrontEnd("nbclassic", "ipykernel 7"),
+    FrontEnd("Voilà", "ipykernel 6", in_callback=True),
+    FrontEnd("Voilà", "ipykernel 7", in_callback=True),
+)
+
+
+class OpenRun(Protocol):
+    """A notebook that is open in a front end, with one cell that is run."""
+
+    page: Page
+
+    @property
+    def output(self) -> Locator:
+        """The place where the run is shown."""
+
+    def start(self) -> None:
+        """Starts the run."""
+
+    def pass_gate(self, name: str) -> None:
+        """Opens a gate of `tests.browser.scripted_turn`."""
+
+    def save_and_reopen(self) -> None:
+        """Saves the notebook and loads its page again."""
+
+
+class RunningFrontEnd:
+    """A front end that runs. ``versions`` are those of its packages."""
+
+    def __init__(self, front_end: FrontEnd, versions: dict[str, str], context: BrowserContext) -> None:
+        self.front_end = front_end
+        self.versions = versions
+        self._context = context
+        self._count = 0
+
+    @contextmanager
+    def open(self, cell: str) -> Iterator[OpenRun]:
+        """Opens a notebook with this cell and, before it, the setup of `tests.browser.scripted_turn`."""
+        self._count += 1
+        name = f"run-{self._count}.ipynb"
+        code = _CALLBACK.format(cell=cell) if self.front_end.in_callback else cell
+        run = self._open(name, setup(name), code)
+        try:
+            yield run
+        finally:
+            run.page.close()
+
+    def _open(self, name: str, *cells: str) -> OpenRun:
+        raise NotImplementedError
+
+
+class _Jupyter(RunningFrontEnd):
+    """JupyterLab, Notebook 7 or nbclassic."""
+
+    def __init__(self, front_end: FrontEnd, versions: dict[str, str], context: BrowserContext, server: Server) -> None:
+        super().__init__(front_end, versions, context)
+        self._server = server
+
+    def _open(self, name: str, *cells: str) -> OpenRun:
+        self._server.shut_down_kernels()
+        self._server.write(name, *cells)
+        kind = _ClassicRun if self.front_end.program == "nbclassic" else _LabRun
+        return kind(Notebook(self._server, self._context, name), self.front_end.in_callback)
+
+
+class _LabRun:
+    """A notebook in JupyterLab or Notebook 7."""
+
+    def __init__(self, notebook: Notebook, in_callback: bool) -> None:
+        self._notebook = notebook.open()
+        self._in_callback = in_callback
+        self.page = notebook.page
+        notebook.run(0)
+        if in_callback:
+            notebook.run(1)
+
+    @property
+    def output(self) -> Locator:
+        return self._notebook.output(1)
+
+    def start(self) -> None:
+        if self._in_callback:
+            self.output.locator("button.jupyter-button").click()
+        else:
+            self._notebook.start(1)
+
+    def pass_gate(self, name: str) -> None:
+        self._notebook.pass_gate(name)
+
+    def save_and_reopen(self) -> None:
+        self._notebook.save()
+        self._notebook.open(kernel=False)
+
+
+class _ClassicRun:
+    """A notebook in nbclassic, which has a page of its own."""
+
+    def __init__(self, notebook: Notebook, in_callback: bool) -> None:
+        self._notebook = notebook
+        self.page = notebook.page
+        self._open()
+        self._execute(0)
+        expect(self.page.locator(".cell").nth(0).locator(".input_prompt")).to_contain_text("[1]")
+
+    def _open(self) -> None:
+        self.page.goto(self._notebook.server.page(self._notebook.name))
+        self.page.wait_for_function("() => window.Jupyter?.notebook?.kernel?.is_connected()")
+
+    def _execute(self, number: int) -> None:
+        self.page.evaluate("number => Jupyter.notebook.execute_cells([number])", number)
+
+    @property
+    def output(self) -> Locator:
+        return self.page.locator(".cell").nth(1).locator(".output_wrapper")
+
+    def start(self) -> None:
+        self._execute(1)
+
+    def pass_gate(self, name: str) -> None:
+        self._notebook.pass_gate(name)
+
+    def save_and_reopen(self) -> None:
+        self.page.evaluate("() => Jupyter.notebook.save_notebook()")
+        self._open()
+
+
+class _Voila(RunningFrontEnd):
+    """Voilà, which runs all cells when it opens a notebook, and shows only their outputs."""
+
+    def __init__(
+        self, front_end: FrontEnd, versions: dict[str, str], context: BrowserContext, folder: Path, base: str
+    ) -> None:
+        super().__init__(front_end, versions, context)
+        self._folder, self._base = folder, base
+
+    def _open(self, name: str, *cells: str) -> OpenRun:
+        v4: Any = nbformat.v4
+        notebook = v4.new_notebook(metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
+        notebook.cells = [v4.new_code_cell(cell, id=f"cell-{number}") for number, cell in enumerate(cells)]
+        nbformat.write(notebook, self._folder / name)
+        return _VoilaRun(self._context.new_page(), self._folder, name, f"{self._base}/voila/render/{name}")
+
+
+class _VoilaRun:
+    """A notebook in Voilà."""
+
+    def __init__(self, page: Page, folder: Path, name: str, address: str) -> None:
+        self.page = page
+        self._folder, self._name = folder, name
+        page.goto(address)
+        expect(page.locator("button.jupyter-button")).to_be_visible()
+
+    @property
+    def output(self) -> Locator:
+        return self.page.locator(".widget-output")
+
+    def start(self) -> None:
+        self.page.locator("button.jupyter-button").click()
+
+    def pass_gate(self, name: str) -> None:
+        (self._folder / f"gate-{self._name}-{name}").touch()
+
+    def save_and_reopen(self) -> None:
+        raise NotImplementedError("Voilà saves nothing, and a page that is loaded again has a new kernel")
+
+
+@contextmanager
+def running_front_end(front_end: FrontEnd, home: Path, context: BrowserContext) -> Iterator[RunningFrontEnd]:
+    """Makes the environment of a front end, and runs the front end in it inside the block."""
+    package = _PACKAGES[front_end.program]
+    environment = make_environment(home, str(ROOT), _KERNELS[front_end.kernel], package)
+    versions = installed_versions(environment, package, "ipykernel", "ipywidgets", "anywidget")
+    python = str(environment)
+    if front_end.program == "Voilà":
+        with _running_voila(python, home) as (folder, base):
+            yield _Voila(front_end, versions, context, folder, base)
+        return
+    applications = {
+        "JupyterLab": JUPYTERLAB._replace(python=python),
+        "Notebook": Application(python, "notebook", "notebooks", {"JupyterNotebookApp.expose_app_in_browser": True}),
+        "nbclassic": Application(python, "nbclassic", "notebooks", needs_config=True),
+    }
+    with running_server(home / "server", application=applications[front_end.program]) as server:
+        yield _Jupyter(front_end, versions, context, server)
+
+
+@contextmanager
+def _running_voila(python: str, home: Path) -> Iterator[tuple[Path, str]]:
+    """Runs Voilà inside the block; yields the folder of its notebooks and its address."""
+    folder, base = home / "notebooks", f"http://127.0.0.1:{(port := free_port())}"
+    folder.mkdir()
+    command = [python, "-m", "voila", f"--port={port}", "--no-browser", "--Voila.ip=127.0.0.1", str(folder)]
+    with (home / "voila.log").open("w") as log:
+        process = subprocess.Popen(
+            command, stdout=log, stderr=subprocess.STDOUT, cwd=folder, env=jupyter_environment(home)
+        )
+        try:
+            _wait_until_it_answers(base, process)
+            yield folder, base
+        finally:
+            process.terminate()
+            process.wait(15)
+
+
+def _wait_until_it_answers(base: str, process: subprocess.Popen[bytes]) -> None:
+    give_up = time.monotonic() + _START_WITHIN
+    while time.monotonic() < give_up and process.poll() is None:
+        try:
+            urllib.request.urlopen(base, timeout=5).close()
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.2)
+        else:
+            return
+    raise RuntimeError("Voilà did not start.")
