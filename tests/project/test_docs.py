@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.front_ends import FRONT_ENDS
 from tests.models.test_local_model import LOCAL
 from tests.models.test_providers import LOOPS
 from tests.support.provider_replays import REPLAYED
@@ -31,6 +32,7 @@ README = PAGES["README.md"]
 MODELS = PAGES["docs/models.md"]
 SERVER = PAGES["docs/server.md"]
 TOOLS = PAGES["docs/tools.md"]
+FRONT_END_PAGE = PAGES["docs/front-ends.md"]
 SECURITY = PAGES["SECURITY.md"]
 
 
@@ -38,6 +40,12 @@ def test_the_table_of_states_matches_the_code() -> None:
     rows = re.findall(r"^\| `([\w-]+)` \| ([\w ]+?) \| (.*?) ?\|$", TOOLS, re.MULTILINE)
     assert [(state, word) for state, word, _ in rows] == [(state.value, STATE_WORDS[state]) for state in State]
     assert {State(state) for state, _, then in rows if not then} == FINAL_STATES
+
+
+def test_the_table_of_front_ends_matches_the_tests() -> None:
+    rows = re.findall(r"^\| ([\w ]+) \| (ipykernel \d) \| (cell|widget callback) \|$", FRONT_END_PAGE, re.MULTILINE)
+    tested = [(each.program, each.kernel, "widget callback" if each.in_callback else "cell") for each in FRONT_ENDS]
+    assert rows == tested
 
 
 def test_the_transcript_in_the_readme_reads_back() -> None:

@@ -6,8 +6,11 @@
     completion.py         completes options, commands and their arguments
     conversations.py      the chats of a notebook by name, and their runs
     model_settings.py     which model answers, and how it is asked; interpolation.py fills variables into a prompt
-    environment.py        whether a cell runs in a notebook with a person, in one without, or in a terminal
+    environment.py        whether code runs in a notebook with a person, in one without, in a callback, or in a terminal
     run_displays.py       the display of a run for each of these; live_display.py is the live one, on widget.py
+    asking.py             asks whether a call may run, in its card or elsewhere
+    early_messages.py     hands a page's messages to a run while the kernel is busy
+    output_widgets.py     runs that are displayed in an Output widget of ipywidgets
     show.py               displays anything that holds a transcript; stream_display.py displays streams
     hooks.py              displays replies and streams of SDKs that are the value of a cell
 
