@@ -77,3 +77,19 @@ def test_a_run_whose_page_was_closed_before_its_end_is_static_when_the_notebook_
     expect(notebook.output(1)).to_contain_text("Paragraph 11")
     expect(notebook.output(1).locator(".tc-voice")).to_have_count(0)
     expect(notebook.output(1).locator(".tc-state")).to_have_text("Completed")
+
+
+@pytest.mark.thorough
+def test_a_batch_in_an_output_widget_is_live_and_leaves_its_table_there(lab: Lab) -> None:
+    run = "from toolcall_nb import run_many\nwith out:\n    runs = run_many(['one', 'two'], models={'small': slow})"
+    slow = "def slow(messages):\n    gate('answers')\n    yield 'Well.'"
+    notebook = lab.page(lab.write(_OUTPUT, slow, run)).open()
+    for number in range(3):
+        notebook.run(number)
+    output = notebook.output(1)
+    notebook.start(3)
+    expect(output.get_by_role("button", name="Stop")).to_be_visible()
+    notebook.pass_gate("answers")
+    notebook.wait_until_run(3)
+    expect(output.locator("tbody .tc-state")).to_have_text(["done", "done"])
+    expect(output.get_by_role("button", name="Stop")).to_have_count(0)

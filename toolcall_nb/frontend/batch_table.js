@@ -23,7 +23,7 @@ export default {
       stop.textContent = "Stopping …";
       model.send({ type: "stop" });
     });
-    bar.append(stop);
+    bar.append(model.get("stop_hint") || stop); // a button whose click arrives too late is not shown
     root.append(bar, table);
     el.append(root);
 

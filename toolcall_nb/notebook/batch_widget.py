@@ -15,7 +15,8 @@ import traitlets
 
 from toolcall_nb.batches import BatchProgress, BatchRuns, batch_bundle, batch_nodes, transcript_html
 from toolcall_nb.frontend import page_css, read_asset
-from toolcall_nb.notebook.early_messages import EarlyMessages
+from toolcall_nb.notebook.early_messages import HOW_TO_STOP, EarlyMessages
+from toolcall_nb.notebook.output_widgets import capturing_outputs
 from toolcall_nb.notebook.widget import Inbox
 from toolcall_nb.render.html_output.nodes import serialise
 from toolcall_nb.render.html_output.page import ROOT_CLASS
@@ -38,6 +39,7 @@ class BatchWidget(anywidget.AnyWidget):
     _css = traitlets.Unicode().tag(sync=True)
     root = traitlets.Unicode(ROOT_CLASS).tag(sync=True)
     snapshot = traitlets.Unicode().tag(sync=True)
+    stop_hint = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, draw: Callable[[], str], on_message: Callable[[dict[str, Any]], None]) -> None:
         self._draw = draw
@@ -46,6 +48,7 @@ class BatchWidget(anywidget.AnyWidget):
         super().__init__(_css=page_css())
         self._early_messages = EarlyMessages(self.comm, self._receive)
         if not self._early_messages.arrive:
+            self.stop_hint = HOW_TO_STOP
             self.on_msg(lambda _, content, __: self._receive({"method": "custom", "content": content}))
 
     def get_state(self, key: str | Iterable[str] | None = None, drop_defaults: bool = False) -> dict[str, Any]:
@@ -78,6 +81,7 @@ class LiveBatch:
         self._lock = threading.Lock()
         self._widget = BatchWidget(self._draw, self._receive)
         view = {"application/vnd.jupyter.widget-view+json": self._widget.get_view_spec(), **_MEANWHILE}
+        self._show: Any = display
         self._display: Any = display(view, raw=True, display_id=True)  # type: ignore[no-untyped-call]
 
     def update(self, progress: BatchProgress) -> None:
@@ -88,8 +92,12 @@ class LiveBatch:
             self._widget.send({"type": "table", "html": self._draw()})
 
     def close(self, progress: BatchProgress, runs: BatchRuns) -> None:
-        """Replaces the view by the static output, and only then lets the widget go."""
-        self._display.update(batch_bundle(progress.rows, runs), raw=True)
+        """Replaces the view by the static output, and only then lets the widget go.
+
+        An Output widget ignores the update; there the static output follows the view, which is empty then.
+        """
+        show = self._show if capturing_outputs() else self._display.update
+        show(batch_bundle(progress.rows, runs), raw=True)
         runs.mark_as_shown()
         self._widget.close()
 

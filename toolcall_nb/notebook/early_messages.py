@@ -27,7 +27,10 @@ from typing import Any
 
 from toolcall_nb.redaction.masked_logging import logger
 
-__all__ = ["EarlyMessages"]
+__all__ = ["HOW_TO_STOP", "EarlyMessages"]
+
+HOW_TO_STOP = "To stop, interrupt the kernel (in JupyterLab: I, I)"
+"""The hint in place of a Stop button whose click would not arrive in time."""
 
 _log = logger("toolcall_nb.notebook")
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.approvals.page import PendingApprovals
+from toolcall_nb.notebook.early_messages import HOW_TO_STOP
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.redaction.saved_output import picture_hosts, saved_bundle, saved_line
 from toolcall_nb.render import LiveHtml
@@ -32,7 +33,6 @@ _MAX_REOPENED = 3
 
 _NO_PAGE = "{name} asks whether it may run, and no page has answered that could show it. %toolchat stop ends the run."
 _MAX_NAME = 60
-_HOW_TO_STOP = "To stop, interrupt the kernel (in JupyterLab: I, I)"
 _MEANWHILE = (
     "A run of toolcall_nb that is not finished, or was cut off before its end.",
     "To watch a run, JupyterLab needs the packages jupyterlab_widgets and anywidget in its own environment.",
@@ -78,7 +78,7 @@ class LiveDisplay:
         self._display: Any = None
         self._widget = self._make_widget()
         if approver is not None and not self._widget.receives_in_cells:
-            self._document.replace_stop_button(_HOW_TO_STOP)
+            self._document.replace_stop_button(HOW_TO_STOP)
         self._display = display(self._view(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
         self._pacer.wake()  # a page may have closed the view before the output was shown
 
