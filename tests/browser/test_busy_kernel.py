@@ -22,6 +22,7 @@ run_many(["one"], models={"small": slow})
 """
 
 
+@pytest.mark.thorough
 def test_the_line_below_a_run_says_how_to_stop_it_and_that_works(lab: Lab) -> None:
     notebook = lab.page(lab.write(WITHOUT_EARLY_MESSAGES, ASK.format(options=""))).open()
     notebook.run(0)

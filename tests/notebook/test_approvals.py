@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.kernels import WITH_EARLY_MESSAGES, WITHOUT_EARLY_MESSAGES, Kernel, Messages, running_kernel
 from toolcall_nb.approvals.page import ApprovalForm
+from toolcall_nb.notebook.early_messages import HOW_TO_STOP
 
 SETUP = """%load_ext toolcall_nb
 from toolcall_nb import tool, events as ev
@@ -92,6 +93,8 @@ def test_with_nobody_there_a_call_is_denied_with_a_clear_text(kernel: Kernel) ->
 def test_where_clicks_do_not_reach_a_busy_kernel_it_asks_by_keys(kernel: Kernel) -> None:
     kernel.run(WITHOUT_EARLY_MESSAGES)
     messages = kernel.run(ASK.format(""), typed=["n", "no thanks"])
+    sent = [each["content"]["data"].get("content", {}) for each in messages if each["msg_type"] == "comm_msg"]
+    assert [each["stop_hint"] for each in sent if "stop_hint" in each] == [HOW_TO_STOP]
     assert "state: output-denied" in final(messages)
     assert "no thanks" in final(messages)
     messages = kernel.run(ASK.format(""), typed=["y"])

@@ -55,6 +55,10 @@ class Kernel:
         sent = self._client.execute(code, allow_stdin=attended)
         return [*self._until_idle(sent, list(typed), react), self._reply(sent)]
 
+    def queue(self, code: str) -> None:
+        """Sends a cell without waiting for it, as when all cells are run."""
+        self._client.execute(code)
+
     def complete(self, code: str) -> dict[str, Any]:
         """Returns the completions at the end of the code."""
         sent = self._client.complete(code)
@@ -117,10 +121,16 @@ def _ends(message: dict[str, Any], sent: str) -> bool:
 
 
 @contextmanager
-def running_kernel(home: Path) -> Iterator[Kernel]:
-    """Runs an IPython kernel inside the block, with the repository on its path and its own settings folder."""
+def running_kernel(home: Path, python: Path | None = None) -> Iterator[Kernel]:
+    """Runs an IPython kernel inside the block, with the repository on its path and its own settings folder.
+
+    ``python`` is the interpreter of another environment, for another version of ipykernel.
+    """
     path = os.pathsep.join(part for part in (str(_REPOSITORY), os.environ.get("PYTHONPATH", "")) if part)
     manager = KernelManager(kernel_name="python3")
+    if python is not None:
+        assert manager.kernel_spec is not None
+        manager.kernel_spec.argv[0] = str(python)
     manager.start_kernel(env={**os.environ, "PYTHONPATH": path, "IPYTHONDIR": str(home)}, cwd=str(home))
     client = manager.blocking_client()
     client.start_channels()
