@@ -21,6 +21,8 @@ from toolcall_nb.core.transcript import ErrorPart, Message, State, ToolCall
 from toolcall_nb.dialects import DIALECTS
 from toolcall_nb.errors import ModelError
 from toolcall_nb.models import MockModel, ReplayModel, faults, model
+from toolcall_nb.render import LiveHtml
+from toolcall_nb.runs.document import LiveDocument
 from toolcall_nb.tools import Registry, Tool, tool
 from toolcall_nb.tools.execution.parallel import MAX_THREADS
 
@@ -141,6 +143,37 @@ def test_a_slow_model_and_a_slow_tool_take_turns() -> None:
     chat = Chat(Script([*reply, ev.TextEnd("1")], text("Done.", "2")), tools=[count], eager=True)
     shown = [name for name in watched(chat, steps) if name in ("a… 0", "a", "a… 1", "b", "a… 2", "c", "a: 3")]
     assert shown == ["a… 0", "a", "a… 1", "b", "a… 2", "c", "a: 3"]
+
+
+def test_what_a_page_shows_at_the_end_is_the_whole_transcript() -> None:
+    steps, live, whole = Steps(), LiveHtml(), LiveHtml()
+    document = LiveDocument(live, lambda step: None)
+
+    def count(n: int) -> Iterator[int]:
+        print("counting")
+        yield from range(n)
+
+    def show(event: Event) -> None:
+        document.apply(event)
+        document.flush()
+        for name in step_names(event):
+            steps.add(name)
+
+    reply = [
+        call("a", "count", n=3),
+        *text("One. "),
+        wait_for(steps, "a: 2"),
+        *text("Two.", "2"),
+        call("b", "count", n=2),
+    ]
+    chat = Chat(Script(reply, text("Done.", "3")), tools=[count], eager=True)
+    for event in chat.stream("Go", live=show):
+        show(event)
+    document.finish("")
+    for event in chat.transcript.events():
+        whole.apply(event)
+    whole.close()
+    assert live.html == whole.html
 
 
 def test_without_a_listener_the_events_come_between_the_deltas() -> None:
