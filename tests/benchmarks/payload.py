@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from jupyter_client.session import Session
+
 from tests.benchmarks.documents import deltas, flushes, mixed
 from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
@@ -19,6 +21,7 @@ __all__ = ["Sent", "count", "encoded", "rows"]
 
 _TOGETHER = 8
 _DELTAS_A_SECOND = 500
+_TOKENS_A_SECOND = 100
 
 
 def encoded(step: dict[str, Any]) -> int:
@@ -86,7 +89,13 @@ def rows(scale: Scale) -> Iterator[Row]:
     yield Row(f"encoded patches / H, {words}", sent.patch_bytes / final, "H", 2, 1.4, detail.format(patches))
     yield Row("messages for deltas that change nothing", _needless(text), "", 0, 0)
     detail = f"{_DELTAS_A_SECOND} deltas a second come in; nothing tells how the page keeps up"
-    yield Row("messages a second", _rate(text, scale.seconds), "/s", 30, 20, detail)
+    sent = _paced(text, scale.seconds, _DELTAS_A_SECOND)
+    yield Row("messages a second", len(sent.messages) / scale.seconds, "/s", 30, 20, detail)
+    sent = _paced(text, scale.seconds, _TOKENS_A_SECOND)
+    size = sum(map(_wire_bytes, sent.messages)) / scale.seconds
+    contents = sum(map(encoded, sent.messages)) / scale.seconds
+    detail = f"{len(sent.messages) / scale.seconds:.0f} messages a second; without envelopes {contents / 1e3:.1f} kB/s"
+    yield Row(f"kB/s on the wire at {_TOKENS_A_SECOND} tokens a second", size / 1e3, "kB/s", 16, 8, detail)
 
 
 def _joined(text: str) -> Sent:
@@ -112,7 +121,8 @@ def _needless(text: str) -> int:
     return needless
 
 
-def _rate(text: str, seconds: float) -> float:
+def _paced(text: str, seconds: float, deltas_a_second: int) -> Sent:
+    """Shows ``text`` for so long, with messages as often as a page without delay gets them."""
     sent = Sent()
     pacer = Pacer(sent.document.flush)
     end = time.monotonic() + seconds
@@ -121,6 +131,14 @@ def _rate(text: str, seconds: float) -> float:
             break
         sent.feed(delta)
         pacer.wake()
-        time.sleep(1 / _DELTAS_A_SECOND)
+        time.sleep(1 / deltas_a_second)
     pacer.close()
-    return len(sent.messages) / seconds
+    return sent
+
+
+def _wire_bytes(step: dict[str, Any]) -> int:
+    """Returns the bytes of a step as the message of a comm that a cell's request has caused."""
+    session = Session(key=b"key")
+    parent = session.msg_header("execute_request")
+    content = {"comm_id": "0" * 32, "data": {"method": "custom", "content": step}}
+    return sum(map(len, session.serialize(session.msg("comm_msg", content, parent=parent))))
