@@ -40,8 +40,8 @@ IMPORTED_AS = {
 OF_PYDANTIC = {"pydantic", "pydantic_core"}
 """Dependencies of pydantic-ai-slim and mcp; also of users who write tools with pydantic."""
 
-OF_IPYTHON = {"ipykernel", "traitlets"}
-"""Dependencies of ipywidgets and IPython, part of their own interfaces."""
+OF_IPYTHON = {"ipykernel", "jupyter_core", "traitlets"}
+"""Dependencies of ipywidgets, IPython and ipykernel, part of their own interfaces."""
 
 OF_AGENTS = {framework.agent_class[0].partition(".")[0] for framework in FRAMEWORKS} | {
     "PIL",

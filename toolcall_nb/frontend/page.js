@@ -3,12 +3,16 @@
  * The server's page: a live chat. Turns are drawn by the module that a notebook uses (transcript.js), which talks to an
  * anywidget model; `ThreadModel` is such a model over fetch.
  *
+ * All addresses are relative to the page's own, so that it works behind a proxy that adds a path before it.
  * The address holds the thread after "#". It may also hold the token there once, which is then kept for this tab.
  */
 import makeWidget from "./transcript.js";
 
 const RETRY_MS = 1000;
-const TOKEN = "toolcall_nb-token";
+/** Several servers behind one proxy share an origin, and so this storage. */
+const TOKEN = `toolcall_nb-token ${location.pathname}`;
+/** jupyter-server-proxy passes a stream on as it comes only for exactly this type; it holds back all else to its end. */
+const STREAM = { Accept: "text/event-stream" };
 const NO_TOKEN = "This server demands its token. Open the address that it printed when it started, with #token=… at its end.";
 /** In pixels: a page that is scrolled this near to its end follows what is added. */
 const NEAR = 60;
@@ -34,9 +38,9 @@ async function request(path, options = {}) {
   throw Object.assign(new Error(text), { status: response.status });
 }
 
-/** @param {string} path @param {object} body */
-const post = (path, body) =>
-  request(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+/** @param {string} path @param {object} body @param {Record<string, string>} [headers] */
+const post = (path, body, headers = {}) =>
+  request(path, { method: "POST", headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) });
 
 /** Shows an error below the chat; without one, shows none. @param {unknown} [error] */
 function showProblem(error) {
@@ -71,7 +75,7 @@ class ThreadModel {
 
   /** @param {any} message */
   send(message) {
-    const path = `/api/threads/${this.thread}`;
+    const path = `api/threads/${this.thread}`;
     if (message.type === "stop") post(`${path}/stop`, {}).catch(showProblem);
     else if (message.type === "answer") this.#answer(message).catch(showProblem);
     else if (message.type === "sync" && message.seq > 0) this.follow();
@@ -79,7 +83,7 @@ class ThreadModel {
 
   /** @param {any} message */
   #answer({ approval, approved, text, scope, reason, seen, unread }) {
-    const path = `/api/threads/${this.thread}/approvals/${encodeURIComponent(approval)}`;
+    const path = `api/threads/${this.thread}/approvals/${encodeURIComponent(approval)}`;
     return post(path, { approved, text, scope, reason: reason || undefined, seen, unread });
   }
 
@@ -104,8 +108,8 @@ class ThreadModel {
   /** @param {AbortSignal} signal */
   async #read(signal) {
     /** @type {Record<string, string>} */
-    const headers = this.isNew ? {} : { "Last-Event-ID": this.lastId };
-    const response = await request(`/api/threads/${this.thread}/stream?wire=live`, { headers, signal });
+    const headers = this.isNew ? STREAM : { ...STREAM, "Last-Event-ID": this.lastId };
+    const response = await request(`api/threads/${this.thread}/stream?wire=live`, { headers, signal });
     const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
     const decoder = new TextDecoder();
     let text = "";
@@ -170,7 +174,7 @@ async function send() {
   if (!prompt.trim() || at("send").disabled) return;
   at("send").disabled = true;
   try {
-    const response = await post("/api/chat", { message: prompt, conversationId: model.thread });
+    const response = await post("api/chat", { message: prompt, conversationId: model.thread }, STREAM);
     response.body?.cancel(); // the page reads the rendered steps instead
     at("prompt").value = "";
     showProblem();
@@ -214,7 +218,7 @@ at("prompt").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) =>
 at("new").addEventListener("click", () => open(newThread()));
 addEventListener("hashchange", openAddress);
 openAddress();
-request("/api/tools")
+request("api/tools")
   .then((response) => response.json())
   .then(({ models, tools }) => {
     const names = tools.map((/** @type {{name: string}} */ tool) => tool.name);

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
+from html import escape
 from typing import TYPE_CHECKING
 
 from toolcall_nb.errors import UsageError
+from toolcall_nb.server.proxied_address import is_started_by_jupyter, proxied_address
 from toolcall_nb.server.serving import Server
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.tools import Registry, Tool, registry
@@ -27,15 +30,22 @@ class NotebookServer:
         self._server: Server | None = None
 
     def run_command(self, words: str, chat: Chat) -> str:
-        """Starts the server on a port, with the settings of ``chat``, or stops it. Returns what to print."""
+        """Starts the server on a port, with the settings of ``chat``, or stops it. Returns what to print.
+
+        If Jupyter offers the port to browsers, a link is displayed too.
+        """
         if words == _STOP:
             return self.stop() or "Nothing is served."
         if words and not words.isdecimal():
             raise UsageError(f"%toolchat serve takes a port or 'stop', but got {words!r:.100}.")
         if self._server is not None and self._server.is_running:
             raise UsageError(f"{self._server.address} serves already. End it with %toolchat serve stop.")
-        self._server = Server(_settings(chat), port=int(words or _PORT))
+        token = secrets.token_urlsafe(24) if is_started_by_jupyter() else None
+        self._server = Server(_settings(chat, token), port=int(words or _PORT))
         self._server.start()
+        through = proxied_address(self._server.port)
+        if through is not None:
+            _display_link(f"{through}#token={token}")
         return f"Serving {chat.model_name} at {self._server.address}"
 
     def stop(self) -> str:
@@ -47,7 +57,16 @@ class NotebookServer:
         return f"{server.address} is not served any more."
 
 
-def _settings(chat: Chat) -> Settings:
+def _display_link(address: str) -> None:
+    """Displays a link, which the browser follows on the host of the notebook's own page."""
+    from IPython.display import display
+
+    link = f'<a href="{escape(address)}" target="_blank" rel="noopener">{escape(address.partition("#")[0])}</a>'
+    bundle = {"text/plain": f"In a browser: {address}", "text/html": f"In a browser: {link}"}
+    display(bundle, raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
+
+
+def _settings(chat: Chat, proxy_token: str | None) -> Settings:
     return Settings(
         models={chat.model_name: chat.model},
         tools=_SessionTools() if chat.tools is registry else chat.tools,
@@ -56,6 +75,7 @@ def _settings(chat: Chat) -> Settings:
         approval_mode=chat.approval_mode,
         max_steps=chat.max_steps,
         speed=chat.speed,
+        proxy_token=proxy_token,
     )
 
 

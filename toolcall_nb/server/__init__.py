@@ -1,8 +1,10 @@
 """A chat over HTTP, in any wire: ``toolcall-nb serve``, and ``%toolchat serve`` in a notebook.
 
 serving.py             runs a server; command.py: the command line; connection_limits.py
+proxied_address.py     where a browser reaches it through Jupyter
 settings.py            the settings of a server, and its limits
-app.py                 the routes; guards.py: access; responses.py: JSON and problems; pages.py: the page and its files
+app.py                 the routes; guards.py: access; path_prefix.py: the path below which a proxy offers the server
+pages.py               the page and its files; responses.py: JSON and problems
 request_types.py       the types of requests, which validate them and describe them in openapi.py
 requests.py            the three shapes of a request, as one
 conversations.py       the threads and their turns; store.py: threads on disk

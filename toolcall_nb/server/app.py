@@ -25,6 +25,7 @@ from toolcall_nb.server import pages
 from toolcall_nb.server.conversations import RETRY_AFTER, ServedThreads
 from toolcall_nb.server.guards import Guard
 from toolcall_nb.server.openapi import openapi_document
+from toolcall_nb.server.path_prefix import PathPrefix, prefix_of
 from toolcall_nb.server.public_view import public_transcript
 from toolcall_nb.server.requests import RequestReader, json_object, read_approval
 from toolcall_nb.server.responses import (
@@ -54,10 +55,7 @@ _HTML_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sa
 _STREAMS = (*(name for name in WIRE_NAMES if name != "provider"), LIVE)
 _VARY = {"vary": "Accept"}
 _CLOSE = {"connection": "close"}
-_ROUTE_PROBLEMS = {
-    404: "There is nothing here. /openapi.json says what there is.",
-    405: "This method is not allowed here.",
-}
+_METHOD_NOT_ALLOWED = "This method is not allowed here."
 
 
 def application(settings: Settings, threads: ServedThreads | None = None) -> ASGIApp:
@@ -85,7 +83,8 @@ def application(settings: Settings, threads: ServedThreads | None = None) -> ASG
             Exception: _report_failure,
         },
     )
-    return Guard(app, settings)
+    app.router.redirect_slashes = False  # Starlette would build the address from the Host header
+    return PathPrefix(Guard(app, settings), settings)
 
 
 def _route(path: str, endpoint: Callable[[Request], Awaitable[Any]], method: str = "GET") -> Route:
@@ -101,7 +100,7 @@ class _Server:
         self._threads = threads
         self._requests = RequestReader(settings)
         self._streams = OpenStreams()
-        self._openapi = msgspec.json.encode(openapi_document(settings, self._requests.types))
+        self._openapi = openapi_document(settings, self._requests.types)
 
     @asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -178,8 +177,11 @@ class _Server:
         return json_response(Health(len(self._threads.running())))
 
     async def openapi(self, request: Request) -> Response:
-        """Returns the OpenAPI document."""
-        return Response(self._openapi, headers={"cache-control": "no-store"}, media_type="application/json")
+        """Returns the OpenAPI document, with the path under which the client reaches this server."""
+        prefix = prefix_of(request.scope)
+        servers = {"servers": [{"url": prefix}]} if prefix else {}
+        body = msgspec.json.encode({**self._openapi, **servers})
+        return Response(body, headers={"cache-control": "no-store"}, media_type="application/json")
 
     async def _body(self, request: Request) -> bytes:
         """Reads the body, within the limits."""
@@ -241,9 +243,11 @@ def _last_event_id(request: Request) -> tuple[str, int]:
     return found["response"] or "", int(found["number"])
 
 
-async def _report_problem(_: Request, error: Exception) -> Response:
+async def _report_problem(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
-        error = Problem(error.status_code, _ROUTE_PROBLEMS.get(error.status_code, error.detail), error.headers)
+        what_there_is = f"There is nothing here. {prefix_of(request.scope)}/openapi.json says what there is."
+        details = {404: what_there_is, 405: _METHOD_NOT_ALLOWED}
+        error = Problem(error.status_code, details.get(error.status_code, error.detail), error.headers)
     assert isinstance(error, Problem)
     return problem_response(error)
 

@@ -60,6 +60,12 @@ def add_options(parser: ArgumentParser) -> None:
         default=[],
         help="a host name of the server beside loopback's",
     )
+    parser.add_argument("--root-path", metavar="PATH", default="", help="the path under which a proxy offers the server")
+    parser.add_argument(
+        "--trust-forwarded-prefix",
+        action="store_true",
+        help="take that path from X-Forwarded-Prefix; only behind a proxy that sets this header itself",
+    )
     parser.add_argument(
         "--no-masking", action="store_true", help="keep secrets in threads that are stored or downloaded"
     )
@@ -72,6 +78,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 def serve(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> int:
     """Serves until the process is told to end; returns the exit code. ``tools`` finds the tools by name."""
+    from toolcall_nb.server.proxied_address import proxied_address
     from toolcall_nb.server.serving import Server
 
     settings, is_new = server_settings(options, tools)
@@ -79,12 +86,18 @@ def serve(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> int:
     key = f"/#token={settings.token}" if is_new else ""
     called = ", ".join(settings.tools) or "no tools"
     print(f"Serving {', '.join(settings.models)} with {called} at {server.address}{key}", flush=True)
+    through = proxied_address(server.port) or (settings.root_path and f"{settings.root_path}/")
+    if through:
+        is_given = settings.token is not None and not is_new
+        key = "#token=" + ("YOUR-TOKEN" if is_given else settings.proxy_token or "") if settings.proxy_token else ""
+        print(f"In a browser, through the proxy: {through}{key}", flush=True)
     server.run()
     return 0
 
 
 def server_settings(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> tuple[Settings, bool]:
     """Returns the settings, and whether the token was made here, so that it must be printed."""
+    from toolcall_nb.server.proxied_address import is_started_by_jupyter
     from toolcall_nb.server.settings import Settings, is_loopback
 
     names = [options.model, *filter(None, map(str.strip, options.models.split(",")))]
@@ -97,6 +110,9 @@ def server_settings(options: Namespace, tools: Callable[[str], Iterable[Any]]) -
     is_new = token is None and not is_loopback(options.host)
     if options.max_steps < 1:
         raise UsageError(f"--max-steps is at least 1, but is {options.max_steps}.")
+    given = secrets.token_urlsafe(24) if is_new else token
+    is_behind_proxy = bool(options.root_path) or options.trust_forwarded_prefix or is_started_by_jupyter()
+    needs_proxy_token = is_behind_proxy and not options.allow_host
     settings = Settings(
         models={name: name for name in names},
         tools=tools(options.tools),
@@ -106,7 +122,10 @@ def server_settings(options: Namespace, tools: Callable[[str], Iterable[Any]]) -
         max_steps=options.max_steps,
         speed=options.speed or None,
         store=options.store,
-        token=secrets.token_urlsafe(24) if is_new else token,
+        token=given,
+        proxy_token=given or (secrets.token_urlsafe(24) if needs_proxy_token else None),
+        root_path=options.root_path,
+        trusts_forwarded_prefix=options.trust_forwarded_prefix,
         origins=tuple(options.origin),
         hosts=_hosts(options),
         masking=not options.no_masking,

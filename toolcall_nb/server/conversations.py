@@ -154,7 +154,7 @@ class ServedThreads:
         if any(run is self._runs.get(thread) for run in running):
             raise Problem(
                 409,
-                f"The thread {thread!r} is still answering. Wait for it, or POST /api/threads/{thread}/stop.",
+                f"The thread {thread!r} is still answering. Wait for it, or stop it.",
             )
         if len(running) >= self.settings.limits.runs:
             raise Problem(503, f"{len(running)} turns run at the moment, which is the limit.", RETRY_AFTER)

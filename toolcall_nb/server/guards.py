@@ -2,7 +2,8 @@
 
 Every page that a browser on this machine shows can send requests to a server on loopback: under a name that an
 attacker points to 127.0.0.1 (DNS rebinding), which the Host header reveals, or from another origin, which Origin and
-Sec-Fetch-Site reveal. So both are always checked; a server that others can reach also demands a token.
+Sec-Fetch-Site reveal. So both are always checked; a server that others can reach, or a proxy under a name that is not known, also
+demands a token.
 """
 
 from __future__ import annotations
@@ -72,17 +73,20 @@ class Guard:
             _log.exception("A request for %s failed", scope["path"])
 
     def _check(self, scope: Scope, headers: Headers) -> None:
-        self._check_host(headers.get("host", ""))
+        token = self._token_for(headers.get("host", ""))
         self._check_origin(scope, headers)
         if scope["method"] == "POST":
             _check_content_type(headers)
         if scope["method"] != "OPTIONS":
-            self._check_token(scope["path"], headers)
+            _check_token(token, scope["path"], headers)
 
-    def _check_host(self, host: str) -> None:
+    def _token_for(self, host: str) -> str | None:
+        """Returns the token that a request under this name needs. No page of an attacker's own name knows it."""
         hosts, name = self._settings.hosts, _name_of(host)
         if name is not None and (is_loopback(name) or name in hosts or "*" in hosts):
-            return
+            return self._settings.token
+        if name is not None and self._settings.proxy_token is not None:
+            return self._settings.proxy_token
         raise Problem(
             421, f"This server is not called {host!r:.120}. If it is, start it with --allow-host and that name."
         )
@@ -97,23 +101,21 @@ class Guard:
             return
         raise Problem(403, f"Pages of {origin!r:.120} may not ask here. Start the server with --origin to let them.")
 
-    def _check_token(self, path: str, headers: Headers) -> None:
-        token = self._settings.token
-        if token is None or path in _OPEN or path.startswith(_PAGE):
-            return
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), token.encode()):
-            raise Problem(
-                401,
-                "This server demands its token: send it as 'Authorization: Bearer …'.",
-                {"WWW-Authenticate": "Bearer"},
-            )
-
 
 def is_json_type(content_type: str) -> bool:
     """Whether a body of this type is JSON in UTF-8."""
     kind, *parameters = (part.strip().lower() for part in content_type.split(";"))
     return kind == "application/json" and all(each in ("", "charset=utf-8", 'charset="utf-8"') for each in parameters)
+
+
+def _check_token(token: str | None, path: str, headers: Headers) -> None:
+    if token is None or path in _OPEN or path.startswith(_PAGE):
+        return
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), token.encode()):
+        raise Problem(
+            401, "This server demands its token: send it as 'Authorization: Bearer …'.", {"WWW-Authenticate": "Bearer"}
+        )
 
 
 def _check_content_type(headers: Headers) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from typing import Any
 from warnings import warn
@@ -14,7 +15,7 @@ from toolcall_nb.approvals import ApprovalMode
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools import Registry, ToolSource, as_tools
 
-__all__ = ["Limits", "Settings", "is_loopback"]
+__all__ = ["Limits", "Settings", "is_loopback", "is_path_prefix"]
 
 
 class Limits(Struct, frozen=True):
@@ -69,8 +70,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     ``tools`` are those that a request may choose, in any form that a `Chat` takes. ``store`` is the folder of the
     threads; None keeps them in memory. Every request for data needs the ``token``; an empty one, or one that no header
     can carry, raises `UsageError`. ``origins`` are the other origins whose pages may send requests; ``hosts`` are names
-    of the server beside those of loopback. ``speed`` is the mock's; None never waits. ``masking`` masks secrets in
-    threads that are stored or downloaded.
+    of the server beside those of loopback; a request under any other name needs the ``proxy_token``, or is refused if
+    that is None. ``speed`` is the mock's; None never waits. ``masking`` masks secrets in threads that are stored or
+    downloaded.
+
+    ``root_path`` is the path under which a proxy offers the server. ``trusts_forwarded_prefix`` takes it from each
+    request's X-Forwarded-Prefix: only for a proxy that sets this header itself, since clients can send any.
     """
 
     models: Mapping[str, Any] = field(default_factory=lambda: {"mock": "mock"})
@@ -84,6 +89,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     speed: float | None = 1.0
     store: str | None = None
     token: str | None = None
+    proxy_token: str | None = None
+    root_path: str = ""
+    trusts_forwarded_prefix: bool = False
     origins: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     masking: bool = True
@@ -93,10 +101,17 @@ class Settings(Struct, frozen=True, kw_only=True):
         if self.approve is not None:
             warn("Settings(approve=…) is now Settings(approval_mode=…)", DeprecationWarning, stacklevel=2)
             force_setattr(self, "approval_mode", self.approve)
-        if self.token is not None and not _is_token(self.token):
+        if not all(token is None or _is_token(token) for token in (self.token, self.proxy_token)):
             raise UsageError(
                 "The token is empty, or has a blank or a character that is not ASCII in it. Give one of visible ASCII "
                 "characters, or none at all where only this machine reaches the server."
+            )
+        force_setattr(self, "root_path", self.root_path.rstrip("/"))
+        if not is_path_prefix(self.root_path):
+            raise UsageError(
+                f"{self.root_path!r:.120} is no path under which a proxy can offer this server. One begins with one slash "
+                "and has no empty part, no '..' and no query, like /user/ada/proxy/8000; and it does not begin with /api "
+                "or /page, which are this server's own."
             )
         if not isinstance(self.tools, Registry):
             force_setattr(self, "tools", Registry(as_tools(self.tools)))
@@ -113,6 +128,16 @@ class Settings(Struct, frozen=True, kw_only=True):
 def _is_token(token: str) -> bool:
     """Whether a header can carry the token: visible ASCII characters, at least one (RFC 9110, section 5.5)."""
     return bool(token) and all("!" <= character <= "~" for character in token)
+
+
+def is_path_prefix(text: str) -> bool:
+    """Whether a text can stand before this server's paths: "", or a path that no browser reads as another host."""
+    parts = text.split("/")[1:]
+    return text == "" or (
+        re.fullmatch(r"(?:/[\w.~%@:!$&'()*+,;=-]+)+", text, re.ASCII) is not None
+        and not {".", ".."} & {*parts}
+        and parts[0] not in ("api", "page", "openapi.json")
+    )
 
 
 def is_loopback(host: str) -> bool:

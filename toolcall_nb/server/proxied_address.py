@@ -1,0 +1,79 @@
+"""Finds the address at which a browser reaches a server of this machine through Jupyter: `proxied_address`.
+
+jupyter-server-proxy, an extension of Jupyter's server, offers each port of the machine below the address of Jupyter
+itself. On JupyterHub and Binder this is the only way for a browser to reach the server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from toolcall_nb.errors import MissingPackageError
+from toolcall_nb.server.settings import is_path_prefix
+
+__all__ = ["is_started_by_jupyter", "proxied_address"]
+
+_PROBE_SECONDS = 2.0
+_HUB_PREFIX = "JUPYTERHUB_SERVICE_PREFIX"
+_TERMINAL_URL = "JUPYTER_SERVER_URL"
+_KERNELS_PARENT = "JPY_PARENT_PID"
+_HUB_URL = "JUPYTERHUB_PUBLIC_URL"
+"""The whole address of the user's Jupyter server, if JupyterHub 5 knows it (`Spawner.get_env`)."""
+
+
+def proxied_address(port: int, environment: Mapping[str, str] = os.environ) -> str | None:
+    """Returns where Jupyter offers the port: a path below the host that the browser shows, on some hubs a whole URL.
+
+    Returns None if this process is not one of Jupyter's, or if its server has no jupyter-server-proxy.
+    """
+    local = _jupyter_url(environment)
+    path = environment.get(_HUB_PREFIX) or (local and urlsplit(local).path)
+    if path is None or (local is not None and not _offers_ports(local, port)):
+        return None
+    path = f"{path.rstrip('/')}/proxy/{port}"
+    if not is_path_prefix(path):
+        return None
+    public = urlsplit(environment.get(_HUB_URL, ""))
+    host = f"{public.scheme}://{public.netloc}" if public.scheme in ("http", "https") and public.netloc else ""
+    return f"{host}{path}/"
+
+
+def is_started_by_jupyter(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether this process belongs to Jupyter: a kernel, a terminal, or anything on a user's server of JupyterHub."""
+    return any(environment.get(name) for name in (_HUB_PREFIX, _TERMINAL_URL, _KERNELS_PARENT))
+
+
+def _jupyter_url(environment: Mapping[str, str]) -> str | None:
+    """Returns the URL of the Jupyter server that started this process, on this machine.
+
+    A terminal's environment has it (jupyter_server_terminals); a kernel's has the server's process id (jupyter_client),
+    and the server writes its URL into a file by that name (jupyter_server, `ServerApp.info_file`).
+    """
+    in_terminal = environment.get(_TERMINAL_URL)
+    parent = environment.get(_KERNELS_PARENT, "")
+    if in_terminal or not parent.isdecimal():
+        return in_terminal or None
+    try:
+        from jupyter_core.paths import jupyter_runtime_dir
+
+        return str(json.loads(Path(jupyter_runtime_dir(), f"jpserver-{parent}.json").read_text("utf-8"))["url"])
+    except (ImportError, OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+def _offers_ports(jupyter: str, port: int) -> bool:
+    """Whether Jupyter's server has jupyter-server-proxy: without a login, that asks for one instead of answering 404."""
+    try:
+        import httpx
+    except ImportError:
+        raise MissingPackageError("httpx", "server", "The server") from None
+    try:
+        # Nothing secret is sent, so a certificate for another name than loopback's is no risk.
+        with httpx.Client(trust_env=False, timeout=_PROBE_SECONDS, verify=False) as client:
+            return client.get(f"{jupyter.rstrip('/')}/proxy/{port}/api/health").status_code != 404
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return False
