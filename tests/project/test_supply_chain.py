@@ -55,7 +55,7 @@ def test_each_requirement_is_pinned_to_one_version_with_the_hash_of_each_file() 
 
 
 def test_binder_installs_the_locked_packages_and_the_project_itself() -> None:
-    assert (ROOT / "binder" / "requirements.txt").read_text() == "-r ../requirements/tour.txt\n"
+    assert (ROOT / "binder" / "requirements.txt").read_text() == "-r ../requirements/binder.txt\n"
     script = (ROOT / "binder" / "postBuild").read_text()
     commands = [line for line in script.splitlines() if line and not line.startswith(("#", "set "))]
     assert commands == ["python -m pip install --no-deps --no-build-isolation --editable ."]

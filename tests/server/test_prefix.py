@@ -84,7 +84,17 @@ def test_a_forwarded_prefix_counts_only_where_it_is_trusted() -> None:
         assert servers_of(client) == [{"url": "/own"}]
 
 
-NO_PREFIX = ["//evil.example", "/\\evil.example", "https://evil.example", "/a//b", "/a/../b", "/a?b", "/a, /b", "/a b", "a"]
+NO_PREFIX = [
+    "//evil.example",
+    "/\\evil.example",
+    "https://evil.example",
+    "/a//b",
+    "/a/../b",
+    "/a?b",
+    "/a, /b",
+    "/a b",
+    "a",
+]
 
 
 @pytest.mark.parametrize("prefix", [*NO_PREFIX, "/api", "/page/x"])

@@ -60,7 +60,9 @@ def add_options(parser: ArgumentParser) -> None:
         default=[],
         help="a host name of the server beside loopback's",
     )
-    parser.add_argument("--root-path", metavar="PATH", default="", help="the path under which a proxy offers the server")
+    parser.add_argument(
+        "--root-path", metavar="PATH", default="", help="the path under which a proxy offers the server"
+    )
     parser.add_argument(
         "--trust-forwarded-prefix",
         action="store_true",
