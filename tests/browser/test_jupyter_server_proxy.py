@@ -128,9 +128,7 @@ def test_the_page_that_the_notebook_links_to_is_live_behind_jupyter(chromium: Br
     page.on("pageerror", lambda error: problems.append(str(error)))
     origin = f"http://{host}:{jupyter}"
     try:
-        page.goto(
-            f"{origin}{BASE}lab?token={TOKEN}"
-        )  # logs in; there is no JupyterLab, so this is Jupyter's page for 404
+        page.goto(f"{origin}{BASE}lab?token={TOKEN}")  # logs in; without JupyterLab this is a 404
         outputs = page.evaluate(RUN, [CELL, BASE, TOKEN])
         link = _link(outputs)
         assert link.startswith(f"{BASE}proxy/")

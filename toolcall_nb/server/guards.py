@@ -2,8 +2,8 @@
 
 Every page that a browser on this machine shows can send requests to a server on loopback: under a name that an
 attacker points to 127.0.0.1 (DNS rebinding), which the Host header reveals, or from another origin, which Origin and
-Sec-Fetch-Site reveal. So both are always checked; a server that others can reach, or a proxy under a name that is not known, also
-demands a token.
+Sec-Fetch-Site reveal. So both are always checked; a server that others can reach, or a proxy under an unknown
+name, also demands a token.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class PathPrefix:
         await self._app({**scope, "path": path, "root_path": "", _KEY: outer + mounted}, receive, send)
 
     def _outer(self, headers: Headers) -> str:
-        """Returns the prefix that the proxy takes off. A header that was sent twice may be the client's: it is ignored."""
+        """Returns the prefix that the proxy takes off. A header that came twice may be the client's: it is ignored."""
         if self._settings.trusts_forwarded_prefix:
             match [value.rstrip("/") for value in headers.getlist("x-forwarded-prefix")]:
                 case [prefix] if is_path_prefix(prefix):

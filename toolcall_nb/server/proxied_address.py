@@ -66,7 +66,7 @@ def _jupyter_url(environment: Mapping[str, str]) -> str | None:
 
 
 def _offers_ports(jupyter: str, port: int) -> bool:
-    """Whether Jupyter's server has jupyter-server-proxy: without a login, that asks for one instead of answering 404."""
+    """Whether Jupyter has jupyter-server-proxy: without a login, that asks for one instead of answering 404."""
     try:
         import httpx
     except ImportError:

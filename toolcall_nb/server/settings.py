@@ -109,9 +109,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         force_setattr(self, "root_path", self.root_path.rstrip("/"))
         if not is_path_prefix(self.root_path):
             raise UsageError(
-                f"{self.root_path!r:.120} is no path under which a proxy can offer this server. One begins with one slash "
-                "and has no empty part, no '..' and no query, like /user/ada/proxy/8000; and it does not begin with /api "
-                "or /page, which are this server's own."
+                f"{self.root_path!r:.120} is no path under which a proxy can offer this server. One is like "
+                "/user/ada/proxy/8000: it begins with a slash, has no empty part, no '..' and no query, and does not "
+                "begin with /api or /page, which are this server's own."
             )
         if not isinstance(self.tools, Registry):
             force_setattr(self, "tools", Registry(as_tools(self.tools)))
