@@ -97,7 +97,12 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         "ServerApp.allow_remote_access": True,
         "IdentityProvider.token": TOKEN,
     }
-    command = [programs / "python", "-m", "jupyter_server", *(f"--{name}={value}" for name, value in options.items())]
+    command = [
+        str(programs / "python"),
+        "-m",
+        "jupyter_server",
+        *(f"--{name}={value}" for name, value in options.items()),
+    ]
     log = home / "log"
     with log.open("w") as output:
         process = subprocess.Popen(command, env=clean_variables(home), stdout=output, stderr=output)
