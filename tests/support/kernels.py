@@ -38,11 +38,15 @@ for thread in threading.enumerate():
 
 
 class Kernel:
-    """A running kernel: runs cells and returns the messages that they publish."""
+    """A running kernel: runs cells and returns the messages that they publish.
+
+    ``is_console`` sends the requests as Jupyter Console does; otherwise they name a cell, as a notebook's do.
+    """
 
     def __init__(self, manager: KernelManager, client: BlockingKernelClient) -> None:
         self._manager = manager
         self._client = client
+        self.is_console = False
 
     def run(
         self, code: str, *, attended: bool = True, typed: Sequence[str] = (), react: React | None = None
@@ -52,6 +56,7 @@ class Kernel:
         ``typed`` are the lines to answer with, one for each request for input. ``react`` is called with each message
         as it arrives, while the cell runs.
         """
+        self._client.session.metadata = {} if self.is_console else {"cellId": "cell-1"}
         sent = self._client.execute(code, allow_stdin=attended)
         return [*self._until_idle(sent, list(typed), react), self._reply(sent)]
 

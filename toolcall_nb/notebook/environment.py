@@ -19,6 +19,8 @@ class Place(Enum):
     """A notebook that nobody watches (nbclient, nbconvert, nbval): static output at the end."""
     TERMINAL = "terminal"
     """IPython without a kernel."""
+    CONSOLE = "console"
+    """A console over a kernel, which shows text and no widgets: Jupyter Console, qtconsole, Spyder."""
 
 
 def place_of(shell: Any) -> Place:
@@ -34,4 +36,18 @@ def place_of(shell: Any) -> Place:
     if (request.get("header") or {}).get("msg_type") == "comm_msg":
         return Place.CALLBACK
     content = request.get("content") or {}
-    return Place.LIVE if content.get("allow_stdin", False) else Place.STATIC
+    if not content.get("allow_stdin", False):
+        return Place.STATIC
+    return Place.CONSOLE if _is_from_a_console(request) else Place.LIVE
+
+
+def _is_from_a_console(request: dict[str, Any]) -> bool:
+    """Whether a request is from a client written in Python that has no cells, and so no page that shows widgets.
+
+    Python's clients count their messages behind the session's id (jupyter_client, `Session.msg_id`); pages give each
+    message an id of its own. A request that names a cell in its metadata is a notebook's, whoever sends it.
+    """
+    header = request.get("header") or {}
+    session = header.get("session")
+    is_pythons = bool(session) and str(header.get("msg_id")).startswith(f"{session}_")
+    return is_pythons and not request.get("metadata")

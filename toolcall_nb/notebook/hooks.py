@@ -81,7 +81,11 @@ class Hooks:
         if theirs is not None:
             theirs(value)
             return
-        is_ours = _may_be_messages(value) and place_of(self._shell) is Place.TERMINAL and not self._is_formatted(value)
+        is_ours = (
+            _may_be_messages(value)
+            and place_of(self._shell) in (Place.TERMINAL, Place.CONSOLE)
+            and not self._is_formatted(value)
+        )
         bundle = _bundle_of(value) if is_ours else None
         if bundle is None:
             raise NotImplementedError

@@ -69,7 +69,7 @@ def _display(is_wanted: bool | None) -> Callable[[BatchProgress], BatchDisplay] 
         return None
     shell = ipython_shell()
     place = Place.TERMINAL if shell is None else place_of(shell)
-    if place is Place.TERMINAL:
+    if place in (Place.TERMINAL, Place.CONSOLE):
         return BatchLines if is_wanted or shell is not None or sys.stderr.isatty() else None
     return StaticBatch if place is Place.STATIC else _live_batch
 

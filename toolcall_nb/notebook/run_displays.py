@@ -56,8 +56,8 @@ def make_display(
             except Exception:
                 _log.exception("The live view cannot be shown; the transcript comes when the run has ended")
                 return StaticDisplay(approver)
-        case Place.TERMINAL:
-            return TerminalDisplay(approver)
+        case Place.TERMINAL | Place.CONSOLE:
+            return TerminalDisplay(approver, can_redraw=place is Place.TERMINAL)
         case Place.STATIC:
             return StaticDisplay(approver)
 
@@ -66,7 +66,7 @@ def approver_for(place: Place, *, is_background: bool = False) -> Approver:
     """Returns the approver that needs no card: it asks by ``input``, or denies where nobody can answer."""
     if place is Place.STATIC or is_background:
         return deny_unattended
-    if place is Place.TERMINAL:
+    if place in (Place.TERMINAL, Place.CONSOLE):
         return TerminalApprover()
     if place is Place.CALLBACK:
         return _deny_unseen
@@ -111,14 +111,20 @@ class StaticDisplay:
 
 
 class TerminalDisplay(StaticDisplay):
-    """Shows the text as it comes, for IPython in a terminal. ``approver`` decides about calls."""
+    """Shows the text as it comes, for IPython in a terminal and for consoles. ``approver`` decides about calls.
 
-    def __init__(self, approver: Approver) -> None:
+    A console only adds to what it shows, whatever the kernel's output says of itself: ``can_redraw`` is false there.
+    """
+
+    def __init__(self, approver: Approver, *, can_redraw: bool = True) -> None:
+        from rich.console import Console
+
         from toolcall_nb.render.terminal import TerminalFace
 
         super().__init__(approver)
         self._end = ExitStack()
-        self._printer = self._end.enter_context(TerminalFace())
+        console = Console() if can_redraw else Console(force_terminal=False, force_jupyter=False)
+        self._printer = self._end.enter_context(TerminalFace(console))
 
     def show(self, event: Event) -> None:
         """Prints what the event adds."""

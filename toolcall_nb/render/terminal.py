@@ -1,7 +1,7 @@
 """The live view in a terminal: `TerminalFace` prints what is finished once, and draws only the rest again.
 
 In a terminal the rest is what may still change: the last block of Markdown, and calls that have not ended. In a file
-or a pipe nothing can be drawn again. There text is written line by line as it comes, a call when it is final, and the
+or a pipe nothing can be drawn again. There text is written word by word as it comes, a call when it is final, and the
 whole output is `to_text`.
 """
 
@@ -179,8 +179,8 @@ class TerminalFace:
             self._out(_drawn_part(item.part))
 
     def _print_text(self, item: _Item, *, is_whole: bool) -> None:
-        """Writes what is certain of a text: whole blocks if the rest can be drawn, else whole lines."""
-        text = item.take_whole() if is_whole else item.take_blocks() if self._live is not None else item.take_lines()
+        """Writes what is certain of a text: whole blocks if the rest can be drawn, else whole words."""
+        text = item.take_whole() if is_whole else item.take_blocks() if self._live is not None else item.take_words()
         if text and not item.has_begun:
             self._space()
             if item.is_reasoning:
@@ -269,9 +269,10 @@ class _Item:
     def take_whole(self) -> str:
         return self._take(len(self.text)).rstrip(BLANK)
 
-    def take_lines(self) -> str:
-        """Takes all whole lines without blank ones at the end, since nothing may follow them."""
-        return self._take(len(self.text[: self.text.rfind("\n") + 1].rstrip(BLANK)))
+    def take_words(self) -> str:
+        """Takes all whole words without the blanks behind the last, since nothing may follow them."""
+        last_blank = max(self.text.rfind(blank) for blank in BLANK)
+        return self._take(len(self.text[: last_blank + 1].rstrip(BLANK)))
 
     def take_blocks(self) -> str:
         """Takes all blocks of Markdown that are final: those before one whose start is certain."""

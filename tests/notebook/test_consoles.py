@@ -1,0 +1,71 @@
+"""The real Jupyter Console and qtconsole show a run as text. They are in an environment of their own."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from tests.support.own_environments import clean_variables, own_environment
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60
+CELLS = [
+    "%load_ext toolcall_nb",
+    "from toolcall_nb import tool",
+    'weather = tool(lambda city: f"sunny in {city}", name="weather")',
+    'get_ipython().run_cell_magic("toolchat", "--approve ask", "What is the weather in Rome?")',
+    "chat.calls",
+]
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment with both consoles."""
+    wanted = ("jupyter-console", "qtconsole", "PySide6-Essentials", "ipykernel")
+    return own_environment(tmp_path_factory.mktemp("consoles"), *wanted)
+
+
+def check(shown: str) -> None:
+    """The run is shown once, as text; nothing says that a page is needed."""
+    assert shown.count("The model asks to run weather") == 1
+    assert shown.count("for Rome gave") == 1
+    assert "sunny in Rome" in shown
+    for word in ("JupyterLab needs", "not finished", "TranscriptWidget", "Traceback", "Error"):
+        assert word not in shown
+
+
+@pytest.mark.thorough
+def test_jupyter_console_streams_the_run_and_asks(programs: Path, tmp_path: Path) -> None:
+    environment = {**clean_variables(tmp_path), "TERM": "xterm"}
+    command = [str(programs / "jupyter-console"), "--simple-prompt", "--no-confirm-exit"]
+    console = pexpect.spawn(command[0], command[1:], env=environment, cwd=str(tmp_path), encoding="utf-8", timeout=60)
+    console.setwinsize(40, 200)
+    shown = ""
+    try:
+        for number, cell in enumerate(CELLS, 1):
+            console.expect_exact(f"In [{number}]:", timeout=PATIENCE)
+            shown += console.before
+            console.sendline(cell)
+            if "--approve ask" in cell:
+                console.expect_exact("[y/c/a/n/e/?]", timeout=PATIENCE)
+                shown += console.before
+                console.sendline("y")
+        console.expect_exact(f"In [{len(CELLS) + 1}]:", timeout=PATIENCE)
+        shown += console.before
+    finally:
+        console.close(force=True)
+    check(_ESCAPES.sub("", shown))
+
+
+@pytest.mark.thorough
+def test_qtconsole_shows_the_run_and_asks(programs: Path, tmp_path: Path) -> None:
+    variables = {**clean_variables(tmp_path), "QT_QPA_PLATFORM": "offscreen", "QT_API": "pyside6"}
+    command = [str(programs / "python"), str(ROOT / "tests" / "support" / "qt_console.py"), *CELLS]
+    ran = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    check(ran.stdout)
