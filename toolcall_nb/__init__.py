@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from toolcall_nb.dialects.callout import create_stream_chunks
     from toolcall_nb.models.mock.model import MockModel
     from toolcall_nb.models.replay import ReplayModel
+    from toolcall_nb.notebook.live_widget import live
     from toolcall_nb.notebook.many_runs import run_many
     from toolcall_nb.notebook.show import show
     from toolcall_nb.notebook.watch import watch
@@ -40,6 +41,7 @@ __all__ = [
     "__version__",
     "create_stream_chunks",
     "diff",
+    "live",
     "load_ipython_extension",
     "read",
     "read_many",
@@ -60,6 +62,7 @@ _HOMES = {
     "Transcript": "toolcall_nb.core.transcript",
     "create_stream_chunks": "toolcall_nb.dialects.callout",
     "diff": "toolcall_nb.traces.difference",
+    "live": "toolcall_nb.notebook.live_widget",
     "read": "toolcall_nb.traces.reading",
     "read_many": "toolcall_nb.traces.collection",
     "register_secret": "toolcall_nb.redaction.registration",

@@ -27,7 +27,7 @@ def place(request: dict[str, Any]) -> Place:
 
 
 def pythons_request(*, attended: bool = True, **metadata: Any) -> dict[str, Any]:
-    session: Any = Session()  # type: ignore[no-untyped-call]  # jupyter_client has no types for this
+    session: Any = Session()
     return {**session.msg("execute_request", {"allow_stdin": attended}, metadata=metadata)}
 
 
