@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-import pexpect  # type: ignore[import-untyped]  # it has no type annotations
+import pexpect
 import pytest
 from nbformat.sign import NotebookNotary
 

@@ -143,7 +143,15 @@ def _running_loop() -> asyncio.AbstractEventLoop:
         if _loop is None or _thread is None or not _thread.is_alive():  # a fork leaves the thread behind
             _loop = asyncio.new_event_loop()
             _thread = threading.Thread(target=_loop.run_forever, name="toolcall_nb-async", daemon=True)
-            _thread.start()
+            try:
+                _thread.start()
+            except RuntimeError as error:
+                _loop.close()
+                _loop = _thread = None
+                raise UsageError(
+                    f"An asynchronous model or agent needs a thread for its event loop, but {error} here. "
+                    "Pyodide and JupyterLite have none: use a synchronous model there."
+                ) from None
         return _loop
 
 

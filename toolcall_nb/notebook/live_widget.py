@@ -31,7 +31,8 @@ __all__ = ["live"]
 def live(thing: Any, prompt: str | None = None, *, approval_mode: ApprovalMode | None = None) -> TranscriptWidget:
     """Begins a run in the background and returns the widget that shows it, with approvals and Stop in its cards.
 
-    ``live(chat, prompt)`` runs one turn of a `Chat`, by default with its own ``approval_mode``. Without a prompt, ``thing`` is a stream or anything else that
+    ``live(chat, prompt)`` runs one turn of a `Chat`, by default with its own ``approval_mode``. Without a prompt,
+    ``thing`` is a stream or anything else that
     `toolcall_nb.show` takes, but no asynchronous stream. The widget is an anywidget: the value of a cell in marimo or
     Jupyter, or a child of ipywidgets' boxes. It shows its run after the end too, but not without its kernel: for a
     notebook that is read later, display ``chat`` or ``chat.transcript``. Raises `UsageError` for anything else.
@@ -65,10 +66,13 @@ def _live_turn(chat: Chat, prompt: str, approval_mode: ApprovalMode) -> Transcri
     def finished() -> None:
         chat.ask_approval, chat.approval_mode = before
 
-    chat.ask_approval = lambda call: run.display.ask(call, lambda: chat.is_stopping)
+    def ask(call: ToolCall) -> Decision:
+        return run.display.ask(call, lambda: chat.is_stopping)
+
+    chat.ask_approval = ask
     chat.approval_mode = approval_mode
     try:
-        run = Run(source, stop=chat.stop, info=lambda run: info_line(chat.model_name, run.display.transcript))
+        run: Run = Run(source, stop=chat.stop, info=lambda run: info_line(chat.model_name, run.display.transcript))
     except BaseException:
         finished()
         raise

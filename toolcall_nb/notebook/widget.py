@@ -20,6 +20,7 @@ from toolcall_nb.frontend import MODULE, page_css
 from toolcall_nb.notebook.early_messages import EarlyMessages
 from toolcall_nb.notebook.output_widgets import capturing_outputs, replace_view
 from toolcall_nb.redaction.masked_logging import logger
+from toolcall_nb.tools.execution.interrupts import start_if_possible
 
 if TYPE_CHECKING:
     from toolcall_nb.runs.document import LiveDocument
@@ -56,7 +57,10 @@ class Inbox:
                 return
             self._is_busy = True
         run = self._context.copy().run  # the thread before may not have left its context yet
-        threading.Thread(target=run, args=(self._work,), name="toolcall_nb-inbox", daemon=True).start()
+        if not start_if_possible(
+            threading.Thread(target=run, args=(self._work,), name="toolcall_nb-inbox", daemon=True)
+        ):
+            run(self._work)
 
     def _work(self) -> None:
         while True:
@@ -206,7 +210,9 @@ class TranscriptWidget(anywidget.AnyWidget):
         self._has_received = True
         match data:
             case {"method": "custom", "content": {"type": "stop"} as message}:  # handling it takes time
-                threading.Thread(target=self.receive, args=(message,), name="toolcall_nb-stop", daemon=True).start()
+                stop = threading.Thread(target=self.receive, args=(message,), name="toolcall_nb-stop", daemon=True)
+                if not start_if_possible(stop):
+                    self.receive(message)
             case {"method": "custom", "content": dict(message)}:
                 self._inbox.put(partial(self.receive, message))
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextvars
 import threading
+import time
 from collections.abc import Callable
 
 from toolcall_nb.redaction.masked_logging import logger
+from toolcall_nb.tools.execution.interrupts import start_if_possible
 
 __all__ = ["FRAME", "SLOWEST", "Pacer"]
 
@@ -35,6 +37,8 @@ class Pacer:
         self._context = contextvars.copy_context()
         self._thread: threading.Thread | None = None
         self._has_failed = False
+        self._has_thread = True
+        self._next = 0.0  # the monotonic time of the next flush, where there is no thread
 
     def set_interval(self, seconds: float) -> None:
         """Sets the interval that a page asks for, between `FRAME` and `SLOWEST`."""
@@ -43,11 +47,22 @@ class Pacer:
     def wake(self) -> None:
         """Has ``flush`` called soon."""
         self._due.set()
-        if self._thread is None:
-            self._thread = threading.Thread(
+        if not self._has_thread:
+            self._flush_if_due()
+        elif self._thread is None:
+            thread = threading.Thread(
                 target=self._context.run, args=(self._loop,), name="toolcall_nb-pacer", daemon=True
             )
-            self._thread.start()
+            self._has_thread = start_if_possible(thread)
+            self._thread = thread if self._has_thread else None
+            if not self._has_thread:
+                self._flush_if_due()
+
+    def _flush_if_due(self) -> None:
+        """Calls ``flush`` in the thread of `wake`, which is the only one, if the last time is long enough ago."""
+        if not self._closed.is_set() and time.monotonic() >= self._next:
+            self._call_flush()
+            self._next = time.monotonic() + self.interval
 
     def close(self) -> None:
         """Stops, and waits until a flush that is under way has returned."""
@@ -59,10 +74,13 @@ class Pacer:
     def _loop(self) -> None:
         while self._due.wait() and not self._closed.is_set():
             self._due.clear()
-            try:
-                self._flush()
-            except Exception:
-                if not self._has_failed:
-                    _log.exception("A step could not be sent to the page; its content is sent with the next one")
-                self._has_failed = True
+            self._call_flush()
             self._closed.wait(self.interval)
+
+    def _call_flush(self) -> None:
+        try:
+            self._flush()
+        except Exception:
+            if not self._has_failed:
+                _log.exception("A step could not be sent to the page; its content is sent with the next one")
+            self._has_failed = True

@@ -17,7 +17,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.errors import ToolcallError
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.tools import stop_thread
-from toolcall_nb.tools.execution.interrupts import STOP, stop_signal_heard
+from toolcall_nb.tools.execution.interrupts import STOP, start_if_possible, stop_signal_heard
 
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Decision
@@ -124,13 +124,18 @@ class Run:
                 self._note_failure()
 
     def play_in_background(self, display: RunDisplay) -> None:
-        """Plays in a thread, in this context: so ipykernel finds the cell that the output belongs to."""
+        """Plays in a thread, in this context: so ipykernel finds the cell that the output belongs to.
+
+        Where no thread can be started, it plays to the end before it returns.
+        """
         self.display = display
         context = contextvars.copy_context()
         context.run(STOP.set, self._stop_asked)
         target = context.run
-        self._thread = threading.Thread(target=target, args=(self.play, display), name="toolcall_nb-run", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=target, args=(self.play, display), name="toolcall_nb-run", daemon=True)
+        self._thread = thread
+        if not start_if_possible(thread):
+            target(self.play, display)
 
     def stop(self) -> None:
         """Asks the source to end, and interrupts what blocks its thread. Does nothing after the end."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
 
-from toolcall_nb.tools.execution.interrupts import stop_thread
+from toolcall_nb.tools.execution.interrupts import start_if_possible, stop_thread
 
 __all__ = ["Alarm", "Deadline", "TimedOut"]
 
@@ -51,7 +51,8 @@ class Alarm:
     """Interrupts the main thread when the deadline passes, as Ctrl+C would.
 
     It sends a signal, which also ends a sleep or a read. A real Ctrl+C in the meantime works as before: a process that
-    ignores it, such as one started with ``nohup``, still does.
+    ignores it, such as one started with ``nohup``, still does. Where no thread can be started, nothing interrupts a
+    call; one that took too long is still an error when it has ended.
     """
 
     def __init__(self, deadline: Deadline) -> None:
@@ -61,6 +62,7 @@ class Alarm:
         self._handler: Any = None
         self._is_inside = self._interrupted = self._has_arrived = False
         self.fired = False
+        self._has_watch = True
 
     def during(self, body: Callable[[], Any]) -> Any:
         """Runs ``body`` and returns its value; raises `TimeoutError` if it took too long, whatever it did then."""
@@ -74,7 +76,7 @@ class Alarm:
             error = caught
         finally:
             self._end()
-        if self.fired:
+        if self.fired or (not self._has_watch and self._deadline.left == 0):
             trace = error.__traceback__ if error is not None else None
             raise KeyboardInterrupt if self._interrupted else self._deadline.error(trace)
         if error is not None:
@@ -85,7 +87,8 @@ class Alarm:
         self._handler = signal.getsignal(signal.SIGINT)
         if self._handler is not None:  # None: not set by Python, so it could not be restored
             signal.signal(signal.SIGINT, self._on_signal)
-        threading.Thread(target=self._watch, name="toolcall_nb-alarm", daemon=True).start()
+        watch = threading.Thread(target=self._watch, name="toolcall_nb-alarm", daemon=True)
+        self._has_watch = start_if_possible(watch)
 
     def _inside(self, body: Callable[[], Any]) -> Any:
         """Runs ``body``. The signal raises only in here; elsewhere it could interrupt the restoring of the handler."""

@@ -12,7 +12,19 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-__all__ = ["STARTING", "STOP", "OwnThread", "check_stop", "run_to_end", "stop_signal_heard", "stop_thread"]
+__all__ = [
+    "STARTING",
+    "STOP",
+    "OwnThread",
+    "check_stop",
+    "run_to_end",
+    "start_if_possible",
+    "stop_signal_heard",
+    "stop_thread",
+]
+
+_NO_THREADS = "can't start new thread"
+"""CPython's words where no thread can be started: always in Pyodide, elsewhere when the system has no room for more."""
 
 STARTING = threading.RLock()
 """Held while a thread starts. CPython gives a starting thread the identity of its parent for a moment, so an exception
@@ -21,6 +33,18 @@ that is meant for the parent could be raised in the child, before its first line
 
 STOP: contextvars.ContextVar[threading.Event | None] = contextvars.ContextVar("toolcall_nb_stop", default=None)
 """An event that, once set, asks the calls of this context to end, in whichever thread somebody waits for them."""
+
+
+def start_if_possible(thread: threading.Thread) -> bool:
+    """Starts a thread; returns False where no thread can be started, and the caller does its work in its own."""
+    try:
+        with STARTING:
+            thread.start()
+    except RuntimeError as error:
+        if str(error) != _NO_THREADS:
+            raise
+        return False
+    return True
 
 
 def check_stop() -> None:
@@ -129,24 +153,29 @@ class OwnThread:
     """A daemon thread that has its maker's context and can be interrupted in its body only.
 
     An interrupt ends the thread without a traceback. Before the body it prevents the body from running; after it, it
-    does nothing.
+    does nothing. Where no thread can be started, the body runs in `start`, and `stop` does not interrupt it.
     """
 
     def __init__(self, body: Callable[[], None], name: str) -> None:
         self._body = body
         self._lock = threading.Lock()
         self._is_stopped = self._is_inside = False
-        run = contextvars.copy_context().run
-        self._thread = threading.Thread(target=run, args=(self._run,), name=f"toolcall_nb-{name}", daemon=True)
+        self._has_thread = True
+        self._context_run = contextvars.copy_context().run
+        self._thread = threading.Thread(
+            target=self._context_run, args=(self._run,), name=f"toolcall_nb-{name}", daemon=True
+        )
 
     def start(self) -> None:
         """Starts the thread."""
-        with STARTING:
-            self._thread.start()
+        self._has_thread = start_if_possible(self._thread)
+        if not self._has_thread:
+            self._context_run(self._run)
 
     def join(self, seconds: float) -> None:
         """Waits for its end, at most this long."""
-        self._thread.join(seconds)
+        if self._has_thread:
+            self._thread.join(seconds)
 
     def stop(self, exception: type[BaseException]) -> None:
         """Raises ``exception`` in the body, as `stop_thread` does."""

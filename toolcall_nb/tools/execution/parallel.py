@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from toolcall_nb.core.events import Json
 from toolcall_nb.tools.definition import Tool
-from toolcall_nb.tools.execution.interrupts import STOP, check_stop, run_to_end
+from toolcall_nb.tools.execution.interrupts import STOP, check_stop, run_to_end, start_if_possible
 from toolcall_nb.tools.execution.runner import Outcome, exception_text
 from toolcall_nb.tools.execution.workers import POLL_SECONDS
 from toolcall_nb.tools.output import ProgressCallback, ToolProgress
@@ -85,10 +85,12 @@ class RunningJobs:
         self._context = contextvars.copy_context()
 
     def start(self, job: Job) -> None:
-        """Starts a job."""
+        """Starts a job. Where no thread can be started, it runs to its end before this returns."""
         self.count += 1
         run = self._context.copy().run
-        threading.Thread(target=run, args=(self._run, job), name="toolcall_nb-parallel", daemon=True).start()
+        thread = threading.Thread(target=run, args=(self._run, job), name="toolcall_nb-parallel", daemon=True)
+        if not start_if_possible(thread):
+            run(self._run, job)
 
     def next_update(self, seconds: float) -> _Update | None:
         """Returns the next update, or None if none comes within so many seconds."""

@@ -13,6 +13,7 @@ from typing import Any
 from toolcall_nb.core.call_display import with_displayed_bundles
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.redaction.masked_logging import logger
+from toolcall_nb.tools.execution.interrupts import start_if_possible
 from toolcall_nb.tools.output import Log, Preliminary, ProgressCallback, ToolProgress
 from toolcall_nb.tools.output.figures import open_figures
 from toolcall_nb.tools.output.log_text import MAX_LOG, LogText
@@ -211,7 +212,9 @@ class CapturedOutput:
             self._thread = threading.Thread(
                 target=self._context.run, args=(self._loop,), name="toolcall_nb-log", daemon=True
             )
-        self._thread.start()
+        if not start_if_possible(self._thread):
+            self._thread = None
+            self._flush()
 
     def _loop(self) -> None:
         while self._due.wait() and not self._end.is_set():
