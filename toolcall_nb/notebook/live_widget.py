@@ -9,7 +9,7 @@ from toolcall_nb.approvals.page import PendingApprovals
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError
-from toolcall_nb.models.sdk_streams import close_quietly
+from toolcall_nb.models.base import close_quietly
 from toolcall_nb.notebook.widget import TranscriptWidget
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.redaction.saved_output import picture_hosts, saved_line
