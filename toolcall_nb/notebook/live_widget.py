@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from toolcall_nb.approvals import ApprovalMode
 from toolcall_nb.approvals.page import PendingApprovals
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import Transcript
@@ -21,7 +22,7 @@ from toolcall_nb.runs.run import Run, Stoppable
 from toolcall_nb.traces.reading import recognise_run
 
 if TYPE_CHECKING:
-    from toolcall_nb.approvals import ApprovalMode, Decision
+    from toolcall_nb.approvals import Decision
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall
 
