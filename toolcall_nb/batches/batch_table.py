@@ -19,6 +19,7 @@ from toolcall_nb.render.html_output.card import Look
 from toolcall_nb.render.html_output.message_nodes import message_node
 from toolcall_nb.render.html_output.nodes import Node, serialise
 from toolcall_nb.render.html_output.page import fragment
+from toolcall_nb.render.html_output.saved_html import saved_html
 from toolcall_nb.render.record_tables import make_bundle
 from toolcall_nb.render.value_lines import format_hidden
 from toolcall_nb.render.wording import format_seconds
@@ -62,7 +63,7 @@ def batch_bundle(
     ``runs`` are those of the rows that have an ``entry``. ``seconds`` is the batch's time, None if unknown.
     """
     makers = {
-        "text/html": lambda: fragment(batch_nodes(rows, seconds, _transcripts(rows, runs))),
+        "text/html": lambda: saved_html(fragment(batch_nodes(rows, seconds, _transcripts(rows, runs)))),
         "text/plain": lambda: "\n".join(map(visible, _lines(rows, seconds))),
     }
     return make_bundle(makers, include, exclude)

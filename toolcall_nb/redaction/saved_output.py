@@ -15,6 +15,7 @@ from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
 from toolcall_nb.render.escaping import element, visible
 from toolcall_nb.render.html_output.page import ROOT_CLASS
 from toolcall_nb.render.html_output.pictures import NO_HOSTS, allowed_hosts
+from toolcall_nb.render.html_output.saved_html import saved_html
 from toolcall_nb.render.mime_bundles import calls_bundle, mime_bundle
 from toolcall_nb.render.run_footer import USAGE_FOLD, run_html
 
@@ -88,7 +89,8 @@ def saved_calls_bundle(
 def with_line(bundle: dict[str, str], line: str) -> dict[str, str]:
     """Returns the bundle with a line below it, in HTML and in plain text."""
     if line and "text/html" in bundle:
-        bundle["text/html"] += f'<div class="{ROOT_CLASS}">{element("p", "tc-note", line)}</div>'
+        below = f'<div class="{ROOT_CLASS}">{element("p", "tc-note", line)}</div>'
+        bundle["text/html"] = saved_html(bundle["text/html"] + below)
     if line and "text/plain" in bundle:
         bundle["text/plain"] += f"\n\n{visible(line)}"
     return bundle

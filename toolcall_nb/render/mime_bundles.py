@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.transcript import ToolCall, Transcript
 from toolcall_nb.render.html_output.page import to_html
+from toolcall_nb.render.html_output.saved_html import saved_html
 from toolcall_nb.render.record_tables import make_bundle, table_bundle
 from toolcall_nb.render.shown_states import shown_state
 from toolcall_nb.render.text import to_text
@@ -30,7 +31,7 @@ def mime_bundle(
     ``opened`` and ``images`` are those of `to_html`. The Markdown reads back as the transcript.
     """
     makers = {
-        "text/html": lambda: to_html(transcript, opened=opened, images=images),
+        "text/html": lambda: saved_html(to_html(transcript, opened=opened, images=images)),
         "text/markdown": transcript.to_markdown,
         "text/plain": lambda: to_text(transcript),
     }

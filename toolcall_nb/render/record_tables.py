@@ -9,6 +9,7 @@ from toolcall_nb.core.text import well_formed
 from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.html_output.nodes import Node
 from toolcall_nb.render.html_output.page import fragment
+from toolcall_nb.render.html_output.saved_html import saved_html
 from toolcall_nb.render.text import table_text
 from toolcall_nb.render.value_lines import format_hidden
 from toolcall_nb.render.value_summary import Table, table_of
@@ -38,7 +39,7 @@ def table_bundle(
     if table is not None and hidden:
         table = table._replace(hidden=table.hidden + hidden)
     makers = {
-        "text/html": lambda: fragment([Node("table", _html(table, empty, numbers, tones))]),
+        "text/html": lambda: saved_html(fragment([Node("table", _html(table, empty, numbers, tones))])),
         "text/markdown": lambda: empty if table is None else _markdown(table),
         "text/plain": lambda: empty if table is None else table_text(table),
     }

@@ -7,9 +7,6 @@ style. Rows that differ are folds, open for changed ones; equal rows that follow
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
-from importlib.resources import files
-from re import sub
 
 from toolcall_nb.core.comparison import ComparedRow, Comparison, DiffLine, FieldChange
 from toolcall_nb.core.events import MISSING
@@ -35,6 +32,7 @@ from toolcall_nb.render.escaping import element, escape, without_ansi
 from toolcall_nb.render.html_output.card import Look, section_nodes
 from toolcall_nb.render.html_output.nodes import Node, serialise
 from toolcall_nb.render.html_output.page import fragment
+from toolcall_nb.render.html_output.saved_html import saved_html
 from toolcall_nb.render.value_lines import draw_text, draw_value, format_hidden
 
 __all__ = ["difference_html"]
@@ -60,13 +58,7 @@ def difference_html(comparison: Comparison, below: str = "") -> str:
     nodes = [Node("head", "".join(_head(comparison))), *_rows(comparison)]
     if below:
         nodes.append(Node("below", element("p", "tc-note", below)))
-    return f"<style>{_stylesheet()}</style>{fragment(nodes)}"
-
-
-@cache
-def _stylesheet() -> str:
-    css = files("toolcall_nb.render").joinpath("difference.css").read_text("utf-8").replace("\n", " ")
-    return sub(r"\s+", " ", sub(r"/\*.*?\*/", "", css)).strip()
+    return saved_html(fragment(nodes))
 
 
 # The head -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,216 @@
+"""The HTML that a notebook saves: `saved_html` makes it of the renderer's, with shorter tags and a small style sheet.
+
+It looks the same. It has only the style rules that it uses, so that an output needs no other one. Its elements stand
+in no blank lines, and its style in an HTML comment: so a Markdown file into which a notebook was converted shows it
+as HTML to its end, and shows no style as text where ``<style>`` is not allowed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from string import ascii_lowercase
+from typing import NamedTuple
+
+from toolcall_nb.render.html_output.page import ROOT_CLASS
+
+__all__ = ["saved_html"]
+
+_SHEETS = ("style.css", "run.css", "difference.css")
+_STYLE = re.compile(r"<style>(?:<!--)?+[^<]*+</style>")
+_TAG = re.compile(r'<(/?+)([a-z0-9]++)((?:[^<>"]++|"[^"]*+")*+)>')
+_ATTRIBUTE = re.compile(r"=\"([\w-]++)\"")
+_BLANK_LINE = re.compile(r"\n(?=[ \t]*+\n)")
+_SHORTER: Mapping[str, str] = {' class="k"': "b", ' class="s"': "i", ' class="n"': "var"}
+"""Tags for the ``span`` elements of a value, by their attributes: key, string, number or other constant."""
+
+
+def saved_html(html: str) -> str:
+    """Returns HTML of the renderer as a notebook saves it. HTML that was saved already gets its style anew."""
+    html = _BLANK_LINE.sub("&#10;", _shorten(_STYLE.sub("", html)))
+    if html.startswith('<div class="tc-run'):  # which has the classes that typesetters heed, for all that is in it
+        html = html.replace(f'"{ROOT_CLASS}"', "tc")
+    at = html.index(">") + 1
+    return f"{html[:at]}<style><!--{_used_style(html)}--></style>{html[at:]}"
+
+
+# Tags -----------------------------------------------------------------------------------------------------------
+
+
+def _shorten(html: str) -> str:
+    """Leaves out elements and quotation marks that have no effect. All text is escaped, so each ``<`` is a tag's."""
+    ends: list[str] = []
+    depth = 0
+
+    def shorten(match: re.Match[str]) -> str:
+        nonlocal depth
+        is_end, tag, attributes = match[1], match[2], match[3]
+        if tag == "pre":
+            depth += -1 if is_end else 1
+        if tag != "span":
+            return f"<{is_end}{tag}{_ATTRIBUTE.sub(_unquoted, attributes)}>"
+        if is_end:
+            return ends.pop() if ends else match[0]
+        shorter = "" if depth and not attributes else _SHORTER.get(attributes, tag)
+        ends.append(f"</{shorter}>" if shorter else "")
+        if shorter != tag:
+            return f"<{shorter}>" if shorter else ""
+        return f"<span{_ATTRIBUTE.sub(_unquoted, attributes)}>"
+
+    return _TAG.sub(shorten, html.replace('<span class="tc-time"></span>', ""))
+
+
+def _unquoted(match: re.Match[str]) -> str:
+    return f"={match[1]}"
+
+
+# Style ----------------------------------------------------------------------------------------------------------
+
+
+class _Selector(NamedTuple):
+    """One selector of a rule, and the number of elements of each kind that it needs (`_kinds`)."""
+
+    text: str
+    needs: Counter[str]
+
+
+class _Rule(NamedTuple):
+    """A rule, or a block such as ``@media``, which has no ``selectors``. ``declarations`` are names and values."""
+
+    head: str
+    selectors: Sequence[_Selector]
+    declarations: Sequence[tuple[str, str]]
+    rules: Sequence[_Rule]
+
+
+_OUTSIDE = frozenset(("html", "body", ".vscode-light", ".vscode-dark", ".jp-RenderedHTMLCommon"))
+"""Tags and classes of the page around an output."""
+_VOID = frozenset(("br", "col", "hr", "img", "input", "wbr"))
+_CLASSES = re.compile(r'\sclass=(?:"([^"]*+)"|([\w-]++))')
+_VARIABLE = re.compile(r"(--tc-[\w-]+):([^;{}]+);")
+_CUSTOM = re.compile(r"--tc-[\w-]+")
+_EMPTY = re.compile(r"(?<=[{}])[^{}]+\{\}")
+
+
+def _kinds(html: str) -> Counter[str]:
+    """Counts tags, classes (``.x``, ``tag.x``), first children (``x:first``), and children (``x>y``)."""
+    counts: Counter[str] = Counter(dict.fromkeys(_OUTSIDE, 1))
+    parents: list[list[str]] = [[]]
+    is_first = True
+    for is_end, tag, attributes in _TAG.findall(html):
+        if is_end:
+            parents.pop()
+            is_first = False
+            continue
+        found = _CLASSES.search(attributes)
+        classes = [f".{name}" for name in (found[1] or found[2]).split()] if found else []
+        names = [tag, *classes, *(f"{tag}{name}" for name in classes)]
+        if " tabindex=" in attributes:
+            names.append("[tabindex]")
+        counts.update(names)
+        counts.update([f"{name}:first" for name in names] if is_first else ())
+        counts.update([f"{parent}>{name}" for parent in parents[-1] for name in names])
+        is_first = tag not in _VOID
+        if is_first:
+            parents.append(names)
+    return counts
+
+
+def _used_style(html: str) -> str:
+    """Returns the rules that apply to the HTML or may apply after a click."""
+    counts = _kinds(html)
+    kept = [used for rule in _rules() if (used := _used(rule, counts)) is not None]
+    css = "".join(map(_write, kept))
+    while unused := [match for match in _VARIABLE.finditer(css) if css.count(f"var({match[1]}") == 0]:
+        for match in unused:
+            css = css.replace(match[0], "", 1)
+    for name, value in _VARIABLE.findall(css.partition("contain:")[0]):
+        if css.count(f"{name}:") == css.count(f"var({name})") == 1:
+            css = css.replace(f"{name}:{value};", "").replace(f"var({name})", value)
+    for name, short in zip(dict.fromkeys(_CUSTOM.findall(css)), ascii_lowercase, strict=False):
+        css = re.sub(rf"{name}\b(?!-)", f"--{short}", css)
+    return _EMPTY.sub("", css.replace(";}", "}"))
+
+
+def _used(rule: _Rule, counts: Counter[str]) -> _Rule | None:
+    selectors = [each for each in rule.selectors if each.needs <= counts]
+    rules = [kept for each in rule.rules if (kept := _used(each, counts)) is not None]
+    if (rule.selectors and not selectors) or not (rules or rule.declarations) or rule.head.startswith("@keyframes"):
+        return None
+    head = ",".join([each.text for each in selectors]) if selectors else rule.head
+    return _Rule(head, selectors, rule.declarations, rules)
+
+
+def _write(rule: _Rule) -> str:
+    pieces = [f"{name}:{value};" for name, value in rule.declarations]
+    return f"{rule.head}{{{''.join(pieces)}{''.join(map(_write, rule.rules))}}}"
+
+
+# Reading the style sheets ---------------------------------------------------------------------------------------
+
+_COMMENT = re.compile(r"/\*.*?\*/")
+_PIECE = re.compile(r"([^{};]*+)([{};])")
+_COMMA = re.compile(r",(?=(?:[^()]|\((?:[^()]|\([^()]*\))*\))*$)")
+_EITHER = re.compile(r":is\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+_CONDITION = re.compile(
+    r":(?:not|nth-[\w-]+)\((?:[^()]|\([^()]*\))*\)"  # what is in these need not be there
+    r"|\[(?!tabindex)[^\]]*\]|::?(?!has|first-child)[\w-]+"
+)
+_STEP = re.compile(r"([ >+~]?)([^ >+~]+)")
+_NAME = re.compile(r"\[tabindex\]|\.?[a-z][\w-]*")
+
+
+@cache
+def _rules() -> Sequence[_Rule]:
+    folder = files("toolcall_nb.render")
+    css = "".join([folder.joinpath(name).read_text("utf-8") for name in _SHEETS])
+    return _read(_PIECE.finditer(_COMMENT.sub("", " ".join(css.split())))).rules
+
+
+def _read(pieces: Iterator[re.Match[str]], head: str = "") -> _Rule:
+    """Reads a block up to its end."""
+    declarations: list[tuple[str, str]] = []
+    rules: list[_Rule] = []
+    for piece in pieces:
+        text, mark = piece[1].strip(), piece[2]
+        if mark == "{":
+            rules.append(_read(pieces, text))
+            continue
+        if text:
+            name, _, value = text.partition(":")
+            declarations.append((name.strip(), re.sub(r"\s*([,/])\s*", r"\1", value.strip())))
+        if mark == "}":
+            break
+    is_rule = bool(head) and not head.startswith("@")
+    head = head.replace(": ", ":")
+    return _Rule(head, [*_selectors(head)] if is_rule else (), declarations, rules)
+
+
+def _selectors(head: str) -> Iterator[_Selector]:
+    """Yields the selectors of a list, one for each alternative in ``:is``."""
+    for text in _COMMA.split(re.sub(r"\s*([>+~,])\s*", r"\1", head)):
+        either = _EITHER.search(text)
+        if either is None:
+            yield _Selector(text.strip(), _needs(text.strip()))
+            continue
+        for each in _COMMA.split(either[1]):
+            yield from _selectors(f"{text[: either.start()]}{each.strip()}{text[either.end() :]}")
+
+
+def _needs(selector: str) -> Counter[str]:
+    needs: Counter[str] = Counter()
+    before: list[str] = []
+    for combinator, compound in _STEP.findall(_CONDITION.sub("", selector).replace(":has(", " ").replace(")", " ")):
+        names = [*dict.fromkeys(_NAME.findall(compound.replace(":first-child", "")))]
+        needs.update(names)
+        if names and names[0][0].isalpha():
+            needs.update([f"{names[0]}{name}" for name in names[1:] if name.startswith(".")])
+        if compound.endswith(":first-child"):
+            needs.update([f"{name}:first" for name in names])
+        if combinator == ">" and _OUTSIDE.isdisjoint(before):
+            needs.update([f"{parent}>{name}" for parent in before for name in names])
+        before = names
+    return needs
