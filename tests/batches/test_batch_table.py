@@ -25,9 +25,9 @@ def echo(messages: Sequence[Any]) -> str:
 
 def test_each_row_opens_into_its_transcript() -> None:
     html = run_many(["one", "two"], models=echo)._repr_mimebundle_()["text/html"]
-    assert re.findall(r'<span class="tc-state">(.*?)</span>', html) == ["done", "done"]
-    assert re.findall(r'<details data-row="(\d)">', html) == ["0", "1"]
-    assert html.index("You said: one") < html.index('data-row="1"') < html.index("You said: two")
+    assert re.findall(r"<span class=tc-state>(.*?)</span>", html) == ["done", "done"]
+    assert re.findall(r"<details data-row=(\d)>", html) == ["0", "1"]
+    assert html.index("You said: one") < html.index("data-row=1") < html.index("You said: two")
 
 
 def test_hostile_text_stays_text() -> None:
@@ -57,7 +57,7 @@ def test_a_long_table_says_how_many_rows_it_does_not_show() -> None:
     rows = [RunRow(key=f"{n}", prompt="p", prompt_number=0, model="m", number=n) for n in range(SHOWN_ROWS + 5)]
     rows[0].state, rows[0].note = RowState.ERROR, "No answer."
     bundle = batch_bundle(rows, [])
-    assert bundle["text/html"].count('class="tc-state"') == SHOWN_ROWS
+    assert bundle["text/html"].count("class=tc-state") == SHOWN_ROWS
     assert "No answer." in bundle["text/html"]
     assert all("5 more rows" in text for text in bundle.values()), bundle["text/plain"][-100:]
 

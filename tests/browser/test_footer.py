@@ -71,7 +71,12 @@ def test_at_the_end_the_footer_is_the_same_as_in_the_static_form(page: Page) -> 
     shown = page.locator(".tc-foot-info")
     expect(shown).to_have_count(1)
     wanted = saved_bundle(run.html.transcript, line=LINE, is_run=True)["text/html"]
-    assert shown.evaluate("each => each.outerHTML") in wanted
+    saved = """html => {
+        const template = document.createElement("template");
+        template.innerHTML = html;
+        return template.content.querySelector(".tc-foot-info").outerHTML;
+    }"""
+    assert shown.evaluate("each => each.outerHTML") == page.evaluate(saved, wanted)
     run.assert_shown()
 
 

@@ -66,7 +66,7 @@ def test_the_reopened_notebook_is_readable_without_its_kernel(lab: Lab, trusted:
     text = again.page.locator("body").inner_text()
     assert ("with code and x^2." in text) is not trusted  # an untrusted notebook drops MathML and shows the TeX
     assert [word for word in BROKEN if word in text] == []
-    assert output.locator("style").count() == (2 if trusted else 0)
+    assert output.locator("style").count() == (1 if trusted else 0)
     output.locator(".tc-call summary").click()
     expect(output.locator(".tc-call details")).not_to_have_attribute("open", "")
 

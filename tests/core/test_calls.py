@@ -227,8 +227,8 @@ def test_the_table_shows_seconds_and_tokens_only_where_they_are_known() -> None:
         "id",
     ]
     assert "2.25 s" in bundle["text/plain"]
-    assert '<tr class="tc-output-error"><td>sql</td>' in bundle["text/html"]
-    assert '<td class="tc-number">2.25 s</td>' in bundle["text/html"]
-    assert '<span class="tc-state">Error</span>' in bundle["text/html"]
+    assert "<tr class=tc-output-error><td>sql</td>" in bundle["text/html"]
+    assert "<td class=tc-number>2.25 s</td>" in bundle["text/html"]
+    assert "<span class=tc-state>Error</span>" in bundle["text/html"]
     plain = Transcript((RUN.messages[2],)).calls._repr_mimebundle_()
     assert plain["text/plain"].split("\n")[0].split() == ["name", "arguments", "state", "result", "id"]

@@ -50,6 +50,16 @@ NEVER_SO = {
     "<[^>]*>": "for sanitised HTML, in which each < is closed",
     "<(?!img)[^>]*>": "the same",
     r"<img (?![^>]*\balt=)": "the same",
+    r"<style>(?:<!--)?+[^<]*+</style>": "for our own style",
+    r"([^{};]*+)([{};])": "the same",
+    r"/\*.*?\*/": "the same",
+    r",(?=(?:[^()]|\((?:[^()]|\([^()]*\))*\))*$)": "the same",
+    r":is\(([^()]*(?:\([^()]*\)[^()]*)*)\)": "the same",
+    r":(?:not|nth-[\w-]+)\((?:[^()]|\([^()]*\))*\)"
+    r"|\[(?!tabindex)[^\]]*\]|::?(?!first-child)[\w-]+": "the same",
+    r"([^ >+~]*):has\(([^()]*)\)": "the same",
+    r"\s*([>+~,])\s*": "the same",
+    r"\s*([,/])\s*": "the same",
 }
 """Expressions that are slower only for texts that cannot occur, with the reason."""
 

@@ -54,12 +54,18 @@ def arguments(text: str) -> list[str]:
     return [piece.strip() for piece in pieces]
 
 
+_SYSTEM = {"Canvas": ("#fff", "#121212"), "CanvasText": ("#000", "#fff")}
+"""The system's colours, light and dark, as Chromium has them."""
+
+
 def color(text: str, scheme: str, host: dict[str, str]) -> Color:
     text = text.strip()
     if text.startswith("var("):
         name, *rest = arguments(text)
         value = host.get(name) or TOKENS.get(name) or rest[0]
         return color(value, scheme, host)
+    if text in _SYSTEM:
+        text = _SYSTEM[text][scheme == "dark"]
     if text.startswith("light-dark("):
         return color(arguments(text)[scheme == "dark"], scheme, host)
     if text.startswith("color-mix("):
@@ -105,7 +111,12 @@ def test_every_colour_in_the_style_sheet_is_a_variable() -> None:
 def test_every_text_colour_is_checked() -> None:
     used = set(re.findall(r"(?<![-\w])color:\s*([^;}]+)", re.sub(r"/\*.*?\*/", "", CSS, flags=re.DOTALL)))
     tones = set(re.findall(r"--tc-tone:\s*([^;}]+)", CSS))
-    assert used | tones <= {"inherit", "var(--tc-tone)", *(f"var(--tc-{token})" for token in TEXT)}
+    assert used | tones <= {
+        "inherit",
+        "var(--tc-tone)",
+        "var(--tc-tone, var(--tc-dim))",
+        *(f"var(--tc-{token})" for token in TEXT),
+    }
 
 
 def test_the_contrast_formula_is_that_of_wcag() -> None:

@@ -117,9 +117,9 @@ def test_changed_rows_are_open_and_equal_ones_folded() -> None:
     same = [call(str(number), "read", {"path": f"{number}"}) for number in range(6)]
     body = body_of(diff(run(*same, call("x", "f", {"a": 1})), run(*same, call("x", "f", {"a": 2}))))
     assert body.count("<details open>") == 1
-    assert '<details class="tc-equal"><summary>' in body
+    assert "<details class=tc-equal><summary>" in body
     assert "7 equal</span>" in body
-    assert body.count('<li class="tc-line">') == 7
+    assert body.count("<li class=tc-line>") == 7
     assert "7 equal You, read x6" in words_of(body)
     assert "  = 7 equal: You, read x6\n" in diff(run(*same), run(*same)).to_text() + "\n"
 
@@ -189,7 +189,7 @@ def test_the_html_of_very_many_changes_is_bounded_and_says_what_is_left_out() ->
 def test_equal_rows_are_bounded_too() -> None:
     same = run(*(call(str(n), "read", {"path": n}) for n in range(3_000)))
     html = html_of(diff(same, same))
-    assert html.count('<li class="tc-line">') == 100
+    assert html.count("<li class=tc-line>") == 100
     assert "… 2,901 more equal rows" in html
 
 

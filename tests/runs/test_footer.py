@@ -122,8 +122,8 @@ def test_names_and_ids_of_a_model_are_escaped_and_bounded() -> None:
 
 def test_the_static_form_keeps_the_fold_as_the_reader_left_it_and_plain_text_has_the_line() -> None:
     closed, opened = (saved_bundle(STEPS, line=LINE, opened=opened, is_run=True) for opened in ({}, {USAGE_FOLD: True}))
-    assert '<details class="tc-foot-info"><summary>' in closed["text/html"]
-    assert '<details class="tc-foot-info" open><summary>' in opened["text/html"]
+    assert "<details class=tc-foot-info><summary>" in closed["text/html"]
+    assert "<details class=tc-foot-info open><summary>" in opened["text/html"]
     assert closed["text/plain"].endswith(f"\n\n{LINE}")
     assert "Request" not in closed["text/plain"]
     assert Transcript.from_markdown(closed["text/markdown"]) == STEPS
@@ -131,7 +131,7 @@ def test_the_static_form_keeps_the_fold_as_the_reader_left_it_and_plain_text_has
 
 def test_a_run_without_usage_looks_as_if_there_were_none() -> None:
     bundle = saved_bundle(transcript({}), line="mock", is_run=True)
-    assert '<div class="tc-foot"><span class="tc-foot-info">mock</span></div>' in bundle["text/html"]
+    assert "<div class=tc-foot><span class=tc-foot-info>mock</span></div>" in bundle["text/html"]
     assert bundle["text/plain"] == saved_bundle(transcript({}), line="other", is_run=True)["text/plain"]
 
 

@@ -1,8 +1,10 @@
 """The HTML that a notebook saves: `saved_html` makes it of the renderer's, with shorter tags and a small style sheet.
 
-It looks the same. It has only the style rules that it uses, so that an output needs no other one. Its elements stand
-in no blank lines, and its style in an HTML comment: so a Markdown file into which a notebook was converted shows it
-as HTML to its end, and shows no style as text where ``<style>`` is not allowed.
+It looks the same. It has only the style rules that it uses, and a class for them: outputs of one page differ in what
+they leave out, and the rules of one must not come after those of another.
+
+There is no blank line in it, and its style is in an HTML comment, which CSS ignores. So in a Markdown file into which
+a notebook was converted, it is HTML to its end, and where ``<style>`` is not allowed, the style is not shown as text.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from string import ascii_lowercase
 from typing import NamedTuple
@@ -23,6 +26,8 @@ _SHEETS = ("style.css", "run.css", "difference.css")
 _STYLE = re.compile(r"<style>(?:<!--)?+[^<]*+</style>")
 _TAG = re.compile(r'<(/?+)([a-z0-9]++)((?:[^<>"]++|"[^"]*+")*+)>')
 _ATTRIBUTE = re.compile(r"=\"([\w-]++)\"")
+_ROOT = re.compile(r'<div class="tc(?: t[0-9a-f]{4})?(?: mathjax_ignore tex2jax_ignore)?">')
+_FOOT = "<div class=tc-foot>"
 _BLANK_LINE = re.compile(r"\n(?=[ \t]*+\n)")
 _SHORTER: Mapping[str, str] = {' class="k"': "b", ' class="s"': "i", ' class="n"': "var"}
 """Tags for the ``span`` elements of a value, by their attributes: key, string, number or other constant."""
@@ -31,10 +36,13 @@ _SHORTER: Mapping[str, str] = {' class="k"': "b", ' class="s"': "i", ' class="n"
 def saved_html(html: str) -> str:
     """Returns HTML of the renderer as a notebook saves it. HTML that was saved already gets its style anew."""
     html = _BLANK_LINE.sub("&#10;", _shorten(_STYLE.sub("", html)))
-    if html.startswith('<div class="tc-run'):  # which has the classes that typesetters heed, for all that is in it
-        html = html.replace(f'"{ROOT_CLASS}"', "tc")
+    css = _used_style(html)
+    key = f"t{sha256(css.encode()).hexdigest()[:4]}"
+    # A run has the classes that typesetters heed for all that is in it.
+    more = "" if html.startswith('<div class="tc-run') else ROOT_CLASS.removeprefix("tc")
+    html = _ROOT.sub(f'<div class="tc {key}{more}">', html)
     at = html.index(">") + 1
-    return f"{html[:at]}<style><!--{_used_style(html)}--></style>{html[at:]}"
+    return f"{html[:at]}<style><!--{css.replace('.tc.tc', f'.tc.{key}')}--></style>{html[at:]}"
 
 
 # Tags -----------------------------------------------------------------------------------------------------------
@@ -90,9 +98,9 @@ _OUTSIDE = frozenset(("html", "body", ".vscode-light", ".vscode-dark", ".jp-Rend
 """Tags and classes of the page around an output."""
 _VOID = frozenset(("br", "col", "hr", "img", "input", "wbr"))
 _CLASSES = re.compile(r'\sclass=(?:"([^"]*+)"|([\w-]++))')
-_VARIABLE = re.compile(r"(--tc-[\w-]+):([^;{}]+);")
-_CUSTOM = re.compile(r"--tc-[\w-]+")
-_EMPTY = re.compile(r"(?<=[{}])[^{}]+\{\}")
+_VARIABLE = re.compile(r"(?<![\w-])(--tc-[\w-]++):([^;{}]++);")
+_CUSTOM = re.compile(r"(?<![\w-])--tc-[\w-]++")
+_EMPTY = re.compile(r"(?<=[{}])[^{}]++\{\}")
 
 
 def _kinds(html: str) -> Counter[str]:
@@ -121,8 +129,12 @@ def _kinds(html: str) -> Counter[str]:
 
 def _used_style(html: str) -> str:
     """Returns the rules that apply to the HTML or may apply after a click."""
-    counts = _kinds(html)
-    kept = [used for rule in _rules() if (used := _used(rule, counts)) is not None]
+    everything, transcript = _kinds(html), _kinds(html.partition(_FOOT)[0])
+    kept = [
+        used
+        for rule in _rules()
+        if (used := _used(rule, transcript if ".tc.tc" in rule.head or rule.head[0] == "@" else everything)) is not None
+    ]
     css = "".join(map(_write, kept))
     while unused := [match for match in _VARIABLE.finditer(css) if css.count(f"var({match[1]}") == 0]:
         for match in unused:
@@ -130,8 +142,8 @@ def _used_style(html: str) -> str:
     for name, value in _VARIABLE.findall(css.partition("contain:")[0]):
         if css.count(f"{name}:") == css.count(f"var({name})") == 1:
             css = css.replace(f"{name}:{value};", "").replace(f"var({name})", value)
-    for name, short in zip(dict.fromkeys(_CUSTOM.findall(css)), ascii_lowercase, strict=False):
-        css = re.sub(rf"{name}\b(?!-)", f"--{short}", css)
+    short = dict(zip(dict.fromkeys(_CUSTOM.findall(css)), ascii_lowercase, strict=False))
+    css = _CUSTOM.sub(lambda match: f"--{short[match[0]]}", css)
     return _EMPTY.sub("", css.replace(";}", "}"))
 
 
@@ -157,8 +169,9 @@ _COMMA = re.compile(r",(?=(?:[^()]|\((?:[^()]|\([^()]*\))*\))*$)")
 _EITHER = re.compile(r":is\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _CONDITION = re.compile(
     r":(?:not|nth-[\w-]+)\((?:[^()]|\([^()]*\))*\)"  # what is in these need not be there
-    r"|\[(?!tabindex)[^\]]*\]|::?(?!has|first-child)[\w-]+"
+    r"|\[(?!tabindex)[^\]]*\]|::?(?!first-child)[\w-]+"
 )
+_HAS = re.compile(r"([^ >+~]*):has\(([^()]*)\)")
 _STEP = re.compile(r"([ >+~]?)([^ >+~]+)")
 _NAME = re.compile(r"\[tabindex\]|\.?[a-z][\w-]*")
 
@@ -201,9 +214,13 @@ def _selectors(head: str) -> Iterator[_Selector]:
 
 
 def _needs(selector: str) -> Counter[str]:
+    """Counts what a selector needs: that of ``:has`` below or beside its element too."""
+    has = _HAS.search(selector)
+    if has is not None:
+        return _needs(f"{has[1]}{has[2]}") | _needs(selector.replace(has[0], has[1], 1))
     needs: Counter[str] = Counter()
     before: list[str] = []
-    for combinator, compound in _STEP.findall(_CONDITION.sub("", selector).replace(":has(", " ").replace(")", " ")):
+    for combinator, compound in _STEP.findall(_CONDITION.sub("", selector)):
         names = [*dict.fromkeys(_NAME.findall(compound.replace(":first-child", "")))]
         needs.update(names)
         if names and names[0][0].isalpha():
