@@ -20,7 +20,7 @@
         span: ["hidden"],
     };
     const forbidden = /^(on|id$|name$|src$|href$|xlink|style$|form|action|data-|is$|slot$|part$)/i;
-    const classes = /^(tc|tc-[\w-]+|[ksncu]|language-[\w+#.-]{1,40}|contains-task-list|task-list-item(-checkbox)?|markdown-alert(-\w+)?|mathjax_ignore|tex2jax_ignore)$/;
+    const classes = /^(tc|t[0-9a-f]{4}|tc-[\w-]+|[ksncu]|language-[\w+#.-]{1,40}|contains-task-list|task-list-item(-checkbox)?|markdown-alert(-\w+)?|mathjax_ignore|tex2jax_ignore)$/;
     const words = element => `<${element.localName}> ${element.outerHTML.slice(0, 160)}`;
     const say = (what, element) => { if (found.length < 40) found.push(`${what}: ${words(element)}`); };
 
@@ -38,7 +38,10 @@
         if (leaves && (element.target !== "_blank" || !rel.test(element.rel)))
             say("a link that does not open apart", element);
     };
+    const isOwnStyle = element => // of a saved output: the first in it, with no text of anyone else
+        element.matches(".tc > style:first-child") && /^<!--[^<]*-->$/.test(element.textContent) && !element.attributes.length;
     const looks = element => {
+        if (isOwnStyle(element)) return;
         const allowed = [...attributes[""], ...(attributes[element.localName] ?? [])];
         const isFormula = formula.includes(element.localName);
         if (!plain.includes(element.localName) && !isFormula) say("an element", element);
