@@ -42,7 +42,7 @@ settings.load_profile(PROFILE)
 _SLOW = (
     *("tests/browser/", "tests/hostile/", "notebook/test_magic_kernel", "project/test_dev", "project/test_notebooks"),
     *("project/test_packaging", "project/test_released", "project/test_supply_chain", "server/test_clients"),
-    *("server/test_load", "server/test_peers", "tools/test_mcp"),
+    *("server/test_load", "server/test_peers", "server/test_redis", "tools/test_mcp"),
 )
 """Files that the quick tier skips, in addition to tests that are marked as slow and those that use a kernel."""
 

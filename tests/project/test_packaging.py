@@ -110,7 +110,8 @@ def test_the_wheels_metadata_is_that_of_the_project(wheel: Path) -> None:
     info = next(name for name in archive.namelist() if name.endswith("/METADATA"))
     metadata = Parser().parsestr(archive.read(info).decode())
     assert (metadata["Name"], metadata["License-Expression"]) == ("toolcall-nb", "MIT")
-    assert set(metadata.get_all("Provides-Extra", [])) == {"models", "server", "mcp", "otel", "traces", "all"}
+    extras = {"models", "server", "mcp", "otel", "redis", "traces", "all"}
+    assert set(metadata.get_all("Provides-Extra", [])) == extras
     assert metadata["Requires-Python"] == ">=3.11"
 
 

@@ -248,7 +248,9 @@ class Timed:
     def __init__(self, model: Any, **options: Any) -> None:
         self.now = 0.0
         self.threads = ServedThreads(settings(model, **options), clock=lambda: self.now, ticking=False)
-        self.run: ServedRun = self.threads.begin(TurnRequest(wire="chat", thread="t", run_id="r", prompt="Go"))
+        run = self.threads.begin(TurnRequest(wire="chat", thread="t", run_id="r", prompt="Go"))
+        assert isinstance(run, ServedRun)
+        self.run = run
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
@@ -292,6 +294,7 @@ def test_ended_turns_are_kept_up_to_a_size_and_the_oldest_go_first() -> None:
     for thread in ("u", "v"):
         timed.pass_time(1)
         run = timed.threads.begin(TurnRequest(wire="chat", thread=thread, run_id="r", prompt="Go"))
+        assert isinstance(run, ServedRun)
         assert run.wait(PATIENCE)
         eventually(lambda run=run: run.ended is not None)  # type: ignore[misc]  # bound at once
     timed.pass_time(1)

@@ -126,7 +126,9 @@ class ServedHistories(RuleBasedStateMachine):
     def a_prompt(self, wires: list[str]) -> None:
         ServedHistories.turns += 1
         asked = TurnRequest(wire=wires[0] if wires[0] != LIVE else "ui", thread=THREAD, run_id="r", prompt="Go on")
-        self.turn = self.threads.begin(asked)
+        turn = self.threads.begin(asked)
+        assert isinstance(turn, ServedRun)
+        self.turn = turn
         self.clients = [Client(self.run, each) for each in wires]
         self.settle()
 

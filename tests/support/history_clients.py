@@ -11,8 +11,9 @@ from tests.support.history_pages import Page
 from toolcall_nb import wire
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript
-from toolcall_nb.server.served_run import ServedRun, TurnResponse
+from toolcall_nb.server.served_run import ServedRun
 from toolcall_nb.server.streaming import LIVE, page_chunks, wire_chunks
+from toolcall_nb.server.turn import TurnResponse
 
 __all__ = ["Client", "frames_of"]
 

@@ -73,7 +73,7 @@ def runs_by(expression: str) -> bool:
 def rows() -> list[tuple[str, str, str]]:
     """Returns each distribution, its licence, and what requires it: "toolcall_nb" or one of its extras."""
     found: dict[str, tuple[str, str, str]] = {}
-    for extra in ("", "models", "server", "mcp"):
+    for extra in ("", "models", "server", "mcp", "redis"):
         for name, package in closure(runtime(*filter(None, [extra]))).items():
             found.setdefault(name, (name, licence_of(package), f"`[{extra}]`" if extra else "toolcall_nb"))
     return sorted(found.values())

@@ -290,6 +290,13 @@ FAULTS = (
         "tests/notebook/test_early_messages.py",
     ),
     Fault(
+        "a worker goes on with a turn that another has ended",
+        "server/redis_writer.py",
+        '        self._lose(journal, changes, "Another worker took this one for ended, and has ended the turn.")\n',
+        "        journal.confirm()\n",
+        "tests/server/test_redis.py",
+    ),
+    Fault(
         "braces in a prompt are filled twice",
         "notebook/interpolation.py",
         "filled = _FIELD.sub(value, text)",

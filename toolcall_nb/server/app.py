@@ -22,13 +22,14 @@ from toolcall_nb.redaction import masked_value
 from toolcall_nb.redaction.registered_secrets import known_secrets
 from toolcall_nb.render import to_html
 from toolcall_nb.server import pages
-from toolcall_nb.server.conversations import RETRY_AFTER, ServedThreads
+from toolcall_nb.server.conversations import ServedThreads
 from toolcall_nb.server.guards import Guard
 from toolcall_nb.server.openapi import openapi_document
 from toolcall_nb.server.path_prefix import PathPrefix, prefix_of
 from toolcall_nb.server.public_view import public_transcript
 from toolcall_nb.server.requests import RequestReader, json_object, read_approval
 from toolcall_nb.server.responses import (
+    RETRY_AFTER,
     Health,
     Problem,
     Question,
@@ -41,10 +42,10 @@ from toolcall_nb.server.responses import (
     preferred_media_type,
     problem_response,
 )
-from toolcall_nb.server.served_run import TurnResponse
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import THREAD_ID, is_thread_id
 from toolcall_nb.server.streaming import LIVE, OpenStreams, RunStreamResponse
+from toolcall_nb.server.turn import Turn, TurnResponse
 from toolcall_nb.wire import WIRE_NAMES
 
 __all__ = ["application"]
@@ -124,13 +125,14 @@ class _Server:
             raise Problem(422, f"'wire' must be one of {', '.join(_STREAMS)}, but is {name!r:.100}.")
         (response_id, number), ids = _last_event_id(request), _flag(request, "ids", True)
         self._refuse_if_full()
-        run = self._threads.run(thread)
-        if run is None:
+        run = await self._run(thread)
+        if run is None or (name == LIVE and not run.has_page):
             run = await run_in_threadpool(self._threads.finished_run, thread)
             if name != LIVE:
                 return Response(status_code=204)
-        last = run.responses[0 if name == LIVE else -1]
-        after = number if response_id in ("", last.id) else 0
+        last = run.responses[-1]
+        stream_id = run.page_id if name == LIVE else last.id
+        after = number if response_id in ("", stream_id) else 0
         response = TurnResponse(name or last.wire, last.start, last.run_id, last.id)
         return RunStreamResponse(run, response, self._settings.limits, self._streams, after=after, ids=ids)
 
@@ -155,7 +157,7 @@ class _Server:
             raise Problem(406, f"A thread can be had as {', '.join(_THREAD_TYPES)}. Accept one of them.")
         transcript = public_transcript(await run_in_threadpool(self._threads.transcript, thread))
         if media_type == "application/json":
-            run = self._threads.run(thread)
+            run = await self._run(thread)
             state = "idle" if run is None or run.ended is not None else "waiting" if run.is_waiting else "running"
             questions = [] if run is None else [msgspec.convert(form, Question) for form in run.questions()]
             messages = ui_messages.to_ui(transcript.messages)
@@ -182,6 +184,10 @@ class _Server:
         servers = {"servers": [{"url": prefix}]} if prefix else {}
         body = msgspec.json.encode({**self._openapi, **servers})
         return Response(body, headers={"cache-control": "no-store"}, media_type="application/json")
+
+    async def _run(self, thread: str) -> Turn | None:
+        find = self._threads.run
+        return await run_in_threadpool(find, thread) if self._threads.is_shared else find(thread)
 
     async def _body(self, request: Request) -> bytes:
         """Reads the body, within the limits."""

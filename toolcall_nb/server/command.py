@@ -14,10 +14,13 @@ from toolcall_nb.errors import UsageError
 if TYPE_CHECKING:
     from toolcall_nb.server.settings import Limits, Settings
 
-__all__ = ["TOKEN_VARIABLE", "add_options", "serve", "server_settings"]
+__all__ = ["STORE_VARIABLE", "TOKEN_VARIABLE", "add_options", "serve", "server_settings"]
 
 TOKEN_VARIABLE = "TOOLCALL_NB_TOKEN"
 """The environment variable for the token; unlike the option, no list of processes shows it."""
+
+STORE_VARIABLE = "TOOLCALL_NB_STORE"
+"""The environment variable for the store, whose URL may hold a password."""
 
 _LIMIT_OPTIONS = {
     "runs": "turns at the same time",
@@ -40,7 +43,12 @@ def add_options(parser: ArgumentParser) -> None:
         default="",
         help="functions that the model may call; also edit, show, bash",
     )
-    parser.add_argument("--store", metavar="DIR", help="keep the threads in this folder, as Markdown, not in memory")
+    parser.add_argument(
+        "--store",
+        metavar="DIR|URL",
+        help="keep the threads in this folder, as Markdown, or in the Redis of this URL (redis://…), which several "
+        f"workers can share; by default in memory. Or set ${STORE_VARIABLE}",
+    )
     parser.add_argument("--system", metavar="TEXT", help="the system prompt")
     parser.add_argument("--dialect", metavar="D", default="native", help="how the model writes calls (%(default)s)")
     parser.add_argument(
@@ -123,7 +131,7 @@ def server_settings(options: Namespace, tools: Callable[[str], Iterable[Any]]) -
         approval_mode=options.approve,
         max_steps=options.max_steps,
         speed=options.speed or None,
-        store=options.store,
+        store=os.environ.get(STORE_VARIABLE) if options.store is None else options.store,
         token=given,
         proxy_token=given or (secrets.token_urlsafe(24) if needs_proxy_token else None),
         root_path=options.root_path,

@@ -8,31 +8,34 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 from msgspec.structs import asdict
 
 from toolcall_nb import models
 from toolcall_nb.approvals import RememberedApprovals
 from toolcall_nb.chat import Chat
-from toolcall_nb.core.transcript import Message, Transcript
+from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import ToolcallError
 from toolcall_nb.redaction import Tally, masked_value
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import HeldSecret, known_secrets
+from toolcall_nb.server.histories import merge_history
 from toolcall_nb.server.requests import ApprovalAnswer, TurnRequest
-from toolcall_nb.server.responses import Problem
-from toolcall_nb.server.served_run import ServedRun, TurnResponse
+from toolcall_nb.server.responses import RETRY_AFTER, Problem
+from toolcall_nb.server.served_run import ServedRun
 from toolcall_nb.server.settings import Settings
-from toolcall_nb.server.store import DamagedThread, ThreadStore
+from toolcall_nb.server.store import DamagedThread
+from toolcall_nb.server.stores import open_store
+from toolcall_nb.server.turn import Journal, Turn, TurnResponse
 from toolcall_nb.tools import Registry
 
-__all__ = ["RETRY_AFTER", "ServedThreads"]
+__all__ = ["ServedThreads"]
 
 _log = logger("toolcall_nb.server")
 
-RETRY_AFTER = {"Retry-After": "5"}
-"""A header of responses with the status 503."""
 _SWEEP_SECONDS = 0.5
 _STOP_WITHIN = 5.0
+_RESPONSE_WITHIN = 10.0
 
 
 class ServedThreads:
@@ -47,7 +50,9 @@ class ServedThreads:
     ) -> None:
         self.settings = settings
         self._clock = clock
-        self._store = None if settings.store is None else ThreadStore(settings.store)
+        self._store = open_store(settings, self._execute, clock)
+        self.is_shared = self._store.is_shared
+        self._versions: dict[str, str] = {}  # of the stored threads that the chats have
         self._chats: OrderedDict[str, Chat] = OrderedDict()
         self._runs: dict[str, ServedRun] = {}
         self._running: list[ServedRun] = []  # and some that have ended since
@@ -64,19 +69,46 @@ class ServedThreads:
 
     def may_wait_to_begin(self, request: TurnRequest) -> bool:
         """Whether `begin` may read a disk or a long history, which is no work for an event loop."""
-        return self._store is not None or request.history is not None or bool(request.files)
+        return self.settings.store is not None or request.history is not None or bool(request.files)
 
-    def begin(self, request: TurnRequest) -> ServedRun:
+    def begin(self, request: TurnRequest) -> Turn:
         """Begins a turn, or answers the questions of the running one; its last response is this request's."""
-        with self._lock:
-            if self._closing.is_set():
-                raise Problem(503, "The server is about to end.", RETRY_AFTER)
-            return self._continue_turn(request) if request.answers else self._begin_turn(request)
+        turn = self.run(request.thread) if self.is_shared and request.answers else None
+        if turn is not None and not isinstance(turn, ServedRun):
+            response = self._store.ask_owner(turn, {"kind": "continue", **_continuation(request)})
+        else:
+            turn, response = self._begin_here(request)
+        if not turn.wait_for_response(response, _RESPONSE_WITHIN):
+            raise Problem(503, "The server's store does not take the answer at the moment. Try again.", RETRY_AFTER)
+        return turn
 
-    def run(self, thread: str) -> ServedRun | None:
+    def _begin_here(self, request: TurnRequest) -> tuple[ServedRun, str]:
+        """Begins or continues a turn of this worker; returns it, and the id of the response."""
+        journal = None if request.answers else self._store.claim(request.thread)
+        try:
+            with self._lock:
+                if self._closing.is_set():
+                    raise Problem(503, "The server is about to end.", RETRY_AFTER)
+                run, start = (
+                    self._continue_turn(request) if request.answers else (self._begin_turn(request, journal), 0)
+                )
+                response = TurnResponse(request.wire, start, request.run_id)
+                run.write(response)
+        except BaseException as error:
+            if not request.answers:
+                self._store.release(request.thread)
+            if isinstance(error, ToolcallError):
+                raise Problem(409, f"The thread cannot begin a turn: {error}") from None
+            raise
+        if not request.answers:
+            run.start()
+        return run, response.id
+
+    def run(self, thread: str) -> Turn | None:
         """Returns the turn of this thread that is running, or ended not long ago."""
         with self._lock:
-            return self._runs.get(thread)
+            run = self._runs.get(thread)
+        return run if not self.is_shared or (run is not None and run.ended is None) else self._store.find(thread)
 
     def running(self) -> Sequence[ServedRun]:
         """Returns the turns that are running."""
@@ -86,25 +118,53 @@ class ServedThreads:
 
     def stop(self, thread: str) -> bool:
         """Stops the turn of the thread; returns whether one was running. May take a second or two."""
-        run = self.run(thread)
-        if run is None or run.ended is not None:
+        turn = self.run(thread)
+        if turn is None or turn.ended is not None:
             self.transcript(thread)  # raises if there is no such thread
             return False
-        run.stop()
+        if not isinstance(turn, ServedRun):
+            return bool(self._store.ask_owner(turn, {"kind": "stop", "thread": thread}))
+        turn.stop()
         return True
 
     def answer(self, thread: str, answer: ApprovalAnswer) -> None:
         """Answers a question of the thread."""
-        run = self.run(thread)
-        if run is None or run.question(answer.approval) is None:
+        turn = self.run(thread)
+        if turn is None or turn.question(answer.approval) is None:
             self.transcript(thread)  # raises if there is no such thread
             raise Problem(409, f"Nothing is asked under {answer.approval!r:.100} in this thread, or not any more.")
-        _answer(run, answer)
+        if isinstance(turn, ServedRun):
+            _answer(turn, answer)
+        else:
+            self._store.ask_owner(turn, {"kind": "answer", "thread": thread, "answers": [asdict(answer)]})
+
+    def _execute(self, command: dict[str, Any]) -> Any:
+        """Executes a command of another worker for a turn that runs here."""
+        thread, kind = command["thread"], command["kind"]
+        with self._lock:
+            run = self._runs.get(thread)
+        if run is None or run.ended is not None:
+            raise Problem(409, f"Nothing runs in the thread {thread!r} any more.")
+        answers = msgspec.convert(command.get("answers", []), tuple[ApprovalAnswer, ...])
+        if kind == "stop":
+            threading.Thread(target=run.stop, name="toolcall_nb-end", daemon=True).start()
+            return True
+        if kind == "continue":
+            names = ("wire", "thread", "run_id")
+            return self._begin_here(TurnRequest(**{name: command[name] for name in names}, answers=answers))[1]
+        for answer in answers:
+            if run.question(answer.approval) is None:
+                raise Problem(409, f"Nothing is asked under {answer.approval!r:.100} in this thread, or not any more.")
+            _answer(run, answer)
+        return None
 
     def transcript(self, thread: str) -> Transcript:
         """Returns the whole conversation of a thread, also in the middle of a turn; `Problem` 404 if there is none."""
+        turn = self.run(thread) if self.is_shared else None
+        if turn is not None and turn.ended is None:
+            return turn.transcript
         with self._lock:
-            chat = self._chats.get(thread)
+            chat = None if self.is_shared else self._chats.get(thread)
             transcript = chat.transcript if chat is not None else self._load(thread)
         if transcript is None:
             raise Problem(404, f"There is no thread {thread!r:.120}.")
@@ -117,28 +177,25 @@ class ServedThreads:
         chat.load(self.transcript(thread))
         return ServedRun.finished(chat, self.settings.limits)
 
-    def _begin_turn(self, request: TurnRequest) -> ServedRun:
+    def _begin_turn(self, request: TurnRequest, journal: Journal | None) -> ServedRun:
         self._refuse_if_busy(request.thread)
         model = self._model(request.model)
-        chat = self._chat(request)
+        chat = self._chat(request, "" if journal is None else journal.version)
         self._set_up(chat, request, model)
-        try:
-            run = ServedRun(
-                chat,
-                lambda live: chat.stream(request.prompt, live, files=request.files),
-                limits=self.settings.limits,
-                clock=self._clock,
-                save=lambda transcript: self._save(request.thread, transcript),
-            )
-        except ToolcallError as error:
-            raise Problem(409, f"The thread cannot begin a turn: {error}") from None
-        run.responses.append(TurnResponse(request.wire, 0, request.run_id))
+        run = ServedRun(
+            chat,
+            lambda live: chat.stream(request.prompt, live, files=request.files),
+            limits=self.settings.limits,
+            clock=self._clock,
+            save=lambda transcript: self._save(request.thread, transcript),
+            journal=journal,
+        )
         self._runs[request.thread] = run
         self._running.append(run)
-        run.start()
         return run
 
-    def _continue_turn(self, request: TurnRequest) -> ServedRun:
+    def _continue_turn(self, request: TurnRequest) -> tuple[ServedRun, int]:
+        """Answers questions of the running turn; returns it, and how many events it had before."""
         run = self._runs.get(request.thread)
         answers = [] if run is None else [answer for answer in request.answers if run.question(answer.approval)]
         if run is None or not answers:
@@ -146,8 +203,7 @@ class ServedThreads:
         start = len(run.log)
         for answer in answers:
             _answer(run, answer)
-        run.responses.append(TurnResponse(request.wire, start, request.run_id))
-        return run
+        return run, start
 
     def _refuse_if_busy(self, thread: str) -> None:
         running = self.running()
@@ -185,14 +241,18 @@ class ServedThreads:
 
     # Conversations
 
-    def _chat(self, request: TurnRequest) -> Chat:
-        chat = self._chats.get(request.thread)
-        if chat is None:
-            chat = Chat(thread=request.thread, tools=Registry(), remembered_approvals=RememberedApprovals(self._always))
-            if (stored := self._load(request.thread)) is not None:
-                chat.load(stored)
+    def _chat(self, request: TurnRequest, version: str) -> Chat:
+        thread, chat = request.thread, self._chats.get(request.thread)
+        if chat is None or version != self._versions.get(thread, ""):
+            stored = self._load(thread)
+            chat = chat or Chat(thread=thread, tools=Registry(), remembered_approvals=RememberedApprovals(self._always))
+            chat.load(Transcript() if stored is None else stored)
+            self._versions[thread] = version
         if request.history is not None:
-            _merge_history(chat, request.history)
+            before = chat.transcript
+            merge_history(chat, request.history)
+            if self.is_shared and chat.transcript != before:  # other workers show the turn after it
+                self._save(thread, chat.transcript)
         self._chats[request.thread] = chat
         self._chats.move_to_end(request.thread)
         self._forget_surplus()
@@ -206,19 +266,20 @@ class ServedThreads:
         for thread in [thread for thread in self._chats if thread not in busy][:surplus]:
             del self._chats[thread]
             self._runs.pop(thread, None)
+            self._versions.pop(thread, None)
 
     def _load(self, thread: str) -> Transcript | None:
         try:
-            return None if self._store is None else self._store.load(thread)
+            return self._store.load(thread)
         except DamagedThread as error:
             raise Problem(409, str(error)) from None
 
     def _save(self, thread: str, transcript: Transcript) -> None:
         """Stores the thread without secrets. The chat in memory has them; after a restart they are gone."""
-        if self._store is None:
+        if self.settings.store is None:
             return
         stored, tally = masked_value(transcript, known_secrets()) if self.settings.masking else (transcript, Tally())
-        self._store.save(thread, stored)
+        self._versions[thread] = self._store.save(thread, stored)
         if tally.secrets:
             _log.warning("The thread %s is stored with %s", thread, tally)
 
@@ -253,6 +314,7 @@ class ServedThreads:
         late = [run.chat.thread for run in running if not run.wait(_STOP_WITHIN)]
         if late:
             _log.warning("These threads did not end in time: %s", ", ".join(late))
+        self._store.close()
 
     def _tick(self) -> None:
         while not self._closing.wait(_SWEEP_SECONDS):
@@ -271,19 +333,7 @@ def _answer(run: ServedRun, answer: ApprovalAnswer) -> None:
         raise Problem(422, refusal)
 
 
-def _merge_history(chat: Chat, history: Sequence[Message]) -> None:
-    """Lets the chat continue from ``history``, with its own messages as far as they agree, which hold more."""
-    own = chat.transcript.messages
-    same = 0
-    while same < min(len(own), len(history)) and _fingerprint(own[same]) == _fingerprint(history[same]):
-        same += 1
-    if same < max(len(own), len(history)):
-        try:
-            chat.load(Transcript((*own[:same], *history[same:])))
-        except ToolcallError as error:
-            raise Problem(409, str(error)) from None
-
-
-def _fingerprint(message: Message) -> tuple[Any, ...]:
-    """Returns what every wire keeps of a message; how its text is divided into parts differs between wires."""
-    return message.role, "".join(message.text.split()), tuple(call.id for call in message.calls)
+def _continuation(request: TurnRequest) -> dict[str, Any]:
+    """Returns the fields of a request that answers questions, for the worker that asked them."""
+    answers = [asdict(answer) for answer in request.answers]
+    return {"thread": request.thread, "wire": request.wire, "run_id": request.run_id, "answers": answers}

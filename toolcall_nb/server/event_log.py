@@ -54,6 +54,11 @@ class EventLog:
         """The number of current readers."""
         return len(self._readers)
 
+    @property
+    def read_count(self) -> int:
+        """How many events the fastest reader has taken."""
+        return self._read
+
     def append(self, event: Event) -> bool:
         """Adds an event and wakes the readers. Returns whether the turn may go on without `wait_for_room`."""
         self.size += event_size(event)
@@ -101,10 +106,14 @@ class EventLog:
         last = bisect_right(self._ends, self._ends[position] + most, position + 1) - 1
         end = min(max(last, position + 1), len(self.events))
         if end > self._read:
-            with self._room:
-                self._read = max(self._read, end)
-                self._room.notify_all()
+            self.advance(end)
         return self.events[position:end]
+
+    def advance(self, count: int) -> None:
+        """Notes that a reader has taken ``count`` events."""
+        with self._room:
+            self._read = max(self._read, min(count, len(self.events)))
+            self._room.notify_all()
 
 
 class LogReader:

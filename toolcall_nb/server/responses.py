@@ -14,6 +14,7 @@ from toolcall_nb.core.json_text import json_text
 
 __all__ = [
     "PROBLEM_TYPE",
+    "RETRY_AFTER",
     "Health",
     "Problem",
     "ProblemDetails",
@@ -29,6 +30,8 @@ __all__ = [
 ]
 
 PROBLEM_TYPE = "application/problem+json"
+RETRY_AFTER = {"Retry-After": "5"}
+"""A header of responses with the status 503."""
 
 
 class ProblemDetails(Struct):

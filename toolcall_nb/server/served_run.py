@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from secrets import token_hex
 from typing import Any
-
-from msgspec import Struct, field
 
 from toolcall_nb.approvals.page import ApprovalForm, PendingApprovals
 from toolcall_nb.chat import Chat, Decision
@@ -16,35 +13,22 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import ToolCall, Transcript
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.runs.run import Run
-from toolcall_nb.server.event_log import EventLog
-from toolcall_nb.server.page_feed import PageFeed
-from toolcall_nb.server.public_view import public_event, public_transcript
+from toolcall_nb.server.public_view import public_event
 from toolcall_nb.server.settings import Limits
+from toolcall_nb.server.turn import Change, Journal, Questions, Turn, TurnEnd, TurnResponse
 
-__all__ = ["ServedRun", "TurnResponse"]
+__all__ = ["ServedRun"]
 
 _log = logger("toolcall_nb.server")
 
 _NOT_STORED = "The answer could not be stored, so it is lost when the server ends: {}. Free the disk, and ask again."
 
 
-class TurnResponse(Struct, frozen=True):
-    """One response to a request: the turn's events from ``start`` on, in ``wire``.
+class ServedRun(Turn):
+    """A turn that runs here. It is the face of its `Run`: that calls `show`, `ask` and `close`.
 
-    ``id`` is part of the ids of its events, so that a client that reconnects is never sent a part of another response.
-    """
-
-    wire: str
-    start: int
-    run_id: str
-    id: str = field(default_factory=lambda: token_hex(4))
-
-
-class ServedRun:
-    """One turn of a thread. It is the face of its `Run`: that calls `show`, `ask` and `close`.
-
-    ``save`` is called with the transcript before the turn's last event is sent. ``clock`` returns seconds. ``log`` has
-    the turn's events, from the prompt to ``finish`` or ``abort``.
+    ``save`` is called with the transcript before the turn's last event is sent. ``clock`` returns seconds. Readers see
+    a change once ``journal`` has kept it; without one, at once.
     """
 
     def __init__(
@@ -55,22 +39,26 @@ class ServedRun:
         limits: Limits,
         clock: Callable[[], float],
         save: Callable[[Transcript], None],
+        journal: Journal | None = None,
     ) -> None:
+        super().__init__(chat.thread, chat.tools, chat.model_name, ahead=limits.ahead_bytes, clock=clock)
         self.chat = chat
-        self.log = EventLog(limits.ahead_bytes)
-        self.responses: list[TurnResponse] = []
-        self.ended: float | None = None
         self._began = self._last_read = self._last_check = clock()
         self._asked: float | None = None  # when the open questions were asked
-        self._before = chat.transcript
-        self._limits, self._clock, self._save = limits, clock, save
-        self._questions = PendingApprovals(self._show_question)
-        self._forms: dict[str, ApprovalForm] = {}
-        self._feed: PageFeed | None = None
-        self._lock = threading.RLock()
+        self._before, self._timings = chat.transcript, chat.timings
+        self._limits, self._save, self._journal = limits, save, journal
+        self._pending = PendingApprovals(self._show_question)
+        self._open_forms: dict[str, ApprovalForm] = {}  # of which the readers may not know yet
         self._is_stored = threading.Event()
         self._last_event: Event | None = None  # held back until the transcript is stored
         self._run = Run(source, stop=self._stop_chat, info=lambda _: "")
+        if journal is not None:
+            journal.begin(self)
+
+    @property
+    def before(self) -> Transcript:
+        """The conversation before the turn."""
+        return self._before
 
     @property
     def transcript(self) -> Transcript:
@@ -90,7 +78,7 @@ class ServedRun:
 
     def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
         """Waits until a person decides whether a call may run."""
-        return self._questions.ask(call, is_stopped)
+        return self._pending.ask(call, is_stopped)
 
     def close(self, info: str) -> None:
         """Ends the turn: stores it, logs its last event, and lets the readers go."""
@@ -102,23 +90,26 @@ class ServedRun:
                 self._append(ev.Error(_NOT_STORED.format(error)))
             if self._last_event is not None:
                 self._append(self._last_event)
-            with self._lock:
-                if self._feed is not None:
-                    self._feed.finish(self.chat.transcript)
-                self.ended = self._clock()
-            self.log.close()
+            self.write(TurnEnd())
+            if self._journal is not None:
+                self._journal.wait_until_ended()
         finally:
             self._is_stored.set()
 
     def _append(self, event: Event) -> None:
         if isinstance(event, ev.ToolOutputError | ev.Error):
             event = public_event(event)
-        with self._lock:  # a feed that is made now has the event from the log, or gets it here
-            has_room = self.log.append(event)
-            if self._feed is not None:
-                self._feed.apply([event])
-        if not has_room:
+        if not self.write(event):
+            if self._journal is not None:
+                self._journal.wait_for_room()
             self.log.wait_for_room()
+
+    def write(self, change: Change) -> bool:
+        """Adds a change to the turn; returns whether it may go on without waiting for its readers."""
+        if self._journal is None:
+            return self.apply(change)
+        self._journal.write(change)
+        return False
 
     # For the server
 
@@ -145,17 +136,10 @@ class ServedRun:
         """Waits until the turn has ended and is stored; returns whether it is."""
         return self._is_stored.wait(seconds)
 
-    def feed(self) -> PageFeed:
-        """Returns the steps for pages; they are drawn from the first call on."""
-        with self._lock:
-            if self._feed is None:
-                self._feed = PageFeed(public_transcript(self._before), self.chat.model_name, self.chat.timings)
-                self._feed.apply(tuple(self.log.events))
-                for call, form in self._forms.items():
-                    self._feed.ask(call, form)
-                if self.ended is not None:
-                    self._feed.finish(self.chat.transcript)
-            return self._feed
+    def note_reader(self, count: int) -> None:
+        """Notes that a reader at another worker has taken ``count`` events."""
+        self._last_read = self._clock()
+        super().note_reader(count)
 
     def overdue_action(self) -> Callable[[], None] | None:
         """Returns what the passing of time demands now, to be called in a thread that may wait; None for nothing."""
@@ -184,45 +168,35 @@ class ServedRun:
 
     # Questions
 
-    @property
-    def is_waiting(self) -> bool:
-        """Whether it waits for a person's answer."""
-        return bool(self._forms)
-
     def questions(self) -> Sequence[ApprovalForm]:
         """Returns the forms of the open questions."""
         with self._lock:
-            return list(self._forms.values())
-
-    def question(self, approval: str) -> ApprovalForm | None:
-        """Returns the form of an open question."""
-        return next((form for form in self.questions() if form["approval"] == approval), None)
+            return list(self._open_forms.values())
 
     def answer(self, message: dict[str, Any], *, by_program: bool) -> str | None:
         """Answers a question. Returns None, or why the answer was refused."""
         approval = str(message.get("approval"))
         with self._lock:
             before = self.question(approval) or {}
-            self._questions.answer(message, by_program=by_program)
+            self._pending.answer(message, by_program=by_program)
             form = self.question(approval)
             if form is not None and form.get("refused") != before.get("refused"):
                 return str(form["problem"])
             # Who reads on from here must not be asked what is answered.
-            self._forms = {call: form for call, form in self._forms.items() if form["approval"] != approval}
+            self._open_forms = {call: form for call, form in self._open_forms.items() if form["approval"] != approval}
+            self.write(Questions(dict(self._open_forms)))
             return None
 
     def _show_question(self, call: str, form: ApprovalForm | None) -> bool:
         with self._lock:
-            self._forms.pop(call, None)
+            self._open_forms.pop(call, None)
             if form is not None:
-                self._forms[call] = form
-            self._asked = self._clock() if self._forms else None
-            if self._feed is not None:
-                self._feed.ask(call, form)
-        self.log.wake_readers()
+                self._open_forms[call] = form
+            self._asked = self._clock() if self._open_forms else None
+            self.write(Questions(dict(self._open_forms)))
         return True
 
     def _deny_questions(self) -> None:
         reason = f"Nobody answered in {self._limits.question_seconds:g} s."
         for form in self.questions():
-            self._questions.answer({"approval": form["approval"], "approved": False, "reason": reason})
+            self._pending.answer({"approval": form["approval"], "approved": False, "reason": reason})

@@ -55,6 +55,10 @@ class Limits(Struct, frozen=True):
     """A turn that has ended can be read for so many seconds."""
     linger_bytes: int = 64_000_000
     """Bytes that are kept of turns that have ended; the oldest are forgotten first."""
+    lease_seconds: float = 10.0
+    """With a Redis: a worker that gives no sign of life for so many seconds is taken for ended."""
+    store_seconds: float = 30 * 86400.0
+    """With a Redis: a thread is forgotten so many seconds after its last turn."""
     beat_seconds: float = 15.0
     """Seconds between comments in an idle stream; they show whether its reader is still there."""
 
@@ -68,11 +72,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The settings of a server. ``models`` are those that a request may choose, by name; the first is the default.
 
     ``tools`` are those that a request may choose, in any form that a `Chat` takes. ``store`` is the folder of the
-    threads; None keeps them in memory. Every request for data needs the ``token``; an empty one, or one that no header
-    can carry, raises `UsageError`. ``origins`` are the other origins whose pages may send requests; ``hosts`` are names
-    of the server beside those of loopback; a request under any other name needs the ``proxy_token``, or is refused if
-    that is None. ``speed`` is the mock's; None never waits. ``masking`` masks secrets in threads that are stored or
-    downloaded.
+    threads, or the URL of a Redis (``redis://…``) that several workers share; None keeps them in memory. Every request
+    for data needs the ``token``; an empty one, or one that no header can carry, raises `UsageError`. ``origins`` are
+    the other origins whose pages may send requests; ``hosts`` are names of the server beside those of loopback; a
+    request under any other name needs the ``proxy_token``, or is refused if that is None. ``speed`` is the mock's; None
+    never waits. ``masking`` masks secrets in threads that are stored or downloaded.
 
     ``root_path`` is the path under which a proxy offers the server. ``trusts_forwarded_prefix`` takes it from each
     request's X-Forwarded-Prefix: only for a proxy that sets this header itself, since clients can send any.

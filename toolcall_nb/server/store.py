@@ -19,7 +19,7 @@ from toolcall_nb.errors import ToolcallError, UsageError
 from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_version, read_format_version
 from toolcall_nb.redaction.masked_logging import logger
 
-__all__ = ["THREAD_ID", "DamagedThread", "ThreadStore", "is_thread_id"]
+__all__ = ["THREAD_ID", "DamagedThread", "ThreadStore", "decode_thread", "encode_thread", "is_thread_id"]
 
 _log = logger("toolcall_nb.server")
 
@@ -62,7 +62,7 @@ class ThreadStore:
     def load(self, thread: str) -> Transcript | None:
         """Returns the thread, or None if there is none. Raises `DamagedThread`."""
         data = _file_bytes(thread, self._path(thread))
-        return None if data is None else _read(thread, data)
+        return None if data is None else decode_thread(thread, data)
 
     def save(self, thread: str, transcript: Transcript) -> None:
         """Writes the thread. It is on disk when this returns. After an `OSError` the old file is still there.
@@ -74,8 +74,7 @@ class ThreadStore:
         """
         path = self._path(thread)
         _refuse_newer(thread, path)
-        metadata = {**transcript.metadata, _KEY: thread}
-        data = replace(transcript, metadata=metadata).to_markdown(versioned=True).encode("utf-8", "surrogatepass")
+        data = encode_thread(thread, transcript)
         # A new file of mode 0600 with an unpredictable name, so that no link that somebody put there is followed.
         handle, part = tempfile.mkstemp(prefix=f".{thread}.", suffix=_PART, dir=self._folder)
         try:
@@ -95,7 +94,14 @@ class ThreadStore:
         return self._folder / f"{thread}.md"
 
 
-def _read(thread: str, data: bytes) -> Transcript:
+def encode_thread(thread: str, transcript: Transcript) -> bytes:
+    """Returns the thread as portable Markdown, with its id in the front matter."""
+    metadata = {**transcript.metadata, _KEY: thread}
+    return replace(transcript, metadata=metadata).to_markdown(versioned=True).encode("utf-8", "surrogatepass")
+
+
+def decode_thread(thread: str, data: bytes) -> Transcript:
+    """Returns the thread of `encode_thread`. Raises `DamagedThread`."""
     try:
         text = data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:

@@ -18,8 +18,8 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.server.event_log import LogReader
-from toolcall_nb.server.served_run import ServedRun, TurnResponse
 from toolcall_nb.server.settings import Limits
+from toolcall_nb.server.turn import Turn, TurnResponse
 
 __all__ = ["LIVE", "OpenStreams", "RunStreamResponse", "page_chunks", "wire_chunks"]
 
@@ -60,7 +60,7 @@ class RunStreamResponse:
 
     def __init__(
         self,
-        run: ServedRun,
+        run: Turn,
         response: TurnResponse,
         limits: Limits,
         streams: OpenStreams,
@@ -80,9 +80,9 @@ class RunStreamResponse:
             try:
                 await self._send_all(reader, gone, send)
             except TimeoutError:
-                _log.warning("A reader of the thread %s took nothing for too long", self._run.chat.thread)
+                _log.warning("A reader of the thread %s took nothing for too long", self._run.thread)
             except OSError:  # how other ASGI servers than uvicorn report that the client is gone
-                _log.debug("A reader of the thread %s is gone", self._run.chat.thread)
+                _log.debug("A reader of the thread %s is gone", self._run.thread)
             finally:
                 gone.cancel()
 
@@ -91,7 +91,7 @@ class RunStreamResponse:
         headers = {
             **wire.headers("ui" if name == LIVE else name),
             "connection": "keep-alive",
-            "x-thread-id": self._run.chat.thread,
+            "x-thread-id": self._run.thread,
         }
         raw = [(name.encode(), value.encode()) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": 200, "headers": raw})
@@ -108,7 +108,7 @@ class RunStreamResponse:
 
 
 async def wire_chunks(
-    run: ServedRun,
+    run: Turn,
     response: TurnResponse,
     reader: LogReader,
     gone: asyncio.Future[None],
@@ -134,10 +134,10 @@ async def wire_chunks(
 
 
 async def page_chunks(
-    run: ServedRun, reader: LogReader, gone: asyncio.Future[None], after: int, beat: float
+    run: Turn, reader: LogReader, gone: asyncio.Future[None], after: int, beat: float
 ) -> AsyncIterator[bytes]:
     """Yields the steps of a run for a page, no faster than a display shows them."""
-    feed, number, name = run.feed(), after or None, run.responses[0].id.encode()
+    feed, number, name = run.feed(), after or None, run.page_id.encode()
     while not gone.done():
         is_over = run.log.is_closed
         reader.take(1 << 60)
@@ -156,12 +156,12 @@ async def page_chunks(
 class _ResponseEncoder:
     """Encodes the events of a turn in a wire, and leaves out the numbered frames that the reader has."""
 
-    def __init__(self, run: ServedRun, response: TurnResponse, after: int, ids: bool) -> None:
+    def __init__(self, run: Turn, response: TurnResponse, after: int, ids: bool) -> None:
         self._encoder = wire.encoder(
             response.wire,
-            thread_id=run.chat.thread,
+            thread_id=run.thread,
             run_id=response.run_id,
-            known=run.chat.tools,
+            known=run.tools,
             numbered=ids and response.id,
         )
         self._message_id = run.responses[0].run_id  # a message that continues after a question keeps its id

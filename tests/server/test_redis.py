@@ -1,0 +1,400 @@
+"""Several workers share threads and turns in a real Redis: any of them resumes, stops and answers for the others."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+from redis import Redis
+
+from tests.support.redis_workers import Balancer, Counting, Worker, counted_text, running_redis
+from tests.support.servers import PATIENCE, Gated, ask, call, client_of, data_of, settings, text_of, words
+from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.errors import UsageError
+from toolcall_nb.server import redis_writer
+from toolcall_nb.server.redis_store import RedisStore
+from toolcall_nb.server.serving import Server
+
+QUICK = {"lease_seconds": 1.0}
+STREAMS = 2_000
+UI = "/api/threads/{}/stream?wire=ui"
+
+
+@pytest.fixture(scope="module")
+def redis() -> Iterator[str]:
+    with running_redis() as url:
+        yield url
+
+
+@contextmanager
+def two_workers(url: str, model: Any, **options: Any) -> Iterator[tuple[httpx.Client, httpx.Client]]:
+    """Runs two workers in this process; yields a client of each."""
+    options = {"store": url, **options}
+    servers = [Server(settings(model, **options), port=0) for _ in range(2)]
+    try:
+        for server in servers:
+            server.start()
+        with client_of(servers[0].address) as first, client_of(servers[1].address) as second:
+            yield first, second
+    finally:
+        for server in servers:
+            server.stop()
+
+
+def prompt(text: str, thread: str) -> dict[str, Any]:
+    """A request of the AI SDK's chat."""
+    messages = [{"id": "m", "role": "user", "parts": [{"type": "text", "text": text}]}]
+    return {"id": thread, "messages": messages, "trigger": "submit-message"}
+
+
+def frames_of(data: bytes) -> list[bytes]:
+    """Returns the whole frames of a stream, without comments."""
+    whole = data[: data.rfind(b"\n\n") + 2]
+    return [frame for frame in re.sub(rb"(?m)^:.*\n", b"", whole).split(b"\n\n") if frame]
+
+
+def ids_of(frames: list[bytes]) -> list[str]:
+    return [found[1].decode() for frame in frames if (found := re.search(rb"(?m)^id: (.*)$", frame))]
+
+
+def state_of(client: httpx.Client, thread: str) -> Any:
+    return client.get(f"/api/threads/{thread}", headers={"Accept": "application/json"}).json()["state"]
+
+
+def eventually(is_so: Callable[[], bool]) -> None:
+    for _ in range(int(PATIENCE / 0.02)):
+        if is_so():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it did not come to that")
+
+
+# Any worker -------------------------------------------------------------------------------------------------
+
+
+def test_another_worker_streams_the_same_bytes(redis: str) -> None:
+    gate = threading.Event()
+    with two_workers(redis, Gated([*words("One two é😀"), gate, *words("three", "u")])) as (first, second):
+        with first.stream("POST", "/api/chat", json=prompt("Go", "same")) as own:
+            chunks = own.iter_raw()
+            head = next(chunks)
+            with second.stream("GET", UI.format("same")) as other:
+                gate.set()
+                assert frames_of(b"".join(other.iter_raw())) == frames_of(head + b"".join(chunks))
+        assert second.get("/api/threads/same").text == first.get("/api/threads/same").text
+
+
+def test_a_thread_goes_on_at_another_worker(redis: str) -> None:
+    model = Gated(words("One."), words("Two."), words("Three."))
+    with two_workers(redis, model) as (first, second):
+        ask(first, "A", thread="on")
+        ask(second, "B", thread="on")
+        ask(first, "C", thread="on")
+        texts = [message.text for message in Transcript.from_markdown(second.get("/api/threads/on").text).messages]
+    assert texts == ["A", "One.", "B", "Two.", "C", "Three."]
+    assert [message.text for message in model.asked[2]] == ["A", "One.", "B", "Two.", "C"]
+
+
+def test_a_history_that_a_client_sends_is_shared_too(redis: str) -> None:
+    gate = threading.Event()
+    body = prompt("And now?", "sent")
+    body["messages"][:0] = prompt("Earlier", "")["messages"]
+    with (
+        two_workers(redis, Gated([*words("One"), gate])) as (first, second),
+        first.stream("POST", "/api/chat", json=body) as own,
+    ):
+        next(own.iter_raw())
+        markdown = second.get("/api/threads/sent").text
+        gate.set()
+    assert [message.text for message in Transcript.from_markdown(markdown).messages][:2] == ["Earlier", "And now?"]
+
+
+def test_a_turn_is_stopped_from_another_worker_and_blocks_its_thread_until_then(redis: str) -> None:
+    with two_workers(redis, Gated([*words("One two"), threading.Event()])) as (first, second):
+        with first.stream("POST", "/api/chat", json=prompt("Go", "stop")) as own:
+            chunks = own.iter_raw()
+            data = next(chunks)
+            busy = ask(second, thread="stop")
+            assert (busy.status_code, "still answering" in busy.json()["detail"]) == (409, True)
+            assert state_of(second, "stop") == "running"
+            assert second.post("/api/threads/stop/stop").json() == {"stopped": True}
+            data += b"".join(chunks)
+        assert data_of(data.decode())[-2]["type"] == "abort"
+        assert second.post("/api/threads/stop/stop").json() == {"stopped": False}
+        assert Transcript.from_markdown(second.get("/api/threads/stop").text).messages[-1].aborted == "stopped"
+
+
+@pytest.mark.parametrize("by", ["answer", "message"])
+def test_a_question_is_answered_at_another_worker(redis: str, by: str) -> None:
+    model = Gated(call("c", "weather", city="Rome"), words("Sunny, then."))
+    thread = f"approve-{by}"
+    with two_workers(redis, model, approval_mode="ask") as (first, second):
+        first.post("/api/chat", json=prompt("Go", thread))
+        shown = second.get(f"/api/threads/{thread}", headers={"Accept": "application/json"}).json()
+        assert shown["state"] == "waiting"
+        approval = shown["questions"][0]["approval"]
+        if by == "answer":
+            refused = second.post(f"/api/threads/{thread}/approvals/{approval}", json={"approved": True, "seen": 0})
+            assert (refused.status_code, "in view" in refused.json()["detail"]) == (422, True)
+            path = f"/api/threads/{thread}/approvals/{approval}"
+            assert second.post(path, json={"approved": True}).json() == {"answered": approval}
+            eventually(lambda: "Sunny, then." in second.get(f"/api/threads/{thread}").text)
+        else:
+            answered = {"id": approval, "approved": True}
+            part = {"type": "tool-weather", "toolCallId": "c", "state": "approval-responded", "approval": answered}
+            body = {**prompt("Go", thread), "trigger": "submit-message"}
+            body["messages"].append({"id": "a", "role": "assistant", "parts": [{**part, "input": {"city": "Rome"}}]})
+            text = second.post("/api/chat", json=body).text
+            assert text_of(text) == "Sunny, then."
+            assert [each for each in data_of(text) if each != "[DONE]" and each.get("output") == "sunny in Rome"]
+        again = second.post(f"/api/threads/{thread}/approvals/{approval}", json={"approved": True})
+        assert again.status_code == 409
+
+
+def test_a_page_that_changes_its_worker_gets_the_whole_state(redis: str) -> None:
+    gate = threading.Event()
+    with (
+        two_workers(redis, Gated([*words("One two"), gate])) as (first, second),
+        first.stream("POST", "/api/chat", json=prompt("Go", "page")) as own,
+    ):
+        next(own.iter_raw())
+        with first.stream("GET", "/api/threads/page/stream?wire=live") as page:
+            last = ids_of(frames_of(next(page.iter_raw())))[-1]
+        with second.stream("GET", "/api/threads/page/stream?wire=live", headers={"Last-Event-ID": last}) as page:
+            assert b'"type":"state"' in next(page.iter_raw())
+        gate.set()
+
+
+def test_a_turn_read_only_at_another_worker_goes_on(redis: str) -> None:
+    """Its own worker would stop a turn that nobody reads, and hold one that is far ahead of its readers."""
+    limits = {**QUICK, "grace_seconds": 1.0, "ahead_bytes": 10_000}
+    with (
+        two_workers(redis, Counting(), limits=limits) as (first, second),
+        first.stream("POST", "/api/chat", json=prompt("300", "away")) as own,
+    ):
+        next(own.iter_raw())
+        with second.stream("GET", UI.format("away")) as other:
+            own.close()
+            text = b"".join(other.iter_raw()).decode()
+    assert text_of(text) == counted_text(300)
+
+
+@pytest.mark.thorough
+def test_two_thousand_streams_at_once_over_two_workers_lose_and_double_nothing(redis: str) -> None:
+    async def one(clients: list[httpx.AsyncClient], number: int) -> str:
+        body = {"message": "30", "conversationId": f"load-{number}"}
+        return (await clients[number % 2].post("/api/chat", json=body)).text
+
+    async def all_of_them(ports: list[int]) -> list[str]:
+        limits = httpx.Limits(max_connections=None)
+        clients = [
+            httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=300, limits=limits, trust_env=False)
+            for port in ports
+        ]
+        async with clients[0], clients[1]:
+            return await asyncio.gather(*(one(clients, number) for number in range(STREAMS)))
+
+    workers = [Worker(redis, pause=0.5, runs=STREAMS, readers=STREAMS) for _ in range(2)]
+    try:
+        texts = asyncio.run(all_of_them([worker.port for worker in workers]))
+    finally:
+        for worker in workers:
+            worker.kill()
+    for number, text in enumerate(texts):
+        assert text_of(text) == counted_text(30)
+        assert data_of(text)[-1] == {"type": "end", "thread_id": f"load-{number}"}
+
+
+# One of them ends -------------------------------------------------------------------------------------------
+
+
+def cut(client: httpx.Client, method: str, path: str, body: Any, meanwhile: Callable[[], None]) -> list[bytes]:
+    """Reads a stream; after forty frames calls ``meanwhile``, which cuts it. Returns the whole frames that came."""
+    data = b""
+    with client.stream(method, path, json=body) as response:
+        chunks = response.iter_raw()
+        while data.count(b"\n\n") < 40:
+            data += next(chunks)
+        meanwhile()
+        try:
+            for chunk in chunks:
+                data += chunk
+        except httpx.TransportError:
+            return frames_of(data)
+    raise AssertionError("the answer was not cut")
+
+
+def resumed(client: httpx.Client, thread: str, frames: list[bytes]) -> list[bytes]:
+    """Reads on after the frames, at the same address."""
+    response = client.get(UI.format(thread), headers={"Last-Event-ID": ids_of(frames)[-1]})
+    assert response.status_code == 200
+    return frames_of(response.content)
+
+
+@contextmanager
+def two_processes(url: str) -> Iterator[tuple[list[Worker], httpx.Client]]:
+    """Runs two workers in processes of their own; yields them, and a client of the one address for both."""
+    workers = [Worker(url, **QUICK) for _ in range(2)]
+    balancer = Balancer([worker.port for worker in workers])
+    try:
+        with httpx.Client(
+            base_url=balancer.url,
+            timeout=PATIENCE,
+            trust_env=False,
+            headers={"Connection": "close", "Host": "localhost"},
+        ) as client:
+            yield workers, client
+    finally:
+        balancer.close()
+        for worker in workers:
+            worker.kill()
+
+
+def test_when_the_worker_of_a_turn_is_killed_its_client_reads_on_at_the_other(redis: str) -> None:
+    with two_processes(redis) as (workers, client):
+        frames = cut(client, "POST", "/api/chat", prompt("400", "killed"), workers[0].kill)
+        rest = resumed(client, "killed", frames)
+        whole = frames_of(client.get(UI.format("killed")).content)
+        markdown = client.get("/api/threads/killed").text
+        goes_on = client.post("/api/chat", json={"message": "3", "conversationId": "killed"})
+    assert frames + rest == whole
+    numbers = [int(each.rpartition("-")[2]) for each in ids_of(frames + rest)]
+    assert numbers == [*range(1, len(numbers) + 1)]
+    data = data_of((b"\n\n".join(whole)).decode())
+    assert [each if each == "[DONE]" else each["type"] for each in data[-3:]] == ["error", "abort", "[DONE]"]
+    assert "worker" in data[-3]["errorText"]
+    text = text_of(b"\n\n".join(whole).decode())
+    assert len(text) > 40
+    assert counted_text(400).startswith(text)
+    stored = Transcript.from_markdown(markdown)
+    assert (stored.messages[-1].text, stored.messages[-1].aborted) == (text, "the worker ended")
+    assert text_of(goes_on.text) == counted_text(3)
+
+
+@pytest.mark.thorough
+def test_when_another_worker_is_killed_its_reader_gets_the_whole_answer(redis: str) -> None:
+    with two_processes(redis) as (workers, client):
+        with client.stream("POST", "/api/chat", json=prompt("400", "whole")) as own:
+            next(own.iter_raw())
+            frames = cut(client, "GET", UI.format("whole"), None, workers[1].kill)
+            rest = resumed(client, "whole", frames)
+        whole = frames_of(client.get(UI.format("whole")).content)
+    assert frames + rest == whole
+    assert text_of(b"\n\n".join(frames + rest).decode()) == counted_text(400)
+    assert data_of((b"\n\n".join(whole)).decode())[-1] == "[DONE]"
+
+
+def test_a_worker_that_was_taken_for_ended_stops_and_writes_nothing_more(
+    redis: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stands_still(_: RedisStore) -> None:
+        pass
+
+    model = Gated([*words("One two"), threading.Event()])
+    with (
+        two_workers(redis, model, limits={"lease_seconds": 30.0}) as (first, second),
+        first.stream("POST", "/api/chat", json=prompt("Go", "lost")) as own,
+    ):
+        chunks = own.iter_raw()
+        data = next(chunks)
+        monkeypatch.setattr(RedisStore, "_renew_lease", stands_still)
+        eventually(lambda: forget_workers(redis) and state_of(second, "lost") == "idle")
+        theirs = second.get(UI.format("lost"))
+        first.post("/api/threads/lost/stop")
+        data += b"".join(chunks)
+        assert model.closed.wait(PATIENCE)
+        stored = Transcript.from_markdown(second.get("/api/threads/lost").text)
+    assert frames_of(data) == frames_of(theirs.content)
+    assert stored.messages[-1].aborted == "the worker ended"
+
+
+def test_a_server_that_ends_in_order_ends_its_turns_for_all(redis: str) -> None:
+    server, other = (Server(settings(Gated([*words("One"), threading.Event()]), store=redis), port=0) for _ in range(2))
+    server.start()
+    other.start()
+    try:
+        with client_of(server.address) as first, client_of(other.address) as second:
+            with first.stream("POST", "/api/chat", json=prompt("Go", "order")) as own:
+                next(own.iter_raw())
+                with second.stream("GET", UI.format("order")) as reading:
+                    chunks = reading.iter_raw()
+                    data = next(chunks)
+                    server.stop()
+                    data += b"".join(chunks)
+            assert data_of(data.decode())[-2:] == [{"type": "abort", "reason": "stopped"}, "[DONE]"]
+            assert Transcript.from_markdown(second.get("/api/threads/order").text).messages[-1].aborted == "stopped"
+    finally:
+        server.stop()
+        other.stop()
+
+
+# Redis itself -----------------------------------------------------------------------------------------------
+
+
+def keys_of(url: str) -> dict[bytes, int]:
+    """Returns the seconds that each key has left; -1 for one that stays."""
+    with Redis.from_url(url) as client:
+        return {key: client.ttl(key) for key in client.scan_iter("*")}
+
+
+def forget_workers(url: str) -> bool:
+    with Redis.from_url(url) as client:
+        client.delete("toolcall-nb:worker:", *client.scan_iter("toolcall-nb:worker:*"))
+    return True
+
+
+def test_every_key_has_the_servers_prefix_and_expires() -> None:
+    gate = threading.Event()
+    with running_redis() as url, two_workers(url, Gated([*words("One"), gate])) as (first, _):
+        with first.stream("POST", "/api/chat", json=prompt("Go", "t")) as own:
+            next(own.iter_raw())
+            running = keys_of(url)
+            gate.set()
+        eventually(lambda: max(left for key, left in keys_of(url).items() if b":thread:" not in key) <= 61)
+        kinds = {key.split(b":")[1] for key in running}
+        assert kinds == {b"turn", b"events", b"inbox", b"worker"}
+        assert all(key.startswith(b"toolcall-nb:") and 0 < left <= 600 for key, left in running.items())
+        assert keys_of(url)[b"toolcall-nb:thread:t"] > 86_400
+
+
+def test_secrets_are_masked_in_stored_threads_and_the_password_in_errors_and_logs(
+    redis: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = "sk-ant-api03-" + "a1B2" * 20
+    with two_workers(redis, Gated(words(f"It is {secret}."))) as (first, _):
+        ask(first, thread="secret")
+        with Redis.from_url(redis) as client:
+            stored = client.hget("toolcall-nb:thread:secret", "text")
+    assert isinstance(stored, bytes)
+    assert b"It is" in stored
+    assert secret.encode() not in stored
+    with pytest.raises(UsageError, match=r"127\.0\.0\.1:1 cannot be used") as raised:
+        Server(settings(store="redis://user:pa55w0rd@127.0.0.1:1/0"), port=0)
+    assert "pa55w0rd" not in str(raised.value) + caplog.text
+
+
+def test_without_redis_a_request_is_a_problem_and_a_turn_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_writer, "_GIVE_UP_SECONDS", 1.0)
+    gate = threading.Event()
+    with running_redis() as url:
+        server = Server(settings(Gated([*words("One"), gate, *words("two", "u")]), store=url), port=0)
+        server.start()
+        with client_of(server.address) as client, client.stream("POST", "/api/chat", json=prompt("Go", "t")) as own:
+            chunks = own.iter_raw()
+            data = next(chunks)
+            with Redis.from_url(url) as admin:
+                admin.shutdown(nosave=True)
+            refused = ask(client, thread="u")
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
+            gate.set()
+            data += b"".join(chunks)
+    server.stop()
+    assert data_of(data.decode())[-2]["type"] == "abort"
+    assert "store could not be reached" in data.decode()

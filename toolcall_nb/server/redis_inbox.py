@@ -1,0 +1,144 @@
+"""Messages between the workers of a server, through Redis: `Inbox` sends and executes commands, and follows turns.
+
+One blocking read serves both: of the worker's own inbox, and of the streams of all turns that it follows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from secrets import token_hex
+from typing import Any
+
+import msgspec
+
+from toolcall_nb.redaction.masked_logging import logger
+from toolcall_nb.server.redis_keys import inbox_key
+from toolcall_nb.server.redis_turns import Entry, FollowedTurn
+from toolcall_nb.server.responses import RETRY_AFTER, Problem
+
+__all__ = ["Inbox"]
+
+_log = logger("toolcall_nb.server")
+
+_MESSAGE = b"message"
+_MOST_MESSAGES = 10_000
+_BLOCK_MILLISECONDS = 1000
+_ENTRIES_AT_ONCE = 64
+_REPLY_SECONDS = 10.0
+_AGAIN_SECONDS = 0.25
+_NO_WORKER = "The worker that runs this turn does not answer. Try again in a few seconds: then the turn has ended."
+_FAILED = "The worker that runs this turn failed at the request. Its log says how."
+
+
+class Inbox:
+    """The messages of one worker. All methods are for the event loop ``loop``.
+
+    ``execute`` executes a command in a thread of its own; its `Problem` becomes that of the asker. ``note_reader`` is
+    called with thread, turn and the number of events that a reader elsewhere has taken. ``followed`` are the turns that
+    are read for readers here.
+    """
+
+    def __init__(
+        self,
+        redis: Any,
+        loop: asyncio.AbstractEventLoop,
+        worker: str,
+        execute: Callable[[dict[str, Any]], Any],
+        note_reader: Callable[[str, str, int], None],
+        followed: Mapping[str, FollowedTurn],
+    ) -> None:
+        self._redis, self._loop, self._worker = redis, loop, worker
+        self._execute, self._note_reader, self._followed = execute, note_reader, followed
+        self._last_id = "0-0"
+        self._replies: dict[str, asyncio.Future[dict[str, Any]]] = {}
+
+    async def read(self) -> None:
+        """Reads until it is cancelled."""
+        own, is_failing = inbox_key(self._worker).encode(), False
+        while True:
+            turns = {turn.key.encode(): turn for turn in self._followed.values() if turn.ended is None}
+            places: dict[Any, Any] = {own: self._last_id, **{key: turn.last_id for key, turn in turns.items()}}
+            try:
+                found = await self._redis.xread(places, _ENTRIES_AT_ONCE, _BLOCK_MILLISECONDS)
+            except Exception as error:
+                if not is_failing:
+                    _log.warning("The store cannot be read: %s", error)
+                is_failing = True
+                await asyncio.sleep(_AGAIN_SECONDS)
+                continue
+            is_failing = False
+            for key, entries in found or ():
+                try:
+                    turns[key].take(entries) if key in turns else self._take(entries)
+                except Exception:  # what one of them holds must not keep the others from being read
+                    _log.exception("A message of another worker could not be read")
+
+    def _take(self, entries: list[Entry]) -> None:
+        for entry_id, fields in entries:
+            self._last_id = entry_id.decode()
+            message = msgspec.json.decode(fields[_MESSAGE])
+            match message["kind"]:
+                case "command":
+                    name = "toolcall_nb-command"
+                    threading.Thread(target=self._obey, args=(message,), name=name, daemon=True).start()
+                case "reply":
+                    future = self._replies.get(message["number"])
+                    if future is not None and not future.done():
+                        future.set_result(message)
+                case "read":
+                    self._note_reader(message["thread"], message["turn"], message["count"])
+
+    def _obey(self, message: dict[str, Any]) -> None:
+        reply: dict[str, Any] = {"kind": "reply", "number": message["number"]}
+        try:
+            reply["result"] = self._execute(message["command"])
+        except Problem as problem:
+            reply |= {"status": problem.status, "detail": problem.detail}
+        except Exception:
+            _log.exception("A command of another worker failed")
+            reply |= {
+                "status": 500,
+                "detail": "The worker that runs this turn failed at the request. Its log says how.",
+            }
+        asyncio.run_coroutine_threadsafe(self._send(message["from"], reply), self._loop)
+
+    async def ask(self, worker: str, command: dict[str, Any]) -> Any:
+        """Lets a worker execute a command; returns the result, or raises its `Problem`, or 503 if it has ended."""
+        number = token_hex(8)
+        future = self._replies[number] = self._loop.create_future()
+        message = {"kind": "command", "number": number, "from": self._worker, "command": command}
+        try:
+            if not await self._send(worker, message):
+                raise Problem(503, _NO_WORKER, RETRY_AFTER)
+            reply = await asyncio.wait_for(future, _REPLY_SECONDS)
+        except TimeoutError:
+            raise Problem(503, _NO_WORKER, RETRY_AFTER) from None
+        finally:
+            del self._replies[number]
+        if "status" in reply:
+            raise Problem(reply["status"], reply["detail"])
+        return reply["result"]
+
+    async def tell_position(self, turn: FollowedTurn) -> None:
+        """Tells the worker of a turn how far it is read here, so that it goes on."""
+        message = {"kind": "read", "thread": turn.thread, "turn": turn.head.turn, "count": turn.log.read_count}
+        await self._send(turn.head.worker, message)
+
+    async def wake(self) -> None:
+        """Lets `read` look again at what is followed."""
+        await self._send(self._worker, {"kind": "wake"})
+
+    async def renew(self, milliseconds: int) -> None:
+        """Keeps the inbox for so long."""
+        key = inbox_key(self._worker)
+        if not await self._redis.pexpire(key, milliseconds):
+            await self._redis.xadd(key, {_MESSAGE: b'{"kind":"wake"}'})
+            await self._redis.pexpire(key, milliseconds)
+
+    async def _send(self, worker: str, message: dict[str, Any]) -> bool:
+        """Adds a message to a worker's inbox; returns whether it has one."""
+        fields: Any = {_MESSAGE: msgspec.json.encode(message)}
+        sent = await self._redis.xadd(inbox_key(worker), fields, maxlen=_MOST_MESSAGES, nomkstream=True)
+        return sent is not None

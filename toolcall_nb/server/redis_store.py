@@ -1,0 +1,269 @@
+"""Threads and turns in a Redis that several workers share: `RedisStore`.
+
+| key | holds |
+| --- | --- |
+| ``toolcall-nb:thread:THREAD`` | the thread as Markdown, and its version |
+| ``toolcall-nb:turn:THREAD`` | which worker runs the newest turn of the thread |
+| ``toolcall-nb:events:TURN`` | a stream: the changes of a turn |
+| ``toolcall-nb:inbox:WORKER`` | a stream: commands of other workers, and replies to its own |
+| ``toolcall-nb:worker:WORKER`` | nothing: it expires unless its worker renews it |
+
+Each key expires. A worker that does not renew its key has ended: whoever looks at one of its turns writes its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
+from secrets import token_hex
+from typing import Any, TypeVar
+
+import msgspec
+
+from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.errors import MissingPackageError, ToolcallError, UsageError
+from toolcall_nb.redaction.masked_logging import logger
+from toolcall_nb.server.redis_followed import FollowedTurns
+from toolcall_nb.server.redis_inbox import Inbox
+from toolcall_nb.server.redis_keys import (
+    TurnHead,
+    decode_head,
+    events_key,
+    head_key,
+    inbox_key,
+    redis_address,
+    thread_key,
+    version_of,
+    worker_key,
+)
+from toolcall_nb.server.redis_scripts import CLAIM_THREAD, SAVE_THREAD
+from toolcall_nb.server.redis_turns import END_ID, FollowedTurn, RedisJournal
+from toolcall_nb.server.redis_writer import RUNNING_SECONDS, JournalWriter
+from toolcall_nb.server.responses import RETRY_AFTER, Problem
+from toolcall_nb.server.settings import Settings
+from toolcall_nb.server.store import decode_thread, encode_thread
+from toolcall_nb.server.turn import Journal, Turn
+
+__all__ = ["RedisStore"]
+
+_log = logger("toolcall_nb.server")
+
+_SOCKET_SECONDS = 5.0
+_WAIT_SECONDS = 20.0
+_TICK_SECONDS = 1.0
+_GONE = "The server's store cannot be reached at the moment. Try again later."
+
+_T = TypeVar("_T")
+
+
+class RedisStore:
+    """Threads and turns in the Redis at ``settings.store``. One thread with an event loop talks to it.
+
+    ``execute`` executes a command of another worker, in a thread of its own, and may raise a `Problem`. Raises
+    `UsageError` if the Redis cannot be used.
+    """
+
+    is_shared = True
+
+    def __init__(
+        self, settings: Settings, execute: Callable[[dict[str, Any]], Any], clock: Callable[[], float]
+    ) -> None:
+        try:
+            from redis.asyncio import Redis
+            from redis.asyncio.retry import Retry
+            from redis.backoff import NoBackoff
+            from redis.exceptions import RedisError
+        except ImportError:
+            raise MissingPackageError("redis", "redis", "A store in Redis") from None
+        assert settings.store is not None
+        self._failures = (RedisError, OSError, FutureTimeout)
+        self.worker = token_hex(8)
+        self._settings, self._clock = settings, clock
+        self._password, address = redis_address(settings.store)
+        self._journals: dict[str, RedisJournal] = {}  # by thread: the turns that run here
+        self._loop = asyncio.new_event_loop()
+        self._is_closed = False
+        self._renewed = clock()
+        threading.Thread(target=self._run_loop, name="toolcall_nb-redis", daemon=True).start()
+        try:
+            # Its types differ between versions, and allow text where this client gets bytes.
+            self._redis: Any = Redis.from_url(
+                settings.store,
+                protocol=2,
+                retry=Retry(NoBackoff(), 0),
+                socket_timeout=_SOCKET_SECONDS,
+                socket_connect_timeout=_SOCKET_SECONDS,
+            )
+            self._followed = FollowedTurns(self._redis, settings, clock)
+            followed = self._followed.turns
+            self._inbox = Inbox(self._redis, self._loop, self.worker, execute, self._note_reader, followed)
+            self._writer = JournalWriter(self._redis, self._loop, int(settings.limits.linger_seconds) + 1, self._forget)
+            self._submit(self._open()).result(_WAIT_SECONDS)
+        except (*self._failures, ValueError) as error:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            raise UsageError(
+                f"The Redis at {address} cannot be used: {error}. Start it, or correct the URL of --store."
+            ) from None
+
+    def _run_loop(self) -> None:
+        self._loop.run_forever()
+        self._loop.close()
+
+    async def _open(self) -> None:
+        await self._redis.ping()
+        await self._renew_lease()
+        self._writing = asyncio.ensure_future(self._writer.write())
+        self._tasks = [asyncio.ensure_future(task) for task in (self._inbox.read(), self._tick())]
+
+    def _submit(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _wait(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Runs ``work`` in the loop and waits for its result; `Problem` 503 if Redis cannot be reached."""
+        if self._is_closed:
+            work.close()
+            raise Problem(503, "The server is about to end.", RETRY_AFTER)
+        try:
+            return self._submit(work).result(_WAIT_SECONDS)
+        except self._failures as error:
+            _log.warning("The store cannot be reached: %s", error)
+            raise Problem(503, _GONE, RETRY_AFTER) from None
+
+    # Threads
+
+    def load(self, thread: str) -> Transcript | None:
+        """See `Store`."""
+        data = self._wait(self._redis.hget(thread_key(thread), "text"))
+        return None if data is None else decode_thread(thread, data)
+
+    def save(self, thread: str, transcript: Transcript) -> str:
+        """See `Store`. Raises `ToolcallError` if another worker has ended the turn that runs here."""
+        head, data = self._journals[thread].head, encode_thread(thread, transcript)
+        version, seconds = version_of(data), int(self._settings.limits.store_seconds)
+        keys = thread_key(thread), head_key(thread), events_key(head.turn)
+        if not self._wait(self._redis.eval(SAVE_THREAD, 3, *keys, head.turn, END_ID, data, version, seconds)):
+            raise ToolcallError("Another worker has ended this turn")
+        return version
+
+    # Turns that run here
+
+    def claim(self, thread: str) -> Journal | None:
+        """See `Store`."""
+        return self._wait(self._claim(thread))
+
+    async def _claim(self, thread: str) -> RedisJournal:
+        new, found = TurnHead(token_hex(8), self.worker), b""
+        keys, data = (head_key(thread), thread_key(thread)), msgspec.json.encode(new)
+        while True:
+            is_claimed, value = await self._redis.eval(CLAIM_THREAD, 2, *keys, found, data, RUNNING_SECONDS)
+            if is_claimed:
+                break
+            found = value
+            if found and await self._is_running(thread, decode_head(found)):
+                raise Problem(
+                    409, f"The thread {thread!r} is still answering. Wait for it, or POST /api/threads/{thread}/stop."
+                )
+        self._journals[thread] = RedisJournal(thread, new, value.decode(), self._writer.wake)
+        return self._journals[thread]
+
+    async def _is_running(self, thread: str, head: TurnHead) -> bool:
+        """Whether the turn goes on. If its worker has ended, this ends it."""
+        last = await self._redis.xrevrange(events_key(head.turn), count=1)
+        if last and last[0][0].decode() == END_ID:
+            return False
+        if await self._redis.exists(worker_key(head.worker)):
+            return True
+        await self._followed.end(await self._followed.follow(thread, head))
+        return False
+
+    def release(self, thread: str) -> None:
+        """See `Store`."""
+        del self._journals[thread]
+        self._wait(self._redis.delete(head_key(thread)))
+
+    def _forget(self, journal: RedisJournal) -> None:
+        if self._journals.get(journal.thread) is journal:
+            del self._journals[journal.thread]
+
+    # Turns that run elsewhere
+
+    def find(self, thread: str) -> Turn | None:
+        """See `Store`."""
+        return self._wait(self._find(thread))
+
+    async def _find(self, thread: str) -> Turn | None:
+        found = await self._redis.get(head_key(thread))
+        if found is None:
+            return None
+        head = decode_head(found)
+        own = self._journals.get(thread)
+        if own is not None and own.head.turn == head.turn:
+            return own.turn
+        is_new = head.turn not in self._followed.turns
+        turn = await self._followed.follow(thread, head)
+        if turn.ended is None and not await self._redis.exists(worker_key(head.worker)):
+            await self._followed.end(turn)
+        if is_new:
+            await self._inbox.wake()
+        return turn if turn.responses else None
+
+    def ask_owner(self, turn: Turn, command: dict[str, Any]) -> Any:
+        """See `Store`."""
+        assert isinstance(turn, FollowedTurn)
+        return self._wait(self._inbox.ask(turn.head.worker, command))
+
+    # Time
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(min(self._settings.limits.lease_seconds / 4, _TICK_SECONDS))
+            try:
+                await self._renew_lease()
+                for turn in await self._followed.check():
+                    await self._inbox.tell_position(turn)
+                await self._renew_turns()
+            except Exception as error:  # the next one must still come
+                _log.warning("The store cannot be reached: %s", error)
+
+    async def _renew_lease(self) -> None:
+        lease = int(self._settings.limits.lease_seconds * 1000)
+        await self._redis.set(worker_key(self.worker), "", px=lease)
+        await self._inbox.renew(lease)
+
+    async def _renew_turns(self) -> None:
+        if self._clock() - self._renewed < RUNNING_SECONDS / 4:
+            return
+        self._renewed = self._clock()
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for thread, journal in [*self._journals.items()]:
+                pipe.expire(journal.key, RUNNING_SECONDS)
+                pipe.expire(head_key(thread), RUNNING_SECONDS)
+            await pipe.execute()
+
+    def close(self) -> None:
+        """See `Store`."""
+        if not self._is_closed:
+            self._is_closed = True
+            with suppress(FutureTimeout):
+                self._submit(self._close()).result(_WAIT_SECONDS)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+    async def _close(self) -> None:
+        """Tells the other workers at once that this one has ended."""
+        self._writer.stop()
+        await asyncio.wait([self._writing], timeout=_SOCKET_SECONDS)
+        for task in (tasks := [self._writing, *self._tasks]):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(*self._failures):
+            await self._redis.delete(worker_key(self.worker), inbox_key(self.worker))
+        await self._redis.aclose()
+
+    def _note_reader(self, thread: str, turn: str, count: int) -> None:
+        journal = self._journals.get(thread)
+        if journal is not None and journal.head.turn == turn and journal.turn is not None:
+            journal.turn.note_reader(count)

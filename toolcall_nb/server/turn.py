@@ -1,0 +1,178 @@
+"""A turn as its readers see it, wherever it runs: `Turn` is built from its changes, one after the other.
+
+A change is an event, a response to a request, the open questions, or the end. A worker that has the same changes gives
+its readers the same bytes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from secrets import token_hex
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct, field
+
+from toolcall_nb.approvals.page import ApprovalForm
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.server.event_log import EventLog
+from toolcall_nb.server.page_feed import PageFeed
+from toolcall_nb.server.public_view import public_transcript
+
+__all__ = ["Change", "Journal", "Questions", "Turn", "TurnEnd", "TurnResponse"]
+
+
+class TurnResponse(Struct, frozen=True):
+    """One response to a request: the turn's events from ``start`` on, in ``wire``.
+
+    ``id`` is part of the ids of its events, so that a client that reconnects is never sent a part of another response.
+    """
+
+    wire: str
+    start: int
+    run_id: str
+    id: str = field(default_factory=lambda: token_hex(4))
+
+
+class Questions(Struct, frozen=True):
+    """All questions that are open from now on, by the id of the call."""
+
+    forms: Mapping[str, ApprovalForm]
+
+
+class TurnEnd(Struct, frozen=True):
+    """Nothing follows."""
+
+
+Change: TypeAlias = Event | TurnResponse | Questions | TurnEnd
+
+
+class Journal(Protocol):
+    """Where a turn's changes are written before its readers see them. Each is applied to the turn once it is kept.
+
+    ``version`` is that of the stored thread before the turn.
+    """
+
+    version: str
+
+    def begin(self, turn: Turn) -> None:
+        """Announces the turn to other workers. Its changes follow."""
+
+    def write(self, change: Change) -> None:
+        """Adds a change; never waits."""
+
+    def wait_for_room(self) -> None:
+        """Waits while too much is not kept yet."""
+
+    def wait_until_ended(self) -> None:
+        """Waits until the end of the turn is applied."""
+
+
+class Turn:
+    """One turn of a thread. ``log`` has its events, from the prompt to ``finish`` or ``abort``.
+
+    ``tools`` are the names that the turn may call, ``model`` names its model. ``forms`` are the questions that are
+    open at the end of the log. ``has_page`` is whether `feed` can show it. ``clock`` returns seconds.
+    """
+
+    has_page = True
+
+    def __init__(
+        self, thread: str, tools: Collection[str], model: str, *, ahead: int, clock: Callable[[], float]
+    ) -> None:
+        self.thread, self.tools, self.model = thread, tools, model
+        self.log = EventLog(ahead)
+        self.responses: list[TurnResponse] = []
+        self.forms: Mapping[str, ApprovalForm] = {}
+        self.page_id = token_hex(4)
+        self.ended: float | None = None
+        self._clock = clock
+        self._timings: Mapping[str, float] = {}
+        self._feed: PageFeed | None = None
+        self._lock = threading.RLock()
+        self._has_changed = threading.Condition()
+
+    @property
+    def before(self) -> Transcript:
+        """The conversation before the turn."""
+        raise NotImplementedError
+
+    @property
+    def transcript(self) -> Transcript:
+        """The whole conversation of the thread."""
+        raise NotImplementedError
+
+    def apply(self, change: Change) -> bool:
+        """Shows a change to the readers, from one thread at a time.
+
+        Returns whether the turn may go on without waiting for its readers.
+        """
+        has_room = True
+        with self._lock:  # a feed that is made now has the change already, or gets it here
+            if isinstance(change, TurnResponse):
+                self.responses.append(change)
+            elif isinstance(change, Questions):
+                self._apply_questions(change.forms)
+                self.log.wake_readers()
+            elif isinstance(change, TurnEnd):
+                if self._feed is not None:
+                    self._feed.finish(self.transcript)
+                self.ended = self._clock()
+                self.log.close()
+            else:
+                has_room = self.log.append(change)
+                if self._feed is not None:
+                    self._feed.apply([change])
+        if isinstance(change, TurnResponse | TurnEnd):
+            with self._has_changed:
+                self._has_changed.notify_all()
+        return has_room
+
+    def wait_for_response(self, response: str, seconds: float) -> bool:
+        """Waits until the response with this id is applied; returns False if that takes too long or the turn ends."""
+        with self._has_changed:
+            self._has_changed.wait_for(lambda: self.ended is not None or self._has_response(response), seconds)
+        return self._has_response(response)
+
+    def _has_response(self, response: str) -> bool:
+        return any(each.id == response for each in self.responses)
+
+    def _apply_questions(self, forms: Mapping[str, ApprovalForm]) -> None:
+        before, self.forms = self.forms, forms
+        changed = [call for call in {**before, **forms} if forms.get(call) != before.get(call)]
+        if self._feed is not None:
+            for call in changed:
+                self._feed.ask(call, forms.get(call))
+
+    def note_reader(self, count: int) -> None:
+        """Notes that a reader at another worker has taken ``count`` events."""
+        self.log.advance(count)
+
+    def stop(self, why: str = "") -> None:
+        """Stops the turn, if it runs here."""
+
+    def feed(self) -> PageFeed:
+        """Returns the steps for pages; they are drawn from the first call on."""
+        with self._lock:
+            if self._feed is None:
+                self._feed = PageFeed(public_transcript(self.before), self.model, self._timings)
+                self._feed.apply(tuple(self.log.events))
+                for call, form in self.forms.items():
+                    self._feed.ask(call, form)
+                if self.ended is not None:
+                    self._feed.finish(self.transcript)
+            return self._feed
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits for a person's answer."""
+        return bool(self.forms)
+
+    def questions(self) -> Sequence[ApprovalForm]:
+        """Returns the forms of the open questions."""
+        return list(self.forms.values())
+
+    def question(self, approval: str) -> ApprovalForm | None:
+        """Returns the form of an open question."""
+        return next((form for form in self.questions() if form["approval"] == approval), None)
