@@ -22,7 +22,7 @@ from toolcall_nb.server.redis_turns import (
     encode_changes,
     ending_events,
 )
-from toolcall_nb.server.turn import Change, Questions, Turn, TurnEnd, TurnResponse
+from toolcall_nb.server.turn import Change, OpenQuestions, ServedTurn, TurnEnd, TurnResponse
 
 HEAD = TurnHead("1", "w", ("weather",), "m")
 
@@ -31,7 +31,7 @@ def followed() -> FollowedTurn:
     return FollowedTurn("t", HEAD, None, lambda: 0.0)
 
 
-def journal_of(turn: Turn) -> RedisJournal:
+def journal_of(turn: ServedTurn) -> RedisJournal:
     journal = RedisJournal("t", HEAD, "", lambda _: None)
     journal.begin(turn)
     return journal
@@ -48,7 +48,7 @@ def test_an_event_from_redis_is_the_same_on_every_wire(event: Event) -> None:
 
 def test_changes_read_back_as_they_were() -> None:
     form = {"approval": "a", "name": "weather", "text": "{}", "lines": 1}
-    changes: list[Change] = [TurnResponse("ui", 3, "r"), Questions({"c": form}), ev.TextDelta("t", "é"), TurnEnd()]
+    changes: list[Change] = [TurnResponse("ui", 3, "r"), OpenQuestions({"c": form}), ev.TextDelta("t", "é"), TurnEnd()]
     assert decode_changes(encode_changes(changes)) == changes
 
 

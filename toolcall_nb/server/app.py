@@ -45,7 +45,7 @@ from toolcall_nb.server.responses import (
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import THREAD_ID, is_thread_id
 from toolcall_nb.server.streaming import LIVE, OpenStreams, RunStreamResponse
-from toolcall_nb.server.turn import Turn, TurnResponse
+from toolcall_nb.server.turn import ServedTurn, TurnResponse
 from toolcall_nb.wire import WIRE_NAMES
 
 __all__ = ["application"]
@@ -185,7 +185,7 @@ class _Server:
         body = msgspec.json.encode({**self._openapi, **servers})
         return Response(body, headers={"cache-control": "no-store"}, media_type="application/json")
 
-    async def _run(self, thread: str) -> Turn | None:
+    async def _run(self, thread: str) -> ServedTurn | None:
         find = self._threads.run
         return await run_in_threadpool(find, thread) if self._threads.is_shared else find(thread)
 

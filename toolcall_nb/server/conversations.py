@@ -26,7 +26,7 @@ from toolcall_nb.server.served_run import ServedRun
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import DamagedThread
 from toolcall_nb.server.stores import open_store
-from toolcall_nb.server.turn import Journal, Turn, TurnResponse
+from toolcall_nb.server.turn import Journal, ServedTurn, TurnResponse
 from toolcall_nb.tools import Registry
 
 __all__ = ["ServedThreads"]
@@ -71,7 +71,7 @@ class ServedThreads:
         """Whether `begin` may read a disk or a long history, which is no work for an event loop."""
         return self.settings.store is not None or request.history is not None or bool(request.files)
 
-    def begin(self, request: TurnRequest) -> Turn:
+    def begin(self, request: TurnRequest) -> ServedTurn:
         """Begins a turn, or answers the questions of the running one; its last response is this request's."""
         turn = self.run(request.thread) if self.is_shared and request.answers else None
         if turn is not None and not isinstance(turn, ServedRun):
@@ -104,7 +104,7 @@ class ServedThreads:
             run.start()
         return run, response.id
 
-    def run(self, thread: str) -> Turn | None:
+    def run(self, thread: str) -> ServedTurn | None:
         """Returns the turn of this thread that is running, or ended not long ago."""
         with self._lock:
             run = self._runs.get(thread)

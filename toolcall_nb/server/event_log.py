@@ -56,7 +56,7 @@ class EventLog:
 
     @property
     def read_count(self) -> int:
-        """How many events the fastest reader has taken."""
+        """The number of events that the fastest reader has taken."""
         return self._read
 
     def append(self, event: Event) -> bool:

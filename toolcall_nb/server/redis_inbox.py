@@ -1,4 +1,4 @@
-"""Messages between the workers of a server, through Redis: `Inbox` sends and executes commands, and follows turns.
+"""Messages between the workers of a server, through Redis: `WorkerInbox` executes commands, and follows turns.
 
 One blocking read serves both: of the worker's own inbox, and of the streams of all turns that it follows.
 """
@@ -15,10 +15,10 @@ import msgspec
 
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.server.redis_keys import inbox_key
-from toolcall_nb.server.redis_turns import Entry, FollowedTurn
+from toolcall_nb.server.redis_turns import FollowedTurn, StreamEntry
 from toolcall_nb.server.responses import RETRY_AFTER, Problem
 
-__all__ = ["Inbox"]
+__all__ = ["WorkerInbox"]
 
 _log = logger("toolcall_nb.server")
 
@@ -32,7 +32,7 @@ _NO_WORKER = "The worker that runs this turn does not answer. Try again in a few
 _FAILED = "The worker that runs this turn failed at the request. Its log says how."
 
 
-class Inbox:
+class WorkerInbox:
     """The messages of one worker. All methods are for the event loop ``loop``.
 
     ``execute`` executes a command in a thread of its own; its `Problem` becomes that of the asker. ``note_reader`` is
@@ -75,7 +75,7 @@ class Inbox:
                 except Exception:  # what one of them holds must not keep the others from being read
                     _log.exception("A message of another worker could not be read")
 
-    def _take(self, entries: list[Entry]) -> None:
+    def _take(self, entries: list[StreamEntry]) -> None:
         for entry_id, fields in entries:
             self._last_id = entry_id.decode()
             message = msgspec.json.decode(fields[_MESSAGE])

@@ -28,7 +28,7 @@ from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import MissingPackageError, ToolcallError, UsageError
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.server.redis_followed import FollowedTurns
-from toolcall_nb.server.redis_inbox import Inbox
+from toolcall_nb.server.redis_inbox import WorkerInbox
 from toolcall_nb.server.redis_keys import (
     TurnHead,
     decode_head,
@@ -46,7 +46,7 @@ from toolcall_nb.server.redis_writer import RUNNING_SECONDS, JournalWriter
 from toolcall_nb.server.responses import RETRY_AFTER, Problem
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import decode_thread, encode_thread
-from toolcall_nb.server.turn import Journal, Turn
+from toolcall_nb.server.turn import Journal, ServedTurn
 
 __all__ = ["RedisStore"]
 
@@ -100,7 +100,7 @@ class RedisStore:
             )
             self._followed = FollowedTurns(self._redis, settings, clock)
             followed = self._followed.turns
-            self._inbox = Inbox(self._redis, self._loop, self.worker, execute, self._note_reader, followed)
+            self._inbox = WorkerInbox(self._redis, self._loop, self.worker, execute, self._note_reader, followed)
             self._writer = JournalWriter(self._redis, self._loop, int(settings.limits.linger_seconds) + 1, self._forget)
             self._submit(self._open()).result(_WAIT_SECONDS)
         except (*self._failures, ValueError) as error:
@@ -191,11 +191,11 @@ class RedisStore:
 
     # Turns that run elsewhere
 
-    def find(self, thread: str) -> Turn | None:
+    def find(self, thread: str) -> ServedTurn | None:
         """See `Store`."""
         return self._wait(self._find(thread))
 
-    async def _find(self, thread: str) -> Turn | None:
+    async def _find(self, thread: str) -> ServedTurn | None:
         found = await self._redis.get(head_key(thread))
         if found is None:
             return None
@@ -211,7 +211,7 @@ class RedisStore:
             await self._inbox.wake()
         return turn if turn.responses else None
 
-    def ask_owner(self, turn: Turn, command: dict[str, Any]) -> Any:
+    def ask_owner(self, turn: ServedTurn, command: dict[str, Any]) -> Any:
         """See `Store`."""
         assert isinstance(turn, FollowedTurn)
         return self._wait(self._inbox.ask(turn.head.worker, command))

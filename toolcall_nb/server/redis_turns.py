@@ -23,14 +23,14 @@ from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.server.event_log import event_size
 from toolcall_nb.server.redis_keys import TurnHead, events_key
 from toolcall_nb.server.store import decode_thread
-from toolcall_nb.server.turn import Change, Questions, Turn, TurnEnd, TurnResponse
+from toolcall_nb.server.turn import Change, OpenQuestions, ServedTurn, TurnEnd, TurnResponse
 
 __all__ = [
     "CHANGES",
     "END_ID",
-    "Entry",
     "FollowedTurn",
     "RedisJournal",
+    "StreamEntry",
     "decode_changes",
     "encode_changes",
     "ending_events",
@@ -40,7 +40,7 @@ END_ID = f"{2**63}-0"
 CHANGES = b"changes"
 """The field of an entry that has its changes, as JSON."""
 
-Entry: TypeAlias = tuple[bytes, Mapping[bytes, bytes]]
+StreamEntry: TypeAlias = tuple[bytes, Mapping[bytes, bytes]]
 """An entry of a stream: its id and its fields."""
 
 _ENTRY_BYTES = 64_000
@@ -69,7 +69,7 @@ def _encoded(change: Change) -> dict[str, Any]:
     match change:
         case TurnResponse():
             return {"response": asdict(change)}
-        case Questions():
+        case OpenQuestions():
             return {"questions": dict(change.forms)}
         case TurnEnd():
             return {"end": True}
@@ -82,7 +82,7 @@ def _decoded(value: Mapping[str, Any]) -> Change:
         return from_dict(value["event"])
     if "response" in value:
         return msgspec.convert(value["response"], TurnResponse)
-    return Questions(value["questions"]) if "questions" in value else TurnEnd()
+    return OpenQuestions(value["questions"]) if "questions" in value else TurnEnd()
 
 
 class RedisJournal:
@@ -95,7 +95,7 @@ class RedisJournal:
     def __init__(self, thread: str, head: TurnHead, version: str, wake: Callable[[RedisJournal], None]) -> None:
         self.thread, self.head, self.version = thread, head, version
         self.key = events_key(head.turn)
-        self.turn: Turn | None = None
+        self.turn: ServedTurn | None = None
         self._wake = wake
         self._waiting: deque[tuple[Change, int]] = deque()
         self._size = 0
@@ -107,14 +107,14 @@ class RedisJournal:
 
     # For the turn
 
-    def begin(self, turn: Turn) -> None:
+    def begin(self, turn: ServedTurn) -> None:
         """Announces the turn to other workers, with its first change."""
         self.turn = turn
         self.head = TurnHead(self.head.turn, self.head.worker, tuple(turn.tools), turn.model)
 
     def write(self, change: Change) -> None:
         """Adds a change; never waits. After the end it is ignored."""
-        size = _CHANGE_BYTES if isinstance(change, TurnResponse | Questions | TurnEnd) else event_size(change)
+        size = _CHANGE_BYTES if isinstance(change, TurnResponse | OpenQuestions | TurnEnd) else event_size(change)
         with self._changed:
             if self._is_over:
                 return
@@ -188,7 +188,7 @@ class RedisJournal:
         return f"{self._written}-0"
 
 
-class FollowedTurn(Turn):
+class FollowedTurn(ServedTurn):
     """A turn that runs at another worker. ``stored`` is the thread, as it was when following began."""
 
     def __init__(self, thread: str, head: TurnHead, stored: bytes | None, clock: Callable[[], float]) -> None:
@@ -212,11 +212,11 @@ class FollowedTurn(Turn):
         """Returns the conversation with the turn's events so far, and then those among ``changes``."""
         builder = TranscriptBuilder(self.before)
         for change in (*self.log.events, *changes):
-            if not isinstance(change, TurnResponse | Questions | TurnEnd):
+            if not isinstance(change, TurnResponse | OpenQuestions | TurnEnd):
                 builder.apply(change)
         return builder.transcript
 
-    def take(self, entries: Iterable[Entry]) -> None:
+    def take(self, entries: Iterable[StreamEntry]) -> None:
         """Applies the entries that are new."""
         for entry_id, fields in entries:
             name = entry_id.decode()
@@ -227,7 +227,7 @@ class FollowedTurn(Turn):
 
     def last_changes(self) -> list[Change]:
         """Returns the changes that end a turn whose worker has ended."""
-        return [*ending_events(self.log.events, _WORKER_ENDED), Questions({}), TurnEnd()]
+        return [*ending_events(self.log.events, _WORKER_ENDED), OpenQuestions({}), TurnEnd()]
 
 
 def ending_events(log: Sequence[Event], why: str) -> list[Event]:

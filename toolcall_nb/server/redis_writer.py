@@ -13,7 +13,7 @@ from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.server.redis_keys import head_key
 from toolcall_nb.server.redis_scripts import FORGET_TURN
 from toolcall_nb.server.redis_turns import CHANGES, END_ID, RedisJournal, decode_changes, ending_events
-from toolcall_nb.server.turn import Change, Questions, TurnEnd
+from toolcall_nb.server.turn import Change, OpenQuestions, TurnEnd
 
 __all__ = ["RUNNING_SECONDS", "JournalWriter"]
 
@@ -121,7 +121,7 @@ class JournalWriter:
         if now - self._failing_since > _GIVE_UP_SECONDS:
             for journal in {*journals, *self._waiting}:
                 events = [] if journal.turn is None else journal.turn.log.events
-                changes = [*ending_events(events, _UNREACHABLE), Questions({}), TurnEnd()]
+                changes = [*ending_events(events, _UNREACHABLE), OpenQuestions({}), TurnEnd()]
                 self._lose(journal, changes, "The store cannot be reached.")
             self._waiting.clear()
         else:

@@ -15,7 +15,7 @@ from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.runs.run import Run
 from toolcall_nb.server.public_view import public_event
 from toolcall_nb.server.settings import Limits
-from toolcall_nb.server.turn import Change, Journal, Questions, Turn, TurnEnd, TurnResponse
+from toolcall_nb.server.turn import Change, Journal, OpenQuestions, ServedTurn, TurnEnd, TurnResponse
 
 __all__ = ["ServedRun"]
 
@@ -24,7 +24,7 @@ _log = logger("toolcall_nb.server")
 _NOT_STORED = "The answer could not be stored, so it is lost when the server ends: {}. Free the disk, and ask again."
 
 
-class ServedRun(Turn):
+class ServedRun(ServedTurn):
     """A turn that runs here. It is the face of its `Run`: that calls `show`, `ask` and `close`.
 
     ``save`` is called with the transcript before the turn's last event is sent. ``clock`` returns seconds. Readers see
@@ -184,7 +184,7 @@ class ServedRun(Turn):
                 return str(form["problem"])
             # Who reads on from here must not be asked what is answered.
             self._open_forms = {call: form for call, form in self._open_forms.items() if form["approval"] != approval}
-            self.write(Questions(dict(self._open_forms)))
+            self.write(OpenQuestions(dict(self._open_forms)))
             return None
 
     def _show_question(self, call: str, form: ApprovalForm | None) -> bool:
@@ -193,7 +193,7 @@ class ServedRun(Turn):
             if form is not None:
                 self._open_forms[call] = form
             self._asked = self._clock() if self._open_forms else None
-            self.write(Questions(dict(self._open_forms)))
+            self.write(OpenQuestions(dict(self._open_forms)))
         return True
 
     def _deny_questions(self) -> None:

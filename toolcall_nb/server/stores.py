@@ -1,4 +1,4 @@
-"""Where a server keeps its threads and turns: `Store`, and `LocalStore` for a server of one worker."""
+"""The store of a server's threads and turns: `Store`, and `LocalStore` for a server of one worker."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any, Protocol
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import ThreadStore
-from toolcall_nb.server.turn import Journal, Turn
+from toolcall_nb.server.turn import Journal, ServedTurn
 
 __all__ = ["LocalStore", "Store", "open_store"]
+
+_REDIS_URLS = ("redis://", "rediss://", "unix://")
 
 
 class Store(Protocol):
@@ -36,10 +38,10 @@ class Store(Protocol):
     def release(self, thread: str) -> None:
         """Gives up a claim whose turn did not begin."""
 
-    def find(self, thread: str) -> Turn | None:
+    def find(self, thread: str) -> ServedTurn | None:
         """Returns the newest turn of the thread, wherever it runs; None if it ended a while ago."""
 
-    def ask_owner(self, turn: Turn, command: dict[str, Any]) -> Any:
+    def ask_owner(self, turn: ServedTurn, command: dict[str, Any]) -> Any:
         """Lets the worker that runs the turn execute a command; returns the result, or raises its `Problem`."""
 
     def close(self) -> None:
@@ -71,11 +73,11 @@ class LocalStore:
     def release(self, thread: str) -> None:
         """See `Store`."""
 
-    def find(self, thread: str) -> Turn | None:
+    def find(self, thread: str) -> ServedTurn | None:
         """See `Store`."""
         return None
 
-    def ask_owner(self, turn: Turn, command: dict[str, Any]) -> Any:
+    def ask_owner(self, turn: ServedTurn, command: dict[str, Any]) -> Any:
         """See `Store`."""
         raise NotImplementedError("Every turn of this store is the process's own.")
 
@@ -88,13 +90,8 @@ def open_store(settings: Settings, execute: Callable[[dict[str, Any]], Any], clo
 
     Raises `UsageError` if the store cannot be used.
     """
-    if settings.store is None or not is_redis_url(settings.store):
+    if settings.store is None or not settings.store.startswith(_REDIS_URLS):
         return LocalStore(settings.store)
     from toolcall_nb.server.redis_store import RedisStore
 
     return RedisStore(settings, execute, clock)
-
-
-def is_redis_url(store: str) -> bool:
-    """Whether a store is named by the URL of a Redis."""
-    return store.startswith(("redis://", "rediss://", "unix://"))

@@ -19,7 +19,7 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.server.event_log import LogReader
 from toolcall_nb.server.settings import Limits
-from toolcall_nb.server.turn import Turn, TurnResponse
+from toolcall_nb.server.turn import ServedTurn, TurnResponse
 
 __all__ = ["LIVE", "OpenStreams", "RunStreamResponse", "page_chunks", "wire_chunks"]
 
@@ -60,7 +60,7 @@ class RunStreamResponse:
 
     def __init__(
         self,
-        run: Turn,
+        run: ServedTurn,
         response: TurnResponse,
         limits: Limits,
         streams: OpenStreams,
@@ -108,7 +108,7 @@ class RunStreamResponse:
 
 
 async def wire_chunks(
-    run: Turn,
+    run: ServedTurn,
     response: TurnResponse,
     reader: LogReader,
     gone: asyncio.Future[None],
@@ -134,7 +134,7 @@ async def wire_chunks(
 
 
 async def page_chunks(
-    run: Turn, reader: LogReader, gone: asyncio.Future[None], after: int, beat: float
+    run: ServedTurn, reader: LogReader, gone: asyncio.Future[None], after: int, beat: float
 ) -> AsyncIterator[bytes]:
     """Yields the steps of a run for a page, no faster than a display shows them."""
     feed, number, name = run.feed(), after or None, run.page_id.encode()
@@ -156,7 +156,7 @@ async def page_chunks(
 class _ResponseEncoder:
     """Encodes the events of a turn in a wire, and leaves out the numbered frames that the reader has."""
 
-    def __init__(self, run: Turn, response: TurnResponse, after: int, ids: bool) -> None:
+    def __init__(self, run: ServedTurn, response: TurnResponse, after: int, ids: bool) -> None:
         self._encoder = wire.encoder(
             response.wire,
             thread_id=run.thread,

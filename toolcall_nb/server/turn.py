@@ -1,4 +1,4 @@
-"""A turn as its readers see it, wherever it runs: `Turn` is built from its changes, one after the other.
+"""A turn as its readers see it, wherever it runs: `ServedTurn` is built from its changes, one after the other.
 
 A change is an event, a response to a request, the open questions, or the end. A worker that has the same changes gives
 its readers the same bytes.
@@ -20,7 +20,7 @@ from toolcall_nb.server.event_log import EventLog
 from toolcall_nb.server.page_feed import PageFeed
 from toolcall_nb.server.public_view import public_transcript
 
-__all__ = ["Change", "Journal", "Questions", "Turn", "TurnEnd", "TurnResponse"]
+__all__ = ["Change", "Journal", "OpenQuestions", "ServedTurn", "TurnEnd", "TurnResponse"]
 
 
 class TurnResponse(Struct, frozen=True):
@@ -35,7 +35,7 @@ class TurnResponse(Struct, frozen=True):
     id: str = field(default_factory=lambda: token_hex(4))
 
 
-class Questions(Struct, frozen=True):
+class OpenQuestions(Struct, frozen=True):
     """All questions that are open from now on, by the id of the call."""
 
     forms: Mapping[str, ApprovalForm]
@@ -45,18 +45,18 @@ class TurnEnd(Struct, frozen=True):
     """Nothing follows."""
 
 
-Change: TypeAlias = Event | TurnResponse | Questions | TurnEnd
+Change: TypeAlias = Event | TurnResponse | OpenQuestions | TurnEnd
 
 
 class Journal(Protocol):
-    """Where a turn's changes are written before its readers see them. Each is applied to the turn once it is kept.
+    """Keeps a turn's changes before its readers see them. Each is applied to the turn once it is kept.
 
     ``version`` is that of the stored thread before the turn.
     """
 
     version: str
 
-    def begin(self, turn: Turn) -> None:
+    def begin(self, turn: ServedTurn) -> None:
         """Announces the turn to other workers. Its changes follow."""
 
     def write(self, change: Change) -> None:
@@ -69,7 +69,7 @@ class Journal(Protocol):
         """Waits until the end of the turn is applied."""
 
 
-class Turn:
+class ServedTurn:
     """One turn of a thread. ``log`` has its events, from the prompt to ``finish`` or ``abort``.
 
     ``tools`` are the names that the turn may call, ``model`` names its model. ``forms`` are the questions that are
@@ -112,7 +112,7 @@ class Turn:
         with self._lock:  # a feed that is made now has the change already, or gets it here
             if isinstance(change, TurnResponse):
                 self.responses.append(change)
-            elif isinstance(change, Questions):
+            elif isinstance(change, OpenQuestions):
                 self._apply_questions(change.forms)
                 self.log.wake_readers()
             elif isinstance(change, TurnEnd):
