@@ -26,6 +26,7 @@ def running_kernel(home: Path) -> Iterator[BlockingKernelClient]:
     environment = {**os.environ, "PYTHONPATH": path, "IPYTHONDIR": str(home)}
     manager.start_kernel(env=environment, cwd=str(home), stderr=subprocess.DEVNULL)
     client = manager.blocking_client()
+    client.session.metadata = {"cellId": "cell-1"}  # as a notebook's requests; without it they would be a console's
     client.start_channels()
     try:
         client.wait_for_ready(timeout=_WITHIN)
