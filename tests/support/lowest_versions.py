@@ -1,6 +1,6 @@
 """Checks that run in an environment with only the lowest declared version of each requirement.
 
-    python lowest_versions.py [models | server | mcp | otel]
+    python lowest_versions.py [models | server | mcp | otel | redis]
 
 Without an argument, it runs the checks that need no extra. It prints ``well`` if all pass; a failing check raises.
 """
@@ -171,7 +171,17 @@ def otel() -> None:
     assert [call.name for call in run.calls.values()] == ["double", "double"], run.transcript
 
 
+def redis() -> None:
+    """Checks that the client takes the options of the store in Redis."""
+    from redis.asyncio import Redis
+    from redis.asyncio.retry import Retry
+    from redis.backoff import NoBackoff
+
+    client = Redis.from_url("redis://127.0.0.1/0", protocol=2, retry=Retry(NoBackoff(), 0), socket_timeout=1.0)
+    assert callable(client.xread), client
+
+
 if __name__ == "__main__":
-    checks = {"models": models, "server": server, "mcp": mcp, "otel": otel}
+    checks = {"models": models, "server": server, "mcp": mcp, "otel": otel, "redis": redis}
     checks[sys.argv[1]]() if sys.argv[1:] else chat()
     print("well")
