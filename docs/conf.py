@@ -1,0 +1,83 @@
+"""Configures Sphinx, which builds the documentation: ``./dev docs``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import toolcall_nb
+from tests.support.card_gallery import gallery
+from tests.support.docstring_markup import to_markup
+
+project = "toolcall_nb"
+version = release = toolcall_nb.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["_static"]
+default_role = "literal"
+suppress_warnings = ["toc.empty_glob"]
+myst_heading_anchors = 3
+
+autodoc_typehints_format = "short"
+autodoc_member_order = "groupwise"
+autodoc_class_signature = "mixed"
+autodoc_preserve_defaults = True
+add_module_names = False
+maximum_signature_line_length = 88
+
+html_theme = "pydata_sphinx_theme"
+html_title = "toolcall_nb"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_sidebars = {"index": []}
+html_theme_options = {
+    "navbar_end": ["theme-switcher"],
+    "secondary_sidebar_items": ["page-toc"],
+    "header_links_before_dropdown": 6,
+    "footer_start": ["last-updated"],
+    "footer_end": [],
+    "show_nav_level": 2,
+}
+
+_ROOT = Path(__file__).parents[1]
+_OUTSIDE = {
+    "README.md": "index.md",
+    "SECURITY.md": "security.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+}
+"""The pages of the site for files that are outside of docs/."""
+
+
+def _read_outside(_app: Any, page: str, source: list[str]) -> None:
+    """Fills the pages for files outside of docs/, and makes links to these files lead to the pages."""
+    files = {name.removesuffix(".md"): file for file, name in _OUTSIDE.items() if file != "README.md"}
+    if page in files:
+        text = (_ROOT / files[page]).read_text("utf-8")
+        source[0] = re.sub(r"\]\((?!https?:|#)", "](../", text).replace("](../docs/", "](")
+    for file, name in _OUTSIDE.items():
+        source[0] = re.sub(rf"\]\(\.\./{re.escape(file)}(?=[)#])", f"]({name}", source[0])
+
+
+def _insert_cards(_app: Any, page: str, source: list[str]) -> None:
+    """Puts the cards into the gallery."""
+    if page == "gallery":
+        source[0] = source[0].replace("<!-- cards -->", gallery())
+
+
+def _mark_up(_app: Any, _kind: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
+    """Turns a docstring, which is plain text with marks, into reStructuredText."""
+    lines[:] = to_markup(lines)
+
+
+def setup(app: Any) -> None:
+    """Connects what this file defines to Sphinx."""
+    app.connect("source-read", _read_outside)
+    app.connect("source-read", _insert_cards)
+    app.connect("autodoc-process-docstring", _mark_up)
