@@ -19,7 +19,6 @@ extensions = ["myst_parser", "sphinx.ext.autodoc"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_static"]
 default_role = "literal"
-suppress_warnings = ["toc.empty_glob"]
 myst_heading_anchors = 3
 
 autodoc_typehints_format = "short"
@@ -35,15 +34,19 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": []}
+html_sidebars = {name: [] for name in ("index", "start", "how-it-works", "gallery")}
 html_theme_options = {
+    "navbar_persistent": ["search-button"],
     "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": ["page-toc"],
-    "header_links_before_dropdown": 6,
-    "footer_start": ["last-updated"],
+    "header_links_before_dropdown": 8,
+    "footer_start": [],
     "footer_end": [],
     "show_nav_level": 2,
 }
+
+INSTALLED_FROM = "."
+"""What pip is told to install on the pages: a checkout, or ``toolcall-nb`` once the package is on an index."""
 
 _ROOT = Path(__file__).parents[1]
 _OUTSIDE = {
@@ -65,6 +68,11 @@ def _read_outside(_app: Any, page: str, source: list[str]) -> None:
         source[0] = re.sub(rf"\]\(\.\./{re.escape(file)}(?=[)#])", f"]({name}", source[0])
 
 
+def _say_what_is_installed(_app: Any, _page: str, source: list[str]) -> None:
+    """Writes `INSTALLED_FROM` into the commands that install the package from a checkout."""
+    source[0] = re.sub(r"pip install ('?)\.(?=[\s\['`])", rf"pip install \g<1>{INSTALLED_FROM}", source[0])
+
+
 def _insert_cards(_app: Any, page: str, source: list[str]) -> None:
     """Puts the cards into the gallery."""
     if page == "gallery":
@@ -79,5 +87,6 @@ def _mark_up(_app: Any, _kind: str, _name: str, _object: Any, _options: Any, lin
 def setup(app: Any) -> None:
     """Connects what this file defines to Sphinx."""
     app.connect("source-read", _read_outside)
+    app.connect("source-read", _say_what_is_installed)
     app.connect("source-read", _insert_cards)
     app.connect("autodoc-process-docstring", _mark_up)

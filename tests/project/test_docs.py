@@ -26,7 +26,8 @@ from toolcall_nb.render.shown_states import STATE_WORDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
-    str(path.relative_to(ROOT)): path.read_text("utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    str(path.relative_to(ROOT)): path.read_text("utf-8")
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 }
 README = PAGES["README.md"]
 MODELS = PAGES["docs/models.md"]
@@ -100,8 +101,32 @@ def test_each_mentioned_module_and_folder_exists(page: str) -> None:
     assert missing == []
 
 
-def test_the_readme_is_short() -> None:
-    assert len(README.splitlines()) <= 150
+LONG = {
+    "docs/format.md": "the definition of a format, with an example for each rule",
+    "docs/agents.md": "a reference with a section for each framework",
+    "docs/answers.md": "a reference of typed answers, async and limits",
+    "docs/testing.md": "a reference of what the package for tests has",
+    "docs/tools.md": "a reference of what a tool can be",
+}
+"""Pages that may be longer than two screens, and why."""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith(("docs/", "README"))])
+def test_a_page_is_short(page: str) -> None:
+    length = len(PAGES[page].splitlines())
+    assert length <= 150 or (page in LONG and length <= 350), f"{page} has {length} lines: split it"
+
+
+def test_each_page_is_in_the_site() -> None:
+    names = {page.removeprefix("docs/").removesuffix(".md") for page in PAGES if page.startswith("docs/")}
+    listed = {
+        str((Path(page).parent / name).relative_to("docs"))
+        for page, text in PAGES.items()
+        for tree in re.findall(r"^```\{toctree\}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        for name in tree.split()
+        if not name.startswith(":")
+    }
+    assert names - listed == {"index"}, "list the page in docs/guides.md, docs/tasks.md or docs/reference.md"
 
 
 def test_the_table_of_wires_matches_the_code() -> None:

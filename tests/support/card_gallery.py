@@ -27,6 +27,12 @@ class Card(NamedTuple):
     state: str
     when: str
     html: str
+    more: str = ""
+
+    @property
+    def title(self) -> str:
+        """The state, and what else is special about the card."""
+        return f"{self.state}{self.more}"
 
 
 def weather(city: str, days: int = 1) -> dict[str, Any]:
@@ -98,7 +104,12 @@ def cards() -> Iterator[Card]:
     yield Card("Running", "The tool runs. What it prints appears at once.", _live("Running", "asking the station"))
     yield Card("Completed", "The call has a result. The card closes, unless you opened it.", _saved())
     plot: Any = ("chart", {"numbers": [1, 2, 6]}, "call_1")
-    yield Card("Completed", "A result that has a display of its own is shown as it is.", _saved(plot))
+    yield Card(
+        "Completed",
+        "What the result displays is shown as it is, and its data below.",
+        _saved(plot),
+        ", with a display of its own",
+    )
     lost: Any = ("weather", {"city": "Nowhere"}, "call_1")
     yield Card("Error", "The tool failed. The message is visible in a closed card too.", _saved(lost))
     yield Card("Denied", "You denied the call. The model is told your reason.", _saved(**deny))
@@ -109,6 +120,6 @@ def cards() -> Iterator[Card]:
 def gallery() -> str:
     """Returns all cards as Markdown for Sphinx, with one style sheet."""
     sections = (
-        f"## {card.state}\n\n{card.when}\n\n```{{raw}} html\n{_STYLE.sub('', card.html)}\n```\n" for card in cards()
+        f"## {card.title}\n\n{card.when}\n\n```{{raw}} html\n{_STYLE.sub('', card.html)}\n```\n" for card in cards()
     )
     return f"```{{raw}} html\n<style>{stylesheet()}</style>\n```\n\n" + "\n".join(sections)

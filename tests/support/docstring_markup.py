@@ -35,7 +35,9 @@ def _paragraph(lines: list[str]) -> Iterator[str]:
 def _escaped(text: str) -> str:
     """Returns the text with marks as code, and without a meaning of other characters."""
     pieces = _MARKED.split(text)
-    return "".join(_code(piece) if number % 2 else re.sub(r"([\\*_|`])", r"\\\1", piece) for number, piece in enumerate(pieces))
+    return "".join(
+        _code(piece) if number % 2 else re.sub(r"([\\*_|`])", r"\\\1", piece) for number, piece in enumerate(pieces)
+    )
 
 
 def _code(marked: str) -> str:

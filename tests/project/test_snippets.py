@@ -1,0 +1,40 @@
+"""The snippets on the pages of the documentation run, and print what the pages say."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.support.page_snippets import ROOT, run_page, snippets
+
+PAGES = {page.stem: page for page in sorted((ROOT / "docs").glob("*.md")) if any(snippets(page.read_text("utf-8")))}
+
+TESTED_ELSEWHERE = {
+    "front-ends": "tests/browser/test_callbacks.py",  # its code needs a page
+    "other-front-ends": "tests/browser/test_marimo.py",
+    "server": "tests/project/test_docs.py",  # its commands start a server
+    "testing": "tests/testing/test_docs_page.py",  # its examples are a project that records and replays
+    "tracing": "tests/watching/test_tracing_page.py",  # it sets the tracer provider of the process
+}
+"""The pages whose snippets have a test of their own, and that test."""
+
+NOT_RUN = {
+    "start": ("python3 -m venv", ".venv/bin/"),  # installed by tests/project/test_packaging.py and a test below
+}
+"""The commands that are not run, by page."""
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name not in TESTED_ELSEWHERE])
+def test_the_snippets_of_a_page_run_and_print_what_it_says(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    asyncio.run(run_page(PAGES[name], tmp_path, NOT_RUN.get(name, ())))
+
+
+def test_each_page_that_is_tested_elsewhere_is_there_with_its_test() -> None:
+    assert set(TESTED_ELSEWHERE) <= set(PAGES)
+    assert [test for test in TESTED_ELSEWHERE.values() if not (ROOT / test).is_file()] == []
