@@ -1,29 +1,12 @@
-"""The examples of docs/tools.md print what the page says; `tools.Result` and its forms."""
+"""`tools.Result`: a result has a form for programs, one for people and one for the model."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from toolcall_nb.tools import Result, Tool
-
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "tools.md").read_text("utf-8")
-
-
-def test_the_examples_print_what_the_page_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MPLBACKEND", "agg")
-    blocks = re.findall(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(blocks) >= 2
-    namespace: dict[str, object] = {}
-    for code, printed in blocks:
-        exec(compile(code, "docs/tools.md", "exec"), namespace)
-        assert capsys.readouterr().out.rstrip() == printed.rstrip()
 
 
 @pytest.mark.parametrize(
