@@ -96,7 +96,10 @@ def _read(state: str) -> str:
 
 def cards() -> Iterator[Card]:
     """Yields a card in each state."""
-    deny = {"approval_mode": "ask", "ask_approval": lambda call: Decision(False, "Ask about Oslo instead.")}
+    deny: dict[str, Any] = {
+        "approval_mode": "ask",
+        "ask_approval": lambda call: Decision(False, "Ask about Oslo instead."),
+    }
     yield Card("Pending", "The model is writing the arguments.", _live("Pending", ">city</span>"))
     yield Card("Awaiting approval", "You decide: approve, edit or deny.", _live("Awaiting approval", **deny))
     yield Card("Responded", "You have decided, and the call has not ended.", _read("approval-responded"))
