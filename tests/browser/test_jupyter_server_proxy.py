@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.own_environments import clean_variables, own_environment
+from tests.support.environments import ROOT, clean_variables, make_environment
 
 BASE = "/user/ada/"
 TOKEN = "of-jupyter"
@@ -84,7 +84,7 @@ RUN = """async ([code, base, token]) => {
 def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The port of a Jupyter server with jupyter-server-proxy and a base URL."""
     home = tmp_path_factory.mktemp("jupyter")
-    programs = own_environment(home, "jupyter-server", "jupyter-server-proxy", "ipykernel", extras="[server]")
+    programs = make_environment(home, f"{ROOT}[server]", "jupyter-server", "jupyter-server-proxy", "ipykernel").parent
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])

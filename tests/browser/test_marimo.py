@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.support.own_environments import clean_variables, own_environment
+from tests.support.environments import ROOT, clean_variables, make_environment
 
 NOTEBOOK = '''
 import marimo
@@ -100,7 +100,7 @@ if __name__ == "__main__":
 def marimo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a marimo app with the notebook above."""
     home = tmp_path_factory.mktemp("marimo")
-    programs = own_environment(home, "marimo")
+    programs = make_environment(home, str(ROOT), "marimo").parent
     (home / "notebook.py").write_text(NOTEBOOK, "utf-8")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -9,9 +9,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from tests.support.own_environments import clean_variables, own_environment
+from tests.support.environments import ROOT, clean_variables, make_environment
 
-ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60
 CELLS = [
     "%load_ext toolcall_nb",
@@ -27,7 +26,7 @@ _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of an environment with both consoles."""
     wanted = ("jupyter-console", "qtconsole", "PySide6-Essentials", "ipykernel")
-    return own_environment(tmp_path_factory.mktemp("consoles"), *wanted)
+    return make_environment(tmp_path_factory.mktemp("consoles"), str(ROOT), *wanted).parent
 
 
 def check(shown: str) -> None:

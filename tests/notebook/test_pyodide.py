@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.own_environments import clean_variables
+from tests.support.environments import clean_variables
 
 ROOT = Path(__file__).resolve().parents[2]
 PYODIDE = "pyodide@314.0.7"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["ROOT", "installed_versions", "make_environment", "run_tests_in"]
+__all__ = ["ROOT", "clean_variables", "installed_versions", "make_environment", "run_tests_in"]
 
 ROOT = Path(__file__).resolve().parents[2]
 _VERSIONS = "import json, sys; from importlib.metadata import version; print(json.dumps([*map(version, sys.argv[1:])]))"
@@ -40,3 +40,10 @@ def run_tests_in(folder: Path, name: str, *packages: str) -> str:
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
+
+
+def clean_variables(home: Path) -> dict[str, str]:
+    """Returns the variables for a program of such an environment, with Jupyter's folders in ``home``."""
+    own = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PYTHONPATH"))}
+    return {**kept, **{name: str(home / name.lower()) for name in own}}

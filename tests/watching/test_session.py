@@ -6,10 +6,12 @@ import asyncio
 import inspect
 import json
 import pickle
+import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import httpx2
@@ -374,6 +376,16 @@ def test_a_graph_of_langgraph_shows_with_the_calls_inside_of_its_tools() -> None
         graph().invoke({"messages": [("user", "How is Paris?")]})
     assert told(run.transcript) == GRAPH
     assert run.calls[1].tool_metadata == {"parent": "call-1"}
+
+
+def test_a_call_is_watched_while_the_instrumentation_of_langchain_has_no_langchain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delitem(sys.modules, "langchain_core.runnables.config")
+    monkeypatch.setitem(sys.modules, "langchain_core", ModuleType("langchain_core"))
+    with watched() as run:
+        assert weather("Oslo") == "clear in Oslo"
+    assert told(run.transcript) == [("weather", {"city": "Oslo"}, "output-available", "clear in Oslo")]
 
 
 def test_a_framework_that_the_user_has_instrumented_is_read_from_the_users_provider(

@@ -171,7 +171,8 @@ def _innermost_span() -> trace.Span:
     """
     current = trace.get_current_span()
     langchain = sys.modules.get("openinference.instrumentation.langchain")
-    found: trace.Span | None = langchain.get_current_span() if langchain is not None else None
+    has_run = "langchain_core.runnables.config" in sys.modules  # which the function below takes for granted
+    found: trace.Span | None = langchain.get_current_span() if langchain is not None and has_run else None
     if found is None or not found.is_recording():
         return current
     return max(current, found, key=lambda span: getattr(span, "start_time", None) or 0)
