@@ -101,13 +101,7 @@ def test_each_mentioned_module_and_folder_exists(page: str) -> None:
     assert missing == []
 
 
-LONG = {
-    "docs/format.md": "the definition of a format, with an example for each rule",
-    "docs/agents.md": "a reference with a section for each framework",
-    "docs/answers.md": "a reference of typed answers, async and limits",
-    "docs/testing.md": "a reference of what the package for tests has",
-    "docs/tools.md": "a reference of what a tool can be",
-}
+LONG = {"docs/format.md": "the definition of a format, with an example for each rule"}
 """Pages that may be longer than two screens, and why."""
 
 

@@ -12,6 +12,7 @@ from tests.support.page_snippets import ROOT, run_page, snippets
 PAGES = {page.stem: page for page in sorted((ROOT / "docs").glob("*.md")) if any(snippets(page.read_text("utf-8")))}
 
 TESTED_ELSEWHERE = {
+    "assertions": "tests/testing/test_docs_page.py",  # its examples are those of the project of testing.md
     "front-ends": "tests/browser/test_callbacks.py",  # its code needs a page
     "other-front-ends": "tests/browser/test_marimo.py",
     "server": "tests/project/test_docs.py",  # its commands start a server

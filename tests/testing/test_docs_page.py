@@ -1,4 +1,4 @@
-"""The examples of docs/testing.md run in a project of their own, and its tables name what there is."""
+"""The examples of docs/testing.md and docs/assertions.md run in a project; their tables name what there is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from toolcall_nb.testing.call_assertions import CallOrder
 from toolcall_nb.testing.cassettes import RecordMode
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "testing.md").read_text("utf-8")
+PAGE = "\n".join((ROOT / "docs" / name).read_text("utf-8") for name in ("testing.md", "assertions.md"))
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 REAL_MODEL = '"openai:gpt-5"'
 SCRIPTED = 'MockModel(script=[("sql", {"q": "select count(*) from t"}), "Two rows."])'
