@@ -28,6 +28,7 @@ __all__ = [
     "UsageError",
     "WireError",
     "cell_traceback",
+    "install_command",
 ]
 
 
@@ -82,8 +83,19 @@ class MissingPackageError(ToolcallError, ImportError):
     """An optional package is missing; the message contains the command that installs it."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        install = f"pip install 'toolcall-nb[{extra}]'"
-        super().__init__(f"{purpose} needs the package {package!r}. Install it with: {install}")
+        super().__init__(f"{purpose} needs the package {package!r}. Install it with: {install_command(extra)}")
+
+
+def install_command(extra: str) -> str:
+    """Returns the command that installs the packages of an extra, by their names, as a checkout needs it too."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    with contextlib.suppress(PackageNotFoundError):
+        wanted = [each.partition(";") for each in requires("toolcall-nb") or ()]
+        names = [f"'{name.strip()}'" for name, _, condition in wanted if condition.strip() == f"extra == '{extra}'"]
+        if names:
+            return f"pip install {' '.join(names)}"
+    return f"pip install 'toolcall-nb[{extra}]'"
 
 
 def cell_traceback(error: BaseException) -> list[str]:

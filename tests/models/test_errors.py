@@ -28,7 +28,7 @@ from tests.support.provider_clients import (
 )
 from tests.support.provider_error_replies import ERROR_REPLIES, ErrorReply
 from tests.support.replay_server import ReplayServer, Reply
-from toolcall_nb.errors import MissingPackageError, ModelError, UsageError, WireError
+from toolcall_nb.errors import MissingPackageError, ModelError, UsageError, WireError, install_command
 from toolcall_nb.models.errors.exception_details import ExceptionDetails
 from toolcall_nb.models.errors.retry_after import in_words, waiting_time
 from toolcall_nb.models.errors.translation import as_model_error
@@ -267,9 +267,16 @@ def test_a_missing_key_of_an_sdk_client_of_the_user_s(package: str, monkeypatch:
 
 def test_a_missing_package() -> None:
     error = as_model_error(ImportError("Please install `openai` to use the OpenAI model"), "openai:m")
-    assert_message_contains(error, "A package is missing: Please install `openai`", "pip install 'toolcall-nb[models]'")
+    assert_message_contains(error, "A package is missing: Please install `openai`", install_command("models"))
     own = MissingPackageError("pydantic-ai-slim", "models", "A provider's model")
     assert str(as_model_error(own, "openai:m")) == str(own)
+
+
+def test_a_command_to_install_names_the_packages_themselves_since_this_one_may_be_a_checkout() -> None:
+    assert install_command("redis") == "pip install 'redis>=5.2'"
+    assert install_command("unknown") == "pip install 'toolcall-nb[unknown]'"
+    for extra in "models", "server", "mcp", "otel", "traces":
+        assert "toolcall-nb" not in install_command(extra)
 
 
 def test_a_misspelt_model_name_gets_a_suggestion() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ from toolcall_nb.core.transcript import (
     ToolCall,
     Transcript,
 )
-from toolcall_nb.errors import MissingPackageError, ModelError, UsageError
+from toolcall_nb.errors import MissingPackageError, ModelError, UsageError, install_command
 from toolcall_nb.models import model, model_names
 from toolcall_nb.models.config import Config
 from toolcall_nb.models.providers import ProviderModel, building, catalog
@@ -114,7 +115,7 @@ def test_a_name_is_checked_without_importing_anything() -> None:
 
 def test_without_pydantic_ai_the_error_has_the_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolcall_nb.models.providers.model.find_spec", lambda name: None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'toolcall-nb\[models\]'"):
+    with pytest.raises(MissingPackageError, match=re.escape(install_command("models"))):
         model("openai:gpt-5")
 
 

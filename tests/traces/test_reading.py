@@ -26,7 +26,7 @@ from toolcall_nb import Chat, Transcript, read, read_many, show
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.recording import Recording
 from toolcall_nb.core.transcript import Message, TextPart, ToolCall
-from toolcall_nb.errors import MissingPackageError, UsageError
+from toolcall_nb.errors import MissingPackageError, UsageError, install_command
 from toolcall_nb.traces.file_records import RECORD_READERS, FileRecords
 from toolcall_nb.traces.formats.base import RecordedRun
 from toolcall_nb.traces.recorded_file import RecordedFile
@@ -248,7 +248,7 @@ def test_without_pyarrow_such_a_member_says_what_to_install(tmp_path: Path, monk
     path.write_bytes(zstandard_archive(b"{}", zlib.crc32(b"{}")))
     with path.open("rb") as file:
         records = FileRecords(file, "log.eval", ".eval")
-    assert "pip install 'toolcall-nb[traces]'" in records.problems[0].message
+    assert install_command("traces") in records.problems[0].message
 
 
 def test_a_damaged_member_of_an_archive_is_left_out(tmp_path: Path) -> None:

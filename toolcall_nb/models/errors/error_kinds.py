@@ -40,7 +40,7 @@ _UNREADABLE = "{who} sent an answer that is not what its API gives{status}{said}
 ERROR_KINDS = (
     ErrorKind(
         "Not installed",
-        "A package is missing{said}. Install what the models need: pip install 'toolcall-nb[models]'",
+        "A package is missing{said}. Install what the models need: {install}",
         signs="ImportError",
         packages_only=True,
     ),

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from toolcall_nb.core.result_text import truncate_text
-from toolcall_nb.errors import ModelError, ToolcallError
+from toolcall_nb.errors import ModelError, ToolcallError, install_command
 from toolcall_nb.models.errors.error_kinds import recognise_error
 from toolcall_nb.models.errors.exception_details import ExceptionDetails, causes, read_exception
 from toolcall_nb.models.errors.provider_help import ProviderHelp, find_provider
@@ -91,6 +91,7 @@ def _fields(
         "variable": variable[0] if variable else provider.variable or "the provider's environment variable",
         "wait": f"in {in_words(wait)}" if wait is not None else "a little later",
         "hint": f" Did you mean {details.suggestion!r}?" if details.suggestion else "",
+        "install": install_command("models"),
         "start": provider.start or "Check that the server runs, and the base URL.",
     }
 
