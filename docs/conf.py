@@ -10,7 +10,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import toolcall_nb
-from tests.support.card_gallery import gallery
+from tests.support.card_gallery import example, gallery
 from tests.support.docstring_markup import to_markup
 
 project = "toolcall_nb"
@@ -74,9 +74,11 @@ def _say_what_is_installed(_app: Any, _page: str, source: list[str]) -> None:
 
 
 def _insert_cards(_app: Any, page: str, source: list[str]) -> None:
-    """Puts the cards into the gallery."""
+    """Puts the cards into the gallery, and a run in place of the first page's picture, which is light only."""
     if page == "gallery":
         source[0] = source[0].replace("<!-- cards -->", gallery())
+    if page == "index":
+        source[0] = re.sub(r"^!\[.*?\]\(card-light\.png\)$", lambda _: example(), source[0], flags=re.MULTILINE)
 
 
 def _mark_up(_app: Any, _kind: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:

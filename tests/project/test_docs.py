@@ -117,8 +117,8 @@ def test_each_page_is_in_the_site() -> None:
         str((Path(page).parent / name).relative_to("docs"))
         for page, text in PAGES.items()
         for tree in re.findall(r"^```\{toctree\}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-        for name in tree.split()
-        if not name.startswith(":")
+        for name in tree.splitlines()
+        if name and not name.startswith(":")
     }
     assert names - listed == {"index"}, "list the page in docs/guides.md, docs/tasks.md or docs/reference.md"
 

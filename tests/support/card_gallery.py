@@ -15,7 +15,7 @@ from toolcall_nb.approvals import Decision
 from toolcall_nb.render import LiveHtml, stylesheet, to_html
 from toolcall_nb.tools import Result
 
-__all__ = ["Card", "cards", "gallery"]
+__all__ = ["Card", "cards", "example", "gallery"]
 
 _FORECAST: Any = ("weather", {"city": "Lyon", "days": 3}, "call_1")
 _STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
@@ -126,3 +126,13 @@ def gallery() -> str:
         f"## {card.title}\n\n{card.when}\n\n```{{raw}} html\n{_STYLE.sub('', card.html)}\n```\n" for card in cards()
     )
     return f"```{{raw}} html\n<style>{stylesheet()}</style>\n```\n\n" + "\n".join(sections)
+
+
+def example() -> str:
+    """Returns a run with several calls as Markdown for Sphinx, with its style sheet."""
+    calls: Any = [("weather", {"city": city, "days": 3}, city) for city in ("Lyon", "Nowhere")]
+    calls.append(("chart", {"numbers": [1, 2, 6]}, "chart"))
+    texts = ("I look at the forecasts first.", "**Lyon** is clear for two days. No station is called Nowhere.")
+    chat = Chat(MockModel(script=[[texts[0], *calls], texts[1]]), tools=[weather, chart])
+    chat.send("How are Lyon and Nowhere? Draw the days.")
+    return f"```{{raw}} html\n{to_html(chat.transcript)}\n```"
