@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+import pydoc
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
+import toolcall_nb
+from tests.project.test_architecture import STABLE
 from tests.support.card_gallery import cards, gallery
 from tests.support.docstring_markup import to_markup
 from tests.support.environments import ROOT, make_environment
 from toolcall_nb.core.transcript import State
 from toolcall_nb.render.shown_states import STATE_WORDS
+
+WHOLE = {"toolcall_nb.core.events"}
+"""The modules that a page of the reference describes as a whole."""
 
 
 def test_the_gallery_has_a_card_in_each_state_that_shows_it() -> None:
@@ -41,6 +47,16 @@ def test_the_gallery_is_the_same_each_time_and_has_one_style_sheet() -> None:
 )
 def test_a_docstring_becomes_markup_in_which_only_its_marks_have_a_meaning(docstring: str, markup: list[str]) -> None:
     assert to_markup(docstring.splitlines()) == markup
+
+
+def test_the_reference_describes_each_public_name() -> None:
+    text = "".join(page.read_text("utf-8") for page in (ROOT / "docs" / "api").glob("*.md"))
+    described = set(re.findall(r"^\.\. auto(?:class|function|module):: (\S+)$", text, re.MULTILINE))
+    assert [name for name in described if pydoc.locate(name) is None] == []
+    names = {name.rpartition(".")[2] for name in described}
+    of_ipython = {"load_ipython_extension", "unload_ipython_extension", "__version__"}
+    assert set(toolcall_nb.__all__) - of_ipython - names == set()
+    assert {name for module in STABLE for name in STABLE[module] if module not in WHOLE} - of_ipython - names == set()
 
 
 @pytest.mark.thorough
