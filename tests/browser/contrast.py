@@ -10,7 +10,7 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-__all__ = ["contrasts", "too_faint"]
+__all__ = ["contrasts", "faint", "too_faint"]
 
 _MEASURE = r"""selector => {
     const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
@@ -69,6 +69,11 @@ def too_faint(page: Page, selector: str) -> list[str]:
     """Returns the texts with too little contrast. Fails if there is hardly any text."""
     found = contrasts(page, selector)
     assert len(found) > 10, f"there is hardly any text in {selector}"
+    return faint(found)
+
+
+def faint(found: list[dict[str, Any]]) -> list[str]:
+    """Returns those of the measured texts that have too little contrast."""
     return [
         f"{each['text']!r} in {each['where']!r}: {each['ratio']:.2f}"
         for each in found

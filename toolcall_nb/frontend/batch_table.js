@@ -6,7 +6,7 @@
 export default {
   /** @param {{model: any, el: HTMLElement}} context */
   render({ model, el }) {
-    /** @type {Map<string, string>} the transcripts that were asked for, by row; empty until they come */
+    /** @type {Map<string, HTMLElement>} boxes of the transcripts that were asked for, by row; empty until they come */
     const opened = new Map();
     const root = document.createElement("div");
     root.className = `${model.get("root")} tc-live`;
@@ -19,51 +19,52 @@ export default {
     stop.textContent = "Stop";
     stop.title = "Stop this batch; the runs that have ended are kept";
     stop.addEventListener("click", () => {
-      stop.disabled = true;
+      if (stop.ariaDisabled) return;
+      stop.ariaDisabled = "true"; // a button that is really disabled would lose the focus
       stop.textContent = "Stopping …";
       model.send({ type: "stop" });
     });
     bar.append(model.get("stop_hint") || stop); // a button whose click arrives too late is not shown
+    const voice = document.createElement("div");
+    voice.className = "tc-voice";
+    voice.setAttribute("role", "status");
+    bar.append(voice);
     root.append(bar, table);
     el.append(root);
 
-    /** @param {HTMLDetailsElement} fold @param {string} html */
-    const fill = (fold, html) => {
-      const box = document.createElement("div");
-      box.innerHTML = html;
-      fold.append(box);
-    };
     /** @param {string} html */
     const draw = (html) => {
-      const focused = document.activeElement?.closest("details[data-row]")?.getAttribute("data-row");
+      const focused = document.activeElement;
+      const focusedRow = focused?.closest("details[data-row]")?.getAttribute("data-row");
       table.innerHTML = html;
       for (const fold of /** @type {NodeListOf<HTMLDetailsElement>} */ (table.querySelectorAll("details[data-row]"))) {
         const row = fold.dataset.row ?? "";
         if (opened.has(row)) {
           fold.open = true;
-          fill(fold, opened.get(row) ?? "");
+          fold.append(opened.get(row) ?? "");
         }
-        if (row === focused) fold.querySelector("summary")?.focus({ preventScroll: true });
+        const mine = focused instanceof HTMLElement && fold.contains(focused) ? focused : fold.querySelector("summary");
+        if (row === focusedRow) mine?.focus({ preventScroll: true });
         fold.addEventListener("toggle", () => {
-          if (!fold.open) opened.delete(row);
-          else if (!opened.has(row)) {
-            opened.set(row, "");
+          if (!fold.open) {
+            opened.get(row)?.remove();
+            opened.delete(row);
+          } else if (!opened.has(row)) {
+            const box = document.createElement("div");
+            opened.set(row, box);
+            fold.append(box);
             model.send({ type: "open", row: Number(row) });
           }
         });
       }
+      const isOver = table.querySelector("tbody") && !table.querySelector("tbody :is(.tc-queued, .tc-running)");
+      if (isOver) voice.textContent = table.querySelector(".tc-counts")?.textContent ?? "";
     };
     /** @param {{type: string, html: string, row?: number}} message */
     const receive = (message) => {
       if (message.type === "table") draw(message.html);
-      if (message.type === "transcript" && opened.has(String(message.row))) {
-        opened.set(String(message.row), message.html);
-        const fold = table.querySelector(`details[data-row="${message.row}"]`);
-        if (fold instanceof HTMLDetailsElement) {
-          fold.querySelectorAll(":scope > div").forEach((old) => old.remove());
-          fill(fold, message.html);
-        }
-      }
+      const box = message.type === "transcript" && opened.get(String(message.row));
+      if (box) box.innerHTML = message.html;
     };
     model.on("msg:custom", receive);
     draw(model.get("snapshot"));

@@ -471,7 +471,7 @@ class ApprovalForm {
     else if (this.parts.next) words.push("The name of the tool not seen yet.");
     if (hidden) words.push(`Not shown here: ${hidden}. Edit has all of it.`);
     this.isRead = this.parts.hasBegun && words.length === 0;
-    const hadFocus = this.isRead && this.unread.contains(document.activeElement);
+    const focused = document.activeElement;
     this.unread.hidden = this.isRead || !this.parts.hasBegun || this.mode === "deny";
     this.next.hidden = !this.parts.next;
     setText(this.count, words.join(" "));
@@ -479,7 +479,8 @@ class ApprovalForm {
     setText(this.anyway, go.textContent + ANYWAY);
     this.anyway.disabled = this.mode === "edit" && this.run.disabled;
     for (const each of [this.approve, this.run]) each.setAttribute("aria-disabled", String(!this.isRead));
-    if (hadFocus) go.focus({ preventScroll: true });
+    if (this.isRead && this.unread.contains(focused)) go.focus({ preventScroll: true });
+    else if (this.next.hidden && focused === this.next) this.anyway.focus({ preventScroll: true });
   }
 
   get #seenLines() {
@@ -618,6 +619,7 @@ class Footer {
     this.stop.title = "Stop this run";
     this.stop.addEventListener("click", () => run.stop());
     this.root = element("div", "tc-foot");
+    this.root.tabIndex = -1;
     this.stopHint = element("span", "tc-foot-stop-hint");
     this.root.append(this.info, this.status, this.time, this.stopHint, this.stop);
   }
@@ -631,7 +633,9 @@ class Footer {
     this.#drawInfo();
     const words = done && isRestored && !status ? RESTORED : status;
     setText(this.status, isAway && !done ? AWAY : words);
-    this.stop.hidden = !this.isLive || stopHint !== "";
+    const isStopShown = this.isLive && stopHint === "";
+    if (!isStopShown && document.activeElement === this.stop) this.root.focus({ preventScroll: true }); // a hidden button loses it
+    this.stop.hidden = !isStopShown;
     setText(this.stopHint, this.isLive ? stopHint : "");
     this.root.classList.toggle("tc-busy", this.isLive);
   }
@@ -848,7 +852,8 @@ const REPLACED_WITHIN_MS = 3000;
 
 function readPosition(root, scrolled) {
   const selected = document.getSelection();
-  if (!scrolled.size && selected?.isCollapsed !== false && !root.contains(document.activeElement)) return null;
+  const focused = document.activeElement;
+  if (!scrolled.size && selected?.isCollapsed !== false && !root.parentElement?.contains(focused)) return null;
   const ancestors = [];
   for (let each = root.parentElement; each; each = each.parentElement) ancestors.push(each);
   const scrolls = [];
@@ -862,12 +867,13 @@ function readPosition(root, scrolled) {
     text: textOf(root),
     scrolls,
     selection: isSelected ? [offsetOf(root, selected.anchorNode, selected.anchorOffset), offsetOf(root, selected.focusNode, selected.focusOffset)] : null,
-    focus: document.activeElement && root.contains(document.activeElement) ? keyOf(root, document.activeElement) : null,
+    focus: focused && root.contains(focused) ? keyOf(root, focused) : null,
+    isFootFocused: focused?.closest(".tc-foot")?.parentElement === root.parentElement,
   };
 }
 
 function restorePosition(position, live) {
-  if (!position.scrolls.length && !position.selection && !position.focus) return;
+  if (!position.scrolls.length && !position.selection && !position.focus && !position.isFootFocused) return;
   let watch;
   const look = () => {
     const place = position.ancestors.find((each) => each.isConnected && each !== document.documentElement);
@@ -876,7 +882,7 @@ function restorePosition(position, live) {
     if (!root) return;
     watch.disconnect();
     for (const [key, x, y] of position.scrolls) elementOf(root, key)?.scrollTo({ left: x, top: y, behavior: "instant" });
-    if (position.focus && document.activeElement === document.body) elementOf(root, position.focus)?.focus({ preventScroll: true });
+    if (document.activeElement === document.body) focusAgain(root, position);
     if (position.selection && document.getSelection()?.isCollapsed !== false) select(root, position.text, position.selection);
   };
   watch = new MutationObserver(look);
@@ -884,6 +890,14 @@ function restorePosition(position, live) {
   if (stays) watch.observe(stays, { childList: true, subtree: true });
   setTimeout(() => watch.disconnect(), REPLACED_WITHIN_MS);
   look();
+}
+
+function focusAgain(root, { focus, isFootFocused }) {
+  const foot = root.parentElement?.querySelector(":scope > .tc-foot");
+  if (focus) elementOf(root, focus)?.focus({ preventScroll: true });
+  if (!isFootFocused || !foot) return;
+  foot.tabIndex = -1; // so that it can have the focus, but is no stop of the Tab key
+  (foot.querySelector("summary") ?? foot).focus({ preventScroll: true });
 }
 
 function elementsIn(root, tag) {

@@ -106,7 +106,7 @@ export class ApprovalForm {
     else if (this.parts.next) words.push("The name of the tool not seen yet.");
     if (hidden) words.push(`Not shown here: ${hidden}. Edit has all of it.`);
     this.isRead = this.parts.hasBegun && words.length === 0;
-    const hadFocus = this.isRead && this.unread.contains(document.activeElement);
+    const focused = document.activeElement;
     this.unread.hidden = this.isRead || !this.parts.hasBegun || this.mode === "deny";
     this.next.hidden = !this.parts.next;
     setText(this.count, words.join(" "));
@@ -114,7 +114,9 @@ export class ApprovalForm {
     setText(this.anyway, go.textContent + ANYWAY);
     this.anyway.disabled = this.mode === "edit" && this.run.disabled;
     for (const each of [this.approve, this.run]) each.setAttribute("aria-disabled", String(!this.isRead));
-    if (hadFocus) go.focus({ preventScroll: true });
+    // A hidden button cannot keep the focus.
+    if (this.isRead && this.unread.contains(focused)) go.focus({ preventScroll: true });
+    else if (this.next.hidden && focused === this.next) this.anyway.focus({ preventScroll: true });
   }
 
   get #seenLines() {

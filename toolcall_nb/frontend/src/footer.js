@@ -22,6 +22,7 @@ export class Footer {
     this.stop.title = "Stop this run";
     this.stop.addEventListener("click", () => run.stop());
     this.root = element("div", "tc-foot");
+    this.root.tabIndex = -1;
     this.stopHint = element("span", "tc-foot-stop-hint");
     this.root.append(this.info, this.status, this.time, this.stopHint, this.stop);
   }
@@ -35,7 +36,9 @@ export class Footer {
     this.#drawInfo();
     const words = done && isRestored && !status ? RESTORED : status;
     setText(this.status, isAway && !done ? AWAY : words);
-    this.stop.hidden = !this.isLive || stopHint !== "";
+    const isStopShown = this.isLive && stopHint === "";
+    if (!isStopShown && document.activeElement === this.stop) this.root.focus({ preventScroll: true }); // a hidden button loses it
+    this.stop.hidden = !isStopShown;
     setText(this.stopHint, this.isLive ? stopHint : "");
     this.root.classList.toggle("tc-busy", this.isLive);
   }

@@ -9,6 +9,7 @@
  * @property {[ElementKey, number, number][]} scrolls  with left and top
  * @property {[number, number] | null} selection  from and to a character
  * @property {ElementKey | null} focus
+ * @property {boolean} isFootFocused  the line below the run, or something in it, has the focus
  */
 
 const LIVE_ONLY = ".tc-ask, .tc-time"; // the static output lacks these elements, or has other text in them
@@ -17,7 +18,8 @@ const REPLACED_WITHIN_MS = 3000;
 /** @param {Element} root @param {Set<Element>} scrolled @returns {Position | null} null: nothing to restore */
 export function readPosition(root, scrolled) {
   const selected = document.getSelection();
-  if (!scrolled.size && selected?.isCollapsed !== false && !root.contains(document.activeElement)) return null;
+  const focused = document.activeElement;
+  if (!scrolled.size && selected?.isCollapsed !== false && !root.parentElement?.contains(focused)) return null;
   const ancestors = [];
   for (let each = root.parentElement; each; each = each.parentElement) ancestors.push(each);
   /** @type {Position["scrolls"]} */
@@ -32,13 +34,14 @@ export function readPosition(root, scrolled) {
     text: textOf(root),
     scrolls,
     selection: isSelected ? [offsetOf(root, selected.anchorNode, selected.anchorOffset), offsetOf(root, selected.focusNode, selected.focusOffset)] : null,
-    focus: document.activeElement && root.contains(document.activeElement) ? keyOf(root, document.activeElement) : null,
+    focus: focused && root.contains(focused) ? keyOf(root, focused) : null,
+    isFootFocused: focused?.closest(".tc-foot")?.parentElement === root.parentElement,
   };
 }
 
 /** Restores the position once the static output exists. @param {Position} position @param {Element} live the live form */
 export function restorePosition(position, live) {
-  if (!position.scrolls.length && !position.selection && !position.focus) return;
+  if (!position.scrolls.length && !position.selection && !position.focus && !position.isFootFocused) return;
   /** @type {MutationObserver} */
   let watch;
   const look = () => {
@@ -48,7 +51,7 @@ export function restorePosition(position, live) {
     if (!root) return;
     watch.disconnect();
     for (const [key, x, y] of position.scrolls) elementOf(root, key)?.scrollTo({ left: x, top: y, behavior: "instant" });
-    if (position.focus && document.activeElement === document.body) elementOf(root, position.focus)?.focus({ preventScroll: true });
+    if (document.activeElement === document.body) focusAgain(root, position);
     if (position.selection && document.getSelection()?.isCollapsed !== false) select(root, position.text, position.selection);
   };
   watch = new MutationObserver(look);
@@ -56,6 +59,16 @@ export function restorePosition(position, live) {
   if (stays) watch.observe(stays, { childList: true, subtree: true });
   setTimeout(() => watch.disconnect(), REPLACED_WITHIN_MS);
   look();
+}
+
+/** Gives the focus to the element that had it; to the line below the run if that line had it. @param {Element} root @param {Position} position */
+function focusAgain(root, { focus, isFootFocused }) {
+  /** @type {HTMLElement | null | undefined} */
+  const foot = root.parentElement?.querySelector(":scope > .tc-foot");
+  if (focus) elementOf(root, focus)?.focus({ preventScroll: true });
+  if (!isFootFocused || !foot) return;
+  foot.tabIndex = -1; // so that it can have the focus, but is no stop of the Tab key
+  (foot.querySelector("summary") ?? foot).focus({ preventScroll: true });
 }
 
 /** @param {Element} root @param {string} tag @returns {Element[]} those that both forms have */
