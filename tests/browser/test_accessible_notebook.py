@@ -184,7 +184,7 @@ def test_a_face_has_no_problem_in_any_look_and_fits_at_400_percent(lab: Lab, nam
 
 
 @pytest.mark.thorough
-def test_what_a_live_run_and_a_batch_become_has_no_problem_also_when_the_notebook_is_reopened(lab: Lab) -> None:
+def test_a_run_has_no_problem_when_its_notebook_is_reopened(lab: Lab) -> None:
     notebook = open_face(lab, "live")
     notebook.pass_gate("rest")
     expect(notebook.output(2).locator(".tc-voice")).to_have_count(0)
@@ -343,3 +343,5 @@ def test_a_batchs_table_keeps_the_focus_while_it_is_drawn_again_and_stopped(lab:
     expect(output.locator("tbody .tc-state")).to_have_text(["done", "stopped", "stopped"])
     notebook.pass_gate("answers")
     notebook.wait_until_run(2)
+    expect(output.locator(".tc-voice")).to_have_count(0)
+    expect(output.locator(".tc:focus")).to_have_count(1)

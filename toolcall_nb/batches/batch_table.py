@@ -46,7 +46,9 @@ _TONES = {
 }
 _HEAD = ("prompt", "model", "run", "state", "seconds", "tokens", "cost", "calls", "errors")
 _IF_KNOWN = {"tokens", "cost", "errors"}
-_BELOW = "font:14px/1.5 var(--jp-ui-font-family,system-ui,sans-serif);white-space:normal;max-width:none"
+_BELOW = "font:14px/1.5 var(--jp-ui-font-family,system-ui,sans-serif);white-space:normal;max-width:none;overflow-wrap:anywhere"
+_AROUND = "overflow-x:auto;overflow-wrap:break-word"
+"""In a narrow page, the table is scrolled: its words are not broken letter by letter."""
 _NUMBERS = {"run", "seconds", "tokens", "cost", "calls", "errors"}
 
 
@@ -90,7 +92,7 @@ def batch_nodes(
     caption = f"<caption>{escape(format_hidden(hidden, 'rows'))}</caption>" if hidden else ""
     table = f'<table class="tc-batch">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
     counts = element("p", "tc-counts", describe_rows(rows, seconds))
-    return [Node("counts", counts), Node("table", f'<div style="overflow-x:auto">{table}</div>')]
+    return [Node("counts", counts), Node("table", f'<div style="{_AROUND}">{table}</div>')]
 
 
 def transcript_html(transcript: Transcript, place: int) -> str:

@@ -1,4 +1,6 @@
 // @ts-check
+const REPLACED_WITHIN_MS = 3000;
+
 /**
  * The live table of a batch in a cell, as an ES module for anywidget. The kernel renders the HTML; this module places it.
  * What the reader has opened stays open, and a transcript is asked for when its row is opened.
@@ -66,8 +68,37 @@ export default {
       const box = message.type === "transcript" && opened.get(String(message.row));
       if (box) box.innerHTML = message.html;
     };
+    /** @type {EventTarget | null} the last element of the page that got the focus */
+    let focused = null;
+    /** @type {Element | null} JupyterLab's outputs of the cell */
+    let outputs = null;
+    /** @param {FocusEvent} event */
+    const noteFocus = (event) => {
+      focused = event.target;
+      outputs = root.closest(".jp-OutputArea");
+    };
+    document.addEventListener("focusin", noteFocus);
     model.on("msg:custom", receive);
     draw(model.get("snapshot"));
-    return () => model.off("msg:custom", receive);
+    return () => {
+      model.off("msg:custom", receive);
+      document.removeEventListener("focusin", noteFocus);
+      if (outputs && focused instanceof Node && root.contains(focused)) focusStatic(outputs, root);
+    };
   },
 };
+
+/** Gives the focus to the static table that replaces the live one, once it is there. @param {Element} outputs @param {Element} live */
+function focusStatic(outputs, live) {
+  const look = () => {
+    const table = [...outputs.querySelectorAll(".tc:has(.tc-batch)")].find((each) => each !== live);
+    if (!(table instanceof HTMLElement)) return;
+    watch.disconnect();
+    table.tabIndex = -1; // so that it can have the focus, but is no stop of the Tab key
+    if (document.activeElement === document.body) table.focus({ preventScroll: true });
+  };
+  const watch = new MutationObserver(look);
+  watch.observe(outputs, { childList: true, subtree: true });
+  setTimeout(() => watch.disconnect(), REPLACED_WITHIN_MS);
+  look();
+}
