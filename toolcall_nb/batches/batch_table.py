@@ -46,7 +46,10 @@ _TONES = {
 }
 _HEAD = ("prompt", "model", "run", "state", "seconds", "tokens", "cost", "calls", "errors")
 _IF_KNOWN = {"tokens", "cost", "errors"}
-_BELOW = "font:14px/1.5 var(--jp-ui-font-family,system-ui,sans-serif);white-space:normal;max-width:none;overflow-wrap:anywhere"
+_BELOW = (
+    "font:14px/1.5 var(--jp-ui-font-family,system-ui,sans-serif);"
+    "white-space:normal;max-width:none;overflow-wrap:anywhere"
+)
 _AROUND = "overflow-x:auto;overflow-wrap:break-word"
 """In a narrow page, the table is scrolled: its words are not broken letter by letter."""
 _NUMBERS = {"run", "seconds", "tokens", "cost", "calls", "errors"}
