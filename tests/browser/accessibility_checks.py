@@ -69,7 +69,8 @@ _MARKS = """root => [...root.querySelectorAll("del, ins")].filter(each => each.c
 def looked_at(notebook: Notebook, look: Look) -> Iterator[None]:
     """Shows the notebook with this look inside the block."""
     theme, is_forced = look
-    notebook.set_theme(theme)
+    if notebook.page.locator(f"body[data-jp-theme-name='JupyterLab {theme}']").count() == 0:
+        notebook.set_theme(theme)
     notebook.page.emulate_media(forced_colors="active" if is_forced else "none")
     try:
         yield

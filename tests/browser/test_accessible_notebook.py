@@ -25,8 +25,6 @@ from tests.support.profile import IS_THOROUGH
 _SETUP = '''
 import dataclasses
 from toolcall_nb import Chat, MockModel, Transcript, diff, run_many, show
-from tests.fixtures.render.samples import EVERYTHING, LONG
-from tests.render.test_difference import AFTER, BEFORE
 
 class Nested:
     """Starts three calls, one inside the other, and a fourth that fails; goes on at a gate."""
@@ -118,10 +116,13 @@ class Face(NamedTuple):
 FACES = {
     "live": Face("%%toolchat --model nested --background\nGo.", "no seat", "rest"),
     "question": Face("%%toolchat --model asking --approve ask --background\nKeep it.", "Approve"),
-    "finished": Face("show(Transcript(EVERYTHING.messages + LONG.messages))", "Completed"),
+    "finished": Face(
+        "from tests.fixtures.render import samples as s\nshow(Transcript(s.EVERYTHING.messages + s.LONG.messages))",
+        "Completed",
+    ),
     "error": Face("%%toolchat --model failing\nGo.", "overloaded"),
     "batch": Face('run_many(["quick", "slow"], models={"small": slow}, workers=2)', "running", "answers"),
-    "difference": Face("diff(BEFORE, AFTER)", "equal"),
+    "difference": Face("from tests.render.test_difference import AFTER, BEFORE\ndiff(BEFORE, AFTER)", "equal"),
     "typed answer": Face(
         'chat = Chat(tools=[], speed=None)\n_ = chat.send("How in Lyon?", output=Forecast)\nchat.transcript',
         "final_answer",
