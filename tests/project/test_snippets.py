@@ -13,8 +13,6 @@ PAGES = {page.stem: page for page in sorted((ROOT / "docs").glob("*.md")) if any
 
 TESTED_ELSEWHERE = {
     "assertions": "tests/testing/test_docs_page.py",  # its examples are those of the project of testing.md
-    "front-ends": "tests/browser/test_callbacks.py",  # its code needs a page
-    "other-front-ends": "tests/browser/test_marimo.py",
     "server": "tests/project/test_docs.py",  # its commands start a server
     "testing": "tests/testing/test_docs_page.py",  # its examples are a project that records and replays
     "tracing": "tests/watching/test_tracing_page.py",  # it sets the tracer provider of the process
