@@ -130,6 +130,10 @@ GIANTS = tuple(_GIANT)
 _GROWING: dict[str, tuple[str, Callable[[_Author, int], str]]] = {
     "quote": ("", lambda author, n: f"> {author.sentence(9)}\n" + (">\n" if n % 5 == 4 else "")),
     "table in a quote": ("> | a | b |\n> | - | - |\n", lambda author, n: f"> | {author.sentence(3)} | {n} |\n"),
+    "quote with lines without its mark": (
+        "",
+        lambda author, n: f"> {author.sentence(9)}\n{author.sentence(8)}\n" + (">\n" if n % 5 == 4 else ""),
+    ),
     "hard-wrapped paragraph": ("", lambda author, n: f"{author.sentence(11)}\n"),
     "lines that begin with an emoji": ("", lambda author, n: f"\U0001f680 {author.sentence(8)}\n"),
     "lines that begin with a box-drawing sign": ("", lambda author, n: f"\u2502 {author.sentence(8)}\n"),
@@ -139,6 +143,7 @@ _GROWING: dict[str, tuple[str, Callable[[_Author, int], str]]] = {
     ),
     "lines that begin with a date": ("", lambda author, n: f"2026-11-{n % 30 + 1:02} {author.sentence(8)}\n"),
     "nested list": ("- first\n", lambda author, n: f"  - {author.sentence(7)}\n    - {author.sentence(6)}\n"),
+    "nested list by tabs": ("- first\n", lambda author, n: f"\t- {author.sentence(7)}\n\t\t- {author.sentence(6)}\n"),
     "fence in a list item": ("- first\n\n  ```python\n", lambda author, n: f"  x = f({n})  # {author.sentence(5)}\n"),
     "list item of many blocks": (
         "1. first\n\n",

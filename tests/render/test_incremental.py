@@ -92,6 +92,9 @@ An item whose first line heads a table that takes the marker   | - a\|b\n  -\|-\
 Blocks without a blank line between them                       | # a\nb\n- c\n# d\n> e\n# f\n```\ng\n```\nh\n[i]: /u\n# j\n$$\nk\n# l\n$$
 A nested list that becomes loose, and its parent after it       | - a\n  - b\n  - c\n\n  - d\n    e\n\n  f\n- g\n\nh
 Items without text of their own                                | - ```\n  a\n\n  b\n  ```\n- # c\n- - d\n  - e\n\n- > f
+A line of text without the mark, behind each kind in a quote  | > a\nb\n> - c\nd\n> > e\nf\n> # g\nh\n\n> \|i\|\n> \|-\|\nj\n\n> ```\nk\n\n>\nl\n
+A line without the mark that heads no table, ends no formula  | > a\nb\|c\n> -\|-\n\n> $$\n> d\ne $$\n\n> f\ng\n> ===\n\n> h\n> >\ni\n
+Items by tabs, a task that is a fence, and too many tabs      | - a\n\t- b\n\t\t- [ ] c\n\t\t- [ ] ```\n\t\t\t- d\n\n1. e\n\t\t- f\n\t2. g\n\t- `h\n\t\t2. i`\n
 Nested deep                                                   | > - > - > 1. > a\n> - > - b\n\nc
 """  # noqa: E501
 

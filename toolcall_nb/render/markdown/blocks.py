@@ -49,6 +49,11 @@ class OpenEnd:
         """Whether the text ends in code, where a tab is shown as it is."""
         return False
 
+    @property
+    def is_in_paragraph(self) -> bool:
+        """Whether the last line, which has not ended, is certainly text of a paragraph."""
+        return False
+
     def is_over(self, character: str) -> bool:
         """Whether a line that begins with ``character``, after a blank one, certainly starts another block."""
         return is_over(self.group, character)
@@ -71,6 +76,10 @@ class Contents(Protocol):
     @property
     def is_verbatim(self) -> bool:
         """Whether the text ends in code, where a tab is shown as it is."""
+
+    @property
+    def is_in_paragraph(self) -> bool:
+        """Whether the last line, which has not ended, is certainly text of a paragraph."""
 
     def feed(self, text: str) -> None:
         """Adds text; raises `NotAlone`, and then the contents are of no more use."""

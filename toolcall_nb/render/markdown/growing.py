@@ -105,6 +105,11 @@ class GrowingBlocks:
         """Whether the text ends in code, where a tab is shown as it is."""
         return self._open is not None and self._open.is_verbatim
 
+    @property
+    def is_in_paragraph(self) -> bool:
+        """Whether the last line, which has not ended, is certainly text of a paragraph."""
+        return "\n" not in self._gap and self._open is not None and self._open.is_in_paragraph
+
     def _add(self, text: str) -> None:
         """Adds ``text``: the open end takes what continues the last block, and only a block that begins is parsed."""
         if not self._count and not text.strip(" \t\n"):

@@ -12,6 +12,7 @@ from markdown_it.token import Token
 
 from toolcall_nb.render.markdown.blocks import Contents, NotAlone, OpenEnd, OuterBlocks, first_line
 from toolcall_nb.render.markdown.link_definitions import render_tokens
+from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE
 
 __all__ = ["LEAST_CONTENTS", "OpenItem", "OpenQuote"]
 
@@ -20,6 +21,9 @@ LEAST_CONTENTS = 200
 
 _QUOTED = re.compile(r"> ?")
 _MARKER = re.compile(r"((?:[-+*]|\d{1,9}[.)]) {1,4})(\[[ xX]\] )?(?=[^ \t])")
+# The tabs and the marker of an item, and what follows one blank and perhaps the box of a task. More tabs may be nested
+# too deep, and the parser shows such lines as they are.
+_TABBED = re.compile(r"(\t{1,9})(?:([-+*]|\d{1,9}[.)]?)(?: (?:\[[ xX]\][ \t]*)?(.*))?)?\Z")
 # How far a tab reaches depends on the marks before it, which the contents do not have.
 _TAB = re.compile(r"[ >+*\d.)-]*\t")
 
@@ -66,27 +70,118 @@ class _Container:
 
 
 class _Quote(_Container):
+    """The contents of a quote.
+
+    Behind text of a paragraph, a line of text without the mark continues it, as one with the mark would. The two differ
+    if the line might head a table or be in a formula: then only a parse of the whole tells.
+    """
+
+    def __init__(self, contents: Contents, *, may_be_lazy: bool) -> None:
+        super().__init__(contents)
+        self._may_be_lazy = may_be_lazy
+        self._has_formula = False  # whether one may be open since the last blank line
+        self._is_in_paragraph = False  # whether the last line that has ended is text of a paragraph
+
     def inside(self, line: str) -> str | None:
         mark = _QUOTED.match(line)
-        return line[mark.end() :] if mark is not None else None if line else ""
+        if mark is not None:
+            return line[mark.end() :]
+        return line if not line or (self._may_be_lazy and _is_lazy(line)) else None
+
+    def feed(self, text: str) -> bool:
+        source = self._line + text
+        start, end = len(self._line), -1
+        lines = source.split("\n")
+        for number, line in enumerate(lines):
+            is_lazy = _is_lazy(line) and (number > 0 or not self._line)
+            if number > 0:
+                self._note_formula(lines[number - 1])
+                end += len(lines[number - 1]) + 1
+                if is_lazy or end == len(source) - 1:
+                    if not self._feed(source[start:end]):
+                        return False
+                    self._is_in_paragraph = self.contents.is_in_paragraph
+                    start = end
+            if is_lazy and (self._has_formula or not self._is_in_paragraph):
+                self._is_spent = True
+                return False
+        return self._feed(source[start:])
+
+    def _feed(self, text: str) -> bool:
+        self._is_spent = not super().feed(text)
+        return not self._is_spent
+
+    def _note_formula(self, line: str) -> None:
+        inner = self.inside(line) or ""
+        if not inner.strip(" \t"):
+            self._has_formula = False
+        self._has_formula = self._has_formula or "$$" in inner or "\\[" in inner
 
 
 class _Item(_Container):
-    def __init__(self, contents: Contents, width: int) -> None:
+    """The contents of a list item. Each line is blank or indented by spaces, or by tabs if it is an item itself.
+
+    A line of tabs and a marker is an item if it has at most one tab more than the item of one line of text before it:
+    it is then never code, and never text of the paragraph, where the tabs might show. So spaces stand for the tabs.
+    """
+
+    def __init__(self, contents: Contents, width: int, *, begins_with_text: bool) -> None:
         super().__init__(contents)
         self._indent = " " * width
+        # The number of tabs before the item on the line before the last; None if that is no item of one line of text.
+        self._tabs: int | None = None
+        self._first = 0 if begins_with_text else None
 
     def inside(self, line: str) -> str | None:
         if line.startswith(self._indent):
             return line[len(self._indent) :]
-        return None if line.strip(" ") else ""
+        if not line.startswith("\t"):
+            return None if line.strip(" ") else ""
+        bare = line.lstrip("\t")
+        spaces = 4 * (len(line) - len(bare)) - len(self._indent)
+        return None if spaces < 0 else " " * spaces + bare
+
+    def feed(self, text: str) -> bool:
+        lines = (self._line + text).split("\n")
+        tabs, first = self._tabs, self._first
+        for number, line in enumerate(lines):
+            is_tabbed = line.startswith("\t")
+            if is_tabbed and not _is_item(line, tabs):
+                return False
+            if number < len(lines) - 1:
+                tabs = first if first is not None else _tabs_of_item(line) if is_tabbed else None
+                first = None
+        if not super().feed(text):
+            return False
+        self._tabs, self._first = tabs, first
+        return True
+
+
+def _is_lazy(line: str) -> bool:
+    """Whether the line, without a quote's mark, continues a paragraph in the quote as it would with the mark."""
+    # In a paragraph, a bracket begins no definition.
+    return (line.startswith("[") or TEXT_LINE.match(line) is not None) and "|" not in line
+
+
+def _is_item(line: str, before: int | None) -> bool:
+    """Whether ``line``, or its beginning, is an item behind one of a line of text that ``before`` tabs indent."""
+    item = _TABBED.match(line)
+    if item is None or before is None or len(item[1]) > before + 1:
+        return False
+    # Another number than 1 continues a paragraph.
+    return len(item[1]) <= before or item[3] is None or item[2] in {"-", "+", "*", "1.", "1)"}
+
+
+def _tabs_of_item(line: str) -> int | None:
+    item = _TABBED.match(line)
+    return len(item[1]) if item is not None and item[3] and TEXT_LINE.match(item[3]) else None
 
 
 class OpenQuote(OpenEnd):
-    """A quote or alert, each of whose lines begins with its mark.
+    """A quote or alert, each of whose lines begins with its mark or is certainly text that continues a paragraph.
 
-    Without the marks, its lines are parsed as they are within it. A blank line ends it, and a line without the mark may
-    continue a paragraph in it, which only a parse of the whole tells.
+    Without the marks, its lines are parsed as they are within it. A blank line ends it. In a list item, each line must
+    have the mark: the parser leaves the indentation of others in the text.
     """
 
     def __init__(
@@ -107,9 +202,11 @@ class OpenQuote(OpenEnd):
     def of(
         cls, group: list[Token], html: str, lines: list[str], place: OuterBlocks, leaf: OpenEnd | None
     ) -> OpenEnd | None:
-        """Returns the open quote if each line is marked; ``leaf`` if the block is not such a quote."""
+        """Returns the open quote if each line is marked or lazy; ``leaf`` if the block is not such a quote."""
         own = lines[first_line(group) :]
-        is_marked = all(line.startswith(">") for line in (own if own[-1] else own[:-1]))
+        is_marked = all(
+            line.startswith(">") or (_is_lazy(line) and not place.is_in_item) for line in (own if own[-1] else own[:-1])
+        )
         if group[0].type not in ("blockquote_open", "alert_open") or not is_marked or not place.is_certain:
             return leaf
         return leaf if place.definitions or len(own) < 3 else cls(group, html, own, place, leaf)
@@ -118,6 +215,13 @@ class OpenQuote(OpenEnd):
     def is_verbatim(self) -> bool:
         """Whether it ends in code."""
         return self._quote is not None and self._quote.contents.is_verbatim
+
+    @property
+    def is_in_paragraph(self) -> bool:
+        """Whether the last line is certainly text of a paragraph."""
+        if self._quote is not None:
+            return "\n" not in self._gap and self._quote.contents.is_in_paragraph
+        return self._leaf is not None and self._leaf.is_in_paragraph
 
     def extend(self, text: str) -> str | None:
         """Returns the block's HTML with ``text`` added; None if only a parse of all of it can tell."""
@@ -139,7 +243,8 @@ class OpenQuote(OpenEnd):
         head = self.group[:4] if is_alert else self.group[:1]
         self._before = ("\n" if self._html.startswith("\n") else "") + render_tokens(head)
         self._behind = render_tokens(self.group[-1:])
-        self._quote, html = _Quote(self._place.container(1, False)), self._html
+        contents = self._place.container(1, False)
+        self._quote, html = _Quote(contents, may_be_lazy=not self._place.is_in_item), self._html
         is_same = self._feed(source.partition("\n")[2] if is_alert else source) and self._html == html
         if not is_same:
             self._quote = None
@@ -191,7 +296,8 @@ class OpenItem(OpenEnd):
         if marker is None or bool(marker[2]) != ("checked" in opening.meta):
             return None
         width = len(marker[1])
-        item = _Item(place.container(2, not is_loose[1]), width)
+        contents = place.container(2, not is_loose[1])
+        item = _Item(contents, width, begins_with_text=TEXT_LINE.match(source, marker.end()) is not None)
         text = Token("paragraph_open", "p", 1, hidden=True)
         found = cls(item, render_tokens([opening, text]), around[0], f"</li>\n{around[1]}", is_loose)
         return found if found.extend(" " * width + source[marker.end() :]) is not None else None
@@ -200,6 +306,11 @@ class OpenItem(OpenEnd):
     def is_verbatim(self) -> bool:
         """Whether it ends in code."""
         return self._item.contents.is_verbatim
+
+    @property
+    def is_in_paragraph(self) -> bool:
+        """Whether the last line is certainly text of a paragraph."""
+        return self._item.contents.is_in_paragraph
 
     @property
     def is_loose(self) -> bool:

@@ -103,6 +103,11 @@ class _OpenSeries(OpenEnd):
         """Whether the last item ends in code."""
         return self._leaf is not None and self._leaf.is_verbatim
 
+    @property
+    def is_in_paragraph(self) -> bool:
+        """Whether the last line is certainly text of a paragraph."""
+        return self._leaf is not None and self._leaf.is_in_paragraph
+
     def _take(self, text: str) -> bool:
         html = self._leaf.extend(text) if self._leaf is not None else None
         if html is not None:

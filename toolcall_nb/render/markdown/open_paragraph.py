@@ -82,6 +82,7 @@ class OpenText(OpenEnd):
         self._content = self._token.content + self._blanks  # the source behind it
         self._inline = inline  # the HTML of that, without the blanks at its end
         self._closers = closers
+        self._is_paragraph = group[leaf - 1].type == "paragraph_open"
         # The line before the last one, if the last one may turn out to be no text.
         self._before = lines[-2] if self._has_next_lines and "\n" in self._token.content else ""
         self._line = lines[-1]
@@ -103,6 +104,11 @@ class OpenText(OpenEnd):
         elif not self._extend_lines(text):
             return None
         return "".join([self._head, *self._sealed_html, *self._held_html, self._inline, self._closers])
+
+    @property
+    def is_in_paragraph(self) -> bool:
+        """Whether the last line, which has not ended, is text of a paragraph."""
+        return self._is_paragraph and not self._gap
 
     def _is_same_line(self, text: str) -> bool:
         """Whether the last line stays text of this block with ``text`` added."""
