@@ -8,10 +8,10 @@ from collections.abc import Callable
 from playwright.sync_api import Locator, expect
 
 from tests.browser.browser import ARTIFACTS
-from tests.browser.front_ends import OpenRun, RunningFrontEnd
+from tests.browser.front_ends import FrontEnd, OpenRun, RunningFrontEnd
 from tests.browser.scripted_turn import ASK
 
-__all__ = ["PICTURES", "SCENARIOS"]
+__all__ = ["PICTURES", "SCENARIOS", "scenarios_of"]
 
 PICTURES = ARTIFACTS / "front-ends"
 """The folder for pictures of the front ends, and for what was tested in them."""
@@ -81,6 +81,11 @@ def reopened(front_end: RunningFrontEnd) -> None:
 
 
 SCENARIOS: tuple[Callable[[RunningFrontEnd], None], ...] = (live, approve, stop, finished, reopened)
+
+
+def scenarios_of(front_end: FrontEnd) -> list[Callable[[RunningFrontEnd], None]]:
+    """Returns the scenarios of a front end: all, but Voilà has none that saves."""
+    return [scenario for scenario in SCENARIOS if scenario is not reopened or front_end.program != "Voilà"]
 
 
 def _begin(run: OpenRun, *gates: str) -> None:

@@ -22,7 +22,7 @@ from tests.browser.jupyter import JUPYTERLAB, Application, Server, free_port, ju
 from tests.browser.scripted_turn import setup
 from tests.support.environments import ROOT, installed_versions, make_environment
 
-__all__ = ["FRONT_ENDS", "FrontEnd", "OpenRun", "RunningFrontEnd", "running_front_end"]
+__all__ = ["FRONT_ENDS", "PACKAGES", "FrontEnd", "OpenRun", "RunningFrontEnd", "running_front_end"]
 
 _CALLBACK = """import ipywidgets
 _button, _out = ipywidgets.Button(description="Ask"), ipywidgets.Output()
@@ -55,7 +55,13 @@ class FrontEnd(NamedTuple):
         return self.name.lower().replace(", ", "-").replace(" ", "-").replace("à", "a")
 
 
-_PACKAGES = {"JupyterLab": "jupyterlab", "Notebook": "notebook", "nbclassic": "nbclassic", "Voilà": "voila"}
+PACKAGES = {
+    "JupyterLab": "jupyterlab",
+    "JupyterLab 4.2": "jupyterlab==4.2.*",
+    "Notebook": "notebook",
+    "nbclassic": "nbclassic",
+    "Voilà": "voila",
+}
 _KERNELS = {"ipykernel 6": "ipykernel>=6.29,<7", "ipykernel 7": "ipykernel>=7"}
 
 FRONT_ENDS = (
@@ -63,6 +69,7 @@ FRONT_ENDS = (
     FrontEnd("JupyterLab", "ipykernel 6", in_callback=True),
     FrontEnd("JupyterLab", "ipykernel 7"),
     FrontEnd("JupyterLab", "ipykernel 7", in_callback=True),
+    FrontEnd("JupyterLab 4.2", "ipykernel 7"),
     FrontEnd("Notebook", "ipykernel 6"),
     FrontEnd("Notebook", "ipykernel 7"),
     FrontEnd("nbclassic", "ipykernel 6"),
@@ -234,9 +241,9 @@ class _VoilaRun:
 @contextmanager
 def running_front_end(front_end: FrontEnd, home: Path, context: BrowserContext) -> Iterator[RunningFrontEnd]:
     """Makes the environment of a front end, and runs the front end in it inside the block."""
-    package = _PACKAGES[front_end.program]
+    package = PACKAGES[front_end.program]
     environment = make_environment(home, str(ROOT), _KERNELS[front_end.kernel], package)
-    versions = installed_versions(environment, package, "ipykernel", "ipywidgets", "anywidget")
+    versions = installed_versions(environment, package.partition("=")[0], "ipykernel", "ipywidgets", "anywidget")
     python = str(environment)
     if front_end.program == "Voilà":
         with _running_voila(python, home) as (folder, base):
@@ -244,6 +251,7 @@ def running_front_end(front_end: FrontEnd, home: Path, context: BrowserContext) 
         return
     applications = {
         "JupyterLab": JUPYTERLAB._replace(python=python),
+        "JupyterLab 4.2": JUPYTERLAB._replace(python=python),
         "Notebook": Application(python, "notebook", "notebooks", {"JupyterNotebookApp.expose_app_in_browser": True}),
         "nbclassic": Application(python, "nbclassic", "notebooks", needs_config=True),
     }

@@ -1,6 +1,6 @@
 """Each front end does what is promised of all: a run is live, asks, stops, ends, and is there when it is reopened.
 
-Each test that passes writes what was tested, with versions, into ``artifacts/front-ends``.
+Each test that passes writes what was tested, with versions and the date, into ``artifacts/front-ends``.
 """
 
 from __future__ import annotations
@@ -8,19 +8,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
 
 from tests.browser.browser import VIEWPORT
-from tests.browser.front_end_scenarios import PICTURES, SCENARIOS, reopened
+from tests.browser.front_end_scenarios import PICTURES, scenarios_of
 from tests.browser.front_ends import FRONT_ENDS, FrontEnd, RunningFrontEnd, running_front_end
 
 _CASES = [
     pytest.param(front_end, scenario, id=f"{front_end.slug}-{scenario.__name__}")
     for front_end in FRONT_ENDS
-    for scenario in SCENARIOS
-    if scenario is not reopened or front_end.program != "Voilà"  # it saves nothing
+    for scenario in scenarios_of(front_end)
 ]
 
 
@@ -58,7 +59,8 @@ def front_ends(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> I
 def test_a_front_end(front_ends: FrontEnds, front_end: FrontEnd, scenario: Callable[[RunningFrontEnd], None]) -> None:
     running = front_ends.get(front_end)
     scenario(running)
-    found = {"front_end": front_end.name, "scenario": scenario.__name__, "versions": running.versions}
+    found: dict[str, Any] = {"front_end": front_end.name, "scenario": scenario.__name__, "versions": running.versions}
+    found["date"] = datetime.now(UTC).date().isoformat()
     text = json.dumps(found, indent=2, sort_keys=True, ensure_ascii=False)
     PICTURES.mkdir(parents=True, exist_ok=True)
     (PICTURES / f"{front_end.slug}-{scenario.__name__}.json").write_text(f"{text}\n", "utf-8")
