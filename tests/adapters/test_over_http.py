@@ -37,6 +37,7 @@ def _anthropic(server: ReplayServer) -> anthropic.Anthropic:
     return anthropic.Anthropic(base_url=server.url, api_key="key", max_retries=0)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("recording", _ANTHROPIC, ids=str)
 def test_the_objects_of_anthropics_sdk_read_like_the_raw_events(recording: Recording) -> None:
     reply = Reply(recording.body, cuts=cut_at_random(recording.body, seed=5))
@@ -83,6 +84,7 @@ def _body(recording: Recording) -> bytes:
     return recording.body.replace(b"\r\n", b"\n") if recording.path.suffix == ".txt" else recording.body
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("recording", _GOOGLE, ids=str)
 def test_the_objects_of_googles_sdk_read_like_the_raw_responses(recording: Recording) -> None:
     body = _body(recording)
@@ -104,6 +106,7 @@ def test_googles_asynchronous_sdk_gives_the_same() -> None:
         assert asyncio.run(ask(server.url)) == read_items(recording.items)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("recording", vercel_ai("google_interactions"), ids=str)
 def test_the_interactions_of_googles_sdk_read_like_the_raw_events(recording: Recording) -> None:
     with ReplayServer(Reply(recording.body)) as server, _google(server.url) as client:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from axe_core_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, TimeoutError, expect
 
 from tests.browser.browser import ARTIFACTS
 from toolcall_nb.approvals import Decision
@@ -148,7 +149,8 @@ def test_a_call_cannot_be_approved_before_all_of_it_was_in_view(page: Page, argu
     for _ in range(400):
         if asked.is_open():
             break
-        asked.button("Show the next lines").click()
+        with suppress(TimeoutError):  # everything may come into view before the click, and then the button is gone
+            asked.button("Show the next lines").click(timeout=1_000)
         page.wait_for_timeout(35)
     expect(approve).to_have_attribute("aria-disabled", "false")
     expect(asked.button("Show the next lines")).to_be_hidden()

@@ -558,7 +558,7 @@ def test_a_secret_in_an_address_is_not_in_its_name() -> None:
 
 def test_without_httpx_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(ModelError, match=r"needs the package 'httpx'.*pip install 'toolcall-nb\[models\]'"):
+    with pytest.raises(ModelError, match=r"needs the package 'httpx'.*pip install '"):
         stream(HttpModel("http://127.0.0.1:1/api/chat"))
     assert issubclass(MissingPackageError, ImportError)
 

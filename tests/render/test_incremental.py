@@ -28,6 +28,8 @@ A setext underline makes a heading of a paragraph             | a\nb\n-\n\nc\n=\
 A first line that still grows joins the list before it        | 1. a\n\n2. b\n\n* c\n\n*d*
 A heading, a rule, a list: all start with one character       | a\n\n-\n\n--\n\n---\n\n- -\n\n#\n\n#b\n\n# c
 A list item turns the whole list loose                        | - a\n- b\n- c\n\n- d\n\nend\n
+A label that is defined again in an item makes the list loose   | [a]: /u\n\nx\n\n- h\n- z\n- [a]: /u\n\n      s\n
+A label that is defined again in a quote ends its paragraph     | [a]: /u\n\n> x\n>\n> [a]: /v\n>\n> z\n
 A list that is loose only until a marker is whole              | 1. a\n   1. b\n\n   1. c\n2. d
 An item's second paragraph, and a line that is lazy           | - a\n\n  b\nc\n\n  d\n\ne
 Lists in lists, with a tab and with too little indent         | - a\n\t- b\n   - c\n - d\n\n      e\n

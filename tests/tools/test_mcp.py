@@ -481,7 +481,7 @@ def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch
 
 def test_the_error_for_a_missing_package_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'toolcall-nb\[mcp\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install 'mcp>="):
         mcp_tools(COMMAND)
 
 

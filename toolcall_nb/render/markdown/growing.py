@@ -19,8 +19,7 @@ from toolcall_nb.render.markdown.blocks import (
     is_over,
     split_blocks,
 )
-from toolcall_nb.render.markdown.flavor import parser
-from toolcall_nb.render.markdown.link_definitions import Definitions, render_tokens
+from toolcall_nb.render.markdown.link_definitions import Definitions, parse_tail, render_tokens
 from toolcall_nb.render.markdown.open_list import find_open_end
 from toolcall_nb.render.markdown.open_paragraph import may_define
 
@@ -82,7 +81,7 @@ class GrowingBlocks:
     def _read(self, source: str) -> tuple[list[list[Token]], list[str], Definitions]:
         """Parses and renders the tail."""
         definitions = Definitions(self._definitions.settled)
-        groups = split_blocks(parser().parse(source, {"references": definitions, "level": self._level, "texts": True}))
+        groups = split_blocks(parse_tail(source, definitions, self._level))
         if self._is_in_item:
             check_alone(groups, source.split("\n"))
         return groups, self._render(groups), definitions

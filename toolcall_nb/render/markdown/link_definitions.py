@@ -16,13 +16,21 @@ from markdown_it.token import Token
 
 from toolcall_nb.render.markdown.flavor import parser
 
-__all__ = ["Awaiting", "Definitions", "parse_inline", "render_tokens"]
+__all__ = ["Awaiting", "Definitions", "parse_inline", "parse_tail", "render_tokens"]
 
 
 def render_tokens(tokens: Sequence[Token]) -> str:
     """Returns the HTML of parsed tokens. They may be a part of a block: a token depends only on its neighbours."""
     md = parser()
     return str(md.renderer.render(tokens, md.options, {}))
+
+
+def parse_tail(source: str, definitions: Definitions, level: int) -> list[Token]:
+    """Parses the end of a text at a level of nesting; its definitions are added to ``definitions``."""
+    env = {"references": definitions, "level": level, "texts": True}
+    tokens = parser().parse(source, env)
+    definitions.has_repeats = "duplicate_refs" in env
+    return tokens
 
 
 def parse_inline(tokens: list[Token], definitions: Definitions) -> None:
@@ -45,6 +53,12 @@ class Definitions(dict[str, Any]):
         super().__init__()
         self.settled = settled
         self.asked: set[str] | None = None  # if a set, collects the labels that the parser looks up and are not settled
+        self.has_repeats = False
+        """Whether the tail defines a label again. That counts for nothing, but it is no paragraph either."""
+
+    def __bool__(self) -> bool:
+        """Whether the tail has definitions."""
+        return len(self) > 0 or self.has_repeats
 
     def __contains__(self, label: object) -> bool:
         return label in self.settled or super().__contains__(label)

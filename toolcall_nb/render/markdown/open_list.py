@@ -11,7 +11,7 @@ from markdown_it.token import Token
 
 from toolcall_nb.render.markdown.blocks import OpenEnd, OuterBlocks, check_alone, first_line, is_blank, split_blocks
 from toolcall_nb.render.markdown.flavor import parser
-from toolcall_nb.render.markdown.link_definitions import Definitions, render_tokens
+from toolcall_nb.render.markdown.link_definitions import Definitions, parse_tail, render_tokens
 from toolcall_nb.render.markdown.open_container import LEAST_CONTENTS, OpenItem, OpenQuote
 from toolcall_nb.render.markdown.open_fence import find_open_leaf
 from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE
@@ -161,8 +161,7 @@ class _OpenSeries(OpenEnd):
     def _parse(self, text: str) -> str | None:
         source = self._head + text
         definitions = Definitions(self._place.definitions.settled)
-        env = {"references": definitions, "level": self._place.level, "texts": True}
-        groups = split_blocks(parser().parse(source, env))
+        groups = split_blocks(parse_tail(source, definitions, self._place.level))
         lines = source.split("\n")
         if self._place.is_in_item:
             check_alone(groups, lines)
