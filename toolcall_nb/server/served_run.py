@@ -21,7 +21,7 @@ __all__ = ["ServedRun"]
 
 _log = logger("toolcall_nb.server")
 
-_NOT_STORED = "The answer could not be stored, so it is lost when the server ends: {}. Free the disk, and ask again."
+_NOT_STORED = "The answer could not be stored, so it is lost when the server ends: {}. Mend the store, and ask again."
 
 
 class ServedRun(ServedTurn):
