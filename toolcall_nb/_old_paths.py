@@ -294,6 +294,13 @@ class _OldModule(ModuleType):
             warn(f"{self.__name__}.{name} is now {new}", DeprecationWarning, stacklevel=2)
         return value
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the public function that has this name now: the import of a module sets the package's attribute."""
+        package, name = sys.modules[_PACKAGE], self.__name__.removeprefix(f"{_PACKAGE}.")
+        if name not in package.__all__:
+            raise TypeError(f"the module {self.__name__!r} is not callable")
+        return package.__getattr__(name)(*args, **kwargs)
+
 
 class _OldPaths(MetaPathFinder, Loader):
     """Finds the stand-ins."""

@@ -39,6 +39,21 @@ def test_an_old_path_has_no_names_that_it_never_had() -> None:
         _ = old.nothing
 
 
+def test_a_function_works_after_a_former_module_of_its_name_was_imported() -> None:
+    import toolcall_nb.live as old
+
+    from toolcall_nb import Transcript
+
+    assert "snapshot" in old(Transcript()).get_state()
+
+
+def test_a_former_module_without_such_a_function_cannot_be_called() -> None:
+    import toolcall_nb.transcript as old
+
+    with pytest.raises(TypeError, match=r"the module 'toolcall_nb\.transcript' is not callable"):
+        old()
+
+
 @pytest.mark.parametrize("statement", ["import toolcall_nb.live.nothing", "import toolcall_nb.nothing"])
 def test_an_unknown_path_raises_an_ordinary_import_error(statement: str) -> None:
     done = subprocess.run([sys.executable, "-c", statement], capture_output=True, text=True, check=False)
