@@ -256,7 +256,7 @@ def test_a_person_is_asked_about_hostile_calls_without_any_other_effect(lab_apar
 def test_no_text_has_an_effect_in_the_notebook_whatever_its_source(lab_apart: Lab) -> None:
     with ReplayServer(*(Reply(body(wire, *one_of(payloads(), 6, 3))) for wire in WIRE_NAMES)) as peer:
         urls = [f"{peer.url}/api/chat" for _ in WIRE_NAMES]
-        hostile = HostileNotebook(lab_apart, one_of(payloads(), 90, 11), _WAYS, f"for url in {urls}: show(url)")
+        hostile = HostileNotebook(lab_apart, share(90, 11), _WAYS, f"for url in {urls}: show(url)")
         for cell in (2, 3):
             hostile.notebook.run(cell)
         expect(hostile.notebook.output(2)).to_contain_text(f"all of {len(WAYS)}")

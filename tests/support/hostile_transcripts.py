@@ -84,8 +84,8 @@ def one_of(texts: Sequence[str], count: int, offset: int = 0) -> list[str]:
 
 
 def share(count: int, offset: int = 0) -> Sequence[str]:
-    """Returns half of ``count`` payloads, ``count`` in the tier "all", and all of them in a search."""
-    return payloads() if IS_SEARCH else one_of(payloads(), count if IS_THOROUGH else count // 2, offset)
+    """Returns a quarter of ``count`` payloads, ``count`` in the tier "all", and all of them in a search."""
+    return payloads() if IS_SEARCH else one_of(payloads(), count if IS_THOROUGH else count // 4, offset)
 
 
 # Places ---------------------------------------------------------------------------------------------------------
