@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from toolcall_nb.cli import main
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import to_dict
 from toolcall_nb.core.transcript import State, Transcript
+from toolcall_nb.render import TerminalFace
 from toolcall_nb.stages import from_stages, validate
 
 TEXT = """\
@@ -405,6 +407,21 @@ def test_ctrl_c_stops_the_answer_and_exits_with_130() -> None:
     assert process.returncode == 130
     assert err == b""
     assert b"nterrupted" in rest or b"topped" in rest
+
+
+def test_ctrl_c_while_the_answer_is_printed_stops_it_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    apply, deltas = TerminalFace.apply, count(1)
+
+    def interrupted(terminal: TerminalFace, event: ev.Event) -> None:
+        apply(terminal, event)
+        if isinstance(event, ev.TextDelta) and next(deltas) == 5:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(TerminalFace, "apply", interrupted)
+    assert main(["chat", "hello", "--model", "mock:long", "--speed", "0"]) == 130
+    assert capsys.readouterr().out.rstrip().endswith("(Stopped.)")
 
 
 # diff -------------------------------------------------------------------------------------------------------

@@ -85,8 +85,14 @@ def _chat(options: argparse.Namespace) -> int:
         speed=options.speed,
     )
     with terminal:
-        for event in chat.stream(prompt, live=show):
-            show(event)
+        events = chat.stream(prompt, live=show)
+        try:
+            for event in events:
+                show(event)
+        except KeyboardInterrupt:  # while an event was shown: at any other time, the turn itself ends
+            chat.stop()
+            for event in events:
+                show(event)
     answer = chat.transcript.messages[-1]
     if answer.aborted is not None:
         return 130
