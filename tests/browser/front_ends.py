@@ -120,7 +120,7 @@ class RunningFrontEnd:
             run.page.close()
 
     def _open(self, name: str, *cells: str) -> OpenRun:
-        raise NotImplementedError
+        raise NotImplementedError  # each kind of front end opens a notebook in its own way
 
 
 class _Jupyter(RunningFrontEnd):
