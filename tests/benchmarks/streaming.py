@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from statistics import median
 
-from tests.benchmarks.documents import deltas, flushes, mixed
-from tests.benchmarks.measuring import alternating, frozen, one_shot, percentile, steps, unit
+from tests.benchmarks.documents import call, deltas, flushes, mixed
+from tests.benchmarks.measuring import alternating, frozen, once, one_shot, percentile, steps, unit
 from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import Event
 from toolcall_nb.dialects import detector
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.runs.document import LiveDocument
@@ -17,6 +20,11 @@ __all__ = ["rows", "stream"]
 
 _PER_FLUSH = {8: (8, 4), 25: (5, 2.5), 1: (25, 10)}
 """By deltas in a flush, the bounds "must" and "aim" for the cost, in S."""
+
+_PER_MESSAGE: dict[int, tuple[float | None, float | None]] = {8: (7, 5), 25: (None, None)}
+"""The same by deltas in a message, for the path on which the detector gets each delta when it comes."""
+
+_CARDS = 100
 
 
 class _Path:
@@ -45,7 +53,7 @@ def stream(pieces: Sequence[str]) -> LiveHtml:
 
 
 def _in_a_cell(parts: Sequence[str], together: int) -> None:
-    """Renders as a cell does: each delta is applied when it arrives, and sent with the next message."""
+    """Renders as a cell does: the detector takes each delta when it arrives, and a message draws and sends them."""
     detect = detector("callout")
     document = LiveDocument(LiveHtml(), lambda step: None)
     for number, part in enumerate(parts):
@@ -61,6 +69,7 @@ def rows(scale: Scale) -> Iterator[Row]:
         yield from _whole(size, scale)
     yield from _single_steps(scale)
     yield from _cells(scale.documents[-2], scale)
+    yield _card(scale)
 
 
 def _whole(size: int, scale: Scale) -> Iterator[Row]:
@@ -86,11 +95,33 @@ def _single_steps(scale: Scale) -> Iterator[Row]:
 
 def _cells(size: int, scale: Scale) -> Iterator[Row]:
     text = mixed(size)
-    works = {"S": partial(one_shot, text)} | {str(n): partial(_in_a_cell, deltas(text), n) for n in (8, 25)}
-    times = alternating(works, scale.rounds)
-    for together in (8, 25):
-        name = f"as a cell takes it in, {_size(size)}, {together} deltas a message"
-        yield Row(name, times[str(together)] / times["S"], "S", detail="each delta is drawn when it comes")
+    works = {"S": partial(one_shot, text)} | {str(n): partial(_in_a_cell, deltas(text), n) for n in _PER_MESSAGE}
+    with frozen():
+        times = alternating(works, scale.rounds)
+    for together, (must, aim) in _PER_MESSAGE.items():
+        name = f"the cell's own path, {_size(size)}, {together} deltas a flush"
+        detail = "detector one delta at a time, document, patches"
+        yield Row(name, times[str(together)] / times["S"], "S", must, aim, detail)
+
+
+def _card(scale: Scale) -> Row:
+    """Measures one card from its start to its result, with a message after each event."""
+    seconds = median(once(_cards) for _ in range(scale.rounds)) / _CARDS
+    detail = f"{len(_events_of_card(0))} events, a message after each; {seconds / unit():.0f} U"
+    return Row("a live card, all its events", 1e3 * seconds, "ms", 0.5, 0.3, detail)
+
+
+def _cards() -> None:
+    for number in range(_CARDS):
+        document = LiveDocument(LiveHtml(), lambda step: None)
+        for event in _events_of_card(number):
+            document.apply(event)
+            document.flush()
+
+
+def _events_of_card(number: int) -> list[Event]:
+    *written, result = call(number)
+    return [*written, ev.ToolExecution(f"call_{number}", "running"), result]
 
 
 def _size(size: int) -> str:

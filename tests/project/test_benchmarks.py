@@ -26,6 +26,7 @@ REACH = [
     "text to events to HTML, 1 kB, 25 deltas a flush",
     "text to events to HTML, 1 kB, 1 delta a flush",
     "p99 of one delta with flush",
+    *("the cell's own path, 1 kB, 8 deltas a flush", "a live card, all its events"),
     "growth, mixed document",
     *(f"growth, one {kind}" for kind in GIANTS),
     *(f"one growing block: {kind}" for kind in GROWING),

@@ -97,10 +97,12 @@ class _Chunk(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tr
     def __post_init__(self) -> None:
         for name in _WHOLE[type(self)]:
             value = getattr(self, name)
+            if value is None or (type(value) is dict and not value):  # as most are
+                continue
             if isinstance(value, str):
                 if not value.isascii():
                     msgspec.structs.force_setattr(self, name, well_formed(value))
-            elif value is not None and value != {}:
+            else:
                 msgspec.structs.force_setattr(self, name, well_formed_json(value))
 
 

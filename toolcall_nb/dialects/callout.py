@@ -53,7 +53,10 @@ class CalloutDetector:
 
     def feed(self, text: str) -> list[Event]:
         """Takes more text and returns the events that are certain now."""
-        return self._events(self._scanner.feed(self._characters.feed(text)))
+        text = self._characters.feed(text)
+        if text and self._scanner.pass_within_line(text):
+            return self._blocks.text(text)
+        return self._events(self._scanner.feed(text))
 
     def close(self) -> list[Event]:
         """Ends the text and returns the remaining events."""

@@ -99,6 +99,7 @@ class Scanner:
         self._header_line = re.compile(rf"(?:(?<=[\r\n])|\A) {{0,3}}> ?\[!(?:{choice})(?=[ \t\]])", re.IGNORECASE)
         self._buffer = ""
         self._line_start = True  # whether the buffer begins a line
+        self._is_in_line = False  # whether the text so far, of which nothing is withheld, ends in a line of text
         self._line = 1
         self._callout: _Callout | None = None
         self._after_callout = False
@@ -117,6 +118,16 @@ class Scanner:
         end = self._safe_end(0)
         self._pass_by(self._buffer[:end])
         return self._found_before(end)
+
+    def pass_within_line(self, text: str) -> bool:
+        """Takes ``text`` in place of `feed` if it certainly continues a line of text; returns whether it did.
+
+        Most pieces of a stream do, and no callout begins within a line. The only segment is then ``Text(text)``.
+        """
+        if not self._is_in_line or "\n" in text or "\r" in text:
+            return False
+        self._context.extend(text)
+        return True
 
     def close(self) -> list[Segment]:
         """Ends the text and returns the remaining segments."""
@@ -144,6 +155,7 @@ class Scanner:
         if position:
             self._line_start = self._buffer[position - 1] in "\r\n"
             self._buffer = self._buffer[position:]
+        self._is_in_line = self._callout is None and not self._line_start and not self._buffer
         out, self._out = self._out, []
         return out
 

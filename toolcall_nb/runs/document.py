@@ -68,7 +68,8 @@ class LiveDocument:
         self._done = False
         self._is_torn = False  # an interrupt came while an event was drawn: its patches may be lost
         # What the next step sends
-        self._undrawn: list[Any] = []  # pieces of one text
+        self._undrawn: Event | None = None  # the first event of a text
+        self._pieces: list[str] = []  # the pieces of that text
         self._patches: list[Patch] = []
         self._news: _Step = {}
         self._announcements: list[str] = []
@@ -77,17 +78,16 @@ class LiveDocument:
     def apply(self, event: Event) -> bool:
         """Takes one event in. Returns whether there is anything to send."""
         with self._lock:
-            self._announcements += self._status.apply(event)
             cls = type(event)
-            if self._undrawn:
-                first = self._undrawn[0]
-                if cls is type(first) and OTHER_FIELDS[cls](event) == OTHER_FIELDS[cls](first):
-                    self._undrawn.append(event)
+            if self._undrawn is not None:
+                if cls is type(self._undrawn) and OTHER_FIELDS[cls](event) == OTHER_FIELDS[cls](self._undrawn):
+                    self._pieces.append(getattr(event, PIECE_FIELDS[cls]))
                     return True
                 self.draw_pending_text()
-            if cls in PIECE_FIELDS and getattr(event, PIECE_FIELDS[cls]):
-                self._undrawn.append(event)
+            if cls in PIECE_FIELDS and (piece := getattr(event, PIECE_FIELDS[cls])):
+                self._pieces, self._undrawn = [piece], event
                 return True
+            self._announcements += self._status.apply(event)
             self._draw(event)
             self._set_clocks(event)
             return self._has_news()
@@ -99,15 +99,15 @@ class LiveDocument:
                 self._draw(event)
 
     def draw_pending_text(self) -> None:
-        """Draws the text that was taken in and not drawn yet."""
+        """Draws the text that was taken in and not drawn yet. What goes on is the same after its last piece."""
         with self._lock:
-            if not self._undrawn:
+            if self._undrawn is None:
                 return
-            (first, *others), self._undrawn = self._undrawn, []
-            if others:
-                name = PIECE_FIELDS[type(first)]
-                first = replace(first, **{name: "".join(getattr(each, name) for each in (first, *others))})
-            self._draw(first)
+            text, self._undrawn, pieces = self._undrawn, None, self._pieces
+            if len(pieces) > 1:
+                text = replace(text, **{PIECE_FIELDS[type(text)]: "".join(pieces)})
+            self._announcements += self._status.apply(text)
+            self._draw(text)
 
     def _draw(self, event: Event) -> None:
         was_torn, self._is_torn = self._is_torn, True

@@ -73,11 +73,14 @@ class RunStatus:
 
     def apply(self, event: Event) -> list[str]:
         """Takes one event in; returns the announcements, mostly none."""
-        is_text = isinstance(event, ev.TextDelta) and event.delta.strip() != ""  # a blank line shows nothing
-        if is_text or isinstance(event, _BOUNDARIES):
+        if isinstance(event, ev.TextDelta):
+            if event.delta.strip():  # a blank line shows nothing
+                self._words, self._is_writing = "", True
+            return []
+        if isinstance(event, _BOUNDARIES):
             self._words = ""
-        if is_text or isinstance(event, _NOT_WRITING):
-            self._is_writing = is_text
+        if isinstance(event, _NOT_WRITING):
+            self._is_writing = False
         if isinstance(event, _PAUSES) and self._open:
             self._is_writing = False
         match event:
