@@ -30,6 +30,7 @@ SUBJECTS = (
     "comparing",
     "finding",
     "browser",
+    "felt",
     "startup",
     "serving",
     "memory",
