@@ -145,11 +145,11 @@ def _is_json(text: str) -> bool:
 
 
 def _inline(state: StateCore) -> None:
-    """Parses the inline content of blocks. Content with too many marks stays as it is written."""
+    """Parses the inline content of blocks. Content without marks, or with too many, stays as it is written."""
     for token in state.tokens:
-        if token.type != "inline" or token.children is None:
+        if token.type != "inline" or token.children is None or not token.content:
             continue
-        if has_too_many_marks(token.content):
+        if not _MARK.search(token.content) or has_too_many_marks(token.content):
             token.children.append(Token("text", "", 0, content=token.content))
         else:
             state.md.inline.parse(token.content, state.md, state.env, token.children)

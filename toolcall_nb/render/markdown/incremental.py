@@ -35,7 +35,7 @@ from toolcall_nb.render.markdown.blocks import split_blocks
 from toolcall_nb.render.markdown.compressed_texts import CompressedTexts
 from toolcall_nb.render.markdown.flavor import parser, plain_block
 from toolcall_nb.render.markdown.growing import GrowingBlocks
-from toolcall_nb.render.markdown.link_definitions import Awaiting, Definitions, render_tokens
+from toolcall_nb.render.markdown.link_definitions import Awaiting, Definitions, may_refer, render_tokens
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -151,7 +151,7 @@ class IncrementalMarkdown(GrowingBlocks):
             self._show(block, self._awaiting.render(block, definitions))
 
     def _needs_tokens(self) -> bool:
-        return any("[" in text for text in self._tail)
+        return may_refer("".join(self._tail))
 
     def _settle_blocks(self, groups: list[list[Token]], line: int | None) -> None:
         for number, group in enumerate(groups, self._settled):

@@ -8,7 +8,8 @@ content is parsed again, because the structure of blocks does not depend on defi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from markdown_it.rules_core import StateCore
@@ -16,7 +17,7 @@ from markdown_it.token import Token
 
 from toolcall_nb.render.markdown.flavor import parser
 
-__all__ = ["Awaiting", "Definitions", "parse_inline", "parse_tail", "render_tokens"]
+__all__ = ["Awaiting", "Definitions", "may_refer", "parse_inline", "parse_tail", "render_tokens"]
 
 
 def render_tokens(tokens: Sequence[Token]) -> str:
@@ -38,9 +39,16 @@ def parse_inline(tokens: list[Token], definitions: Definitions) -> None:
     for token in tokens:
         if token.type == "inline":
             token.children = []
-    md = parser()
-    # The source is empty, so the rules for blocks add nothing to the tokens.
-    md.core.process(StateCore("", md, {"references": definitions, "texts": True}, tokens))
+    state = StateCore("", parser(), {"references": definitions, "texts": True}, tokens)
+    for rule in _rules_behind_blocks():
+        rule(state)
+
+
+@cache
+def _rules_behind_blocks() -> Sequence[Callable[[StateCore], None]]:
+    """Returns the rules by which the parser goes on when the blocks are known."""
+    ruler = parser().core.ruler
+    return ruler.getRules("")[ruler.get_active_rules().index("inline") :]
 
 
 class Definitions(dict[str, Any]):
@@ -87,8 +95,14 @@ class Definitions(dict[str, Any]):
         return labels
 
 
-# Text in which brackets can only be those of links with an address, so that no label is looked up.
-_WITHOUT_LABELS = re.compile(r"(?:[^\[\\`<]++|\[[\w ]++\]\(https?:[\w/.:?=&;,@%#+~-]++\))*+")
+# Text in which brackets can only be those of links with an address, so that no label is looked up. Code and addresses
+# in angle brackets hold all of such a link or nothing of it.
+_WITHOUT_LABELS = re.compile(r"(?:[^\[\\]++|\[[\w ]++\]\(https?:[\w/.:?=&;,@%#+~-]++\))*+")
+
+
+def may_refer(text: str) -> bool:
+    """Whether the text, of blocks or of their inline content, may refer to a label."""
+    return "[" in text and not _WITHOUT_LABELS.fullmatch(text)
 
 
 def _may_refer(inline: Token, definitions: Definitions) -> bool:
@@ -96,7 +110,7 @@ def _may_refer(inline: Token, definitions: Definitions) -> bool:
 
     A label without a definition is text, or stands in an image. Content without children is not parsed yet.
     """
-    if "[" not in inline.content or _WITHOUT_LABELS.fullmatch(inline.content):
+    if not may_refer(inline.content):
         return False
     children = inline.children
     return (

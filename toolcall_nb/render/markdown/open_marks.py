@@ -14,6 +14,7 @@ __all__ = ["live_marks", "may_close"]
 # Characters that the inline parser left as text and that later text may give a meaning. A delimiter run before a
 # blank, or an underscore behind a word, opens nothing; an entity or autolink holds no blank (CommonMark, section 6).
 _LIVE = re.compile(r"[\[`$]|\*(?![* \n])|~(?![~ \n])|(?<![^\W_])_(?![_ \n])")
+_MARK = re.compile(r"[\[`$*~_]")
 # By mark, what may close it: in text that the parser left behind it, or anywhere behind it.
 _CLOSES_IN_TEXT = {
     "*": re.compile(r"(?<![ \n*])\*"),
@@ -44,8 +45,10 @@ _OPENS_AND_CLOSES = {
 
 def live_marks(texts: Sequence[str], content: str) -> set[str]:
     """Returns the marks in ``content`` that later text may close. ``texts`` are what the parser left as text in it."""
-    shown = [_PLAIN_BRACKETS.sub(r"(\1)", text) for text in texts]
-    live = {found[0] for text in shown for found in _LIVE.finditer(text)}
+    live: set[str] = set()
+    for text in texts:
+        if _MARK.search(text):  # there is mostly none
+            live.update(_LIVE.findall(_PLAIN_BRACKETS.sub(r"(\1)", text)))
     if "\\" in content and _OPENS_A_FORMULA.search(content):  # what is an escape now
         live.add("\\")
     if "[" in live and "](" in content:  # the address of a link is not whole

@@ -36,9 +36,7 @@ _BRACKETS = re.compile(r"\[[^\[\]\\]*\](?!:)")
 # Characters that mean nothing to the inline parser. The second set holds only while no link can be open.
 _INERT = re.compile(r"(?:[^\W_]|[ ,.:?/%@+=-])+")
 _INERT_WITHOUT_BRACKETS = re.compile(r"(?:[^\W_]|[ ,.:?/%@+=\"'()-])+")
-_WORD_END = re.compile(r"[^\W_] *\Z")
 _OPENS_A_WORD = re.compile(r"[<&]")
-_LAST_WORD = re.compile(r"(?<=[ \n])\S[^ \n]*(?= *\Z)")
 _FORMULA_MARK = re.compile(r"\$\$|\\\[")
 
 
@@ -176,7 +174,9 @@ class OpenText(OpenEnd):
         # A heading drops the hashes at its end; a formula's end may make a block of this line and those before it.
         if self._is_heading and "#" in text:
             return True
-        self._has_formula = self._has_formula or _FORMULA_MARK.search(line) is not None
+        # The line before `text` was searched when it came.
+        start = max(0, len(line) - len(text) - 1)
+        self._has_formula = self._has_formula or _FORMULA_MARK.search(line, start) is not None
         return self._has_formula and line.rstrip().endswith(("$$", "\\]"))
 
     def _parse(self, text: str) -> bool:
@@ -208,7 +208,7 @@ class OpenText(OpenEnd):
         """Finds out which characters are inert behind the content, and which marks in it later text may close."""
         self._is_text = has_too_many_marks(self._content)
         self._inert: re.Pattern[str] | None = None
-        if _WORD_END.search(self._content):
+        if self._content.rstrip(" ")[-1:].isalnum():
             is_in_brackets = "[" in self._content or "[" in self._open_marks
             self._inert = _INERT if is_in_brackets else _INERT_WITHOUT_BRACKETS
         self._live = live_marks(_texts_of(parsed), self._content)
@@ -220,21 +220,24 @@ class OpenText(OpenEnd):
 
         Most marks are closed soon, so content in which one is open is held only when it has become long.
         """
-        is_short = bool(self._live) and len(self._content) < _LEAST_HELD
-        word = None if is_short else _LAST_WORD.search(self._content) if self._has_whole_words else None
-        html = escapeHtml(word[0]) if word else ""
-        if word is None or not self._inline.endswith((" " + html, "\n" + html)):
+        if not self._has_whole_words or (self._live and len(self._content) < _LEAST_HELD):
+            return
+        bare = self._content.rstrip(" ")
+        start = max(bare.rfind(" "), bare.rfind("\n")) + 1
+        word = bare[start:]
+        html = escapeHtml(word)
+        if not start or not word or word[0].isspace() or not self._inline.endswith((" " + html, "\n" + html)):
             return
         if self._held or self._live:
-            self._held.append(self._content[: word.start()])
+            self._held.append(self._content[:start])
             self._held_html.append(self._inline[: len(self._inline) - len(html)])
             self._marks += marks_in(self._held[-1])
             self._open_marks |= self._live
             if len(self._held_html) > _MOST_PIECES:
                 self._held_html = ["".join(self._held_html)]
-            self._content, self._inline = self._content[word.start() :], html
+            self._content, self._inline = self._content[start:], html
         else:
-            self._seal(word.start(), len(self._inline) - len(html))
+            self._seal(start, len(self._inline) - len(html))
 
     def _seal(self, content: int, inline: int) -> None:
         """Seals so much of the content, and of its HTML."""
