@@ -1,4 +1,4 @@
-"""Runs in a real marimo notebook: live widgets with approval and Stop, and displays of finished things.
+"""Runs in real marimo: `show` in a cell, live widgets with approval and Stop, and displays of finished things.
 
 The environment of the other tests has no marimo, so it runs in an environment of its own.
 """
@@ -12,14 +12,15 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.support.environments import ROOT, clean_variables, make_environment
 
-NOTEBOOK = '''
+WIDGETS = '''
 import marimo
 
 app = marimo.App()
@@ -96,16 +97,88 @@ if __name__ == "__main__":
 '''
 
 
+SHOWN = """
+import marimo
+
+app = marimo.App()
+
+
+@app.cell
+def _():
+    import asyncio
+    import time
+    from pathlib import Path
+    from toolcall_nb import Transcript, show
+    from toolcall_nb.core import events as ev
+
+    def stream(word):
+        yield ev.TextStart("t")
+        yield ev.TextDelta("t", f"{word} words. ")
+        yield ev.ToolInputAvailable("c", "weather", {"city": word})
+        while not Path(word).exists():
+            time.sleep(0.05)
+        yield ev.ToolOutputAvailable("c", "sunny")
+
+    return Path, Transcript, asyncio, show, stream
+
+
+@app.cell
+def _(Transcript, show, stream):
+    transcript = Transcript.from_markdown("Some **bold** words\\n\\n> [!tool search id1]\\n> output: found\\n")
+    show(transcript)
+    show(transcript.messages[0].text)
+    show(transcript.calls[0])
+    first = show(stream("First"))
+    show(stream("Second"))
+    return (first,)
+
+
+@app.cell
+def _(first):
+    text = first.transcript.messages[0].text + "of another cell"
+    first
+    return (text,)
+
+
+@app.cell
+def _(text):
+    text
+    return
+
+
+@app.cell
+async def _(asyncio, Path, show):
+    async def words():
+        yield "Asynchronous "
+        while not Path("Third").exists():
+            await asyncio.sleep(0.05)
+        yield "end"
+
+    shown = await show(words())
+    last = shown.transcript.messages[0].text + " of all"
+    last
+    return
+
+
+if __name__ == "__main__":
+    app.run()
+"""
+
+
 @pytest.fixture(scope="module")
-def marimo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a marimo app with the notebook above."""
-    home = tmp_path_factory.mktemp("marimo")
-    programs = make_environment(home, str(ROOT), "marimo").parent
-    (home / "notebook.py").write_text(NOTEBOOK, "utf-8")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the programs of an environment that has marimo."""
+    return make_environment(tmp_path_factory.mktemp("environment"), str(ROOT), "marimo").parent
+
+
+@contextmanager
+def marimo(programs: Path, home: Path, notebook: str, mode: str = "run") -> Iterator[str]:
+    """Serves a notebook in marimo, as an app or in the editor, and gives its address."""
+    (home / "notebook.py").write_text(notebook, "utf-8")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    command = [str(programs / "marimo"), "run", "notebook.py", "--headless", "--no-token", "--port", str(port)]
+    command = [str(programs / "marimo"), mode, "notebook.py", "--headless", "--no-token", "--port", str(port)]
     address, log = f"http://127.0.0.1:{port}", home / "log"
     with log.open("w") as output:
         process = subprocess.Popen(command, cwd=home, env=clean_variables(home), stdout=output, stderr=output)
@@ -115,6 +188,21 @@ def marimo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(30)
+
+
+@contextmanager
+def opened(chromium: Browser, address: str) -> Iterator[Page]:
+    """Opens a page. It must log no error until the end."""
+    context = chromium.new_context()
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    try:
+        page.goto(address)
+        yield page
+        assert problems == []
+    finally:
+        context.close()
 
 
 def _wait_for(address: str, log: Path) -> None:
@@ -128,13 +216,10 @@ def _wait_for(address: str, log: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_runs_are_live_in_marimo_and_can_be_approved_and_stopped(chromium: Browser, marimo: str) -> None:
-    context = chromium.new_context()
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    try:
-        page.goto(marimo)
+def test_runs_are_live_in_marimo_and_can_be_approved_and_stopped(
+    chromium: Browser, programs: Path, tmp_path: Path
+) -> None:
+    with marimo(programs, tmp_path, WIDGETS) as address, opened(chromium, address) as page:
         expect(page.get_by_text("First words.")).to_be_visible()
         panel = page.get_by_role("group", name="May weather run?")
         expect(panel).to_be_visible()
@@ -150,6 +235,36 @@ def test_runs_are_live_in_marimo_and_can_be_approved_and_stopped(chromium: Brows
         expect(page.get_by_text("search", exact=True)).to_be_visible()
         expect(page.locator("strong", has_text="bold")).to_be_visible()
         expect(page.get_by_text("approve: auto").first).to_be_visible()
-        assert problems == []
-    finally:
-        context.close()
+
+
+@pytest.mark.thorough
+def test_show_is_live_in_a_cell_of_marimo_and_static_afterwards(
+    chromium: Browser, programs: Path, tmp_path: Path
+) -> None:
+    with marimo(programs, tmp_path, SHOWN) as address, opened(chromium, address) as page:
+        expect(page.locator("strong", has_text="bold")).to_have_count(2)
+        expect(page.get_by_text("search", exact=True)).to_have_count(2)
+        widgets = page.locator("marimo-anywidget")
+        for word in ("First", "Second"):
+            expect(widgets.get_by_text(f"{word} words.")).to_be_visible()
+            expect(widgets.get_by_text("Called", exact=True)).to_be_visible()
+            expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+            (tmp_path / word).touch()
+        expect(page.get_by_text("First words. of another cell")).to_be_visible()
+        expect(widgets.get_by_text("Asynchronous")).to_be_visible()
+        expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+        (tmp_path / "Third").touch()
+        expect(page.get_by_text("Asynchronous end of all")).to_be_visible()
+        expect(page.get_by_text("First words.")).to_have_count(3)
+        expect(page.get_by_text("Second words.")).to_have_count(1)
+        expect(widgets).to_have_count(0)
+        assert "words" not in (tmp_path / "log").read_text()
+
+
+@pytest.mark.thorough
+def test_the_interrupt_of_marimos_editor_stops_a_run(chromium: Browser, programs: Path, tmp_path: Path) -> None:
+    (tmp_path / ".marimo.toml").write_text("[runtime]\nauto_instantiate = true\n")
+    with marimo(programs, tmp_path, SHOWN, "edit") as address, opened(chromium, address) as page:
+        expect(page.get_by_text("To stop, press marimo").first).to_be_visible()
+        page.get_by_test_id("interrupt-button").click()
+        expect(page.get_by_text("Stopped: interrupted").first).to_be_visible()

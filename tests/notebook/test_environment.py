@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -46,6 +47,14 @@ def pythons_request(*, attended: bool = True, **metadata: Any) -> dict[str, Any]
 )
 def test_the_request_tells_the_place(request_: dict[str, Any], expected: Place) -> None:
     assert place(request_) is expected
+
+
+@pytest.mark.parametrize(("is_running", "expected"), [(True, Place.MARIMO), (False, Place.TERMINAL)])
+def test_without_ipython_marimo_says_whether_its_kernel_runs(
+    monkeypatch: pytest.MonkeyPatch, is_running: bool, expected: Place
+) -> None:
+    monkeypatch.setitem(sys.modules, "marimo", SimpleNamespace(running_in_notebook=lambda: is_running))
+    assert place_of(None) is expected
 
 
 def of_type(messages: Messages, name: str) -> Messages:

@@ -605,7 +605,10 @@ def test_of_a_run_that_is_over_and_out_of_reach_nothing_stays_in_the_kernel(kern
     kernel.run("from toolcall_nb.notebook.widget import MAX_KEPT")
     kernel.run("made = []; make = live.LiveDisplay.__init__")
     kernel.run(
-        "live.LiveDisplay.__init__ = lambda face, **options: (made.append(weakref.ref(face)), make(face, **options))[1]"
+        "def note(face, *values, **options):\n"
+        "    made.append(weakref.ref(face))\n"
+        "    make(face, *values, **options)\n"
+        "live.LiveDisplay.__init__ = note"
     )
     for _ in range(12):
         kernel.run("%%toolchat --model mock:text --speed 0 --new\nHello")

@@ -18,6 +18,7 @@ from toolcall_nb.chat import Chat
 from toolcall_nb.core.events import Event, ToolExecution
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
 from toolcall_nb.notebook.live_display import LiveDisplay
+from toolcall_nb.notebook.widget import TranscriptWidget
 from toolcall_nb.render import to_html
 from toolcall_nb.runs.run import Run
 from toolcall_nb.tools import Tool
@@ -31,17 +32,22 @@ class Cell(LiveDisplay):
     ``static`` is the MIME bundle that stays in the saved notebook; None while the cell runs.
     """
 
+    how_to_stop = ""
+    page_may_miss_steps = False
+
     def __init__(self, run: Run, chat: Chat) -> None:
         self.events: list[Event] = []
         self.pages: list[Page] = []
         self.static: dict[str, str] | None = None
-        super().__init__(info="gated", on_stop=run.stop, timings=chat.timings)
+        super().__init__(self, info="gated", on_stop=run.stop, timings=chat.timings)
         self._pacer.close()
         setattr(self._widget, "send", self._broadcast)  # noqa: B010 - there is no comm without a kernel
-        self._display = self
 
-    def update(self, bundle: dict[str, str], raw: bool) -> None:
-        """Stores the static form; stands in for a display handle's ``update``."""
+    def show_widget(self, widget: TranscriptWidget) -> None:
+        """Shows nothing: `open_page` makes the pages."""
+
+    def show_static(self, bundle: dict[str, str]) -> None:
+        """Stores the static form."""
         self.static = bundle
 
     def show(self, event: Event) -> None:

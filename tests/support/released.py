@@ -30,7 +30,7 @@ from tests.support.servers import ask, serving
 from toolcall_nb.cli import main
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.events import MISSING, from_dict
-from toolcall_nb.notebook.live_display import MEANWHILE
+from toolcall_nb.notebook.cell_outputs import MEANWHILE
 
 __all__ = [
     "FOLDER",

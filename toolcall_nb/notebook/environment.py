@@ -1,7 +1,8 @@
-"""The place where a cell runs: `Place` and `place_of`. Imported when the extension is loaded, so it imports nothing."""
+"""The place where a cell runs: `Place` and `place_of`. Imported when the extension is loaded, so it imports little."""
 
 from __future__ import annotations
 
+import sys
 from enum import Enum
 from typing import Any
 
@@ -21,14 +22,18 @@ class Place(Enum):
     """IPython without a kernel."""
     CONSOLE = "console"
     """A console over a kernel, which shows text and no widgets: Jupyter Console, qtconsole, Spyder."""
+    MARIMO = "marimo"
+    """A cell of marimo, which has no IPython: a widget, and static output when the run has ended."""
 
 
 def place_of(shell: Any) -> Place:
-    """Returns the place where ``shell`` runs its present cell or callback.
+    """Returns the place where ``shell`` runs its present cell or callback; None is a program without IPython.
 
     The execute request says whether a person can be asked: ``allow_stdin`` is true from JupyterLab and false from
     nbclient (jupyter-client's messaging specification, execute_request). A page's message to a widget does not say it.
     """
+    if shell is None and _is_in_marimo():
+        return Place.MARIMO
     kernel = getattr(shell, "kernel", None)
     if kernel is None:
         return Place.TERMINAL
@@ -39,6 +44,12 @@ def place_of(shell: Any) -> Place:
     if not content.get("allow_stdin", False):
         return Place.STATIC
     return Place.CONSOLE if _is_from_a_console(request) else Place.LIVE
+
+
+def _is_in_marimo() -> bool:
+    """Whether this thread is that of marimo's kernel. A notebook that is run as a script has none."""
+    is_running = getattr(sys.modules.get("marimo"), "running_in_notebook", None)
+    return is_running is not None and bool(is_running())
 
 
 def _is_from_a_console(request: dict[str, Any]) -> bool:

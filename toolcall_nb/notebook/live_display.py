@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable, Mapping
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.approvals.page import PendingApprovals
-from toolcall_nb.notebook.early_messages import HOW_TO_STOP
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.redaction.saved_output import picture_hosts, saved_bundle, saved_line
 from toolcall_nb.render import LiveHtml
@@ -16,11 +17,13 @@ from toolcall_nb.render.escaping import visible
 from toolcall_nb.render.run_footer import footer_html
 from toolcall_nb.runs.document import LiveDocument
 from toolcall_nb.runs.pacer import Pacer
+from toolcall_nb.tools.execution.interrupts import start_if_possible
 
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Approver, Decision
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall, Transcript
+    from toolcall_nb.notebook.cell_outputs import CellOutput
     from toolcall_nb.notebook.widget import TranscriptWidget
 
 __all__ = ["LiveDisplay"]
@@ -31,17 +34,11 @@ NO_PAGE_AFTER = 15.0
 _MAX_REOPENED = 3
 """The number of times that a view which somebody closes during the run is opened again."""
 
+_WHOLE_AFTER = (0.5, 1, 2, 4, 8)
+"""Seconds until a page that may miss steps is sent the whole run again. The last number holds from then on."""
+
 _NO_PAGE = "{name} asks whether it may run, and no page has answered that could show it. %toolchat stop ends the run."
 _MAX_NAME = 60
-_MEANWHILE = (
-    "A run of toolcall_nb that is not finished, or was cut off before its end.",
-    "To watch a run, JupyterLab needs the packages jupyterlab_widgets and anywidget in its own environment.",
-)
-MEANWHILE = {
-    "text/plain": "\n".join(_MEANWHILE),
-    "text/html": "".join(f"<p>{sentence}</p>" for sentence in _MEANWHILE),
-}
-"""The output for a page that cannot show widgets, or that opens the notebook without its kernel."""
 
 
 class _NoPage(Exception):
@@ -49,7 +46,7 @@ class _NoPage(Exception):
 
 
 class LiveDisplay:
-    """Shows the run from the first moment; `close` leaves static output, with the cards as the reader left them.
+    """Shows the run in ``output`` from the first moment; `close` leaves static output, with the cards as they are then.
 
     ``approver`` decides about calls if no page shows the run, or if the kernel receives no clicks while it runs a cell.
     Without one no cell is running, and the kernel receives every click. ``must_be_open``: a page that has received the
@@ -58,6 +55,7 @@ class LiveDisplay:
 
     def __init__(
         self,
+        output: CellOutput,
         *,
         info: str,
         on_stop: Callable[[], None],
@@ -65,8 +63,6 @@ class LiveDisplay:
         approver: Approver | None = None,
         must_be_open: bool = False,
     ) -> None:
-        from IPython.display import display
-
         self._html = LiveHtml(images=picture_hosts())
         self._document = LiveDocument(self._html, self._send, info=info, timings=timings)
         self._pacer = Pacer(self._flush)
@@ -75,11 +71,17 @@ class LiveDisplay:
         self._approver = approver
         self._must_be_open = must_be_open
         self._reopened = 0
-        self._display: Any = None
+        self._output = output
+        self._is_shown = False
         self._widget = self._make_widget()
         if approver is not None and not self._widget.receives_in_cells:
-            self._document.replace_stop_button(HOW_TO_STOP)
-        self._display = display(self._view(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+            self._document.replace_stop_button(output.how_to_stop)
+            self._widget.send_state("snapshot")  # before the page draws the widget: it draws no button
+        output.show_widget(self._widget)
+        self._is_shown = True
+        self._is_over = threading.Event()
+        if output.page_may_miss_steps:
+            start_if_possible(threading.Thread(target=self._repeat, name="toolcall_nb-repeat", daemon=True))
         self._pacer.wake()  # a page may have closed the view before the output was shown
 
     @property
@@ -109,11 +111,18 @@ class LiveDisplay:
             assert self._approver is not None
             return self._approver(call)
 
+    def note_wait(self) -> None:
+        """Replaces the Stop button if its click would not arrive while the cell waits."""
+        if not self._widget.receives_in_cells:
+            self._document.replace_stop_button(self._output.how_to_stop)
+            self._pacer.wake()
+
     def close(self, info: str) -> None:
         """Sends the rest, replaces the view by the static output, and only then lets the widget go.
 
         A widget that is closed first leaves an empty output for a moment, and everything below it jumps.
         """
+        self._is_over.set()
         self._pacer.close()
         line = saved_line(info, saved_value(self.transcript)[1])
         self._document.finish(line, footer_html(line, self.transcript))
@@ -123,7 +132,7 @@ class LiveDisplay:
     def _show_static(self, info: str) -> dict[str, str]:
         """Replaces the view by the static output, and returns that."""
         bundle = saved_bundle(self.transcript, line=info, opened=self._document.opened, is_run=True)
-        self._display.update(bundle, raw=True)
+        self._output.show_static(bundle)
         return bundle
 
     def _watch(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Callable[[], bool]:
@@ -152,16 +161,20 @@ class LiveDisplay:
     def _flush(self) -> None:
         """Sends what is new. A view that was closed, by `Widget.close_all` or a page, is opened again."""
         self._document.flush()
-        if self._display is not None and self._widget.is_closed and self._reopened < _MAX_REOPENED:
+        if self._is_shown and self._widget.is_closed and self._reopened < _MAX_REOPENED:
             self._reopened += 1
             self._widget = self._make_widget()
-            self._display.update(self._view(), raw=True)
+            self._output.show_widget(self._widget)
+
+    def _repeat(self) -> None:
+        """Sends the whole run now and then, until the end. A page that has every step ignores it."""
+        for seconds in chain(_WHOLE_AFTER, repeat(_WHOLE_AFTER[-1])):
+            if self._is_over.wait(seconds):
+                return
+            self._send(self._document.state())
 
     def _make_widget(self) -> TranscriptWidget:
         from toolcall_nb.notebook.widget import TranscriptWidget
 
         on_answer, pacer = self._questions.answer, self._pacer
         return TranscriptWidget(self._document, self._on_stop, on_answer, pacer.set_interval, pacer.wake)
-
-    def _view(self) -> dict[str, Any]:
-        return {"application/vnd.jupyter.widget-view+json": self._widget.get_view_spec(), **MEANWHILE}

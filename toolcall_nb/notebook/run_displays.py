@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from toolcall_nb.approvals.decisions import Decision
 from toolcall_nb.approvals.terminal import TerminalApprover, deny_unattended
@@ -19,16 +19,23 @@ from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import saved_text
 from toolcall_nb.redaction.saved_output import saved_bundle
 from toolcall_nb.render.escaping import visible
+from toolcall_nb.runs.run import RunDisplay
 
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Approver
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall, Transcript
-    from toolcall_nb.runs.run import RunDisplay
 
-__all__ = ["StaticDisplay", "TerminalDisplay", "approver_for", "make_display"]
+__all__ = ["CellDisplay", "StaticDisplay", "TerminalDisplay", "approver_for", "make_display"]
 
 _log = logger("toolcall_nb.notebook")
+
+
+class CellDisplay(RunDisplay, Protocol):
+    """Shows one run in a cell."""
+
+    def note_wait(self) -> None:
+        """Notes that the cell waits for the end of a run in the background, so the kernel is busy until then."""
 
 
 def make_display(
@@ -38,15 +45,17 @@ def make_display(
     on_stop: Callable[[], None],
     timings: Mapping[str, float],
     is_background: bool = False,
-) -> RunDisplay:
+) -> CellDisplay:
     """Makes the display for a place. If the live one fails (a broken widget installation), it is the static one."""
     approver = approver_for(place, is_background=is_background)
     match place:
-        case Place.LIVE | Place.CALLBACK:
+        case Place.LIVE | Place.CALLBACK | Place.MARIMO:
             try:
+                from toolcall_nb.notebook.cell_outputs import JupyterOutput, MarimoOutput
                 from toolcall_nb.notebook.live_display import LiveDisplay
 
                 return LiveDisplay(
+                    MarimoOutput() if place is Place.MARIMO else JupyterOutput(),
                     info=info,
                     on_stop=on_stop,
                     timings=timings,
@@ -101,6 +110,9 @@ class StaticDisplay:
     def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
         """Returns whether a call may run."""
         return self._approver(call)
+
+    def note_wait(self) -> None:
+        """Does nothing."""
 
     def close(self, info: str) -> None:
         """Displays the run."""

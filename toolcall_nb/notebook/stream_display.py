@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.models.base import close_quietly
+from toolcall_nb.notebook.cell_outputs import MarimoOutput, marimo_cell, shown_in_marimo
 from toolcall_nb.notebook.environment import Place, place_of
 from toolcall_nb.notebook.run_displays import make_display
 from toolcall_nb.redaction.masked_logging import logger
@@ -41,10 +42,16 @@ class ShowHandle:
     Awaiting it waits until everything was shown, and returns the handle itself. Cancelling the wait ends the stream.
     """
 
-    def __init__(self, transcript: Callable[[], Transcript], task: asyncio.Task[None] | None = None) -> None:
+    def __init__(
+        self,
+        transcript: Callable[[], Transcript],
+        task: asyncio.Task[None] | None = None,
+        on_wait: Callable[[], None] = lambda: None,
+    ) -> None:
         self._transcript = transcript
         self._task = task
-        self._cell = _cell_number()
+        self._on_wait = on_wait
+        self._cell = _cell()
 
     def __repr__(self) -> str:
         return f"<ShowHandle: {self.transcript!r}>"
@@ -54,8 +61,13 @@ class ShowHandle:
 
     def _ipython_display_(self) -> None:
         """Displays the transcript, except in the cell that made it: there it is displayed already."""
-        if self._cell is None or self._cell != _cell_number():
+        if self._cell is None or self._cell != _cell():
             put(self.transcript)
+
+    def _display_(self) -> Any:
+        """Returns what marimo displays in place of all that the cell has shown: the same again, or the transcript."""
+        is_shown = self._cell is not None and self._cell is _cell()
+        return shown_in_marimo(self._cell) if is_shown else self.transcript
 
     @property
     def transcript(self) -> Transcript:
@@ -69,6 +81,7 @@ class ShowHandle:
 
     async def _end(self) -> ShowHandle:
         if self._task is not None:
+            self._on_wait()
             try:
                 await asyncio.shield(self._task)
             except asyncio.CancelledError:
@@ -103,17 +116,20 @@ def play_async(events: AsyncGenerator[Event, None], name: str) -> ShowHandle:
     task.add_done_callback(_tasks.discard)
     if place_of(_shell()) is Place.STATIC:
         _warn_if_unfinished(task)
-    return ShowHandle(lambda: run.display.transcript, task)
+    return ShowHandle(lambda: run.display.transcript, task, run.display.note_wait)
 
 
 def put(transcript: Transcript) -> None:
-    """Displays a transcript as a notebook saves it. Without IPython it is printed."""
+    """Displays a transcript as a notebook saves it. Without a notebook and IPython it is printed."""
     from IPython.display import display
 
-    if _shell() is None:
-        print(saved_bundle(transcript, include={"text/plain"})["text/plain"])
+    bundle, shell = saved_bundle(transcript), _shell()
+    if place_of(shell) is Place.MARIMO:
+        MarimoOutput().show_static(bundle)
+    elif shell is None:
+        print(bundle["text/plain"])
     else:
-        display(saved_bundle(transcript), raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
+        display(bundle, raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
 
 
 class _AsyncRun:
@@ -189,9 +205,11 @@ def _info(name: str, transcript: Transcript) -> str:
     return info_line(next((model for model in models if isinstance(model, str) and model), name), transcript)
 
 
-def _cell_number() -> int | None:
-    number: int | None = getattr(_shell(), "execution_count", None)
-    return number
+def _cell() -> Any:
+    """Returns what stands for the run of the running cell: IPython's number of it, or marimo's object. Else None."""
+    if place_of(_shell()) is Place.MARIMO:
+        return marimo_cell()
+    return getattr(_shell(), "execution_count", None)
 
 
 def _shell() -> Any:
