@@ -123,13 +123,13 @@ def put(transcript: Transcript) -> None:
     """Displays a transcript as a notebook saves it. Without a notebook and IPython it is printed."""
     from IPython.display import display
 
-    bundle, shell = saved_bundle(transcript), _shell()
+    shell = _shell()
     if place_of(shell) is Place.MARIMO:
-        MarimoOutput().show_static(bundle)
+        MarimoOutput().show_static(saved_bundle(transcript, include={"text/html"}))
     elif shell is None:
-        print(bundle["text/plain"])
+        print(saved_bundle(transcript, include={"text/plain"})["text/plain"])
     else:
-        display(bundle, raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
+        display(saved_bundle(transcript), raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
 
 
 class _AsyncRun:
