@@ -97,6 +97,8 @@ Items without text of their own                                | - ```\n  a\n\n 
 A line of text without the mark, behind each kind in a quote  | > a\nb\n> - c\nd\n> > e\nf\n> # g\nh\n\n> \|i\|\n> \|-\|\nj\n\n> ```\nk\n\n>\nl\n
 A line without the mark that heads no table, ends no formula  | > a\nb\|c\n> -\|-\n\n> $$\n> d\ne $$\n\n> f\ng\n> ===\n\n> h\n> >\ni\n
 Items by tabs, a task that is a fence, and too many tabs      | - a\n\t- b\n\t\t- [ ] c\n\t\t- [ ] ```\n\t\t\t- d\n\n1. e\n\t\t- f\n\t2. g\n\t- `h\n\t\t2. i`\n
+A formula that is open before a table takes its lines         | a\n$$\n\|a\|b\|\n\|-\|-\|\n\|c\|d\ne $$\nf\n
+Rows by other beginnings, and what begins another block       | \|a\|b\|\n\|:-\|-:\|\n2 c\|d\n  \|e\n`f\n$$ \| g\n1\n1. h\n\n\|i\|\n\|-\|\n\tj\n    k\n
 Nested deep                                                   | > - > - > 1. > a\n> - > - b\n\nc
 """  # noqa: E501
 
@@ -338,6 +340,16 @@ def test_any_cut_of_any_containers(text: str, size: int) -> None:
 @given(BY_CONTAINERS, st.integers(1, 40))
 def test_any_cut_of_any_small_containers(text: str, size: int) -> None:
     check(cut(text, range(size, len(text), size)))
+
+
+def test_every_flush_of_a_table_with_long_cells() -> None:
+    words = " ".join([*["in a long cell"] * 20, "some *text* and `code`,", "[a](https://example.org)"])
+    check(flushes(f"| a | b |\n|---|:-:|\n| {words} | {words} \\| b {words}|c|\n{words}|{words}\n\n{words}", 3))
+
+
+@pytest.mark.thorough
+def test_a_table_that_the_parser_ends_because_of_its_many_short_rows() -> None:
+    check(["|a" * 300 + "|\n" + "|-" * 300 + "|\n" + "|b\n" * 50, "|c\n" * 180])
 
 
 @pytest.mark.parametrize("kind", GROWING)

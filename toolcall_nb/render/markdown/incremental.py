@@ -15,10 +15,10 @@ labels that a settled block refers to are kept, and if the tail defines them oth
 blocks is parsed again. The first definition of a label counts; once settled, it stays.
 
 **Open ends.** Most pieces continue the last block, and change less than the tail. A leaf (a line of text, code) says
-whether a piece extends it: see `toolcall_nb.render.markdown.open_fence` and ``open_paragraph``. Of a list or table,
-only the last item or row is parsed again (``open_list``). The contents of a quote or an item are a text that grows, by
-the same rules as the whole (``open_container``, ``growing``). A piece that ends the last block and begins another is
-taken as two pieces.
+whether a piece extends it: see `toolcall_nb.render.markdown.open_fence` and ``open_paragraph``. Of a list, only the
+last item is parsed again (``open_list``), of a table only the cells that change (``open_table``). The contents of a
+quote or an item are a text that grows, by the same rules as the whole (``open_container``, ``growing``). A piece that
+ends the last block and begins another is taken as two pieces.
 
 **Memory.** HTML is longer than its text, and the HTML of settled blocks is read only by a new page. So it is
 compressed.

@@ -31,8 +31,7 @@ def find_open_leaf(group: list[Token], html: str, lines: list[str], place: Outer
         return _OpenCode.of(group[0], html, lines) if place.is_certain else None
     if len(lines) > 1 and is_blank(lines[-1]):
         return _OpenGap(group, html) if _ends_at_gap(group) else None
-    text = OpenText.of(group, html, lines, place.definitions)
-    return _OpenGap(group, html, is_begun=False) if text is None and group[0].type == "table_open" else text
+    return OpenText.of(group, html, lines, place.definitions)
 
 
 def _ends_at_gap(group: list[Token]) -> bool:
@@ -42,22 +41,15 @@ def _ends_at_gap(group: list[Token]) -> bool:
 
 
 class _OpenGap(OpenEnd):
-    """A blank line behind a block that a line end has ended: more blank lines add nothing.
+    """A blank line behind a block that a line end has ended: more blank lines add nothing."""
 
-    Nor does the end of a table's row, with which the gap begins.
-    """
-
-    def __init__(self, group: list[Token], html: str, *, is_begun: bool = True) -> None:
+    def __init__(self, group: list[Token], html: str) -> None:
         super().__init__(group)
         self._html = html
-        self._is_begun = is_begun
 
     def extend(self, text: str) -> str | None:
         """Returns the block's HTML with ``text`` added; None if only a parse can tell."""
-        if text.strip(" \t\n") or not (self._is_begun or text.startswith("\n")):
-            return None
-        self._is_begun = True
-        return self._html
+        return None if text.strip(" \t\n") else self._html
 
     def tokens(self) -> list[Token]:
         """Returns the block's tokens."""

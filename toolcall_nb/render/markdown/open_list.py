@@ -1,4 +1,4 @@
-"""The open list or table that a growing text ends in: only its last item or row is parsed again.
+"""The open list that a growing text ends in: only its last item is parsed again.
 
 `find_open_end` returns the open end of any last block, after a parse.
 """
@@ -15,18 +15,14 @@ from toolcall_nb.render.markdown.link_definitions import Definitions, parse_tail
 from toolcall_nb.render.markdown.open_container import LEAST_CONTENTS, OpenItem, OpenQuote
 from toolcall_nb.render.markdown.open_fence import find_open_leaf
 from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE
+from toolcall_nb.render.markdown.open_table import OpenTable
 
 __all__ = ["find_open_end"]
 
-# The parser stops completing short rows of a table at 65,536 cells.
-_MOST_CELLS = 30_000
-
-# A line that starts like this is an item of the list or a row of the table, if the line before it is not blank, or if
-# the list is loose.
+# A line that starts like this is an item of the list, if the line before it is not blank, or if the list is loose.
 _START = rf"(?=(?:[-+*]|\d{{1,9}}[.)]) {{1,4}}(?x:{TEXT_LINE.pattern}))"
 _ITEM = re.compile(rf"[^ \t\n][ \t]*\n{_START}")
 _ITEM_OF_LOOSE = re.compile(rf"[^ \t\n][ \t]*\n(?:[ \t]*\n)*{_START}")
-_ROW = re.compile(r"[^ \t\n][ \t]*\n(?=\|)")
 
 
 def find_open_end(group: list[Token], html: str, lines: list[str], place: OuterBlocks) -> OpenEnd | None:
@@ -34,58 +30,56 @@ def find_open_end(group: list[Token], html: str, lines: list[str], place: OuterB
 
     ``html`` is that of the block.
     """
+    if group[0].type == "table_open":
+        return OpenTable.of(group, html, lines, place)
     leaf = find_open_leaf(group, html, lines, place)
-    return _OpenSeries.of(group, html, lines, place, leaf) or OpenQuote.of(group, html, lines, place, leaf)
+    return _OpenList.of(group, html, lines, place, leaf) or OpenQuote.of(group, html, lines, place, leaf)
 
 
-class _OpenSeries(OpenEnd):
-    """An open top-level list or table. Only its last item or row is parsed again.
+class _OpenList(OpenEnd):
+    """An open list. Only its last item is parsed again.
 
     The last one is the last whose first line is whole, or begins as no other block does. It starts there for good,
-    so those before it are certain. For a row, the head of the table is parsed with it. A later item may change those
-    before it: it makes the list loose, or a list of tasks. The parse of the later items alone shows that, and then,
-    or if there is a definition, the whole list is parsed again.
+    so those before it are certain. A later item may change those before it: it makes the list loose, or a list of
+    tasks. The parse of the later items alone shows that, and then, or if there is a definition, the whole list is
+    parsed again.
 
-    The series must start where it does for good, so that no formula before it can include its lines. A long last item
+    The list must start where it does for good, so that no formula before it can include its lines. A long last item
     becomes an `OpenItem`, whose contents are parsed apart from the list.
     """
 
     def __init__(
         self,
-        series: _Series,
+        items: _Items,
         html: str,
         lines: list[str],
         is_loose: bool,
         place: OuterBlocks,
         leaf: OpenEnd | None,
     ) -> None:
-        super().__init__(series.group)
-        start = first_line(series.group)
-        opening, self._closing = series.around()
+        super().__init__(items.group)
+        opening, self._closing = items.around()
         self._opening = "\n" + opening if html.startswith("\n") else opening
-        self._kind = series.kind
+        self._kind = items.kind
         self._is_loose = is_loose  # because of the items before the last, and so for good
-        self._is_shown_loose = series.is_loose
-        self._is_table = series.head > 0
-        self._head = "".join(f"{line}\n" for line in lines[start : start + series.head])
+        self._is_shown_loose = items.is_loose
         self._place = place
         self._item: OpenItem | None = None
         self._leaf = leaf
         self._html = html
         self._certain = ""
-        self._size = 0  # how many parts are certain
-        self._keep(series, lines)
+        self._keep(items, lines)
 
     @classmethod
     def of(
         cls, group: list[Token], html: str, lines: list[str], place: OuterBlocks, leaf: OpenEnd | None
-    ) -> _OpenSeries | None:
-        """Returns the open series if the block is one, and the tail has no definitions."""
+    ) -> _OpenList | None:
+        """Returns the open list if the block is one, and the tail has no definitions."""
         if place.definitions or not place.is_certain:
             return None
-        series = _Series.of(group, lines)
-        is_loose = None if series is None else series.is_loose_for_good(lines)
-        return None if series is None or is_loose is None else cls(series, html, lines, is_loose, place, leaf)
+        items = _Items.of(group, lines)
+        is_loose = None if items is None else items.is_loose_for_good(lines)
+        return None if items is None or is_loose is None else cls(items, html, lines, is_loose, place, leaf)
 
     def extend(self, text: str) -> str | None:
         """Returns the block's HTML with ``text`` added; None if all has to be parsed."""
@@ -118,7 +112,7 @@ class _OpenSeries(OpenEnd):
     def _take_apart(self) -> bool:
         """Makes the last item the leaf, if it is long and its first lines are whole."""
         opening = self._last_opening
-        if self._item is not None or opening is None or len(self._text) - self._last < LEAST_CONTENTS:
+        if self._item is not None or len(self._text) - self._last < LEAST_CONTENTS:
             return False
         source = self._text[self._last :]
         before = "".join([self._opening, self._certain, *self._parts[:-1]])
@@ -135,7 +129,7 @@ class _OpenSeries(OpenEnd):
         """Returns where, in the text from the last part on, a part begins that can be parsed alone."""
         line = self._text.rfind("\n") + 1
         bare = len(self._text[:line].rstrip(" \t\n"))
-        pattern = _ROW if self._is_table else _ITEM_OF_LOOSE if self._is_shown_loose else _ITEM
+        pattern = _ITEM_OF_LOOSE if self._is_shown_loose else _ITEM
         found = pattern.search(self._text + text, max(0, bare - 1)) if self._is_settled() else None
         return None if found is None else found.end()
 
@@ -155,62 +149,55 @@ class _OpenSeries(OpenEnd):
             self._certain += "".join(self._parts[:-1])
         else:
             return self._parse(self._text + text)
-        self._size += 1
         return self._parse((self._text + text)[cut:])
 
     def _parse(self, text: str) -> str | None:
-        source = self._head + text
         definitions = Definitions(self._place.definitions.settled)
-        groups = split_blocks(parse_tail(source, definitions, self._place.level))
-        lines = source.split("\n")
+        groups = split_blocks(parse_tail(text, definitions, self._place.level))
+        lines = text.split("\n")
         if self._place.is_in_item:
             check_alone(groups, lines)
-        series = _Series.of(groups[0], lines) if len(groups) == 1 and not definitions else None
-        if series is None or series.kind != self._kind or self._size * series.width > _MOST_CELLS:
+        items = _Items.of(groups[0], lines) if len(groups) == 1 and not definitions else None
+        if items is None or items.kind != self._kind or not items.loosen(self._is_loose):
             return None
-        if not series.loosen(self._is_loose):
-            return None
-        self._keep(series, lines)
+        self._keep(items, lines)
         self._html = "".join([self._opening, self._certain, *self._parts, self._closing])
-        self._leaf = find_open_leaf(series.group, self._html, lines, self._place)
+        self._leaf = find_open_leaf(items.group, self._html, lines, self._place)
         self._is_shown_loose = self._is_loose
         return self._html
 
-    def _keep(self, series: _Series, lines: list[str]) -> None:
+    def _keep(self, items: _Items, lines: list[str]) -> None:
         """Keeps the parsed parts: those before the last whole one are certain."""
-        parts, last = [render_tokens(part) for part in series.parts], series.last_whole(lines)
+        parts, last = [render_tokens(part) for part in items.parts], items.last_whole(lines)
         self._certain += "".join(parts[:last])
-        self._size += last
         self._parts = parts[last:]
-        start, end = first_line(series.parts[last]), first_line(series.parts[-1])
+        start, end = first_line(items.parts[last]), first_line(items.parts[-1])
         self._text = "\n".join(lines[start:])  # from the last whole part on
         self._last = sum(len(line) + 1 for line in lines[start:end])  # where in it the last part begins
-        self._last_opening = None if series.head else series.parts[-1][0]
+        self._last_opening = items.parts[-1][0]
         self._item = None
 
 
-class _Series:
-    """A list or table taken apart: its items or rows, and the tokens around them."""
+class _Items:
+    """A list taken apart: its items, and the tokens around them."""
 
-    def __init__(self, group: list[Token], parts: list[list[Token]], lines: list[str], *, head: int) -> None:
+    def __init__(self, group: list[Token], parts: list[list[Token]], lines: list[str]) -> None:
         self.group = group
         self.parts = parts
-        self.head = head  # how many lines stand before the first part: those of a table's head
-        self.width = sum(token.type == "td_open" for token in parts[0])
         self.kind = (group[0].type, group[0].markup, group[0].attrs.get("class"))
         self._paragraphs = [token for token in group if token.level == 2 and token.type.startswith("paragraph_")]
-        if head or self._paragraphs:
+        if self._paragraphs:
             self.is_loose = not all(token.hidden for token in self._paragraphs)
         else:
             self.is_loose = self._has_blank(lines)
 
     @classmethod
-    def of(cls, group: list[Token], lines: list[str]) -> _Series | None:
-        """Returns the series if the block is one."""
-        if group[0].type == "table_open":
-            rows = _parts(group, "tr_open", 2)[1:]
-            return cls(group, rows, lines, head=2) if rows else None
-        return cls(group, items, lines, head=0) if (items := _parts(group, "list_item_open", 1)) else None
+    def of(cls, group: list[Token], lines: list[str]) -> _Items | None:
+        """Returns the items if the block is a list."""
+        starts = [at for at, token in enumerate(group) if token.type == "list_item_open" and token.level == 1]
+        ends = [at + 1 for at, token in enumerate(group) if token.type == "list_item_close" and token.level == 1]
+        parts = [group[start:end] for start, end in zip(starts, ends, strict=True)]
+        return cls(group, parts, lines) if parts else None
 
     def _has_blank(self, lines: list[str]) -> bool:
         """Whether a blank line stands between items, or between blocks of one item: a list of both is loose."""
@@ -237,8 +224,8 @@ class _Series:
             return False
         certain = lines[first_line(self.group) : first_line(self.parts[last]) + 1]
         groups = split_blocks(parser().parse("\n".join([*certain, ""]), {"references": Definitions({})}))
-        series = _Series.of(groups[0], certain)
-        return None if series is None else series.is_loose
+        items = _Items.of(groups[0], certain)
+        return None if items is None else items.is_loose
 
     def loosen(self, is_loose: bool) -> bool:
         """Makes the list loose if the items before it are; False if it is loose by itself and they are not."""
@@ -246,10 +233,3 @@ class _Series:
             for token in self._paragraphs:
                 token.hidden = False
         return is_loose or not self.is_loose
-
-
-def _parts(group: list[Token], opening: str, level: int) -> list[list[Token]]:
-    starts = [at for at, token in enumerate(group) if token.type == opening and token.level == level]
-    closing = opening.replace("_open", "_close")
-    ends = [at + 1 for at, token in enumerate(group) if token.type == closing and token.level == level]
-    return [group[start:end] for start, end in zip(starts, ends, strict=True)]

@@ -90,7 +90,7 @@ class OpenText(OpenEnd):
     @classmethod
     def of(cls, group: list[Token], html: str, lines: list[str], definitions: Definitions) -> OpenText | None:
         """Returns the open text if the group's last inline token continues where the last line ends."""
-        leaf = _last_cell(group, lines) if group[0].type == "table_open" else _last_text(group, lines)
+        leaf = _last_text(group, lines)
         return None if leaf is None else cls(group, leaf, html, lines, definitions)
 
     def extend(self, text: str) -> str | None:
@@ -317,18 +317,6 @@ def _last_text(group: list[Token], lines: list[str]) -> int | None:
         return None
     is_text = TEXT_LINE.match(line) or (above and group[0].type == "paragraph_open")
     return leaf if is_text else None
-
-
-def _last_cell(group: list[Token], lines: list[str]) -> int | None:
-    """Returns the inline token of the cell that continues where the last line, a row of the table, ends."""
-    line, row = lines[-1], [len(lines) - 1, len(lines)]
-    cells = [at for at, token in enumerate(group) if token.type == "inline" and token.map == row]
-    number = line.removeprefix("|").count("|")
-    if number >= len(cells) or not (line.startswith("|") or TEXT_LINE.match(line)):
-        return None
-    leaf = cells[number]
-    content = group[leaf].content
-    return leaf if content and group[leaf - 1].type == "td_open" and line.rstrip(" ").endswith(content) else None
 
 
 def may_define(lines: list[str]) -> bool:
