@@ -1,4 +1,5 @@
-"""A page's messages in mid-cell with the oldest and the newest ipykernel 6 and with ipykernel 7.0: real kernels."""
+"""A page's messages in mid-cell with the oldest and the newest ipykernel 6, with ipykernel 7.0, and with the packages
+of hosted notebooks: real kernels."""
 
 from __future__ import annotations
 
@@ -26,14 +27,23 @@ class Napper:
 napper = Napper()
 done = []"""
 _TURN = "%%toolchat --model napper --approve ask\nSleep."
+_HOSTED = ("ipykernel==6.17.1", "ipython==7.34.0", "setuptools")
+"""Of Colab's list of packages (googlecolab/backend-info, August 2026). Kaggle's image begins with Colab's."""
+_KERNELS = {
+    "ipykernel 6.29": ("ipykernel==6.29.0",),
+    "ipykernel 6": ("ipykernel<7",),
+    "ipykernel 7.0": ("ipykernel==7.0.*",),
+    "Colab": (*_HOSTED, "ipywidgets==7.7.1", "anywidget==0.9.21"),
+    "Kaggle": (*_HOSTED, "ipywidgets==8.1.5"),
+}
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("ipykernel", ["ipykernel==6.29.0", "ipykernel<7", "ipykernel==7.0.*"])
+@pytest.mark.parametrize("packages", _KERNELS.values(), ids=_KERNELS)
 def test_a_call_is_approved_and_stopped_in_mid_cell_and_the_cells_that_wait_run_afterwards_in_their_order(
-    tmp_path: Path, ipykernel: str
+    tmp_path: Path, packages: tuple[str, ...]
 ) -> None:
-    python = make_environment(tmp_path, str(ROOT), ipykernel)
+    python = make_environment(tmp_path, str(ROOT), *packages)
     with running_kernel(tmp_path, python) as kernel:
         kernel.run(_SETUP)
 
@@ -56,3 +66,5 @@ def test_a_call_is_approved_and_stopped_in_mid_cell_and_the_cells_that_wait_run_
         assert "state: interrupted" in last["text/markdown"]
         (printed,) = (each["content"]["text"] for each in kernel.run("print(done)") if each["msg_type"] == "stream")
         assert printed == "['queued before', 'queued while it ran']\n"
+        offered = kernel.complete("%%toolchat --ap")
+        assert offered["matches"] == ["--approve"]

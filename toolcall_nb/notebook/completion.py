@@ -1,7 +1,7 @@
 """Completion for ``%%toolchat`` and ``%toolchat``: options, their values, commands, tools, models, files.
 
-`install_completion` adds one of IPython's custom matchers. On a line of these magics it alone answers, also with
-nothing: Python's names have no meaning there.
+`install_completion` adds one of IPython's matchers. On a line of these magics it alone answers, also with nothing:
+Python's names have no meaning there. Before IPython 8.6, Python's names are offered where it has nothing.
 """
 
 from __future__ import annotations
@@ -62,7 +62,12 @@ class _Nothing(list[Any]):
 
 def install_completion(completer: IPCompleter, notebook: NotebookState) -> None:
     """Adds the matcher to the completer."""
-    from IPython.core.completer import SimpleCompletion, context_matcher
+    remove_completion(completer)
+    try:
+        from IPython.core.completer import SimpleCompletion, context_matcher
+    except ImportError:
+        completer.magic_arg_matchers.insert(0, _LineMatcher(completer, notebook))
+        return
 
     def match(context: CompletionContext) -> SimpleMatcherResult:
         found = complete(notebook, context.text_until_cursor)
@@ -76,14 +81,36 @@ def install_completion(completer: IPCompleter, notebook: NotebookState) -> None:
             "suppress": True,
         }
 
-    remove_completion(completer)
     completer.custom_matchers.append(context_matcher(priority=_PRIORITY, identifier=_IDENTIFIER)(match))
 
 
 def remove_completion(completer: IPCompleter) -> None:
     """Removes the matcher from the completer."""
-    others = [each for each in completer.custom_matchers if getattr(each, "matcher_identifier", "") != _IDENTIFIER]
-    completer.custom_matchers[:] = others
+    for matchers in (completer.custom_matchers, getattr(completer, "magic_arg_matchers", [])):
+        matchers[:] = [each for each in matchers if getattr(each, "matcher_identifier", "") != _IDENTIFIER]
+
+
+class _LineMatcher:
+    """A matcher for IPython before 8.6, which takes the answer of the first matcher of a line that has one.
+
+    Its names replace the word before the cursor, as IPython's splitter finds it.
+    """
+
+    matcher_identifier = _IDENTIFIER
+
+    def __init__(self, completer: IPCompleter, notebook: NotebookState) -> None:
+        self.__qualname__ = type(self).__qualname__  # IPython reports where a name comes from
+        self._completer = completer
+        self._notebook = notebook
+
+    def __call__(self, line: str) -> list[str]:
+        text = self._completer.text_until_cursor
+        found = complete(self._notebook, text)
+        if found is None:
+            return []
+        splitter: Any = self._completer.splitter
+        word = splitter.split_line(text)
+        return [f"{word}{name[len(found.fragment) :]}" for name in found.names]
 
 
 def complete(notebook: NotebookState, text: str) -> Completions | None:

@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ipywidgets import Output  # type: ignore[import-untyped]  # ipywidgets has no types
-from ipywidgets.widgets.widget import _instances  # type: ignore[import-untyped]
+from ipywidgets import Output, Widget  # type: ignore[import-untyped]  # ipywidgets has no types
 
 from toolcall_nb.tools.ipython_shell import ipython_shell
+
+try:
+    from ipywidgets.widgets.widget import _instances  # type: ignore[import-untyped]
+except ImportError:
+    _instances = Widget.widgets  # ipywidgets 7, where this is public
 
 __all__ = ["VIEW", "capturing_outputs", "replace_view"]
 
