@@ -20,6 +20,7 @@ HOSTS = {
     "JupyterLab dark": ("dark", {"--jp-layout-color0": "#111", "--jp-content-font-color1": "#fff"}),
     "VS Code light": ("light", {"--vscode-editor-background": "#ffffff", "--vscode-editor-foreground": "#3b3b3b"}),
     "VS Code dark": ("dark", {"--vscode-editor-background": "#1f1f1f", "--vscode-editor-foreground": "#cccccc"}),
+    "VS Code high contrast": ("dark", {"--vscode-editor-background": "#000", "--vscode-editor-foreground": "#fff"}),
     "a light page": ("light", {}),
     "a dark page": ("dark", {}),
 }
