@@ -64,7 +64,7 @@ _LOOKS_WRITTEN_OUT = re.compile(r"<(?=U\+[0-9A-F]{4,6}(?: x[\d,]+)?>)")
 
 def escape_invisible(text: str) -> str:
     """Escapes invisible characters, lone surrogates too: the halves of a pair must be joined before."""
-    if text.isascii() and "<U+" not in text and not _ASCII_CONTROL.search(text):  # most texts
+    if text.isascii() and "<U+" not in text and (text.isprintable() or not _ASCII_CONTROL.search(text)):  # most texts
         return text
     if "<U+" in text:
         text = _LOOKS_WRITTEN_OUT.sub(_named("<"), text)

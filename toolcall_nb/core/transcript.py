@@ -7,7 +7,8 @@ states of a tool call and their transitions are in `toolcall_nb.core.call_states
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
@@ -52,8 +53,8 @@ class _Value(Struct, frozen=True):
     """
 
     def __post_init__(self) -> None:
-        for name, is_optional in _CORRECTED[type(self)]:
-            value = getattr(self, name)
+        read, fields = _CORRECTED[type(self)]
+        for value, (name, is_optional) in zip(read(self), fields, strict=True):
             if value is None or value is MISSING or (type(value) is str and value.isascii()):
                 continue
             if value != {}:
@@ -290,15 +291,17 @@ class Message(_Value, frozen=True):
         return saved_bundle(Transcript((self,)), include=include, exclude=exclude)
 
 
-_CORRECTED: dict[type[_Value], tuple[tuple[str, bool], ...]] = {
-    cls: tuple(
+def _corrected(cls: type[_Value]) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[tuple[str, bool], ...]]:
+    fields = tuple(
         (each.name, each.type == Object | None)
         for each in msgspec.structs.fields(cls)
         if each.type in (str, str | None, Json, Json | Missing, Object, Object | None)
     )
-    for cls in _Value.__subclasses__()
-}
-"""The fields that are texts or JSON values, and whether they are optional objects."""
+    return attrgetter(*(name for name, _ in fields)), fields  # reads them all at once; each class has several
+
+
+_CORRECTED = {cls: _corrected(cls) for cls in _Value.__subclasses__()}
+"""The fields that are texts or JSON values: how they are read, their names, and whether they are optional objects."""
 
 
 class Transcript(Struct, frozen=True, eq=False):

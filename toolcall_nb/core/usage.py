@@ -170,7 +170,11 @@ def estimate_result_tokens(
         return {}
     grown = after["inputTokens"] - before["inputTokens"] - before.get("outputTokens", 0)
     grown = int(grown if grown >= 0 else grown + before.get("reasoningTokens", 0))
-    return _shared(grown, {call.id: len(format_result(call)) for call in calls}) if grown >= 0 else {}
+    if grown < 0:
+        return {}
+    if len(calls) == 1:  # most requests have one call, and the text of its result costs much
+        return {calls[0].id: grown}
+    return _shared(grown, {call.id: len(format_result(call)) for call in calls})
 
 
 def _shared(tokens: int, lengths: Mapping[str, int]) -> dict[str, int]:

@@ -71,14 +71,24 @@ class Section(NamedTuple):
 
 
 class GrowingCall:
-    """The parts of a tool call that may still grow: the text of its input, its drawing, and what was printed."""
+    """The parts of a tool call that may still grow: the text of its input, its drawing, and what was printed.
+
+    With a ``drawing``, the input is drawn at the cost of what has changed; without one, it is drawn whole.
+    """
 
     __slots__ = ("drawing", "log", "partial")
 
     def __init__(self, call: ToolCall, drawing: Drawing | None = None) -> None:
-        self.partial = PartialInput().add(call.input_text)
-        self.drawing = drawing or Drawing()
+        self.partial = PartialInput().add(call.input_text) if call.input_text else _NO_INPUT
+        self.drawing = drawing
         self.log = LogLines(call.log)
+
+    def draw(self, value: Json) -> list[Entry]:
+        """Returns the lines of the input."""
+        return draw_value(value) if self.drawing is None else self.drawing.draw(value)
+
+
+_NO_INPUT = PartialInput()
 
 
 def sections(call: ToolCall, growing: GrowingCall | None = None) -> list[Section]:
@@ -120,14 +130,14 @@ def _input(call: ToolCall, growing: GrowingCall) -> list[Section]:
             return []
         value = growing.partial.parse()
         is_text = value is growing.partial.head
-        entries = [] if value is MISSING else [draw_text(value)] if is_text else growing.drawing.draw(value)
+        entries = [] if value is MISSING else [draw_text(value)] if is_text else growing.draw(value)
         return [Section("i", "Input", input_progress(call, growing.partial), entries)]
     if call.state is State.APPROVAL_REQUESTED:  # a person must see all of it
         seen = review(call.input)
         note = f"{seen.hidden}: {_where(call, 'input')}" if seen.hidden else "" if seen.entries else "none"
         return [Section("i", "Input", note, seen.entries, has_ends=True)]
     is_edited = call.original_input is not MISSING
-    entries = [] if call.input == {} else growing.drawing.draw(call.input)
+    entries = [] if call.input == {} else growing.draw(call.input)
     note = _join_notes("" if entries else "none", "edited by you" if is_edited else "")
     found = [Section("i", "Input", note, entries)]
     if is_cut(entries):

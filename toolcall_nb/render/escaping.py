@@ -29,6 +29,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060\u20
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 _PLAIN = re.compile(r"[A-Za-z0-9_ ,.:;()/-]*")
 """Text that is the same as HTML."""
+_SPECIAL = re.compile("[&<>\"']")
 _WRITTEN_OUT = re.compile(r"&lt;U\+[0-9A-F]{4,6}(?: x[\d,]+)?&gt;")
 _LINK = re.compile(r"(?:https?|mailto):[^\s\x00-\x1f\x7f]+", re.IGNORECASE)
 _IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif|bmp);base64,[A-Za-z0-9+/=\s]+", re.IGNORECASE)
@@ -91,6 +92,8 @@ def attribute(value: str) -> str:
 
 
 def _entities(text: str) -> str:
+    if not _SPECIAL.search(text):  # most texts
+        return text
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return text.replace('"', "&quot;").replace("'", "&#39;")
 

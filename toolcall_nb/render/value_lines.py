@@ -10,7 +10,7 @@ import json
 import marshal
 import re
 from collections.abc import Iterator, Sequence
-from operator import itemgetter
+from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 from toolcall_nb.core.events import Json
@@ -64,7 +64,6 @@ _NOT_PLAIN = re.compile(
 _MARK = re.compile(r"[:#\x00-\x1f\x7f]")
 _NOT_PLAIN_INSIDE = re.compile(r":[ ]|:$|[ ]#|[\x00-\x1f\x7f]")
 _NOT_FLOW = re.compile(r"[,\[\]{}]")
-_text_of = itemgetter(1)
 
 
 class Entry:
@@ -77,10 +76,10 @@ class Entry:
     __slots__ = ("height", "html", "tokens")
 
     def __init__(self, tokens: Sequence[Token], *, is_written_out: bool = False) -> None:
-        whole = "".join(map(_text_of, tokens))
+        whole = "".join([text for _, text in tokens])
         if not is_written_out and (not whole.isascii() or escape_invisible(whole) is not whole):
             tokens = [(kind, escape_invisible(join_surrogates(text))) for kind, text in tokens]
-            whole = "".join(map(_text_of, tokens))
+            whole = "".join([text for _, text in tokens])
         self.tokens = tokens
         self.height = 1 + whole.count("\n") + len(whole) // _WIDTH
         self.html: str | None = None
@@ -124,6 +123,8 @@ def draw_value(value: Json, bounds: Bounds = _BOUNDS) -> list[Entry]:
 
 class Drawing:
     """Draws a value repeatedly while it grows. An entry that has not changed is the same object."""
+
+    __slots__ = ("_drawn",)
 
     def __init__(self) -> None:
         self._drawn: list[tuple[bytes | None, Entry, int]] = []
@@ -213,7 +214,7 @@ def _line(piece: _Piece, depth: int, pen: _Pen) -> None:
     kind, indent, key, value = piece
     match kind:
         case "pair" | "head":
-            pen.write("k", _quoted(key[: pen.bounds.key]))
+            pen.write("k", _quoted_key(key[: pen.bounds.key]))
             if len(key) > pen.bounds.key:
                 pen.tokens.append(("c", "…"))
             pen.left -= len(indent) + 1  # the indentation of a line is drawn too
@@ -311,6 +312,9 @@ def _quoted(text: str) -> str:
     if is_plain and _MARK.search(text):  # most strings have none, and the search for single characters is the quickest
         is_plain = not _NOT_PLAIN_INSIDE.search(text)
     return text if is_plain else json.dumps(text, ensure_ascii=False)
+
+
+_quoted_key = lru_cache(maxsize=512)(_quoted)  # the same keys come again and again
 
 
 def format_constant(value: Json) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 import jiter
@@ -55,7 +56,7 @@ def one_line(value: Json) -> str:
     pieces: list[str] = []
     length = 0
     for key, item in value.items():
-        pieces.append(f"{_cut(_flat(str(key)[:_KEY]), 40)}: {_brief(item)}")
+        pieces.append(f"{_short_key(str(key)[:_KEY])}: {_brief(item)}")
         length += len(pieces[-1]) + 2
         if length > _SUMMARY:
             break
@@ -70,7 +71,14 @@ def _brief(value: Json) -> str:
     return format_constant(value)
 
 
+@lru_cache(maxsize=512)  # the same keys come again and again
+def _short_key(key: str) -> str:
+    return _cut(_flat(key), 40)
+
+
 def _flat(text: str) -> str:
+    if "  " not in text and text.isprintable():  # most texts
+        return text.strip(" ")
     return _BLANKS.sub(" ", text).strip(" ")
 
 

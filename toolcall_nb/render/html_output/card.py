@@ -156,7 +156,8 @@ def _section(id: str, section: Section, call_id: str, look: Look) -> Node:
         case "label":
             return Node(id, element("p", "tc-note", section.label))
         case "error":
-            word = f'<b class="tc-word">{section.label}: </b>{_entry(section.entries[0])}'
+            _write_html(section.entries)
+            word = f'<b class="tc-word">{section.label}: </b>{section.entries[0].html}'
             return Node(id, f'<pre class="tc-err"{_tabindex(section)}>{word}</pre>')
         case "html":
             return Node(id, f"{_label(section.label, section.note)}{section.html}</div>")
@@ -196,28 +197,30 @@ def _tabindex(section: Section) -> str:
 def _section_entries(id: str, section: Section) -> list[Node]:
     if not section.has_ends:
         return entry_nodes(id, section.entries)
+    _write_html(section.entries)
     numbered = enumerate(section.entries, section.first)
-    return [Node(f"{id}.{number}", f"<span>{_entry(entry)}</span>") for number, entry in numbered]
+    return [Node(f"{id}.{number}", f"<span>{entry.html}</span>") for number, entry in numbered]
 
 
 def entry_nodes(id: str, entries: Sequence[Entry]) -> list[Node]:
     """Returns one node for each entry. The newline is before it, so that it does not change when another follows."""
+    _write_html(entries)
     return [
-        Node(f"{id}.{number}", f"<span>{chr(10) if number else ''}{_entry(entry)}</span>")
+        Node(f"{id}.{number}", f"<span>{chr(10) if number else ''}{entry.html}</span>")
         for number, entry in enumerate(entries)
     ]
 
 
-def _entry(entry: Entry) -> str:
-    if entry.html is None:
-        # All texts are escaped at once. NUL keeps them apart: it is written out, so that it is in none of them.
-        whole = "\0".join([text for _, text in entry.tokens])
-        html = escape_marked(whole)
-        pieces = entry.tokens
-        if html != whole:
-            pieces = [(kind, text) for (kind, _), text in zip(pieces, html.split("\0"), strict=True)]
-        entry.html = "".join([f'<span class="{kind}">{text}</span>' if kind else text for kind, text in pieces])
-    return entry.html
+def _write_html(entries: Iterable[Entry]) -> None:
+    """Sets the HTML of the entries that have none."""
+    new = [entry for entry in entries if entry.html is None]
+    # All texts are escaped at once. NUL keeps them apart: it is written out, so that it is in none of them.
+    whole = "\0".join([text for entry in new for _, text in entry.tokens])
+    html = escape_marked(whole)
+    texts = iter(html.split("\0"))
+    for entry in new:
+        tokens = entry.tokens if html is whole else [(kind, next(texts)) for kind, _ in entry.tokens]
+        entry.html = "".join([f'<span class="{kind}">{text}</span>' if kind else text for kind, text in tokens])
 
 
 def table_html(table: Table) -> str:

@@ -20,6 +20,7 @@ from toolcall_nb.render.html_output.message_nodes import (
 )
 from toolcall_nb.render.html_output.nodes import Node, PackedNodes, Patch, insert, splice, update
 from toolcall_nb.render.markdown.incremental import IncrementalMarkdown
+from toolcall_nb.render.value_lines import Drawing
 
 __all__ = ["LiveCall", "LiveMessage", "LivePart", "LiveText"]
 
@@ -155,7 +156,7 @@ class LiveCall(LivePart):
     def take(self, message: LiveMessage, part: Part) -> list[Patch]:
         """Replaces the call by its newer state."""
         assert isinstance(part, ToolCall)
-        self._growing = GrowingCall(part, self._growing.drawing if self._growing is not None else None)
+        self._growing = GrowingCall(part, Drawing() if self._growing is None else self._growing.drawing)
         return super().take(message, part)
 
     def rest(self) -> None:
@@ -166,7 +167,7 @@ class LiveCall(LivePart):
 
     def _wake(self) -> GrowingCall:
         if self._growing is None:
-            self._growing = GrowingCall(self.part)
+            self._growing = GrowingCall(self.part, Drawing())
             if self.node is not None:
                 self.node.children = [*self.node.children]
         return self._growing

@@ -80,8 +80,9 @@ def serialise(nodes: Sequence[Node]) -> str:
 def _write(nodes: Sequence[Node], pieces: list[str]) -> None:
     for node in nodes:
         pieces.append(node.head)
-        _write(node.children, pieces)
-        pieces.append(node.tail)
+        if node.children != ():
+            _write(node.children, pieces)
+            pieces.append(node.tail)
 
 
 def insert(node: Node, parent: str, before: str | None) -> list[Patch]:

@@ -28,20 +28,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from markdown_it.common.utils import escapeHtml
+from markdown_it.token import Token
 
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.render.markdown.blocks import split_blocks
 from toolcall_nb.render.markdown.compressed_texts import CompressedTexts
-from toolcall_nb.render.markdown.flavor import parser, plain_block
+from toolcall_nb.render.markdown.flavor import marks_in, parser, plain_block
 from toolcall_nb.render.markdown.growing import GrowingBlocks
-from toolcall_nb.render.markdown.link_definitions import Awaiting, Definitions, may_refer, render_tokens
-
-if TYPE_CHECKING:
-    from markdown_it.token import Token
+from toolcall_nb.render.markdown.link_definitions import Awaiting, Definitions, may_refer, parse_inline, render_tokens
 
 __all__ = ["IncrementalMarkdown", "markdown_blocks"]
 
+# One line that begins with a letter is a paragraph. A formula at its end could begin a block.
+_ONE_LINE = re.compile(r"([^\W\d_][^\n\r\0$\\]*)\n*")
 _ODD = re.compile("[\r\0\ud800-\udfff]")
 
 
@@ -165,7 +166,23 @@ def markdown_blocks(text: str) -> list[str]:
     """Returns the ``blocks`` of `IncrementalMarkdown` after one ``feed`` of ``text``, without its state."""
     shown = well_formed(text)
     try:
+        if (line := _ONE_LINE.fullmatch(shown)) is not None:
+            return [_paragraph(line[1].strip())]
         return [render_tokens(group) for group in split_blocks(parser().parse(shown, {"references": {}}))]
     # As in `render_markdown`: the caller's stack may be too long already.
     except Exception:
         return [plain_block(shown)]
+
+
+def _paragraph(content: str) -> str:
+    """Returns the HTML of a paragraph."""
+    if not marks_in(content):
+        return f"<p>{escapeHtml(content)}</p>\n"
+    inline = Token("inline", "", 0, map=[0, 1], level=1, content=content, children=[])
+    tokens = [
+        Token("paragraph_open", "p", 1, map=[0, 1], block=True),
+        inline,
+        Token("paragraph_close", "p", -1, block=True),
+    ]
+    parse_inline(tokens, Definitions({}))
+    return render_tokens(tokens)

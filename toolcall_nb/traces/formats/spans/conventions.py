@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from toolcall_nb.traces.formats.spans.span import Span
-from toolcall_nb.traces.formats.spans.values import as_object, unflatten
+from toolcall_nb.traces.formats.spans.values import as_object, attribute_names, unflatten
 
 __all__ = [
     "AGENT_NAMES",
@@ -166,10 +166,12 @@ def kind_of(span: Span) -> SpanKind:
     given = span.attributes
     if given.get("gen_ai.tool.name") == "(merged tools)":  # ADK's span around calls in parallel
         return "other"
-    for rule in _RULES:
-        if (found := rule(span)) is not None:
-            return found
-    for name in KIND_ATTRIBUTES:
+    names = attribute_names(given)
+    if names.among(_OF_RULES):
+        for rule in _RULES:
+            if (found := rule(span)) is not None:
+                return found
+    for name in names.among(KIND_ATTRIBUTES):
         value = given.get(name)
         found = _OPERATIONS.get(value) or _OPERATIONS.get(value.lower()) if isinstance(value, str) else None
         if found is not None:
@@ -230,6 +232,11 @@ _RULES: tuple[Callable[[Span], SpanKind | None], ...] = (
     _beeai_event,
     _pydantic_ai_run,
 )
+_OF_RULES = (
+    *("gcp.vertex.agent.llm_request", "langfuse.observation.output", "output.value", "logfire.msg_template"),
+    *("response_data", "request_data", "target", "pydantic_ai.all_messages", "all_messages_events", "agent_name"),
+)
+"""The attributes of which one is in every span that a rule recognises."""
 
 
 def spread_value(attributes: Mapping[str, Any], name: str) -> Any:

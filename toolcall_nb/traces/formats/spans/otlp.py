@@ -6,6 +6,7 @@ exporters write, are read too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -68,37 +69,43 @@ def _read_scope(scope: Mapping[str, Any], resource: Object, file: SpanFile) -> N
         else:
             file.spans.append(span)
     for given in as_list(scope.get("logRecords") or scope.get("log_records")):
-        record = as_object(given)
-        file.logs.append((_id(record, "trace"), _id(record, "span"), _read_log(record)))
+        record = _fields(given)
+        file.logs.append((read_id(record.get("traceId")), read_id(record.get("spanId")), _read_log(record)))
 
 
-def _get(fields: Mapping[str, Any], camel: str, snake: str) -> Any:
-    return fields.get(snake) if fields.get(camel) is None else fields[camel]
+def _fields(given: Any) -> Mapping[str, Any]:
+    """Returns the fields of an object under their names in camelCase."""
+    fields = as_object(given)
+    snake = [name for name in fields if "_" in name]
+    if not snake:
+        return fields
+    renamed = {_UNDERSCORE.sub(lambda found: found[1].upper(), name): fields[name] for name in snake}
+    return renamed | {name: value for name, value in fields.items() if value is not None}
 
 
-def _id(fields: Mapping[str, Any], what: str) -> str:
-    return read_id(_get(fields, f"{what}Id", f"{what}_id"))
+_UNDERSCORE = re.compile("_([a-z])")
 
 
 def _read_span(given: Any, resource: Object, scope: str) -> Span | None:
-    fields = as_object(given)
-    if not any(name in fields for name in ("spanId", "span_id", "name")):
+    fields = _fields(given)
+    if "spanId" not in fields and "name" not in fields:
         return None
-    flags = read_whole_number(fields.get("flags")) or 0
-    status = as_object(fields.get("status"))
+    get = fields.get
+    flags = read_whole_number(get("flags")) or 0
+    status = as_object(get("status"))
     return Span(
-        trace=_id(fields, "trace"),
-        id=_id(fields, "span"),
-        parent=read_id(_get(fields, "parentSpanId", "parent_span_id")) or None,
-        name=str(fields.get("name") or ""),
-        kind=_kind(fields.get("kind")),
-        start=read_time(_get(fields, "startTimeUnixNano", "start_time_unix_nano"), 1),
-        end=read_time(_get(fields, "endTimeUnixNano", "end_time_unix_nano"), 1),
-        status=status_of(status.get("code")),
+        trace=read_id(get("traceId")),
+        id=read_id(get("spanId")),
+        parent=read_id(get("parentSpanId")) or None,
+        name=str(get("name") or ""),
+        kind=_kind(get("kind")),
+        start=read_time(get("startTimeUnixNano"), 1),
+        end=read_time(get("endTimeUnixNano"), 1),
+        status=status_of(status.get("code")) if status else "",
         status_message=str(status.get("message") or ""),
-        attributes=read_attributes(fields.get("attributes")),
-        events=[_read_event(event) for event in as_list(fields.get("events"))],
-        links=as_list(fields.get("links")),
+        attributes=read_attributes(get("attributes")),
+        events=[_read_event(event) for event in as_list(get("events"))],
+        links=as_list(get("links")),
         resource=resource,
         scope=scope,
         has_remote_parent=bool(flags & _HAS_REMOTE_BITS and flags & _IS_REMOTE),
@@ -120,24 +127,21 @@ def status_of(code: Any) -> Literal["", "ok", "error"]:
 
 
 def _read_event(given: Any) -> SpanEvent:
-    fields = as_object(given)
+    fields = _fields(given)
     return SpanEvent(
         name=str(fields.get("name") or ""),
-        time=read_time(_get(fields, "timeUnixNano", "time_unix_nano"), 1),
+        time=read_time(fields.get("timeUnixNano"), 1),
         attributes=read_attributes(fields.get("attributes")),
     )
 
 
 def _read_log(record: Mapping[str, Any]) -> SpanEvent:
     attributes = read_attributes(record.get("attributes"))
-    named = _get(record, "eventName", "event_name") or attributes.get("event.name")
-    times = [read_time(_get(record, *names), 1) for names in _LOG_TIMES]
+    named = record.get("eventName") or attributes.get("event.name")
+    times = [read_time(record.get(name), 1) for name in ("timeUnixNano", "observedTimeUnixNano")]
     return SpanEvent(
         name=named if isinstance(named, str) else "",
         time=next((time for time in times if time), None),
         attributes=attributes,
         body=read_any_value(record.get("body")),
     )
-
-
-_LOG_TIMES = (("timeUnixNano", "time_unix_nano"), ("observedTimeUnixNano", "observed_time_unix_nano"))

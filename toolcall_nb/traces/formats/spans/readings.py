@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -19,7 +19,14 @@ from toolcall_nb.traces.formats.spans.langfuse import OBSERVATION_INPUT, usage_a
 from toolcall_nb.traces.formats.spans.recorded_parts import RecordedPart, is_left_out, read_call
 from toolcall_nb.traces.formats.spans.span import Span, SpanEvent
 from toolcall_nb.traces.formats.spans.span_errors import read_error
-from toolcall_nb.traces.formats.spans.values import as_list, as_object, first_text, read_json_text, read_whole_number
+from toolcall_nb.traces.formats.spans.values import (
+    as_list,
+    as_object,
+    attribute_names,
+    first_text,
+    read_json_text,
+    read_whole_number,
+)
 
 __all__ = ["ModelCall", "read_agent_messages", "read_model_call"]
 
@@ -34,6 +41,9 @@ _MESSAGE_EVENTS = tuple(f"gen_ai.{role}.message" for role in ("system", "user", 
 _DELTAS = 8  # no model answers with so many choices
 _USAGE_DETAILS, _COST_DETAILS = (f"langfuse.observation.{what}_details" for what in ("usage", "cost"))
 _DETAILS = "gen_ai.client.inference.operation.details"
+_VERCEL = tuple(f"ai.response.{what}" for what in ("reasoning", "text", "object", "toolCalls"))
+_REQUESTS = ("gcp.vertex.agent.llm_request", OBSERVATION_INPUT)
+"""The attributes that hold the tools beside the rest of a request."""
 
 
 class ModelCall(Struct):
@@ -83,6 +93,8 @@ def _joined(output: list[RecordedMessage]) -> list[RecordedMessage]:
 
 def _with_details(span: Span) -> Mapping[str, Any]:
     """Returns the attributes, with those of the log record or event that has a request's messages."""
+    if not span.events:
+        return span.attributes
     details = [event for event in span.events if event.name == _DETAILS or "gen_ai.output.messages" in event.attributes]
     found: dict[str, Any] = {}
     for event in details:
@@ -91,7 +103,7 @@ def _with_details(span: Span) -> Mapping[str, Any]:
 
 
 def _first_input(given: Mapping[str, Any], history: HistoryReader) -> list[RecordedMessage]:
-    for name in conventions.INPUTS:
+    for name in attribute_names(given).among(conventions.INPUTS):
         value = spread_value(given, name)
         found = [] if value is None else history.read(value)
         if any(message.parts for message in found):
@@ -99,8 +111,8 @@ def _first_input(given: Mapping[str, Any], history: HistoryReader) -> list[Recor
     return []
 
 
-def _first_messages(given: Mapping[str, Any], names: Iterable[str], role: Role) -> list[RecordedMessage]:
-    for name in names:
+def _first_messages(given: Mapping[str, Any], names: tuple[str, ...], role: Role) -> list[RecordedMessage]:
+    for name in attribute_names(given).among(names):
         value = spread_value(given, name)
         found = [] if value is None else read_messages(value, role)
         if any(message.parts for message in found):
@@ -113,6 +125,8 @@ def _system_prompt(given: Mapping[str, Any]) -> list[RecordedMessage]:
 
 
 def _vercel_answer(given: Mapping[str, Any]) -> list[RecordedMessage]:
+    if not attribute_names(given).among(_VERCEL):
+        return []
     parts: list[RecordedPart] = []
     if isinstance(text := given.get("ai.response.reasoning"), str) and text:
         parts.append(ReasoningPart(text))
@@ -132,6 +146,8 @@ def _from_events(span: Span) -> tuple[list[RecordedMessage], list[RecordedMessag
     The events are the span's own, log records, or an attribute of logfire. An answer is a ``gen_ai.choice``, or the
     last messages of the assistant. The AWS distribution writes one event with input and output.
     """
+    if not span.events and "events" not in span.attributes:
+        return [], []
     events = list(_message_events(span))
     if not events:
         return _from_bodies(span.events)
@@ -182,8 +198,8 @@ def _from_bodies(events: Sequence[SpanEvent]) -> tuple[list[RecordedMessage], li
 
 
 def _finish_reason(given: Mapping[str, Any]) -> str | None:
-    value = next((given[name] for name in conventions.FINISH_REASONS if given.get(name)), None)
-    value = read_json_text(value)
+    present = attribute_names(given).among(conventions.FINISH_REASONS)
+    value = read_json_text(next((given[name] for name in present if given.get(name)), None))
     found = value[0] if isinstance(value, list) and value else value
     return found if isinstance(found, str) else None
 
@@ -193,17 +209,19 @@ def _usage(given: Mapping[str, Any]) -> RequestUsage:
         details, costs = (as_object(read_json_text(given.get(name))) for name in (_USAGE_DETAILS, _COST_DETAILS))
         given = {**dict(usage_attributes(details, costs.get("total"))), **given}
     counts: dict[str, int | float] = {}
+    present = attribute_names(given)
     for own, names in conventions.TOKENS.items():
-        numbers = (read_whole_number(given[name]) for name in names if name in given)
-        count = next((number for number in numbers if number is not None and 0 <= number < _LARGEST), None)
-        if count is not None:
-            counts[own] = count
+        for name in present.among(names):
+            number = read_whole_number(given.get(name))
+            if number is not None and 0 <= number < _LARGEST:
+                counts[own] = number
+                break
     usable = counts if any(counts.values()) else {}
-    return RequestUsage(usable, _cost(given), first_text(given, conventions.MODELS) or None)
+    return RequestUsage(usable, _cost(given), first_text(given, present.among(conventions.MODELS)) or None)
 
 
 def _cost(given: Mapping[str, Any]) -> dict[str, Decimal] | None:
-    for name in conventions.COSTS:
+    for name in attribute_names(given).among(conventions.COSTS):
         value = given.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LARGEST:
             return {"USD": Decimal(str(value))}
@@ -211,10 +229,13 @@ def _cost(given: Mapping[str, Any]) -> dict[str, Decimal] | None:
 
 
 def _tools(given: Mapping[str, Any]) -> list[Json]:
-    for name in conventions.TOOL_DEFINITIONS:
+    names = attribute_names(given)
+    for name in names.among(conventions.TOOL_DEFINITIONS):
         found = read_json_text(spread_value(given, name))
         if isinstance(found, list) and found:
             return [read_json_text(as_object(as_object(item).get("tool")).get("json_schema", item)) for item in found]
+    if not names.among(_REQUESTS):
+        return []
     request = as_object(read_json_text(given.get("gcp.vertex.agent.llm_request")))
     among = [as_object(item) for item in as_list(given.get(OBSERVATION_INPUT))]
     told = [item["content"] for item in among if item.get("role") == "tool" and is_tool_definition(item.get("content"))]

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.transcript import CustomPart, FilePart, ReasoningPart, TextPart
-from toolcall_nb.traces.formats.spans.values import as_list, as_object, read_json_text
+from toolcall_nb.traces.formats.spans.values import as_list, as_object, first_text, read_json_text
 
 __all__ = ["AskedCall", "CallResult", "RecordedPart", "is_left_out", "only_text", "read_call", "read_part"]
 
@@ -51,8 +51,10 @@ def read_part(given: Any) -> RecordedPart | None:
     """Reads a part; None if it is empty. A part of an unknown type is kept as it is."""
     if isinstance(given, str):
         return None if is_left_out(given) else TextPart(given)
-    part = {str(name): value for name, value in as_object(given).items() if value is not None}
-    if set(part) == {"message_content"}:  # OpenInference
+    part = as_object(given)
+    if None in part.values():
+        part = {name: value for name, value in part.items() if value is not None}
+    if len(part) == 1 and "message_content" in part:  # OpenInference
         part = dict(as_object(part["message_content"]))
     kind = part.get("type")
     if isinstance(kind, str) and kind in _BY_TYPE:
@@ -90,8 +92,8 @@ def read_call(given: Mapping[str, Any]) -> AskedCall | None:
     """Reads a call in any form; None if it has neither a name nor an id."""
     given = as_object(given.get("tool_call")) or given
     inner = as_object(given.get("function")) or as_object(given.get("custom")) or given
-    call_id = next((given[name] for name in ("call_id", "toolCallId", "id") if isinstance(given.get(name), str)), None)
-    name = next((inner[key] for key in ("name", "toolName", "tool_name") if isinstance(inner.get(key), str)), "")
+    call_id = first_text(given, ("call_id", "toolCallId", "id"))
+    name = first_text(inner, ("name", "toolName", "tool_name"))
     arguments = next((inner[key] for key in ("arguments", "args", "input") if inner.get(key) is not None), MISSING)
     if not (name or call_id):
         return None
@@ -112,12 +114,12 @@ def _server_call(part: Mapping[str, Any]) -> RecordedPart | None:
 
 
 def _result(part: Mapping[str, Any]) -> RecordedPart | None:
-    call_id = next((part[key] for key in _RESULT_IDS if isinstance(part.get(key), str)), None)
-    name = next((part[key] for key in ("name", "toolName") if isinstance(part.get(key), str)), None)
+    call_id = first_text(part, _RESULT_IDS) or None
+    name = first_text(part, ("name", "toolName")) or None
     output = next((part[key] for key in ("response", "result", "output", "content") if key in part), None)
     inner = as_object(output)
     failed = part.get("is_error") is True or part.get("isError") is True
-    if set(inner) == {"type", "value"}:  # the AI SDK's
+    if len(inner) == 2 and "type" in inner and "value" in inner:  # the AI SDK's
         failed = failed or str(inner["type"]).startswith("error")
         output = inner["value"]
     return None if is_left_out(output) else CallResult(call_id, name, read_json_text(output), failed)

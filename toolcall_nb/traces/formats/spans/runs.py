@@ -148,13 +148,15 @@ def _describe(tree: SpanTree, i: int, kind: SpanKind, began: int | None) -> Obje
         "scope": span.scope,
         **span.extra,
     }
-    return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
+    return {name: value for name, value in fields.items() if value or value == 0}
 
 
 def _rest(attributes: Mapping[str, Any], kind: SpanKind) -> Object:
     """Returns the attributes that the transcript has no place for; of spans around others, their messages too."""
     if kind not in ("model", "tool"):
         return {name: value for name, value in attributes.items() if name not in KIND_ATTRIBUTES}
+    if attributes.keys() <= CONTENT:
+        return {}
     return {name: value for name, value in attributes.items() if name not in CONTENT and not name.startswith(_SPREAD)}
 
 

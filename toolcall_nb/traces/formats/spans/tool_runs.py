@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from toolcall_nb.traces.formats.spans import conventions
 from toolcall_nb.traces.formats.spans.recorded_parts import is_left_out, only_text
 from toolcall_nb.traces.formats.spans.span import Span
 from toolcall_nb.traces.formats.spans.span_errors import exceptions_in, read_error
-from toolcall_nb.traces.formats.spans.values import as_list, as_object, first_text, read_json_text
+from toolcall_nb.traces.formats.spans.values import as_list, as_object, attribute_names, first_text, read_json_text
 
 __all__ = ["ToolRun", "read_tool_run"]
 
@@ -94,8 +94,8 @@ def _called_with(given: Mapping[str, Any]) -> Json | Missing:
     return MISSING if found is None or is_schema or not isinstance(found, dict) else dict(found)
 
 
-def _first_value(given: Mapping[str, Any], names: Iterable[str]) -> Json | Missing:
-    for name in names:
+def _first_value(given: Mapping[str, Any], names: tuple[str, ...]) -> Json | Missing:
+    for name in attribute_names(given).among(names):
         if given.get(name) is not None and not is_left_out(found := read_json_text(given[name])):
             return found
     return MISSING

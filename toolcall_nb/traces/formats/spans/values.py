@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from toolcall_nb.core.events import Json, Object
@@ -15,8 +16,10 @@ from toolcall_nb.core.json_text import read_json
 from toolcall_nb.core.text import MAX_LEVELS
 
 __all__ = [
+    "AttributeNames",
     "as_list",
     "as_object",
+    "attribute_names",
     "first_text",
     "read_any_value",
     "read_attributes",
@@ -30,7 +33,9 @@ __all__ = [
 _ANY_VALUES = ("stringValue", "intValue", "doubleValue", "boolValue", "arrayValue", "kvlistValue", "bytesValue")
 _LATEST = 2**63
 _MAX_SEGMENTS = 16
+_MOST_NAMES = 64
 _JSON_START = re.compile(r'\s*[\[{"]')
+_DOT = re.compile(r"\.")
 _FRACTION = re.compile(r"(\.\d{6})\d+")
 
 
@@ -46,11 +51,50 @@ def as_list(value: Any) -> list[Any]:
 
 def first_text(given: Mapping[str, Any], names: Iterable[str]) -> str:
     """Returns the first of these attributes that is a string and not empty; an empty string if there is none."""
-    return next((given[name] for name in names if isinstance(given.get(name), str) and given[name]), "")
+    for name in names:
+        found = given.get(name)
+        if isinstance(found, str) and found:
+            return found
+    return ""
+
+
+class AttributeNames:
+    """The names of a span's attributes. `among` says which names of a table these are."""
+
+    __slots__ = ("_found", "_names")
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+        self._found: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def among(self, table: tuple[str, ...]) -> tuple[str, ...]:
+        """Returns the names of the table for which there may be a value, in the table's order.
+
+        A value may be an attribute, spread over attributes with longer names, or nested in one, as for `unflatten`.
+        """
+        found = self._found.get(table)
+        if found is None:
+            own = {*self._names, *(name[: end.start()] for name in self._names for end in _DOT.finditer(name))}
+            found = tuple(name for name in table if name in own or name.partition(".")[0] in self._names)
+            self._found[table] = found
+        return found
+
+
+def attribute_names(given: Mapping[str, Any]) -> AttributeNames:
+    """Returns the names of attributes. Most spans of a trace have the same few names, so each table is read once."""
+    names = tuple(given)
+    return _known_names(names) if len(names) <= _MOST_NAMES else AttributeNames(names)
+
+
+@lru_cache(maxsize=256)
+def _known_names(names: tuple[str, ...]) -> AttributeNames:
+    return AttributeNames(names)
 
 
 def read_json_text(value: Any) -> Json:
     """Returns the value that a JSON text holds, which may be encoded up to three times; any other value as it is."""
+    if not isinstance(value, str):
+        return value
     for _ in range(3):
         if not isinstance(value, str) or not _JSON_START.match(value):
             break
@@ -84,7 +128,9 @@ def read_attributes(given: Any, levels: int = MAX_LEVELS) -> Object:
     found: Object = {}
     for pair in as_list(given):
         if isinstance(pair, dict) and "key" in pair:
-            found[str(pair["key"])] = read_any_value(pair.get("value"), levels)
+            value = pair.get("value")
+            text = value.get("stringValue") if type(value) is dict and len(value) == 1 else None
+            found[str(pair["key"])] = read_any_value(value, levels) if text is None else text  # most are texts
     return found
 
 
