@@ -19,6 +19,7 @@ from tests.support.corpora import corpus
 from toolcall_nb.render.markdown.flavor import parser, render_markdown
 from toolcall_nb.render.markdown.formulas import to_mathml
 from toolcall_nb.render.markdown.highlight import CLASSES, highlight
+from toolcall_nb.render.markdown.incremental import markdown_blocks
 
 FIXTURES = read_fixture_file(Path(__file__).parents[1] / "fixtures" / "flavor.md")
 
@@ -238,3 +239,16 @@ def test_code_that_is_too_long_or_of_no_known_language_is_plain() -> None:
     assert highlight("x = 1", "nolanguage") is None
     assert highlight("x = 1\n" * 10_000, "python") is None
     assert highlight("x", "PYTHON") == "x"
+
+
+MARKED = st.sampled_from(
+    ["*", "**", "_", "`", "~~", "[", "](/u)", "<b>", "&amp;", "$x$", "$$", "\\(", "\\", "  \n", "\n=", "\n|-|"]
+)
+ODD = st.sampled_from(" \t\n\r\0\x0b\x1c\x85\xa0\u200b\u2028\u202e\ufe0f\ud83d-+#>|:.1)'\"é漢\U0001f680")
+
+
+@settings(max_examples=400)
+@given(st.sampled_from("aZé漢ª"), st.lists(st.sampled_from("ab ") | MARKED | ODD, max_size=14))
+def test_a_line_that_begins_with_a_letter_is_drawn_as_the_parser_draws_it(letter: str, pieces: list[str]) -> None:
+    text = letter + "".join(pieces)
+    assert "".join(markdown_blocks(text)) == render_markdown(text)

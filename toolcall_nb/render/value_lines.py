@@ -41,6 +41,7 @@ MAX_ROWS = 200
 _FLOW_ITEMS = 12
 _FLOW_WIDTH = 60
 _WIDTH = 80
+_MANY = 10**15
 
 
 class Bounds(NamedTuple):
@@ -185,7 +186,9 @@ def _level(value: Json, indent: str, pen: _Pen, *, split: bool = False) -> Itera
 
 def is_block(value: Json) -> bool:
     """Whether the value takes lines of its own: an object or a list, unless it is empty or short."""
-    return bool(value) and (isinstance(value, dict) or (isinstance(value, list) and not _is_flow(value)))
+    if not isinstance(value, (dict, list)):  # most values
+        return False
+    return bool(value) and (isinstance(value, dict) or not _is_flow(value))
 
 
 def _is_flow(value: list[Json]) -> bool:
@@ -250,10 +253,10 @@ def _after(mark: str, value: Json, indent: str, depth: int, pen: _Pen) -> None:
         return
     if mark:
         pen.tokens.append(("", mark + " "))
-    if is_inner:
-        pen.write("c", format_constant(value))
-    else:
+    if isinstance(value, list) and value and not is_inner:
         _inline(value, pen)
+    else:
+        pen.write("c" if is_inner else "" if isinstance(value, (dict, list)) else "n", format_constant(value))
 
 
 def _block(value: Json, indent: str, depth: int, pen: _Pen) -> None:
@@ -264,11 +267,8 @@ def _block(value: Json, indent: str, depth: int, pen: _Pen) -> None:
         _line(piece, depth, pen)
 
 
-def _inline(value: Json, pen: _Pen) -> None:
-    """Draws a constant, or a short list of constants, on the same line."""
-    if not isinstance(value, list) or not value:
-        pen.write("" if isinstance(value, (dict, list)) else "n", format_constant(value))
-        return
+def _inline(value: list[Json], pen: _Pen) -> None:
+    """Draws a short list of constants on the same line."""
     pen.tokens.append(("", "["))
     for number, item in enumerate(value):
         if number:
@@ -319,6 +319,8 @@ _quoted_key = lru_cache(maxsize=512)(_quoted)  # the same keys come again and ag
 
 def format_constant(value: Json) -> str:
     """Returns a value that is no string, on one line; of an object or a list only its size."""
+    if type(value) is int and -_MANY < value < _MANY:
+        return str(value)
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, dict):

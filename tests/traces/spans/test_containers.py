@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -48,6 +49,13 @@ def as_tempo() -> Any:
         each["startTimeUnixNano"] = int(each["startTimeUnixNano"])
         each["kind"] = "SPAN_KIND_CLIENT"
     return {"batches": [{"resource": {}, "instrumentationLibrarySpans": scopes}]}
+
+
+def as_otlp_in_snake_case() -> Any:
+    """OTLP as some exporters write it."""
+    spans = as_otlp()["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    spans = [{re.sub("([A-Z])", r"_\1", name).lower(): value for name, value in each.items()} for each in spans]
+    return {"resource_spans": [{"scope_spans": [{"spans": [{**each, "spanId": None} for each in spans]}]}]}
 
 
 def jaeger_span(span_id: str, parent: str, start: float, seconds: float, attributes: dict[str, Any]) -> Any:
@@ -199,7 +207,7 @@ def as_langfuse() -> Any:
 
 CONTAINERS = [
     *(as_otlp, as_tempo, as_jaeger, as_python_sdk, as_javascript_sdk, as_logfire, as_phoenix, as_flat_list),
-    *(as_milliseconds, as_langfuse),
+    *(as_otlp_in_snake_case, as_milliseconds, as_langfuse),
 ]
 
 

@@ -6,12 +6,16 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.span_files import otlp, read_records, span, told
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import ErrorPart, FilePart, ReasoningPart, Transcript
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.traces.formats.base import RecordedRun
+from toolcall_nb.traces.formats.spans.conventions import spread_value
+from toolcall_nb.traces.formats.spans.values import attribute_names
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Paris"}'}}
 CHAT: list[dict[str, Any]] = [
@@ -487,4 +491,28 @@ def test_attributes_without_a_place_are_kept_and_counted() -> None:
     assert run.extra["spans"][0]["attributes"] == {"gen_ai.request.temperature": 0.5, "my.tag": "x"}
     assert run.transcript.diagnostics[-1].message == (
         "2 attributes have no place in a transcript, for example 'gen_ai.request.temperature'."
+    )
+
+
+WORDS = st.lists(st.sampled_from(["llm", "input", "0", "1", "role"]), min_size=1, max_size=4).map(".".join)
+VALUES = st.recursive(
+    st.sampled_from([None, "", "a", 1]),
+    lambda inner: st.dictionaries(st.sampled_from(["input", "0", "role"]), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.dictionaries(WORDS, VALUES, max_size=6), st.lists(WORDS, max_size=6).map(tuple))
+def test_every_name_of_a_table_with_a_value_is_among_the_names_of_the_attributes(
+    attributes: dict[str, Any], table: tuple[str, ...]
+) -> None:
+    found = attribute_names(attributes).among(table)
+    assert found == tuple(name for name in table if name in found)
+    assert [name for name in table if spread_value(attributes, name) is not None and name not in found] == []
+    assert attribute_names(dict(attributes)).among(table) is found
+
+
+def test_names_of_attributes_without_a_value_are_not_looked_for() -> None:
+    assert attribute_names({"llm.input.0.role": "user", "model": "m"}).among(("input", "llm.input", "mode")) == (
+        "llm.input",
     )

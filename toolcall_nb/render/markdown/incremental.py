@@ -29,7 +29,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from markdown_it.common.utils import escapeHtml
+from markdown_it.common.utils import escapeHtml, mdTrim
 from markdown_it.token import Token
 
 from toolcall_nb.core.text import well_formed
@@ -167,7 +167,7 @@ def markdown_blocks(text: str) -> list[str]:
     shown = well_formed(text)
     try:
         if (line := _ONE_LINE.fullmatch(shown)) is not None:
-            return [_paragraph(line[1].strip())]
+            return [_paragraph(mdTrim(line[1]))]
         return [render_tokens(group) for group in split_blocks(parser().parse(shown, {"references": {}}))]
     # As in `render_markdown`: the caller's stack may be too long already.
     except Exception:

@@ -34,6 +34,8 @@ _RESULT_ROLES = frozenset({"tool", "function", "ToolMessage", "FunctionMessage"}
 _CALL_ITEMS = frozenset({"function_call", "custom_tool_call", "mcp_call", "computer_call", "local_shell_call"})
 _RESULT_ITEMS = frozenset({"function_call_output", "custom_tool_call_output", "computer_call_output"})
 _LISTS = ("messages", "contents", "message", "choices", "output", "prompts", "prompt", "generations")
+_HOLDERS = ("tool_calls", "toolCalls", "function_call", "additional_kwargs")
+"""The fields of a message that hold calls beside its parts."""
 _MAX_LEVELS = 6
 
 
@@ -209,6 +211,8 @@ def _parts(fields: Mapping[str, Any]) -> Iterator[RecordedPart]:
 
 
 def _calls(fields: Mapping[str, Any]) -> Iterator[AskedCall]:
+    if fields.keys().isdisjoint(_HOLDERS):
+        return
     inner = as_object(fields.get("additional_kwargs"))
     for holder in (fields, inner):
         calls = as_list(read_json_text(holder.get("tool_calls"))) or as_list(holder.get("toolCalls"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +20,7 @@ from toolcall_nb.traces.formats.spans.recorded_parts import RecordedPart, is_lef
 from toolcall_nb.traces.formats.spans.span import Span, SpanEvent
 from toolcall_nb.traces.formats.spans.span_errors import read_error
 from toolcall_nb.traces.formats.spans.values import (
+    AttributeNames,
     as_list,
     as_object,
     attribute_names,
@@ -70,21 +71,27 @@ class ModelCall(Struct):
 def read_model_call(span: Span, history: HistoryReader) -> ModelCall:
     """Reads a request to a model, whose input ``history`` reads. What the span does not say stays empty."""
     given = _with_details(span)
+    names = attribute_names(given)
     asked, answered = _from_events(span)
-    output = _first_messages(given, conventions.OUTPUTS, "assistant") or _vercel_answer(given) or answered
-    reasons = [message.finish_reason for message in output] + [_finish_reason(given)]
+    output = _first_messages(given, names.among(conventions.OUTPUTS), "assistant")
+    output = output or (_vercel_answer(given) if names.among(_VERCEL) else []) or answered
+    reasons = [message.finish_reason for message in output]
+    reasons.append(_finish_reason(given, names.among(conventions.FINISH_REASONS)))
+    system = _first_messages(given, names.among(conventions.SYSTEM_PROMPTS), "system")
     return ModelCall(
-        input=[*_system_prompt(given), *(_first_input(given, history) or asked)],
+        input=[*system, *(_first_input(given, names.among(conventions.INPUTS), history) or asked)],
         output=_joined([RecordedMessage("assistant", message.parts) for message in output if message.parts]),
-        usage=_usage(given),
+        usage=_usage(given, names),
         cut=next((_REASONS[reason] for reason in reasons if reason in _REASONS), None),
         error=read_error(span),
-        tools=_tools(given),
+        tools=_tools(given, names),
     )
 
 
 def _joined(output: list[RecordedMessage]) -> list[RecordedMessage]:
     """Returns an answer as one message if it was recorded as many, one for each delta of its stream."""
+    if len(output) < _DELTAS:
+        return output
     texts = [message.parts[0].text for message in output if isinstance(message.parts[0], TextPart)]
     if len(texts) < _DELTAS or len(texts) < sum(len(message.parts) for message in output):
         return output
@@ -102,8 +109,8 @@ def _with_details(span: Span) -> Mapping[str, Any]:
     return {**found, **span.attributes} if found else span.attributes
 
 
-def _first_input(given: Mapping[str, Any], history: HistoryReader) -> list[RecordedMessage]:
-    for name in attribute_names(given).among(conventions.INPUTS):
+def _first_input(given: Mapping[str, Any], names: Iterable[str], history: HistoryReader) -> list[RecordedMessage]:
+    for name in names:
         value = spread_value(given, name)
         found = [] if value is None else history.read(value)
         if any(message.parts for message in found):
@@ -111,8 +118,8 @@ def _first_input(given: Mapping[str, Any], history: HistoryReader) -> list[Recor
     return []
 
 
-def _first_messages(given: Mapping[str, Any], names: tuple[str, ...], role: Role) -> list[RecordedMessage]:
-    for name in attribute_names(given).among(names):
+def _first_messages(given: Mapping[str, Any], names: Iterable[str], role: Role) -> list[RecordedMessage]:
+    for name in names:
         value = spread_value(given, name)
         found = [] if value is None else read_messages(value, role)
         if any(message.parts for message in found):
@@ -120,13 +127,7 @@ def _first_messages(given: Mapping[str, Any], names: tuple[str, ...], role: Role
     return []
 
 
-def _system_prompt(given: Mapping[str, Any]) -> list[RecordedMessage]:
-    return _first_messages(given, conventions.SYSTEM_PROMPTS, "system")
-
-
 def _vercel_answer(given: Mapping[str, Any]) -> list[RecordedMessage]:
-    if not attribute_names(given).among(_VERCEL):
-        return []
     parts: list[RecordedPart] = []
     if isinstance(text := given.get("ai.response.reasoning"), str) and text:
         parts.append(ReasoningPart(text))
@@ -197,19 +198,18 @@ def _from_bodies(events: Sequence[SpanEvent]) -> tuple[list[RecordedMessage], li
     return found, answer
 
 
-def _finish_reason(given: Mapping[str, Any]) -> str | None:
-    present = attribute_names(given).among(conventions.FINISH_REASONS)
-    value = read_json_text(next((given[name] for name in present if given.get(name)), None))
+def _finish_reason(given: Mapping[str, Any], names: Iterable[str]) -> str | None:
+    value = read_json_text(next((given[name] for name in names if given.get(name)), None))
     found = value[0] if isinstance(value, list) and value else value
     return found if isinstance(found, str) else None
 
 
-def _usage(given: Mapping[str, Any]) -> RequestUsage:
+def _usage(given: Mapping[str, Any], present: AttributeNames) -> RequestUsage:
     if _USAGE_DETAILS in given or _COST_DETAILS in given:  # Langfuse's SDK
         details, costs = (as_object(read_json_text(given.get(name))) for name in (_USAGE_DETAILS, _COST_DETAILS))
         given = {**dict(usage_attributes(details, costs.get("total"))), **given}
+        present = attribute_names(given)
     counts: dict[str, int | float] = {}
-    present = attribute_names(given)
     for own, names in conventions.TOKENS.items():
         for name in present.among(names):
             number = read_whole_number(given.get(name))
@@ -217,19 +217,22 @@ def _usage(given: Mapping[str, Any]) -> RequestUsage:
                 counts[own] = number
                 break
     usable = counts if any(counts.values()) else {}
-    return RequestUsage(usable, _cost(given), first_text(given, present.among(conventions.MODELS)) or None)
+    return RequestUsage(
+        usable,
+        _cost(given, present.among(conventions.COSTS)),
+        first_text(given, present.among(conventions.MODELS)) or None,
+    )
 
 
-def _cost(given: Mapping[str, Any]) -> dict[str, Decimal] | None:
-    for name in attribute_names(given).among(conventions.COSTS):
+def _cost(given: Mapping[str, Any], names: Iterable[str]) -> dict[str, Decimal] | None:
+    for name in names:
         value = given.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LARGEST:
             return {"USD": Decimal(str(value))}
     return None
 
 
-def _tools(given: Mapping[str, Any]) -> list[Json]:
-    names = attribute_names(given)
+def _tools(given: Mapping[str, Any], names: AttributeNames) -> list[Json]:
     for name in names.among(conventions.TOOL_DEFINITIONS):
         found = read_json_text(spread_value(given, name))
         if isinstance(found, list) and found:
@@ -245,7 +248,9 @@ def _tools(given: Mapping[str, Any]) -> list[Json]:
 def read_agent_messages(span: Span) -> tuple[list[RecordedMessage], list[RecordedMessage]]:
     """Returns the messages with which an agent or a run began, and those with which it ended."""
     given = _with_details(span)
+    names = attribute_names(given)
     before, after = _from_events(span)
-    asked = [*_system_prompt(given), *(_first_messages(given, conventions.RUN_INPUTS, "user") or before)]
-    answered = _first_messages(given, conventions.RUN_OUTPUTS, "assistant") or after
+    system = _first_messages(given, names.among(conventions.SYSTEM_PROMPTS), "system")
+    asked = [*system, *(_first_messages(given, names.among(conventions.RUN_INPUTS), "user") or before)]
+    answered = _first_messages(given, names.among(conventions.RUN_OUTPUTS), "assistant") or after
     return asked, [message for message in answered if message.role == "assistant"]
