@@ -24,6 +24,7 @@ SUBJECTS = (
     "streaming",
     "growth",
     "blocks",
+    "histories",
     "payload",
     "detecting",
     "reading",

@@ -15,6 +15,8 @@ class Scale:
     """Sizes of mixed documents; rows are for the last two, growth uses all."""
     giants: tuple[int, ...]
     """Sizes of documents that are one block."""
+    history: int
+    """Size of a coding agent's history."""
     saved: int
     """Size of the saved transcript that is read."""
     stream: int
@@ -38,6 +40,7 @@ class Scale:
 FULL = Scale(
     documents=(10_000, 100_000, 1_000_000),
     giants=(5_000, 20_000, 80_000),
+    history=300_000,
     saved=1_000_000,
     stream=100_000_000,
     calls=(1_000, 10_000),
@@ -53,6 +56,7 @@ FULL = Scale(
 QUICK = Scale(
     documents=(500, 1_000, 2_000),
     giants=(500, 1_000, 2_000),
+    history=2_000,
     saved=2_000,
     stream=20_000,
     calls=(3, 6),

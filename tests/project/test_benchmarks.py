@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.benchmarks import __main__ as benchmark
+from tests.benchmarks.agent_history import agent_history
 from tests.benchmarks.documents import GIANTS, GROWING, conversation, deltas, flushes, giant, mixed
 from tests.benchmarks.measuring import exponent, percentile
 from tests.benchmarks.opening import plain
@@ -26,6 +27,7 @@ REACH = [
     "text to events to HTML, 1 kB, 25 deltas a flush",
     "text to events to HTML, 1 kB, 1 delta a flush",
     "p99 of one delta with flush",
+    *(f"a coding agent's history {form}, 2 kB, 8 deltas" for form in ("with its calls", "as Markdown")),
     *("the cell's own path, 1 kB, 8 deltas a flush", "a live card, all its events"),
     "growth, mixed document",
     *(f"growth, one {kind}" for kind in GIANTS),
@@ -47,7 +49,19 @@ REACH = [
 
 
 SUBJECTS = (
-    *("streaming", "growth", "blocks", "payload", "detecting", "reading", "comparing", "finding", "memory", "serving"),
+    *(
+        "streaming",
+        "growth",
+        "blocks",
+        "histories",
+        "payload",
+        "detecting",
+        "reading",
+        "comparing",
+        "finding",
+        "memory",
+        "serving",
+    ),
 )
 """The subjects that need no browser and no kernel."""
 
@@ -95,6 +109,13 @@ def test_the_generated_documents_are_always_the_same_and_have_the_requested_leng
         assert mixed(size) == mixed(size)
         assert size <= len(mixed(size)) <= size + 2_500
     assert mixed(2_000) in mixed(5_000)
+    for calls in (True, False):
+        history = agent_history(20_000, calls=calls)
+        assert 20_000 <= len(history) <= 22_500
+        assert history == agent_history(20_000, calls=calls)
+        transcript = Transcript.from_markdown(history)
+        assert bool(transcript.calls) == calls
+        assert transcript.diagnostics == ()
     assert all(5_000 <= len(giant(kind, 5_000)) <= 5_300 for kind in GIANTS)
 
 
