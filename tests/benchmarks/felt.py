@@ -113,7 +113,7 @@ _STREAM = {
 }
 
 _FIRST = {
-    "ours": ("%load_ext toolcall_nb", "%%toolchat\nHello", ".tc-assistant"),
+    "ours": ("%load_ext toolcall_nb", "%%toolchat\nHello", ".tc-run"),
     "bare": (
         "pass",
         "import anywidget\n"

@@ -19,7 +19,7 @@ from toolcall_nb.approvals import Decision
 from toolcall_nb.approvals.page import PendingApprovals
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Approval, State, ToolCall
-from toolcall_nb.notebook.widget import TranscriptWidget
+from toolcall_nb.notebook.widget import ShownRun, TranscriptWidget
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.runs.document import LiveDocument
 from toolcall_nb.runs.pacer import FRAME, SLOWEST, Pacer
@@ -69,7 +69,7 @@ class Page:
         self.pacer = Pacer(lambda: None)
         self.questions = PendingApprovals(self.document.ask)
         on_answer, on_pace = self.questions.answer, self.pacer.set_interval
-        self.widget = TranscriptWidget(self.document, self.stop, on_answer, on_pace, lambda: None)
+        self.widget = TranscriptWidget(ShownRun(self.document, self.stop, on_answer, on_pace, lambda: None))
         for event in (ev.ToolInputAvailable("c", "wipe", {"path": "/"}), ev.ToolApprovalRequest("a", "c")):
             self.document.apply(event)
 

@@ -102,7 +102,7 @@ def test_without_threads_nothing_is_imported_early(events: EventManager, monkeyp
 _STATE = """
 import sys
 early = get_ipython().magics_manager.registry["ToolchatMagics"].early_imports
-print(early is not None, "toolcall_nb.notebook.widget" in sys.modules)
+print(early is not None, "toolcall_nb.notebook.live_display" in sys.modules)
 """
 
 

@@ -55,6 +55,13 @@ def test_loading_brings_the_magics_and_nothing_heavy() -> None:
     assert len([name for name in modules if name.startswith("toolcall_nb")]) <= 15
 
 
+def test_the_view_of_the_first_run_brings_nothing_that_renders() -> None:
+    modules = loaded_by("import toolcall_nb.notebook.widget, toolcall_nb.notebook.early_view")
+    brought = {name.partition(".")[0] for name in modules} & set(HEAVY)
+    assert brought == {"anywidget", "ipywidgets"}
+    assert len([name for name in modules if name.startswith("toolcall_nb")]) <= 25
+
+
 def test_asking_what_is_set_brings_no_renderer_and_no_widget() -> None:
     modules = {name.partition(".")[0] for name in loaded_by(
         "shell.run_line_magic('load_ext', 'toolcall_nb')\nshell.run_line_magic('toolchat', '')"

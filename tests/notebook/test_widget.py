@@ -382,7 +382,7 @@ def test_a_slow_page_is_told_less_often(kernel: Kernel) -> None:
     kernel.send(comm, {"type": "pace", "seconds": 0.5})
     kernel.send(comm, {"type": "pace", "seconds": "soon"})
     widgets = "import ipywidgets; from ipywidgets.widgets.widget import _instances as w"
-    (said,) = of_kind(kernel.run(f"{widgets}; print(w['{comm}']._on_pace.__self__.interval)"), "stream")
+    (said,) = of_kind(kernel.run(f"{widgets}; print(w['{comm}']._run.on_pace.__self__.interval)"), "stream")
     assert said["text"] == "0.5\n"
 
 

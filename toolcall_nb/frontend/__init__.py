@@ -10,8 +10,7 @@ from functools import cache
 from pathlib import Path
 from re import sub
 
-from toolcall_nb.render.html_output.page import stylesheet
-from toolcall_nb.render.run_footer import run_css
+from toolcall_nb.render.stylesheets import run_css, stylesheet
 
 __all__ = ["MODULE", "page_css", "read_asset"]
 

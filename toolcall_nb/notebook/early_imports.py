@@ -13,19 +13,20 @@ from typing import Any
 __all__ = ["EarlyImports"]
 
 _MODULES = (
+    "ipywidgets",
+    "anywidget",
+    "toolcall_nb.notebook.widget",
     "toolcall_nb.core.reducer",
-    "toolcall_nb.tools",
+    "toolcall_nb.tools.sources",
+    "toolcall_nb.redaction.masker",
     "toolcall_nb.models",
     "toolcall_nb.chat",
     "toolcall_nb.dialects.callout",
-    "ipywidgets",
-    "anywidget",
     "toolcall_nb.render.markdown.incremental",
     "toolcall_nb.notebook.conversations",
     "toolcall_nb.notebook.live_display",
-    "toolcall_nb.notebook.widget",
 )
-"""Groups of about the same size, each with what it imports and those before it do not."""
+"""Groups of about the same size, each with what it imports and those before it do not; the view's come first."""
 
 
 class EarlyImports:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall, Transcript
     from toolcall_nb.notebook.cell_outputs import CellOutput
-    from toolcall_nb.notebook.widget import TranscriptWidget
+    from toolcall_nb.notebook.widget import ShownRun, TranscriptWidget
 
 __all__ = ["LiveDisplay"]
 
@@ -50,7 +50,8 @@ class LiveDisplay:
 
     ``approver`` decides about calls if no page shows the run, or if the kernel receives no clicks while it runs a cell.
     Without one no cell is running, and the kernel receives every click. ``must_be_open``: a page that has received the
-    run may show it nowhere, as in a widget's callback, so it shows the run only if it has a view open.
+    run may show it nowhere, as in a widget's callback, so it shows the run only if it has a view open. ``widget`` is
+    one that ``output`` shows already, without a run.
     """
 
     def __init__(
@@ -62,9 +63,11 @@ class LiveDisplay:
         timings: Mapping[str, float],
         approver: Approver | None = None,
         must_be_open: bool = False,
+        widget: TranscriptWidget | None = None,
     ) -> None:
         self._html = LiveHtml(images=picture_hosts())
-        self._document = LiveDocument(self._html, self._send, info=info, timings=timings)
+        began = None if widget is None else widget.opened
+        self._document = LiveDocument(self._html, self._send, info=info, timings=timings, began=began)
         self._pacer = Pacer(self._flush)
         self._questions = PendingApprovals(self._document.ask)
         self._on_stop = on_stop
@@ -73,11 +76,14 @@ class LiveDisplay:
         self._reopened = 0
         self._output = output
         self._is_shown = False
-        self._widget = self._make_widget()
+        self._widget = widget or self._make_widget()
         if approver is not None and not self._widget.receives_in_cells:
             self._document.replace_stop_button(output.how_to_stop)
             self._widget.send_state("snapshot")  # before the page draws the widget: it draws no button
-        output.show_widget(self._widget)
+        if widget is None:
+            output.show_widget(self._widget)
+        else:
+            widget.connect(self._shown_run())
         self._is_shown = True
         self._is_over = threading.Event()
         if output.page_may_miss_steps:
@@ -176,5 +182,10 @@ class LiveDisplay:
     def _make_widget(self) -> TranscriptWidget:
         from toolcall_nb.notebook.widget import TranscriptWidget
 
+        return TranscriptWidget(self._shown_run())
+
+    def _shown_run(self) -> ShownRun:
+        from toolcall_nb.notebook.widget import ShownRun
+
         on_answer, pacer = self._questions.answer, self._pacer
-        return TranscriptWidget(self._document, self._on_stop, on_answer, pacer.set_interval, pacer.wake)
+        return ShownRun(self._document, self._on_stop, on_answer, pacer.set_interval, pacer.wake)

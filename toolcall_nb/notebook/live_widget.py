@@ -11,7 +11,7 @@ from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.base import close_quietly
-from toolcall_nb.notebook.widget import TranscriptWidget
+from toolcall_nb.notebook.widget import ShownRun, TranscriptWidget
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.redaction.saved_output import picture_hosts, saved_line
 from toolcall_nb.render import LiveHtml
@@ -97,9 +97,8 @@ class _WidgetDisplay:
         self._pacer = Pacer(self._document.flush)
         self._questions = PendingApprovals(self._document.ask)
         self._finished = finished
-        self.widget = TranscriptWidget(
-            self._document, on_stop, self._questions.answer, self._pacer.set_interval, self._pacer.wake
-        )
+        on_answer, pacer = self._questions.answer, self._pacer
+        self.widget = TranscriptWidget(ShownRun(self._document, on_stop, on_answer, pacer.set_interval, pacer.wake))
 
     @property
     def transcript(self) -> Transcript:

@@ -184,7 +184,11 @@ class ToolchatMagics(Magics):
         elif options.replay:
             self.notebook.threads.replay(self._transcript(text), options)
         else:
-            self.notebook.threads.ask(self._prompt(text), options, self._attached(options.attach))
+            from toolcall_nb.notebook.early_view import early_view
+
+            prompt = self._prompt(text)
+            with early_view(self.shell):
+                self.notebook.threads.ask(prompt, options, self._attached(options.attach))
 
     def _prompt(self, text: str) -> str:
         from toolcall_nb.notebook.interpolation import fill
@@ -194,7 +198,7 @@ class ToolchatMagics(Magics):
             raise UsageError("The cell has no prompt: write it below the line with %%toolchat.")
         if all(line.lstrip().startswith("#") for line in lines):
             raise UsageError("The cell has no prompt, only comments.")
-        return fill(text.strip(), self.notebook.threads.namespace)
+        return fill(text.strip(), self.notebook.namespace)
 
     def _attached(self, given: str | None) -> list[Any]:
         from toolcall_nb.notebook.interpolation import fill_values

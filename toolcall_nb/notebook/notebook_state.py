@@ -31,6 +31,12 @@ class NotebookState:
             self._threads = NotebookThreads(self._shell)
         return self._threads
 
+    @property
+    def namespace(self) -> dict[str, Any]:
+        """The notebook's variables."""
+        namespace: dict[str, Any] = self._shell.user_ns
+        return namespace
+
     def close(self) -> None:
         """Stops what runs, removes the hooks and allows no pictures any more, when the extension is unloaded."""
         from toolcall_nb.redaction.saved_output import allow_pictures

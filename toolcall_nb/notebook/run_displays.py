@@ -14,6 +14,7 @@ from toolcall_nb.approvals.terminal import TerminalApprover, deny_unattended
 from toolcall_nb.core.invisible_characters import escape_invisible
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.usage import read_usage
+from toolcall_nb.notebook.early_view import take_early_view
 from toolcall_nb.notebook.environment import Place
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import saved_text
@@ -54,13 +55,16 @@ def make_display(
                 from toolcall_nb.notebook.cell_outputs import JupyterOutput, MarimoOutput
                 from toolcall_nb.notebook.live_display import LiveDisplay
 
+                early = take_early_view()
+                output = early.output if early else MarimoOutput() if place is Place.MARIMO else JupyterOutput()
                 return LiveDisplay(
-                    MarimoOutput() if place is Place.MARIMO else JupyterOutput(),
+                    output,
                     info=info,
                     on_stop=on_stop,
                     timings=timings,
                     approver=None if is_background else approver,
                     must_be_open=place is Place.CALLBACK,
+                    widget=early.widget if early else None,
                 )
             except Exception:
                 _log.exception("The live view cannot be shown; the transcript comes when the run has ended")

@@ -1,16 +1,18 @@
 """The widget that connects a run with the pages that show it: `TranscriptWidget`.
 
-It is imported by the first live run, because importing ipywidgets and anywidget takes time.
+It is imported by the first live run, because importing ipywidgets and anywidget takes time. It imports nothing that
+renders, so that the first run has a view before the rest is imported.
 """
 
 from __future__ import annotations
 
 import contextvars
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import anywidget
@@ -25,12 +27,26 @@ from toolcall_nb.tools.execution.interrupts import start_if_possible
 if TYPE_CHECKING:
     from toolcall_nb.runs.document import LiveDocument
 
-__all__ = ["MAX_KEPT", "Inbox", "TranscriptWidget", "close_all"]
+__all__ = ["MAX_KEPT", "Inbox", "ShownRun", "TranscriptWidget", "close_all"]
 
 _log = logger("toolcall_nb.notebook")
 
 MAX_KEPT = 8
 """The number of widgets of finished runs that stay open, for pages that come back after a reload."""
+
+_BEFORE_THE_RUN: dict[str, Any] = {
+    "type": "state",
+    "seq": -1,  # before the first state of a run, which is 0
+    "patches": [],
+    "opened": {},
+    "asks": {},
+    "say": [],
+    "status": "Starting…",
+    "info": "",
+    "foot": "",
+    "stop_hint": "",
+    "done": False,
+}
 
 _kept: deque[TranscriptWidget] = deque()
 _lock = threading.Lock()  # runs in the background end in threads of their own
@@ -75,8 +91,20 @@ class Inbox:
                 _log.exception("A message of a page could not be handled")
 
 
+class ShownRun(NamedTuple):
+    """The run that a widget shows: its document, and what to call for a page's messages and when the view closes."""
+
+    document: LiveDocument
+    on_stop: Callable[[], None]
+    on_answer: Callable[[dict[str, Any]], None]
+    on_pace: Callable[[float], None]
+    on_close: Callable[[], None]
+
+
 class TranscriptWidget(anywidget.AnyWidget):
     """One live run. ``snapshot`` is computed each time that it is read, so it is never an old state.
+
+    A widget without a run says that one is starting, until `connect`.
 
     JupyterLab reads it after a reload (ipywidgets, Widget._handle_control_comm_msg, request_states). Messages of the
     page are handled in their order and in a thread of their own, also while a cell runs if the kernel allows that.
@@ -86,20 +114,11 @@ class TranscriptWidget(anywidget.AnyWidget):
     _css = traitlets.Unicode().tag(sync=True)
     snapshot = traitlets.Dict().tag(sync=True)
 
-    def __init__(
-        self,
-        document: LiveDocument,
-        on_stop: Callable[[], None],
-        on_answer: Callable[[dict[str, Any]], None],
-        on_pace: Callable[[float], None],
-        on_close: Callable[[], None],
-    ) -> None:
+    def __init__(self, run: ShownRun | None = None) -> None:
+        self.opened = time.monotonic()
+        """When the view was opened, on the monotonic clock."""
         self._outputs = capturing_outputs()
-        self._document = document
-        self._on_stop = on_stop
-        self._on_answer = on_answer
-        self._on_pace = on_pace
-        self._on_close = on_close
+        self._run = run
         self._inbox = Inbox()
         self._show_static: Callable[[], dict[str, str]] | None = None
         self._final: dict[str, str] | None = None
@@ -113,12 +132,23 @@ class TranscriptWidget(anywidget.AnyWidget):
         if not self.receives_in_cells:
             self.on_msg(lambda _, content, __: self._receive_early({"method": "custom", "content": content}))
 
+    def connect(self, run: ShownRun) -> None:
+        """Shows the run in a view that was opened before it."""
+        self._run = run
+        self.send_step(run.document.state())
+
     def get_state(self, key: str | Iterable[str] | None = None, drop_defaults: bool = False) -> dict[str, Any]:
         """Returns the synced state, with the run as it is now, this widget's id and those of its Output widgets."""
         state: dict[str, Any] = super().get_state(key=key, drop_defaults=drop_defaults)
         if "snapshot" in state:
-            state["snapshot"] = {**self._document.state(), "model": self._id, "outputs": self._outputs}
+            state["snapshot"] = {**self._run_state(), "model": self._id, "outputs": self._outputs}
         return state
+
+    def _run_state(self) -> dict[str, Any]:
+        if self._run is not None:
+            return self._run.document.state()
+        now = time.monotonic()
+        return {**_BEFORE_THE_RUN, "clocks": {"": {"elapsed": now - self.opened, "running": True}}, "now": now}
 
     def close(self) -> None:
         """Closes the widget, and the layout that ipywidgets makes for each widget and keeps for good."""
@@ -128,7 +158,8 @@ class TranscriptWidget(anywidget.AnyWidget):
             self.layout.close()
         if not was_closed:
             self._early_messages.close()
-            self._on_close()
+            if self._run is not None:
+                self._run.on_close()
 
     @property
     def receives_in_cells(self) -> bool:
@@ -180,22 +211,26 @@ class TranscriptWidget(anywidget.AnyWidget):
     def receive(self, message: dict[str, Any]) -> None:
         """Handles a message of a page. Unknown messages are ignored, since pages may be older than the kernel."""
         self._has_received = True
+        if message.get("type") == "view":
+            self._has_been_open = True
+        elif self._run is not None:
+            self._receive_for(self._run, message)
+
+    def _receive_for(self, run: ShownRun, message: dict[str, Any]) -> None:
         match message:
             case {"type": "sync" | "here", "seq": seq}:
-                state = self._document.state()
+                state = run.document.state()
                 if seq != state["seq"]:
                     self.send(state)
-            case {"type": "view"}:
-                self._has_been_open = True
             case {"type": "open", "node": str(node), "open": bool(is_open)}:
-                self._document.choose(node, is_open)
+                run.document.choose(node, is_open)
                 self._replace_view()  # the message may come after the end
             case {"type": "stop"}:
-                self._on_stop()
+                run.on_stop()
             case {"type": "answer"}:
-                self._on_answer(message)
+                run.on_answer(message)
             case {"type": "pace", "seconds": int(seconds) | float(seconds)}:
-                self._on_pace(seconds)
+                run.on_pace(seconds)
             case {"type": "final"}:
                 self._send_final()
 

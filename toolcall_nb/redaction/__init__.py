@@ -5,7 +5,7 @@
 any form in which they may be written, and text that looks like a secret.
 
 `toolcall_nb.redaction.registered_secrets` has the known secrets, ``saved_output`` what a notebook saves, and
-``masked_logging`` the loggers.
+``masked_logging`` the loggers. The other modules are imported when they are first used: their patterns take time.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from toolcall_nb.redaction.masked_values import masked_value
-from toolcall_nb.redaction.masker import MASK, Masker, Tally, named_mask
-from toolcall_nb.redaction.secret_names import Naming, naming
+from toolcall_nb.core.lazy_members import lazy_members
 
 if TYPE_CHECKING:
     from toolcall_nb.core.transcript import Transcript
+    from toolcall_nb.redaction.masked_values import masked_value
+    from toolcall_nb.redaction.masker import MASK, Masker, Tally, named_mask
+    from toolcall_nb.redaction.secret_names import Naming, naming
 
 __all__ = [
     "MASK",
@@ -33,6 +34,19 @@ __all__ = [
     "naming",
 ]
 
+__getattr__ = lazy_members(
+    __name__,
+    {
+        "MASK": ".masker",
+        "Masker": ".masker",
+        "Naming": ".secret_names",
+        "Tally": ".masker",
+        "masked_value": ".masked_values",
+        "named_mask": ".masker",
+        "naming": ".secret_names",
+    },
+)
+
 
 def masked(text: str, secrets: Iterable[str | None] | Mapping[str, str | None] = ()) -> str:
     """Returns the text with ``secrets``, in any form, and everything that may be a key masked.
@@ -40,12 +54,16 @@ def masked(text: str, secrets: Iterable[str | None] | Mapping[str, str | None] =
     ``secrets`` are values, or values with the names that their masks show. Of ``name=value`` and
     ``https://user:password@host`` only the value or password is masked.
     """
+    from toolcall_nb.redaction.masker import Masker
+
     named = secrets if isinstance(secrets, Mapping) else dict.fromkeys(filter(None, secrets))
     return Masker(named, eager=True).text(text)
 
 
 def masked_text(text: str, secrets: Mapping[str, str | None]) -> tuple[str, Tally]:
     """Returns a text with its secrets masked, and the tally; the same object if it has none."""
+    from toolcall_nb.redaction.masker import Masker
+
     masker = Masker(secrets)
     return masker.text(text), masker.tally
 
@@ -55,4 +73,6 @@ def masked_transcript(transcript: Transcript, secrets: Mapping[str, str | None])
 
     It is the same object if it has none. It reads back from Markdown, and masking it again changes nothing.
     """
+    from toolcall_nb.redaction.masked_values import masked_value
+
     return masked_value(transcript, secrets)

@@ -18,8 +18,9 @@ from toolcall_nb.core.lazy_members import lazy_members
 if TYPE_CHECKING:
     from toolcall_nb.render.html_output.live_html import LiveHtml
     from toolcall_nb.render.html_output.nodes import Patch
-    from toolcall_nb.render.html_output.page import ROOT_CLASS, stylesheet, to_html
+    from toolcall_nb.render.html_output.page import ROOT_CLASS, to_html
     from toolcall_nb.render.mime_bundles import mime_bundle
+    from toolcall_nb.render.stylesheets import stylesheet
     from toolcall_nb.render.terminal import TerminalFace
     from toolcall_nb.render.text import to_text
 
@@ -33,7 +34,7 @@ __getattr__ = lazy_members(
         "ROOT_CLASS": ".html_output.page",
         "TerminalFace": ".terminal",
         "mime_bundle": ".mime_bundles",
-        "stylesheet": ".html_output.page",
+        "stylesheet": ".stylesheets",
         "to_html": ".html_output.page",
         "to_text": ".text",
     },

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from functools import cache
-from importlib.resources import files
-from re import sub
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.core.usage import RequestUsage, UsageSummary, read_token_counts, read_usage
@@ -20,7 +17,7 @@ from toolcall_nb.render.value_lines import format_count
 if TYPE_CHECKING:
     from toolcall_nb.core.transcript import ToolCall, Transcript
 
-__all__ = ["RUN_CLASS", "USAGE_FOLD", "footer_html", "info_line", "money", "run_css", "run_html", "tokens"]
+__all__ = ["RUN_CLASS", "USAGE_FOLD", "footer_html", "info_line", "money", "run_html", "tokens"]
 
 RUN_CLASS = "tc-run mathjax_ignore tex2jax_ignore"
 """The class of the element around a run. MathJax must not turn ``\\href`` in a model's name into a link."""
@@ -69,13 +66,6 @@ def run_html(html: str, line: str, transcript: Transcript, is_open: bool = False
     """
     footer = footer_html(line, transcript, is_open)
     return saved_html(f'<div class="{RUN_CLASS}">{html}<div class="tc-foot">{footer}</div></div>')
-
-
-@cache
-def run_css() -> str:
-    """Returns the CSS for the surroundings of a transcript: the footer, and corrections for JupyterLab."""
-    css = files("toolcall_nb.render").joinpath("run.css").read_text("utf-8").replace("\n", " ")
-    return sub(r"\s+", " ", sub(r"/\*.*?\*/", "", css)).strip()
 
 
 def tokens(usage: Mapping[str, Any]) -> str:

@@ -17,13 +17,14 @@ RUN = ""
 class Clocks:
     """One clock for the run and one for each node that is timed. A clock starts once and stops once.
 
-    ``now`` returns seconds. `news` holds the clocks that changed; who sends them empties it.
+    ``now`` returns seconds. The run's clock starts now, or started when ``now`` was ``began``. `news` holds the clocks
+    that changed; who sends them empties it.
     """
 
-    def __init__(self, now: Callable[[], float]) -> None:
+    def __init__(self, now: Callable[[], float], began: float | None = None) -> None:
         self.news: dict[str, _Clock] = {}
         self.now = now
-        self._since: dict[str, float] = {RUN: now()}
+        self._since: dict[str, float] = {RUN: now() if began is None else began}
         self._stopped: dict[str, float] = {}
 
     def start(self, node: str) -> None:

@@ -37,7 +37,8 @@ class LiveDocument:
     ``source`` renders the events. ``send`` passes a step on to the pages; it is called with the lock held, so that
     steps leave in their order. ``timings`` are the calls' own durations in seconds; the duration of any other call is
     the time between its start and its end here. ``clock`` returns seconds. Its time is sent with every change of a
-    clock, so that a page that was asleep counts from the right moment.
+    clock, so that a page that was asleep counts from the right moment. The run ``began`` at that time of the clock, by
+    default now.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class LiveDocument:
         info: str = "",
         timings: Mapping[str, float] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        began: float | None = None,
     ) -> None:
         self.opened: dict[str, bool] = {}
         """The cards and folds that the reader opened or closed: by call id, or by the fold's own key."""
@@ -56,7 +58,7 @@ class LiveDocument:
         self._source = source
         self._send = send
         self._timings = timings if timings is not None else {}
-        self._clocks = Clocks(clock)
+        self._clocks = Clocks(clock, began)
         self._status = RunStatus()
         self._opened_nodes: dict[str, bool] = {}
         self._started: set[str] = set()  # calls that have no card yet

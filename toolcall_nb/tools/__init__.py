@@ -19,22 +19,29 @@ results/           what a tool returned, as JSON and as a display; failures and 
 built_in/          the tools ``edit``, ``show`` and ``bash``
 foreign/           tools of LangChain and pydantic-ai, and definitions in JSON
 mcp/               tools of MCP servers
+
+The modules are imported when they are first used.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from toolcall_nb.core.deprecated_names import renamed_members
-from toolcall_nb.tools.collection import Registry, registry, tool
-from toolcall_nb.tools.definition import Tool, as_tool
-from toolcall_nb.tools.execution.interrupts import stop_thread
-from toolcall_nb.tools.execution.parallel import Job, Started, run_together
-from toolcall_nb.tools.execution.runner import Outcome
-from toolcall_nb.tools.output import Log, Preliminary, ProgressCallback, ToolProgress
-from toolcall_nb.tools.results.failures import ToolFailed
-from toolcall_nb.tools.results.result import Result
-from toolcall_nb.tools.results.tracebacks import remember_for_debugger
-from toolcall_nb.tools.sources import ToolSource, as_tools
-from toolcall_nb.tools.workspaces import Workspace, WorkspacePath, workspace
+from toolcall_nb.core.lazy_members import lazy_members
+
+if TYPE_CHECKING:
+    from toolcall_nb.tools.collection import Registry, registry, tool
+    from toolcall_nb.tools.definition import Tool, as_tool
+    from toolcall_nb.tools.execution.interrupts import stop_thread
+    from toolcall_nb.tools.execution.parallel import Job, Started, run_together
+    from toolcall_nb.tools.execution.runner import Outcome
+    from toolcall_nb.tools.output import Log, Preliminary, ProgressCallback, ToolProgress
+    from toolcall_nb.tools.results.failures import ToolFailed
+    from toolcall_nb.tools.results.result import Result
+    from toolcall_nb.tools.results.tracebacks import remember_for_debugger
+    from toolcall_nb.tools.sources import ToolSource, as_tools
+    from toolcall_nb.tools.workspaces import Workspace, WorkspacePath, workspace
 
 __all__ = [
     "Job",
@@ -61,13 +68,41 @@ __all__ = [
     "workspace",
 ]
 
-__getattr__ = renamed_members(
+__getattr__ = lazy_members(
     __name__,
     {
-        "Decision": "toolcall_nb.approvals.Decision",
-        "Grants": "toolcall_nb.approvals.RememberedApprovals",
-        "Progress": "toolcall_nb.tools.output.ToolProgress",
-        "Tell": "toolcall_nb.tools.output.ProgressCallback",
-        "remember": "toolcall_nb.tools.results.tracebacks.remember_for_debugger",
+        "Job": ".execution.parallel",
+        "Log": ".output",
+        "Outcome": ".execution.runner",
+        "Preliminary": ".output",
+        "ProgressCallback": ".output",
+        "Registry": ".collection",
+        "Result": ".results.result",
+        "Started": ".execution.parallel",
+        "Tool": ".definition",
+        "ToolFailed": ".results.failures",
+        "ToolProgress": ".output",
+        "ToolSource": ".sources",
+        "Workspace": ".workspaces",
+        "WorkspacePath": ".workspaces",
+        "as_tool": ".definition",
+        "as_tools": ".sources",
+        "registry": ".collection",
+        "remember_for_debugger": ".results.tracebacks",
+        "run_together": ".execution.parallel",
+        "stop_thread": ".execution.interrupts",
+        "tool": ".collection",
+        "workspace": ".workspaces",
     },
+    renamed_members(
+        __name__,
+        {
+            "Decision": "toolcall_nb.approvals.Decision",
+            "Grants": "toolcall_nb.approvals.RememberedApprovals",
+            "Progress": "toolcall_nb.tools.output.ToolProgress",
+            "Tell": "toolcall_nb.tools.output.ProgressCallback",
+            "remember": "toolcall_nb.tools.results.tracebacks.remember_for_debugger",
+        },
+        stacklevel=3,
+    ),
 )

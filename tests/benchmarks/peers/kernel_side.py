@@ -22,12 +22,13 @@ __all__ = ["WAYS", "run"]
 
 def _ours(parts: Sequence[str]) -> None:
     from toolcall_nb.dialects import detector
-    from toolcall_nb.notebook.widget import TranscriptWidget
+    from toolcall_nb.notebook.widget import ShownRun, TranscriptWidget
     from toolcall_nb.render import LiveHtml
     from toolcall_nb.runs.document import LiveDocument
 
     document = LiveDocument(LiveHtml(), lambda step: widget.send(step))
-    widget = TranscriptWidget(document, lambda: None, lambda answer: None, lambda seconds: None, lambda: None)
+    run = ShownRun(document, lambda: None, lambda answer: None, lambda seconds: None, lambda: None)
+    widget = TranscriptWidget(run)
     detect = detector("callout")
     for part in parts:
         for event in detect.feed(part):

@@ -32,11 +32,11 @@ export class Footer {
   }
 
   draw() {
-    const { status, done, isRestored, isAway, stopHint } = this.run;
+    const { seq, status, done, isRestored, isAway, stopHint } = this.run;
     this.#drawInfo();
     const words = done && isRestored && !status ? RESTORED : status;
     setText(this.status, isAway && !done ? AWAY : words);
-    const isStopShown = this.isLive && stopHint === "";
+    const isStopShown = this.isLive && stopHint === "" && seq >= 0; // before its first state, a run cannot be stopped
     if (!isStopShown && document.activeElement === this.stop) this.root.focus({ preventScroll: true }); // a hidden button loses it
     this.stop.hidden = !isStopShown;
     setText(this.stopHint, this.isLive ? stopHint : "");

@@ -40,7 +40,7 @@
  * @property {number} [refused]  how many answers were refused
  *
  * @typedef {object} Step
- * @property {number} seq
+ * @property {number} seq  -1 before the run's first state, which is 0
  * @property {Patch[]} patches
  * @property {Record<string, boolean>} [opened]
  * @property {Record<string, Clock>} [clocks]  by node; the run's own has the id of the root

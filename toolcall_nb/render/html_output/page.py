@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from importlib.resources import files
-from re import sub
 
 from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.transcript import Transcript
@@ -14,9 +11,10 @@ from toolcall_nb.render.html_output.card import Look
 from toolcall_nb.render.html_output.message_nodes import message_node
 from toolcall_nb.render.html_output.nodes import Node, serialise
 from toolcall_nb.render.html_output.pictures import allowed_hosts
+from toolcall_nb.render.stylesheets import stylesheet
 from toolcall_nb.render.wording import EMPTY
 
-__all__ = ["ROOT_CLASS", "fragment", "stylesheet", "to_html"]
+__all__ = ["ROOT_CLASS", "fragment", "to_html"]
 
 ROOT_CLASS = "tc mathjax_ignore tex2jax_ignore"
 """The classes of the root element. JupyterLab's typesetter ignores ``$`` below the last two."""
@@ -54,13 +52,6 @@ def fragment(nodes: Sequence[Node]) -> str:
     """Returns the nodes in the root element, with the style. Without nodes, the root says that it is empty."""
     html = serialise(nodes) or element("p", "tc-empty", EMPTY)
     return f'<style>{stylesheet()}</style><div class="{ROOT_CLASS}">{html}</div>'
-
-
-@cache
-def stylesheet() -> str:
-    """Returns the style sheet of all HTML, without comments and needless space."""
-    css = sub(r"/\*.*?\*/", "", files("toolcall_nb.render").joinpath("style.css").read_text("utf-8").replace("\n", " "))
-    return sub(r"\s*([{};,>])\s*", r"\1", sub(r"\s+", " ", sub(r":\s+", ":", css))).replace(";}", "}").strip()
 
 
 def _document(html: str, title: str, hosts: frozenset[str]) -> str:

@@ -1,0 +1,29 @@
+"""The style sheets of transcripts and runs, as they are written into a page: `stylesheet` and `run_css`.
+
+A live view needs them before anything else, so this module imports nothing of the renderer.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from re import sub
+
+__all__ = ["run_css", "stylesheet"]
+
+
+@cache
+def stylesheet() -> str:
+    """Returns the style sheet of all HTML, without comments and needless space."""
+    return sub(r"\s*([{};,>])\s*", r"\1", sub(r":\s+", ":", _read("style.css"))).replace(";}", "}")
+
+
+@cache
+def run_css() -> str:
+    """Returns the CSS for the surroundings of a transcript: the footer, and corrections for JupyterLab."""
+    return _read("run.css")
+
+
+def _read(name: str) -> str:
+    css = files("toolcall_nb.render").joinpath(name).read_text("utf-8").replace("\n", " ")
+    return sub(r"\s+", " ", sub(r"/\*.*?\*/", "", css)).strip()
