@@ -35,7 +35,7 @@ IS_QUICK = "TOOLCALL_NB_ASLEEP" not in os.environ
 ASLEEP = float(os.environ.get("TOOLCALL_NB_ASLEEP", "4"))
 
 _PACE = """import ipywidgets.widgets.widget as w
-print(*[each._on_pace.__self__.interval for each in w._instances.values() if hasattr(each, "_on_pace")])"""
+print(*[each._run.on_pace.__self__.interval for each in w._instances.values() if hasattr(each, "_run")])"""
 
 
 @contextmanager
