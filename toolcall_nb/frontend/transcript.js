@@ -706,7 +706,7 @@ function morphChildren(mine, fresh, owned, folds) {
 
 // node_elements.js
 
-const GROUP_SIZE = 64;
+const GROUP_SIZE = 400; // elements: about 25 cards, or two screens of text
 const GROUPED = ".tc, .tc-said, .tc-text";
 
 class NodeElements {
@@ -807,8 +807,7 @@ class NodeElements {
     if (!before) return slot.prepend(mine);
     const home = /** @type {Element} */ (before.parentElement);
     const isLast = !before.nextElementSibling && (home === slot || !home.nextElementSibling);
-    const isFull = home.childElementCount >= GROUP_SIZE * (canSplit(before, mine) ? 1 : 4);
-    if (!isLast || !isFull || !slot.matches(GROUPED)) return before.after(mine);
+    if (!isLast || !slot.matches(GROUPED) || !isFull(home, canSplit(before, mine))) return before.after(mine);
     const isJoined = areCalls(before, mine);
     const group = element("div", isJoined ? "tc-group tc-joined" : "tc-group");
     if (isJoined && this.groups.has(home)) home.classList.add("tc-joins");
@@ -835,6 +834,10 @@ class NodeElements {
       slot = last;
     }
   }
+}
+
+function isFull(group, canSplit) {
+  return group.getElementsByTagName("*").length >= GROUP_SIZE * (canSplit ? 1 : 4);
 }
 
 function areCalls(before, mine) {

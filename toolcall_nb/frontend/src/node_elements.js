@@ -2,7 +2,7 @@ import { detailsIn, element, parse } from "./dom.js";
 import { morph } from "./morph.js";
 import { ROOT } from "./protocol.js";
 
-const GROUP_SIZE = 64;
+const GROUP_SIZE = 400; // elements: about 25 cards, or two screens of text
 const GROUPED = ".tc, .tc-said, .tc-text";
 
 /** @typedef {import("./folds.js").Folds} Folds @typedef {import("./live_run.js").LiveRun} LiveRun */
@@ -137,8 +137,7 @@ export class NodeElements {
     if (!before) return slot.prepend(mine);
     const home = /** @type {Element} */ (before.parentElement);
     const isLast = !before.nextElementSibling && (home === slot || !home.nextElementSibling);
-    const isFull = home.childElementCount >= GROUP_SIZE * (canSplit(before, mine) ? 1 : 4);
-    if (!isLast || !isFull || !slot.matches(GROUPED)) return before.after(mine);
+    if (!isLast || !slot.matches(GROUPED) || !isFull(home, canSplit(before, mine))) return before.after(mine);
     const isJoined = areCalls(before, mine);
     const group = element("div", isJoined ? "tc-group tc-joined" : "tc-group");
     if (isJoined && this.groups.has(home)) home.classList.add("tc-joins");
@@ -167,6 +166,11 @@ export class NodeElements {
       slot = last;
     }
   }
+}
+
+/** Whether the next element begins a group. @param {Element} group or a slot without groups @param {boolean} canSplit */
+function isFull(group, canSplit) {
+  return group.getElementsByTagName("*").length >= GROUP_SIZE * (canSplit ? 1 : 4);
 }
 
 /** @param {Element} before @param {Element} mine */
