@@ -36,7 +36,16 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
     from markdown_it.rules_core import StateCore
 
-__all__ = ["MOST_MARKS", "has_too_many_marks", "is_closed", "marks_in", "parser", "plain_block", "render_markdown"]
+__all__ = [
+    "MOST_MARKS",
+    "has_too_many_marks",
+    "is_closed",
+    "is_deep",
+    "marks_in",
+    "parser",
+    "plain_block",
+    "render_markdown",
+]
 
 _DEEPEST = 40  # blocks within blocks, and brackets within brackets
 
@@ -108,9 +117,14 @@ def _normalized(url: str) -> str:
     return MarkdownIt.normalizeLink(parser(), url)
 
 
+def is_deep(level: int) -> bool:
+    """Whether blocks within so many others are shown as code."""
+    return level >= _DEEPEST - 3
+
+
 def _deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Shows blocks that are nested too deep as code: the library would drop them, and hide them from the reader."""
-    if silent or state.level + state.env.get("level", 0) < _DEEPEST - 3:
+    if silent or not is_deep(state.level + state.env.get("level", 0)):
         return False
     line = start + 1
     while line < end and (state.isEmpty(line) or state.sCount[line] >= state.blkIndent):

@@ -19,9 +19,10 @@ from toolcall_nb.render.markdown.blocks import (
     is_over,
     split_blocks,
 )
+from toolcall_nb.render.markdown.flavor import is_deep
 from toolcall_nb.render.markdown.link_definitions import Definitions, parse_tail, render_tokens
 from toolcall_nb.render.markdown.open_list import find_open_end
-from toolcall_nb.render.markdown.open_paragraph import may_define
+from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE, may_define, parse_line
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -81,6 +82,9 @@ class GrowingBlocks:
     def _read(self, source: str) -> tuple[list[list[Token]], list[str], Definitions]:
         """Parses and renders the tail."""
         definitions = Definitions(self._definitions.settled)
+        if "\n" not in source and TEXT_LINE.match(source) and not is_deep(self._level):
+            groups = [parse_line(source, definitions)]
+            return groups, self._render(groups), definitions
         groups = split_blocks(parse_tail(source, definitions, self._level))
         if self._is_in_item:
             check_alone(groups, source.split("\n"))

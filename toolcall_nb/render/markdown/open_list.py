@@ -10,11 +10,11 @@ import re
 from markdown_it.token import Token
 
 from toolcall_nb.render.markdown.blocks import OpenEnd, OuterBlocks, check_alone, first_line, is_blank, split_blocks
-from toolcall_nb.render.markdown.flavor import parser
+from toolcall_nb.render.markdown.flavor import is_deep, parser
 from toolcall_nb.render.markdown.link_definitions import Definitions, parse_tail, render_tokens
 from toolcall_nb.render.markdown.open_container import LEAST_CONTENTS, OpenItem, OpenQuote
 from toolcall_nb.render.markdown.open_fence import find_open_leaf
-from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE
+from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE, OpenText, parse_line
 from toolcall_nb.render.markdown.open_table import OpenTable
 
 __all__ = ["find_open_end"]
@@ -23,6 +23,8 @@ __all__ = ["find_open_end"]
 _START = rf"(?=(?:[-+*]|\d{{1,9}}[.)]) {{1,4}}(?x:{TEXT_LINE.pattern}))"
 _ITEM = re.compile(rf"[^ \t\n][ \t]*\n{_START}")
 _ITEM_OF_LOOSE = re.compile(rf"[^ \t\n][ \t]*\n(?:[ \t]*\n)*{_START}")
+# An item that begins with text, and is no task.
+_ITEM_OF_TEXT = re.compile(rf"([-+*]|\d{{1,9}}[.)]) {{1,4}}(?!\[[ xX]?\])(?=(?x:{TEXT_LINE.pattern}))")
 
 
 def find_open_end(group: list[Token], html: str, lines: list[str], place: OuterBlocks) -> OpenEnd | None:
@@ -149,7 +151,24 @@ class _OpenList(OpenEnd):
             self._certain += "".join(self._parts[:-1])
         else:
             return self._parse(self._text + text)
-        return self._parse((self._text + text)[cut:])
+        source = (self._text + text)[cut:]
+        return self._begin_item(source) or self._parse(source)
+
+    def _begin_item(self, source: str) -> str | None:
+        """Begins an item that is one line of text, which needs no parse of its structure; None if it is not one."""
+        found = _ITEM_OF_TEXT.match(source)
+        if found is None or "\n" in source or self._kind[1:] != (found[1][-1], None) or is_deep(self._place.level + 2):
+            return None
+        opening = Token("list_item_open", "li", 1, map=[0, 1], info=found[1][:-1], markup=found[1][-1], block=True)
+        paragraph = parse_line(source[found.end() :], self._place.definitions)
+        paragraph[0].hidden = paragraph[-1].hidden = not self._is_loose
+        item = [opening, *paragraph, Token("list_item_close", "li", -1, block=True)]
+        self._parts, self._text, self._last, self._last_opening = [render_tokens(item)], source, 0, opening
+        self._item = None
+        self._html = "".join([self._opening, self._certain, *self._parts, self._closing])
+        self._leaf = OpenText([*item, self.group[-1]], 2, self._html, [source], self._place.definitions)
+        self._is_shown_loose = self._is_loose
+        return self._html
 
     def _parse(self, text: str) -> str | None:
         definitions = Definitions(self._place.definitions.settled)

@@ -12,7 +12,7 @@ from toolcall_nb.render.markdown.flavor import has_too_many_marks, marks_in, par
 from toolcall_nb.render.markdown.link_definitions import Definitions, parse_inline, render_tokens
 from toolcall_nb.render.markdown.open_marks import live_marks, may_close
 
-__all__ = ["TEXT_LINE", "OpenText", "may_define"]
+__all__ = ["TEXT_LINE", "OpenText", "may_define", "parse_line"]
 
 TEXT_LINE = re.compile(
     r"""[^\W\d_]|[^\x00-\x7f\s]                 # a letter, an emoji, a line of a box
@@ -274,6 +274,14 @@ class OpenText(OpenEnd):
         if self._inline.startswith(html) and not live_marks(_texts_of(token), before):
             self._seal(start, len(html))
             self._examine(self._parsed(self._content))
+
+
+def parse_line(line: str, definitions: Definitions) -> list[Token]:
+    """Returns the tokens of a paragraph of one line, which begins with `TEXT_LINE`: only its content needs a parse."""
+    opening = Token("paragraph_open", "p", 1, map=[0, 1], block=True)
+    inline = Token("inline", "", 0, map=[0, 1], level=1, content=mdTrim(line), block=True)
+    parse_inline([inline], definitions)
+    return [opening, inline, Token("paragraph_close", "p", -1, block=True)]
 
 
 def _texts_of(parsed: Token) -> list[str]:
