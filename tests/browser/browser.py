@@ -17,6 +17,7 @@ from playwright.sync_api import (
     Error,
     Locator,
     Page,
+    Playwright,
     ViewportSize,
     expect,
     sync_playwright,
@@ -25,7 +26,16 @@ from playwright.sync_api import (
 from tests.browser.jupyter import Server
 from tests.support.profile import IS_THOROUGH
 
-__all__ = ["ARTIFACTS", "VIEWPORT", "Notebook", "SharedPage", "browser_profile", "find_chromium", "running_browser"]
+__all__ = [
+    "ARTIFACTS",
+    "VIEWPORT",
+    "Notebook",
+    "SharedPage",
+    "browser_profile",
+    "find_chromium",
+    "running_browser",
+    "running_chromium",
+]
 
 ARTIFACTS = Path(__file__).resolve().parents[2] / "artifacts"
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -76,8 +86,15 @@ def find_chromium() -> str:
 
 @contextmanager
 def running_browser() -> Iterator[Browser]:
+    """Runs Playwright and a headless Chromium inside the block."""
+    with sync_playwright() as playwright, running_chromium(playwright) as browser:
+        yield browser
+
+
+@contextmanager
+def running_chromium(playwright: Playwright) -> Iterator[Browser]:
     """Runs a headless Chromium inside the block, with a fresh profile on disk."""
-    with sync_playwright() as playwright, TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+    with TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         context = playwright.chromium.launch_persistent_context(
             profile, executable_path=find_chromium(), args=_ARGUMENTS, viewport=VIEWPORT
         )

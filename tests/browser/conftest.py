@@ -1,4 +1,4 @@
-"""Fixtures: one JupyterLab and one Chromium for all tests of this folder, and each test's notebooks."""
+"""Fixtures: one JupyterLab and one of each browser for all tests of this folder, and each test's notebooks."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import Browser, BrowserContext, Playwright, sync_playwright
 
-from tests.browser.browser import VIEWPORT, Notebook, SharedPage, browser_profile, running_browser
+from tests.browser.browser import VIEWPORT, Notebook, SharedPage, browser_profile, running_chromium
+from tests.browser.firefox import running_firefox
 from tests.browser.jupyter import Server, running_server
 from tests.browser.scripted_turn import ASK, NEXT, setup
 
@@ -23,10 +24,23 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
+def playwright() -> Iterator[Playwright]:
+    """The one Playwright of a process: its synchronous interface cannot be started twice."""
     if os.environ.get("TOOLCALL_NB_BROWSER") == "skip":
         pytest.skip("browser tests are skipped by TOOLCALL_NB_BROWSER=skip")
-    with running_browser() as browser:
+    with sync_playwright() as playwright:
+        yield playwright
+
+
+@pytest.fixture(scope="session")
+def chromium(playwright: Playwright) -> Iterator[Browser]:
+    with running_chromium(playwright) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
+def firefox(playwright: Playwright) -> Iterator[Browser]:
+    with running_firefox(playwright) as browser:
         yield browser
 
 

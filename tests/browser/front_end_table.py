@@ -19,11 +19,13 @@ from tests.support.environments import ROOT
 __all__ = ["ROW", "table"]
 
 _PAGE = ROOT / "docs" / "front-ends.md"
-_HEAD = "| front end | kernel | where the code runs | tested |\n| --- | --- | --- | --- |\n"
+_HEAD = "| front end | address | browser | kernel | where the code runs | tested |\n" + "| --- " * 6 + "|\n"
 ROW = re.compile(
-    r"^\| ([^\d|]+) ([\d.]+) \| ipykernel ([\d.]+) \| (cell|widget callback) \| ([\d-]{10}) \|$", re.MULTILINE
+    r"^\| ([^\d|]+) ([\d.]+) \| `(\S+)`( of JupyterHub [\d.]+)? \| (\w+) ([\d.]+) \| ipykernel ([\d.]+) \|"
+    r" (cell|widget callback) \| ([\d-]{10}) \|$",
+    re.MULTILINE,
 )
-"""A row: the program, its version, that of the kernel, where the code runs, and the date."""
+"""A row: program and version, address, hub, browser and version, the kernel's version, where the code runs, date."""
 _TABLE = re.compile(r"^\| front end .*?\n(?!\|)", re.MULTILINE | re.DOTALL)
 
 
@@ -36,10 +38,17 @@ def _row(front_end: FrontEnd) -> str:
     names = [f"{front_end.slug}-{scenario.__name__}.json" for scenario in scenarios_of(front_end)]
     records = [json.loads((PICTURES / name).read_text("utf-8")) for name in names]
     last = max(records, key=lambda record: record["date"])
-    version = last["versions"][PACKAGES[front_end.program].partition("=")[0]]
+    versions = last["versions"]
     program = re.sub(r" [\d.]+$", "", front_end.program)
-    place = "widget callback" if front_end.in_callback else "cell"
-    return f"| {program} {version} | ipykernel {last['versions']['ipykernel']} | {place} | {last['date']} |\n"
+    cells = [
+        f"{program} {versions[PACKAGES[front_end.program].partition('=')[0]]}",
+        f"`{front_end.address}`" + (f" of JupyterHub {versions['jupyterhub']}" if front_end.in_hub else ""),
+        f"{front_end.browser} {versions[front_end.browser]}",
+        f"ipykernel {versions['ipykernel']}",
+        front_end.place,
+        last["date"],
+    ]
+    return f"| {' | '.join(cells)} |\n"
 
 
 def main() -> None:

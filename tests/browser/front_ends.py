@@ -5,6 +5,7 @@ Each runs in an environment of its own, since two versions of ipykernel cannot b
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
 import urllib.error
@@ -15,10 +16,19 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import nbformat
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, WebError, expect
 
 from tests.browser.browser import Notebook
-from tests.browser.jupyter import JUPYTERLAB, Application, Server, free_port, jupyter_environment, running_server
+from tests.browser.jupyter import (
+    JUPYTERLAB,
+    Application,
+    Server,
+    free_port,
+    jupyter_environment,
+    running,
+    running_server,
+)
+from tests.browser.jupyterhub import HUB_PACKAGES, USER, HubServer
 from tests.browser.scripted_turn import setup
 from tests.support.environments import ROOT, installed_versions, make_environment
 
@@ -38,21 +48,33 @@ _START_WITHIN = 90.0
 
 
 class FrontEnd(NamedTuple):
-    """A front end with a kind of kernel. ``in_callback``: the cell shows a button, and a click on it runs the code."""
+    """A front end with a kind of kernel. ``in_callback``: the cell shows a button, and a click on it runs the code.
+
+    ``address`` is the path below which the server serves its pages. ``in_hub``: the server is one of JupyterHub.
+    """
 
     program: str
     kernel: str
     in_callback: bool = False
+    browser: str = "Chromium"
+    address: str = "/"
+    in_hub: bool = False
+
+    @property
+    def place(self) -> str:
+        """The place where the code runs."""
+        return "widget callback" if self.in_callback else "cell"
 
     @property
     def name(self) -> str:
         """The name as it is recorded."""
-        return f"{self.program}, {self.kernel}{', widget callback' if self.in_callback else ''}"
+        hub = ["JupyterHub"] if self.in_hub else []
+        return ", ".join([self.program, self.browser, self.kernel, self.place, self.address, *hub])
 
     @property
     def slug(self) -> str:
         """The name in ASCII, for files."""
-        return self.name.lower().replace(", ", "-").replace(" ", "-").replace("à", "a")
+        return "-".join(re.findall(r"[a-z0-9.]+", self.name.lower().replace("à", "a")))
 
 
 PACKAGES = {
@@ -69,13 +91,21 @@ FRONT_ENDS = (
     FrontEnd("JupyterLab", "ipykernel 6", in_callback=True),
     FrontEnd("JupyterLab", "ipykernel 7"),
     FrontEnd("JupyterLab", "ipykernel 7", in_callback=True),
+    FrontEnd("JupyterLab", "ipykernel 6", browser="Firefox"),
+    FrontEnd("JupyterLab", "ipykernel 7", browser="Firefox"),
+    FrontEnd("JupyterLab", "ipykernel 7", in_callback=True, browser="Firefox"),
+    FrontEnd("JupyterLab", "ipykernel 7", address="/lab-of/ada/"),
+    FrontEnd("JupyterLab", "ipykernel 7", address=f"/user/{USER}/", in_hub=True),
     FrontEnd("JupyterLab 4.2", "ipykernel 7"),
     FrontEnd("Notebook", "ipykernel 6"),
     FrontEnd("Notebook", "ipykernel 7"),
+    FrontEnd("Notebook", "ipykernel 7", browser="Firefox"),
     FrontEnd("nbclassic", "ipykernel 6"),
     FrontEnd("nbclassic", "ipykernel 7"),
+    FrontEnd("nbclassic", "ipykernel 7", browser="Firefox"),
     FrontEnd("Voilà", "ipykernel 6", in_callback=True),
     FrontEnd("Voilà", "ipykernel 7", in_callback=True),
+    FrontEnd("Voilà", "ipykernel 7", in_callback=True, browser="Firefox"),
 )
 
 
@@ -106,6 +136,13 @@ class RunningFrontEnd:
         self.versions = versions
         self._context = context
         self._count = 0
+        self._problems: list[str] = []
+        context.on("weberror", self._note)
+
+    def _note(self, problem: WebError) -> None:
+        """Keeps an error of our module, which anywidget loads from a blob. The pages have errors of their own."""
+        if "blob:" in (problem.error.stack or ""):
+            self._problems.append(str(problem.error))
 
     @contextmanager
     def open(self, cell: str) -> Iterator[OpenRun]:
@@ -116,8 +153,10 @@ class RunningFrontEnd:
         run = self._open(name, setup(name), code)
         try:
             yield run
+            assert not self._problems, self._problems
         finally:
             run.page.close()
+            self._problems.clear()
 
     def _open(self, name: str, *cells: str) -> OpenRun:
         raise NotImplementedError  # each kind of front end opens a notebook in its own way
@@ -242,9 +281,18 @@ class _VoilaRun:
 def running_front_end(front_end: FrontEnd, home: Path, context: BrowserContext) -> Iterator[RunningFrontEnd]:
     """Makes the environment of a front end, and runs the front end in it inside the block."""
     package = PACKAGES[front_end.program]
-    environment = make_environment(home, str(ROOT), _KERNELS[front_end.kernel], package)
-    versions = installed_versions(environment, package.partition("=")[0], "ipykernel", "ipywidgets", "anywidget")
+    packages = (package, *(HUB_PACKAGES if front_end.in_hub else ()))
+    environment = make_environment(home, str(ROOT), _KERNELS[front_end.kernel], *packages)
+    names = [name.partition("=")[0] for name in packages]
+    versions = installed_versions(environment, *names, "ipykernel", "ipywidgets", "anywidget")
     python = str(environment)
+    if front_end.in_hub:
+        with running(HubServer(home / "server", environment)) as hub:
+            page = context.new_page()
+            hub.log_in(page)
+            page.close()
+            yield _Jupyter(front_end, versions, context, hub)
+        return
     if front_end.program == "Voilà":
         with _running_voila(python, home) as (folder, base):
             yield _Voila(front_end, versions, context, folder, base)
@@ -255,7 +303,8 @@ def running_front_end(front_end: FrontEnd, home: Path, context: BrowserContext) 
         "Notebook": Application(python, "notebook", "notebooks", {"JupyterNotebookApp.expose_app_in_browser": True}),
         "nbclassic": Application(python, "nbclassic", "notebooks", needs_config=True),
     }
-    with running_server(home / "server", application=applications[front_end.program]) as server:
+    options = {"ServerApp.base_url": front_end.address}
+    with running_server(home / "server", options, applications[front_end.program]) as server:
         yield _Jupyter(front_end, versions, context, server)
 
 

@@ -14,13 +14,22 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import nbformat
 
-__all__ = ["JUPYTERLAB", "Application", "Server", "free_port", "jupyter_environment", "running_server"]
+__all__ = [
+    "JUPYTERLAB",
+    "TOKEN",
+    "Application",
+    "Server",
+    "free_port",
+    "jupyter_environment",
+    "running",
+    "running_server",
+]
 
-_TOKEN = "only-for-tests"
+TOKEN = "only-for-tests"
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _START_WITHIN = 90.0
 _PAGE = {"buildAvailable": False, "buildCheck": False}
@@ -49,29 +58,66 @@ JUPYTERLAB = Application(
 
 
 class Server:
-    """A Jupyter server. ``options`` are settings by name, in addition to the tests' own."""
+    """A Jupyter server. ``options`` are settings by name, in addition to the tests' own.
+
+    ``programs`` is the folder of its environment's programs.
+    """
 
     def __init__(self, home: Path, options: Mapping[str, Any], application: Application = JUPYTERLAB) -> None:
+        self.programs = Path(application.python).parent
         self._application = application
         self._port = free_port()
         self._home = home
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
-        self.base = f"http://127.0.0.1:{self._port}"
+        self.base = f"http://127.0.0.1:{self._port}{options.get('ServerApp.base_url', '').rstrip('/')}"
         self.folder = home / "notebooks"
         self.environment = jupyter_environment(home)
         if application.needs_config:
             del self.environment["JUPYTER_NO_CONFIG"]
 
+    def set_up(self) -> None:
+        """Turns off JupyterLab's question about news."""
+        settings = self._home / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
+        settings.parent.mkdir(parents=True)
+        settings.write_text('{"fetchNews": "false", "checkForUpdates": false}')
+
     def start(self) -> None:
         """Starts or restarts the server, always on the same port; returns when it answers."""
         log = self._home / "jupyterlab.log"
-        command = _command(self._application, self._port, self.folder, self._options)
         with log.open("a") as out:
             self._process = subprocess.Popen(
-                command, stdout=out, stderr=subprocess.STDOUT, env=self.environment, cwd=self.folder
+                self._command(), stdout=out, stderr=subprocess.STDOUT, env=self.environment, cwd=self.folder
             )
-        _wait_for(self, self._process, log)
+        give_up = time.monotonic() + _START_WITHIN
+        while time.monotonic() < give_up and self._process.poll() is None:
+            try:
+                self._ask_whether_it_runs()
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                time.sleep(0.2)
+            else:
+                return
+        raise RuntimeError(f"The server did not start:\n{log.read_text()[-3000:]}")
+
+    def _command(self) -> list[str]:
+        options = {
+            "ServerApp.ip": "127.0.0.1",
+            "ServerApp.port": self._port,
+            "ServerApp.port_retries": 0,
+            "ServerApp.root_dir": self.folder,
+            "ServerApp.open_browser": False,
+            "ServerApp.allow_root": True,
+            "IdentityProvider.token": TOKEN,
+            "ServerApp.tornado_settings": {"page_config_data": _PAGE},
+            **self._application.settings,
+            **self._options,
+        }
+        written = [f"--{name}={value}" for name, value in options.items()]
+        return [self._application.python, "-m", self._application.module, *written]
+
+    def _ask_whether_it_runs(self) -> None:
+        """Raises an `OSError` if the server does not answer."""
+        self.api("status")
 
     def kill(self) -> None:
         """Kills the server's process, without shutting down its kernels."""
@@ -93,12 +139,12 @@ class Server:
 
     def page(self, name: str) -> str:
         """Returns the address that opens only this notebook."""
-        return f"{self.base}/{self._application.path}/{name}?token={_TOKEN}"
+        return f"{self.base}/{self._application.path}/{name}?token={TOKEN}"
 
     def api(self, path: str, method: str = "GET", body: Any = None) -> Any:
         """Calls the server's REST interface; returns the response's JSON."""
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.base}/api/{path}", data, {"Authorization": f"token {_TOKEN}"})
+        request = urllib.request.Request(f"{self.base}/api/{path}", data, {"Authorization": f"token {TOKEN}"})
         request.method = method
         with urllib.request.urlopen(request, timeout=30) as answer:
             text = answer.read()
@@ -126,6 +172,9 @@ class Server:
             self.api(f"sessions/{session['id']}", "DELETE")
 
 
+AnyServer = TypeVar("AnyServer", bound=Server)
+
+
 def _kind(source: str) -> tuple[str, str]:
     head, _, rest = source.partition("\n")
     return ("markdown", rest) if head == "# %% [markdown]" else ("code", source)
@@ -148,51 +197,22 @@ def jupyter_environment(home: Path) -> dict[str, str]:
     return {**os.environ, **own, "PYTHONPATH": path, "JUPYTER_PLATFORM_DIRS": "1"}
 
 
-def _set_up(home: Path) -> None:
-    """Turns off JupyterLab's question about news."""
-    settings = home / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
-    settings.parent.mkdir(parents=True)
-    settings.write_text('{"fetchNews": "false", "checkForUpdates": false}')
-
-
-def _command(application: Application, port: int, folder: Path, options: Mapping[str, Any]) -> list[str]:
-    options = {
-        "ServerApp.ip": "127.0.0.1",
-        "ServerApp.port": port,
-        "ServerApp.port_retries": 0,
-        "ServerApp.root_dir": folder,
-        "ServerApp.open_browser": False,
-        "ServerApp.allow_root": True,
-        "IdentityProvider.token": _TOKEN,
-        "ServerApp.tornado_settings": {"page_config_data": _PAGE},
-        **application.settings,
-        **options,
-    }
-    return [application.python, "-m", application.module, *(f"--{name}={value}" for name, value in options.items())]
-
-
 @contextlib.contextmanager
 def running_server(
     home: Path, options: Mapping[str, Any] = MappingProxyType({}), application: Application = JUPYTERLAB
 ) -> Iterator[Server]:
     """Runs a server inside the block; yields it once it answers, and ends it by its process id."""
-    server = Server(home, options, application)
+    with running(Server(home, options, application)) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def running(server: AnyServer) -> Iterator[AnyServer]:
+    """Runs this server inside the block, with an empty folder of notebooks."""
     server.folder.mkdir(parents=True)
-    _set_up(home)
+    server.set_up()
     try:
         server.start()
         yield server
     finally:
         server.stop()
-
-
-def _wait_for(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
-    give_up = time.monotonic() + _START_WITHIN
-    while time.monotonic() < give_up and process.poll() is None:
-        try:
-            server.api("status")
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.2)
-        else:
-            return
-    raise RuntimeError(f"The server did not start:\n{log.read_text()[-3000:]}")

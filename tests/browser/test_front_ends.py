@@ -28,8 +28,8 @@ _CASES = [
 class FrontEnds:
     """Runs one front end at a time, and keeps it until another one is asked for."""
 
-    def __init__(self, chromium: Browser, paths: pytest.TempPathFactory) -> None:
-        self._chromium = chromium
+    def __init__(self, find_browser: Callable[[str], Browser], paths: pytest.TempPathFactory) -> None:
+        self._find_browser = find_browser
         self._paths = paths
         self._running: RunningFrontEnd | None = None
         self._end = ExitStack()
@@ -37,9 +37,11 @@ class FrontEnds:
     def get(self, front_end: FrontEnd) -> RunningFrontEnd:
         if self._running is None or self._running.front_end != front_end:
             self.close()
-            context = self._end.enter_context(self._chromium.new_context(viewport=VIEWPORT))
+            browser = self._find_browser(front_end.browser)
+            context = self._end.enter_context(browser.new_context(viewport=VIEWPORT))
             home = self._paths.mktemp(front_end.slug)
             self._running = self._end.enter_context(running_front_end(front_end, home, context))
+            self._running.versions[front_end.browser] = browser.version
         return self._running
 
     def close(self) -> None:
@@ -48,8 +50,8 @@ class FrontEnds:
 
 
 @pytest.fixture(scope="module")
-def front_ends(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FrontEnds]:
-    front_ends = FrontEnds(chromium, tmp_path_factory)
+def front_ends(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FrontEnds]:
+    front_ends = FrontEnds(lambda name: request.getfixturevalue(name.lower()), tmp_path_factory)
     yield front_ends
     front_ends.close()
 

@@ -1,27 +1,24 @@
-"""The server's page through the real jupyter-server-proxy, below the base URL of a real Jupyter server.
+"""The server's page through the real jupyter-server-proxy: below the base URL of a Jupyter server, and in a JupyterHub.
 
-The environment of the other tests has no jupyter-server-proxy, so Jupyter runs in an environment of its own.
+The environment of the other tests has neither, so both run in environments of their own.
 """
 
 from __future__ import annotations
 
 import re
-import socket
-import subprocess
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.environments import ROOT, clean_variables, make_environment
+from tests.browser.jupyter import TOKEN, Application, Server, running, running_server
+from tests.browser.jupyterhub import HUB_PACKAGES, HubServer
+from tests.support.environments import ROOT, make_environment
 
-BASE = "/user/ada/"
-TOKEN = "of-jupyter"
 CELL = '''
 import threading, time
 %load_ext toolcall_nb
@@ -56,7 +53,8 @@ scripted = Model()
 %toolchat serve 0
 '''
 
-RUN = """async ([code, base, token]) => {
+RUN = """async ([code, token]) => {
+    const base = location.pathname.replace(/lab$/, "");
     const kernel = await (await fetch(`${base}api/kernels`, {
         method: "POST", headers: { Authorization: `token ${token}` },
     })).json();
@@ -80,68 +78,88 @@ RUN = """async ([code, base, token]) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The port of a Jupyter server with jupyter-server-proxy and a base URL."""
-    home = tmp_path_factory.mktemp("jupyter")
-    programs = make_environment(home, f"{ROOT}[server]", "jupyter-server", "jupyter-server-proxy", "ipykernel").parent
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    options = {
-        "ServerApp.port": port,
-        "ServerApp.port_retries": 0,
-        "ServerApp.base_url": BASE,
-        "ServerApp.root_dir": home,
-        "ServerApp.allow_root": True,
-        "ServerApp.allow_remote_access": True,
-        "IdentityProvider.token": TOKEN,
-    }
-    command = [
-        str(programs / "python"),
-        "-m",
-        "jupyter_server",
-        *(f"--{name}={value}" for name, value in options.items()),
-    ]
-    log = home / "log"
-    with log.open("w") as output:
-        process = subprocess.Popen(command, env=clean_variables(home), stdout=output, stderr=output)
-    try:
-        _wait_for(port, log)
-        yield port
-    finally:
-        process.terminate()
-        process.wait(30)
+TYPE = """async ([command, token]) => {
+    const base = location.pathname.replace(/lab$/, "");
+    const { name } = await (await fetch(`${base}api/terminals`, {
+        method: "POST", headers: { Authorization: `token ${token}` },
+    })).json();
+    const socket = new WebSocket(`ws://${location.host}${base}terminals/websocket/${name}`);
+    let shown = "";
+    return await new Promise((done) => {
+        socket.onopen = () => socket.send(JSON.stringify(["stdin", `${command}\\r`]));
+        socket.onmessage = ({ data }) => {
+            const [kind, text] = JSON.parse(data);
+            if (kind === "stdout") shown += text;
+            const found = /through the proxy: (\\S+)\\s/.exec(shown);
+            if (found) done(found[1]);
+        };
+    });
+}"""
 
 
-def _wait_for(port: int, log: Path) -> None:
-    for _ in range(300):
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}{BASE}api", timeout=5):
-                return
-        except (urllib.error.URLError, ConnectionError):
-            time.sleep(0.2)
-    raise RuntimeError(f"Jupyter did not start:\n{log.read_text()[-3000:]}")
+@contextmanager
+def _jupyter(home: Path) -> Iterator[Server]:
+    python = make_environment(home, f"{ROOT}[server]", "jupyter-server", "jupyter-server-proxy", "ipykernel")
+    options = {"ServerApp.base_url": "/user/ada/", "ServerApp.allow_remote_access": True}
+    application = Application(str(python), "jupyter_server", "tree", needs_config=True)
+    with running_server(home / "server", options, application) as server:
+        yield server
+
+
+@contextmanager
+def _hub(home: Path) -> Iterator[Server]:
+    python = make_environment(home, f"{ROOT}[server]", *HUB_PACKAGES)
+    with running(HubServer(home / "server", python)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module", params=[_jupyter, _hub], ids=["Jupyter", "JupyterHub"])
+def jupyter(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A Jupyter server with jupyter-server-proxy and a base URL."""
+    with request.param(tmp_path_factory.mktemp("jupyter")) as server:
+        yield server
+
+
+@pytest.fixture(params=["127.0.0.1", "hub.localhost"], ids=["this machine", "another name"])
+def origin(request: pytest.FixtureRequest, jupyter: Server) -> str:
+    """The origin under which the browser knows Jupyter's server."""
+    return f"http://{request.param}:{urlsplit(jupyter.base).port}"
+
+
+@pytest.fixture
+def page(chromium: Browser, jupyter: Server, origin: str) -> Iterator[Page]:
+    """A page that has logged in, at an address that ends in "lab"; no script in it may fail."""
+    problems: list[str] = []
+    with chromium.new_context() as context:
+        page = context.new_page()
+        if isinstance(jupyter, HubServer):
+            jupyter.log_in(page, origin)
+        else:
+            page.goto(f"{origin}{urlsplit(jupyter.base).path}/lab?token={TOKEN}")  # without JupyterLab this is a 404
+            page.goto(f"{origin}{urlsplit(jupyter.base).path}/lab")
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        yield page
+    assert problems == []
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("host", ["127.0.0.1", "hub.localhost"], ids=["this machine", "another name"])
-def test_the_page_that_the_notebook_links_to_is_live_behind_jupyter(chromium: Browser, jupyter: int, host: str) -> None:
-    context = chromium.new_context()
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    origin = f"http://{host}:{jupyter}"
-    try:
-        page.goto(f"{origin}{BASE}lab?token={TOKEN}")  # logs in; without JupyterLab this is a 404
-        outputs = page.evaluate(RUN, [CELL, BASE, TOKEN])
-        link = _link(outputs)
-        assert link.startswith(f"{BASE}proxy/")
-        page.goto(origin + link)
-        _use(page)
-        assert problems == []
-    finally:
-        context.close()
+def test_the_page_that_the_notebook_links_to_is_live(jupyter: Server, origin: str, page: Page) -> None:
+    link = _link(page.evaluate(RUN, [CELL, TOKEN]))
+    assert link.startswith(f"{urlsplit(jupyter.base).path}/proxy/")
+    page.goto(origin + link)
+    _use(page)
+
+
+@pytest.mark.thorough
+def test_the_address_that_the_command_prints_in_a_terminal_opens(jupyter: Server, origin: str, page: Page) -> None:
+    command = f"{jupyter.programs / 'toolcall-nb'} serve --port 0 --speed 0"
+    address = page.evaluate(TYPE, [command, TOKEN])
+    assert address.startswith(f"{urlsplit(jupyter.base).path}/proxy/")
+    page.goto(origin + address)
+    prompt = page.get_by_label("Message")
+    prompt.fill("Hello")
+    prompt.press("Enter")
+    expect(page.get_by_text("This is the mock model.")).to_be_visible()
 
 
 def _link(outputs: list[Any]) -> str:

@@ -45,14 +45,12 @@ def test_the_table_of_states_matches_the_code() -> None:
 
 
 def test_the_table_of_front_ends_matches_the_tests() -> None:
-    rows = [
-        (f"{program} {version}", kernel, place) for program, version, kernel, place, _ in ROW.findall(FRONT_END_PAGE)
-    ]
-    places = ["widget callback" if each.in_callback else "cell" for each in FRONT_ENDS]
-    assert [place for _, _, place in rows] == places
-    for each, (program, kernel, _) in zip(FRONT_ENDS, rows, strict=True):
-        assert program.startswith(each.program)
+    rows = ROW.findall(FRONT_END_PAGE)
+    assert len(rows) == len(FRONT_ENDS)
+    for each, (program, version, address, hub, browser, _, kernel, place, _) in zip(FRONT_ENDS, rows, strict=True):
+        assert f"{program} {version}".startswith(each.program)
         assert f"ipykernel {kernel}".startswith(f"{each.kernel}.")
+        assert (address, bool(hub), browser, place) == (each.address, each.in_hub, each.browser, each.place)
 
 
 def test_the_transcript_in_the_readme_reads_back() -> None:
