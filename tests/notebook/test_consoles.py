@@ -1,4 +1,4 @@
-"""The real Jupyter Console and qtconsole show a run as text. They are in an environment of their own."""
+"""The real Jupyter Console, qtconsole and Spyder show a run as text. They are in environments of their own."""
 
 from __future__ import annotations
 
@@ -63,8 +63,25 @@ def test_jupyter_console_streams_the_run_and_asks(programs: Path, tmp_path: Path
 
 @pytest.mark.thorough
 def test_qtconsole_shows_the_run_and_asks(programs: Path, tmp_path: Path) -> None:
-    variables = {**clean_variables(tmp_path), "QT_QPA_PLATFORM": "offscreen", "QT_API": "pyside6"}
-    command = [str(programs / "python"), str(ROOT / "tests" / "support" / "qt_console.py"), *CELLS]
-    ran = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    check(ran.stdout)
+    check(in_a_qt_console("qtconsole", programs, tmp_path, {"QT_API": "pyside6"}))
+
+
+@pytest.mark.thorough
+def test_the_console_of_spyder_shows_the_run_and_asks(tmp_path: Path) -> None:
+    programs = make_environment(tmp_path, str(ROOT), "spyder").parent
+    variables = {
+        "HOME": str(tmp_path),
+        "QT_API": "pyqt5",
+        "QTWEBENGINE_DISABLE_SANDBOX": "1",  # Chromium's sandbox, inside Qt, refuses to run as root
+        "SPYDER_CONFDIR": str(tmp_path / "spyder"),
+    }
+    check(in_a_qt_console("spyder", programs, tmp_path, variables))
+
+
+def in_a_qt_console(kind: str, programs: Path, home: Path, variables: dict[str, str]) -> str:
+    """Runs the cells in this console, without a screen; returns what it shows."""
+    variables = {**clean_variables(home), "QT_QPA_PLATFORM": "offscreen", **variables}
+    command = [str(programs / "python"), str(ROOT / "tests" / "support" / "qt_console.py"), kind, *CELLS]
+    ran = subprocess.run(command, env=variables, cwd=home, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
