@@ -25,6 +25,12 @@ __all__ = ["CONTRACTS", "VIEW", "Contract", "Theme", "choose"]
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 
+_IPYWIDGETS_STYLE = (
+    ":root { --jp-layout-color0: white; --jp-content-font-color1: black; --jp-ui-font-color2: rgba(0, 0, 0, .5) }"
+)
+"""Of @jupyter-widgets/controls, labvariables.css, which a page keeps after it has shown a widget."""
+_COLAB_STYLE = "html[theme=dark] { background: #131314; color: #e3e3e3 }"
+
 _RICH_FIRST = (VIEW, "text/html", "text/markdown", "text/plain")
 _VS_CODE_STYLE = """
 @layer vscode-default {
@@ -97,10 +103,14 @@ _VS_CODE_THEMES = {
 _LIGHT = {"light": Theme()}
 
 CONTRACTS: Mapping[str, Contract] = {
-    "VS Code": Contract(_RICH_FIRST, _VS_CODE_THEMES, _VS_CODE_POLICY, _VS_CODE_STYLE),
+    "VS Code": Contract(_RICH_FIRST, _VS_CODE_THEMES, _VS_CODE_POLICY, _VS_CODE_STYLE + _IPYWIDGETS_STYLE),
     "VS Code, for a screen reader": Contract(("text/markdown", VIEW, "text/html", "text/plain"), {}),
     "VS Code, Restricted Mode": Contract(("text/markdown", "text/plain"), {}),
-    "Colab": Contract(_RICH_FIRST, {"light": Theme(), "dark": Theme("theme=dark", is_dark=True)}),
+    "Colab": Contract(
+        _RICH_FIRST,
+        {"light": Theme(), "dark": Theme("theme=dark", is_dark=True)},
+        style=_COLAB_STYLE + _IPYWIDGETS_STYLE,
+    ),
     "Kaggle": Contract(
         _RICH_FIRST,
         {
