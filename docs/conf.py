@@ -74,11 +74,26 @@ def _say_what_is_installed(_app: Any, _page: str, source: list[str]) -> None:
 
 
 def _insert_cards(_app: Any, page: str, source: list[str]) -> None:
-    """Puts the cards into the gallery, and a run in place of the first page's picture, which is light only."""
+    """Puts the cards into the gallery, and a run in place of the first page's picture."""
     if page == "gallery":
         source[0] = source[0].replace("<!-- cards -->", gallery())
     if page == "index":
-        source[0] = re.sub(r"^!\[.*?\]\(card-light\.png\)$", lambda _: example(), source[0], flags=re.MULTILINE)
+        source[0] = _PICTURE.sub(lambda _: example(), source[0])
+
+
+_PICTURE = re.compile(
+    r'<picture><source [^>]*srcset="(?P<dark>[^"]+)"><img alt="(?P<alt>[^"]+)" src="(?P<light>[^"]+)"></picture>'
+)
+"""A picture for each of the browser's themes. The site has a switch for its theme, which a browser does not know."""
+
+
+def _choose_pictures(_app: Any, _page: str, source: list[str]) -> None:
+    """Shows the picture of the site's theme, by the theme's own classes."""
+    source[0] = _PICTURE.sub(lambda found: "\n\n".join(_image(found, theme) for theme in ("light", "dark")), source[0])
+
+
+def _image(found: re.Match[str], theme: str) -> str:
+    return f"```{{image}} {found[theme]}\n:class: only-{theme}\n:alt: {found['alt']}\n```"
 
 
 def _mark_up(_app: Any, _kind: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
@@ -91,4 +106,5 @@ def setup(app: Any) -> None:
     app.connect("source-read", _read_outside)
     app.connect("source-read", _say_what_is_installed)
     app.connect("source-read", _insert_cards)
+    app.connect("source-read", _choose_pictures)
     app.connect("autodoc-process-docstring", _mark_up)

@@ -16,8 +16,11 @@ import pytest
 
 from tests.browser.front_end_table import ROW
 from tests.browser.front_ends import FRONT_ENDS
+from tests.browser.pictures import NAMES as PICTURES
+from tests.browser.pictures import THEMES
 from tests.models.test_local_model import LOCAL
 from tests.models.test_providers import LOOPS
+from tests.support.links import anchors, is_external, links, texts
 from tests.support.provider_replays import REPLAYED
 from toolcall_nb import Transcript, wire
 from toolcall_nb.core.call_states import FINAL_STATES
@@ -30,6 +33,7 @@ PAGES = {
     str(path.relative_to(ROOT)): path.read_text("utf-8")
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 }
+TEXTS = texts()
 README = PAGES["README.md"]
 MODELS = PAGES["docs/models.md"]
 SERVER = PAGES["docs/server.md"]
@@ -83,19 +87,40 @@ def test_each_mentioned_command_exists(page: str) -> None:
     assert set(re.findall(r"\./dev (\w+)", PAGES[page])) <= commands
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_each_linked_file_exists(page: str) -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]+)[)#]", PAGES[page])
-    assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
+@pytest.mark.parametrize("page", TEXTS)
+def test_each_link_within_the_repository_leads_to_a_file_and_a_section_of_it(page: str) -> None:
+    wrong = []
+    for link in links(TEXTS[page]):
+        name, _, anchor = link.partition("#")
+        target = ((ROOT / page).parent / name).resolve() if name else ROOT / page
+        if is_external(link) or (target.exists() and not anchor):
+            continue
+        text = TEXTS.get(str(target.relative_to(ROOT)))
+        if text is None or anchor not in anchors(text):
+            wrong.append(link)
+    assert wrong == []
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_each_linked_section_exists(page: str) -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", PAGES[page])
-    for link, anchor in links:
-        target = PAGES[str(((ROOT / page).parent / link).resolve().relative_to(ROOT))] if link else PAGES[page]
-        titles = re.findall(r"^#+ (.+)$", target, re.MULTILINE)
-        assert anchor in [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles], (link, anchor)
+def test_links_are_found_in_each_form() -> None:
+    text = '[a](b.md#c) ![d](e.png "title") <img src="f.png"> <https://g.example/h>\n\n[i]: j.md\n\n[k][i]'
+    assert [*links(text)] == ["b.md#c", "e.png", "f.png", "https://g.example/h", "j.md"]
+    assert sum(is_external(link) for link in links(text)) == 1
+    assert anchors("# A `b`: c!\n\n## D e") == {"a-b-c", "d-e"}
+    found = {page for page, text in TEXTS.items() if [*links(text)]}
+    assert found >= {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/index.md", "notebooks/tour.ipynb"}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_each_picture_is_small_and_there_is_one_for_each_theme(name: str) -> None:
+    sizes = []
+    for theme in THEMES:
+        path = ROOT / "docs" / f"{name}-{theme}.png"
+        assert path.stat().st_size <= 60_000
+        sizes.append(path.read_bytes()[16:24])  # width and height
+    assert sizes[0] == sizes[1]
+    assert {f"{name}-{theme}" for name in PICTURES for theme in THEMES} == {
+        path.stem for path in (ROOT / "docs").glob("*.png")
+    }
 
 
 @pytest.mark.parametrize("page", PAGES)

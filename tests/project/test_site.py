@@ -71,4 +71,7 @@ def test_the_site_builds_without_warnings_and_loads_nothing_from_elsewhere(tmp_p
     assert {"index.html", "start.html", "gallery.html", "api/chat.html", "changelog.html"} <= set(pages)
     for name, page in pages.items():
         assert re.findall(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=\"(?:https?:)?//[^\"]*", page) == [], name
+    pictures = re.findall(r'class="only-(\w+)" src="_images/approval-(\w+)\.png"', pages["approve.html"])
+    assert pictures == [("light", "light"), ("dark", "dark")]
+    assert "<picture>" not in "".join(pages.values())
     assert pages["gallery.html"].count('class="tc-state"') == len(list(cards()))
