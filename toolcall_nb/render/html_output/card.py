@@ -217,7 +217,7 @@ def _write_html(entries: Iterable[Entry]) -> None:
     # All texts are escaped at once. NUL keeps them apart: it is written out, so that it is in none of them.
     whole = "\0".join([text for entry in new for _, text in entry.tokens])
     html = escape_marked(whole)
-    texts = iter(html.split("\0"))
+    texts = iter(html.split("\0") if html is not whole else ())
     for entry in new:
         tokens = entry.tokens if html is whole else [(kind, next(texts)) for kind, _ in entry.tokens]
         entry.html = "".join([f'<span class="{kind}">{text}</span>' if kind else text for kind, text in tokens])

@@ -7,6 +7,7 @@ pygments can be used with them. `CLASSES` lists all that a style sheet has to kn
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -44,8 +45,16 @@ def _highlighted(code: str, language: str) -> str | None:
         return None
     if "".join(text for _, text in pieces) != code:  # a lexer may change the code; the reader must see it as written
         return None
-    runs = groupby(pieces, key=lambda piece: _class(piece[0]))
-    return "".join(_span(name, "".join(text for _, text in run)) for name, run in runs)
+    runs = [(name, "".join([text for _, text in run])) for name, run in groupby(pieces, lambda piece: _class(piece[0]))]
+    if "\0" in code:  # not of Markdown, whose parser replaces it
+        return "".join([_span(name, escapeHtml(text)) for name, text in runs])
+    # All texts are escaped at once. NUL keeps them apart.
+    escaped = escapeHtml("\0".join([text for _, text in runs])).split("\0")
+    return "".join([_span(name, text) for (name, _), text in zip(runs, escaped, strict=False)])
+
+
+def _span(name: str, html: str) -> str:
+    return f'<span class="tc-h-{name}">{html}</span>' if name else html
 
 
 @cache
@@ -57,12 +66,18 @@ def _aliases() -> frozenset[str]:
 
 
 def _lexer(language: str) -> Lexer | None:
-    name = language.lower()
+    found = _lexer_class(language.lower())
+    return None if found is None else found(stripnl=False, ensurenl=False)
+
+
+@lru_cache(maxsize=64)
+def _lexer_class(name: str) -> Callable[..., Lexer] | None:
+    """Returns the class. To find it, pygments goes through all names; a lexer itself may keep something of a text."""
     if not _NAME.fullmatch(name) or name not in _aliases():
         return None
-    from pygments.lexers import get_lexer_by_name
+    from pygments.lexers import find_lexer_class_by_name
 
-    return get_lexer_by_name(name, stripnl=False, ensurenl=False)
+    return find_lexer_class_by_name(name)
 
 
 @cache
@@ -72,7 +87,3 @@ def _class(kind: _TokenType) -> str:
 
     names = [STANDARD_TYPES.get(part, "") for part in reversed(kind.split())]
     return next((name for name in names if name in CLASSES), "")
-
-
-def _span(name: str, text: str) -> str:
-    return f'<span class="tc-h-{name}">{escapeHtml(text)}</span>' if name else escapeHtml(text)
