@@ -158,9 +158,22 @@ _GROWING: dict[str, tuple[str, Callable[[_Author, int], str]]] = {
         "In C:\\dir ",
         lambda author, n: f"{author.sentence(5)} a\\_b {author.sentence(5)}\n",
     ),
+    "link definitions": ("", lambda author, n: _definition(n)),
+    "link definitions in a quote": ("", lambda author, n: f"> {_definition(n)}"),
+    "link definitions between blank lines": ("", lambda author, n: f"{_definition(n)}\n"),
+    "footnotes": ("", lambda author, n: f"[^{n}]: {author.sentence(9)}\n"),
+    "lines with labels": (
+        "",
+        lambda author, n: f"{author.sentence(5)} [item {n}][{n}] and [{n}], {author.sentence(4)}\n",
+    ),
     "text without a blank line": ("", lambda author, n: _dense(author, n)),
 }
 _CODE = "   ```\n   code\n   ```\n\n"
+
+
+def _definition(number: int) -> str:
+    return f"[label {number}]: https://example.org/{number}\n"
+
 
 GROWING = tuple(_GROWING)
 """The kinds of block for `growing`."""

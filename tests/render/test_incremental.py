@@ -99,6 +99,12 @@ A line without the mark that heads no table, ends no formula  | > a\nb\|c\n> -\|
 Items by tabs, a task that is a fence, and too many tabs      | - a\n\t- b\n\t\t- [ ] c\n\t\t- [ ] ```\n\t\t\t- d\n\n1. e\n\t\t- f\n\t2. g\n\t- `h\n\t\t2. i`\n
 A formula that is open before a table takes its lines         | a\n$$\n\|a\|b\|\n\|-\|-\|\n\|c\|d\ne $$\nf\n
 Rows by other beginnings, and what begins another block       | \|a\|b\|\n\|:-\|-:\|\n2 c\|d\n  \|e\n`f\n$$ \| g\n1\n1. h\n\n\|i\|\n\|-\|\n\tj\n    k\n
+Definitions in a quote, asked for in it and before it         | [a] [b]\n\n> [a] c\n>\n> [a]: /u\n> [b]: /v\n> [c]: /w 't\n>\n> [b] [c] d\n\n[c]\n
+Definitions in a quote: a second one, one with a title below  | > e\n>\n> [a]: /u\n> [a]: /v\n> [b]: /w\n> 't'\n> [c]:\n> /x\n> > [d]: /y\n> > f\n\n[a] [b] [c] [d]
+Definitions that follow each other, and what may undo the last | [a]: /u\n[b]: /v\n[c]: /w\n"t\nu"\n[d]: /x y\n\n[e]: /z\n\n[f]: /z\nf [a] [b] [c] [d] [e]\n\n[g]: /h\|i\n-\|-
+A footnote that is a definition until its second word         | x [^1] [^2]\n\n[^1]: One two\n[^2]: http://a\n[^3]: "b" c\n\n[^3]: <d> e\n\n[^4]: f\n'g'\nh
+A picture in a link, and labels that are not defined          | [![a](b)](c) d\n[e][f] g [h] i][j] [`k`][l] *m [n][o]* [p][q\n\n[![r]: s\n\n[l]: /u\n[o]: /v
+Words behind marks, over ends of lines, that mean nothing     | a **b**\nc (d)\ne.\nf!\ng - h;\ni "j"\n\u2014 k\u3002\n *l* &amp\n; &am\np; <m\nn> <http://o\n> \\\np  \nq\\\nr
 Nested deep                                                   | > - > - > 1. > a\n> - > - b\n\nc
 """  # noqa: E501
 
@@ -202,6 +208,12 @@ NESTED = [
     "> > d",
     "-a",
     "== e",
+    "> [a]: /u",
+    "> [b]: /v",
+    "> [b] [a] x",
+    "> 't'",
+    "[b]: /w",
+    "[^1]: Word and",
 ]
 DOCUMENTS = st.lists(st.sampled_from(ATOMS), min_size=1, max_size=24).map("".join)
 BY_LINES = st.lists(st.sampled_from(LINES), min_size=1, max_size=8).flatmap(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -20,10 +21,15 @@ __all__ = [
     "first_line",
     "is_blank",
     "is_over",
+    "may_define",
     "split_blocks",
 ]
 
 _MARKERS = frozenset("-+*0123456789")
+_MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])[ \t]")
+_CONTAINERS = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t>]+)*(?:\[[ xX]\][ \t]+)?")
+# Brackets of a task, an alert, a link or a footnote, which are not the label of a definition.
+_BRACKETS = re.compile(r"""\[[^\[\]\\]*(?:\](?!:)|\[|\]:[ \t]*[^\s<]\S*[ \t]+[^\s"'(])""")
 
 
 class NotAlone(Exception):
@@ -143,3 +149,20 @@ def is_over(group: list[Token], character: str) -> bool:
     if character in " \t\n":
         return False
     return character not in _MARKERS or not group[0].type.endswith("list_open")
+
+
+def may_define(lines: list[str]) -> bool:
+    """Whether the last line may become part of a link definition that began behind the last blank line.
+
+    While a definition is open, its label or title may include lines that are a heading. A list marker at the start
+    of a line ends it.
+    """
+    for line in reversed(lines):
+        if is_blank(line):
+            return False
+        containers = _CONTAINERS.match(line)
+        if containers and line.startswith("[", containers.end()) and not _BRACKETS.match(line, containers.end()):
+            return True
+        if _MARKER.match(line):
+            return False
+    return False

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import re
+from collections import ChainMap
+from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.render.markdown.blocks import (
@@ -17,12 +19,13 @@ from toolcall_nb.render.markdown.blocks import (
     first_line,
     is_blank,
     is_over,
+    may_define,
     split_blocks,
 )
 from toolcall_nb.render.markdown.flavor import is_deep
-from toolcall_nb.render.markdown.link_definitions import Definitions, parse_tail, render_tokens
+from toolcall_nb.render.markdown.link_definitions import Awaiting, Definitions, may_refer, parse_tail, render_tokens
 from toolcall_nb.render.markdown.open_list import find_open_end
-from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE, may_define, parse_line
+from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE, parse_line
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -45,7 +48,7 @@ class GrowingBlocks:
     _is_in_item = False
     _is_tight = False  # whether paragraphs are shown without their element, as in a tight list
 
-    def __init__(self, settled_definitions: dict[str, Any]) -> None:
+    def __init__(self, settled_definitions: MutableMapping[str, Any]) -> None:
         self._count = 0  # of the blocks
         self._settled = 0  # how many of the blocks are settled
         self._tail: list[str] = []  # the text of the others, in pieces
@@ -53,6 +56,7 @@ class GrowingBlocks:
         self._groups: list[list[Token]] = []  # the tokens of the tail's blocks, from the last parse
         self._open: OpenEnd | None = None
         self._definitions = Definitions(settled_definitions)
+        self._awaiting = Awaiting()
         self._before_tail: Token | None = None  # the last token before the tail
         self._is_loose_before = False  # whether a blank line stands between blocks before the tail
         self.parses = 0
@@ -68,13 +72,31 @@ class GrowingBlocks:
         """Removes the blocks from number ``count`` on."""
         raise NotImplementedError
 
-    def _redefine(self, definitions: Definitions) -> None:
-        """Takes the definitions of the tail."""
-        raise NotImplementedError
+    def _redefine(self, definitions: Definitions) -> list[str]:
+        """Takes the definitions of the tail; returns the labels whose definition has changed."""
+        labels = definitions.differing(self._definitions)
+        self._definitions = definitions
+        self._define_again(labels)
+        return labels
+
+    def _define_again(self, labels: list[str]) -> None:
+        """Parses again the settled blocks that refer to labels whose definition has changed."""
+        for block in self._awaiting.referring(labels):
+            self._show(block, self._awaiting.render(block, self._definitions))
+
+    def _redefine_inside(self, labels: list[str], definitions: Definitions) -> None:
+        """Takes the definitions of ``labels`` from the container that the tail ends in."""
+        if len(self._groups) > 1:
+            raise NotAlone
+        self._definitions.take(labels, definitions)
+        self._define_again(labels)
 
     def _settle_blocks(self, groups: list[list[Token]], line: int | None) -> None:
         """Settles the next blocks and the definitions before ``line`` of the tail (None: all of them)."""
-        raise NotImplementedError
+        for number, group in enumerate(groups, self._settled):
+            self._awaiting.watch(number, group, self._definitions)
+        self._settled += len(groups)
+        self._awaiting.forget(self._definitions.settle_before(line))
 
     def _shown_source(self, source: str) -> str:
         return source
@@ -165,30 +187,28 @@ class GrowingBlocks:
         self._tail, self._gap = [], ""
         self._append(source)
         self._groups = groups
-        certain = _last_certain(groups, lines)
+        certain = _last_certain(groups, lines, definitions)
         self._open = self._find_open_end(blocks, lines, certain) if shown is source else None
         loose = [number for number in range(1, len(groups)) if is_blank(lines[first_line(groups[number]) - 1])]
         self.is_loose = self._is_loose_before or bool(loose)
         if certain is not None:
-            self._is_loose_before = self._is_loose_before or bool(loose and loose[0] <= certain)
-            self._settle(certain, lines)
+            self._is_loose_before = self._is_loose_before or bool(loose and loose[0] <= certain[0])
+            self._settle(*certain, lines)
 
-    def _find_open_end(self, blocks: list[str], lines: list[str], certain: int | None) -> OpenEnd | None:
-        if not self._groups:
+    def _find_open_end(self, blocks: list[str], lines: list[str], certain: tuple[int, int] | None) -> OpenEnd | None:
+        if not self._groups or (certain is not None and certain[0] == len(self._groups)):
             return None
         group = self._groups[-1]
         start = first_line(group)
-        is_certain = start == 0 or certain == len(self._groups) - 1 or is_blank(lines[start - 1])
+        is_certain = start in (0, certain and certain[1]) or is_blank(lines[start - 1])
         place = OuterBlocks(self._definitions, self._level, self._is_in_item, is_certain, self._container)
         return find_open_end(group, blocks[-1], lines, place)
 
     def _container(self, level: int, is_tight: bool) -> ContainerBlocks:
-        is_in_item = self._is_in_item or level > 1
-        return ContainerBlocks(self._definitions.settled, self._level + level, is_in_item, is_tight)
+        return ContainerBlocks(self, level, is_tight)
 
-    def _settle(self, at: int, lines: list[str]) -> None:
-        """Moves the boundary to block number ``at`` of the tail."""
-        line = first_line(self._groups[at])
+    def _settle(self, at: int, line: int, lines: list[str]) -> None:
+        """Moves the boundary to ``line`` of the tail, behind ``at`` of its blocks."""
         if at:
             self._before_tail = self._groups[at - 1][-1]
         self._settle_blocks(self._groups[:at], line)
@@ -210,78 +230,108 @@ class GrowingBlocks:
 
     def _needs_tokens(self) -> bool:
         """Whether a later definition may change the tail."""
-        return False
+        return may_refer("".join(self._tail))
 
 
 class ContainerBlocks(GrowingBlocks):
-    """The blocks of a quote or list item that grows. They hold no definitions: with one, the whole is parsed."""
+    """The blocks of a quote or list item that grows, ``level`` blocks deep in ``outer``.
 
-    def __init__(self, settled_definitions: dict[str, Any], level: int, is_in_item: bool, is_tight: bool) -> None:
-        super().__init__(settled_definitions)
-        self._level = level
-        self._is_in_item = is_in_item
+    What a quote defines holds for the blocks around it too, which are told of each change. An item defines nothing:
+    with a definition in it, the whole list is parsed.
+    """
+
+    def __init__(self, outer: GrowingBlocks, level: int, is_tight: bool) -> None:
+        super().__init__(ChainMap({}, outer._definitions.settled))
+        self._outer = outer
+        self._level = outer._level + level
+        self._is_in_item = outer._is_in_item or level > 1
         self._is_tight = is_tight
-        self._certain = ""  # the HTML of the settled blocks
-        self._blocks: list[str] = []  # that of the others
+        self._blocks: list[str] = []
         self.begins_with_text = False
         """Whether the first block is a paragraph without an element."""
 
     @property
     def html(self) -> str:
         """The HTML of the blocks."""
-        return "".join([self._certain, *self._blocks])
+        return "".join(self._blocks)
 
     def feed(self, text: str) -> None:
-        """Adds text; raises `NotAlone` if it holds definitions, and then these blocks are of no more use."""
+        """Adds text; raises `NotAlone`, and then these blocks are of no more use."""
         if text:
             self._add(text)
         if not self._settled and self._groups:
-            first = self._groups[0][0]
-            self.begins_with_text = first.hidden
+            self.begins_with_text = self._groups[0][0].hidden
 
     def _show(self, block: int, html: str) -> None:
-        if block == self._count:
-            self._blocks.append(html)
-            self._count += 1
-        else:
-            self._blocks[block - self._settled] = html
+        self._blocks[block : block + 1] = [html]
+        self._count = len(self._blocks)
 
     def _truncate(self, count: int) -> None:
-        del self._blocks[count - self._settled :]
+        del self._blocks[count:]
         self._count = count
 
-    def _redefine(self, definitions: Definitions) -> None:
-        if definitions:
+    def _redefine(self, definitions: Definitions) -> list[str]:
+        if self._is_in_item and definitions:
             raise NotAlone
-        self._definitions = definitions
+        labels = super()._redefine(definitions)
+        if labels:
+            self._outer._redefine_inside(labels, definitions)
+        return labels
+
+    def _redefine_inside(self, labels: list[str], definitions: Definitions) -> None:
+        super()._redefine_inside(labels, definitions)
+        self._outer._redefine_inside(labels, definitions)
+
+    def _needs_tokens(self) -> bool:
+        return not self._is_in_item and super()._needs_tokens()
 
     def _settle_blocks(self, groups: list[list[Token]], line: int | None) -> None:
-        first = groups[0][0] if groups and groups[0] and not self._settled else None
-        if first is not None:
-            self.begins_with_text = first.hidden
-        self._certain += "".join(self._blocks[: len(groups)])
-        del self._blocks[: len(groups)]
-        self._settled += len(groups)
+        if groups and groups[0] and not self._settled:
+            self.begins_with_text = groups[0][0].hidden
+        super()._settle_blocks([[]] * len(groups) if self._is_in_item else groups, line)
 
 
-def _last_certain(groups: list[list[Token]], lines: list[str]) -> int | None:
-    """Returns the number of the last block that certainly starts where it does; None if it starts on the first line.
+def _last_certain(groups: list[list[Token]], lines: list[str], definitions: Definitions) -> tuple[int, int] | None:
+    """Returns how many blocks are before the last line where one certainly starts, or a definition, and that line.
 
-    Behind a blank line, its first line must be whole. Behind another line, so must be the next (which may make the
-    first one the head of a table), and no definition or formula may be open there.
+    None if that is the first line. Behind a blank line, its first line must be whole. Behind another line, so must be
+    the next (which may make the first one the head of a table), and no definition or formula may be open there.
     """
+    defined = _last_definition(lines, definitions)
     for at in range(len(groups) - 1, -1, -1):
         line = first_line(groups[at])
-        if line == 0:
-            return None
+        if line <= defined:
+            return (at + 1, defined) if defined else None
         if is_blank(lines[line - 1]):
             if line + 1 < len(lines) or (at and is_over(groups[at - 1], lines[line][:1])):
-                return at
+                return at, line
         elif groups[at][0].type == "tc_math_block" and (groups[at][0].map or [0, 0])[1] >= len(lines):
             continue  # text behind its end makes it a part of the paragraph before it
         elif line + 2 < len(lines) and not may_define(lines[:line]) and not _has_open_formula(lines[:line]):
-            return at
-    return None
+            return at, line
+    return (0, defined) if defined else None
+
+
+def _last_definition(lines: list[str], definitions: Definitions) -> int:
+    """Returns the last line where a definition starts for good; 0 if there is none.
+
+    It has the bracket at its very beginning, so it is in no other block. It follows a blank line and is whole, or it
+    follows another definition: a bracket continues neither a definition that is whole nor a table. The first of those
+    that follow each other must start for good as well.
+    """
+    starts = [(start, end) for start, end in definitions.lines if lines[start].startswith("[")]
+    for last in range(len(starts) - 1, -1, -1):
+        first = last
+        while first > 0 and starts[first - 1][1] == starts[first][0]:
+            first -= 1
+        line = starts[first][0]
+        if line and is_blank(lines[line - 1]):
+            is_certain = first < last or line + 1 < len(lines)
+        else:
+            is_certain = first < last and not (may_define(lines[:line]) or _has_open_formula(lines[:line]))
+        if is_certain:
+            return starts[last][0]
+    return 0
 
 
 def _has_open_formula(lines: list[str]) -> bool:

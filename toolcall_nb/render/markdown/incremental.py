@@ -4,15 +4,17 @@ The law: after every ``feed``, at any cut, ``html`` is ``render_markdown`` of th
 
 **The boundary.** The parser reads lines forward and keeps nothing between two top-level blocks. So a block that
 starts behind a blank line and whose first line is whole starts there for good. Behind another line it does so if its
-second line is whole too, and no definition or formula is open that could take it in. The blocks before it are settled:
-their structure does not change any more. Only the text from the last such start on, the tail, is parsed again. The
-boundary never moves back, and each block settles once. (A blank line alone settles nothing, since a list may continue
-behind it. Nor does a first line that still grows: ``2`` becomes ``2.``, which continues the list before it. But a line
-that begins with a letter does not continue a list, so the first character is mostly enough.)
+second line is whole too, and no definition or formula is open that could take it in. So does a definition that follows
+another one. The blocks before it are settled: their structure does not change any more. Only the text from the last
+such start on, the tail, is parsed again. The boundary never moves back, and each block settles once. (A blank line
+alone settles nothing, since a list may continue behind it. Nor does a first line that still grows: ``2`` becomes
+``2.``, which continues the list before it. But a line that begins with a letter does not continue a list, so the first
+character is mostly enough.)
 
 **Definitions.** A settled block still depends on link definitions, and ``[x]: /url`` may follow at any time. The
 labels that a settled block refers to are kept, and if the tail defines them otherwise, the inline content of these
-blocks is parsed again. The first definition of a label counts; once settled, it stays.
+blocks is parsed again. The first definition of a label counts; once settled, it stays. What a quote that grows defines
+is told to the blocks around it.
 
 **Open ends.** Most pieces continue the last block, and change less than the tail. A leaf (a line of text, code) says
 whether a piece extends it: see `toolcall_nb.render.markdown.open_fence` and ``open_paragraph``. Of a list, only the
@@ -37,7 +39,7 @@ from toolcall_nb.render.markdown.blocks import split_blocks
 from toolcall_nb.render.markdown.compressed_texts import CompressedTexts
 from toolcall_nb.render.markdown.flavor import marks_in, parser, plain_block
 from toolcall_nb.render.markdown.growing import GrowingBlocks
-from toolcall_nb.render.markdown.link_definitions import Awaiting, Definitions, may_refer, parse_inline, render_tokens
+from toolcall_nb.render.markdown.link_definitions import Definitions, parse_inline, render_tokens
 
 __all__ = ["IncrementalMarkdown", "markdown_blocks"]
 
@@ -61,7 +63,6 @@ class IncrementalMarkdown(GrowingBlocks):
         self._after_return = False
         self._before: dict[int, str | None] = {}  # the HTML, before this piece, of the blocks that it touched
         self._after: dict[int, str] = {}  # their HTML now
-        self._awaiting = Awaiting()
 
     @property
     def blocks(self) -> Sequence[str]:
@@ -144,22 +145,9 @@ class IncrementalMarkdown(GrowingBlocks):
         except Exception:
             return [], [plain_block(source)], self._definitions
 
-    def _redefine(self, definitions: Definitions) -> None:
-        """Parses again the settled blocks that refer to a label whose definition has changed."""
-        labels = definitions.differing(self._definitions)
-        self._definitions = definitions
-        for block in self._awaiting.referring(labels):
-            self._show(block, self._awaiting.render(block, definitions))
-
-    def _needs_tokens(self) -> bool:
-        return may_refer("".join(self._tail))
-
     def _settle_blocks(self, groups: list[list[Token]], line: int | None) -> None:
-        for number, group in enumerate(groups, self._settled):
-            self._awaiting.watch(number, group, self._definitions)
-        self._settled += len(groups)
+        super()._settle_blocks(groups, line)
         self._blocks.pack(self._settled)
-        self._awaiting.forget(self._definitions.settle_before(line))
 
 
 def markdown_blocks(text: str) -> list[str]:

@@ -8,7 +8,7 @@ content is parsed again, because the structure of blocks does not depend on defi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -30,7 +30,8 @@ def parse_tail(source: str, definitions: Definitions, level: int) -> list[Token]
     """Parses the end of a text at a level of nesting; its definitions are added to ``definitions``."""
     env = {"references": definitions, "level": level, "texts": True}
     tokens = parser().parse(source, env)
-    definitions.has_repeats = "duplicate_refs" in env
+    repeats: Any = env.get("duplicate_refs", ())
+    definitions.lines = sorted([found["map"] for found in [*definitions.values(), *repeats]])
     return tokens
 
 
@@ -57,16 +58,19 @@ class Definitions(dict[str, Any]):
     It takes the place of ``env["references"]``. The parser only adds to that, and reads it with ``in`` and ``get``.
     """
 
-    def __init__(self, settled: dict[str, Any]) -> None:
+    def __init__(self, settled: MutableMapping[str, Any]) -> None:
         super().__init__()
         self.settled = settled
         self.asked: set[str] | None = None  # if a set, collects the labels that the parser looks up and are not settled
-        self.has_repeats = False
-        """Whether the tail defines a label again. That counts for nothing, but it is no paragraph either."""
+        self.lines: list[list[int]] = []
+        """The lines of each definition in the tail: the first, and the one behind the last.
+
+        A label that is defined again is among them. It counts for nothing, but it is no paragraph either.
+        """
 
     def __bool__(self) -> bool:
         """Whether the tail has definitions."""
-        return len(self) > 0 or self.has_repeats
+        return len(self) > 0 or bool(self.lines)
 
     def __contains__(self, label: object) -> bool:
         return label in self.settled or super().__contains__(label)
@@ -83,6 +87,13 @@ class Definitions(dict[str, Any]):
         """Returns the labels whose definition in the tail is not the one in ``before``."""
         return [label for label in {**self, **before} if self._target(label) != before._target(label)]
 
+    def take(self, labels: Iterable[str], source: Definitions) -> None:
+        """Takes the definitions of ``labels`` from ``source``, those of a container in the tail."""
+        for label in labels:
+            self.pop(label, None)
+            if found := dict.get(source, label):
+                self[label] = found
+
     def _target(self, label: str) -> object:
         found = super().get(label)
         return found and (found["href"], found["title"])
@@ -92,6 +103,7 @@ class Definitions(dict[str, Any]):
         labels = [label for label, found in self.items() if line is None or found["map"][0] < line]
         for label in labels:
             self.settled[label] = self.pop(label)
+        self.lines = [] if line is None else [[start - line, end - line] for start, end in self.lines if start >= line]
         return labels
 
 

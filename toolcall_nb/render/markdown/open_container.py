@@ -194,7 +194,7 @@ class OpenQuote(OpenEnd):
         self._leaf = leaf  # takes text until the quote is taken apart
         self._added: list[str] = []
         self._quote: _Quote | None = None
-        self._before = self._behind = ""
+        self._before = self._behind = self._empty = ""
         self._is_line_whole = False
         self._gap = ""  # the blanks behind the end of the last line
 
@@ -209,7 +209,8 @@ class OpenQuote(OpenEnd):
         )
         if group[0].type not in ("blockquote_open", "alert_open") or not is_marked or not place.is_certain:
             return leaf
-        return leaf if place.definitions or len(own) < 3 else cls(group, html, own, place, leaf)
+        is_outside = any(start < first_line(group) for start, _ in place.definitions.lines)
+        return leaf if is_outside or len(own) < 3 else cls(group, html, own, place, leaf)
 
     @property
     def is_verbatim(self) -> bool:
@@ -243,6 +244,7 @@ class OpenQuote(OpenEnd):
         head = self.group[:4] if is_alert else self.group[:1]
         self._before = ("\n" if self._html.startswith("\n") else "") + render_tokens(head)
         self._behind = render_tokens(self.group[-1:])
+        self._empty = render_tokens([*head, self.group[-1]])
         contents = self._place.container(1, False)
         self._quote, html = _Quote(contents, may_be_lazy=not self._place.is_in_item), self._html
         is_same = self._feed(source.partition("\n")[2] if is_alert else source) and self._html == html
@@ -264,7 +266,8 @@ class OpenQuote(OpenEnd):
             return False
         self._is_line_whole = end >= 0
         self._gap = text[len(fed) :]
-        self._html = f"{self._before}{self._quote.contents.html}{self._behind}"
+        html = self._quote.contents.html
+        self._html = f"{self._before}{html}{self._behind}" if html else self._empty
         return True
 
 

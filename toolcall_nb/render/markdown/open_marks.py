@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-__all__ = ["live_marks", "may_close"]
+__all__ = ["closes", "live_marks", "may_close"]
 
 # Characters that the inline parser left as text and that later text may give a meaning. A delimiter run before a
 # blank, or an underscore behind a word, opens nothing; an entity or autolink holds no blank (CommonMark, section 6).
@@ -24,8 +24,8 @@ _CLOSES_IN_TEXT = {
 }
 _CLOSES = {"`": re.compile("`"), "$": re.compile(r"\$"), "\\": re.compile(r"\\[)\]]"), "(": re.compile(r"\)")}
 _OPENS_A_FORMULA = re.compile(r"\\[(\[]")
-# Brackets that a link can no longer have, since neither an address nor a label follows.
-_PLAIN_BRACKETS = re.compile(r"\[([^\[\]]*)\](?=[^(\[])")
+# Brackets that a link can no longer have: no address or label follows them, or a whole label without a definition.
+_PLAIN_BRACKETS = re.compile(r"\[([^\[\]]*)\](?=[^(\[]|\[[^\[\]]*\])")
 # A run of marks that may close as well as open: letters or digits, or else punctuation, are on both sides of it.
 _OPENS_AND_CLOSES = {
     "*": re.compile(
@@ -45,10 +45,8 @@ _OPENS_AND_CLOSES = {
 
 def live_marks(texts: Sequence[str], content: str) -> set[str]:
     """Returns the marks in ``content`` that later text may close. ``texts`` are what the parser left as text in it."""
-    live: set[str] = set()
-    for text in texts:
-        if _MARK.search(text):  # there is mostly none
-            live.update(_LIVE.findall(_PLAIN_BRACKETS.sub(r"(\1)", text)))
+    shown = "\0".join(texts)
+    live = set(_LIVE.findall(_PLAIN_BRACKETS.sub(r"(\1)", shown))) if _MARK.search(shown) else set()
     if "\\" in content and _OPENS_A_FORMULA.search(content):  # what is an escape now
         live.add("\\")
     if "[" in live and "](" in content:  # the address of a link is not whole
@@ -56,15 +54,18 @@ def live_marks(texts: Sequence[str], content: str) -> set[str]:
     return live
 
 
+def closes(content: str, marks: Iterable[str]) -> bool:
+    """Whether ``content`` may close one of the marks before it, whatever the parser leaves as text in it."""
+    return any(mark in _CLOSES and _CLOSES[mark].search(content) for mark in marks)
+
+
 def may_close(texts: Sequence[str], content: str, marks: Iterable[str]) -> bool:
-    """Whether ``content``, which was parsed by itself and follows a blank, may close one of the marks before it.
+    """Whether ``content``, which was parsed by itself and follows a blank, may close a mark that `closes` leaves open.
 
     ``texts`` are what the parser left as text in it. An asterisk that begins emphasis in it may end another one, if it
     can do both.
     """
     for mark in marks:
-        if mark in _CLOSES and _CLOSES[mark].search(content):
-            return True
         if mark in _CLOSES_IN_TEXT and any(map(_CLOSES_IN_TEXT[mark].search, texts)):
             return True
         if mark in _OPENS_AND_CLOSES and _OPENS_AND_CLOSES[mark].search(content):

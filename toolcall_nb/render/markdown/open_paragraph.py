@@ -7,19 +7,20 @@ import re
 from markdown_it.common.utils import escapeHtml, mdTrim
 from markdown_it.token import Token
 
-from toolcall_nb.render.markdown.blocks import OpenEnd, is_blank
+from toolcall_nb.render.markdown.blocks import OpenEnd, is_blank, may_define
 from toolcall_nb.render.markdown.flavor import has_too_many_marks, marks_in, parser
 from toolcall_nb.render.markdown.link_definitions import Definitions, parse_inline, render_tokens
-from toolcall_nb.render.markdown.open_marks import live_marks, may_close
+from toolcall_nb.render.markdown.open_marks import closes, live_marks, may_close
 
-__all__ = ["TEXT_LINE", "OpenText", "may_define", "parse_line"]
+__all__ = ["TEXT_LINE", "OpenText", "parse_line"]
 
 TEXT_LINE = re.compile(
     r"""[^\W\d_]|[^\x00-\x7f\s]                 # a letter, an emoji, a line of a box
     |\d+[^\d.)]|\d+[.)][^ \t]|\d{10}          # a date, a decimal number: no marker of an item
     |\*{1,3}[^\W_]|_{1,3}[^\W_]|`{1,2}[^`\s]|~~?[^~\W_]
     |["'(),;./%@!?^&{}<\]]
-    |\[[^\[\]\\]*\][^:]                      # a link, not the label of a definition
+    |\[[^\[\]\\]*(?:\][^:]|\[                # a link or a linked picture, not the label of a definition
+        |\]:[ \t]*[^\s<]\S*[ \t]+[^\s"'(])     # a footnote, whose text is no title
     |-[^-\s|:]|\+[^\s]|\#{1,6}[^\#\s]|=+[ ]*[^=\s]|:[^-:|\s]""",
     re.VERBOSE,
 )
@@ -29,13 +30,12 @@ _MOST_PIECES = 64  # of HTML that are joined each time
 
 _LEAST_HELD = 300  # characters
 
-_MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])[ \t]")
-_CONTAINERS = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t>]+)*(?:\[[ xX]\][ \t]+)?")
-# Brackets of a task, an alert or a link, which are not the label of a definition.
-_BRACKETS = re.compile(r"\[[^\[\]\\]*\](?!:)")
-# Characters that mean nothing to the inline parser. The second set holds only while no link can be open.
-_INERT = re.compile(r"(?:[^\W_]|[ ,.:?/%@+=-])+")
-_INERT_WITHOUT_BRACKETS = re.compile(r"(?:[^\W_]|[ ,.:?/%@+=\"'()-])+")
+# Characters that mean nothing to the inline parser, and ends of lines without blanks, which it leaves as they are. The
+# second set holds only while no link, autolink or entity can be open.
+_INERT = re.compile(r"(?:[0-9A-Za-z]|[^\x00-\x7f\s]|[ ,.:?!/%@+={}^|#-]|(?<=[^ \n])\n(?=[^ \n]))+")
+_INERT_IN_TEXT = re.compile(r"(?:[0-9A-Za-z]|[^\x00-\x7f\s]|[ ,.:?!/%@+={}^|#\"'();>-]|(?<=[^ \n])\n(?=[^ \n]))+")
+# At the end of the content, blanks and these may mean something with such characters behind them.
+_UNCERTAIN_ENDS = frozenset("\\*_~`$")
 _OPENS_A_WORD = re.compile(r"[<&]")
 _FORMULA_MARK = re.compile(r"\$\$|\\\[")
 
@@ -49,8 +49,8 @@ class OpenText(OpenEnd):
     nothing either, and blank lines behind it change no more. A paragraph that is in no other block goes on with the
     next line if that starts as text, or if a parse of this line alone, with the line before it, says so.
 
-    Characters that mean nothing to the inline parser (inert ones) are added to the HTML as they are if they follow a
-    word; elsewhere they may decide about a delimiter. Other characters make the inline content be parsed again, but
+    Characters that mean nothing to the inline parser (inert ones) are added to the HTML as they are if they follow such
+    characters; behind a mark they may decide about it. Other characters make the inline content be parsed again, but
     only from the last word on before which nothing is open that they could close. The inline parser goes from left
     to right, and a delimiter depends only on the characters beside it, so the HTML before that word stays as it is.
 
@@ -114,7 +114,12 @@ class OpenText(OpenEnd):
         return not self._may_restructure(text, line) and (not self._before or _continues(self._before, line))
 
     def _extend_line(self, text: str) -> bool:
-        if self._is_text or (self._inert and self._inert.fullmatch(text)):
+        before = " " if self._content.endswith(" ") else "."
+        if self._is_text or (
+            self._inert is not None
+            and self._inert.fullmatch(before + text)
+            and not ("\n" in text and has_too_many_marks(self._content + text, self._marks))
+        ):
             shown = text.rstrip(" \t\n")
             self._inline += escapeHtml(self._blanks + shown) if shown else ""
             self._blanks = text[len(shown) :] if shown else self._blanks + text
@@ -186,8 +191,10 @@ class OpenText(OpenEnd):
         self._set_aside()
         self._content += text
         self._blanks = self._content[len(self._content.rstrip(" \t")) :]
-        token = self._parsed(self._content)
-        is_again = bool(self._held) and may_close(_texts_of(token), self._content, self._open_marks)
+        is_again = bool(self._held) and closes(self._content, self._open_marks)
+        if not is_again:
+            token = self._parsed(self._content)
+            is_again = bool(self._held) and may_close(_texts_of(token), self._content, self._open_marks)
         if is_again:
             self._content = "".join([*self._held, self._content])
             self._marks -= marks_in("".join(self._held))
@@ -208,12 +215,13 @@ class OpenText(OpenEnd):
         """Finds out which characters are inert behind the content, and which marks in it later text may close."""
         self._is_text = has_too_many_marks(self._content)
         self._inert: re.Pattern[str] | None = None
-        if self._content.rstrip(" ")[-1:].isalnum():
-            is_in_brackets = "[" in self._content or "[" in self._open_marks
-            self._inert = _INERT if is_in_brackets else _INERT_WITHOUT_BRACKETS
         self._live = live_marks(_texts_of(parsed), self._content)
         behind_blanks = max(self._content.rfind(" "), self._content.rfind("\n")) + 1
         self._has_whole_words = not _OPENS_A_WORD.search(self._content, behind_blanks)
+        end = self._content.rstrip(" ")[-1:]
+        if end and end not in _UNCERTAIN_ENDS and not end.isspace():
+            is_in_brackets = "[" in self._content or "[" in self._open_marks
+            self._inert = _INERT_IN_TEXT if self._has_whole_words and not is_in_brackets else _INERT
 
     def _set_aside(self) -> None:
         """Sets aside the content before the last word, if that is text: sealed if nothing is open, else held.
@@ -325,20 +333,3 @@ def _last_text(group: list[Token], lines: list[str]) -> int | None:
         return None
     is_text = TEXT_LINE.match(line) or (above and group[0].type == "paragraph_open")
     return leaf if is_text else None
-
-
-def may_define(lines: list[str]) -> bool:
-    """Whether the last line may become part of a link definition that began behind the last blank line.
-
-    While a definition is open, its label or title may include lines that are a heading. A list marker at the start
-    of a line ends it.
-    """
-    for line in reversed(lines):
-        if is_blank(line):
-            return False
-        containers = _CONTAINERS.match(line)
-        if containers and line.startswith("[", containers.end()) and not _BRACKETS.match(line, containers.end()):
-            return True
-        if _MARKER.match(line):
-            return False
-    return False
