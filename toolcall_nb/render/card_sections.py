@@ -36,7 +36,7 @@ from toolcall_nb.render.value_lines import (
 )
 from toolcall_nb.render.value_summary import PartialInput, Table, table_of
 
-__all__ = ["GrowingCall", "Section", "error_sections", "input_progress", "log_sections", "sections"]
+__all__ = ["GrowingCall", "Section", "error_sections", "input_progress", "input_sections", "log_sections", "sections"]
 
 _FOLDED = 200_000
 """The most characters of text in a fold."""
@@ -124,7 +124,8 @@ def _join_notes(*notes: str) -> str:
 # Input and approval ---------------------------------------------------------------------------------------------
 
 
-def _input(call: ToolCall, growing: GrowingCall) -> list[Section]:
+def input_sections(call: ToolCall, growing: GrowingCall) -> list[Section]:
+    """Returns the input, or what is written of it."""
     if call.input is MISSING:
         if not growing.partial.length and call.state is not State.INPUT_STREAMING:
             return []
@@ -335,5 +336,5 @@ def _traceback(call: ToolCall, _: GrowingCall) -> list[Section]:
     return [Section("fold-traceback", "Traceback", note, [_plain(text[hidden:])], in_text="end")]
 
 
-_SECTIONS = (_input, _approval, _log, _displayed, _output, _sent_to_model, _traceback)
+_SECTIONS = (input_sections, _approval, _log, _displayed, _output, _sent_to_model, _traceback)
 """The sections of a card, in the order in which they are shown. Each function returns those that apply to a call."""

@@ -45,7 +45,9 @@ _COMMON = b"""
 
 def compress_html(data: bytes) -> bytes:
     """Compresses ``data``."""
-    compressor = zlib.compressobj(_LEVEL, zdict=_COMMON)
+    # zlib clears the memory that its settings ask for, which takes longer than to compress a small text.
+    size = {"wbits": 12, "memLevel": 5} if len(data) + len(_COMMON) < 1 << 12 else {}
+    compressor = zlib.compressobj(_LEVEL, zdict=_COMMON, **size)
     return compressor.compress(data) + compressor.flush()
 
 

@@ -25,7 +25,14 @@ from typing import NamedTuple
 from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import State, ToolCall
-from toolcall_nb.render.card_sections import GrowingCall, Section, error_sections, input_progress, sections
+from toolcall_nb.render.card_sections import (
+    GrowingCall,
+    Section,
+    error_sections,
+    input_progress,
+    input_sections,
+    sections,
+)
 from toolcall_nb.render.escaping import element, escape, escape_marked
 from toolcall_nb.render.html_output.nodes import Node, Patch, update
 from toolcall_nb.render.html_output.pictures import NO_HOSTS
@@ -43,6 +50,7 @@ __all__ = [
     "is_open",
     "section_nodes",
     "table_html",
+    "update_input",
     "update_state",
 ]
 
@@ -112,6 +120,16 @@ def update_state(node: Node, call: ToolCall, partial: PartialInput, look: Look) 
     head = _head(state.key, look.nesting.depth(call.id))
     patches = update(node, Node(node.id, head, node.tail, node.children))
     return patches + update(summary, Node(summary.id, _summary(call, partial, state.word, look)))
+
+
+def update_input(node: Node, call: ToolCall, growing: GrowingCall, look: Look) -> list[Patch]:
+    """Shows more of an input that is being written, in a card that has its section; returns the patches for that."""
+    summary = node.children[0].children[0]
+    state = shown_state(call, look.activities.get(call.id))
+    patches = update(summary, Node(summary.id, _summary(call, growing.partial, state.word, look)))
+    here = {section.id: section for section in node.children[0].children}
+    found = section_nodes(node.id, input_sections(call, growing), call.id, look)
+    return patches + [patch for section in found for patch in update(here[section.id], section)]
 
 
 @cache

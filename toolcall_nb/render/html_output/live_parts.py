@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall
 from toolcall_nb.render.card_sections import GrowingCall, log_sections
-from toolcall_nb.render.html_output.card import Look, call_node, fold_name, input_node, section_nodes, update_state
+from toolcall_nb.render.html_output.card import (
+    Look,
+    call_node,
+    fold_name,
+    input_node,
+    section_nodes,
+    update_input,
+    update_state,
+)
 from toolcall_nb.render.html_output.message_nodes import (
     BlockNodes,
     block_html,
@@ -176,9 +185,11 @@ class LiveCall(LivePart):
         """Adds to the input. Beyond the part of it that is drawn, only the note with its length changes."""
         growing = self._wake()
         head, growing.partial = growing.partial.head, growing.partial.add(delta)
-        here = self._sections().get(f"{self.id}.i") if growing.partial.head is head else None
-        if here is not None:
+        here = self._sections().get(f"{self.id}.i")
+        if here is not None and growing.partial.head is head:
             return update(here, input_node(here, self.part, growing.partial))
+        if here is not None and self.node is not None and self.part.input is MISSING:
+            return update_input(self.node, self.part, growing, self.look)
         return message.place(self, self.draw())
 
     def update_state(self, message: LiveMessage) -> list[Patch]:
