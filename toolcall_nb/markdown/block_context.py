@@ -43,19 +43,26 @@ class BlockContext:
 
     def __init__(self, kinds: tuple[str, ...]) -> None:
         self._kinds = kinds
-        self.reset()
         self._budget = _FREE
+        self._pieces: list[str] = []
+        self._size = self._counted = 0  # the size of the first pieces, and their number: they are counted when needed
+        self.reset()
 
     def extend(self, text: str) -> None:
         """Adds text."""
         self._pieces.append(text)
-        self._size += len(text)
-        self._budget += _PER_CHARACTER * len(text)
+
+    def _count(self) -> None:
+        added = sum(map(len, self._pieces[self._counted :]))
+        self._counted = len(self._pieces)
+        self._size += added
+        self._budget += _PER_CHARACTER * added
 
     def reset(self) -> None:
         """Forgets the text, because the next text begins a block of its own."""
-        self._pieces: list[str] = []
-        self._size = 0
+        self._count()
+        self._pieces = []
+        self._size = self._counted = 0
         self._may_hold = False  # whether only a parse can tell if a header is at the top level
         self._header_next = False  # whether the header after the kept text is known to be at the top level
 
@@ -68,6 +75,7 @@ class BlockContext:
         before = buffer[start:found]
         if self._header_next:
             return 0
+        self._count()
         if not self._may_hold:
             if not _may_hold_header(self._join() + _line_feeds(before), buffer[found]):
                 return 0
@@ -90,7 +98,7 @@ class BlockContext:
 
     def _join(self) -> str:
         text = _line_feeds("".join(self._pieces))
-        self._pieces = [text]
+        self._pieces, self._counted = [text], 1
         return text
 
     def _parse(self, before: str, window: str) -> int:
@@ -110,7 +118,7 @@ class BlockContext:
         seam = SEAM.search(window, 0, end)
         end = seam.start() if seam else end
         kept = _from_line(context + _line_feeds(window[:end]), keep_from)
-        self._pieces, self._size = [kept], len(kept)
+        self._pieces, self._size, self._counted = [kept], len(kept), 1
         self._budget += _PER_CHARACTER * (len(before) + end)
         return end
 

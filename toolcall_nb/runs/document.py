@@ -71,6 +71,7 @@ class LiveDocument:
         self._is_torn = False  # an interrupt came while an event was drawn: its patches may be lost
         # What the next step sends
         self._undrawn: Event | None = None  # the first event of a text
+        self._undrawn_fields: Any = None  # its fields without the piece
         self._pieces: list[str] = []  # the pieces of that text
         self._patches: list[Patch] = []
         self._news: _Step = {}
@@ -82,12 +83,12 @@ class LiveDocument:
         with self._lock:
             cls = type(event)
             if self._undrawn is not None:
-                if cls is type(self._undrawn) and OTHER_FIELDS[cls](event) == OTHER_FIELDS[cls](self._undrawn):
+                if cls is type(self._undrawn) and OTHER_FIELDS[cls](event) == self._undrawn_fields:
                     self._pieces.append(getattr(event, PIECE_FIELDS[cls]))
                     return True
                 self.draw_pending_text()
             if cls in PIECE_FIELDS and (piece := getattr(event, PIECE_FIELDS[cls])):
-                self._pieces, self._undrawn = [piece], event
+                self._pieces, self._undrawn_fields, self._undrawn = [piece], OTHER_FIELDS[cls](event), event
                 return True
             self._announcements += self._status.apply(event)
             self._draw(event)

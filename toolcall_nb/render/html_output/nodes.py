@@ -130,7 +130,11 @@ def _update_children(old: Node, wanted: Sequence[Node]) -> list[Patch]:
 def splice(id: str, old: str, new: str) -> Patch:
     """Returns the patch that makes ``old`` into ``new``, without what both begin and end with."""
     start = _common_prefix(old, new)
-    end = _common_suffix(old, new, min(len(old), len(new)) - start)
+    rest = old[start:]
+    if len(new) - start >= len(rest) and new.endswith(rest):  # as where a text grows
+        end = len(rest)
+    else:
+        end = _common_suffix(old, new, min(len(old), len(new)) - start)
     deleted = old[start : len(old) - end]
     before = start if old.isascii() else _utf16_length(old[:start])
     return ["splice", id, before, _utf16_length(deleted) if deleted else 0, new[start : len(new) - end]]
