@@ -1,4 +1,4 @@
-"""Measures the size and number of messages to the page."""
+"""Measures the size and number of messages to the page, and the size of saved outputs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from jupyter_client.session import Session
 from tests.benchmarks.documents import deltas, flushes, mixed
 from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
+from tests.support import saved_runs
+from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.dialects import detector
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.runs.document import LiveDocument
@@ -22,6 +24,7 @@ __all__ = ["Sent", "count", "encoded", "rows"]
 _TOGETHER = 8
 _DELTAS_A_SECOND = 500
 _TOKENS_A_SECOND = 100
+_SAVED = 50
 
 
 def encoded(step: dict[str, Any]) -> int:
@@ -96,6 +99,21 @@ def rows(scale: Scale) -> Iterator[Row]:
     contents = sum(map(encoded, sent.messages)) / scale.seconds
     detail = f"{len(sent.messages) / scale.seconds:.0f} messages a second; without envelopes {contents / 1e3:.1f} kB/s"
     yield Row(f"kB/s on the wire at {_TOKENS_A_SECOND} tokens a second", size / 1e3, "kB/s", 16, 8, detail)
+    yield from _saved()
+
+
+def _saved() -> Iterator[Row]:
+    """Counts what a notebook saves of finished runs."""
+    yield Row("saved HTML of one call", saved_runs.size(_html(saved_runs.short_run())) / 1e3, "kB", 4, 2)
+    runs = [saved_runs.usual_run(number) for number in range(_SAVED)]
+    markdown = sum(saved_runs.size(run.to_markdown()) for run in runs)
+    html = sum(saved_runs.size(_html(run)) for run in runs)
+    detail = f"{html / _SAVED / 1e3:.1f} kB for {markdown / _SAVED / 1e3:.1f} kB of Markdown each"
+    yield Row(f"saved HTML of {_SAVED} runs / their Markdown", html / markdown, "", 4, 2.5, detail)
+
+
+def _html(run: Transcript) -> str:
+    return saved_runs.saved(run)["text/html"]
 
 
 def _joined(text: str) -> Sent:

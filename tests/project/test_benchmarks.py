@@ -37,6 +37,7 @@ REACH = [
     "encoded patches / H, 8 deltas a flush",
     "messages a second",
     "messages for deltas that change nothing",
+    *("saved HTML of one call", "saved HTML of 50 runs / their Markdown"),
     "detector alone, callout",
     "reading a saved transcript",
     "diff of two runs",

@@ -11,9 +11,9 @@ from markdown_it import MarkdownIt
 from nbconvert import MarkdownExporter, RSTExporter
 
 from tests.fixtures.render.samples import EVERYTHING
+from tests.support.saved_runs import saved, short_run, size, usual_run
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Transcript
-from toolcall_nb.redaction.saved_output import saved_bundle
 from toolcall_nb.render import to_html
 from toolcall_nb.render.html_output.saved_html import saved_html
 
@@ -22,42 +22,12 @@ _GFM_TAGS = re.compile(r"<(?=/?(?:title|textarea|style|xmp|iframe|noembed|nofram
 """What GitHub's Markdown writes as text (GFM 6.11)."""
 
 
-def run(number: int = 0, text: str = "It is **21 degrees** and clear in Lisbon.") -> Transcript:
-    call = f"call_{number}"
-    return Transcript.from_events(
-        [
-            ev.Start(),
-            ev.TextDelta("t", "I look it up."),
-            ev.ToolInputAvailable(call, "weather", {"city": "Lisbon", "days": number}),
-            ev.ToolOutputAvailable(call, {"temperature": 21, "sky": "clear"}),
-            ev.TextDelta("u", text),
-            ev.Finish(),
-        ]
-    )
-
-
-def report(number: int) -> str:
-    """Returns an answer of the usual length."""
-    steps = "\n".join(f"{step}. Step {step} of run {number} says *what* was found, and where." for step in range(1, 13))
-    return f"## Report {number}\n\n{steps}\n\n" + "\n\n".join(
-        f"In paragraph {part} there is more on it. " * 5 for part in range(6)
-    )
-
-
-def saved(transcript: Transcript) -> dict[str, str]:
-    return saved_bundle(transcript, line="mock · 1 tool call", is_run=True)
-
-
-def size(text: str) -> int:
-    return len(text.encode())
-
-
 def test_a_run_with_one_call_takes_at_most_4_kb() -> None:
-    assert size(saved(run())["text/html"]) <= 4_000
+    assert size(saved(short_run())["text/html"]) <= 4_000
 
 
 def test_fifty_runs_take_at_most_four_times_their_markdown() -> None:
-    bundles = [saved(run(number, report(number))) for number in range(50)]
+    bundles = [saved(usual_run(number)) for number in range(50)]
     html = sum(size(bundle["text/html"]) for bundle in bundles)
     assert html <= 4 * sum(size(bundle["text/markdown"]) for bundle in bundles)
 
@@ -79,7 +49,7 @@ def _events(number: int) -> list[ev.Event]:
     ]
 
 
-@pytest.mark.parametrize("transcript", [EVERYTHING, run()], ids=["everything", "run"])
+@pytest.mark.parametrize("transcript", [EVERYTHING, short_run()], ids=["everything", "run"])
 def test_the_text_and_the_elements_are_those_of_the_renderer(transcript: Transcript) -> None:
     shown, whole = (
         BeautifulSoup(html, "html.parser") for html in (saved_html(to_html(transcript)), to_html(transcript))
@@ -97,7 +67,7 @@ def test_saving_twice_changes_nothing() -> None:
 
 
 def test_each_output_has_rules_for_itself_only() -> None:
-    one, other = saved(run())["text/html"], saved(run(text="| a |\n|---|\n| 1 |"))["text/html"]
+    one, other = saved(short_run())["text/html"], saved(short_run(text="| a |\n|---|\n| 1 |"))["text/html"]
     keys = [re.findall(r'<div class="tc (t[0-9a-f]{4})"', html) for html in (one, other)]
     assert len(keys[0]) == len(keys[1]) == 1
     assert keys[0] != keys[1]
@@ -107,7 +77,7 @@ def test_each_output_has_rules_for_itself_only() -> None:
 
 
 def test_a_value_looks_the_same_as_text_without_its_style() -> None:
-    html = saved(run())["text/html"]
+    html = saved(short_run())["text/html"]
     assert "<pre><b>city</b>: <i>Lisbon</i>\n<b>days</b>: <var>0</var></pre>" in html
 
 
@@ -118,11 +88,11 @@ def notebook(*bundles: dict[str, str]) -> nbformat.NotebookNode:
     return made
 
 
-BLANK = run(text="A:\n\n```\na\n\n\n    b\n \n[x]: y\n```\n\nEnd.")
+BLANK = short_run(text="A:\n\n```\na\n\n\n    b\n \n[x]: y\n```\n\nEnd.")
 
 
 def test_a_markdown_file_of_nbconvert_shows_the_run_to_its_end_and_no_css() -> None:
-    text, _ = MarkdownExporter().from_notebook_node(notebook(saved(BLANK), saved(run())))  # type: ignore[no-untyped-call]
+    text, _ = MarkdownExporter().from_notebook_node(notebook(saved(BLANK), saved(short_run())))  # type: ignore[no-untyped-call]
     html = MarkdownIt("commonmark", {"html": True}).render(text)
     plain = BeautifulSoup(_GFM_TAGS.sub("&lt;", html), "html.parser").get_text()  # as on GitHub, which drops comments
     assert _CSS.search(plain) is None
