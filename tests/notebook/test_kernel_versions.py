@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.environments import ROOT, make_environment
+from tests.support.environments import COLAB, KAGGLE, ROOT, make_environment
 from tests.support.kernels import running_kernel
 
 _SETUP = """%load_ext toolcall_nb
@@ -27,14 +27,12 @@ class Napper:
 napper = Napper()
 done = []"""
 _TURN = "%%toolchat --model napper --approve ask\nSleep."
-_HOSTED = ("ipykernel==6.17.1", "ipython==7.34.0", "setuptools")
-"""Of Colab's list of packages (googlecolab/backend-info, August 2026). Kaggle's image begins with Colab's."""
 _KERNELS = {
     "ipykernel 6.29": ("ipykernel==6.29.0",),
     "ipykernel 6": ("ipykernel<7",),
     "ipykernel 7.0": ("ipykernel==7.0.*",),
-    "Colab": (*_HOSTED, "ipywidgets==7.7.1", "anywidget==0.9.21"),
-    "Kaggle": (*_HOSTED, "ipywidgets==8.1.5"),
+    "Colab": COLAB,
+    "Kaggle": KAGGLE,
 }
 
 

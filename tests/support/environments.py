@@ -8,9 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["ROOT", "clean_variables", "installed_versions", "make_environment", "run_tests_in"]
+__all__ = ["COLAB", "KAGGLE", "ROOT", "clean_variables", "installed_versions", "make_environment", "run_tests_in"]
 
 ROOT = Path(__file__).resolve().parents[2]
+_HOSTED = ("ipykernel==6.17.1", "ipython==7.34.0", "setuptools")
+COLAB = (*_HOSTED, "ipywidgets==7.7.1", "anywidget==0.9.21")
+"""Packages of Colab's own list (googlecolab/backend-info, August 2026)."""
+KAGGLE = (*_HOSTED, "ipywidgets==8.1.5")
+"""Packages of Kaggle's image, which begins with Colab's (Kaggle/docker-python, August 2026)."""
 _VERSIONS = "import json, sys; from importlib.metadata import version; print(json.dumps([*map(version, sys.argv[1:])]))"
 
 

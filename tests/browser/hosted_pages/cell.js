@@ -8,7 +8,7 @@ export class Outputs {
   /**
    * @param {HTMLElement} element
    * @param {string[]} order MIME types, the preferred one first
-   * @param {(model: string, element: HTMLElement) => Promise<void>} drawWidget rejects if there is no such model
+   * @param {(model: string, element: HTMLElement, metadata: any) => Promise<void>} drawWidget rejects if there is no such model
    */
   constructor(element, order, drawWidget) {
     this.element = element;
@@ -51,11 +51,11 @@ export class Outputs {
   }
 
   /** Draws an output in the first of its MIME types that can be drawn. */
-  async draw({ data, element }) {
+  async draw({ data, metadata, element }) {
     element.replaceChildren();
     for (const type of this.order.filter(each => each in data)) {
       try {
-        if (type === VIEW) await this.drawWidget(data[VIEW].model_id, element);
+        if (type === VIEW) await this.drawWidget(data[VIEW].model_id, element, metadata);
         else if (type === "text/html") element.innerHTML = data[type];
         else element.textContent = data[type];
         return;
