@@ -134,6 +134,7 @@ _GROWING: dict[str, tuple[str, Callable[[_Author, int], str]]] = {
         "",
         lambda author, n: f"> {author.sentence(9)}\n{author.sentence(8)}\n" + (">\n" if n % 5 == 4 else ""),
     ),
+    "indented quote": ("", lambda author, n: f"  > {author.sentence(9)}\n" + ("  >\n" if n % 5 == 4 else "")),
     "hard-wrapped paragraph": ("", lambda author, n: f"{author.sentence(11)}\n"),
     "lines that begin with an emoji": ("", lambda author, n: f"\U0001f680 {author.sentence(8)}\n"),
     "lines that begin with a box-drawing sign": ("", lambda author, n: f"\u2502 {author.sentence(8)}\n"),

@@ -105,6 +105,7 @@ Definitions that follow each other, and what may undo the last | [a]: /u\n[b]: /
 A footnote that is a definition until its second word         | x [^1] [^2]\n\n[^1]: One two\n[^2]: http://a\n[^3]: "b" c\n\n[^3]: <d> e\n\n[^4]: f\n'g'\nh
 A picture in a link, and labels that are not defined          | [![a](b)](c) d\n[e][f] g [h] i][j] [`k`][l] *m [n][o]* [p][q\n\n[![r]: s\n\n[l]: /u\n[o]: /v
 Words behind marks, over ends of lines, that mean nothing     | a **b**\nc (d)\ne.\nf!\ng - h;\ni "j"\n\u2014 k\u3002\n *l* &amp\n; &am\np; <m\nn> <http://o\n> \\\np  \nq\\\nr
+A quote whose lines are indented by up to three spaces        | > a\n  > b\n   >     c\n >\n  > - d\n  >   e\n  f\n   > g\n    > h\n\n- i\n\n   > j\n  > k\n   >\tl\n
 Nested deep                                                   | > - > - > 1. > a\n> - > - b\n\nc
 """  # noqa: E501
 
@@ -208,6 +209,8 @@ NESTED = [
     "> > d",
     "-a",
     "== e",
+    "  > a",
+    "   > - b",
     "> [a]: /u",
     "> [b]: /v",
     "> [b] [a] x",

@@ -19,7 +19,7 @@ __all__ = ["LEAST_CONTENTS", "OpenItem", "OpenQuote"]
 LEAST_CONTENTS = 200
 """How many characters a container must have before it is taken apart; a smaller one is parsed as quickly."""
 
-_QUOTED = re.compile(r"> ?")
+_QUOTED = re.compile(r" {0,3}> ?")
 _MARKER = re.compile(r"((?:[-+*]|\d{1,9}[.)]) {1,4})(\[[ xX]\] )?(?=[^ \t])")
 # The tabs and the marker of an item, and what follows one blank and perhaps the box of a task. More tabs may be nested
 # too deep, and the parser shows such lines as they are.
@@ -205,7 +205,7 @@ class OpenQuote(OpenEnd):
         """Returns the open quote if each line is marked or lazy; ``leaf`` if the block is not such a quote."""
         own = lines[first_line(group) :]
         is_marked = all(
-            line.startswith(">") or (_is_lazy(line) and not place.is_in_item) for line in (own if own[-1] else own[:-1])
+            _QUOTED.match(line) or (_is_lazy(line) and not place.is_in_item) for line in (own if own[-1] else own[:-1])
         )
         if group[0].type not in ("blockquote_open", "alert_open") or not is_marked or not place.is_certain:
             return leaf
