@@ -39,12 +39,12 @@ from toolcall_nb.render.markdown.blocks import split_blocks
 from toolcall_nb.render.markdown.compressed_texts import CompressedTexts
 from toolcall_nb.render.markdown.flavor import marks_in, parser, plain_block
 from toolcall_nb.render.markdown.growing import GrowingBlocks
-from toolcall_nb.render.markdown.link_definitions import Definitions, parse_inline, render_tokens
+from toolcall_nb.render.markdown.link_definitions import Definitions, render_tokens
+from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE, parse_line
 
 __all__ = ["IncrementalMarkdown", "markdown_blocks"]
 
-# One line that begins with a letter is a paragraph. A formula at its end could begin a block.
-_ONE_LINE = re.compile(r"([^\W\d_][^\n\r\0$\\]*)\n*")
+_LINE_END = re.compile("[\n\r\0]")  # or NUL, which the parser replaces
 _ODD = re.compile("[\r\0\ud800-\udfff]")
 
 
@@ -154,23 +154,12 @@ def markdown_blocks(text: str) -> list[str]:
     """Returns the ``blocks`` of `IncrementalMarkdown` after one ``feed`` of ``text``, without its state."""
     shown = well_formed(text)
     try:
-        if (line := _ONE_LINE.fullmatch(shown)) is not None:
-            return [_paragraph(mdTrim(line[1]))]
+        line = shown.rstrip("\n")
+        if TEXT_LINE.match(line) and not _LINE_END.search(line):
+            if not marks_in(line):
+                return [f"<p>{escapeHtml(mdTrim(line))}</p>\n"]
+            return [render_tokens(parse_line(line, Definitions({})))]
         return [render_tokens(group) for group in split_blocks(parser().parse(shown, {"references": {}}))]
     # As in `render_markdown`: the caller's stack may be too long already.
     except Exception:
         return [plain_block(shown)]
-
-
-def _paragraph(content: str) -> str:
-    """Returns the HTML of a paragraph."""
-    if not marks_in(content):
-        return f"<p>{escapeHtml(content)}</p>\n"
-    inline = Token("inline", "", 0, map=[0, 1], level=1, content=content, children=[])
-    tokens = [
-        Token("paragraph_open", "p", 1, map=[0, 1], block=True),
-        inline,
-        Token("paragraph_close", "p", -1, block=True),
-    ]
-    parse_inline(tokens, Definitions({}))
-    return render_tokens(tokens)
