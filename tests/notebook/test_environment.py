@@ -32,6 +32,11 @@ def pythons_request(*, attended: bool = True, **metadata: Any) -> dict[str, Any]
     return {**session.msg("execute_request", {"allow_stdin": attended}, metadata=metadata)}
 
 
+def test_jupyterlites_kernel_names_no_channel() -> None:
+    request = {"header": {"msg_id": "6f1c", "session": "0a2b"}, "content": {"allow_stdin": True}}
+    assert place_of(SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda: request))) is Place.LIVE
+
+
 @pytest.mark.parametrize(
     ("request_", "expected"),
     [

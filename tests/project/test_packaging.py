@@ -20,6 +20,8 @@ import pytest
 from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 
 import toolcall_nb
+from tests.support.binder_badge import README, address, with_line
+from tests.support.environments import make_environment
 from tests.support.stored_outputs import NOTEBOOKS, read
 from toolcall_nb.agents import FRAMEWORKS
 
@@ -52,6 +54,9 @@ OF_AGENTS = {framework.agent_class[0].partition(".")[0] for framework in FRAMEWO
 
 OF_MCP = {"httpx2"}
 """The HTTP client of mcp, part of its interface."""
+
+OF_PYODIDE = {"js", "pyodide"}
+"""Modules that Pyodide has; only code that runs in it imports them."""
 
 OF_PYTEST = {"pytest"}
 """Only pytest imports the plugin that imports it."""
@@ -144,6 +149,7 @@ def test_the_package_requires_exactly_what_it_imports() -> None:
         | OF_PYDANTIC
         | OF_AGENTS
         | OF_MCP
+        | OF_PYODIDE
         | OF_PYTEST
         | sys.stdlib_module_names
     )
@@ -196,7 +202,8 @@ def test_a_lock_file_has_a_hash_for_each_version_and_names_no_index(lock: Path) 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
 def test_a_lock_file_covers_the_projects_requirements(lock: Path) -> None:
     wanted = {name_of(requirement) for requirement in PROJECT["dependencies"]}
-    assert wanted | {"jupyterlab", "ipykernel", "hatchling", "editables"} <= set(pins(lock))
+    others = {"jupyterlite-core"} if lock.stem == "demo" else {"jupyterlab", "ipykernel"}
+    assert wanted | others | {"hatchling", "editables"} <= set(pins(lock))
 
 
 def test_the_tour_is_locked_to_the_tested_versions() -> None:
@@ -235,6 +242,30 @@ def test_a_notebook_runs_in_an_environment_made_from_binders_files(binder: tuple
     for cell, expected in zip(there.cells, stored.cells, strict=True):
         outputs = cell.get("outputs")  # Binder has no agents' frameworks; their cells say so
         assert outputs == expected.get("outputs") or "is not installed here." in str(outputs), cell.id
+
+
+@pytest.mark.thorough
+def test_repo2docker_installs_the_locked_packages_and_then_the_project(tmp_path: Path) -> None:
+    python = make_environment(tmp_path, "jupyter-repo2docker")
+    script = ROOT / "tests" / "support" / "binder_dockerfile.py"
+    read = json.loads(run(str(python), str(script), cwd=ROOT))
+    assert (read["pack"], read["python"]) == ("PythonBuildPack", "3.11")
+    lines = read["dockerfile"].splitlines()
+    (copied,) = (number for number, each in enumerate(lines) if re.fullmatch(r"COPY \S+ src/ \S+", each))
+    (packages,) = (number for number, each in enumerate(lines) if 'pip install --no-cache-dir -r "binder/' in each)
+    assert copied < packages < lines.index("RUN ./binder/postBuild")
+
+
+def test_the_readmes_way_to_binder_is_that_for_the_repositorys_address() -> None:
+    readme = README.read_text("utf-8")
+    assert readme == with_line(readme, address())
+    tour = "HEAD?urlpath=lab/tree/notebooks/tour.ipynb)"
+    badge = "[![Open the tour on Binder](https://mybinder.org/badge_logo.svg)](https://mybinder.org/v2"
+    assert f"\n{badge}/gh/owner/name/{tour} <!--" in with_line(readme, "https://github.com/owner/name.git")
+    assert f"\n{badge}/gl/group%2Fname/{tour} <!--" in with_line(readme, "https://gitlab.com/group/name")
+    with pytest.raises(ValueError, match=r"example\.org"):
+        with_line(readme, "https://example.org/owner/name")
+    assert (ROOT / "notebooks" / "tour.ipynb").exists()
 
 
 @pytest.mark.thorough

@@ -20,6 +20,7 @@ TESTED_ELSEWHERE = {
 """The pages whose snippets have a test of their own, and that test."""
 
 NOT_RUN = {
+    "jupyterlite": ("./dev demo", "python3 -m http.server"),  # tests/browser/test_jupyterlite.py does both
     "start": ("python3 -m venv", ".venv/bin/"),  # installed by tests/project/test_packaging.py and a test below
 }
 """The commands that are not run, by page."""

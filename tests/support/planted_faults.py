@@ -283,6 +283,13 @@ FAULTS = (
         "tests/server/test_store.py",
     ),
     Fault(
+        "in JupyterLite, the page is not told on which channel the kernel hears a click on Stop",
+        "notebook/widget.py",
+        'state["snapshot"]["channel"] = self._channel.name',
+        "pass",
+        "tests/notebook/test_page_channel.py",
+    ),
+    Fault(
         "messages that had arrived before a run are not read, so no later one wakes the kernel",
         "notebook/early_messages.py",
         "        self._wake()\n        while not self._over",

@@ -1,11 +1,10 @@
-// Runs Python code in Pyodide. Arguments: the folder of Pyodide, a folder of packages, the repository, a file of code.
+// Runs Python code in Pyodide with all packages that come with it. Arguments: its folder, the repository, a file of code.
 import fs from "node:fs";
 import { pathToFileURL } from "node:url";
 
-const [pyodide, packages, repository, code] = process.argv.slice(2);
+const [pyodide, repository, code] = process.argv.slice(2);
 const { loadPyodide } = await import(pathToFileURL(`${pyodide}/pyodide.mjs`).href);
-const python = await loadPyodide({ indexURL: `${pyodide}/` });
-python.mountNodeFS("/packages", packages);
+const { packages } = JSON.parse(fs.readFileSync(`${pyodide}/pyodide-lock.json`, "utf8"));
+const python = await loadPyodide({ indexURL: `${pyodide}/`, packages: Object.keys(packages) });
 python.mountNodeFS("/repository", repository);
-python.runPython("import sys; sys.path[:0] = ['/packages', '/repository']; sys.dont_write_bytecode = True");
 await python.runPythonAsync(fs.readFileSync(code, "utf8"));

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -39,17 +39,20 @@ def pins(lock: Path) -> Iterator[Requirement]:
         yield Requirement(line)
 
 
-def closure(requirements: Iterable[Requirement]) -> dict[str, Distribution]:
-    """Returns these distributions and all that they require on this machine, by name.
+def closure(
+    requirements: Iterable[Requirement], environment: Mapping[str, str] | None = None
+) -> dict[str, Distribution]:
+    """Returns these distributions and all that they require, by name: on this machine, or on one with these markers.
 
     Raises `PackageNotFoundError` if one is not installed; the message names the package that requires it.
     """
+    markers = dict(environment or {})
     found: dict[str, Distribution] = {}
     seen: set[tuple[str, str]] = set()
     waiting = [(requirement, "", "the project") for requirement in requirements]
     while waiting:
         requirement, extra, wanted_by = waiting.pop()
-        if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):
+        if requirement.marker is not None and not requirement.marker.evaluate({**markers, "extra": extra}):
             continue
         name = canonicalize_name(requirement.name)
         try:

@@ -26,6 +26,7 @@ from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.render.review import review
 from toolcall_nb.render.value_lines import format_count
+from toolcall_nb.tools.execution.interrupts import wait_for
 
 __all__ = ["ApprovalForm", "PendingApprovals", "editable_json"]
 
@@ -74,7 +75,7 @@ class PendingApprovals:
         try:
             if not self._show_form(call.id, pending.form()):
                 return Decision(False, _NOT_SHOWN)
-            while not pending.answered.wait(_POLL_SECONDS):
+            while not wait_for(pending.answered, _POLL_SECONDS):
                 if is_stopped():
                     raise KeyboardInterrupt
         finally:

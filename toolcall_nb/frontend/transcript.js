@@ -111,6 +111,7 @@ class Connection {
     this.run = run;
     this.isOpen = true;
     this.quietTimer = 0;
+    this.channel = null;
     this.disconnectors = [];
   }
 
@@ -123,6 +124,8 @@ class Connection {
   }
 
   open() {
+    const { channel } = this.model.get("snapshot");
+    this.channel = channel ? new BroadcastChannel(channel) : null;
     this.model.on("msg:custom", (message) => this.run.receive(message));
     this.model.on("comm:close", () => this.run.end("closed")); // closed on purpose: a kernel that dies sends no such event
     this.model.on("comm_live_update", () => this.#probe());
@@ -134,6 +137,7 @@ class Connection {
 
   close() {
     this.isOpen = false;
+    this.channel?.close();
     for (const disconnect of this.disconnectors.splice(0)) disconnect();
   }
 
@@ -141,6 +145,7 @@ class Connection {
     if (!this.isOpen) return;
     try {
       this.model.send(message);
+      this.channel?.postMessage(message);
     } catch (error) {
       warn(error);
       this.run.end("lost"); // only a disposed comm throws

@@ -26,10 +26,15 @@ from types import FrameType
 from typing import Any
 
 from toolcall_nb.redaction.masked_logging import logger
+from toolcall_nb.tools.execution.interrupts import IN_BROWSER
 
 __all__ = ["HOW_TO_STOP", "EarlyMessages"]
 
-HOW_TO_STOP = "To stop, interrupt the kernel (in JupyterLab: I, I)"
+HOW_TO_STOP = (
+    "In this browser, a run cannot be stopped"
+    if IN_BROWSER  # JupyterLite interrupts no cell that runs
+    else "To stop, interrupt the kernel (in JupyterLab: I, I)"
+)
 """The hint in place of a Stop button whose click would not arrive in time."""
 
 _log = logger("toolcall_nb.notebook")

@@ -1,4 +1,7 @@
-"""The place where a cell runs: `Place` and `place_of`. Imported when the extension is loaded, so it imports little."""
+"""The place where a cell runs, `Place` and `place_of`, and the request to run it, `present_request`.
+
+Imported when the extension is loaded, so it imports little.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import sys
 from enum import Enum
 from typing import Any
 
-__all__ = ["Place", "place_of"]
+__all__ = ["Place", "place_of", "present_request"]
 
 
 class Place(Enum):
@@ -37,7 +40,7 @@ def place_of(shell: Any) -> Place:
     kernel = getattr(shell, "kernel", None)
     if kernel is None:
         return Place.TERMINAL
-    request = kernel.get_parent("shell") if hasattr(kernel, "get_parent") else {}
+    request = present_request(kernel)
     if (request.get("header") or {}).get("msg_type") == "comm_msg":
         return Place.CALLBACK
     content = request.get("content") or {}
@@ -50,6 +53,17 @@ def _is_in_marimo() -> bool:
     """Whether this thread is that of marimo's kernel. A notebook that is run as a script has none."""
     is_running = getattr(sys.modules.get("marimo"), "running_in_notebook", None)
     return is_running is not None and bool(is_running())
+
+
+def present_request(kernel: Any) -> dict[str, Any]:
+    """Returns the message that a kernel handles now, such as the request to run a cell; empty if it does not tell."""
+    get_parent = getattr(kernel, "get_parent", None)
+    if get_parent is None:
+        return {}
+    try:
+        return get_parent("shell") or {}
+    except TypeError:  # JupyterLite's kernel has one channel
+        return get_parent() or {}
 
 
 def _is_from_a_console(request: dict[str, Any]) -> bool:

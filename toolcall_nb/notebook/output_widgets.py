@@ -12,6 +12,7 @@ from typing import Any
 
 from ipywidgets import Output, Widget  # type: ignore[import-untyped]  # ipywidgets has no types
 
+from toolcall_nb.notebook.environment import present_request
 from toolcall_nb.tools.ipython_shell import ipython_shell
 
 try:
@@ -29,7 +30,7 @@ def capturing_outputs() -> tuple[str, ...]:
     kernel = getattr(ipython_shell(), "kernel", None)
     if kernel is None:
         return ()
-    message = (kernel.get_parent("shell").get("header") or {}).get("msg_id")
+    message = (present_request(kernel).get("header") or {}).get("msg_id")
     widgets = list(_instances.values())
     return tuple(each.model_id for each in widgets if isinstance(each, Output) and message and each.msg_id == message)
 

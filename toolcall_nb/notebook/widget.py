@@ -21,6 +21,7 @@ import traitlets
 from toolcall_nb.frontend import MODULE, page_css
 from toolcall_nb.notebook.early_messages import EarlyMessages
 from toolcall_nb.notebook.output_widgets import capturing_outputs, replace_view
+from toolcall_nb.notebook.page_channel import PageChannel
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.tools.execution.interrupts import start_if_possible
 
@@ -126,6 +127,7 @@ class TranscriptWidget(anywidget.AnyWidget):
         self._closing = threading.Lock()  # pages, the kernel and the run close and send from threads of their own
         self._has_received = self._has_been_open = False
         self._id = uuid4().hex
+        self._channel = PageChannel.open(f"toolcall_nb-{self._id}", self._receive_early)
         super().__init__(_css=page_css(), model_id=self._id)
         self.comm.on_close(lambda _: self.close())
         self._early_messages = EarlyMessages(self.comm, self._receive_early)
@@ -142,6 +144,8 @@ class TranscriptWidget(anywidget.AnyWidget):
         state: dict[str, Any] = super().get_state(key=key, drop_defaults=drop_defaults)
         if "snapshot" in state:
             state["snapshot"] = {**self._run_state(), "model": self._id, "outputs": self._outputs}
+            if self._channel is not None:
+                state["snapshot"]["channel"] = self._channel.name
         return state
 
     def _run_state(self) -> dict[str, Any]:
@@ -158,13 +162,15 @@ class TranscriptWidget(anywidget.AnyWidget):
             self.layout.close()
         if not was_closed:
             self._early_messages.close()
+            if self._channel is not None:
+                self._channel.close()
             if self._run is not None:
                 self._run.on_close()
 
     @property
     def receives_in_cells(self) -> bool:
         """Whether messages of the page are handled while the kernel runs a cell or a widget's callback."""
-        return self._early_messages.arrive
+        return self._early_messages.arrive or self._channel is not None
 
     @property
     def is_closed(self) -> bool:

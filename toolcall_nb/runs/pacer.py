@@ -21,6 +21,9 @@ SLOWEST = 2.0
 """The longest interval between two messages in seconds, however slow the page is."""
 
 
+_MOMENT = 0.001
+
+
 class Pacer:
     """Calls ``flush`` soon after each `wake`, at most once every ``interval`` seconds, in a thread of its own.
 
@@ -59,9 +62,13 @@ class Pacer:
                 self._flush_if_due()
 
     def _flush_if_due(self) -> None:
-        """Calls ``flush`` in the thread of `wake`, which is the only one, if the last time is long enough ago."""
+        """Calls ``flush`` in the thread of `wake`, which is the only one, if the last time is long enough ago.
+
+        Then sleeps for a moment, in which Pyodide handles the page's messages, such as a click on Stop.
+        """
         if not self._closed.is_set() and time.monotonic() >= self._next:
             self._call_flush()
+            time.sleep(_MOMENT)
             self._next = time.monotonic() + self.interval
 
     def close(self) -> None:

@@ -16,6 +16,8 @@ export class Connection {
     this.run = run;
     this.isOpen = true;
     this.quietTimer = 0;
+    /** @type {BroadcastChannel | null} to a kernel in this browser, which gets the model's messages too late */
+    this.channel = null;
     /** @type {(() => void)[]} */
     this.disconnectors = [];
   }
@@ -31,6 +33,8 @@ export class Connection {
 
   /** Starts listening. Called once the run has applied its snapshot, which contains the widget's id. */
   open() {
+    const { channel } = this.model.get("snapshot");
+    this.channel = channel ? new BroadcastChannel(channel) : null;
     this.model.on("msg:custom", (message) => this.run.receive(message));
     this.model.on("comm:close", () => this.run.end("closed")); // closed on purpose: a kernel that dies sends no such event
     this.model.on("comm_live_update", () => this.#probe());
@@ -42,6 +46,7 @@ export class Connection {
 
   close() {
     this.isOpen = false;
+    this.channel?.close();
     for (const disconnect of this.disconnectors.splice(0)) disconnect();
   }
 
@@ -50,6 +55,7 @@ export class Connection {
     if (!this.isOpen) return;
     try {
       this.model.send(message);
+      this.channel?.postMessage(message);
     } catch (error) {
       warn(error);
       this.run.end("lost"); // only a disposed comm throws

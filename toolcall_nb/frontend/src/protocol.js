@@ -54,7 +54,8 @@
  * @property {boolean} [done]
  *
  * @typedef {object} Model  an anywidget model; its `snapshot` is a Step that also has the model's id,
- *   `model`, and the ids of the Output widgets that may show it, `outputs`
+ *   `model`, the ids of the Output widgets that may show it, `outputs`, and for a kernel in this browser the name of a
+ *   channel, `channel`
  * @property {(name: string) => any} get
  * @property {(name: string, callback: (...args: any[]) => void) => void} on
  * @property {(content: object) => void} send

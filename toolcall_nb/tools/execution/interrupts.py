@@ -6,6 +6,7 @@ import contextvars
 import signal
 import sys
 import threading
+import time
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 __all__ = [
+    "IN_BROWSER",
     "STARTING",
     "STOP",
     "OwnThread",
@@ -21,7 +23,11 @@ __all__ = [
     "start_if_possible",
     "stop_signal_heard",
     "stop_thread",
+    "wait_for",
 ]
+
+IN_BROWSER: bool = sys.platform == "emscripten"
+"""Whether this is Pyodide: Python in a browser, with one thread."""
 
 _NO_THREADS = "can't start new thread"
 """CPython's words where no thread can be started: always in Pyodide, elsewhere when the system has no room for more."""
@@ -45,6 +51,19 @@ def start_if_possible(thread: threading.Thread) -> bool:
             raise
         return False
     return True
+
+
+def wait_for(event: threading.Event, seconds: float) -> bool:
+    """Waits until an event is set, at most so long; returns whether it is.
+
+    In Pyodide, which has one thread, ``Event.wait`` would keep out what is to set the event. There, this sleeps:
+    meanwhile Pyodide handles the page's messages, in browsers that can switch stacks (JSPI).
+    """
+    if not IN_BROWSER:
+        return event.wait(seconds)
+    if not event.is_set():
+        time.sleep(seconds)
+    return event.is_set()
 
 
 def check_stop() -> None:
