@@ -55,8 +55,8 @@ OF_AGENTS = {framework.agent_class[0].partition(".")[0] for framework in FRAMEWO
 OF_MCP = {"httpx2"}
 """The HTTP client of mcp, part of its interface."""
 
-OF_PYODIDE = {"js", "pyodide"}
-"""Modules that Pyodide has; only code that runs in it imports them."""
+OF_FRONT_ENDS = {"js", "marimo", "pyodide"}
+"""Modules of marimo and Pyodide; only code that runs there imports them."""
 
 OF_PYTEST = {"pytest"}
 """Only pytest imports the plugin that imports it."""
@@ -149,7 +149,7 @@ def test_the_package_requires_exactly_what_it_imports() -> None:
         | OF_PYDANTIC
         | OF_AGENTS
         | OF_MCP
-        | OF_PYODIDE
+        | OF_FRONT_ENDS
         | OF_PYTEST
         | sys.stdlib_module_names
     )
