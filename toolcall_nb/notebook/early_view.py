@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolcall_nb.notebook.environment import Place, place_of
+from toolcall_nb.notebook.environment import Place, place_of, present_request
 
 if TYPE_CHECKING:
     from toolcall_nb.notebook.cell_outputs import JupyterOutput
@@ -59,7 +59,7 @@ def _is_first(shell: Any) -> bool:
     """Whether the rest is not imported yet, a page shows widgets, and the running cell is the magic alone."""
     if _REST in sys.modules or place_of(shell) is not Place.LIVE:
         return False
-    content = shell.kernel.get_parent("shell").get("content") or {}
+    content = present_request(shell.kernel).get("content") or {}
     return str(content.get("code", "")).lstrip().startswith(_MAGIC)
 
 
