@@ -193,6 +193,10 @@ class TextDelta(_Chunk, frozen=True):
     delta: str
     provider_metadata: Object | None = None
 
+    def __post_init__(self) -> None:
+        if self.provider_metadata is not None or self.extra:  # rare, and these events are the most frequent
+            _Chunk.__post_init__(self)
+
 
 class TextEnd(_Chunk, frozen=True):
     """The text block ``id`` is complete."""
@@ -217,6 +221,10 @@ class ReasoningDelta(_Chunk, frozen=True):
     id: str
     delta: str
     provider_metadata: Object | None = None
+
+    def __post_init__(self) -> None:
+        if self.provider_metadata is not None or self.extra:  # rare, and these events are the most frequent
+            _Chunk.__post_init__(self)
 
 
 class ReasoningEnd(_Chunk, frozen=True):

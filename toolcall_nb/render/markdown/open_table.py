@@ -20,6 +20,10 @@ _MOST_CELLS = 30_000
 _LONG_CELL = 200
 """How many characters a cell must have before it is an `OpenText`; a shorter one is parsed as quickly."""
 
+_ROW_OPEN = Token("tr_open", "tr", 1, block=True)
+_ROW_CLOSE = Token("tr_close", "tr", -1, block=True)
+_CELL_CLOSE = Token("td_close", "td", -1, block=True)
+
 
 class OpenTable(OpenEnd):
     """A table. Each line behind its head is a row, up to a blank line or a line that begins another block.
@@ -114,10 +118,10 @@ class _Row:
         self.html = render_tokens(self._tokens()) if cells else ""
 
     def _tokens(self) -> list[Token]:
-        tokens = [Token("tr_open", "tr", 1, block=True)]
+        tokens = [_ROW_OPEN]
         for column, cell in zip(self._columns, self.cells, strict=True):
-            tokens += [column, cell, Token("td_close", "td", -1, block=True)]
-        return [*tokens, Token("tr_close", "tr", -1, block=True)]
+            tokens += [column, cell, _CELL_CLOSE]
+        return [*tokens, _ROW_CLOSE]
 
     def long_cell(self, definitions: Definitions) -> OpenText | None:
         """Returns the open text of the cell that continues where the line ends, if it is long."""
