@@ -16,8 +16,8 @@ __all__ = ["MEANWHILE", "CellOutput", "JupyterOutput", "MarimoOutput", "marimo_c
 
 _MEANWHILE = (
     "A run of toolcall_nb that is not finished, or was cut off before its end.",
-    "To watch a run, the front end must show widgets. JupyterLab needs the packages jupyterlab_widgets and anywidget in "
-    "its own environment.",
+    "To watch a run, the front end must show widgets. JupyterLab needs the packages jupyterlab_widgets and anywidget "
+    "in its own environment.",
 )
 MEANWHILE = {
     "text/plain": "\n".join(_MEANWHILE),
