@@ -15,9 +15,10 @@ from IPython.core.interactiveshell import InteractiveShell
 from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.transcript import ErrorPart, Message, State
+from toolcall_nb.core.transcript import DataPart, ErrorPart, Message, State, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models import MockModel, model
+from toolcall_nb.render import to_html, to_text
 from toolcall_nb.tools import Tool
 
 
@@ -186,16 +187,22 @@ def test_a_model_that_says_nothing_is_cut_too() -> None:
 def test_an_unknown_price_is_said_at_the_start() -> None:
     answer = Chat(MockModel(script=["Hello."]), tools=[], max_cost=0.5).send("Hi")
     first, *_ = answer.parts
-    assert isinstance(first, ErrorPart)
-    assert first.text == (
+    assert isinstance(first, DataPart)
+    assert (first.name, first.data) == (
+        "notice",
         "The price of mock:script is not known, so max_cost=$0.50 counts only what the model reports itself. "
-        "max_tokens (--max-tokens) needs no price."
+        "max_tokens (--max-tokens) needs no price.",
     )
+    assert to_text(Transcript([answer])).startswith("AI\n  Note: The price of mock:script is not known")
+    assert '<p class="tc-note">Note: The price' in to_html(Transcript([answer]))
 
 
 def test_missing_token_counts_are_said_once() -> None:
     chat, _ = chat_with(MockModel(script=[[("note", {"n": 1})], "Done."]), max_tokens=10)
-    assert errors(chat.send("Go")) == ["The model reports no tokens, so max_tokens=10 cannot be checked."]
+    answer = chat.send("Go")
+    assert errors(answer) == []
+    notices = [part.data for part in answer.parts if isinstance(part, DataPart)]
+    assert notices == ["The model reports no tokens, so max_tokens=10 cannot be checked."]
 
 
 @pytest.mark.parametrize(

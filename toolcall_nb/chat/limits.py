@@ -116,9 +116,10 @@ class TurnLimits:
     def warnings(self, model: Model) -> Iterator[Event]:
         """Yields a note if ``max_cost`` is set and the model's price is not known."""
         if self._limits.max_cost is not None and not getattr(model, "has_price", False):
-            yield ev.Error(
+            yield ev.Data(
+                ev.NOTICE,
                 f"The price of {model_name(model)} is not known, so max_cost={_dollars(self._limits.max_cost)} counts "
-                "only what the model reports itself. max_tokens (--max-tokens) needs no price."
+                "only what the model reports itself. max_tokens (--max-tokens) needs no price.",
             )
 
     def add(self, reported: Any) -> Iterator[Event]:
@@ -128,7 +129,8 @@ class TurnLimits:
         if self._limits.max_tokens is None or self.was_cut or not is_first:
             return
         if not any(request.usage for request in self._requests):
-            yield ev.Error(f"The model reports no tokens, so max_tokens={self._limits.max_tokens} cannot be checked.")
+            text = f"The model reports no tokens, so max_tokens={self._limits.max_tokens} cannot be checked."
+            yield ev.Data(ev.NOTICE, text)
 
     def watch(self, events: Iterable[Event]) -> Iterable[Event]:
         """Returns the events of a reply, which raise `OutOfTime` at ``max_seconds``, also while none comes."""

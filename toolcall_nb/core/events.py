@@ -30,6 +30,7 @@ __all__ = [
     "CHUNK_TYPES",
     "LEFT_OUT",
     "MISSING",
+    "NOTICE",
     "OTHER_FIELDS",
     "PIECE_FIELDS",
     "Abort",
@@ -471,6 +472,9 @@ class Data(_Chunk, frozen=True):
     id: str | None = None
     transient: bool | None = None
 
+
+NOTICE = "notice"
+"""The name of `Data` that is a text for the person who reads the run: a note that something is not as it seems."""
 
 LEFT_OUT = "It was left out."
 """The `Diagnostic.action` for an item that no reader knows; `toolcall_nb.show` prints such a diagnostic."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
+from toolcall_nb.core.events import NOTICE
 from toolcall_nb.core.invisible_characters import escape_invisible
 from toolcall_nb.core.text import join_surrogates
 from toolcall_nb.core.transcript import (
@@ -75,6 +76,8 @@ def _other_text(part: Part) -> str:
             words = file_words(part)
             name = words.name if words.kind else part.url[:_ADDRESS]
             return f"{words.label}: {name} ({words.about})" if name else f"{words.label}: {words.about}"
+        case DataPart(name, str(text)) if name == NOTICE:
+            return f"Note: {text}"
         case DataPart():
             return f"Data {part.name}\n{indented(_entries_text(draw_value(part.data)))}"
         case CustomPart():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 
-from toolcall_nb.core.events import Json
+from toolcall_nb.core.events import NOTICE, Json
 from toolcall_nb.core.result_text import truncate_text
 from toolcall_nb.core.transcript import (
     CustomPart,
@@ -101,6 +101,8 @@ def part_node(id: str, fold: str, part: Part, look: Look) -> Node | None:
             return text_node(id, fold, part, markdown_blocks(part.text), look)
         case ToolCall():
             return call_node(id, part, look)
+        case DataPart(name, str(text)) if name == NOTICE:
+            return Node(id, element("p", "tc-note", f"Note: {text}"))
         case DataPart():
             return _fold(id, fold, element("b", "tc-name", part.name), part.data, look)
         case SourceUrlPart():
