@@ -193,8 +193,8 @@ def test_an_unknown_price_is_said_at_the_start() -> None:
         "The price of mock:script is not known, so max_cost=$0.50 counts only what the model reports itself. "
         "max_tokens (--max-tokens) needs no price.",
     )
-    assert to_text(Transcript([answer])).startswith("AI\n  Note: The price of mock:script is not known")
-    assert '<p class="tc-note">Note: The price' in to_html(Transcript([answer]))
+    assert to_text(Transcript((answer,))).startswith("AI\n  Note: The price of mock:script is not known")
+    assert '<p class="tc-note">Note: The price' in to_html(Transcript((answer,)))
 
 
 def test_missing_token_counts_are_said_once() -> None:
