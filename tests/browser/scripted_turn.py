@@ -7,12 +7,39 @@ turn: a sentence, gate ``call``, the beginning of a call, gate ``input``, the re
 
 from __future__ import annotations
 
-__all__ = ["ASK", "NEXT", "setup"]
+__all__ = ["ASK", "KEEPING", "NEXT", "setup"]
 
 ASK = "%%toolchat --model scripted {options}\nWhat is the weather in Lisbon?"
 
 NEXT = "%%toolchat --model mock:text --speed 0\nAnd then?"
 """A next turn in the same thread, which ends at once."""
+
+KEEPING = '''
+got = []
+
+@tool
+def keep(value: object, note: str = "") -> str:
+    """Keeps what it is given."""
+    got.append(value)
+    return "kept"
+
+class Caller:
+    """Calls ``keep`` once for each of the values, one request after the other; then it says a word."""
+
+    def __init__(self, *values):
+        self.values = values
+
+    def stream(self, messages, tools):
+        done = len(messages[-1].calls) if messages[-1].role == "assistant" else 0
+        if done < len(self.values):
+            said = sum(len(message.calls) for message in messages)
+            yield ev.ToolInputAvailable(f"call_{said + 1}", "keep", {"value": self.values[done], "note": "now"})
+        else:
+            yield ev.TextStart("t")
+            yield ev.TextDelta("t", "That is all.")
+            yield ev.TextEnd("t")
+'''
+"""A second cell: a tool, and a model that calls it, for tests of approvals."""
 
 _SETUP = '''
 %load_ext toolcall_nb

@@ -20,9 +20,12 @@ from tests.browser.accessibility_checks import (
 )
 from tests.browser.browser import ARTIFACTS, Notebook
 from tests.browser.conftest import Lab
+from tests.browser.scripted_turn import KEEPING
 from tests.support.profile import IS_THOROUGH
 
-_SETUP = '''
+_SETUP = (
+    KEEPING
+    + '''
 import dataclasses
 from toolcall_nb import Chat, MockModel, Transcript, diff, run_many, show
 
@@ -56,32 +59,6 @@ class Failing:
     def stream(self, messages, tools):
         yield ev.Error("OpenAI is overloaded or not available (529). Try again.", "HTTP 529 " + "x" * 300)
 
-class Asking:
-    """Calls ``keep`` once for each of the values, one request after the other; then it says a word."""
-
-    name = "asking"
-
-    def __init__(self, *values):
-        self.values = values
-
-    def stream(self, messages, tools):
-        done = len(messages[-1].calls) if messages[-1].role == "assistant" else 0
-        if done < len(self.values):
-            said = sum(len(message.calls) for message in messages)
-            yield ev.ToolInputAvailable(f"call_{said + 1}", "keep", {"value": self.values[done], "note": "now"})
-        else:
-            yield ev.TextStart("t")
-            yield ev.TextDelta("t", "That is all.")
-            yield ev.TextEnd("t")
-
-got = []
-
-@tool
-def keep(value: str, note: str = "") -> str:
-    """Keeps what it is given."""
-    got.append(value)
-    return "kept"
-
 def slow(messages):
     yield "I am. "
     if "slow" in messages[-1]["content"]:
@@ -95,8 +72,9 @@ class Forecast:
     city: str
     days: int
 
-nested, failing, asking, thrice = Nested(), Failing(), Asking("one"), Asking("one", "two", "three")
+nested, failing, asking, thrice = Nested(), Failing(), Caller("one"), Caller("one", "two", "three")
 '''
+)
 _ATTACHMENTS = """
 from matplotlib.figure import Figure
 chat = Chat(MockModel(script=["A line."]), tools=[], speed=None)

@@ -11,33 +11,12 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.browser import Notebook
 from tests.browser.conftest import Lab
+from tests.browser.scripted_turn import KEEPING
 
-_CALLER = '''
+_CALLER = (
+    KEEPING
+    + """
 import json
-
-got = []
-
-@tool
-def keep(value: object, note: str = "") -> str:
-    """Keeps what it is given."""
-    got.append(value)
-    return "kept"
-
-class Caller:
-    """Calls ``keep`` once for each of the values, one request after the other; then it says a word."""
-
-    def __init__(self, *values):
-        self.values = values
-
-    def stream(self, messages, tools):
-        done = len(messages[-1].calls) if messages[-1].role == "assistant" else 0
-        if done < len(self.values):
-            said = sum(len(message.calls) for message in messages)
-            yield ev.ToolInputAvailable(f"call_{said + 1}", "keep", {"value": self.values[done], "note": "now"})
-        else:
-            yield ev.TextStart("t")
-            yield ev.TextDelta("t", "That is all.")
-            yield ev.TextEnd("t")
 
 caller = Caller("one")
 twice = Caller("first", "second")
@@ -48,7 +27,8 @@ HOSTILE = {
     "list": [True, False, None, [], {}, "1", 1, 10**400],
 }
 hostile = Caller(HOSTILE)
-'''
+"""
+)
 
 
 def asking(lab: Lab, *cells: str) -> Notebook:
