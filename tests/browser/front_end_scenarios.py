@@ -19,6 +19,10 @@ PICTURES = ARTIFACTS / "front-ends"
 _ASK = ASK.format(options="")
 _APPROVE = ASK.format(options="--approve ask")
 _REST = ("tool", "answer", "rest", "end")
+_SCROLLING = """output => [output, ...output.querySelectorAll("*")].filter(box => !box.closest(".tc-run")
+    && box.scrollHeight > box.clientHeight && /auto|scroll/.test(getComputedStyle(box).overflowY)
+).map(box => box.className)"""
+"""The boxes around a run that scroll. Each has a scrollbar, which headless Chromium hides."""
 
 
 def live(front_end: RunningFrontEnd) -> None:
@@ -31,6 +35,7 @@ def live(front_end: RunningFrontEnd) -> None:
         run.pass_gate("input")
         expect(_state(run)).to_have_text("Running")
         expect(run.output.locator(".tc-time").first).to_have_text(re.compile(r"^[\d.]+ s$"))
+        assert run.output.evaluate(_SCROLLING) == []
 
 
 def approve(front_end: RunningFrontEnd) -> None:

@@ -159,7 +159,7 @@ def test_the_address_that_the_command_prints_in_a_terminal_opens(jupyter: Server
     prompt = page.get_by_label("Message")
     prompt.fill("Hello")
     prompt.press("Enter")
-    expect(page.get_by_text("This is the mock model.")).to_be_visible()
+    expect(page.get_by_text("I answer without a model behind me")).to_be_visible()
 
 
 def _link(outputs: list[Any]) -> str:

@@ -364,6 +364,8 @@ def test_a_screen_reader_announces_only_the_start_and_end_of_calls(lab: Lab) -> 
     voice = output.locator("[aria-live=polite]")
     notebook.pass_gate("call")
     expect(voice).to_have_text("Tool weather called")
+    box = output.locator(".jp-OutputArea-output")
+    assert box.evaluate("box => box.scrollHeight <= box.clientHeight")  # what is announced adds no scrollbar
     notebook.pass_gate("input")
     notebook.pass_gate("tool")
     expect(voice).to_have_text("Tool weather completed")
