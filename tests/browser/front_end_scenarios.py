@@ -35,7 +35,8 @@ def live(front_end: RunningFrontEnd) -> None:
         run.pass_gate("input")
         expect(_state(run)).to_have_text("Running")
         expect(run.output.locator(".tc-time").first).to_have_text(re.compile(r"^[\d.]+ s$"))
-        assert run.output.evaluate(_SCROLLING) == []
+        scrolling = run.output.evaluate(_SCROLLING)
+        assert not scrolling, scrolling
 
 
 def approve(front_end: RunningFrontEnd) -> None:
