@@ -31,7 +31,7 @@ from toolcall_nb.tools.execution.interrupts import IN_BROWSER
 __all__ = ["HOW_TO_STOP", "EarlyMessages"]
 
 HOW_TO_STOP = (
-    "In this browser, a run cannot be stopped"
+    "Here, a run cannot be stopped"
     if IN_BROWSER  # JupyterLite interrupts no cell that runs
     else "To stop, interrupt the kernel (in JupyterLab: I, I)"
 )
