@@ -1,6 +1,6 @@
 """Checks that run in an environment with only the lowest declared version of each requirement.
 
-    python lowest_versions.py [models | server | mcp | otel | redis]
+    python lowest_versions.py [models | server | mcp | otel | redis | traces]
 
 Without an argument, it runs the checks that need no extra. It prints ``well`` if all pass; a failing check raises.
 """
@@ -181,7 +181,21 @@ def redis() -> None:
     assert callable(client.xread), client
 
 
+def traces() -> None:
+    """Checks tables of runs, their Parquet files, a query, and files that fsspec reads."""
+    from toolcall_nb import read_many
+
+    Path("one.md").write_text(RICH, encoding="utf-8")
+    runs = read_many("one.md")
+    assert runs.calls.df["name"].tolist() == ["look"]
+    runs.to_parquet("cache")
+    cached = read_many("cache")
+    assert [run.transcript for run in cached] == [run.transcript for run in runs]
+    assert cached.sql("select name, count(*) as n from calls group by all").values.tolist() == [["look", 1]]
+    assert len(read_many(Path("one.md").absolute().as_uri())) == 1
+
+
 if __name__ == "__main__":
-    checks = {"models": models, "server": server, "mcp": mcp, "otel": otel, "redis": redis}
+    checks = {"models": models, "server": server, "mcp": mcp, "otel": otel, "redis": redis, "traces": traces}
     checks[sys.argv[1]]() if sys.argv[1:] else chat()
     print("well")
