@@ -150,6 +150,7 @@ _GROWING: dict[str, tuple[str, Callable[[_Author, int], str]]] = {
         "1. first\n\n",
         lambda author, n: f"   {author.sentence(15)}\n\n{_CODE if n % 4 == 0 else ''}",
     ),
+    "loose list by numbers": ("", lambda author, n: f"{n + 99_999}. {author.sentence(9)}\n\n"),
     "indented code": ("Code:\n\n", lambda author, n: f"    x = f({n})  # {author.sentence(4)}\n"),
     "HTML block": ("<div>\n", lambda author, n: f'  <p class="a">{author.sentence(6)}</p>\n'),
     "paragraph with an asterisk": ("Some *text ", lambda author, n: f"{author.sentence(11)}\n"),

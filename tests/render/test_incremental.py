@@ -31,10 +31,13 @@ A list item turns the whole list loose                        | - a\n- b\n- c\n\
 A label that is defined again in an item makes the list loose   | [a]: /u\n\nx\n\n- h\n- z\n- [a]: /u\n\n      s\n
 A label that is defined again in a quote ends its paragraph     | [a]: /u\n\n> x\n>\n> [a]: /v\n>\n> z\n
 A list that is loose only until a marker is whole              | 1. a\n   1. b\n\n   1. c\n2. d
+A list that is loose only while a number has no dot           | 2. a\n2. b\n   1. c\n\n   2. d\n
 An item's second paragraph, and a line that is lazy           | - a\n\n  b\nc\n\n  d\n\ne
 Lists in lists, with a tab and with too little indent         | - a\n\t- b\n   - c\n - d\n\n      e\n
 An empty item                                                 | -\n\n  a\n\n-\n  b\n
 Another marker starts another list                            | - a\n\n+ b\n\n1. c\n\n1) d\n\n2) e\n
+A number behind a loose list, of its next item or of none     | 1. a\n\n2. b\n\n10. c\n\n11\n==\n\n12. d\n\n13 e\n\n14\n\n15. f
+A number behind a loose list in a quote and in an item        | > 1. a\n>\n> 2. b\n>\n> 10. c\n\n- a\n\n  1. b\n\n  2. c\n\n  10. d\n\n  11\n
 A number that is no marker                                    | 10\n\n10.\n\n10. a\n\n2024 b\n2024. c
 Indented code goes on behind blank lines                      | a\n\n    b\n\n\n    c\n  \n    \n\td\ne\n
 A fence holds blank lines, and almost closes                  | ```\na\n\n``\n\n````x\n    ```\n ``` \n\nb\n

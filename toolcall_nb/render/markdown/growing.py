@@ -18,10 +18,9 @@ from toolcall_nb.render.markdown.blocks import (
     check_alone,
     first_line,
     is_blank,
-    is_over,
-    may_define,
     split_blocks,
 )
+from toolcall_nb.render.markdown.boundary import last_certain
 from toolcall_nb.render.markdown.flavor import is_deep
 from toolcall_nb.render.markdown.link_definitions import Awaiting, Definitions, may_refer, parse_tail, render_tokens
 from toolcall_nb.render.markdown.open_list import find_open_end
@@ -34,8 +33,9 @@ __all__ = ["ContainerBlocks", "GrowingBlocks"]
 
 # The pattern begins only where blanks begin, and gives none of them back: a text of line ends alone is read once.
 _BEHIND_BLANK = re.compile(r"(?<![ \t\n])[ \t]*+\n[ \t]*+\n[ \t\n]*+(?<=\n)([^ \t\n])")
-_FORMULA = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t>]+)*(?:\[[ xX]\][ \t]+)?(\$\$|\\\[)")
-_CLOSERS = {"$$": "$$", "\\[": "\\]"}
+# The beginning of a number behind a blank line.
+_BEGUN_NUMBER = re.compile(r"(?<![ \t\n])[ \t]*+\n[ \t]*+\n[ \t\n]*+(?<=\n)(\d{1,9})\Z")
+_DIGITS = re.compile(r"\d{1,9}")
 
 
 class GrowingBlocks:
@@ -55,6 +55,8 @@ class GrowingBlocks:
         self._gap = ""  # stands for the blanks and line ends at the end of the text
         self._groups: list[list[Token]] = []  # the tokens of the tail's blocks, from the last parse
         self._open: OpenEnd | None = None
+        # The digits behind the open end, a list, that are a paragraph until they become the number of its next item.
+        self._digits = ""
         self._definitions = Definitions(settled_definitions)
         self._awaiting = Awaiting()
         self._before_tail: Token | None = None  # the last token before the tail
@@ -128,12 +130,14 @@ class GrowingBlocks:
     @property
     def is_verbatim(self) -> bool:
         """Whether the text ends in code, where a tab is shown as it is."""
-        return self._open is not None and self._open.is_verbatim
+        return not self._digits and self._open is not None and self._open.is_verbatim
 
     @property
     def is_in_paragraph(self) -> bool:
         """Whether the last line, which has not ended, is certainly text of a paragraph."""
-        return "\n" not in self._gap and self._open is not None and self._open.is_in_paragraph
+        if self._digits or "\n" in self._gap:
+            return False
+        return self._open is not None and self._open.is_in_paragraph
 
     def _add(self, text: str) -> None:
         """Adds ``text``: the open end takes what continues the last block, and only a block that begins is parsed."""
@@ -145,9 +149,38 @@ class GrowingBlocks:
             text = text[start:]
             self._tail = [text] if self._settle_all() else [*self._tail, text]
             self._parse()
-        elif not self._extend(text):
+        elif not self._add_digits(text) and not self._extend(text):
             self._tail.append(text)
             self._parse()
+
+    def _add_digits(self, text: str) -> bool:
+        """Adds ``text`` if it ends in digits that a list may go on with, and shows them as a paragraph."""
+        if self._digits:
+            start = 0
+        else:
+            found = _BEGUN_NUMBER.search(self._gap + text)
+            if found is None or not self._may_have_digits():
+                return False
+            start = len(text) - len(found[1])
+            if start and not self._extend(text[:start]):
+                return False
+        digits = self._digits + text[start:]
+        if not _DIGITS.fullmatch(digits):
+            return False
+        self._show(self._count - bool(self._digits), f"<p>{digits}</p>\n")
+        self._digits = digits
+        self._append(text[start:])
+        return True
+
+    def _may_have_digits(self) -> bool:
+        """Whether the open end is a list by numbers, and a paragraph is shown here as anywhere."""
+        return (
+            self._open is not None
+            and self._open.group[0].type == "ordered_list_open"
+            and not self._open.is_verbatim
+            and not self._is_tight
+            and not is_deep(self._level)
+        )
 
     def _new_block(self, text: str) -> int | None:
         """Returns where in ``text`` the last block is over and another begins, if that is certain."""
@@ -158,9 +191,12 @@ class GrowingBlocks:
 
     def _extend(self, text: str) -> bool:
         """Adds ``text`` without a parse of the tail; False if the last block is not all that differs."""
-        html = self._open.extend(text) if self._open is not None else None
+        html = self._open.extend(self._digits + text) if self._open is not None else None
         if html is None:
             return False
+        if self._digits:
+            self._truncate(self._count - 1)
+            self._digits = ""
         self._show(self._count - 1, html)
         self._append(text)
         return True
@@ -184,10 +220,10 @@ class GrowingBlocks:
             self._show(at, html)
         self._truncate(self._settled + len(blocks))
         lines = shown.split("\n")
-        self._tail, self._gap = [], ""
+        self._tail, self._gap, self._digits = [], "", ""
         self._append(source)
         self._groups = groups
-        certain = _last_certain(groups, lines, definitions)
+        certain = last_certain(groups, lines, definitions)
         self._open = self._find_open_end(blocks, lines, certain) if shown is source else None
         loose = [number for number in range(1, len(groups)) if is_blank(lines[first_line(groups[number]) - 1])]
         self.is_loose = self._is_loose_before or bool(loose)
@@ -289,58 +325,3 @@ class ContainerBlocks(GrowingBlocks):
         if groups and groups[0] and not self._settled:
             self.begins_with_text = groups[0][0].hidden
         super()._settle_blocks([[]] * len(groups) if self._is_in_item else groups, line)
-
-
-def _last_certain(groups: list[list[Token]], lines: list[str], definitions: Definitions) -> tuple[int, int] | None:
-    """Returns how many blocks are before the last line where one certainly starts, or a definition, and that line.
-
-    None if that is the first line. Behind a blank line, its first line must be whole. Behind another line, so must be
-    the next (which may make the first one the head of a table), and no definition or formula may be open there.
-    """
-    defined = _last_definition(lines, definitions)
-    for at in range(len(groups) - 1, -1, -1):
-        line = first_line(groups[at])
-        if line <= defined:
-            return (at + 1, defined) if defined else None
-        if is_blank(lines[line - 1]):
-            if line + 1 < len(lines) or (at and is_over(groups[at - 1], lines[line][:1])):
-                return at, line
-        elif groups[at][0].type == "tc_math_block" and (groups[at][0].map or [0, 0])[1] >= len(lines):
-            continue  # text behind its end makes it a part of the paragraph before it
-        elif line + 2 < len(lines) and not may_define(lines[:line]) and not _has_open_formula(lines[:line]):
-            return at, line
-    return (0, defined) if defined else None
-
-
-def _last_definition(lines: list[str], definitions: Definitions) -> int:
-    """Returns the last line where a definition starts for good; 0 if there is none.
-
-    It has the bracket at its very beginning, so it is in no other block. It follows a blank line and is whole, or it
-    follows another definition: a bracket continues neither a definition that is whole nor a table. The first of those
-    that follow each other must start for good as well.
-    """
-    starts = [(start, end) for start, end in definitions.lines if lines[start].startswith("[")]
-    for last in range(len(starts) - 1, -1, -1):
-        first = last
-        while first > 0 and starts[first - 1][1] == starts[first][0]:
-            first -= 1
-        line = starts[first][0]
-        if line and is_blank(lines[line - 1]):
-            is_certain = first < last or line + 1 < len(lines)
-        else:
-            is_certain = first < last and not (may_define(lines[:line]) or _has_open_formula(lines[:line]))
-        if is_certain:
-            return starts[last][0]
-    return 0
-
-
-def _has_open_formula(lines: list[str]) -> bool:
-    """Whether a later line may make a formula of the last lines."""
-    start = next((at + 1 for at in range(len(lines) - 1, -1, -1) if is_blank(lines[at])), 0)
-    closers: set[str] = set()
-    for line in lines[start:]:
-        closers = {closer for closer in closers if closer not in line}
-        opener = _FORMULA.match(line)
-        if opener is not None and _CLOSERS[opener[1]] not in line[opener.end() :]:
-            closers.add(_CLOSERS[opener[1]])
-    return bool(closers)

@@ -20,7 +20,8 @@ is told to the blocks around it.
 whether a piece extends it: see `toolcall_nb.render.markdown.open_fence` and ``open_paragraph``. Of a list, only the
 last item is parsed again (``open_list``), of a table only the cells that change (``open_table``). The contents of a
 quote or an item are a text that grows, by the same rules as the whole (``open_container``, ``growing``). A piece that
-ends the last block and begins another is taken as two pieces.
+ends the last block and begins another is taken as two pieces. Digits behind a loose list are a paragraph, but the list
+stays the open end: with ``.`` behind them they are the number of its next item.
 
 **Memory.** HTML is longer than its text, and the HTML of settled blocks is read only by a new page. So it is
 compressed.
@@ -131,6 +132,7 @@ class IncrementalMarkdown(GrowingBlocks):
 
     def _truncate(self, count: int) -> None:
         for block in range(count, self._count):
+            self._before.setdefault(block, self._blocks[block])
             self._after.pop(block, None)
         self._blocks.truncate(count)
         self._count = count

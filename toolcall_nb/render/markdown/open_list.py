@@ -183,6 +183,8 @@ class _OpenList(OpenEnd):
         items = _Items.of(groups[0], lines) if len(groups) == 1 and not definitions else None
         if items is None or items.kind != self._kind or not items.loosen(self._is_loose):
             return None
+        if self._certain and self._is_shown_loose != self._is_loose:
+            return None  # the items before are shown otherwise
         self._keep(items, lines)
         self._html = "".join([self._opening, self._certain, *self._parts, self._closing])
         self._leaf = find_open_leaf(items.group, self._html, lines, self._place)
