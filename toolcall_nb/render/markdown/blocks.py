@@ -17,6 +17,7 @@ __all__ = [
     "NotAlone",
     "OpenEnd",
     "OuterBlocks",
+    "behind_blank",
     "check_alone",
     "first_line",
     "is_blank",
@@ -28,6 +29,9 @@ __all__ = [
 _MARKERS = frozenset("-+*0123456789")
 _MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])[ \t]")
 _CONTAINERS = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t>]+)*(?:\[[ xX]\][ \t]+)?")
+# The pattern begins only where blanks begin, and gives none of them back: a text of line ends alone is read once.
+_BEHIND_BLANK = re.compile(r"(?<![ \t\n])[ \t]*+\n[ \t]*+\n[ \t\n]*+(?<=\n)([^ \t\n])")
+_BEHIND_LINE = re.compile(r"(?<![ \t\n])[ \t]*+\n[ \t\n]*+(?<=\n)([^ \t\n])")
 # Brackets of a task, an alert, a link or a footnote, which are not the label of a definition.
 _BRACKETS = re.compile(r"""\[[^\[\]\\]*(?:\](?!:)|\[|\]:[ \t]*[^\s<]\S*[ \t]+[^\s"'(])""")
 
@@ -39,8 +43,10 @@ class NotAlone(Exception):
 class OpenEnd:
     """The last block of a text that grows, where more text can be added without parsing all of it again."""
 
-    def __init__(self, group: list[Token]) -> None:
+    def __init__(self, group: list[Token], *, ends_with_line: bool = False) -> None:
         self.group = group
+        self.ends_with_line = ends_with_line
+        """Whether its line, which is its only one, ends it: whatever follows is another block."""
 
     def extend(self, text: str) -> str | None:
         """Returns the block's HTML with ``text`` added; None, with nothing changed, if only a parse can tell."""
@@ -60,9 +66,18 @@ class OpenEnd:
         """Whether the last line, which has not ended, is certainly text of a paragraph."""
         return False
 
-    def is_over(self, character: str) -> bool:
-        """Whether a line that begins with ``character``, after a blank one, certainly starts another block."""
-        return is_over(self.group, character)
+    def next_block(self, gap: str, text: str) -> int | None:
+        """Returns where in ``text`` this block is over and another begins, if that is certain.
+
+        ``gap`` stands for the blanks and line ends before ``text``.
+        """
+        text = gap + text
+        if self.ends_with_line:
+            found = _BEHIND_LINE.search(text)
+            if found is not None and "|" not in text[: found.start(1)]:
+                return found.start(1) - len(gap)
+        start = behind_blank(text)
+        return start - len(gap) if start is not None and is_over(self.group, text[start]) else None
 
 
 class Contents(Protocol):
@@ -138,6 +153,12 @@ def first_line(group: list[Token]) -> int:
 def is_blank(line: str) -> bool:
     """Whether CommonMark sees the line as blank."""
     return not line.strip(" \t")
+
+
+def behind_blank(text: str, start: int = 0) -> int | None:
+    """Returns where in ``text`` the first line begins that is behind a blank one, and is not indented."""
+    found = _BEHIND_BLANK.search(text, start)
+    return found.start(1) if found is not None else None
 
 
 def is_over(group: list[Token], character: str) -> bool:

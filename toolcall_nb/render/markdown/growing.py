@@ -23,16 +23,14 @@ from toolcall_nb.render.markdown.blocks import (
 from toolcall_nb.render.markdown.boundary import last_certain
 from toolcall_nb.render.markdown.flavor import is_deep
 from toolcall_nb.render.markdown.link_definitions import Awaiting, Definitions, may_refer, parse_tail, render_tokens
+from toolcall_nb.render.markdown.one_line import parse_one_line
 from toolcall_nb.render.markdown.open_list import find_open_end
-from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE, parse_line
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
 __all__ = ["ContainerBlocks", "GrowingBlocks"]
 
-# The pattern begins only where blanks begin, and gives none of them back: a text of line ends alone is read once.
-_BEHIND_BLANK = re.compile(r"(?<![ \t\n])[ \t]*+\n[ \t]*+\n[ \t\n]*+(?<=\n)([^ \t\n])")
 # The beginning of a number behind a blank line.
 _BEGUN_NUMBER = re.compile(r"(?<![ \t\n])[ \t]*+\n[ \t]*+\n[ \t\n]*+(?<=\n)(\d{1,9})\Z")
 _DIGITS = re.compile(r"\d{1,9}")
@@ -106,9 +104,9 @@ class GrowingBlocks:
     def _read(self, source: str) -> tuple[list[list[Token]], list[str], Definitions]:
         """Parses and renders the tail."""
         definitions = Definitions(self._definitions.settled)
-        if "\n" not in source and TEXT_LINE.match(source) and not is_deep(self._level):
-            groups = [parse_line(source, definitions)]
-            return groups, self._render(groups), definitions
+        line = parse_one_line(source, definitions) if "\n" not in source and not is_deep(self._level) else None
+        if line is not None:
+            return [line], self._render([line]), definitions
         groups = split_blocks(parse_tail(source, definitions, self._level))
         if self._is_in_item:
             check_alone(groups, source.split("\n"))
@@ -144,7 +142,8 @@ class GrowingBlocks:
         if not self._count and not text.strip(" \t\n"):
             self._append(text)
             return
-        start = self._new_block(text) if "\n" in text or "\n" in self._gap else None
+        may_be_over = self._open is not None and ("\n" in text or "\n" in self._gap)
+        start = self._open.next_block(self._gap, text) if self._open and may_be_over else None
         if start is not None and self._extend(text[:start]):
             text = text[start:]
             self._tail = [text] if self._settle_all() else [*self._tail, text]
@@ -181,13 +180,6 @@ class GrowingBlocks:
             and not self._is_tight
             and not is_deep(self._level)
         )
-
-    def _new_block(self, text: str) -> int | None:
-        """Returns where in ``text`` the last block is over and another begins, if that is certain."""
-        found = _BEHIND_BLANK.search(self._gap + text)
-        if found is None or self._open is None or not self._open.is_over(found[1]):
-            return None
-        return found.start(1) - len(self._gap)
 
     def _extend(self, text: str) -> bool:
         """Adds ``text`` without a parse of the tail; False if the last block is not all that differs."""
@@ -261,7 +253,7 @@ class GrowingBlocks:
         self._settle_blocks([*self._groups[:-1], tokens or []], None)
         self._before_tail = last
         self._groups = []
-        self._is_loose_before = True
+        self._is_loose_before = self._is_loose_before or self._gap.count("\n") > 1
         return True
 
     def _needs_tokens(self) -> bool:

@@ -41,7 +41,8 @@ from toolcall_nb.render.markdown.compressed_texts import CompressedTexts
 from toolcall_nb.render.markdown.flavor import marks_in, parser, plain_block
 from toolcall_nb.render.markdown.growing import GrowingBlocks
 from toolcall_nb.render.markdown.link_definitions import Definitions, render_tokens
-from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE, parse_line
+from toolcall_nb.render.markdown.one_line import parse_one_line
+from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE
 
 __all__ = ["IncrementalMarkdown", "markdown_blocks"]
 
@@ -157,10 +158,11 @@ def markdown_blocks(text: str) -> list[str]:
     shown = well_formed(text)
     try:
         line = shown.rstrip("\n")
-        if TEXT_LINE.match(line) and not _LINE_END.search(line):
-            if not marks_in(line):
+        if not _LINE_END.search(line):
+            if TEXT_LINE.match(line) and not marks_in(line):
                 return [f"<p>{escapeHtml(mdTrim(line))}</p>\n"]
-            return [render_tokens(parse_line(line, Definitions({})))]
+            if block := parse_one_line(line, Definitions({})):
+                return [render_tokens(block)]
         return [render_tokens(group) for group in split_blocks(parser().parse(shown, {"references": {}}))]
     # As in `render_markdown`: the caller's stack may be too long already.
     except Exception:

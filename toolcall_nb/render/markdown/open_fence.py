@@ -10,8 +10,9 @@ from __future__ import annotations
 from markdown_it.common.utils import escapeHtml
 from markdown_it.token import Token
 
-from toolcall_nb.render.markdown.blocks import OpenEnd, OuterBlocks, is_blank
+from toolcall_nb.render.markdown.blocks import OpenEnd, OuterBlocks, behind_blank, first_line, is_blank
 from toolcall_nb.render.markdown.flavor import is_closed
+from toolcall_nb.render.markdown.link_definitions import render_tokens
 from toolcall_nb.render.markdown.open_paragraph import OpenText
 
 __all__ = ["find_open_leaf"]
@@ -29,9 +30,15 @@ def find_open_leaf(group: list[Token], html: str, lines: list[str], place: Outer
     if group[0].type == "code_block":
         # Behind a definition, its first line may become a title.
         return _OpenCode.of(group[0], html, lines) if place.is_certain else None
+    ends_with_line = place.is_certain and group[0].type == "heading_open" and _is_marked(group, lines)
     if len(lines) > 1 and is_blank(lines[-1]):
-        return _OpenGap(group, html) if _ends_at_gap(group) else None
-    return OpenText.of(group, html, lines, place.definitions)
+        return _OpenGap(group, html, ends_with_line=ends_with_line) if _ends_at_gap(group) else None
+    return OpenText.of(group, html, lines, place.definitions, ends_with_line=ends_with_line)
+
+
+def _is_marked(group: list[Token], lines: list[str]) -> bool:
+    """Whether the heading has its mark before it, and its line can't be the head of a table."""
+    return group[0].markup.startswith("#") and "|" not in lines[first_line(group)]
 
 
 def _ends_at_gap(group: list[Token]) -> bool:
@@ -43,8 +50,8 @@ def _ends_at_gap(group: list[Token]) -> bool:
 class _OpenGap(OpenEnd):
     """A blank line behind a block that a line end has ended: more blank lines add nothing."""
 
-    def __init__(self, group: list[Token], html: str) -> None:
-        super().__init__(group)
+    def __init__(self, group: list[Token], html: str, *, ends_with_line: bool) -> None:
+        super().__init__(group, ends_with_line=ends_with_line)
         self._html = html
 
     def extend(self, text: str) -> str | None:
@@ -97,7 +104,8 @@ class _OpenCode(OpenEnd):
 class _OpenFence(OpenEnd):
     """An open top-level fence: its lines are shown as they are, without its indentation, until one closes it.
 
-    The parser leaves out a last line of blanks without a line end, so these wait until more text follows.
+    The parser leaves out a last line of blanks without a line end, so these wait until more text follows. A line that
+    closes the fence may still be code while it has not ended. Behind it, blank lines add nothing.
     """
 
     def __init__(self, token: Token, html: str, indent: int, line: str) -> None:
@@ -107,6 +115,9 @@ class _OpenFence(OpenEnd):
         self._indent = indent
         self._line = line  # the last line so far
         self._blanks = "" if line.strip(" \t") else self._inside(line)
+        self._code = [token.content, self._blanks]  # the lines so far, in pieces
+        self._closed: str | None = None  # the HTML, if the line that closes the fence has ended
+        self._before = html[: html.index("<")]  # the line end behind a paragraph without an element
 
     @classmethod
     def of(cls, token: Token, html: str, lines: list[str]) -> _OpenFence | None:
@@ -123,28 +134,67 @@ class _OpenFence(OpenEnd):
         """Returns the line without the indentation of the fence."""
         return line[min(self._indent, len(line) - len(line.lstrip(" "))) :]
 
-    def extend(self, text: str) -> str | None:
-        """Returns the block's HTML with ``text`` added; None if a line may close the fence."""
-        lines = (self._line + text).split("\n")
-        for line in lines:
+    def _end(self, lines: list[str]) -> int | None:
+        """Returns the number of the first line that may close the fence."""
+        for number, line in enumerate(lines):
             bare = line.strip(" \t")
             if bare.startswith(self._markup) and not bare.strip(self._markup[0]):
-                return None
+                return number
+        return None
+
+    def next_block(self, gap: str, text: str) -> int | None:
+        """Returns where in ``text`` another block begins behind the end of this one, if that is certain."""
+        if self._closed is not None:
+            return super().next_block(gap, text)
+        text = self._line + text
+        lines = text.split("\n")
+        end = self._end(lines) if self._markup in text else None
+        start = None if end is None else behind_blank(text, len("\n".join(lines[:end])))
+        return None if start is None else start - len(self._line)
+
+    def extend(self, text: str) -> str | None:
+        """Returns the block's HTML with ``text`` added; None if a line may close the fence and may not."""
+        if self._closed is not None:
+            return None if text.strip(" \t\n") else self._closed
+        line = self._line
+        lines = (line + text).split("\n")
+        end = self._end(lines)
+        if end is not None and (_is_indented(lines[end]) or not all(map(is_blank, lines[end + 1 :]))):
+            return None
         if self._indent:
             if any("\t" in line[: self._indent] for line in lines):
                 return None
-            text = "\n".join(map(self._inside, lines))[len(self._inside(self._line)) :]
+            text = "\n".join(map(self._inside, lines))[len(self._inside(line)) :]
+        closed = self._closed_by(lines[:end]) if end is not None else None
+        if end is not None and end + 1 < len(lines):
+            self._closed = closed
+            return closed
         shown = self._blanks + text
+        self._code.append(text)
         self._line = lines[-1]
         self._blanks = "" if self._line.strip(" \t") else self._inside(self._line)
         self._head += escapeHtml(shown[: len(shown) - len(self._blanks)])
-        return self._head + _FENCE_END
+        return self._head + _FENCE_END if closed is None else closed
+
+    def _closed_by(self, lines: list[str]) -> str:
+        """Returns the HTML if the fence is closed behind ``lines``, the first of which is the last one so far."""
+        code = "".join(self._code)
+        code = code[: code.rfind("\n") + 1] + "".join(f"{self._inside(line)}\n" for line in lines)
+        token = self.group[0]
+        start = first_line(self.group)
+        token.content, token.map = code, [start, start + code.count("\n") + 2]
+        return self._before + render_tokens([token])
+
+    def tokens(self) -> list[Token]:
+        """Returns the block's tokens. Those of code hold no labels, so their content does not matter."""
+        return self.group
 
     @property
     def is_verbatim(self) -> bool:
-        """Returns True: tabs in a fence are shown."""
-        return True
+        """Whether the fence is open, so that tabs are shown."""
+        return self._closed is None
 
-    def is_over(self, character: str) -> bool:
-        """Returns False: a fence continues after a blank line."""
-        return False
+
+def _is_indented(line: str) -> bool:
+    """Whether the line may be indented too far to close a fence."""
+    return "\t" in line or line.startswith("    ")

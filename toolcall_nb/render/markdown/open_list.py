@@ -12,9 +12,10 @@ from markdown_it.token import Token
 from toolcall_nb.render.markdown.blocks import OpenEnd, OuterBlocks, check_alone, first_line, is_blank, split_blocks
 from toolcall_nb.render.markdown.flavor import is_deep, parser
 from toolcall_nb.render.markdown.link_definitions import Definitions, parse_tail, render_tokens
+from toolcall_nb.render.markdown.one_line import parse_line
 from toolcall_nb.render.markdown.open_container import LEAST_CONTENTS, OpenItem, OpenQuote
 from toolcall_nb.render.markdown.open_fence import find_open_leaf
-from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE, OpenText, parse_line
+from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE, OpenText
 from toolcall_nb.render.markdown.open_table import OpenTable
 
 __all__ = ["find_open_end"]

@@ -12,7 +12,7 @@ from toolcall_nb.render.markdown.flavor import has_too_many_marks, marks_in, par
 from toolcall_nb.render.markdown.link_definitions import Definitions, parse_inline, render_tokens
 from toolcall_nb.render.markdown.open_marks import closes, live_marks, may_close
 
-__all__ = ["TEXT_LINE", "OpenText", "parse_line"]
+__all__ = ["TEXT_LINE", "OpenText"]
 
 TEXT_LINE = re.compile(
     r"""[^\W\d_]|[^\x00-\x7f\s]                 # a letter, an emoji, a line of a box
@@ -59,9 +59,18 @@ class OpenText(OpenEnd):
     together there find each other before they look at the held text, and leave nothing for it.
     """
 
-    def __init__(self, group: list[Token], leaf: int, html: str, lines: list[str], definitions: Definitions) -> None:
-        inline, closers = render_tokens([group[leaf]]), render_tokens(group[leaf + 1 :])
-        super().__init__(group)
+    def __init__(
+        self,
+        group: list[Token],
+        leaf: int,
+        html: str,
+        lines: list[str],
+        definitions: Definitions,
+        *,
+        ends_with_line: bool = False,
+    ) -> None:
+        inline, closers = _inline_and_closers(group, leaf, html)
+        super().__init__(group, ends_with_line=ends_with_line)
         self._token = group[leaf]
         self._definitions = definitions
         self._is_heading = group[leaf - 1].type == "heading_open"
@@ -88,10 +97,12 @@ class OpenText(OpenEnd):
         self._examine(self._token)
 
     @classmethod
-    def of(cls, group: list[Token], html: str, lines: list[str], definitions: Definitions) -> OpenText | None:
+    def of(
+        cls, group: list[Token], html: str, lines: list[str], definitions: Definitions, *, ends_with_line: bool
+    ) -> OpenText | None:
         """Returns the open text if the group's last inline token continues where the last line ends."""
         leaf = _last_text(group, lines)
-        return None if leaf is None else cls(group, leaf, html, lines, definitions)
+        return None if leaf is None else cls(group, leaf, html, lines, definitions, ends_with_line=ends_with_line)
 
     def extend(self, text: str) -> str | None:
         """Returns the block's HTML with ``text`` added; None if only a parse can tell."""
@@ -179,6 +190,8 @@ class OpenText(OpenEnd):
         # A heading drops the hashes at its end; a formula's end may make a block of this line and those before it.
         if self._is_heading and "#" in text:
             return True
+        if "|" in text:  # the next line may make a heading the head of a table
+            self.ends_with_line = False
         # The line before `text` was searched when it came.
         start = max(0, len(line) - len(text) - 1)
         self._has_formula = self._has_formula or _FORMULA_MARK.search(line, start) is not None
@@ -284,12 +297,12 @@ class OpenText(OpenEnd):
             self._examine(self._parsed(self._content))
 
 
-def parse_line(line: str, definitions: Definitions) -> list[Token]:
-    """Returns the tokens of a paragraph of one line, which begins with `TEXT_LINE`: only its content needs a parse."""
-    opening = Token("paragraph_open", "p", 1, map=[0, 1], block=True)
-    inline = Token("inline", "", 0, map=[0, 1], level=1, content=mdTrim(line), block=True)
-    parse_inline([inline], definitions)
-    return [opening, inline, Token("paragraph_close", "p", -1, block=True)]
+def _inline_and_closers(group: list[Token], leaf: int, html: str) -> tuple[str, str]:
+    """Returns the HTML of the inline token and of what is behind it in the block, whose HTML is ``html``."""
+    start, end = f"<{group[0].tag}>", f"</{group[0].tag}>\n"
+    if len(group) == 3 and html.startswith(start) and html.endswith(end):
+        return html[len(start) : -len(end)], end
+    return render_tokens([group[leaf]]), render_tokens(group[leaf + 1 :])
 
 
 def _texts_of(parsed: Token) -> list[str]:
