@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
 from nbconvert import MarkdownExporter, RSTExporter
+from traitlets.config import Config
 
 from tests.fixtures.render.samples import EVERYTHING
 from tests.support.saved_runs import saved, short_run, size, usual_run
@@ -99,6 +101,15 @@ def test_a_markdown_file_of_nbconvert_shows_the_run_to_its_end_and_no_css() -> N
     assert "a\n\n\n    b\n \n[x]: y\n" in plain
     assert plain.count("mock · 1 tool call") == 2
     assert not re.search(r"</?(?:div|pre|details)", plain)
+
+
+def test_a_markdown_file_of_nbconvert_that_prefers_markdown_holds_no_html() -> None:
+    bundle = saved(short_run())
+    priority = ["text/markdown", "image/png", "text/plain"]
+    exporter: Any = MarkdownExporter(config=Config(NbConvertBase={"display_data_priority": priority}))  # type: ignore[no-untyped-call]
+    text, _ = exporter.from_notebook_node(notebook(bundle))
+    assert bundle["text/markdown"] in text
+    assert "<" not in text
 
 
 def test_a_restructured_text_file_of_nbconvert_holds_it_as_html() -> None:
