@@ -1,4 +1,4 @@
-"""Blocks of one line whose structure needs no parse: `parse_one_line`."""
+"""Blocks of one line whose structure needs no parse: of text by `parse_line`, of any line by `parse_one_line`."""
 
 from __future__ import annotations
 
