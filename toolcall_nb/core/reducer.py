@@ -88,52 +88,14 @@ class TranscriptBuilder:
         self._current: MessageState | None = None
         self._state: _State = (self._settled, None, self._diagnostics)
         self._keys: dict[str, int] = {}  # by call id, in this message; may be outdated, so `_find_call` checks
-        self._handlers: dict[type, Callable[[Any], Touched | None]] = {
-            ev.Start: self._start,
-            ev.Finish: self._finish,
-            ev.Abort: self._abort,
-            ev.MessageMetadata: self._message_metadata,
-            ev.StartStep: self._start_step,
-            ev.ResetStep: self._reset_step,
-            ev.Error: lambda e: self._add(ErrorPart(e.error_text, e.details)),
-            ev.TextStart: self._text_start,
-            ev.TextDelta: self._text_delta,
-            ev.TextEnd: self._text_end,
-            ev.ReasoningStart: self._text_start,
-            ev.ReasoningDelta: self._text_delta,
-            ev.ReasoningEnd: self._text_end,
-            ev.ToolInputStart: self._tool_begin,
-            ev.ToolInputAvailable: self._tool_begin,
-            ev.ToolInputError: self._tool_begin,
-            ev.ToolInputDelta: self._tool_delta,
-            ev.ToolExecution: self._tool_execution,
-            ev.ToolTimes: self._tool_times,
-            ev.ToolLog: self._tool_log,
-            ev.ToolApprovalRequest: self._tool_step,
-            ev.ToolApprovalResponse: self._approval_response,
-            ev.ToolOutputAvailable: self._tool_step,
-            ev.ToolOutputError: self._tool_step,
-            ev.ToolOutputDenied: self._tool_step,
-            ev.ToolInterrupted: self._tool_step,
-            ev.ToolRetracted: self._retract,
-            ev.SourceUrl: lambda e: self._add(SourceUrlPart(e.source_id, e.url, e.title, e.provider_metadata)),
-            ev.SourceDocument: lambda e: self._add(
-                SourceDocumentPart(e.source_id, e.media_type, e.title, e.filename, e.provider_metadata)
-            ),
-            ev.File: lambda e: self._add(FilePart(e.url, e.media_type, e.provider_metadata)),
-            ev.ReasoningFile: lambda e: self._add(FilePart(e.url, e.media_type, e.provider_metadata, True)),
-            ev.Custom: lambda e: self._add(CustomPart(e.kind, e.provider_metadata)),
-            ev.Data: self._data,
-            ev.Diagnostic: self._diagnose,
-        }
 
     def apply(self, event: Event) -> Touched | None:
         """Applies one event and returns what it changed."""
-        handler = self._handlers.get(type(event))
+        handler = _HANDLERS.get(type(event))
         if handler is None:
             return None
         try:
-            touched = handler(event)
+            touched = handler(self, event)
             self._state = (self._settled, self._current, self._diagnostics)
         except BaseException:  # an interrupt: the event was not applied
             self._settled, self._current, self._diagnostics = self._state
@@ -499,3 +461,43 @@ def _stepped(call: ToolCall, event: Any, state: State) -> ToolCall:
     if event.extra:
         changes["extra"] = {**call.extra, **event.extra}
     return replace(call, state=state, **changes)
+
+
+_HANDLERS: Mapping[type, Callable[[TranscriptBuilder, Any], Touched | None]] = {
+    ev.Start: TranscriptBuilder._start,
+    ev.Finish: TranscriptBuilder._finish,
+    ev.Abort: TranscriptBuilder._abort,
+    ev.MessageMetadata: TranscriptBuilder._message_metadata,
+    ev.StartStep: TranscriptBuilder._start_step,
+    ev.ResetStep: TranscriptBuilder._reset_step,
+    ev.Error: lambda builder, e: builder._add(ErrorPart(e.error_text, e.details)),
+    ev.TextStart: TranscriptBuilder._text_start,
+    ev.TextDelta: TranscriptBuilder._text_delta,
+    ev.TextEnd: TranscriptBuilder._text_end,
+    ev.ReasoningStart: TranscriptBuilder._text_start,
+    ev.ReasoningDelta: TranscriptBuilder._text_delta,
+    ev.ReasoningEnd: TranscriptBuilder._text_end,
+    ev.ToolInputStart: TranscriptBuilder._tool_begin,
+    ev.ToolInputAvailable: TranscriptBuilder._tool_begin,
+    ev.ToolInputError: TranscriptBuilder._tool_begin,
+    ev.ToolInputDelta: TranscriptBuilder._tool_delta,
+    ev.ToolExecution: TranscriptBuilder._tool_execution,
+    ev.ToolTimes: TranscriptBuilder._tool_times,
+    ev.ToolLog: TranscriptBuilder._tool_log,
+    ev.ToolApprovalRequest: TranscriptBuilder._tool_step,
+    ev.ToolApprovalResponse: TranscriptBuilder._approval_response,
+    ev.ToolOutputAvailable: TranscriptBuilder._tool_step,
+    ev.ToolOutputError: TranscriptBuilder._tool_step,
+    ev.ToolOutputDenied: TranscriptBuilder._tool_step,
+    ev.ToolInterrupted: TranscriptBuilder._tool_step,
+    ev.ToolRetracted: TranscriptBuilder._retract,
+    ev.SourceUrl: lambda builder, e: builder._add(SourceUrlPart(e.source_id, e.url, e.title, e.provider_metadata)),
+    ev.SourceDocument: lambda builder, e: builder._add(
+        SourceDocumentPart(e.source_id, e.media_type, e.title, e.filename, e.provider_metadata)
+    ),
+    ev.File: lambda builder, e: builder._add(FilePart(e.url, e.media_type, e.provider_metadata)),
+    ev.ReasoningFile: lambda builder, e: builder._add(FilePart(e.url, e.media_type, e.provider_metadata, True)),
+    ev.Custom: lambda builder, e: builder._add(CustomPart(e.kind, e.provider_metadata)),
+    ev.Data: TranscriptBuilder._data,
+    ev.Diagnostic: TranscriptBuilder._diagnose,
+}

@@ -14,7 +14,7 @@ __all__ = ["FRAME", "SLOWEST", "Pacer"]
 
 _log = logger("toolcall_nb.runs")
 
-FRAME = 0.04
+FRAME = 0.042
 """Seconds between two messages. jupyter-server drops a client that gets more than 1,000 messages a second."""
 
 SLOWEST = 2.0

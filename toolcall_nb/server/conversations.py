@@ -6,6 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -244,9 +245,10 @@ class ServedThreads:
     def _chat(self, request: TurnRequest, version: str) -> Chat:
         thread, chat = request.thread, self._chats.get(request.thread)
         if chat is None or version != self._versions.get(thread, ""):
-            stored = self._load(thread)
+            stored, is_new = self._load(thread), chat is None
             chat = chat or Chat(thread=thread, tools=Registry(), remembered_approvals=RememberedApprovals(self._always))
-            chat.load(Transcript() if stored is None else stored)
+            if stored is not None or not is_new:
+                chat.load(Transcript() if stored is None else stored)
             self._versions[thread] = version
         if request.history is not None:
             before = chat.transcript
@@ -263,7 +265,7 @@ class ServedThreads:
         if surplus <= 0:
             return
         busy = {run.chat.thread for run in self.running()}
-        for thread in [thread for thread in self._chats if thread not in busy][:surplus]:
+        for thread in [*islice((thread for thread in self._chats if thread not in busy), surplus)]:
             del self._chats[thread]
             self._runs.pop(thread, None)
             self._versions.pop(thread, None)

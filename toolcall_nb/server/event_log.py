@@ -12,7 +12,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from toolcall_nb.core.events import Event, to_dict
+from msgspec.structs import astuple
+
+from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.json_text import json_text
 
 __all__ = ["EventLog", "LogReader", "event_size"]
@@ -25,7 +27,15 @@ _POLL = 0.2
 def event_size(event: Event) -> int:
     """Returns about how many bytes the event takes, here and on a wire."""
     text = getattr(event, "delta", None)
-    return _OVERHEAD + len(text if isinstance(text, str) else json_text(to_dict(event)))
+    if isinstance(text, str):  # most are deltas
+        return _OVERHEAD + len(text)
+    size = _OVERHEAD
+    for value in astuple(event):
+        if isinstance(value, str):
+            size += len(value)
+        elif value and value is not MISSING and not isinstance(value, bool | float):
+            size += len(json_text(value))
+    return size
 
 
 class EventLog:
