@@ -67,7 +67,13 @@ def _aliases() -> frozenset[str]:
 
 def _lexer(language: str) -> Lexer | None:
     found = _lexer_class(language.lower())
-    return None if found is None else found(stripnl=False, ensurenl=False)
+    if found is None:
+        return None
+    from toolcall_nb.render.markdown.fast_lexer import speed_up
+
+    lexer = found(stripnl=False, ensurenl=False)
+    speed_up(lexer)
+    return lexer
 
 
 @lru_cache(maxsize=64)
