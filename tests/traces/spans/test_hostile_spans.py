@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -193,7 +194,12 @@ def test_many_calls_and_results_without_ids_are_read() -> None:
 def test_a_long_name_of_an_attribute_is_read() -> None:
     name = "llm.input_messages." + "0." * 50_000
     attributes = {"openinference.span.kind": "LLM", name: 1, "llm.input_messages.99999999999.message.content": "Hi"}
-    check_runs(read_records([{"trace_id": "1", "span_id": "a", "attributes": attributes}]))
+    tracemalloc.start()
+    try:
+        check_runs(read_records([{"trace_id": "1", "span_id": "a", "attributes": attributes}]))
+        assert tracemalloc.get_traced_memory()[1] < 100 * len(name)
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_chain_of_many_spans_and_a_long_history_are_read() -> None:

@@ -74,7 +74,10 @@ class AttributeNames:
         """
         found = self._found.get(table)
         if found is None:
-            own = {*self._names, *(name[: end.start()] for name in self._names for end in _DOT.finditer(name))}
+            own = {*self._names}
+            end = max(map(len, table), default=0) + 1  # a hostile name may have very many dots
+            for name in self._names:
+                own.update([name[: dot.start()] for dot in _DOT.finditer(name, 0, end)])
             found = tuple(name for name in table if name in own or name.partition(".")[0] in self._names)
             self._found[table] = found
         return found
