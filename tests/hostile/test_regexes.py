@@ -43,6 +43,7 @@ MADE_AT_RUN_TIME = {
     "redaction/key_formats.py": "its own table; `tests.redaction.test_masking` tries them",
     "redaction/secret_names.py": "its table of shapes, each matched against one value at a time",
     "redaction/secret_forms.py": "the forms of known secrets",
+    "render/markdown/open_marks.py": "three marks; its values are tried like constants",
 }
 """Files that build expressions at run time, and from what."""
 NEVER_SO = {
@@ -97,14 +98,15 @@ def expressions() -> tuple[list[Expression], set[str]]:
             except NameError:
                 made.add(name)
     known = {expression.pattern for expression in found}
-    held = [*_expressions_in_values("masking.formats")]
+    held = [each for room in ("redaction.key_formats", "render.markdown.open_marks") for each in _expressions_in_values(room)]
     return found + [expression for expression in held if expression.pattern not in known], made
 
 
 def _expressions_in_values(room: str) -> Iterator[Expression]:
     """Yields the expressions in a module's values."""
     for name, value in vars(importlib.import_module(f"toolcall_nb.{room}")).items():
-        for thing in value if isinstance(value, tuple | list) else [value]:
+        things = value.values() if isinstance(value, dict) else value if isinstance(value, tuple | list) else [value]
+        for thing in things:
             for field in [thing, *(getattr(thing, name) for name in getattr(thing, "__struct_fields__", ()))]:
                 if isinstance(field, re.Pattern):
                     yield Expression(f"{room}: {name}", field.pattern, field.flags & ~re.UNICODE, is_searched=True)
