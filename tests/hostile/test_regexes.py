@@ -44,6 +44,7 @@ MADE_AT_RUN_TIME = {
     "redaction/secret_names.py": "its table of shapes, each matched against one value at a time",
     "redaction/secret_forms.py": "the forms of known secrets",
     "render/markdown/open_marks.py": "three marks; its values are tried like constants",
+    "render/markdown/fast_lexer.py": "the classes of characters, such as digits; each is matched against one character",
 }
 """Files that build expressions at run time, and from what."""
 NEVER_SO = {

@@ -8,7 +8,7 @@ from markdown_it.common.utils import escapeHtml, mdTrim
 from markdown_it.token import Token
 
 from toolcall_nb.render.markdown.blocks import OpenEnd, is_blank, may_define
-from toolcall_nb.render.markdown.flavor import has_too_many_marks, marks_in, parser
+from toolcall_nb.render.markdown.flavor import MOST_MARKS, marks_in, parser
 from toolcall_nb.render.markdown.link_definitions import Definitions, parse_inline, render_tokens
 from toolcall_nb.render.markdown.open_marks import closes, live_marks, may_close
 
@@ -29,6 +29,8 @@ TEXT_LINE = re.compile(
 _MOST_PIECES = 64  # of HTML that are joined each time
 
 _LEAST_HELD = 300  # characters
+_LATELY = 150
+"""A mark that was opened within so many characters is not held yet: it may be closed soon."""
 
 # Characters that mean nothing to the inline parser, and ends of lines without blanks, which it leaves as they are. The
 # second set holds only while no link, autolink or entity can be open.
@@ -84,6 +86,7 @@ class OpenText(OpenEnd):
         self._held_html: list[str] = []
         self._open_marks: set[str] = set()  # what is open in it
         self._marks = 0  # how many marks are in both
+        self._own_marks = 0  # how many are in the content behind them
         self._head = html[: len(html) - len(inline) - len(closers)]  # the HTML before it
         self._blanks = lines[-1][len(lines[-1].rstrip(" ")) :]
         self._content = self._token.content + self._blanks  # the source behind it
@@ -129,8 +132,9 @@ class OpenText(OpenEnd):
         if self._is_text or (
             self._inert is not None
             and self._inert.fullmatch(before + text)
-            and not ("\n" in text and has_too_many_marks(self._content + text, self._marks))
+            and not self._has_too_many(text)
         ):
+            self._own_marks += marks_in(text)
             shown = text.rstrip(" \t\n")
             self._inline += escapeHtml(self._blanks + shown) if shown else ""
             self._blanks = text[len(shown) :] if shown else self._blanks + text
@@ -199,7 +203,7 @@ class OpenText(OpenEnd):
 
     def _parse(self, text: str) -> bool:
         """Parses the content that is not sealed again, with ``text``; False if the structure may change."""
-        if has_too_many_marks(self._content + text, self._marks):
+        if self._has_too_many(text):
             return False
         self._set_aside()
         self._content += text
@@ -219,6 +223,12 @@ class OpenText(OpenEnd):
             self._seal_before_live()
         return True
 
+    def _has_too_many(self, text: str) -> bool:
+        """Whether ``text`` makes the content one that is shown as it is written."""
+        return self._marks + self._own_marks + len(text) > MOST_MARKS and (
+            self._marks + self._own_marks + marks_in(text) > MOST_MARKS
+        )
+
     def _parsed(self, content: str) -> Token:
         token = Token("inline", "", 0, content=mdTrim(content))
         parse_inline([token], self._definitions)
@@ -226,7 +236,8 @@ class OpenText(OpenEnd):
 
     def _examine(self, parsed: Token) -> None:
         """Finds out which characters are inert behind the content, and which marks in it later text may close."""
-        self._is_text = has_too_many_marks(self._content)
+        self._own_marks = marks_in(self._content)
+        self._is_text = self._own_marks > MOST_MARKS
         self._inert: re.Pattern[str] | None = None
         self._live = live_marks(_texts_of(parsed), self._content)
         behind_blanks = max(self._content.rfind(" "), self._content.rfind("\n")) + 1
@@ -244,16 +255,19 @@ class OpenText(OpenEnd):
         if not self._has_whole_words or (self._live and len(self._content) < _LEAST_HELD):
             return
         bare = self._content.rstrip(" ")
-        start = max(bare.rfind(" "), bare.rfind("\n")) + 1
+        late = [at for at in map(bare.rfind, self._live) if at > len(bare) - _LATELY]
+        end = min(late, default=len(bare))
+        start = max(bare.rfind(" ", 0, end), bare.rfind("\n", 0, end)) + 1
         word = bare[start:]
         html = escapeHtml(word)
         if not start or not word or word[0].isspace() or not self._inline.endswith((" " + html, "\n" + html)):
             return
         if self._held or self._live:
-            self._held.append(self._content[:start])
+            held = self._content[:start]
+            self._held.append(held)
             self._held_html.append(self._inline[: len(self._inline) - len(html)])
-            self._marks += marks_in(self._held[-1])
-            self._open_marks |= self._live
+            self._marks += marks_in(held)
+            self._open_marks |= live_marks(_texts_of(self._parsed(held)), held, word) if late else self._live
             if len(self._held_html) > _MOST_PIECES:
                 self._held_html = ["".join(self._held_html)]
             self._content, self._inline = self._content[start:], html
@@ -292,7 +306,7 @@ class OpenText(OpenEnd):
             return
         token = self._parsed(before)
         html = render_tokens([token]) + blank
-        if self._inline.startswith(html) and not live_marks(_texts_of(token), before):
+        if self._inline.startswith(html) and not live_marks(_texts_of(token), before, self._content[start:]):
             self._seal(start, len(html))
             self._examine(self._parsed(self._content))
 
