@@ -21,7 +21,7 @@ def last_certain(groups: list[list[Token]], lines: list[str], definitions: Defin
     None if that is the first line. Behind a blank line, its first line must be whole. Behind another line, so must be
     the next (which may make the first one the head of a table), and no definition or formula may be open there.
     """
-    defined = _last_definition(lines, definitions)
+    defined = _last_definition(groups, lines, definitions)
     for at in range(len(groups) - 1, -1, -1):
         line = first_line(groups[at])
         if line <= defined:
@@ -31,12 +31,12 @@ def last_certain(groups: list[list[Token]], lines: list[str], definitions: Defin
                 return at, line
         elif groups[at][0].type == "tc_math_block" and (groups[at][0].map or [0, 0])[1] >= len(lines):
             continue  # text behind its end makes it a part of the paragraph before it
-        elif line + 2 < len(lines) and not may_define(lines[:line]) and not _has_open_formula(lines[:line]):
+        elif line + 2 < len(lines) and not may_define(lines[:line]) and not _has_open_formula(groups, lines[:line]):
             return at, line
     return (0, defined) if defined else None
 
 
-def _last_definition(lines: list[str], definitions: Definitions) -> int:
+def _last_definition(groups: list[list[Token]], lines: list[str], definitions: Definitions) -> int:
     """Returns the last line where a definition starts for good; 0 if there is none.
 
     It has the bracket at its very beginning, so it is in no other block. It follows a blank line and is whole, or it
@@ -52,19 +52,24 @@ def _last_definition(lines: list[str], definitions: Definitions) -> int:
         if line and is_blank(lines[line - 1]):
             is_certain = first < last or line + 1 < len(lines)
         else:
-            is_certain = first < last and not (may_define(lines[:line]) or _has_open_formula(lines[:line]))
+            is_certain = first < last and not (may_define(lines[:line]) or _has_open_formula(groups, lines[:line]))
         if is_certain:
             return starts[last][0]
     return 0
 
 
-def _has_open_formula(lines: list[str]) -> bool:
-    """Whether a later line may make a formula of the last lines."""
+def _has_open_formula(groups: list[list[Token]], lines: list[str]) -> bool:
+    """Whether a later line may make a formula of the last lines, which are whole. ``groups`` are all blocks."""
     start = next((at + 1 for at in range(len(lines) - 1, -1, -1) if is_blank(lines[at])), 0)
+    openers = {at: found for at in range(start, len(lines)) if (found := _FORMULA.match(lines[at]))}
+    if not openers:
+        return False
+    # The last line of a formula has the same mark as the first, and opens no other one.
+    ends = {token.map[1] - 1 for group in groups for token in group if token.type == "tc_math_block" and token.map}
     closers: set[str] = set()
-    for line in lines[start:]:
-        closers = {closer for closer in closers if closer not in line}
-        opener = _FORMULA.match(line)
-        if opener is not None and _CLOSERS[opener[1]] not in line[opener.end() :]:
+    for at in range(min(openers), len(lines)):
+        closers = {closer for closer in closers if closer not in lines[at]}
+        opener = openers.get(at)
+        if opener is not None and at not in ends and _CLOSERS[opener[1]] not in lines[at][opener.end() :]:
             closers.add(_CLOSERS[opener[1]])
     return bool(closers)

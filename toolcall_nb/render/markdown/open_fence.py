@@ -7,6 +7,8 @@ None if only a parse of the tail can tell. The docstring of each class says why 
 
 from __future__ import annotations
 
+import re
+
 from markdown_it.common.utils import escapeHtml
 from markdown_it.token import Token
 
@@ -18,6 +20,7 @@ from toolcall_nb.render.markdown.open_paragraph import OpenText
 __all__ = ["find_open_leaf"]
 
 _FENCE_END = "</code></pre>\n"
+_CODE_INDENT = re.compile(r" {4}| {0,3}\t")
 
 
 def find_open_leaf(group: list[Token], html: str, lines: list[str], place: OuterBlocks) -> OpenEnd | None:
@@ -64,41 +67,45 @@ class _OpenGap(OpenEnd):
 
 
 class _OpenCode(OpenEnd):
-    """Code by its indentation, not by tabs: lines that are indented so, and blank lines between them, continue it."""
+    """Code by its indentation: lines that are indented so, and blank lines between them, continue it."""
 
     def __init__(self, token: Token, html: str, lines: list[str], line: int) -> None:
         super().__init__([token])
-        last = f"{escapeHtml(lines[line][4:])}\n{_FENCE_END}"
+        last = f"{escapeHtml(_without_indent(lines[line]))}\n{_FENCE_END}"
         self._head = html.removesuffix(last)  # the HTML before the last line that is not blank
         self._rest = "\n".join(lines[line:])  # the text from there on
 
     @classmethod
     def of(cls, token: Token, html: str, lines: list[str]) -> _OpenCode | None:
-        """Returns the open code if no line of it begins with a tab."""
+        """Returns the open code if its content is its lines without the indentation."""
         start, end = token.map or [0, 0]
-        written = "".join(f"{line[4:]}\n" for line in lines[start:end])
-        if written != token.content or "\t" in "".join(line[:4] for line in lines[start:]):
-            return None
-        return cls(token, html, lines, end - 1)
+        written = "".join(f"{_without_indent(line)}\n" for line in lines[start:end])
+        return cls(token, html, lines, end - 1) if written == token.content else None
 
     def extend(self, text: str) -> str | None:
         """Returns the block's HTML with ``text`` added; None if a line may not be code."""
         lines = (self._rest + text).split("\n")
         last = 0
         for number, line in enumerate(lines):
-            if line.startswith("    ") and line.strip(" \t"):
+            if not is_blank(line):
+                if not _CODE_INDENT.match(line):
+                    return None
                 last = number
-            elif line.strip(" ") and (line[:4] != "    " or not is_blank(line)):
-                return None
         if last:
-            self._head += escapeHtml("".join(f"{line[4:]}\n" for line in lines[:last]))
+            self._head += escapeHtml("".join(f"{_without_indent(line)}\n" for line in lines[:last]))
             lines = lines[last:]
         self._rest = "\n".join(lines)
-        return f"{self._head}{escapeHtml(lines[0][4:])}\n{_FENCE_END}"
+        return f"{self._head}{escapeHtml(_without_indent(lines[0]))}\n{_FENCE_END}"
 
     def tokens(self) -> list[Token]:
         """Returns the block's tokens. Those of code hold no labels, so their content does not matter."""
         return self.group
+
+
+def _without_indent(line: str) -> str:
+    """Returns a line of code without its indentation, a blank line without as much of it as it has."""
+    indent = _CODE_INDENT.match(line)
+    return line[indent.end() :] if indent is not None else line.lstrip(" ")
 
 
 class _OpenFence(OpenEnd):
