@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from toolcall_nb.render.markdown.link_definitions import Definitions
 
 __all__ = [
+    "FORMULA",
     "Contents",
     "NotAlone",
     "OpenEnd",
@@ -29,6 +30,8 @@ __all__ = [
 _MARKERS = frozenset("-+*0123456789")
 _MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])[ \t]")
 _CONTAINERS = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t>]+)*(?:\[[ xX]\][ \t]+)?")
+FORMULA = re.compile(rf"{_CONTAINERS.pattern}(\$\$|\\\[)")
+"""A line that begins a formula of several lines, perhaps within containers."""
 # The pattern begins only where blanks begin, and gives none of them back: a text of line ends alone is read once.
 _BEHIND_BLANK = re.compile(r"(?<![ \t\n])[ \t]*+\n[ \t]*+\n[ \t\n]*+(?<=\n)([^ \t\n])")
 _BEHIND_LINE = re.compile(r"(?<![ \t\n])[ \t]*+\n[ \t\n]*+(?<=\n)([^ \t\n])")

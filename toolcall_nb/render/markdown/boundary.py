@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from markdown_it.token import Token
 
-from toolcall_nb.render.markdown.blocks import first_line, is_blank, is_over, may_define
+from toolcall_nb.render.markdown.blocks import FORMULA, first_line, is_blank, is_over, may_define
 from toolcall_nb.render.markdown.link_definitions import Definitions
 
 __all__ = ["last_certain"]
 
-_FORMULA = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t>]+)*(?:\[[ xX]\][ \t]+)?(\$\$|\\\[)")
 _CLOSERS = {"$$": "$$", "\\[": "\\]"}
 
 
@@ -61,7 +58,7 @@ def _last_definition(groups: list[list[Token]], lines: list[str], definitions: D
 def _has_open_formula(groups: list[list[Token]], lines: list[str]) -> bool:
     """Whether a later line may make a formula of the last lines, which are whole. ``groups`` are all blocks."""
     start = next((at + 1 for at in range(len(lines) - 1, -1, -1) if is_blank(lines[at])), 0)
-    openers = {at: found for at in range(start, len(lines)) if (found := _FORMULA.match(lines[at]))}
+    openers = {at: found for at in range(start, len(lines)) if (found := FORMULA.match(lines[at]))}
     if not openers:
         return False
     # The last line of a formula has the same mark as the first, and opens no other one.

@@ -172,8 +172,9 @@ def _inline(state: StateCore) -> None:
 def _note_texts(state: StateCore) -> None:
     """Notes in each inline token what the inline parser left as text, if ``env`` asks for these ``texts``.
 
-    A full stop stands for an escape or entity, which means nothing more. The first text is behind a blank if the
-    content begins with it. Of the label of an image, only marks are noted that may reach beyond it.
+    A full stop stands for an escape or entity, which means nothing more, and a letter that it ends with follows. The
+    first text is behind a blank if the content begins with it. Of the label of an image, only marks are noted that may
+    reach beyond it.
     """
     if "texts" not in state.env:
         return
@@ -186,12 +187,17 @@ def _texts(tokens: Sequence[Token]) -> list[str]:
     texts = [" "]
     for token in tokens:
         if token.type in ("text", "text_special"):
-            texts[-1] += token.content if token.type == "text" else "."
+            texts[-1] += token.content if token.type == "text" else _stand_in(token)
         elif token.type in ("softbreak", "hardbreak"):
             texts[-1] += "\n" if token.type == "softbreak" else ".\n"  # a backslash, perhaps
         else:
             texts += ["".join(_BEYOND_LABEL.findall(token.content)) if token.type == "image" else "", ""]
     return texts
+
+
+def _stand_in(special: Token) -> str:
+    last = special.markup[-1:]
+    return f".{last}" if last.isalnum() else "."
 
 
 def has_too_many_marks(content: str, besides: int = 0) -> bool:

@@ -24,6 +24,7 @@ _MARKER = re.compile(r"((?:[-+*]|\d{1,9}[.)]) {1,4})(\[[ xX]\] )?(?=[^ \t])")
 # The tabs and the marker of an item, and what follows one blank and perhaps the box of a task. More tabs may be nested
 # too deep, and the parser shows such lines as they are.
 _TABBED = re.compile(r"(\t{1,9})(?:([-+*]|\d{1,9}[.)]?)(?: (?:\[[ xX]\][ \t]*)?(.*))?)?\Z")
+_NUMBER = re.compile(r"\d{1,9}")
 # How far a tab reaches depends on the marks before it, which the contents do not have.
 _TAB = re.compile(r"[ >+*\d.)-]*\t")
 
@@ -159,8 +160,9 @@ class _Item(_Container):
 
 def _is_lazy(line: str) -> bool:
     """Whether the line, without a quote's mark, continues a paragraph in the quote as it would with the mark."""
-    # In a paragraph, a bracket begins no definition.
-    return (line.startswith("[") or TEXT_LINE.match(line) is not None) and "|" not in line
+    # In a paragraph, a bracket begins no definition, and a number alone no item.
+    is_text = line.startswith("[") or TEXT_LINE.match(line) or _NUMBER.fullmatch(line)
+    return bool(is_text) and "|" not in line
 
 
 def _is_item(line: str, before: int | None) -> bool:

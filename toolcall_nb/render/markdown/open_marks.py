@@ -1,7 +1,9 @@
-"""The marks that are open in a paragraph that grows: `live_marks` finds them, `may_close` what may close them.
+r"""The marks that are open in a paragraph that grows: `live_marks` finds them, `may_close` what may close them.
 
 The inline parser leaves a mark as text if nothing closes it. Later text may: an asterisk may begin emphasis, a backtick
-code, a bracket a link. These functions may name a mark too many, which costs a parse, but none too few.
+code, a bracket a link. A mark is a string: ``*``, ``_``, ``~~``, ``[``, ``(`` before the address of a link, ``$``,
+``\(`` and ``\[`` before a formula, and a run of backticks, which only a run of the same length closes. These functions
+may name a mark too many, which costs a parse, but none too few.
 """
 
 from __future__ import annotations
@@ -11,38 +13,57 @@ from collections.abc import Iterable, Sequence
 
 __all__ = ["closes", "live_marks", "may_close"]
 
-# Characters that the inline parser left as text and that later text may give a meaning. A delimiter run before a
-# blank, or an underscore behind a word, opens nothing; an entity or autolink holds no blank (CommonMark, section 6).
-_LIVE = re.compile(r"[\[`]|\*(?![* \n])|~(?![~ \n])|(?<![^\W_])_(?![_ \n])|\$\$")
+# The characters beside a run of `*`, `_` or `~` decide whether it opens or closes (CommonMark, section 6.2). Both sets
+# are sure, and leave out what is not ASCII.
+_WORD = "[0-9A-Za-z]"
+_SIGN = r"[!-/:-@\[-`{-~]"
+
+# What may open something, of what the parser left as text. A run before a blank opens nothing, nor does one between a
+# word and a sign, nor underscores behind a word.
+_LIVE = re.compile(
+    rf"`++|\[|\$\$|(?<!{_WORD})(?<!\*)\*++(?![ \n])|(?<={_WORD})\*++(?![ \n]|{_SIGN})"
+    rf"|(?<!{_WORD})(?<!~)~~++(?![ \n])|(?<={_WORD})~~++(?![ \n]|{_SIGN})|(?<!\w)_++(?![ \n])"
+)
 _MARK = re.compile(r"[\[`$*~_]")
+# A formula ends at the next of its delimiters or nowhere (see `formulas.py`), so only the last one may be open.
 _DOLLAR = re.compile(r"(\$)|\\.", re.DOTALL)
 _OPENING_DOLLAR = re.compile(r"(?<![^\W_])\$(?!\s)")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 # An address that may go on: not one with a blank behind it, and then what begins no title.
 _OPEN_ADDRESS = re.compile(r"""\]\((?![ \n]*+[^\s\0"'<(]++[ \n]++[^ \n"'(\0])""")
-# By mark, what may close it: in text that the parser left behind it, or anywhere behind it.
-_CLOSES_IN_TEXT = {
-    "*": re.compile(r"(?<![ \n*])\*"),
-    "_": re.compile(r"(?<![ \n_])_(?:_|(?![^\W_]))"),
-    "~": re.compile(r"(?<![ \n~])~"),
-}
-_CLOSES = {"`": re.compile("`"), "$": re.compile(r"\$"), "\\": re.compile(r"\\[)\]]"), "(": re.compile(r"\)")}
-_BRACKET = re.compile(r"[\[\]]")
-_OPENS_A_FORMULA = re.compile(r"\\[(\[]")
 # Brackets that a link can no longer have: no address or label follows them, or a whole label without a definition.
 _PLAIN_BRACKETS = re.compile(r"\[([^\[\]]*)\](?=[^(\[]|\[[^\[\]]*\])")
+
+_BACKTICKS = re.compile("`++")
+_BRACKET = re.compile(r"[\[\]]")
+# By mark, how text behind it begins that closes it, whatever the parser leaves as text.
+_CLOSES = {
+    "$": re.compile(r"[^$]*+\$"),
+    "(": re.compile(r"[^)]*+\)"),
+    "\\(": re.compile(r"(?:[^\\]|\\[^()])*+\\\)", re.DOTALL),
+    "\\[": re.compile(r"(?:[^\\]|\\[^\[\]])*+\\\]", re.DOTALL),
+}
 # Written as what is not in them: `re` compiles a range up to the last code point a hundred times as slowly.
-_WORD = r"[^\x00-/:-@\[-`{-\x7f]"
-_PUNCTUATION = r"[^\x00- 0-9A-Za-z\x7f{but}]"
+_ANY_WORD = r"[^\x00-/:-@\[-`{-\x7f]"
+_ANY_SIGN = r"[^\x00- 0-9A-Za-z\x7f]"
+
+
+def _closing(mark: str) -> re.Pattern[str]:
+    """Finds a run that may close: not behind a blank, nor between a sign and a word."""
+    run, start = f"{re.escape(mark)}++", rf"(?<!\{mark[0]})"
+    return re.compile(rf"(?<![ \n])(?<!{_SIGN}){run}|(?<={_SIGN}){start}{run}(?!{_WORD})")
 
 
 def _both_ways(mark: str) -> re.Pattern[str]:
-    """Finds a run of marks that may close as well as open: letters or digits, or else punctuation, on both sides."""
-    before, after = _PUNCTUATION.format(but=mark), _PUNCTUATION.format(but="")
-    run = rf"\{mark}++"
-    return re.compile(f"(?<={_WORD}){run}(?={_WORD})|(?<={before}){run}(?={after})")
+    """Finds a run that may close as well as open: signs on both sides, or else letters or digits."""
+    run, start = f"{re.escape(mark)}++", rf"(?<!\{mark[0]})"
+    between_signs = f"(?<={_ANY_SIGN}){start}{run}(?={_ANY_SIGN})"
+    return re.compile(between_signs if mark == "_" else f"{between_signs}|(?<={_ANY_WORD}){run}(?={_ANY_WORD})")
 
 
-_OPENS_AND_CLOSES = {mark: _both_ways(mark) for mark in "*_~"}
+# By mark, what may close it in text that the parser left behind it.
+_CLOSES_IN_TEXT = {"*": _closing("*"), "_": re.compile(r"(?<![ \n_])_++(?![^\W_])"), "~~": _closing("~~")}
+_OPENS_AND_CLOSES = {mark: _both_ways(mark) for mark in ("*", "_", "~~")}
 
 
 def live_marks(texts: Sequence[str], content: str, behind: str = "") -> set[str]:
@@ -51,31 +72,38 @@ def live_marks(texts: Sequence[str], content: str, behind: str = "") -> set[str]
     ``texts`` are what the parser left as text in the content.
     """
     shown = "\0".join(texts)
-    live = set(_LIVE.findall(_PLAIN_BRACKETS.sub(r"(\1)", shown))) if _MARK.search(shown) else set()
-    if "$$" in live:
-        live = {*live, "$"} - {"$$"}
-    elif "$" in shown and -1 < _live_dollar(content + behind) < len(content):
+    live: set[str] = set()
+    if _MARK.search(shown):
+        for run in _LIVE.findall(_PLAIN_BRACKETS.sub(r"(\1)", shown)):
+            live.add(run if run[0] == "`" else "~~" if run[0] == "~" else run[0])
+    if "$" in shown and "$" not in live and -1 < _live_dollar(content + behind) < len(content):
         live.add("$")
-    if "\\" in content and _OPENS_A_FORMULA.search(content):  # what is an escape now
-        live.add("\\")
+    if "\\" in content:
+        live.update(mark for mark in ("\\(", "\\[") if -1 < _live_escape(mark, content + behind) < len(content))
     if "[" in live and _OPEN_ADDRESS.search(shown):
         live.add("(")
     return live
 
 
 def _live_dollar(content: str) -> int:
-    """Returns where the first dollar is that a later one may close; -1 if there is none.
-
-    A formula ends at the next dollar or nowhere; only the character behind that is still to be seen.
-    """
+    """Returns where a dollar is that a later one may close; -1 if there is none."""
     dollars = [found.start(1) for found in _DOLLAR.finditer(content) if found[1]]
+    # What follows the closing dollar counts too.
     last = dollars[-2:] if content.endswith("$") else dollars[-1:]
     return next((at for at in last if _OPENING_DOLLAR.match(content, at)), -1)
 
 
+def _live_escape(mark: str, content: str) -> int:
+    """Returns where an opening delimiter is that a later one may close; -1 if there is none."""
+    pair = "()" if mark == "\\(" else "[]"
+    last = next((found for found in reversed([*_ESCAPE.finditer(content)]) if found[1] in pair), None)
+    return last.start() if last is not None and last[1] == pair[0] else -1
+
+
 def closes(content: str, marks: Iterable[str]) -> bool:
     """Whether ``content`` may close one of the marks before it, whatever the parser leaves as text in it."""
-    return any(mark in _CLOSES and _CLOSES[mark].search(content) for mark in marks)
+    runs = _BACKTICKS.findall(content)
+    return any(mark in runs or (mark in _CLOSES and _CLOSES[mark].match(content)) for mark in marks)
 
 
 def may_close(texts: Sequence[str], content: str, marks: Iterable[str]) -> bool:

@@ -7,7 +7,7 @@ import re
 from markdown_it.common.utils import escapeHtml, mdTrim
 from markdown_it.token import Token
 
-from toolcall_nb.render.markdown.blocks import OpenEnd, is_blank, may_define
+from toolcall_nb.render.markdown.blocks import FORMULA, OpenEnd, is_blank, may_define
 from toolcall_nb.render.markdown.flavor import MOST_MARKS, marks_in, parser
 from toolcall_nb.render.markdown.link_definitions import Definitions, parse_inline, render_tokens
 from toolcall_nb.render.markdown.open_marks import closes, live_marks, may_close
@@ -36,10 +36,10 @@ _LATELY = 150
 # second set holds only while no link, autolink or entity can be open.
 _INERT = re.compile(r"(?:[0-9A-Za-z]|[^\x00-\x7f\s]|[ ,.:?!/%@+={}^|#-]|(?<=[^ \n])\n(?=[^ \n]))+")
 _INERT_IN_TEXT = re.compile(r"(?:[0-9A-Za-z]|[^\x00-\x7f\s]|[ ,.:?!/%@+={}^|#\"'();>-]|(?<=[^ \n])\n(?=[^ \n]))+")
+_JSON_START = re.compile(r" {0,3}(?:[A-Za-z][A-Za-z ]{0,40}:[ \t]*+)?[{\[]")
 # At the end of the content, blanks and these may mean something with such characters behind them.
 _UNCERTAIN_ENDS = frozenset("\\*_~`$")
 _OPENS_A_WORD = re.compile(r"[<&]")
-_FORMULA_MARK = re.compile(r"\$\$|\\\[")
 
 
 class OpenText(OpenEnd):
@@ -78,8 +78,10 @@ class OpenText(OpenEnd):
         self._is_heading = group[leaf - 1].type == "heading_open"
         self._is_cell = group[leaf - 1].type == "td_open"
         self._has_next_lines = group[0].type == "paragraph_open"
-        self._may_be_json = group[0].type == "paragraph_open" and _opens_json(self._token.content)
-        self._has_formula = any(map(_FORMULA_MARK.search, _behind_blank(lines)))
+        above, is_first_whole, _ = self._token.content.partition("\n")
+        self._may_be_json = group[0].type == "paragraph_open" and _JSON_START.fullmatch(above) is not None
+        self._is_first_line = not is_first_whole
+        self._has_formula = any(map(FORMULA.match, _behind_blank(lines)))
         self._sealed: list[str] = []  # the source that is not parsed again
         self._sealed_html: list[str] = []  # the HTML of the last of that
         self._held: list[str] = []  # the source behind it in which something is open
@@ -172,7 +174,8 @@ class OpenText(OpenEnd):
         for line in lines if self._gap else lines[1:]:
             if not before.strip(" \t") or is_blank(line) or not _continues(before, line):
                 return False
-            self._may_be_json = self._may_be_json or before.endswith(("{", "["))
+            if self._is_first_line:
+                self._may_be_json, self._is_first_line = _JSON_START.fullmatch(before) is not None, False
             if self._may_restructure(line, line):
                 return False
             before = line
@@ -196,9 +199,7 @@ class OpenText(OpenEnd):
             return True
         if "|" in text:  # the next line may make a heading the head of a table
             self.ends_with_line = False
-        # The line before `text` was searched when it came.
-        start = max(0, len(line) - len(text) - 1)
-        self._has_formula = self._has_formula or _FORMULA_MARK.search(line, start) is not None
+        self._has_formula = self._has_formula or FORMULA.match(line) is not None
         return self._has_formula and line.rstrip().endswith(("$$", "\\]"))
 
     def _parse(self, text: str) -> bool:
@@ -256,23 +257,27 @@ class OpenText(OpenEnd):
             return
         bare = self._content.rstrip(" ")
         late = [at for at in map(bare.rfind, self._live) if at > len(bare) - _LATELY]
-        end = min(late, default=len(bare))
-        start = max(bare.rfind(" ", 0, end), bare.rfind("\n", 0, end)) + 1
-        word = bare[start:]
-        html = escapeHtml(word)
-        if not start or not word or word[0].isspace() or not self._inline.endswith((" " + html, "\n" + html)):
-            return
-        if self._held or self._live:
-            held = self._content[:start]
-            self._held.append(held)
-            self._held_html.append(self._inline[: len(self._inline) - len(html)])
-            self._marks += marks_in(held)
-            self._open_marks |= live_marks(_texts_of(self._parsed(held)), held, word) if late else self._live
-            if len(self._held_html) > _MOST_PIECES:
-                self._held_html = ["".join(self._held_html)]
-            self._content, self._inline = self._content[start:], html
-        else:
-            self._seal(start, len(self._inline) - len(html))
+        for end in (min(late), len(bare)) if late else (len(bare),):
+            start = max(bare.rfind(" ", 0, end), bare.rfind("\n", 0, end)) + 1
+            rest = bare[start:]
+            html = escapeHtml(rest)
+            if start and rest and not rest[0].isspace() and self._inline.endswith((" " + html, "\n" + html)):
+                if self._held or self._live:
+                    self._hold(start, len(self._inline) - len(html), late)
+                else:
+                    self._seal(start, len(self._inline) - len(html))
+                return
+
+    def _hold(self, content: int, inline: int, late: list[int]) -> None:
+        """Holds so much of the content, and of its HTML. ``late`` are the places of marks that are live lately."""
+        held, rest = self._content[:content], self._content[content:]
+        self._open_marks |= live_marks(_texts_of(self._parsed(held)), held, rest) if late else self._live
+        self._held.append(held)
+        self._held_html.append(self._inline[:inline])
+        self._marks += marks_in(held)
+        if len(self._held_html) > _MOST_PIECES:
+            self._held_html = ["".join(self._held_html)]
+        self._content, self._inline = rest, self._inline[inline:]
 
     def _seal(self, content: int, inline: int) -> None:
         """Seals so much of the content, and of its HTML."""
@@ -323,10 +328,6 @@ def _texts_of(parsed: Token) -> list[str]:
     """Returns what the inline parser left as text."""
     texts: list[str] = parsed.meta.get("texts", [])
     return texts
-
-
-def _opens_json(content: str) -> bool:
-    return content.partition("\n")[0].endswith(("{", "["))
 
 
 def _behind_blank(lines: list[str]) -> list[str]:
