@@ -30,26 +30,66 @@ _TAB = re.compile(r"[ >+*\d.)-]*\t")
 
 
 class _Container:
-    """The contents of a container, and the marks that lead to them."""
+    """The contents of a container, and the marks that lead to them.
 
-    def __init__(self, contents: Contents) -> None:
+    Behind text of a paragraph, a line of text without the marks continues it, as one with the marks would: it is lazy.
+    The two differ if the line might head a table or be in a formula: then only a parse of the whole tells.
+    """
+
+    def __init__(self, contents: Contents, *, may_be_lazy: bool = True) -> None:
         self.contents = contents
+        self._may_be_lazy = may_be_lazy
         self._line = ""  # the last line so far
         self._is_spent = False
+        self._has_formula = False  # whether one may be open since the last blank line
+        self._is_in_paragraph = False  # whether the last line that has ended is text of a paragraph
+
+    def unmarked(self, line: str) -> str | None:
+        """Returns what follows the container's marks on ``line``; None if the line does not have them."""
+        raise NotImplementedError
 
     def inside(self, line: str) -> str | None:
-        """Returns what follows the container's marks on ``line``; None if the line is not certainly one of it."""
-        raise NotImplementedError
+        """Returns what ``line`` brings to the contents; None if it is not certainly a line of the container."""
+        inner = self.unmarked(line)
+        return self._lazy(line) if inner is None else inner
+
+    def _lazy(self, line: str) -> str | None:
+        text = line.lstrip(" ")
+        return text if self._may_be_lazy and _is_lazy(text) else None
 
     def feed(self, text: str) -> bool:
         """Adds text; False if a line is not certainly one of the container, or if its contents are of no more use."""
+        source = self._line + text
+        start, end = len(self._line), -1
+        lines = source.split("\n")
+        for number, line in enumerate(lines):
+            is_lazy = (number > 0 or not self._line) and self.unmarked(line) is None and self._lazy(line) is not None
+            if number > 0:
+                self._note_formula(lines[number - 1])
+                end += len(lines[number - 1]) + 1
+                if is_lazy or end == len(source) - 1:
+                    if not self._feed(source[start:end]):
+                        return False
+                    self._is_in_paragraph = self.contents.is_in_paragraph
+                    start = end
+            if is_lazy and (self._has_formula or not self._is_in_paragraph):
+                self._is_spent = True
+                return False
+        return self._feed(source[start:])
+
+    def _note_formula(self, line: str) -> None:
+        inner = self.inside(line) or ""
+        if not inner.strip(" \t"):
+            self._has_formula = False
+        self._has_formula = self._has_formula or "$$" in inner or "\\[" in inner
+
+    def _feed(self, text: str) -> bool:
         lines = (self._line + text).split("\n")
         found = [inner for line in lines if (inner := self.inside(line)) is not None]
-        if self._is_spent or len(found) < len(lines):
-            return False
         known = len(self.inside(self._line) or "")
         has_tab = "\t" in "".join(lines) and any(map(_TAB.match, found))
-        if has_tab and not self.contents.is_verbatim:
+        if self._is_spent or len(found) < len(lines) or (has_tab and not self.contents.is_verbatim):
+            self._is_spent = True
             return False
         try:
             if has_tab:
@@ -71,52 +111,11 @@ class _Container:
 
 
 class _Quote(_Container):
-    """The contents of a quote.
+    """The contents of a quote."""
 
-    Behind text of a paragraph, a line of text without the mark continues it, as one with the mark would. The two differ
-    if the line might head a table or be in a formula: then only a parse of the whole tells.
-    """
-
-    def __init__(self, contents: Contents, *, may_be_lazy: bool) -> None:
-        super().__init__(contents)
-        self._may_be_lazy = may_be_lazy
-        self._has_formula = False  # whether one may be open since the last blank line
-        self._is_in_paragraph = False  # whether the last line that has ended is text of a paragraph
-
-    def inside(self, line: str) -> str | None:
+    def unmarked(self, line: str) -> str | None:
         mark = _QUOTED.match(line)
-        if mark is not None:
-            return line[mark.end() :]
-        return line if not line or (self._may_be_lazy and _is_lazy(line)) else None
-
-    def feed(self, text: str) -> bool:
-        source = self._line + text
-        start, end = len(self._line), -1
-        lines = source.split("\n")
-        for number, line in enumerate(lines):
-            is_lazy = _is_lazy(line) and (number > 0 or not self._line)
-            if number > 0:
-                self._note_formula(lines[number - 1])
-                end += len(lines[number - 1]) + 1
-                if is_lazy or end == len(source) - 1:
-                    if not self._feed(source[start:end]):
-                        return False
-                    self._is_in_paragraph = self.contents.is_in_paragraph
-                    start = end
-            if is_lazy and (self._has_formula or not self._is_in_paragraph):
-                self._is_spent = True
-                return False
-        return self._feed(source[start:])
-
-    def _feed(self, text: str) -> bool:
-        self._is_spent = not super().feed(text)
-        return not self._is_spent
-
-    def _note_formula(self, line: str) -> None:
-        inner = self.inside(line) or ""
-        if not inner.strip(" \t"):
-            self._has_formula = False
-        self._has_formula = self._has_formula or "$$" in inner or "\\[" in inner
+        return line[mark.end() :] if mark is not None else None if line else ""
 
 
 class _Item(_Container):
@@ -133,7 +132,7 @@ class _Item(_Container):
         self._tabs: int | None = None
         self._first = 0 if begins_with_text else None
 
-    def inside(self, line: str) -> str | None:
+    def unmarked(self, line: str) -> str | None:
         if line.startswith(self._indent):
             return line[len(self._indent) :]
         if not line.startswith("\t"):
@@ -159,7 +158,7 @@ class _Item(_Container):
 
 
 def _is_lazy(line: str) -> bool:
-    """Whether the line, without a quote's mark, continues a paragraph in the quote as it would with the mark."""
+    """Whether the line, without the marks of a container, continues a paragraph in it as it would with them."""
     # In a paragraph, a bracket begins no definition, and a number alone no item.
     is_text = line.startswith("[") or TEXT_LINE.match(line) or _NUMBER.fullmatch(line)
     return bool(is_text) and "|" not in line
