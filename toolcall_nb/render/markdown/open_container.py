@@ -27,6 +27,7 @@ _TABBED = re.compile(r"(\t{1,9})(?:([-+*]|\d{1,9}[.)]?)(?: (?:\[[ xX]\][ \t]*)?(
 _NUMBER = re.compile(r"\d{1,9}")
 # How far a tab reaches depends on the marks before it, which the contents do not have.
 _TAB = re.compile(r"[ >+*\d.)-]*\t")
+_BEYOND_MARKS = re.compile(r"[^\s>+*\d.)-]")
 
 
 class _Container:
@@ -40,74 +41,82 @@ class _Container:
         self.contents = contents
         self._may_be_lazy = may_be_lazy
         self._line = ""  # the last line so far
-        self._is_spent = False
+        self._known = 0  # how many of its characters the contents have
+        self._is_in_text = False  # whether more of it needs no look at its beginning
         self._has_formula = False  # whether one may be open since the last blank line
         self._is_in_paragraph = False  # whether the last line that has ended is text of a paragraph
+        self._is_spent = False
 
     def unmarked(self, line: str) -> str | None:
         """Returns what follows the container's marks on ``line``; None if the line does not have them."""
         raise NotImplementedError
 
-    def inside(self, line: str) -> str | None:
-        """Returns what ``line`` brings to the contents; None if it is not certainly a line of the container."""
-        inner = self.unmarked(line)
-        return self._lazy(line) if inner is None else inner
-
-    def _lazy(self, line: str) -> str | None:
-        text = line.lstrip(" ")
-        return text if self._may_be_lazy and _is_lazy(text) else None
-
     def feed(self, text: str) -> bool:
-        """Adds text; False if a line is not certainly one of the container, or if its contents are of no more use."""
-        source = self._line + text
-        start, end = len(self._line), -1
-        lines = source.split("\n")
-        for number, line in enumerate(lines):
-            is_lazy = (number > 0 or not self._line) and self.unmarked(line) is None and self._lazy(line) is not None
-            if number > 0:
-                self._note_formula(lines[number - 1])
-                end += len(lines[number - 1]) + 1
-                if is_lazy or end == len(source) - 1:
-                    if not self._feed(source[start:end]):
-                        return False
-                    self._is_in_paragraph = self.contents.is_in_paragraph
-                    start = end
-            if is_lazy and (self._has_formula or not self._is_in_paragraph):
-                self._is_spent = True
-                return False
-        return self._feed(source[start:])
+        """Adds text; False if a line is not certainly one of the container: then it is of no more use."""
+        try:
+            if self._is_in_text and "\n" not in text:
+                self.contents.feed(text)
+                self._line += text
+                self._known += len(text)
+            else:
+                self._feed_lines(text)
+        except NotAlone:
+            self._is_spent = True
+        return not self._is_spent
 
-    def _note_formula(self, line: str) -> None:
-        inner = self.inside(line) or ""
+    def _feed_lines(self, text: str) -> None:
+        lines = (self._line + text).split("\n")
+        unmarked = list(map(self.unmarked, lines))
+        if "\t" in "".join(lines) and any(inner and _TAB.match(inner) for inner in unmarked):
+            self._feed_tabs(unmarked)
+        else:
+            self._feed_unmarked(lines, unmarked)
+        last = unmarked[-1]
+        self._line, self._known = lines[-1], len(lines[-1].lstrip(" ") if last is None else last)
+        self._is_in_text = last is not None and _BEYOND_MARKS.search(last) is not None
+
+    def _feed_unmarked(self, lines: list[str], unmarked: list[str | None]) -> None:
+        piece: list[str] = []
+        before = ""
+        for number, (line, inner) in enumerate(zip(lines, unmarked, strict=True)):
+            is_lazy = inner is None
+            own = self._lazy(line) if inner is None else inner
+            if number:
+                self._note_formula(before)
+                if is_lazy or (not line and number == len(lines) - 1):
+                    self.contents.feed("\n".join(piece))
+                    self._is_in_paragraph = self.contents.is_in_paragraph
+                    piece = [""]
+            if is_lazy and (number or not self._line) and (self._has_formula or not self._is_in_paragraph):
+                raise NotAlone
+            piece.append(own if number else own[self._known :])
+            before = own
+        self.contents.feed("\n".join(piece))
+
+    def _lazy(self, line: str) -> str:
+        """Returns what a line without the marks brings to the contents."""
+        text = line.lstrip(" ")
+        if not self._may_be_lazy or not _is_lazy(text):
+            raise NotAlone
+        return text
+
+    def _note_formula(self, inner: str) -> None:
         if not inner.strip(" \t"):
             self._has_formula = False
         self._has_formula = self._has_formula or "$$" in inner or "\\[" in inner
 
-    def _feed(self, text: str) -> bool:
-        lines = (self._line + text).split("\n")
-        found = [inner for line in lines if (inner := self.inside(line)) is not None]
-        known = len(self.inside(self._line) or "")
-        has_tab = "\t" in "".join(lines) and any(map(_TAB.match, found))
-        if self._is_spent or len(found) < len(lines) or (has_tab and not self.contents.is_verbatim):
-            self._is_spent = True
-            return False
-        try:
-            if has_tab:
-                self._feed_lines(found, known)
-            else:
-                self.contents.feed("\n".join(found)[known:])
-        except NotAlone:
-            self._is_spent = True
-        self._line = lines[-1]
-        return not self._is_spent
-
-    def _feed_lines(self, lines: list[str], known: int) -> None:
+    def _feed_tabs(self, lines: list[str | None]) -> None:
         """Adds the lines one by one. Code must take those with such a tab: a parse would read them differently."""
         for number, line in enumerate(lines):
             parses, is_code = self.contents.parses, self.contents.is_verbatim
-            self.contents.feed(line[known:] if number == 0 else f"\n{line}")
-            if _TAB.match(line) and (not is_code or self.contents.parses != parses):
+            if line is None or (_TAB.match(line) and not is_code):
                 raise NotAlone
+            self.contents.feed(f"\n{line}" if number else line[self._known :])
+            if _TAB.match(line) and self.contents.parses != parses:
+                raise NotAlone
+            if number:
+                self._note_formula(lines[number - 1] or "")
+        self._is_in_paragraph = False
 
 
 class _Quote(_Container):
@@ -141,20 +150,16 @@ class _Item(_Container):
         spaces = 4 * (len(line) - len(bare)) - len(self._indent)
         return None if spaces < 0 else " " * spaces + bare
 
-    def feed(self, text: str) -> bool:
+    def _feed_lines(self, text: str) -> None:
         lines = (self._line + text).split("\n")
-        tabs, first = self._tabs, self._first
         for number, line in enumerate(lines):
             is_tabbed = line.startswith("\t")
-            if is_tabbed and not _is_item(line, tabs):
-                return False
+            if is_tabbed and not _is_item(line, self._tabs):
+                raise NotAlone
             if number < len(lines) - 1:
-                tabs = first if first is not None else _tabs_of_item(line) if is_tabbed else None
-                first = None
-        if not super().feed(text):
-            return False
-        self._tabs, self._first = tabs, first
-        return True
+                first, self._first = self._first, None
+                self._tabs = first if first is not None else _tabs_of_item(line) if is_tabbed else None
+        super()._feed_lines(text)
 
 
 def _is_lazy(line: str) -> bool:
