@@ -34,6 +34,8 @@ __all__ = ["ContainerBlocks", "GrowingBlocks"]
 # The beginning of a number behind a blank line.
 _BEGUN_NUMBER = re.compile(r"(?<![ \t\n])[ \t]*+\n[ \t]*+\n[ \t\n]*+(?<=\n)(\d{1,9})\Z")
 _DIGITS = re.compile(r"\d{1,9}")
+_DIGIT = frozenset("0123456789")
+_BLANKS = ("", " ", "\t", "\n")
 
 
 class GrowingBlocks:
@@ -148,7 +150,7 @@ class GrowingBlocks:
             text = text[start:]
             self._tail = [text] if self._settle_all() else [*self._tail, text]
             self._parse()
-        elif not self._add_digits(text) and not self._extend(text):
+        elif not (text[-1] in _DIGIT and self._add_digits(text)) and not self._extend(text):
             self._tail.append(text)
             self._parse()
 
@@ -196,6 +198,9 @@ class GrowingBlocks:
     def _append(self, text: str) -> None:
         """Adds ``text`` to the tail, and the blanks at its end to the gap."""
         self._tail.append(text)
+        if text[-1:] not in _BLANKS:
+            self._gap = ""
+            return
         bare = text.rstrip(" \t\n")
         gap = text[len(bare) :] if bare else self._gap + text
         # As few blanks as tell the same: whether a line is blank, and whether another has begun.

@@ -59,15 +59,14 @@ class _Container:
                 self._line += text
                 self._known += len(text)
             else:
-                self._feed_lines(text)
+                self._feed_lines((self._line + text).split("\n"))
         except NotAlone:
             self._is_spent = True
         return not self._is_spent
 
-    def _feed_lines(self, text: str) -> None:
-        lines = (self._line + text).split("\n")
+    def _feed_lines(self, lines: list[str]) -> None:
         unmarked = list(map(self.unmarked, lines))
-        if "\t" in "".join(lines) and any(inner and _TAB.match(inner) for inner in unmarked):
+        if any(inner and "\t" in inner and _TAB.match(inner) for inner in unmarked):
             self._feed_tabs(unmarked)
         else:
             self._feed_unmarked(lines, unmarked)
@@ -150,8 +149,7 @@ class _Item(_Container):
         spaces = 4 * (len(line) - len(bare)) - len(self._indent)
         return None if spaces < 0 else " " * spaces + bare
 
-    def _feed_lines(self, text: str) -> None:
-        lines = (self._line + text).split("\n")
+    def _feed_lines(self, lines: list[str]) -> None:
         for number, line in enumerate(lines):
             is_tabbed = line.startswith("\t")
             if is_tabbed and not _is_item(line, self._tabs):
@@ -159,7 +157,7 @@ class _Item(_Container):
             if number < len(lines) - 1:
                 first, self._first = self._first, None
                 self._tabs = first if first is not None else _tabs_of_item(line) if is_tabbed else None
-        super()._feed_lines(text)
+        super()._feed_lines(lines)
 
 
 def _is_lazy(line: str) -> bool:

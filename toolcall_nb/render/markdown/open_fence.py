@@ -164,8 +164,9 @@ class _OpenFence(OpenEnd):
         if self._closed is not None:
             return None if text.strip(" \t\n") else self._closed
         line = self._line
-        lines = (line + text).split("\n")
-        end = self._end(lines)
+        source = line + text
+        lines = source.split("\n")
+        end = self._end(lines) if self._markup in source else None
         if end is not None and (_is_indented(lines[end]) or not all(map(is_blank, lines[end + 1 :]))):
             return None
         if self._indent:
