@@ -169,6 +169,19 @@ _GROWING: dict[str, tuple[str, Callable[[_Author, int], str]]] = {
         lambda author, n: f"{author.sentence(5)} [item {n}][{n}] and [{n}], {author.sentence(4)}\n",
     ),
     "text without a blank line": ("", lambda author, n: _dense(author, n)),
+    "lines with a price": ("", lambda author, n: f"It costs ${n} {author.sentence(8)}\n"),
+    "lines with an open underscore": ("", lambda author, n: f"__name_{n} {author.sentence(8)}\n"),
+    "paragraph with a bracket": ("Some [text ", lambda author, n: f"{author.sentence(11)}\n"),
+    "lines with a formula in parentheses": (
+        "",
+        lambda author, n: f"{author.sentence(5)} \\(x_{n}\\) {author.sentence(4)}\n",
+    ),
+    "formulas between lines": ("", lambda author, n: f"{author.sentence(8)}\n$$\nx_{n % 9}\n$$\n"),
+    "code that tabs indent": ("Code:\n\n", lambda author, n: f"\tx = f({n})  # {author.sentence(4)}\n"),
+    "session of Python": ("", lambda author, n: f">>> f({n})\n{n}\n"),
+    "lines of JavaScript": ("", lambda author, n: f"function f{n}(x) {{\n  return x + {n};\n}}\n"),
+    "item with lines that are not indented": ("- first\n", lambda author, n: f"{author.sentence(9)}\n"),
+    "lines of Chinese": ("", lambda author, n: f"\u6a21\u578b\u8c03\u7528\u5de5\u5177\uff0c\u8fd4\u56de{n}\u3002\n" * 3),
 }
 _CODE = "   ```\n   code\n   ```\n\n"
 

@@ -518,6 +518,21 @@ def test_one_block_that_is_four_times_as_long_is_four_times_the_work(
     assert stream.html == whole(start + piece * 400)
 
 
+@pytest.mark.parametrize("kind", GROWING)
+def test_an_ordinary_block_that_is_four_times_as_long_is_four_times_the_work(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    work = Work(monkeypatch)
+    read: list[int] = []
+    for size in (4_000, 16_000):
+        work.characters, stream = 0, IncrementalMarkdown()
+        for piece in flushes(growing(kind, size), 8):
+            stream.feed(piece)
+        read.append(work.characters)
+    # Some kinds are parsed only at their beginning.
+    assert read[1] <= 5 * read[0] + 3_000
+
+
 def test_prose_code_and_blank_lines_are_added_without_a_parse(monkeypatch: pytest.MonkeyPatch) -> None:
     work = Work(monkeypatch)
     for start, piece in [

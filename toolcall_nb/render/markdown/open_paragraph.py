@@ -21,7 +21,7 @@ TEXT_LINE = re.compile(
     |["'(),;./%@!?^&{}<\]]
     |\[[^\[\]\\]*(?:\][^:]|\[                # a link or a linked picture, not the label of a definition
         |\]:[ \t]*[^\s<]\S*[ \t]+[^\s"'(])     # a footnote, whose text is no title
-    |-[^-\s|:]|\+[^\s]|\#{1,6}[^\#\s]|=+[ ]*[^=\s]|:[^-:|\s]""",
+    |-[^-\s|:]|-{2,}[ \t]*[^-\s|:]|\+[^\s]|\#{1,6}[^\#\s]|=+[ ]*[^=\s]|:[^-:|\s]""",
     re.VERBOSE,
 )
 """A line that starts like this is text, whatever follows on it. It begins no list, fence, rule or definition."""
