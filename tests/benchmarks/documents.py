@@ -181,7 +181,7 @@ _GROWING: dict[str, tuple[str, Callable[[_Author, int], str]]] = {
     "session of Python": ("", lambda author, n: f">>> f({n})\n{n}\n"),
     "lines of JavaScript": ("", lambda author, n: f"function f{n}(x) {{\n  return x + {n};\n}}\n"),
     "item with lines that are not indented": ("- first\n", lambda author, n: f"{author.sentence(9)}\n"),
-    "lines of Chinese": ("", lambda author, n: f"\u6a21\u578b\u8c03\u7528\u5de5\u5177\uff0c\u8fd4\u56de{n}\u3002\n" * 3),
+    "lines of Chinese": ("", lambda author, n: f"\u6a21\u578b\u8c03\u7528\u5de5\u5177\uff0c{n}\u3002\n" * 3),
 }
 _CODE = "   ```\n   code\n   ```\n\n"
 

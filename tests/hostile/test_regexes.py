@@ -99,7 +99,7 @@ def expressions() -> tuple[list[Expression], set[str]]:
             except NameError:
                 made.add(name)
     known = {expression.pattern for expression in found}
-    held = [each for room in ("redaction.key_formats", "render.markdown.open_marks") for each in _expressions_in_values(room)]
+    held = [*_expressions_in_values("redaction.key_formats"), *_expressions_in_values("render.markdown.open_marks")]
     return found + [expression for expression in held if expression.pattern not in known], made
 
 

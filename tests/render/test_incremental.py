@@ -238,6 +238,36 @@ def nested(few: list[str]) -> st.SearchStrategy[str]:
     )
 
 
+MARKS = (
+    *("word", "a_b", "x", "$5", "$", "$x$", "$$", "6$", "$y", "\\$", "`", "``", "`c`", "*", "**", "*e*", "d*", "*("),
+    *("_", "__f", "_e_", "~", "~~", "[", "]", "[t]", "[t](", "[t](u)", "](", "(", ")", "u://v", '"t', "![", "![i](u)"),
+    *(
+        "\\[",
+        "\\]",
+        "\\(",
+        "\\)",
+        "\\",
+        "\\d",
+        "<",
+        "<u://v>",
+        "&amp;",
+        "&",
+        "[x][y]",
+        "é",
+        "🙂",
+        "\n",
+        "\n",
+        "-- ",
+        "{",
+        "}",
+    ),
+)
+BY_MARKS = st.lists(st.sampled_from(MARKS), min_size=2, max_size=12).flatmap(
+    lambda few: st.lists(
+        st.tuples(st.sampled_from(few), st.sampled_from([" ", " ", "", "  "])).map("".join), min_size=3, max_size=50
+    ).map("".join)
+)
+
 BY_CONTAINERS = st.lists(st.sampled_from(NESTED), min_size=1, max_size=7).flatmap(nested)
 
 
@@ -358,6 +388,15 @@ def test_any_cut_of_any_containers(text: str, size: int) -> None:
 @given(BY_CONTAINERS, st.integers(1, 40))
 def test_any_cut_of_any_small_containers(text: str, size: int) -> None:
     check(cut(text, range(size, len(text), size)))
+
+
+@settings(max_examples=600)
+@given(BY_MARKS, st.integers(1, 9), st.sampled_from([(5, 0), (20, 15), (300, 150)]))
+def test_any_cut_of_any_marks(text: str, size: int, held: tuple[int, int]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("toolcall_nb.render.markdown.open_paragraph._LEAST_HELD", held[0])
+        patch.setattr("toolcall_nb.render.markdown.open_paragraph._LATELY", held[1])
+        check(cut(text, range(size, len(text), size)))
 
 
 def test_every_flush_of_a_table_with_long_cells() -> None:

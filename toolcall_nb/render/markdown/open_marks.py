@@ -27,7 +27,7 @@ _LIVE = re.compile(
 _MARK = re.compile(r"[\[`$*~_]")
 # A formula ends at the next of its delimiters or nowhere (see `formulas.py`), so only the last one may be open.
 _DOLLAR = re.compile(r"(\$)|\\.", re.DOTALL)
-_OPENING_DOLLAR = re.compile(r"(?<![^\W_])\$(?!\s)")
+_OPENING_DOLLAR = re.compile(r"(?<![^\W_])\$(?!\s)|\$\Z")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 # An address that may go on: not one with a blank behind it, and then what begins no title.
 _OPEN_ADDRESS = re.compile(r"""\]\((?![ \n]*+[^\s\0"'<(]++[ \n]++[^ \n"'(\0])""")
@@ -36,13 +36,8 @@ _PLAIN_BRACKETS = re.compile(r"\[([^\[\]]*)\](?=[^(\[]|\[[^\[\]]*\])")
 
 _BACKTICKS = re.compile("`++")
 _BRACKET = re.compile(r"[\[\]]")
-# By mark, how text behind it begins that closes it, whatever the parser leaves as text.
-_CLOSES = {
-    "$": re.compile(r"[^$]*+\$"),
-    "(": re.compile(r"[^)]*+\)"),
-    "\\(": re.compile(r"(?:[^\\]|\\[^()])*+\\\)", re.DOTALL),
-    "\\[": re.compile(r"(?:[^\\]|\\[^\[\]])*+\\\]", re.DOTALL),
-}
+_CLOSING = {"$": "$", "(": ")"}
+_PAIRS = {"\\(": "()", "\\[": "[]"}
 # Written as what is not in them: `re` compiles a range up to the last code point a hundred times as slowly.
 _ANY_WORD = r"[^\x00-/:-@\[-`{-\x7f]"
 _ANY_SIGN = r"[^\x00- 0-9A-Za-z\x7f]"
@@ -79,7 +74,7 @@ def live_marks(texts: Sequence[str], content: str, behind: str = "") -> set[str]
     if "$" in shown and "$" not in live and -1 < _live_dollar(content + behind) < len(content):
         live.add("$")
     if "\\" in content:
-        live.update(mark for mark in ("\\(", "\\[") if -1 < _live_escape(mark, content + behind) < len(content))
+        live.update(mark for mark in _PAIRS if -1 < _live_escape(mark, content + behind) < len(content))
     if "[" in live and _OPEN_ADDRESS.search(shown):
         live.add("(")
     return live
@@ -95,15 +90,27 @@ def _live_dollar(content: str) -> int:
 
 def _live_escape(mark: str, content: str) -> int:
     """Returns where an opening delimiter is that a later one may close; -1 if there is none."""
-    pair = "()" if mark == "\\(" else "[]"
-    last = next((found for found in reversed([*_ESCAPE.finditer(content)]) if found[1] in pair), None)
-    return last.start() if last is not None and last[1] == pair[0] else -1
+    delimiters = _delimiters(mark, content)
+    return delimiters[-1].start() if delimiters and delimiters[-1][0] == mark else -1
+
+
+def _delimiters(mark: str, content: str) -> list[re.Match[str]]:
+    """Returns the delimiters of that kind of formula in their order."""
+    return [found for found in _ESCAPE.finditer(content) if found[1] in _PAIRS[mark]]
 
 
 def closes(content: str, marks: Iterable[str]) -> bool:
     """Whether ``content`` may close one of the marks before it, whatever the parser leaves as text in it."""
     runs = _BACKTICKS.findall(content)
-    return any(mark in runs or (mark in _CLOSES and _CLOSES[mark].match(content)) for mark in marks)
+    for mark in marks:
+        if mark in _PAIRS:
+            delimiters = _delimiters(mark, content)
+            is_closed = bool(delimiters) and delimiters[0][0] != mark
+        else:
+            is_closed = mark in runs or (mark in _CLOSING and _CLOSING[mark] in content)
+        if is_closed:
+            return True
+    return False
 
 
 def may_close(texts: Sequence[str], content: str, marks: Iterable[str]) -> bool:

@@ -132,9 +132,7 @@ class OpenText(OpenEnd):
     def _extend_line(self, text: str) -> bool:
         before = " " if self._content.endswith(" ") else "."
         if self._is_text or (
-            self._inert is not None
-            and self._inert.fullmatch(before + text)
-            and not self._has_too_many(text)
+            self._inert is not None and self._inert.fullmatch(before + text) and not self._has_too_many(text)
         ):
             self._own_marks += marks_in(text)
             shown = text.rstrip(" \t\n")
