@@ -8,7 +8,7 @@ from markdown_it.common.utils import escapeHtml, mdTrim
 from markdown_it.token import Token
 
 from toolcall_nb.render.markdown.blocks import FORMULA, OpenEnd, is_blank, may_define
-from toolcall_nb.render.markdown.flavor import MOST_MARKS, marks_in, parser
+from toolcall_nb.render.markdown.flavor import has_too_many_marks, marks_in, parser
 from toolcall_nb.render.markdown.link_definitions import Definitions, parse_inline, render_tokens
 from toolcall_nb.render.markdown.open_marks import closes, live_marks, may_close
 
@@ -132,9 +132,10 @@ class OpenText(OpenEnd):
     def _extend_line(self, text: str) -> bool:
         before = " " if self._content.endswith(" ") else "."
         if self._is_text or (
-            self._inert is not None and self._inert.fullmatch(before + text) and not self._has_too_many(text)
+            self._inert is not None
+            and self._inert.fullmatch(before + text)
+            and (("\n" not in text and "!" not in text) or self._has_room(text))
         ):
-            self._own_marks += marks_in(text)
             shown = text.rstrip(" \t\n")
             self._inline += escapeHtml(self._blanks + shown) if shown else ""
             self._blanks = text[len(shown) :] if shown else self._blanks + text
@@ -202,7 +203,7 @@ class OpenText(OpenEnd):
 
     def _parse(self, text: str) -> bool:
         """Parses the content that is not sealed again, with ``text``; False if the structure may change."""
-        if self._has_too_many(text):
+        if has_too_many_marks(text, self._marks + self._own_marks):
             return False
         self._set_aside()
         self._content += text
@@ -222,11 +223,10 @@ class OpenText(OpenEnd):
             self._seal_before_live()
         return True
 
-    def _has_too_many(self, text: str) -> bool:
-        """Whether ``text`` makes the content one that is shown as it is written."""
-        return self._marks + self._own_marks + len(text) > MOST_MARKS and (
-            self._marks + self._own_marks + marks_in(text) > MOST_MARKS
-        )
+    def _has_room(self, text: str) -> bool:
+        """Counts the marks in ``text``; False if the content then has too many."""
+        self._own_marks += marks_in(text)
+        return not has_too_many_marks("", self._marks + self._own_marks)
 
     def _parsed(self, content: str) -> Token:
         token = Token("inline", "", 0, content=mdTrim(content))
@@ -236,7 +236,7 @@ class OpenText(OpenEnd):
     def _examine(self, parsed: Token) -> None:
         """Finds out which characters are inert behind the content, and which marks in it later text may close."""
         self._own_marks = marks_in(self._content)
-        self._is_text = self._own_marks > MOST_MARKS
+        self._is_text = has_too_many_marks("", self._own_marks)
         self._inert: re.Pattern[str] | None = None
         self._live = live_marks(_texts_of(parsed), self._content)
         behind_blanks = max(self._content.rfind(" "), self._content.rfind("\n")) + 1
