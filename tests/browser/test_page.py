@@ -61,6 +61,13 @@ _SHOWN = """() => new Promise(resolve => requestAnimationFrame(() => requestAnim
 _HEIGHTS = """() => [...document.querySelectorAll(".tc, .tc-turn, .tc-call, .tc-text > p, .tc-group > p")].map(
     each => Math.round(each.getBoundingClientRect().top * 4 + each.getBoundingClientRect().height * 4))"""
 
+_NUMBERS = """() => [...document.querySelectorAll(".tc-group, .tc-call > details, .tc summary")].filter(each => {
+    const { contain, counterIncrement } = getComputedStyle(each);
+    if (each.matches("summary")) return counterIncrement !== "none";
+    const content = each.matches("details") ? getComputedStyle(each, "::details-content").contain : "style";
+    return ![contain, content].every(what => /style|strict|content/.test(what));
+}).map(each => each.outerHTML.slice(0, 80))"""
+
 _SAID = "() => [...document.querySelectorAll('[aria-live=polite]')].map(voice => voice.textContent)"
 _SILENCE = "() => document.querySelectorAll('[aria-live=polite]').forEach(voice => voice.replaceChildren())"
 
@@ -206,6 +213,15 @@ def test_a_long_message_is_split_into_groups_and_is_as_high_as_its_static_form(p
     html = f'<div class="tc-run">{to_html(run.html.transcript)}</div>'
     page.evaluate("html => { document.body.firstElementChild.innerHTML = html; }", html)
     assert page.evaluate(_HEIGHTS) == live
+
+
+def test_what_is_folded_opened_or_far_away_numbers_its_list_items_itself_the_whole_time(page: Page) -> None:
+    """Otherwise a browser numbers all list items of the page again, each time that a card opens or closes."""
+    run = Run(page, long_message(60))
+    page.add_style_tag(content=page_css())
+    run.assert_shown()
+    assert page.locator(".tc-group.tc-far").count() > 0
+    assert page.evaluate(_NUMBERS) == []
 
 
 def test_a_change_far_back_in_a_long_message_is_shown_in_its_place(page: Page) -> None:

@@ -215,6 +215,14 @@ def test_the_style_is_small_loads_nothing_and_cannot_end_its_element() -> None:
     assert not re.search(r"url\(|@import|@font-face|<|/\*|\n|!important", css)
 
 
+def test_a_change_in_a_transcript_makes_a_browser_look_for_no_styles_elsewhere_in_it() -> None:
+    """A ``:has`` may choose the element that gets the style, but not one around it.
+
+    For an element around it, a browser walks through all that this element contains, at each change in there.
+    """
+    assert re.findall(r":has\((?:[^()]|\([^()]*\))*\)[ >+~][^{,]*", stylesheet()) == []
+
+
 def test_content_cannot_leave_its_box() -> None:
     assert "contain:content" in stylesheet()
     assert "overflow:clip" in stylesheet()

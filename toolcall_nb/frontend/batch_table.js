@@ -11,7 +11,7 @@ export default {
     /** @type {Map<string, HTMLElement>} boxes of the transcripts that were asked for, by row; empty until they come */
     const opened = new Map();
     const root = document.createElement("div");
-    root.className = `${model.get("root")} tc-live`;
+    root.className = `${model.get("root")} tc-live tc-view`;
     const table = document.createElement("div");
     const bar = document.createElement("div");
     bar.className = "tc-run";

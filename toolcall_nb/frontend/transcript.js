@@ -1019,7 +1019,7 @@ class View {
     this.footer = new Footer(run, this.folds);
     this.root = element("div", ROOT_CLASS);
     this.voice = element("div", "tc-voice");
-    this.live = element("div", RUN_CLASS);
+    this.live = element("div", `${RUN_CLASS} tc-view`);
     this.elements = new NodeElements(run, this.root, this.folds);
     this.forms = new Map();
     this.touched = new Set();

@@ -23,7 +23,7 @@ export class View {
     this.footer = new Footer(run, this.folds);
     this.root = element("div", ROOT_CLASS);
     this.voice = element("div", "tc-voice");
-    this.live = element("div", RUN_CLASS);
+    this.live = element("div", `${RUN_CLASS} tc-view`);
     this.elements = new NodeElements(run, this.root, this.folds);
     /** @type {Map<string, ApprovalForm>} by node */
     this.forms = new Map();
