@@ -61,6 +61,9 @@ _SHOWN = """() => new Promise(resolve => requestAnimationFrame(() => requestAnim
 _HEIGHTS = """() => [...document.querySelectorAll(".tc, .tc-turn, .tc-call, .tc-text > p, .tc-group > p")].map(
     each => Math.round(each.getBoundingClientRect().top * 4 + each.getBoundingClientRect().height * 4))"""
 
+_GROUPS = """() => [...document.querySelectorAll(".tc-group")].map(
+    group => [group.parentElement.className, group.className.replace(" tc-far", ""), group.textContent])"""
+
 _NUMBERS = """() => [...document.querySelectorAll(".tc-group, .tc-call > details, .tc summary")].filter(each => {
     const { contain, counterIncrement } = getComputedStyle(each);
     if (each.matches("summary")) return counterIncrement !== "none";
@@ -213,6 +216,19 @@ def test_a_long_message_is_split_into_groups_and_is_as_high_as_its_static_form(p
     html = f'<div class="tc-run">{to_html(run.html.transcript)}</div>'
     page.evaluate("html => { document.body.firstElementChild.innerHTML = html; }", html)
     assert page.evaluate(_HEIGHTS) == live
+
+
+def test_a_page_opened_late_splits_a_long_run_into_the_same_groups_as_one_that_saw_it_all(page: Page) -> None:
+    events = [event for _ in range(4) for event in (*long_message(30), ev.Finish())]
+    run = Run(page, together=200)
+    for at in range(0, len(events), 5):
+        run.apply(events[at : at + 5])
+        run.flush()
+    run.assert_shown()
+    seen = page.evaluate(_GROUPS)
+    run.open()
+    assert page.evaluate(_GROUPS) == seen
+    assert len(seen) > 5
 
 
 def test_what_is_folded_opened_or_far_away_numbers_its_list_items_itself_the_whole_time(page: Page) -> None:

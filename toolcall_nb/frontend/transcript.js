@@ -738,7 +738,7 @@ class NodeElements {
     for (const id of ids) if (!nodes.has(id)) this.#drop(id);
     const unplaced = new Map();
     for (const id of ids) if (id !== ROOT && nodes.has(id)) this.#show(id, unplaced);
-    for (const [id, children] of unplaced) this.#arrange(id, children);
+    for (const [id, children] of [...unplaced].reverse()) this.#arrange(id, children); // the inner ones first: a group counts all that is in it
   }
 
   ownerOf(within) {

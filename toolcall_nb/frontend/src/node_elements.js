@@ -45,7 +45,7 @@ export class NodeElements {
     /** @type {Map<string, Set<string> | null>} which children of a node are to be placed; null: perhaps all */
     const unplaced = new Map();
     for (const id of ids) if (id !== ROOT && nodes.has(id)) this.#show(id, unplaced);
-    for (const [id, children] of unplaced) this.#arrange(id, children);
+    for (const [id, children] of [...unplaced].reverse()) this.#arrange(id, children); // the inner ones first: a group counts all that is in it
   }
 
   /** Returns the node that an element belongs to, and that node's element. @param {Element} within @returns {{id: string, element: Element} | null} */
