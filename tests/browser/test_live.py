@@ -338,6 +338,53 @@ _WATCH = """() => {
 }"""
 
 
+_TURNS = "() => [...document.querySelectorAll('.tc-turn')].map(turn => turn.getBoundingClientRect().top)"
+_TURN_HEIGHTS = "() => [...document.querySelectorAll('.tc-turn')].map(turn => turn.getBoundingClientRect().height)"
+_IS_DRAWN = "text => text.checkVisibility({ contentVisibilityAuto: true })"
+_SKIPPED = f"""() => [...document.querySelectorAll(".tc-turn p")].filter(text => !({_IS_DRAWN})(text))
+    .map(text => text.textContent)"""
+
+_LONG = """
+from toolcall_nb import show
+
+def turns():
+    for turn in range(60):
+        yield ev.Start(message_id=f"m{turn}")
+        yield ev.TextDelta(f"t{turn}", f"Turn {turn}. " + "A sentence that fills some lines. " * (turn % 7 * 5))
+        for call in (f"a{turn}", f"b{turn}"):
+            yield ev.ToolInputAvailable(call, "weather", {"city": "Paris"})
+            yield ev.ToolOutputAvailable(call, "clear")
+        yield ev.Finish()
+    gate("end")
+"""
+
+
+def test_turns_that_are_far_away_are_skipped_in_the_static_form_too_and_stand_where_they_were(lab: Lab) -> None:
+    notebook = lab.page(lab.write(_LONG, "show(turns())", "print('below')")).open()
+    notebook.run(0)
+    notebook.run(1)
+    notebook.start(2)
+    output = notebook.output(2)
+    expect(output).to_contain_text("Turn 59.")
+    expect(output.locator(".tc-far").first).to_be_attached()
+    notebook.page.evaluate("() => document.querySelector('.tc-turn:last-child').scrollIntoView()")
+    live, heights = notebook.page.evaluate(_TURNS), notebook.page.evaluate(_TURN_HEIGHTS)
+    notebook.pass_gate("end")
+    notebook.wait_until_run(2)
+    expect(output.locator(".tc-view")).to_have_count(0)
+    expect(notebook.page.locator("[data-tc-far]")).to_have_count(0)
+    static = notebook.page.evaluate(_TURNS)
+    assert len(live) == len(static) == 60
+    assert static == pytest.approx(live, abs=1)
+    skipped = notebook.page.evaluate(_SKIPPED)
+    assert len(skipped) > 20
+    assert "Turn 59." not in "".join(skipped)
+    output.locator(".tc-turn").first.scroll_into_view_if_needed()
+    notebook.page.wait_for_timeout(300)  # there is no event for the end of scrolling
+    assert output.locator(".tc-turn p").first.evaluate(_IS_DRAWN)
+    assert notebook.page.evaluate(_TURN_HEIGHTS) == pytest.approx(heights, abs=1)
+
+
 @pytest.mark.thorough
 def test_a_second_view_of_the_output_shows_the_state_and_stays_live(lab: Lab) -> None:
     notebook = lab.open_scripted_notebook()

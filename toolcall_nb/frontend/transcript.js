@@ -577,6 +577,34 @@ function problemOf(text) {
   }
 }
 
+// far_turns.js
+
+const STATIC_ROOT = ".tc-run:not(.tc-view) > .tc";
+const MARK = "data-tc-far";
+
+function skipInStaticOutput(view, heights) {
+  const area = view.closest(".jp-OutputArea");
+  if (!area || !heights.size || area.querySelector(STATIC_ROOT)) return null; // the turns of another run have other heights
+  const rules = [...heights].map(
+    ([place, height]) => `[${MARK}] ${STATIC_ROOT} > .tc-turn:nth-child(${place}) { content-visibility: auto; contain-intrinsic-block-size: auto ${height}px; }`,
+  );
+  const sheet = element("style", "", rules.join("\n"));
+  document.head.append(sheet);
+  area.setAttribute(MARK, "");
+  return () => setTimeout(() => settle(area, heights, sheet)); // a front end may close the view right before it replaces it
+}
+
+function settle(area, heights, sheet) {
+  const turns = /** @type {NodeListOf<HTMLElement>} */ (area.querySelectorAll(`${STATIC_ROOT} > .tc-turn`));
+  for (const [place, height] of heights) {
+    const style = turns[place - 1]?.style;
+    style?.setProperty("content-visibility", "auto");
+    style?.setProperty("contain-intrinsic-block-size", `auto ${height}px`);
+  }
+  area.removeAttribute(MARK);
+  sheet.remove();
+}
+
 // folds.js
 
 class Folds {
@@ -722,6 +750,7 @@ class NodeElements {
     this.owned = new WeakMap();
     this.births = new Map();
     this.groups = new WeakSet();
+    this.heights = new WeakMap();
     this.sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => this.#skipLayout(target)));
   }
 
@@ -825,9 +854,24 @@ class NodeElements {
 
   #skipLayout(group) {
     if (!(group instanceof HTMLElement) || group.classList.contains("tc-far")) return;
-    group.style.containIntrinsicBlockSize = `auto ${group.getBoundingClientRect().height}px`;
+    for (const each of [group, ...group.children]) this.heights.set(each, each.getBoundingClientRect().height);
+    group.style.containIntrinsicBlockSize = `auto ${this.heights.get(group)}px`;
     group.classList.add("tc-far");
     this.sizes.unobserve(group);
+  }
+
+  get farTurns() {
+    const heights = new Map();
+    let place = 0;
+    for (const each of /** @type {Element} */ (this.elements.get(ROOT)).children) {
+      const known = this.heights.get(each);
+      const isAsBefore = known !== undefined && Math.abs(each.getBoundingClientRect().height - known) < 1;
+      for (const turn of this.groups.has(each) ? each.children : [each]) {
+        place++;
+        if (isAsBefore) heights.set(place, this.heights.get(turn));
+      }
+    }
+    return heights;
   }
 
   #slot(id) {
@@ -1028,6 +1072,7 @@ class View {
     this.timer = 0;
     this.scrolled = new Set();
     this.position = null;
+    this.settleFarTurns = null;
     this.savePosition = () => this.#savePosition();
     this.#build(host);
     this.touch(run.tree.nodes.keys());
@@ -1049,6 +1094,7 @@ class View {
     clearInterval(this.timer);
     this.elements.close();
     document.removeEventListener("selectionchange", this.savePosition);
+    this.settleFarTurns?.();
     if (this.position) restorePosition(this.position, this.root);
     this.live.remove();
   }
@@ -1088,6 +1134,7 @@ class View {
     else if (!this.run.connection && this.run.done) this.#closeCalls(GOING_ON, "called", "Called");
     anchor?.keep();
     this.#savePosition();
+    if (this.#awaitsStaticOutput) this.settleFarTurns ??= skipInStaticOutput(this.live, this.elements.farTurns);
     this.#tick();
     if (this.run.clocks.areRunning && !this.timer) this.timer = window.setInterval(() => this.#tick(), TICK_MS);
   }
@@ -1173,7 +1220,11 @@ class View {
   }
 
   #savePosition() {
-    if (this.run.done && this.run.connection && this.live.isConnected) this.position = readPosition(this.root, this.scrolled);
+    if (this.#awaitsStaticOutput) this.position = readPosition(this.root, this.scrolled);
+  }
+
+  get #awaitsStaticOutput() {
+    return this.run.done && this.run.connection !== null && this.live.isConnected;
   }
 }
 

@@ -26,6 +26,8 @@ export class NodeElements {
     this.births = new Map();
     /** @type {WeakSet<Element>} */
     this.groups = new WeakSet();
+    /** @type {WeakMap<Element, number>} of groups that may be skipped and of the elements in them, when they were last laid out */
+    this.heights = new WeakMap();
     this.sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => this.#skipLayout(target)));
   }
 
@@ -151,9 +153,25 @@ export class NodeElements {
   /** Lets the browser skip drawing a full group that is out of sight; the group keeps its height. @param {Element} group */
   #skipLayout(group) {
     if (!(group instanceof HTMLElement) || group.classList.contains("tc-far")) return;
-    group.style.containIntrinsicBlockSize = `auto ${group.getBoundingClientRect().height}px`;
+    for (const each of [group, ...group.children]) this.heights.set(each, each.getBoundingClientRect().height);
+    group.style.containIntrinsicBlockSize = `auto ${this.heights.get(group)}px`;
     group.classList.add("tc-far");
     this.sizes.unobserve(group);
+  }
+
+  /** Returns the heights of the turns that may be skipped, by their places from 1. @returns {Map<number, number>} */
+  get farTurns() {
+    const heights = new Map();
+    let place = 0;
+    for (const each of /** @type {Element} */ (this.elements.get(ROOT)).children) {
+      const known = this.heights.get(each);
+      const isAsBefore = known !== undefined && Math.abs(each.getBoundingClientRect().height - known) < 1;
+      for (const turn of this.groups.has(each) ? each.children : [each]) {
+        place++;
+        if (isAsBefore) heights.set(place, this.heights.get(turn));
+      }
+    }
+    return heights;
   }
 
   /** @param {string} id */

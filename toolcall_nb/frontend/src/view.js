@@ -1,6 +1,7 @@
 import { ApprovalForm } from "./approval_form.js";
 import { formatDuration } from "./clocks.js";
 import { detailsIn, element, plainText, setText } from "./dom.js";
+import { skipInStaticOutput } from "./far_turns.js";
 import { Folds } from "./folds.js";
 import { Footer } from "./footer.js";
 import { NodeElements } from "./node_elements.js";
@@ -37,6 +38,8 @@ export class View {
     this.scrolled = new Set();
     /** @type {import("./reader_position.js").Position | null} the reader's position when the run ended */
     this.position = null;
+    /** @type {(() => void) | null} what is left to do for the static output's far turns */
+    this.settleFarTurns = null;
     this.savePosition = () => this.#savePosition();
     this.#build(host);
     this.touch(run.tree.nodes.keys());
@@ -59,6 +62,7 @@ export class View {
     clearInterval(this.timer);
     this.elements.close();
     document.removeEventListener("selectionchange", this.savePosition);
+    this.settleFarTurns?.();
     if (this.position) restorePosition(this.position, this.root);
     this.live.remove();
   }
@@ -103,6 +107,7 @@ export class View {
     else if (!this.run.connection && this.run.done) this.#closeCalls(GOING_ON, "called", "Called");
     anchor?.keep();
     this.#savePosition();
+    if (this.#awaitsStaticOutput) this.settleFarTurns ??= skipInStaticOutput(this.live, this.elements.farTurns);
     this.#tick();
     if (this.run.clocks.areRunning && !this.timer) this.timer = window.setInterval(() => this.#tick(), TICK_MS);
   }
@@ -200,6 +205,10 @@ export class View {
 
   /** Records the reader's position, to restore it in the static output that replaces this view after the end. */
   #savePosition() {
-    if (this.run.done && this.run.connection && this.live.isConnected) this.position = readPosition(this.root, this.scrolled);
+    if (this.#awaitsStaticOutput) this.position = readPosition(this.root, this.scrolled);
+  }
+
+  get #awaitsStaticOutput() {
+    return this.run.done && this.run.connection !== null && this.live.isConnected;
   }
 }
