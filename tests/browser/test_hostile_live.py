@@ -23,6 +23,7 @@ from tests.support.profile import IS_SEARCH
 from tests.support.replay_server import ReplayServer, Reply
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.redaction.saved_output import saved_bundle
+from toolcall_nb.render.run_footer import RUN_CLASS
 from toolcall_nb.wire import WIRE_NAMES
 
 GROUP = 20
@@ -139,7 +140,8 @@ def test_the_footer_of_a_run_is_not_rendered_as_a_formula(page: Page) -> None:
             .map(run => run.className)""",
         html,
     )
-    assert shown == ["tc-run mathjax_ignore tex2jax_ignore"] * 2
+    assert shown == [f"{RUN_CLASS} tc-view", RUN_CLASS]
+    assert RUN_CLASS == "tc-run mathjax_ignore tex2jax_ignore"
 
 
 # The widget in JupyterLab ---------------------------------------------------------------------------------------
