@@ -21,6 +21,7 @@ from tests.support.strategies import transcripts
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import Message, TextPart, Transcript
 from toolcall_nb.errors import UsageError
+from toolcall_nb.runs.waiting_threads import WaitingThreads
 from toolcall_nb.server.served_run import ServedRun
 from toolcall_nb.server.settings import Limits
 from toolcall_nb.server.store import DamagedThread, ThreadStore, is_thread_id
@@ -254,7 +255,7 @@ def test_a_turn_has_ended_only_once_it_is_stored(tmp_path: Path) -> None:
 
     chat = Chat("mock", speed=None)
     run = ServedRun(chat, lambda live: chat.stream("Hello", live), limits=Limits(), clock=lambda: 0.0, save=save)
-    run.start()
+    run.start(WaitingThreads("test"))
     assert is_saving.wait(PATIENCE)
     assert not run.wait(0)
     may_save.set()

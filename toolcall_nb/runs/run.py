@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextvars
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from toolcall_nb.approvals import Decision
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall, Transcript
+    from toolcall_nb.runs.waiting_threads import WaitingThreads
 
 __all__ = ["PLAYING", "Run", "RunDisplay", "Source", "Stoppable", "interrupt_thread"]
 
@@ -123,19 +124,21 @@ class Run:
             except Exception:
                 self._note_failure()
 
-    def play_in_background(self, display: RunDisplay) -> None:
-        """Plays in a thread, in this context: so ipykernel finds the cell that the output belongs to.
+    def play_in_background(self, display: RunDisplay, threads: WaitingThreads | None = None) -> None:
+        """Plays in a new thread or in one of ``threads``, in this context: ipykernel finds the output's cell by it.
 
         Where no thread can be started, it plays to the end before it returns.
         """
         self.display = display
         context = contextvars.copy_context()
         context.run(STOP.set, self._stop_asked)
-        target = context.run
-        thread = threading.Thread(target=target, args=(self.play, display), name="toolcall_nb-run", daemon=True)
-        self._thread = thread
-        if not start_if_possible(thread):
-            target(self.play, display)
+
+        def play() -> None:
+            context.run(self.play, display)
+
+        self._thread = _started(play) if threads is None else threads.start(play)
+        if self._thread is None:
+            play()
 
     def stop(self) -> None:
         """Asks the source to end, and interrupts what blocks its thread. Does nothing after the end."""
@@ -158,7 +161,7 @@ class Run:
         return self._ended.wait(seconds)
 
     def join(self) -> None:
-        """Waits until a run in the background has ended and its display is closed."""
+        """Waits until a run in a new thread has ended and its display is closed."""
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 
@@ -177,6 +180,7 @@ class Run:
             self._stop_source()
             with suppress(KeyboardInterrupt):  # a second one: the person does not want to wait
                 self._show_all()
+            self._close_events()
             if not isinstance(self._last, ev.Finish | ev.Abort):  # the interrupt hit the source itself
                 self._show(ev.Abort(reason="interrupted"))
         except Exception as error:
@@ -188,6 +192,11 @@ class Run:
         for event in self._events:
             self._last = event
             self._show(event)
+
+    def _close_events(self) -> None:
+        """Lets the source complete its transcript, if it was interrupted again before its end."""
+        if isinstance(self._events, Generator):
+            self._events.close()
 
     def _show(self, event: Event) -> None:
         try:
@@ -206,6 +215,11 @@ class Run:
         if not self._has_failed:
             _log.exception("The display failed; the run goes on")
         self._has_failed = True
+
+
+def _started(body: Callable[[], object]) -> threading.Thread | None:
+    thread = threading.Thread(target=body, name="toolcall_nb-run", daemon=True)
+    return thread if start_if_possible(thread) else None
 
 
 def interrupt_thread(thread: threading.Thread) -> None:

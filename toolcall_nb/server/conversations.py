@@ -20,6 +20,7 @@ from toolcall_nb.errors import ToolcallError
 from toolcall_nb.redaction import Tally, masked_value
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import HeldSecret, known_secrets
+from toolcall_nb.runs.waiting_threads import WaitingThreads
 from toolcall_nb.server.histories import merge_history
 from toolcall_nb.server.requests import ApprovalAnswer, TurnRequest
 from toolcall_nb.server.responses import RETRY_AFTER, Problem
@@ -58,6 +59,7 @@ class ServedThreads:
         self._runs: dict[str, ServedRun] = {}
         self._running: list[ServedRun] = []  # and some that have ended since
         self._always: list[Any] = []  # what a person has allowed in every thread; see RememberedApprovals
+        self._threads = WaitingThreads("toolcall_nb-run")
         self._lock = threading.RLock()
         self._closing = threading.Event()
         self._token = HeldSecret(settings.token or "")
@@ -102,7 +104,7 @@ class ServedThreads:
                 raise Problem(409, f"The thread cannot begin a turn: {error}") from None
             raise
         if not request.answers:
-            run.start()
+            run.start(self._threads)
         return run, response.id
 
     def run(self, thread: str) -> ServedTurn | None:

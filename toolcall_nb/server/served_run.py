@@ -1,4 +1,4 @@
-"""A turn that runs on the server: `ServedRun`. Each runs in a thread of its own, and is stopped if nobody reads it."""
+"""A turn that runs on the server: `ServedRun`. It has a thread until it ends, and is stopped if nobody reads it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import ToolCall, Transcript
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.runs.run import Run
+from toolcall_nb.runs.waiting_threads import WaitingThreads
 from toolcall_nb.server.public_view import public_event
 from toolcall_nb.server.settings import Limits
 from toolcall_nb.server.turn import Change, Journal, OpenQuestions, ServedTurn, TurnEnd, TurnResponse
@@ -121,9 +122,9 @@ class ServedRun(ServedTurn):
         run.close("")
         return run
 
-    def start(self) -> None:
-        """Starts the turn. If the chat cannot begin it, the constructor has raised already."""
-        self._run.play_in_background(self)
+    def start(self, threads: WaitingThreads) -> None:
+        """Starts the turn in one of the threads. If the chat cannot begin it, the constructor has raised already."""
+        self._run.play_in_background(self, threads)
 
     def stop(self, why: str = "") -> None:
         """Stops the turn at its next event, or by an interrupt. Returns after the attempt, which may take seconds."""
