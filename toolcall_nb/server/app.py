@@ -211,19 +211,22 @@ async def _read_body(request: Request, most: int) -> bytes:
     response. A body that announces more than that is not read.
     """
     length = request.headers.get("content-length", "0")
-    too_long = Problem(413, f"The body is longer than {most:,} bytes.", _CLOSE)
     if not length.isdecimal() or int(length) > 2 * most:
-        raise too_long
+        raise _too_long(most)
     pieces, size = [], 0
     async for piece in request.stream():
         size += len(piece)
         if size > 2 * most:
-            raise too_long
+            raise _too_long(most)
         if size <= most:
             pieces.append(piece)
     if size > most:
-        raise too_long
+        raise _too_long(most)
     return b"".join(pieces)
+
+
+def _too_long(most: int) -> Problem:
+    return Problem(413, f"The body is longer than {most:,} bytes.", _CLOSE)
 
 
 def _thread_id(request: Request) -> str:

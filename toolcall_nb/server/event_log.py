@@ -168,7 +168,8 @@ class LogReader:
             self._changed.set()
 
     def close(self) -> None:
-        """Ends the timer."""
+        """Ends the timer. The reader is not woken any more."""
+        self._is_waking = True
         if self._timer is not None:
             self._timer.cancel()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -28,6 +29,8 @@ _ALLOWED = "Accept, Authorization, Content-Type, Last-Event-ID"
 _OPEN = ("/", "/api/health", "/openapi.json")
 """Paths that need no token, since nothing in them comes from a thread."""
 _PAGE = "/page/"
+_REMEMBERED = 64
+"""Values of a header whose meaning is remembered: most requests have the same."""
 
 _SAFE_HEADERS: Mapping[str, str] = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -102,6 +105,7 @@ class Guard:
         raise Problem(403, f"Pages of {origin!r:.120} may not ask here. Start the server with --origin to let them.")
 
 
+@lru_cache(_REMEMBERED)
 def is_json_type(content_type: str) -> bool:
     """Whether a body of this type is JSON in UTF-8."""
     kind, *parameters = (part.strip().lower() for part in content_type.split(";"))
@@ -133,6 +137,7 @@ def _is_visit(scope: Scope, headers: Headers) -> bool:
     return bool(scope["method"] == "GET" and scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate")
 
 
+@lru_cache(_REMEMBERED)
 def _name_of(host: str) -> str | None:
     """Returns the name in a Host header, without the port; None if it is malformed."""
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from warnings import warn
 
@@ -144,6 +145,7 @@ def is_path_prefix(text: str) -> bool:
     )
 
 
+@lru_cache(64)  # each request asks for the name in its Host header
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach a server on ``host``."""
     try:
