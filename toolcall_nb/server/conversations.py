@@ -175,16 +175,15 @@ class ServedThreads:
 
     def finished_run(self, thread: str) -> ServedRun:
         """Returns a thread in which nothing runs as a run that has ended; `Problem` 404 if there is no such thread."""
-        chat = Chat(thread=thread, tools=Registry())
-        chat.model = self._model(None)
+        chat = self._new_chat(thread, self._model(None))
         chat.load(self.transcript(thread))
         return ServedRun.finished(chat, self.settings.limits)
 
     def _begin_turn(self, request: TurnRequest, journal: Journal | None) -> ServedRun:
         self._refuse_if_busy(request.thread)
         model = self._model(request.model)
-        chat = self._chat(request, "" if journal is None else journal.version)
-        self._set_up(chat, request, model)
+        chat = self._chat(request, model, "" if journal is None else journal.version)
+        self._set_up(chat, request)
         run = ServedRun(
             chat,
             lambda live: chat.stream(request.prompt, live, files=request.files),
@@ -226,9 +225,8 @@ class ServedThreads:
             raise Problem(403, f"The model {name!r:.120} is not served here. There are: {', '.join(served)}.")
         return served[name]
 
-    def _set_up(self, chat: Chat, request: TurnRequest, model: Any) -> None:
+    def _set_up(self, chat: Chat, request: TurnRequest) -> None:
         settings = self.settings
-        chat.model, chat.dialect, chat.speed = model, settings.dialect, settings.speed
         chat.tools = settings.tools if request.tools is None else self._chosen_tools(request.tools)
         chat.max_steps, chat.approval_mode = settings.max_steps, settings.approval_mode
         chat.ask_approval = lambda call: self._runs[request.thread].ask(call, lambda: chat.is_stopping)
@@ -244,11 +242,15 @@ class ServedThreads:
 
     # Conversations
 
-    def _chat(self, request: TurnRequest, version: str) -> Chat:
+    def _chat(self, request: TurnRequest, model: Any, version: str) -> Chat:
         thread, chat = request.thread, self._chats.get(request.thread)
-        if chat is None or version != self._versions.get(thread, ""):
-            stored, is_new = self._load(thread), chat is None
-            chat = chat or Chat(thread=thread, tools=Registry(), remembered_approvals=RememberedApprovals(self._always))
+        is_new = chat is None
+        if chat is None:
+            chat = self._new_chat(thread, model)
+        else:
+            chat.model = model
+        if is_new or version != self._versions.get(thread, ""):
+            stored = self._load(thread)
             if stored is not None or not is_new:
                 chat.load(Transcript() if stored is None else stored)
             self._versions[thread] = version
@@ -261,6 +263,16 @@ class ServedThreads:
         self._chats.move_to_end(request.thread)
         self._forget_surplus()
         return chat
+
+    def _new_chat(self, thread: str, model: Any) -> Chat:
+        return Chat(
+            model,
+            dialect=self.settings.dialect,
+            speed=self.settings.speed,
+            thread=thread,
+            tools=Registry(),
+            remembered_approvals=RememberedApprovals(self._always),
+        )
 
     def _forget_surplus(self) -> None:
         surplus = len(self._chats) - self.settings.limits.threads

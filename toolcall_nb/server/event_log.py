@@ -16,6 +16,7 @@ from msgspec.structs import astuple
 
 from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.json_text import json_text
+from toolcall_nb.server.deadline import Deadline
 
 __all__ = ["EventLog", "LogReader", "event_size"]
 
@@ -135,8 +136,7 @@ class LogReader:
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
         self._is_waking = False
-        self._deadline = 0.0
-        self._timer: asyncio.TimerHandle | None = None  # one for many waits: most end long before their deadline
+        self._deadline = Deadline(self._ring)
         self._is_late = False
 
     def wake(self) -> None:
@@ -150,9 +150,7 @@ class LogReader:
 
     async def wait(self, seconds: float) -> bool:
         """Waits until something has changed since the last call; returns whether it has."""
-        self._deadline = self._loop.time() + seconds
-        if self._timer is None:
-            self._timer = self._loop.call_at(self._deadline, self._ring)
+        self._deadline.start(seconds)
         await self._changed.wait()
         self._changed.clear()
         has_changed = self._is_waking or not self._is_late
@@ -160,18 +158,13 @@ class LogReader:
         return has_changed
 
     def _ring(self) -> None:
-        """Ends the wait, unless a later one has begun since the timer was set."""
-        if self._loop.time() < self._deadline:
-            self._timer = self._loop.call_at(self._deadline, self._ring)
-        else:
-            self._timer, self._is_late = None, True
-            self._changed.set()
+        self._is_late = True
+        self._changed.set()
 
     def close(self) -> None:
-        """Ends the timer. The reader is not woken any more."""
+        """Ends the deadline. The reader is not woken any more."""
         self._is_waking = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._deadline.close()
 
     def take(self, most: int) -> list[Event]:
         """Returns the next events: at most ``most`` bytes, but at least one event if there is one."""

@@ -9,7 +9,6 @@ name, also demands a token.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
 from functools import lru_cache
 from urllib.parse import urlsplit
 
@@ -32,12 +31,12 @@ _PAGE = "/page/"
 _REMEMBERED = 64
 """Values of a header whose meaning is remembered: most requests have the same."""
 
-_SAFE_HEADERS: Mapping[str, str] = {
-    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-    "cross-origin-resource-policy": "same-origin",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-}
+_SAFE_HEADERS = (
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+)
 """The default headers of every response."""
 
 
@@ -59,7 +58,7 @@ class Guard:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                _add_headers(MutableHeaders(scope=message), shared)
+                _add_headers(message, shared)
             await send(message)
 
         try:
@@ -156,10 +155,11 @@ def _preflight() -> Response:
     return Response(status_code=204, headers=headers)
 
 
-def _add_headers(headers: MutableHeaders, shared: str | None) -> None:
-    for name, value in _SAFE_HEADERS.items():
-        headers.setdefault(name, value)
+def _add_headers(message: Message, shared: str | None) -> None:
+    given = {name for name, _ in message["headers"]}
+    message["headers"] = [*message["headers"], *(each for each in _SAFE_HEADERS if each[0] not in given)]
     if shared is not None:
+        headers = MutableHeaders(scope=message)
         headers["access-control-allow-origin"] = shared
         headers["cross-origin-resource-policy"] = "cross-origin"
         headers["access-control-expose-headers"] = "x-thread-id, retry-after"

@@ -17,6 +17,7 @@ from toolcall_nb import wire
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.redaction.masked_logging import logger
+from toolcall_nb.server.deadline import Deadline
 from toolcall_nb.server.event_log import LogReader
 from toolcall_nb.server.settings import Limits
 from toolcall_nb.server.turn import ServedTurn, TurnResponse
@@ -75,7 +76,7 @@ class RunStreamResponse:
         """Sends the response."""
         start = 0 if self._response.wire == LIVE else self._response.start
         with self._streams, self._run.log.reading(start) as reader:
-            gone = asyncio.ensure_future(_until_disconnected(receive))
+            gone = asyncio.create_task(_until_disconnected(receive))
             gone.add_done_callback(lambda _: reader.wake())
             try:
                 await self._send_all(reader, gone, send)
@@ -99,11 +100,17 @@ class RunStreamResponse:
             chunks = page_chunks(self._run, reader, gone, self._after, beat)
         else:
             chunks = wire_chunks(self._run, self._response, reader, gone, self._after, self._ids, beat)
-        async for chunk in chunks:
-            async with asyncio.timeout(self._limits.stalled_seconds):
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            if gone.done():
-                return
+        async with asyncio.timeout(None) as timeout:
+            stalled = Deadline(lambda: timeout.reschedule(0))
+            try:
+                async for chunk in chunks:
+                    stalled.start(self._limits.stalled_seconds)
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                    stalled.stop()
+                    if gone.done():
+                        return
+            finally:
+                stalled.close()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
