@@ -57,7 +57,7 @@ def to_extended_json(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else {_NUMBER: _word(value)}
     if isinstance(value, dict):
-        written = {key: to_extended_json(item) for key, item in value.items()}
+        written = {key: item if type(item) is str else to_extended_json(item) for key, item in value.items()}
         return {_NUMBER: written} if _is_number(value) else written
     return [to_extended_json(item) for item in value] if isinstance(value, list | tuple) else value
 

@@ -10,7 +10,7 @@ import asyncio
 import threading
 from bisect import bisect_right
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from msgspec.structs import astuple
 
@@ -85,6 +85,12 @@ class EventLog:
             while not self._is_free and self.size - self._ends[self._read] > self._ahead:
                 self._room.wait(_POLL)
 
+    def wait_until_read(self, seconds: float) -> None:
+        """Waits until a reader has all events, if there is a reader, and at most so long."""
+        with self._room:
+            if self._readers and not self._is_free and self._read < len(self.events):
+                self._room.wait(seconds)
+
     def free(self) -> None:
         """Lets the turn run ahead of all readers, since it is to end."""
         with self._room:
@@ -99,7 +105,8 @@ class EventLog:
     def wake_readers(self) -> None:
         """Lets all readers look again."""
         for reader in tuple(self._readers):
-            reader.wake()
+            if not reader.is_waking:
+                reader.wake()
 
     @contextmanager
     def reading(self, position: int = 0) -> Iterator[LogReader]:
@@ -128,33 +135,34 @@ class EventLog:
 
 
 class LogReader:
-    """Reads a log. `wake` may be called in any thread, everything else only in the event loop that it was made in."""
+    """Reads a log. `wake` may be called in any thread, everything else only in the event loop that it was made in.
+
+    ``is_waking`` is whether it was woken and has not looked yet.
+    """
 
     def __init__(self, log: EventLog, position: int) -> None:
         self._log = log
         self.position = position
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
-        self._is_waking = False
+        self.is_waking = False
         self._deadline = Deadline(self._ring)
         self._is_late = False
 
     def wake(self) -> None:
         """Wakes the reader, once until it has looked."""
-        if not self._is_waking:
-            self._is_waking = True
-            try:
+        if not self.is_waking:
+            self.is_waking = True
+            with suppress(RuntimeError):  # the loop is closed, and the reader with it
                 self._loop.call_soon_threadsafe(self._changed.set)
-            except RuntimeError:  # the loop is closed, and the reader with it
-                self._is_waking = False
 
     async def wait(self, seconds: float) -> bool:
         """Waits until something has changed since the last call; returns whether it has."""
         self._deadline.start(seconds)
         await self._changed.wait()
         self._changed.clear()
-        has_changed = self._is_waking or not self._is_late
-        self._is_waking = self._is_late = False
+        has_changed = self.is_waking or not self._is_late
+        self.is_waking = self._is_late = False
         return has_changed
 
     def _ring(self) -> None:
@@ -163,7 +171,7 @@ class LogReader:
 
     def close(self) -> None:
         """Ends the deadline. The reader is not woken any more."""
-        self._is_waking = True
+        self.is_waking = True
         self._deadline.close()
 
     def take(self, most: int) -> list[Event]:

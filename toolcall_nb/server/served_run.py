@@ -22,6 +22,9 @@ __all__ = ["ServedRun"]
 
 _log = logger("toolcall_nb.server")
 
+_FIRST_WORD_SECONDS = 0.005
+"""The longest time that a turn waits until the first word of a reply is read. Without the wait, a model that says much
+at once would keep Python's lock from the thread that sends it."""
 _NOT_STORED = "The answer could not be stored, so it is lost when the server ends: {}. Mend the store, and ask again."
 
 
@@ -51,6 +54,7 @@ class ServedRun(ServedTurn):
         self._pending = PendingApprovals(self._show_question)
         self._open_forms: dict[str, ApprovalForm] = {}  # of which the readers may not know yet
         self._is_stored = threading.Event()
+        self._is_silent = False  # whether the first word of a reply is to come
         self._last_event: Event | None = None  # held back until the transcript is stored
         self._run = Run(source, stop=self._stop_chat, info=lambda _: "")
         if journal is not None:
@@ -73,6 +77,11 @@ class ServedRun(ServedTurn):
         self._last_event = event if isinstance(event, ev.Finish | ev.Abort) else None
         if self._last_event is None:
             self._append(event)
+        if isinstance(event, ev.StartStep):
+            self._is_silent = True
+        elif self._is_silent and isinstance(event, ev.TextDelta | ev.ReasoningDelta):
+            self._is_silent = False
+            self.log.wait_until_read(_FIRST_WORD_SECONDS)
         if self.log.size > self._limits.turn_bytes and not self.chat.is_stopping:
             self._log_stop(f"The answer is longer than {self._limits.turn_bytes:,} bytes, which is the limit.")
             self._stop_chat()
