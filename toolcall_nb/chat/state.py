@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-import uuid
 from collections.abc import Callable
+from secrets import token_hex
 from typing import Any
 
 from toolcall_nb import dialects, models
@@ -169,7 +169,7 @@ class ChatState:
 
     def _restart(self, transcript: Transcript) -> None:
         """Begins a new recording, which continues the transcript."""
-        self.conversation_id = uuid.uuid4().hex
+        self.conversation_id = token_hex(16)
         self.timings, self.outcomes, self.last_error = {}, {}, None
         self.recording = Recording(transcript, says_running=True)
         self._start, self._recorded_tools = None, None

@@ -237,6 +237,8 @@ def _thread_id(request: Request) -> str:
 
 
 def _flag(request: Request, name: str, default: bool) -> bool:
+    if not request.scope["query_string"]:
+        return default
     value = request.query_params.get(name)
     if value not in (None, "0", "1"):
         raise Problem(422, f"{name!r} must be 0 or 1, but is {value!r:.100}.")

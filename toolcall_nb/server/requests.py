@@ -17,8 +17,8 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from secrets import token_hex
 from typing import Any
-from uuid import uuid4
 
 import msgspec
 from msgspec import Struct
@@ -209,4 +209,4 @@ def _is_base64(text: str) -> bool:
 
 
 def _new_id() -> str:
-    return uuid4().hex
+    return token_hex(16)

@@ -109,17 +109,19 @@ class ServedRun(ServedTurn):
     def _append(self, event: Event) -> None:
         if isinstance(event, ev.ToolOutputError | ev.Error):
             event = public_event(event)
-        if not self.write(event):
-            if self._journal is not None:
-                self._journal.wait_for_room()
+        if self._journal is not None:
+            self._journal.write(event)
+            self._journal.wait_for_room()
+            self.log.wait_for_room()
+        elif not self.apply(event):
             self.log.wait_for_room()
 
-    def write(self, change: Change) -> bool:
-        """Adds a change to the turn; returns whether it may go on without waiting for its readers."""
+    def write(self, change: Change) -> None:
+        """Adds a change to the turn; never waits."""
         if self._journal is None:
-            return self.apply(change)
-        self._journal.write(change)
-        return False
+            self.apply(change)
+        else:
+            self._journal.write(change)
 
     # For the server
 
