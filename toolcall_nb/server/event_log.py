@@ -16,7 +16,7 @@ from msgspec.structs import astuple
 
 from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.json_text import json_text
-from toolcall_nb.server.deadline import Deadline
+from toolcall_nb.server.stream_timer import StreamTimer
 
 __all__ = ["EventLog", "LogReader", "event_size"]
 
@@ -146,7 +146,7 @@ class LogReader:
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
         self.is_waking = False
-        self._deadline = Deadline(self._ring)
+        self._timer = StreamTimer(self._ring)
         self._is_late = False
 
     def wake(self) -> None:
@@ -158,7 +158,7 @@ class LogReader:
 
     async def wait(self, seconds: float) -> bool:
         """Waits until something has changed since the last call; returns whether it has."""
-        self._deadline.start(seconds)
+        self._timer.start(seconds)
         await self._changed.wait()
         self._changed.clear()
         has_changed = self.is_waking or not self._is_late
@@ -170,9 +170,9 @@ class LogReader:
         self._changed.set()
 
     def close(self) -> None:
-        """Ends the deadline. The reader is not woken any more."""
+        """Ends the timer. The reader is not woken any more."""
         self.is_waking = True
-        self._deadline.close()
+        self._timer.close()
 
     def take(self, most: int) -> list[Event]:
         """Returns the next events: at most ``most`` bytes, but at least one event if there is one."""

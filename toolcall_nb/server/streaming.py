@@ -17,9 +17,9 @@ from toolcall_nb import wire
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.server.deadline import Deadline
 from toolcall_nb.server.event_log import LogReader
 from toolcall_nb.server.settings import Limits
+from toolcall_nb.server.stream_timer import StreamTimer
 from toolcall_nb.server.turn import ServedTurn, TurnResponse
 
 __all__ = ["LIVE", "OpenStreams", "RunStreamResponse", "page_chunks", "wire_chunks"]
@@ -101,7 +101,7 @@ class RunStreamResponse:
         else:
             chunks = wire_chunks(self._run, self._response, reader, gone, self._after, self._ids, beat)
         async with asyncio.timeout(None) as timeout:
-            stalled = Deadline(lambda: timeout.reschedule(0))
+            stalled = StreamTimer(lambda: timeout.reschedule(0))
             try:
                 async for chunk in chunks:
                     stalled.start(self._limits.stalled_seconds)

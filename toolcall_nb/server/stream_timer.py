@@ -1,14 +1,14 @@
-"""A deadline that is moved often: `Deadline`."""
+"""The timer of a stream, whose deadline is moved with each piece: `StreamTimer`."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 
-__all__ = ["Deadline"]
+__all__ = ["StreamTimer"]
 
 
-class Deadline:
+class StreamTimer:
     """Calls ``ring`` once the seconds of the last `start` are over, unless `stop` was called since.
 
     One timer of the running event loop serves many waits: most end long before their deadline, so the timer is set
