@@ -28,8 +28,8 @@ TEXT_LINE = re.compile(
 
 _MOST_PIECES = 64  # of HTML that are joined each time
 
-_LEAST_HELD = 300  # characters
-_LATELY = 150
+_LEAST_HELD = 160  # characters
+_LATELY = 80
 """A mark that was opened within so many characters is not held yet: it may be closed soon."""
 
 # Characters that mean nothing to the inline parser, and ends of lines without blanks, which it leaves as they are. The
