@@ -99,9 +99,10 @@ def _delimiters(mark: str, content: str) -> list[re.Match[str]]:
     return [found for found in _ESCAPE.finditer(content) if found[1] in _PAIRS[mark]]
 
 
-def closes(content: str, marks: Iterable[str]) -> bool:
-    """Whether ``content`` may close one of the marks before it, whatever the parser leaves as text in it."""
+def closes(content: str, marks: Iterable[str]) -> set[str]:
+    """Returns which of the marks before it ``content`` may close, whatever the parser leaves as text in it."""
     runs = _BACKTICKS.findall(content)
+    closed: set[str] = set()
     for mark in marks:
         if mark in _PAIRS:
             delimiters = _delimiters(mark, content)
@@ -109,24 +110,25 @@ def closes(content: str, marks: Iterable[str]) -> bool:
         else:
             is_closed = mark in runs or (mark in _CLOSING and _CLOSING[mark] in content)
         if is_closed:
-            return True
-    return False
+            closed.add(mark)
+    return closed
 
 
-def may_close(texts: Sequence[str], content: str, marks: Iterable[str]) -> bool:
-    """Whether ``content``, which was parsed by itself and follows a blank, may close a mark that `closes` leaves open.
+def may_close(texts: Sequence[str], content: str, marks: Iterable[str]) -> set[str]:
+    """Returns which marks ``content``, which was parsed by itself and follows a blank, may close besides `closes`.
 
     ``texts`` are what the parser left as text in it. An asterisk that begins emphasis in it may end another one, if it
     can do both.
     """
-    for mark in marks:
-        if mark == "[" and _has_closing_bracket("".join(texts)):
-            return True
-        if mark in _CLOSES_IN_TEXT and any(map(_CLOSES_IN_TEXT[mark].search, texts)):
-            return True
-        if mark in _OPENS_AND_CLOSES and _OPENS_AND_CLOSES[mark].search(content):
-            return True
-    return False
+    return {mark for mark in marks if _closes_as_text(mark, texts, content)}
+
+
+def _closes_as_text(mark: str, texts: Sequence[str], content: str) -> bool:
+    if mark == "[":
+        return _has_closing_bracket("".join(texts))
+    return mark in _CLOSES_IN_TEXT and (
+        any(map(_CLOSES_IN_TEXT[mark].search, texts)) or _OPENS_AND_CLOSES[mark].search(content) is not None
+    )
 
 
 def _has_closing_bracket(text: str) -> bool:

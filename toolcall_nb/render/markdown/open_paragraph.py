@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 from markdown_it.common.utils import escapeHtml, mdTrim
 from markdown_it.token import Token
@@ -26,7 +29,7 @@ TEXT_LINE = re.compile(
 )
 """A line that starts like this is text, whatever follows on it. It begins no list, fence, rule or definition."""
 
-_MOST_PIECES = 64  # of HTML that are joined each time
+_MOST_PIECES = 64  # that are joined each time
 
 _LEAST_HELD = 160  # characters
 _LATELY = 80
@@ -40,6 +43,14 @@ _JSON_START = re.compile(r" {0,3}(?:[A-Za-z][A-Za-z ]{0,40}:[ \t]*+)?[{\[]")
 # At the end of the content, blanks and these may mean something with such characters behind them.
 _UNCERTAIN_ENDS = frozenset("\\*_~`$")
 _OPENS_A_WORD = re.compile(r"[<&]")
+
+
+class _Held(NamedTuple):
+    """A part of the content in which something is open."""
+
+    content: str
+    html: str
+    open_marks: set[str]
 
 
 class OpenText(OpenEnd):
@@ -56,9 +67,10 @@ class OpenText(OpenEnd):
     only from the last word on before which nothing is open that they could close. The inline parser goes from left
     to right, and a delimiter depends only on the characters beside it, so the HTML before that word stays as it is.
 
-    Where something is open (an asterisk, a backtick, a bracket), the text behind it is held: it is parsed again only
-    when a mark comes that may close what is open. Until then, what comes is parsed by itself. Marks that belong
-    together there find each other before they look at the held text, and leave nothing for it.
+    Where something is open (an asterisk, a backtick, a bracket), the text behind it is held, in parts: a part is parsed
+    again only when a mark comes that may close what is open in it, with the parts behind it. Until then, what comes is
+    parsed by itself. Marks that belong together find each other there before they look at a part before it, and leave
+    nothing for it.
     """
 
     def __init__(
@@ -84,9 +96,7 @@ class OpenText(OpenEnd):
         self._has_formula = any(map(FORMULA.match, _behind_blank(lines)))
         self._sealed: list[str] = []  # the source that is not parsed again
         self._sealed_html: list[str] = []  # the HTML of the last of that
-        self._held: list[str] = []  # the source behind it in which something is open
-        self._held_html: list[str] = []
-        self._open_marks: set[str] = set()  # what is open in it
+        self._held: list[_Held] = []  # what is behind it, in which something is open
         self._marks = 0  # how many marks are in both
         self._own_marks = 0  # how many are in the content behind them
         self._head = html[: len(html) - len(inline) - len(closers)]  # the HTML before it
@@ -117,7 +127,8 @@ class OpenText(OpenEnd):
             self._line += text
         elif not self._extend_lines(text):
             return None
-        return "".join([self._head, *self._sealed_html, *self._held_html, self._inline, self._closers])
+        held = [part.html for part in self._held]
+        return "".join([self._head, *self._sealed_html, *held, self._inline, self._closers])
 
     @property
     def is_in_paragraph(self) -> bool:
@@ -182,7 +193,7 @@ class OpenText(OpenEnd):
 
     def tokens(self) -> list[Token]:
         """Returns the block's tokens."""
-        content = mdTrim("".join([*self._sealed, *self._held, self._content]))
+        content = mdTrim("".join([*self._sealed, *(part.content for part in self._held), self._content]))
         if content != self._token.content:
             self._token.content, self._token.children = content, None
         return self.group
@@ -208,19 +219,33 @@ class OpenText(OpenEnd):
         self._set_aside()
         self._content += text
         self._blanks = self._content[len(self._content.rstrip(" \t")) :]
-        is_again = bool(self._held) and closes(self._content, self._open_marks)
-        if not is_again:
+        held = len(self._held)
+        while True:
+            while self._takes_back(closes, held):
+                pass
             token = self._parsed(self._content)
-            is_again = bool(self._held) and may_close(_texts_of(token), self._content, self._open_marks)
-        if is_again:
-            self._content = "".join([*self._held, self._content])
-            self._marks -= marks_in("".join(self._held))
-            self._held, self._held_html, self._open_marks = [], [], set()
-            token = self._parsed(self._content)
+            if not self._takes_back(partial(may_close, _texts_of(token)), held):
+                break
         self._inline = render_tokens([token])
         self._examine(token)
-        if is_again and self._live:
+        if held and not self._held and self._live:
             self._seal_before_live()
+        return True
+
+    def _takes_back(self, closed: Callable[[str, set[str]], set[str]], held: int) -> bool:
+        """Takes back into the content what is held, from the last mark on that it closes; False if it closes none.
+
+        Of the ``held`` parts, it takes at least as many as were taken before, which bounds how often all is parsed.
+        """
+        marks = closed(self._content, set().union(*(part.open_marks for part in self._held)))
+        if not marks:
+            return False
+        last = max(at for at, part in enumerate(self._held) if not marks.isdisjoint(part.open_marks))
+        start = max(0, min(last, 2 * len(self._held) - held))
+        content = "".join([part.content for part in self._held[start:]])
+        del self._held[start:]
+        self._marks -= marks_in(content)
+        self._content = content + self._content
         return True
 
     def _has_room(self, text: str) -> bool:
@@ -243,7 +268,7 @@ class OpenText(OpenEnd):
         self._has_whole_words = not _OPENS_A_WORD.search(self._content, behind_blanks)
         end = self._content.rstrip(" ")[-1:]
         if end and end not in _UNCERTAIN_ENDS and not end.isspace():
-            is_in_brackets = "[" in self._content or "[" in self._open_marks
+            is_in_brackets = "[" in self._content or any("[" in part.open_marks for part in self._held)
             self._inert = _INERT_IN_TEXT if self._has_whole_words and not is_in_brackets else _INERT
 
     def _set_aside(self) -> None:
@@ -269,12 +294,12 @@ class OpenText(OpenEnd):
     def _hold(self, content: int, inline: int, late: list[int]) -> None:
         """Holds so much of the content, and of its HTML. ``late`` are the places of marks that are live lately."""
         held, rest = self._content[:content], self._content[content:]
-        self._open_marks |= live_marks(_texts_of(self._parsed(held)), held, rest) if late else self._live
-        self._held.append(held)
-        self._held_html.append(self._inline[:inline])
+        marks = live_marks(_texts_of(self._parsed(held)), held, rest) if late else self._live
+        self._held.append(_Held(held, self._inline[:inline], marks))
+        if len(self._held) > _MOST_PIECES:
+            early = self._held[: _MOST_PIECES // 2]
+            self._held[: len(early)] = [_joined(early)]
         self._marks += marks_in(held)
-        if len(self._held_html) > _MOST_PIECES:
-            self._held_html = ["".join(self._held_html)]
         self._content, self._inline = rest, self._inline[inline:]
 
     def _seal(self, content: int, inline: int) -> None:
@@ -312,6 +337,11 @@ class OpenText(OpenEnd):
         if self._inline.startswith(html) and not live_marks(_texts_of(token), before, self._content[start:]):
             self._seal(start, len(html))
             self._examine(self._parsed(self._content))
+
+
+def _joined(parts: list[_Held]) -> _Held:
+    contents, htmls, marks = zip(*parts, strict=True)
+    return _Held("".join(contents), "".join(htmls), set().union(*marks))
 
 
 def _inline_and_closers(group: list[Token], leaf: int, html: str) -> tuple[str, str]:
