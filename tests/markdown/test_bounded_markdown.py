@@ -91,7 +91,7 @@ def test_nesting_twice_as_long_is_twice_the_work(name: str) -> None:
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
-    "unit", ["*a ", "[", "[a](b) ", "`a` ", "**a** b, ", "<a ", "$a ", "a\n", "~~a~~ ", "![a] ", "\\a"]
+    "unit", ["*a ", "[", "[a](b) ", "`a` ", "**a** b, ", "<a ", "$a ", "a\n", "~~a~~ ", "![a] ", "\\a", "a& \f\n\u2003"]
 )
 @pytest.mark.parametrize("size", [1, 3, 50, 700])
 def test_inline_content_with_too_many_marks_is_text_from_then_on_in_any_pieces(
@@ -155,10 +155,11 @@ def test_blanks_that_come_in_pieces_parse_nothing(monkeypatch: pytest.MonkeyPatc
 
 
 def test_text_behind_too_many_marks_parses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = IncrementalMarkdown()
-    stream.feed("a " + "*b " * (MOST_MARKS + 1))
-    with monkeypatch.context() as patch:
-        patch.setattr(parser(), "parse", None)
-        for _ in range(20):
-            stream.feed("*b ")
-    assert stream.html == render_markdown("a " + "*b " * (MOST_MARKS + 21))
+    for marks in (MOST_MARKS + 1, MOST_MARKS):  # the second goes beyond the limit without a parse
+        stream = IncrementalMarkdown()
+        stream.feed("a " + "*b " * marks)
+        with monkeypatch.context() as patch:
+            patch.setattr(parser(), "parse", None)
+            for _ in range(20):
+                stream.feed("*b ")
+        assert stream.html == render_markdown("a " + "*b " * (marks + 20))

@@ -257,6 +257,8 @@ MARKS = (
         "🙂",
         "\n",
         "\n",
+        "\f",
+        "\u2003",
         "-- ",
         "{",
         "}",
@@ -391,11 +393,20 @@ def test_any_cut_of_any_small_containers(text: str, size: int) -> None:
 
 
 @settings(max_examples=600)
-@given(BY_MARKS, st.integers(1, 9), st.sampled_from([(5, 0), (20, 15), (300, 150)]))
-def test_any_cut_of_any_marks(text: str, size: int, held: tuple[int, int]) -> None:
+@given(
+    BY_MARKS,
+    st.integers(1, 9),
+    st.sampled_from([(5, 0), (20, 15), (300, 150)]),
+    st.sampled_from([10, 2_000]),
+    st.sampled_from([20, 5_000]),
+)
+def test_any_cut_of_any_marks(text: str, size: int, held: tuple[int, int], copied: int, most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("toolcall_nb.render.markdown.open_paragraph._LEAST_HELD", held[0])
         patch.setattr("toolcall_nb.render.markdown.open_paragraph._LATELY", held[1])
+        patch.setattr("toolcall_nb.render.markdown.open_paragraph._MOST_COPIED", copied)
+        patch.setattr("toolcall_nb.render.markdown.open_paragraph._MOST_PIECES", 3)
+        patch.setattr("toolcall_nb.render.markdown.flavor.MOST_MARKS", most)
         check(cut(text, range(size, len(text), size)))
 
 

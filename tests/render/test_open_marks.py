@@ -76,6 +76,6 @@ def test_a_dollar_is_closed_by_the_next_one_or_never() -> None:
 )
 def test_what_may_close_a_mark_before_it(mark: str, closing: list[str], others: list[str]) -> None:
     def is_closed_by(content: str) -> bool:
-        return closes(content, {mark}) or may_close(texts(content), content, {mark})
+        return bool(closes(content, {mark}) | may_close(texts(content), content, {mark}))
 
     assert [content for content in [*closing, *others] if is_closed_by(content)] == closing

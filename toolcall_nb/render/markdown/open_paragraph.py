@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from markdown_it.common.utils import escapeHtml, mdTrim
+from markdown_it.common.utils import MD_TRIM_CHARS, escapeHtml, mdTrim
 from markdown_it.token import Token
 
 from toolcall_nb.render.markdown.blocks import FORMULA, OpenEnd, is_blank, may_define
@@ -31,6 +31,7 @@ TEXT_LINE = re.compile(
 
 _MOST_PIECES = 64  # that are joined each time
 
+_MOST_COPIED = 2_000  # characters of the content that each piece copies
 _LEAST_HELD = 160  # characters
 _LATELY = 80
 """A mark that was opened within so many characters is not held yet: it may be closed soon."""
@@ -95,15 +96,17 @@ class OpenText(OpenEnd):
         self._is_first_line = not is_first_whole
         self._has_formula = any(map(FORMULA.match, _behind_blank(lines)))
         self._sealed: list[str] = []  # the source that is not parsed again
-        self._sealed_html: list[str] = []  # the HTML of the last of that
+        self._sealed_html: list[str] = []
         self._held: list[_Held] = []  # what is behind it, in which something is open
         self._marks = 0  # how many marks are in both
         self._own_marks = 0  # how many are in the content behind them
         self._head = html[: len(html) - len(inline) - len(closers)]  # the HTML before it
-        self._blanks = lines[-1][len(lines[-1].rstrip(" ")) :]
+        self._blanks = lines[-1][len(lines[-1].rstrip(MD_TRIM_CHARS)) :]
         self._content = self._token.content + self._blanks  # the source behind it
         self._inline = inline  # the HTML of that, without the blanks at its end
         self._closers = closers
+        self._is_text = has_too_many_marks(self._token.content)  # so that the parser leaves all marks
+        self._live: set[str] = set()  # what marks in the content may be closed later
         self._is_paragraph = group[leaf - 1].type == "paragraph_open"
         # The line before the last one, if the last one may turn out to be no text.
         self._before = lines[-2] if self._has_next_lines and "\n" in self._token.content else ""
@@ -141,18 +144,30 @@ class OpenText(OpenEnd):
         return not self._may_restructure(text, line) and (not self._before or _continues(self._before, line))
 
     def _extend_line(self, text: str) -> bool:
+        if not self._is_text and has_too_many_marks(text, self._marks + self._own_marks):
+            self._become_text(text)
         before = " " if self._content.endswith(" ") else "."
-        if self._is_text or (
-            self._inert is not None
-            and self._inert.fullmatch(before + text)
-            and (("\n" not in text and "!" not in text) or self._has_room(text))
-        ):
-            shown = text.rstrip(" \t\n")
-            self._inline += escapeHtml(self._blanks + shown) if shown else ""
-            self._blanks = text[len(shown) :] if shown else self._blanks + text
-            self._content += text
-            return True
-        return self._parse(text)
+        if not self._is_text and (self._inert is None or not self._inert.fullmatch(before + text)):
+            return self._parse(text)
+        if len(self._content) > _MOST_COPIED:
+            self._set_aside()
+        if "\n" in text or "!" in text:  # the only marks that are inert
+            self._own_marks += marks_in(text)
+        shown = text.rstrip(MD_TRIM_CHARS)
+        self._inline += escapeHtml(self._blanks + shown) if shown else ""
+        self._blanks = text[len(shown) :] if shown else self._blanks + text
+        self._content += text
+        return True
+
+    def _become_text(self, text: str) -> None:
+        """Shows the content as it is if it has, with ``text``, more marks than the parser reads."""
+        content = self._source()
+        if has_too_many_marks(mdTrim(content + text)):
+            bare = mdTrim(content)
+            self._content, self._inline, self._blanks = content, escapeHtml(bare), content[len(bare) :]
+            self._own_marks += self._marks
+            self._marks, self._is_text, self._live = 0, True, set()
+            self._sealed, self._sealed_html, self._held = [], [], []
 
     def _extend_lines(self, text: str) -> bool:
         """Adds ``text``, which begins behind the end of a line or holds one."""
@@ -191,9 +206,12 @@ class OpenText(OpenEnd):
             before = line
         return True
 
+    def _source(self) -> str:
+        return "".join([*self._sealed, *(part.content for part in self._held), self._content])
+
     def tokens(self) -> list[Token]:
         """Returns the block's tokens."""
-        content = mdTrim("".join([*self._sealed, *(part.content for part in self._held), self._content]))
+        content = mdTrim(self._source())
         if content != self._token.content:
             self._token.content, self._token.children = content, None
         return self.group
@@ -213,12 +231,10 @@ class OpenText(OpenEnd):
         return self._has_formula and line.rstrip().endswith(("$$", "\\]"))
 
     def _parse(self, text: str) -> bool:
-        """Parses the content that is not sealed again, with ``text``; False if the structure may change."""
-        if has_too_many_marks(text, self._marks + self._own_marks):
-            return False
+        """Parses the content that is not set aside again, with ``text``."""
         self._set_aside()
         self._content += text
-        self._blanks = self._content[len(self._content.rstrip(" \t")) :]
+        self._blanks = self._content[len(self._content.rstrip(MD_TRIM_CHARS)) :]
         held = len(self._held)
         while True:
             while self._takes_back(closes, held):
@@ -248,11 +264,6 @@ class OpenText(OpenEnd):
         self._content = content + self._content
         return True
 
-    def _has_room(self, text: str) -> bool:
-        """Counts the marks in ``text``; False if the content then has too many."""
-        self._own_marks += marks_in(text)
-        return not has_too_many_marks("", self._marks + self._own_marks)
-
     def _parsed(self, content: str) -> Token:
         token = Token("inline", "", 0, content=mdTrim(content))
         parse_inline([token], self._definitions)
@@ -261,7 +272,6 @@ class OpenText(OpenEnd):
     def _examine(self, parsed: Token) -> None:
         """Finds out which characters are inert behind the content, and which marks in it later text may close."""
         self._own_marks = marks_in(self._content)
-        self._is_text = has_too_many_marks("", self._own_marks)
         self._inert: re.Pattern[str] | None = None
         self._live = live_marks(_texts_of(parsed), self._content)
         behind_blanks = max(self._content.rfind(" "), self._content.rfind("\n")) + 1
@@ -295,22 +305,30 @@ class OpenText(OpenEnd):
         """Holds so much of the content, and of its HTML. ``late`` are the places of marks that are live lately."""
         held, rest = self._content[:content], self._content[content:]
         marks = live_marks(_texts_of(self._parsed(held)), held, rest) if late else self._live
+        if not late:
+            self._live = set()
         self._held.append(_Held(held, self._inline[:inline], marks))
         if len(self._held) > _MOST_PIECES:
             early = self._held[: _MOST_PIECES // 2]
             self._held[: len(early)] = [_joined(early)]
-        self._marks += marks_in(held)
-        self._content, self._inline = rest, self._inline[inline:]
+        self._inline = self._inline[inline:]
+        self._move(held)
 
     def _seal(self, content: int, inline: int) -> None:
         """Seals so much of the content, and of its HTML."""
         self._sealed_html.append(self._inline[:inline])
         if len(self._sealed_html) > _MOST_PIECES:
-            self._head = "".join([self._head, *self._sealed_html])
-            self._sealed_html = []
+            self._sealed_html = ["".join(self._sealed_html)]
         self._sealed.append(self._content[:content])
-        self._marks += marks_in(self._sealed[-1])
-        self._content, self._inline = self._content[content:], self._inline[inline:]
+        self._inline = self._inline[inline:]
+        self._move(self._sealed[-1])
+
+    def _move(self, part: str) -> None:
+        """Takes the part that is set aside out of the content."""
+        marks = marks_in(part)
+        self._marks += marks
+        self._own_marks -= marks
+        self._content = self._content[len(part) :]
 
     def _seal_before_live(self) -> None:
         """Seals the content before the last mark that is live, if nothing is open there.
@@ -385,7 +403,7 @@ def _last_text(group: list[Token], lines: list[str]) -> int | None:
         return None
     above, _, line = token.content.rpartition("\n")
     start, end = token.map or [0, 0]
-    if end != len(lines) or not lines[-1].rstrip(" ").endswith(line) or may_define(lines[: start + 1]):
+    if end != len(lines) or not lines[-1].rstrip(MD_TRIM_CHARS).endswith(line) or may_define(lines[: start + 1]):
         return None
     is_text = TEXT_LINE.match(line) or (above and group[0].type == "paragraph_open")
     return leaf if is_text else None
