@@ -38,7 +38,7 @@ class AsAList(RuleBasedStateMachine):
     @rule(part=st.floats(0, 1, exclude_max=True), text=TEXT)
     def replace(self, part: float, text: str) -> None:
         number = int(part * len(self.plain))
-        self.packed[number] = text
+        assert self.packed.replace(number, text) == self.plain[number]
         self.plain[number] = text
         assert self.packed[number] == text
 

@@ -15,7 +15,7 @@ _SEPARATOR = "\0"
 
 
 class CompressedTexts(Sequence[str]):
-    """A list of texts without NUL. `pack` compresses its beginning; reading and replacing work as before.
+    """A list of texts without NUL. `pack` compresses its beginning; reading and replacing still work.
 
     One pack at a time stays open, so that reading the texts in order opens each pack once.
     """
@@ -41,12 +41,14 @@ class CompressedTexts(Sequence[str]):
             return self._loose[number - self._packed]
         return self._opened(number)[number % _TOGETHER]
 
-    def __setitem__(self, number: int, text: str) -> None:
-        if number >= self._packed:
-            self._loose[number - self._packed] = text
-        else:
-            self._opened(number)[number % _TOGETHER] = text
+    def replace(self, number: int, text: str) -> str:
+        """Puts ``text`` in the place of the one with that number, and returns the former."""
+        texts, at = self._loose, number - self._packed
+        if at < 0:
+            texts, at = self._opened(number), number % _TOGETHER
             self._is_changed = True
+        former, texts[at] = texts[at], text
+        return former
 
     def __iter__(self) -> Iterator[str]:
         for number in range(0, self._packed, _TOGETHER):

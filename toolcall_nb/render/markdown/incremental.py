@@ -89,7 +89,8 @@ class IncrementalMarkdown(GrowingBlocks):
             self._parse()
         else:
             self._add(text)
-        return tuple([at for at in sorted(self._before) if self._after.get(at, self._before[at]) != self._before[at]])
+        changed = [at for at, before in self._before.items() if self._after.get(at, before) != before]
+        return tuple(changed if len(changed) < 2 else sorted(changed))
 
     def before(self, block: int) -> str | None:
         """Returns the HTML of a block before the last ``feed``, which changed it; None if it is new."""
@@ -121,15 +122,13 @@ class IncrementalMarkdown(GrowingBlocks):
 
     def _show(self, block: int, html: str) -> None:
         """Sets the HTML of a block, and keeps the former one for `before`."""
-        is_new = block == self._count
-        if block not in self._before:
-            self._before[block] = None if is_new else self._blocks[block]
         self._after[block] = html
-        if is_new:
+        if block == self._count:
             self._blocks.append(html)
             self._count += 1
+            self._before.setdefault(block, None)
         else:
-            self._blocks[block] = html
+            self._before.setdefault(block, self._blocks.replace(block, html))
 
     def _truncate(self, count: int) -> None:
         for block in range(count, self._count):

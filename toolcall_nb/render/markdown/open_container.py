@@ -66,7 +66,7 @@ class _Container:
 
     def _feed_lines(self, lines: list[str]) -> None:
         unmarked = list(map(self.unmarked, lines))
-        if any(inner and "\t" in inner and _TAB.match(inner) for inner in unmarked):
+        if any([inner and "\t" in inner and _TAB.match(inner) for inner in unmarked]):
             self._feed_tabs(unmarked)
         else:
             self._feed_unmarked(lines, unmarked)

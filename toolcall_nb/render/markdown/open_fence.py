@@ -154,8 +154,10 @@ class _OpenFence(OpenEnd):
         if self._closed is not None:
             return super().next_block(gap, text)
         text = self._line + text
+        if self._markup not in text:
+            return None
         lines = text.split("\n")
-        end = self._end(lines) if self._markup in text else None
+        end = self._end(lines)
         start = None if end is None else behind_blank(text, len("\n".join(lines[:end])))
         return None if start is None else start - len(self._line)
 
