@@ -16,7 +16,7 @@ from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE
 
 __all__ = ["LEAST_CONTENTS", "OpenItem", "OpenQuote"]
 
-LEAST_CONTENTS = 200
+LEAST_CONTENTS = 100
 """How many characters a container must have before it is taken apart; a smaller one is parsed as quickly."""
 
 _QUOTED = re.compile(r" {0,3}> ?")
