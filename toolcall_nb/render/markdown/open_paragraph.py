@@ -105,7 +105,7 @@ class OpenText(OpenEnd):
         self._content = self._token.content + self._blanks  # the source behind it
         self._inline = inline  # the HTML of that, without the blanks at its end
         self._closers = closers
-        self._is_text = has_too_many_marks(self._token.content)  # so that the parser leaves all marks
+        self._is_text = has_too_many_marks(self._token.content)  # whether the parser leaves all marks as they are
         self._live: set[str] = set()  # what marks in the content may be closed later
         self._is_paragraph = group[leaf - 1].type == "paragraph_open"
         # The line before the last one, if the last one may turn out to be no text.
@@ -125,8 +125,9 @@ class OpenText(OpenEnd):
     def extend(self, text: str) -> str | None:
         """Returns the block's HTML with ``text`` added; None if only a parse can tell."""
         if not self._gap and "\n" not in text:
-            if not self._is_same_line(text) or not self._extend_line(text):
+            if not self._is_same_line(text):
                 return None
+            self._extend_line(text)
             self._line += text
         elif not self._extend_lines(text):
             return None
@@ -143,12 +144,13 @@ class OpenText(OpenEnd):
         line = self._line + text
         return not self._may_restructure(text, line) and (not self._before or _continues(self._before, line))
 
-    def _extend_line(self, text: str) -> bool:
+    def _extend_line(self, text: str) -> None:
         if not self._is_text and has_too_many_marks(text, self._marks + self._own_marks):
             self._become_text(text)
         before = " " if self._content.endswith(" ") else "."
         if not self._is_text and (self._inert is None or not self._inert.fullmatch(before + text)):
-            return self._parse(text)
+            self._parse(text)
+            return
         if len(self._content) > _MOST_COPIED:
             self._set_aside()
         if "\n" in text or "!" in text:  # the only marks that are inert
@@ -157,7 +159,6 @@ class OpenText(OpenEnd):
         self._inline += escapeHtml(self._blanks + shown) if shown else ""
         self._blanks = text[len(shown) :] if shown else self._blanks + text
         self._content += text
-        return True
 
     def _become_text(self, text: str) -> None:
         """Shows the content as it is if it has, with ``text``, more marks than the parser reads."""
@@ -177,8 +178,7 @@ class OpenText(OpenEnd):
             if self._gap.count("\n") > 1 or not self._are_lines(text):
                 return False
             ends = "\n" in added[len(bare) :]
-            if not self._extend_line(bare if ends else added):
-                return False
+            self._extend_line(bare if ends else added)
             self._gap = added[len(bare) :] if ends else ""
         else:
             self._gap = added
@@ -230,7 +230,7 @@ class OpenText(OpenEnd):
         self._has_formula = self._has_formula or FORMULA.match(line) is not None
         return self._has_formula and line.rstrip().endswith(("$$", "\\]"))
 
-    def _parse(self, text: str) -> bool:
+    def _parse(self, text: str) -> None:
         """Parses the content that is not set aside again, with ``text``."""
         self._set_aside()
         self._content += text
@@ -246,7 +246,6 @@ class OpenText(OpenEnd):
         self._examine(token)
         if held and not self._held and self._live:
             self._seal_before_live()
-        return True
 
     def _takes_back(self, closed: Callable[[str, set[str]], set[str]], held: int) -> bool:
         """Takes back into the content what is held, from the last mark on that it closes; False if it closes none.
