@@ -17,6 +17,7 @@ __all__ = ["AppendOnlyList", "AppendOnlyText", "ConsoleText"]
 _T = TypeVar("_T")
 
 _MAX_PIECES = 64
+_NO_PIECES: list[str] = []  # shared, and never filled: the first piece is added to a copy
 
 
 class AppendOnlyList(Generic[_T]):
@@ -64,7 +65,7 @@ class AppendOnlyText:
 
     def __init__(self, text: str = "") -> None:
         self._joined: AppendOnlyList[str] = AppendOnlyList((text,) if text else ())
-        self._pieces: list[str] = []  # shared between versions, as in `AppendOnlyList`
+        self._pieces = _NO_PIECES  # shared between versions, as in `AppendOnlyList`
         self._count = 0
 
     def __str__(self) -> str:

@@ -12,6 +12,7 @@ __all__ = ["CompressedTexts"]
 _TOGETHER = 256
 """The number of texts that are compressed as one pack."""
 _SEPARATOR = "\0"
+_NONE: list[str] = []  # shared, and never filled: a transcript has thousands of these lists
 
 
 class CompressedTexts(Sequence[str]):
@@ -26,7 +27,7 @@ class CompressedTexts(Sequence[str]):
         self._packs: list[bytes] = []
         self._packed = 0  # how many texts are in packs
         self._loose: list[str] = []  # those behind the packs
-        self._open: list[str] = []
+        self._open = _NONE
         self._number: int | None = None  # of the pack that is open
         self._is_changed = False
 
@@ -91,7 +92,7 @@ class CompressedTexts(Sequence[str]):
     def _close(self) -> None:
         if self._number is not None and self._is_changed:
             self._packs[self._number] = _packed(self._open)
-        self._open, self._number, self._is_changed = [], None, False
+        self._open, self._number, self._is_changed = _NONE, None, False
 
 
 def _packed(texts: Sequence[str]) -> bytes:
