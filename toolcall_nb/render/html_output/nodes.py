@@ -157,9 +157,10 @@ def _common_prefix(one: str, other: str) -> int:
 def _common_suffix(one: str, other: str, limit: int) -> int:
     """Returns the length of what both end with, at most ``limit``."""
     low, high = 0, limit
+    end, other_end = len(one), len(other)
     while low < high:
         middle = (low + high + 1) // 2
-        if one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]:
+        if one[end - middle : end - low] == other[other_end - middle : other_end - low]:
             low = middle
         else:
             high = middle - 1

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from markdown_it.common.utils import escapeHtml
@@ -39,13 +40,13 @@ def _highlighted(code: str, language: str) -> str | None:
     """Returns the HTML. It is cached, since a block of code is rendered again while the text behind it is open."""
     try:
         lexer = _lexer(language)
-        pieces = list(lexer.get_tokens(code)) if lexer else []
+        pieces = [(_class(kind), text) for _, kind, text in lexer.get_tokens_unprocessed(code)] if lexer else []
     # Lexers are written by hundreds of people and run over hostile text: if one fails, the code is shown plain.
     except Exception:
         return None
     if "".join(text for _, text in pieces) != code:  # a lexer may change the code; the reader must see it as written
         return None
-    runs = [(name, "".join([text for _, text in run])) for name, run in groupby(pieces, lambda piece: _class(piece[0]))]
+    runs = [(name, "".join([text for _, text in run])) for name, run in groupby(pieces, itemgetter(0))]
     if "\0" in code:  # not of Markdown, whose parser replaces it
         return "".join([_span(name, escapeHtml(text)) for name, text in runs])
     # All texts are escaped at once. NUL keeps them apart.
@@ -71,7 +72,7 @@ def _lexer(language: str) -> Lexer | None:
         return None
     from toolcall_nb.render.markdown.fast_lexer import speed_up
 
-    lexer = found(stripnl=False, ensurenl=False)
+    lexer = found()
     speed_up(lexer)
     return lexer
 
