@@ -29,7 +29,7 @@ TEXT_LINE = re.compile(
 )
 """A line that starts like this is text, whatever follows on it. It begins no list, fence, rule or definition."""
 
-_MOST_PIECES = 64  # that are joined each time
+_MOST_PIECES = 64  # of sealed HTML, or held parts; beyond that, some become one
 
 _MOST_COPIED = 2_000  # characters of the content that each piece copies
 _LEAST_HELD = 160  # characters
@@ -97,7 +97,7 @@ class OpenText(OpenEnd):
         self._has_formula = any(map(FORMULA.match, _behind_blank(lines)))
         self._sealed: list[str] = []  # the source that is not parsed again
         self._sealed_html: list[str] = []
-        self._held: list[_Held] = []  # what is behind it, in which something is open
+        self._held: list[_Held] = []  # the parts behind that, in which something is open
         self._marks = 0  # how many marks are in both
         self._own_marks = 0  # how many are in the content behind them
         self._head = html[: len(html) - len(inline) - len(closers)]  # the HTML before it
@@ -323,7 +323,7 @@ class OpenText(OpenEnd):
         self._move(self._sealed[-1])
 
     def _move(self, part: str) -> None:
-        """Takes the part that is set aside out of the content."""
+        """Removes the part that was set aside from the content, and its marks from the count of the content."""
         marks = marks_in(part)
         self._marks += marks
         self._own_marks -= marks
