@@ -55,10 +55,6 @@ class OpenEnd:
         """Returns the block's HTML with ``text`` added; None, with nothing changed, if only a parse can tell."""
         raise NotImplementedError
 
-    def tokens(self) -> list[Token] | None:
-        """Returns the block's tokens, with the whole inline content; None if they are not kept."""
-        return None
-
     @property
     def is_verbatim(self) -> bool:
         """Whether the text ends in code, where a tab is shown as it is."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import ChainMap
-from collections.abc import MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolcall_nb.render.markdown.blocks import (
     NotAlone,
@@ -48,17 +47,18 @@ class GrowingBlocks:
     _is_in_item = False
     _is_tight = False  # whether paragraphs are shown without their element, as in a tight list
 
-    def __init__(self, settled_definitions: MutableMapping[str, Any]) -> None:
+    def __init__(self, definitions: Definitions) -> None:
         self._count = 0  # of the blocks
         self._settled = 0  # how many of the blocks are settled
         self._tail: list[str] = []  # the text of the others, in pieces
         self._gap = ""  # stands for the blanks and line ends at the end of the text
         self._groups: list[list[Token]] = []  # the tokens of the tail's blocks, from the last parse
+        self._lines_before = 0  # how many lines of that parse are before the tail
         self._open: OpenEnd | None = None
         # The digits behind the open end, a list, that are a paragraph until they become the number of its next item.
         self._digits = ""
-        self._definitions = Definitions(settled_definitions)
-        self._awaiting = Awaiting()
+        self._definitions = definitions
+        self._awaiting = Awaiting(self._level)
         self._before_tail: Token | None = None  # the last token before the tail
         self._is_loose_before = False  # whether a blank line stands between blocks before the tail
         self.parses = 0
@@ -93,19 +93,31 @@ class GrowingBlocks:
         self._definitions.take(labels, definitions)
         self._define_again(labels)
 
-    def _settle_blocks(self, groups: list[list[Token]], line: int | None) -> None:
-        """Settles the next blocks and the definitions before ``line`` of the tail (None: all of them)."""
-        for number, group in enumerate(groups, self._settled):
-            self._awaiting.watch(number, group, self._definitions)
-        self._settled += len(groups)
+    def _settle_blocks(self, count: int, line: int | None) -> None:
+        """Settles the next ``count`` blocks and the definitions before ``line`` of the tail (None: all of them)."""
+        if self._definitions.asked and not self._is_in_item:
+            self._watch(count)
+        self._settled += count
         self._awaiting.forget(self._definitions.settle_before(line))
+
+    def _watch(self, count: int) -> None:
+        """Watches those of the next ``count`` blocks that refer to labels which are not settled."""
+        lines = "".join(self._tail).split("\n")
+        starts = [first_line(group) - self._lines_before for group in self._groups]
+        for number, (start, end) in enumerate(zip(starts[:count], [*starts[1:], len(lines)], strict=False)):
+            source = "\n".join(lines[start:end])
+            if may_refer(source):
+                block = self._settled + number
+                self._awaiting.watch(block, source, self._definitions.asked)
+                if len(starts) > 1:  # only some of the labels are this block's
+                    self._awaiting.render(block, self._definitions)
 
     def _shown_source(self, source: str) -> str:
         return source
 
     def _read(self, source: str) -> tuple[list[list[Token]], list[str], Definitions]:
         """Parses and renders the tail."""
-        definitions = Definitions(self._definitions.settled)
+        definitions = self._definitions.for_parse()
         line = parse_one_line(source, definitions) if "\n" not in source and not is_deep(self._level) else None
         if line is not None:
             return [line], self._render([line]), definitions
@@ -147,8 +159,8 @@ class GrowingBlocks:
         may_be_over = self._open is not None and ("\n" in text or "\n" in self._gap)
         start = self._open.next_block(self._gap, text) if self._open and may_be_over else None
         if start is not None and self._extend(text[:start]):
-            text = text[start:]
-            self._tail = [text] if self._settle_all() else [*self._tail, text]
+            self._settle_all()
+            self._tail = [text[start:]]
             self._parse()
         elif not (text[-1] in _DIGIT and self._add_digits(text)) and not self._extend(text):
             self._tail.append(text)
@@ -219,7 +231,7 @@ class GrowingBlocks:
         lines = shown.split("\n")
         self._tail, self._gap, self._digits = [], "", ""
         self._append(source)
-        self._groups = groups
+        self._groups, self._lines_before = groups, 0
         certain = last_certain(groups, lines, definitions)
         self._open = self._find_open_end(blocks, lines, certain) if shown is source else None
         loose = [number for number in range(1, len(groups)) if is_blank(lines[first_line(groups[number]) - 1])]
@@ -244,26 +256,17 @@ class GrowingBlocks:
         """Moves the boundary to ``line`` of the tail, behind ``at`` of its blocks."""
         if at:
             self._before_tail = self._groups[at - 1][-1]
-        self._settle_blocks(self._groups[:at], line)
-        self._groups = self._groups[at:]
+        self._settle_blocks(at, line)
+        self._groups, self._lines_before = self._groups[at:], line
         source = "".join(self._tail)
         self._tail = [source[sum(len(text) + 1 for text in lines[:line]) :]]
 
-    def _settle_all(self) -> bool:
-        """Moves the boundary to the end of the text, where a block begins; False if the tail has to be parsed."""
-        tokens = self._open.tokens() if self._open is not None else None
-        if tokens is None and self._needs_tokens():
-            return False
-        last = self._groups[-1][-1]
-        self._settle_blocks([*self._groups[:-1], tokens or []], None)
-        self._before_tail = last
+    def _settle_all(self) -> None:
+        """Moves the boundary to the end of the text, where a block begins."""
+        self._before_tail = self._groups[-1][-1]
+        self._settle_blocks(len(self._groups), None)
         self._groups = []
         self._is_loose_before = self._is_loose_before or self._gap.count("\n") > 1
-        return True
-
-    def _needs_tokens(self) -> bool:
-        """Whether a later definition may change the tail."""
-        return may_refer("".join(self._tail))
 
 
 class ContainerBlocks(GrowingBlocks):
@@ -274,9 +277,9 @@ class ContainerBlocks(GrowingBlocks):
     """
 
     def __init__(self, outer: GrowingBlocks, level: int, is_tight: bool) -> None:
-        super().__init__(ChainMap({}, outer._definitions.settled))
-        self._outer = outer
         self._level = outer._level + level
+        super().__init__(Definitions(ChainMap({}, outer._definitions.settled), outer._definitions))
+        self._outer = outer
         self._is_in_item = outer._is_in_item or level > 1
         self._is_tight = is_tight
         self._blocks: list[str] = []
@@ -315,10 +318,7 @@ class ContainerBlocks(GrowingBlocks):
         super()._redefine_inside(labels, definitions)
         self._outer._redefine_inside(labels, definitions)
 
-    def _needs_tokens(self) -> bool:
-        return not self._is_in_item and super()._needs_tokens()
-
-    def _settle_blocks(self, groups: list[list[Token]], line: int | None) -> None:
-        if groups and groups[0] and not self._settled:
-            self.begins_with_text = groups[0][0].hidden
-        super()._settle_blocks([[]] * len(groups) if self._is_in_item else groups, line)
+    def _settle_blocks(self, count: int, line: int | None) -> None:
+        if count and not self._settled:
+            self.begins_with_text = self._groups[0][0].hidden
+        super()._settle_blocks(count, line)

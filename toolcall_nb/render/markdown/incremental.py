@@ -12,8 +12,8 @@ alone settles nothing, since a list may continue behind it. Nor does a first lin
 character is mostly enough.)
 
 **Definitions.** A settled block still depends on link definitions, and ``[x]: /url`` may follow at any time. The
-labels that a settled block refers to are kept, and if the tail defines them otherwise, the inline content of these
-blocks is parsed again. The first definition of a label counts; once settled, it stays. What a quote that grows defines
+labels that a settled block refers to are kept with its source, and if the tail defines them otherwise, the block is
+parsed again. The first definition of a label counts; once settled, it stays. What a quote that grows defines
 is told to the blocks around it.
 
 **Open ends.** Most pieces continue the last block, and change less than the tail. A leaf (a line of text, code) says
@@ -59,7 +59,7 @@ class IncrementalMarkdown(GrowingBlocks):
     """
 
     def __init__(self) -> None:
-        super().__init__({})
+        super().__init__(Definitions({}))
         self._blocks = CompressedTexts()
         self._half = ""  # the first half of a surrogate pair
         self._after_return = False
@@ -147,8 +147,8 @@ class IncrementalMarkdown(GrowingBlocks):
         except Exception:
             return [], [plain_block(source)], self._definitions
 
-    def _settle_blocks(self, groups: list[list[Token]], line: int | None) -> None:
-        super()._settle_blocks(groups, line)
+    def _settle_blocks(self, count: int, line: int | None) -> None:
+        super()._settle_blocks(count, line)
         self._blocks.pack(self._settled)
 
 

@@ -1,8 +1,8 @@
 """Link definitions in a text that grows: ``[x]: /url`` may follow any time after the ``[x]`` that refers to it.
 
-The first definition of a label counts. Once the block that holds it is settled, it stays. Settled blocks that refer to
-a label without a settled definition are kept as tokens (`Awaiting`). If the definition changes, only their inline
-content is parsed again, because the structure of blocks does not depend on definitions.
+The first definition of a label counts. Once the block that holds it is settled, it stays. The source of settled blocks
+that refer to a label without a settled definition is kept (`Awaiting`). If the definition changes, they are parsed
+again, each by itself, because the structure of blocks does not depend on definitions.
 """
 
 from __future__ import annotations
@@ -58,10 +58,12 @@ class Definitions(dict[str, Any]):
     It takes the place of ``env["references"]``. The parser only adds to that, and reads it with ``in`` and ``get``.
     """
 
-    def __init__(self, settled: MutableMapping[str, Any]) -> None:
+    def __init__(self, settled: MutableMapping[str, Any], outer: Definitions | None = None) -> None:
         super().__init__()
         self.settled = settled
-        self.asked: set[str] | None = None  # if a set, collects the labels that the parser looks up and are not settled
+        self._outer = outer
+        self.asked: set[str] = set()
+        """The labels that the parser has looked up, here and in the containers inside, and that were not settled."""
         self.lines: list[list[int]] = []
         """The lines of each definition in the tail: the first, and the one behind the last.
 
@@ -79,9 +81,17 @@ class Definitions(dict[str, Any]):
         """Returns the first definition of ``label``."""
         if label in self.settled:
             return self.settled[label]
-        if self.asked is not None:
-            self.asked.add(label)
+        self._note(label)
         return super().get(label, default)
+
+    def _note(self, label: str) -> None:
+        self.asked.add(label)
+        if self._outer is not None:
+            self._outer._note(label)
+
+    def for_parse(self) -> Definitions:
+        """Returns the settled definitions, for another parse of the tail, which finds the others again."""
+        return Definitions(self.settled, self._outer)
 
     def differing(self, before: Definitions) -> list[str]:
         """Returns the labels whose definition in the tail is not the one in ``before``."""
@@ -103,48 +113,38 @@ class Definitions(dict[str, Any]):
         labels = [label for label, found in self.items() if line is None or found["map"][0] < line]
         for label in labels:
             self.settled[label] = self.pop(label)
+        self.asked.difference_update(labels)
         self.lines = [] if line is None else [[start - line, end - line] for start, end in self.lines if start >= line]
         return labels
 
 
 # Text in which brackets can only be those of links with an address, so that no label is looked up. Code and addresses
 # in angle brackets hold all of such a link or nothing of it.
-_WITHOUT_LABELS = re.compile(r"(?:[^\[\\]++|\[[\w ]++\]\(https?:[\w/.:?=&;,@%#+~-]++\))*+")
+_ADDRESS = r"(?:https?:[\w/.:?=&;,@%#+~-]++|[\w/.?=,@%#+~-]++)"
+_WITHOUT_LABELS = re.compile(rf"(?:[^\[\\]++|\[[\w .,:/'+-]++\]\({_ADDRESS}\))*+")
 
 
-def may_refer(text: str) -> bool:
-    """Whether the text, of blocks or of their inline content, may refer to a label."""
-    return "[" in text and not _WITHOUT_LABELS.fullmatch(text)
-
-
-def _may_refer(inline: Token, definitions: Definitions) -> bool:
-    """Whether the content may depend on labels that are not settled.
-
-    A label without a definition is text, or stands in an image. Content without children is not parsed yet.
-    """
-    if not may_refer(inline.content):
-        return False
-    children = inline.children
-    return (
-        bool(definitions)
-        or not children
-        or any(child.type == "image" or (child.type == "text" and "[" in child.content) for child in children)
-    )
+def may_refer(source: str) -> bool:
+    """Whether the block with this source may refer to a label."""
+    return "[" in source and not _WITHOUT_LABELS.fullmatch(source)
 
 
 class Awaiting:
-    """The settled blocks that refer to labels without a settled definition: their tokens, and the labels of each."""
+    """The settled blocks that refer to labels without a settled definition: the source, and the labels of each.
 
-    def __init__(self) -> None:
-        self._tokens: dict[int, list[Token]] = {}
+    ``level`` is the number of blocks around them.
+    """
+
+    def __init__(self, level: int) -> None:
+        self._level = level
+        self._sources: dict[int, str] = {}
         self._labels: dict[int, set[str]] = {}
         self._blocks: dict[str, set[int]] = {}
 
-    def watch(self, block: int, tokens: list[Token], definitions: Definitions) -> None:
-        """Keeps the block's tokens if it depends on labels that are not settled."""
-        if any(token.type == "inline" and _may_refer(token, definitions) for token in tokens):
-            self._tokens[block] = tokens
-            self.render(block, definitions)
+    def watch(self, block: int, source: str, labels: Iterable[str]) -> None:
+        """Keeps the block's source. ``labels`` are those that it refers to and that are not settled, or more."""
+        self._sources[block] = source
+        self._note(block, {*labels})
 
     def referring(self, labels: list[str]) -> list[int]:
         """Returns the blocks that refer to one of the labels, in their order."""
@@ -152,13 +152,10 @@ class Awaiting:
 
     def render(self, block: int, definitions: Definitions) -> str:
         """Returns the block's HTML with these definitions. It may refer to other labels than before."""
-        tokens = self._tokens[block]
-        definitions.asked = set()
-        try:
-            parse_inline(tokens, definitions)
-            self._note(block, definitions.asked)
-        finally:
-            definitions.asked = None
+        known = Definitions(definitions.settled)
+        known.update(definitions)
+        tokens = parse_tail(self._sources[block], known, self._level)
+        self._note(block, known.asked)
         return render_tokens(tokens)
 
     def _note(self, block: int, labels: set[str]) -> None:
@@ -171,7 +168,7 @@ class Awaiting:
         if labels:
             self._labels[block] = labels
         else:
-            del self._tokens[block]
+            del self._sources[block]
 
     def forget(self, labels: Iterable[str]) -> None:
         """Drops labels that are settled, and the blocks that refer to no other label."""
@@ -179,4 +176,4 @@ class Awaiting:
             for block in self._blocks.pop(label, ()):
                 self._labels[block].discard(label)
                 if not self._labels[block]:
-                    del self._labels[block], self._tokens[block]
+                    del self._labels[block], self._sources[block]

@@ -61,10 +61,6 @@ class _OpenGap(OpenEnd):
         """Returns the block's HTML with ``text`` added; None if only a parse can tell."""
         return None if text.strip(" \t\n") else self._html
 
-    def tokens(self) -> list[Token]:
-        """Returns the block's tokens."""
-        return self.group
-
 
 class _OpenCode(OpenEnd):
     """Code by its indentation: lines that are indented so, and blank lines between them, continue it."""
@@ -96,10 +92,6 @@ class _OpenCode(OpenEnd):
             lines = lines[last:]
         self._rest = "\n".join(lines)
         return f"{self._head}{escapeHtml(_without_indent(lines[0]))}\n{_FENCE_END}"
-
-    def tokens(self) -> list[Token]:
-        """Returns the block's tokens. Those of code hold no labels, so their content does not matter."""
-        return self.group
 
 
 def _without_indent(line: str) -> str:
@@ -194,10 +186,6 @@ class _OpenFence(OpenEnd):
         start = first_line(self.group)
         token.content, token.map = code, [start, start + code.count("\n") + 2]
         return self._before + render_tokens([token])
-
-    def tokens(self) -> list[Token]:
-        """Returns the block's tokens. Those of code hold no labels, so their content does not matter."""
-        return self.group
 
     @property
     def is_verbatim(self) -> bool:

@@ -176,7 +176,7 @@ class _OpenList(OpenEnd):
         return self._html
 
     def _parse(self, text: str) -> str | None:
-        definitions = Definitions(self._place.definitions.settled)
+        definitions = Definitions(self._place.definitions.settled, self._place.definitions)
         groups = split_blocks(parse_tail(text, definitions, self._place.level))
         lines = text.split("\n")
         if self._place.is_in_item:

@@ -209,13 +209,6 @@ class OpenText(OpenEnd):
     def _source(self) -> str:
         return "".join([*self._sealed, *(part.content for part in self._held), self._content])
 
-    def tokens(self) -> list[Token]:
-        """Returns the block's tokens."""
-        content = mdTrim(self._source())
-        if content != self._token.content:
-            self._token.content, self._token.children = content, None
-        return self.group
-
     def _may_restructure(self, text: str, line: str) -> bool:
         """Whether ``text``, which makes the last line ``line``, may change the structure of blocks."""
         if self._is_cell:
