@@ -402,10 +402,10 @@ def test_any_cut_of_any_small_containers(text: str, size: int) -> None:
 )
 def test_any_cut_of_any_marks(text: str, size: int, held: tuple[int, int], copied: int, most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("toolcall_nb.render.markdown.open_paragraph._LEAST_HELD", held[0])
-        patch.setattr("toolcall_nb.render.markdown.open_paragraph._LATELY", held[1])
-        patch.setattr("toolcall_nb.render.markdown.open_paragraph._MOST_COPIED", copied)
-        patch.setattr("toolcall_nb.render.markdown.open_paragraph._MOST_PIECES", 3)
+        patch.setattr("toolcall_nb.render.markdown.open_inline._LEAST_HELD", held[0])
+        patch.setattr("toolcall_nb.render.markdown.open_inline._LATELY", held[1])
+        patch.setattr("toolcall_nb.render.markdown.open_inline._MOST_COPIED", copied)
+        patch.setattr("toolcall_nb.render.markdown.open_inline._MOST_PIECES", 3)
         patch.setattr("toolcall_nb.render.markdown.flavor.MOST_MARKS", most)
         check(cut(text, range(size, len(text), size)))
 
