@@ -41,7 +41,7 @@ class _Held(NamedTuple):
 
 
 class OpenInline:
-    """Inline content that grows: ``html`` is that of a parse of all of it, without the blanks at its end.
+    """Inline content that grows. Its HTML is that of a parse of all of it, without the blanks at its end.
 
     Characters that mean nothing to the inline parser (inert ones) are added to the HTML as they are if they follow such
     characters; behind a mark they may decide about it. Other characters make the content be parsed again, but only from
@@ -69,27 +69,24 @@ class OpenInline:
         self._live: set[str] = set()  # what marks in the content may be closed later
         self._examine(parsed)
 
-    @property
-    def html(self) -> str:
-        """The HTML of all content."""
-        return "".join([*self._sealed_html, *(part.html for part in self._held), self._content_html])
-
-    def add(self, text: str) -> None:
-        """Adds text, with line ends only where the content goes on behind them."""
+    def add(self, text: str) -> str:
+        """Adds text, with line ends only where the content goes on behind them; returns the HTML of all of it."""
         if not self._is_text and has_too_many_marks(text, self._marks + self._own_marks):
             self._become_text(text)
         before = " " if self._content.endswith(" ") else "."
-        if not self._is_text and (self._inert is None or not self._inert.fullmatch(before + text)):
+        if self._is_text or (self._inert is not None and self._inert.fullmatch(before + text)):
+            if len(self._content) > _MOST_COPIED:
+                self._set_aside()
+            if "\n" in text or "!" in text:  # the only marks that are inert
+                self._own_marks += marks_in(text)
+            shown = text.rstrip(MD_TRIM_CHARS)
+            self._content_html += escapeHtml(self._blanks + shown) if shown else ""
+            self._blanks = text[len(shown) :] if shown else self._blanks + text
+            self._content += text
+        else:
             self._parse(text)
-            return
-        if len(self._content) > _MOST_COPIED:
-            self._set_aside()
-        if "\n" in text or "!" in text:  # the only marks that are inert
-            self._own_marks += marks_in(text)
-        shown = text.rstrip(MD_TRIM_CHARS)
-        self._content_html += escapeHtml(self._blanks + shown) if shown else ""
-        self._blanks = text[len(shown) :] if shown else self._blanks + text
-        self._content += text
+        held = [part.html for part in self._held]
+        return "".join([*self._sealed_html, *held, self._content_html])
 
     def _become_text(self, text: str) -> None:
         """Shows the content as it is if it has, with ``text``, more marks than the parser reads."""

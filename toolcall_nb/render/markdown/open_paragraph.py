@@ -51,10 +51,10 @@ class OpenText(OpenEnd):
     ) -> None:
         super().__init__(group, ends_with_line=ends_with_line)
         token = group[leaf]
-        inline, self._closers = _inline_and_closers(group, leaf, html)
-        self._head = html[: len(html) - len(inline) - len(self._closers)]  # the HTML before it
+        self._inline_html, self._closers = _inline_and_closers(group, leaf, html)
+        self._head = html[: len(html) - len(self._inline_html) - len(self._closers)]  # the HTML before it
         blanks = lines[-1][len(lines[-1].rstrip(MD_TRIM_CHARS)) :]
-        self._inline = OpenInline(token, inline, blanks, definitions)
+        self._inline = OpenInline(token, self._inline_html, blanks, definitions)
         self._is_heading = group[leaf - 1].type == "heading_open"
         self._is_cell = group[leaf - 1].type == "td_open"
         self._has_next_lines = group[0].type == "paragraph_open"
@@ -81,11 +81,11 @@ class OpenText(OpenEnd):
         if not self._gap and "\n" not in text:
             if not self._is_same_line(text):
                 return None
-            self._inline.add(text)
+            self._inline_html = self._inline.add(text)
             self._line += text
         elif not self._extend_lines(text):
             return None
-        return f"{self._head}{self._inline.html}{self._closers}"
+        return f"{self._head}{self._inline_html}{self._closers}"
 
     @property
     def is_in_paragraph(self) -> bool:
@@ -105,7 +105,7 @@ class OpenText(OpenEnd):
             if self._gap.count("\n") > 1 or not self._are_lines(text):
                 return False
             ends = "\n" in added[len(bare) :]
-            self._inline.add(bare if ends else added)
+            self._inline_html = self._inline.add(bare if ends else added)
             self._gap = added[len(bare) :] if ends else ""
         else:
             self._gap = added
