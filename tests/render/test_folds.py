@@ -121,7 +121,7 @@ def test_a_value_that_json_cannot_hold_has_no_fold() -> None:
 def test_an_edited_input_says_so_and_keeps_what_the_model_wrote() -> None:
     html = body(saying(call(input={"seats": 2}, original_input={"seats": 20})))
     assert '<span class="tc-mark">edited</span> <span class="tc-state">' in html
-    assert "<b>Input</b> <span>edited by you</span>" in html
+    assert ">Input <span>edited by you</span></b>" in html
     assert folds(html) == {"As the model wrote it": "seats: 20"}
 
 

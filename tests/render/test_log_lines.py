@@ -93,7 +93,7 @@ def test_cuts_of_the_log_do_not_matter(text: str, cuts: list[int]) -> None:
 
 def test_the_log_stands_between_the_input_and_the_output() -> None:
     html = body(saying(call(log="working\n", output="done")))
-    assert re.search(r"<b>Input</b>.*<b>Printed</b>.*working\n.*<b>Output</b>.*done", html, re.DOTALL)
+    assert re.search(r">Input</b>.*>Printed</b>.*working\n.*>Output</b>.*done", html, re.DOTALL)
 
 
 def test_without_a_log_there_is_no_section() -> None:

@@ -165,7 +165,7 @@ def test_the_note_names_what_was_left_out() -> None:
 
 def test_html_with_nothing_to_read_is_passed_over_with_a_note() -> None:
     html = html_of({"text/html": "<div id=x></div><script>plot()</script>", "text/plain": "Plot"}, "Plot of 3 points")
-    assert "<span>left out: scripts</span></div><pre><span>Plot of 3 points</span></pre>" in html
+    assert "<span>left out: scripts</span></b><pre><span>Plot of 3 points</span></pre>" in html
 
 
 @pytest.mark.parametrize(

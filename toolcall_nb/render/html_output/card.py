@@ -198,7 +198,7 @@ def input_node(former: Node, call: ToolCall, partial: PartialInput) -> Node:
 
 
 def _label(label: str, note: str) -> str:
-    return f'<div class="tc-io"><div class="tc-label"><b>{label}</b>{_note(note)}</div>'
+    return f'<div class="tc-io"><b class="tc-label">{label}{_note(note)}</b>'
 
 
 def _note(note: str) -> str:

@@ -185,7 +185,7 @@ def _plain(text: str) -> str:
 
 
 def _group(group: ChangeGroup) -> str:
-    head = f'<div class="tc-io"><div class="tc-label"><b>{group.label}</b></div>'
+    head = f'<div class="tc-io"><b class="tc-label">{group.label}</b>'
     has_paths = group.label in ("Arguments", "Details")
     return f"{head}{''.join(_change(change, has_path=has_paths) for change in group.changes)}</div>"
 
