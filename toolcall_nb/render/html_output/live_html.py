@@ -130,7 +130,7 @@ class LiveHtml:
     def _begin(self, number: int) -> list[Patch]:
         patches = self._end_calls(self._messages[-1]) if self._messages else []
         self._has_ended = False
-        self._messages.append(LiveMessage(number, self.transcript.messages[number].role))
+        self._messages.append(LiveMessage(number, self._builder.role(number)))
         return patches + insert(self._messages[-1].node, "", None)
 
     def _refresh(self, live_message: LiveMessage) -> list[Patch]:
