@@ -76,12 +76,14 @@ class GrowingCall:
     With a ``drawing``, the input is drawn at the cost of what has changed; without one, it is drawn whole.
     """
 
-    __slots__ = ("drawing", "log", "partial")
+    __slots__ = ("drawing", "log", "partial", "shown")
 
     def __init__(self, call: ToolCall, drawing: Drawing | None = None) -> None:
         self.partial = PartialInput().add(call.input_text) if call.input_text else _NO_INPUT
         self.drawing = drawing
         self.log = LogLines(call.log)
+        self.shown: dict[str, Section] = {}
+        """The sections that a live card shows, by key."""
 
     def draw(self, value: Json) -> list[Entry]:
         """Returns the lines of the input."""

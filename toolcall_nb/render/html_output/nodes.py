@@ -117,7 +117,9 @@ def _update_children(old: Node, wanted: Sequence[Node]) -> list[Patch]:
     children = []
     for place, child in enumerate(wanted):
         former = here.get(child.id)
-        if former is not None:
+        if former is child:
+            pass
+        elif former is not None:
             patches += update(former, child)
         else:
             before = next((later.id for later in wanted[place + 1 :] if later.id in here), None)
