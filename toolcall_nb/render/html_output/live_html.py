@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_nesting import CallNesting
-from toolcall_nb.core.events import Event
+from toolcall_nb.core.events import PIECE_FIELDS, Event
 from toolcall_nb.core.reducer import Touched, TranscriptBuilder, normalize_call_id
 from toolcall_nb.core.text import SURROGATE
 from toolcall_nb.core.transcript import Part, ToolCall, Transcript
@@ -76,7 +76,7 @@ class LiveHtml:
             return self._begin(len(self._messages)) if has_begun else []
         patches = self._begin(touched.message) if touched.message == len(self._messages) else []
         message = self._messages[touched.message]
-        if isinstance(event, ev.ToolExecution):
+        if type(event) is ev.ToolExecution:
             patches += self._redraw_calls(message, {normalize_call_id(event.tool_call_id)})
         elif touched.part is None:
             patches += self._refresh(message)
@@ -84,7 +84,7 @@ class LiveHtml:
             patches += self._retract(message, touched.part)
         else:
             patches += self._change(message, touched.part, event)
-        if isinstance(event, (ev.Finish, ev.Abort)):
+        if type(event) is ev.Finish or type(event) is ev.Abort:
             self._has_ended = True
             patches += self._end_calls(message)
             message.rest()
@@ -175,7 +175,7 @@ class LiveHtml:
             assert part is not None
             patches += self._nest(part)
             live = message.add(key, part, self._look)
-        match event:
+        match event if type(event) in PIECE_FIELDS else None:
             case ev.TextDelta() | ev.ReasoningDelta() if isinstance(live, LiveText) and live.markdown is not None:
                 return live.write(message, event.delta)
             case ev.ToolInputDelta() if isinstance(live, LiveCall) and _is_whole(event.input_text_delta):
