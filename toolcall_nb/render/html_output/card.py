@@ -52,6 +52,8 @@ __all__ = [
     "update_state",
 ]
 
+_height_of = attrgetter("height")
+
 _FITS = 12
 """The number of lines that fit without scrolling."""
 _DEEPEST = 6
@@ -228,7 +230,7 @@ def _note(note: str) -> str:
 def _tabindex(section: Section) -> str:
     """Makes a section that may have to be scrolled reachable by keyboard: not every browser does that by itself."""
     table = section.table
-    height = len(table.rows) + len(table.columns) if table else sum(map(attrgetter("height"), section.entries))
+    height = len(table.rows) + len(table.columns) if table else sum(map(_height_of, section.entries))
     return ' tabindex="0"' if height > _FITS else ""
 
 

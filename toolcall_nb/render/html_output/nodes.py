@@ -14,6 +14,7 @@ A patch is a list that JSON can carry:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -100,7 +101,8 @@ def update(old: Node, new: Node) -> list[Patch]:
     """
     patches: list[Patch] = []
     if old.head != new.head or old.tail != new.tail:
-        patches.append(splice(old.id, old.head + old.tail, new.head + new.tail))
+        change = _change_of_tags if old.tail else _change
+        patches.append(["splice", old.id, *change(old.head + old.tail, new.head + new.tail)])
         old.head, old.tail = new.head, new.tail
     if old.children != new.children:  # two nodes are equal only if they are the same object
         patches += _update_children(old, new.children)
@@ -109,8 +111,14 @@ def update(old: Node, new: Node) -> list[Patch]:
 
 def _update_children(old: Node, wanted: Sequence[Node]) -> list[Patch]:
     here = dict(zip(map(_id_of, old.children), old.children, strict=True))
-    ids = set(map(_id_of, wanted))
     patches: list[Patch] = []
+    if [*here] == [*map(_id_of, wanted)]:  # most often
+        for former, child in zip(here.values(), wanted, strict=True):
+            if former is not child:
+                patches += update(former, child)
+        old.children = [*here.values()]
+        return patches
+    ids = set(map(_id_of, wanted))
     for id in here:
         if id not in ids:
             patches.append(["remove", id])
@@ -131,6 +139,11 @@ def _update_children(old: Node, wanted: Sequence[Node]) -> list[Patch]:
 
 def splice(id: str, old: str, new: str) -> Patch:
     """Returns the patch that makes ``old`` into ``new``, without what both begin and end with."""
+    return ["splice", id, *_change(old, new)]
+
+
+def _change(old: str, new: str) -> tuple[int, int, str]:
+    """Returns the values of the patch of `splice`."""
     start = _common_prefix(old, new)
     rest = old[start:]
     if len(new) - start >= len(rest) and new.endswith(rest):  # as where a text grows
@@ -139,7 +152,11 @@ def splice(id: str, old: str, new: str) -> Patch:
         end = _common_suffix(old, new, min(len(old), len(new)) - start)
     deleted = old[start : len(old) - end]
     before = start if old.isascii() else _utf16_length(old[:start])
-    return ["splice", id, before, _utf16_length(deleted) if deleted else 0, new[start : len(new) - end]]
+    return before, _utf16_length(deleted) if deleted else 0, new[start : len(new) - end]
+
+
+_change_of_tags = lru_cache(maxsize=256)(_change)
+"""For elements with children, which hold no text of their own: all cards go through the same states."""
 
 
 def _common_prefix(one: str, other: str) -> int:
