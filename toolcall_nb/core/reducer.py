@@ -271,7 +271,7 @@ class TranscriptBuilder:
         extra = {**call.extra, **event.extra}
         name = event.tool_name if event.tool_name.strip() else call.name
         call = changed_call(call, state=state, name=name, extra=extra, input_text="", **fields)
-        return self._set_call(replace(slot, text=NO_TEXT), call)
+        return self._set_call(replace(slot, text=NO_TEXT, is_growing=slot.printed is not None), call)
 
     def _tool_delta(self, event: ev.ToolInputDelta) -> Touched | None:
         self._message()

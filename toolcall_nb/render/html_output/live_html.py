@@ -150,13 +150,13 @@ class LiveHtml:
         ids &= self._activities.keys()
         for id in ids:
             del self._activities[id]
-        return self._redraw_calls(message, ids)
+        return self._redraw_calls(message, ids) if ids else []
 
     @staticmethod
     def _redraw_calls(message: LiveMessage, ids: Collection[str]) -> list[Patch]:
         """Shows the activity of those calls of the message whose activity has changed."""
         patches: list[Patch] = []
-        for live in message.parts.values() if ids else ():
+        for live in message.parts.values():
             if isinstance(live, LiveCall) and live.part.id in ids:
                 patches += live.update_state(message)
         return patches
@@ -206,7 +206,9 @@ class LiveHtml:
         return self._redraw_everywhere(self._nesting.discard(part.id)) if isinstance(part, ToolCall) else []
 
     def _redraw_everywhere(self, ids: Collection[str]) -> list[Patch]:
-        return [patch for message in self._messages if ids for patch in self._redraw_calls(message, ids)]
+        if not ids:  # most often
+            return []
+        return [patch for message in self._messages for patch in self._redraw_calls(message, ids)]
 
 
 def _is_whole(delta: str) -> bool:
