@@ -36,8 +36,8 @@ from toolcall_nb.render.html_output.nodes import Node, Patch, update
 from toolcall_nb.render.html_output.pictures import NO_HOSTS
 from toolcall_nb.render.shown_states import shown_state
 from toolcall_nb.render.value_lines import Entry, format_hidden
-from toolcall_nb.render.value_summary import PartialInput, Table
-from toolcall_nb.render.wording import format_seconds, shown_name, summarise_input
+from toolcall_nb.render.value_summary import Table
+from toolcall_nb.render.wording import format_seconds, shown_name
 
 __all__ = [
     "Look",
@@ -97,11 +97,11 @@ def call_node(id: str, call: ToolCall, look: Look) -> Node:
     """Returns the whole card."""
     growing = GrowingCall(call)
     found = sections(call, growing)
-    return card_node(id, call, look, growing.partial, found, section_nodes(id, found, call.id, look))
+    return card_node(id, call, look, growing, found, section_nodes(id, found, call.id, look))
 
 
 def card_node(
-    id: str, call: ToolCall, look: Look, partial: PartialInput, found: Iterable[Section], nodes: Iterable[Node]
+    id: str, call: ToolCall, look: Look, growing: GrowingCall, found: Iterable[Section], nodes: Iterable[Node]
 ) -> Node:
     """Returns the card with the sections ``found``, of which ``nodes`` are the nodes."""
     state = shown_state(call, look.activities.get(call.id))
@@ -110,7 +110,7 @@ def card_node(
         f"{id}.d",
         "<details open>" if is_open(call, look.opened, is_rich) else "<details>",
         "</details>",
-        [Node(f"{id}.s", _summary(call, partial, state.word, look)), *nodes],
+        [Node(f"{id}.s", _summary(call, growing.summarise(call), state.word, look)), *nodes],
     )
     return Node(
         id,
@@ -120,13 +120,13 @@ def card_node(
     )
 
 
-def update_state(node: Node, call: ToolCall, partial: PartialInput, look: Look) -> list[Patch]:
+def update_state(node: Node, call: ToolCall, growing: GrowingCall, look: Look) -> list[Patch]:
     """Shows the call's activity in its card, which is up to date otherwise; returns the patches for that."""
     state = shown_state(call, look.activities.get(call.id))
     summary = node.children[0].children[0]
     head = _head(state.key, look.nesting.depth(call.id))
     patches = update(node, Node(node.id, head, node.tail, node.children))
-    return patches + update(summary, Node(summary.id, _summary(call, partial, state.word, look)))
+    return patches + update(summary, Node(summary.id, _summary(call, growing.summarise(call), state.word, look)))
 
 
 @cache
@@ -136,15 +136,15 @@ def _head(state: str, depth: int) -> str:
     return f'<div class="tc-call tc-{state}{inside}">'
 
 
-def _summary(call: ToolCall, partial: PartialInput, state: str, look: Look) -> str:
-    """Returns the summary in one line; the spaces keep its words apart where there is no style."""
+def _summary(call: ToolCall, arguments: str, state: str, look: Look) -> str:
+    """Returns the summary in one line, with the arguments; the spaces keep its words apart where there is no style."""
     title, name = shown_name(call)
     around = look.nesting.around(call.id)
     took = look.timings.get(call.id)
     pieces = [
         element("b", "tc-name", title),
         *([element("span", "tc-tool", name)] if name else []),
-        element("span", "tc-args", summarise_input(call, partial)),
+        element("span", "tc-args", arguments),
         *([element("span", "tc-around", f"in {around}")] if around else []),
         *(['<span class="tc-mark">edited</span>'] if call.original_input is not MISSING else []),
         f'<span class="tc-state">{state}</span>',
@@ -253,7 +253,10 @@ def entry_nodes(id: str, entries: Sequence[Entry], kept: Sequence[Node] = ()) ->
     numbered = enumerate(entries, len(kept))
     return [
         *kept,
-        *[Node(f"{id}.{number}", f"<span>{chr(10) if number else ''}{entry.html}</span>") for number, entry in numbered],
+        *[
+            Node(f"{id}.{number}", f"<span>{chr(10) if number else ''}{entry.html}</span>")
+            for number, entry in numbered
+        ],
     ]
 
 

@@ -175,13 +175,14 @@ class LiveHtml:
             assert part is not None
             patches += self._nest(part)
             live = message.add(key, part, self._look)
-        match event if type(event) in PIECE_FIELDS else None:
-            case ev.TextDelta() | ev.ReasoningDelta() if isinstance(live, LiveText) and live.markdown is not None:
-                return live.write(message, event.delta)
-            case ev.ToolInputDelta() if isinstance(live, LiveCall) and _is_whole(event.input_text_delta):
-                return patches + live.write(message, event.input_text_delta)
-            case ev.ToolLog() if isinstance(live, LiveCall) and _is_whole(event.text):
-                return patches + live.print(message, event.text)
+        if type(event) in PIECE_FIELDS:
+            match event:
+                case ev.TextDelta() | ev.ReasoningDelta() if isinstance(live, LiveText) and live.markdown is not None:
+                    return live.write(message, event.delta)
+                case ev.ToolInputDelta() if isinstance(live, LiveCall) and _is_whole(event.input_text_delta):
+                    return patches + live.write(message, event.input_text_delta)
+                case ev.ToolLog() if isinstance(live, LiveCall) and _is_whole(event.text):
+                    return patches + live.print(message, event.text)
         patches += self._take(message, key) if part is None else live.take(message, part)
         if isinstance(live.part, ToolCall) and live.part.is_final:
             message.rest(key)

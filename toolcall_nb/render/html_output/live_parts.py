@@ -171,10 +171,12 @@ class LiveCall(LivePart):
     def take(self, message: LiveMessage, part: Part) -> list[Patch]:
         """Replaces the call by its newer state."""
         assert isinstance(part, ToolCall)
-        former = self._growing
-        self._growing = GrowingCall(part, Drawing() if former is None else former.drawing)
-        if former is not None and part.id == self.part.id:  # the id is in the sections
-            self._growing.shown = former.shown
+        if self._growing is None:
+            self._growing = GrowingCall(part, Drawing())
+        else:
+            self._growing.follow(part)
+            if part.id != self.part.id:  # which is in the sections
+                self._growing.shown = {}
         self.part = part
         return self._redraw(message)
 
@@ -206,7 +208,7 @@ class LiveCall(LivePart):
         """Shows the activity of the call. Its sections do not depend on that."""
         if self.node is None or self._growing is None:
             return self._redraw(message)
-        return update_state(self.node, self.part, self._growing.partial, self.look)
+        return update_state(self.node, self.part, self._growing, self.look)
 
     def print(self, message: LiveMessage, text: str) -> list[Patch]:
         """Adds to the log. Only the log's sections are drawn if they are there already."""
@@ -238,7 +240,7 @@ class LiveCall(LivePart):
         found = sections(self.part, growing)
         here = self._sections() if shown else {}
         nodes = changed_section_nodes(self.id, found, self.part.id, self.look, shown, here)
-        patches = message.place(self, card_node(self.id, self.part, self.look, growing.partial, found, nodes))
+        patches = message.place(self, card_node(self.id, self.part, self.look, growing, found, nodes))
         growing.shown = {section.key: section for section in found}
         return patches
 
@@ -250,7 +252,7 @@ class LiveCall(LivePart):
         growing = self._growing or GrowingCall(self.part)
         found = sections(self.part, growing)
         nodes = section_nodes(self.id, found, self.part.id, self.look)
-        return card_node(self.id, self.part, self.look, growing.partial, found, nodes)
+        return card_node(self.id, self.part, self.look, growing, found, nodes)
 
     @property
     def opened_key(self) -> str | None:

@@ -112,13 +112,17 @@ def update(old: Node, new: Node) -> list[Patch]:
 def _update_children(old: Node, wanted: Sequence[Node]) -> list[Patch]:
     here = dict(zip(map(_id_of, old.children), old.children, strict=True))
     patches: list[Patch] = []
-    if [*here] == [*map(_id_of, wanted)]:  # most often
-        for former, child in zip(here.values(), wanted, strict=True):
+    wanted_ids = [*map(_id_of, wanted)]
+    if [*here] == wanted_ids[: len(here)]:  # most often: others may follow
+        for former, child in zip(here.values(), wanted, strict=False):
             if former is not child:
                 patches += update(former, child)
-        old.children = [*here.values()]
+        added = wanted[len(here) :]
+        for child in added:
+            patches += insert(child, old.id, None)
+        old.children = [*here.values(), *added]
         return patches
-    ids = set(map(_id_of, wanted))
+    ids = set(wanted_ids)
     for id in here:
         if id not in ids:
             patches.append(["remove", id])
