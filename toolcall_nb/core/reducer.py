@@ -251,15 +251,15 @@ class TranscriptBuilder:
         state = self._next_state(found[1] if found else None, event)
         if state is None:
             return None
-        fields: Object = {name: value for name in _INPUT_FIELDS if (value := getattr(event, name, None)) is not None}
+        changes: Object = {name: value for name in _INPUT_FIELDS if (value := getattr(event, name, None)) is not None}
         if not isinstance(event, ev.ToolInputStart):
-            fields["input"] = event.input
+            changes["input"] = event.input
         if isinstance(event, ev.ToolInputError):
-            fields["error"] = event.error_text
+            changes["error"] = event.error_text
         if found is None:
             record = self._records.get(call_id, NO_RECORD)
             call = ToolCall(
-                id=call_id, name=event.tool_name, state=state, extra={**event.extra}, record=record, **fields
+                id=call_id, name=event.tool_name, state=state, extra={**event.extra}, record=record, **changes
             )
             slot = Slot(message.next_key, call, seam=message.seam)
             if message.seam:
@@ -267,10 +267,10 @@ class TranscriptBuilder:
             return self._set_call(slot, call)
         slot, call = found
         if not isinstance(event, ev.ToolInputStart):
-            fields["original_input"] = _original_input(call, event.input)
+            changes["original_input"] = _original_input(call, event.input)
         extra = {**call.extra, **event.extra}
         name = event.tool_name if event.tool_name.strip() else call.name
-        call = changed_call(call, state=state, name=name, extra=extra, input_text="", **fields)
+        call = changed_call(call, state=state, name=name, extra=extra, input_text="", **changes)
         return self._set_call(replace(slot, text=NO_TEXT, is_growing=slot.printed is not None), call)
 
     def _tool_delta(self, event: ev.ToolInputDelta) -> Touched | None:

@@ -74,6 +74,10 @@ class RunStatus:
 
     def apply(self, event: Event) -> list[str]:
         """Takes one event in; returns the announcements, mostly none."""
+        if isinstance(event, ev.TextDelta):
+            if event.delta.strip():  # a blank line shows nothing
+                self._words, self._is_writing = "", True
+            return []
         kind = type(event)
         if kind in _BOUNDARIES:
             self._words = ""
@@ -81,10 +85,6 @@ class RunStatus:
             self._is_writing = False
         handler = _HANDLERS.get(kind)
         return (handler(self, event) if handler is not None else None) or []
-
-    def _text(self, event: ev.TextDelta) -> None:
-        if event.delta.strip():  # a blank line shows nothing
-            self._words, self._is_writing = "", True
 
     def _status(self, event: ev.Status) -> None:
         self._words = " ".join(event.text.split())[:_MAX_WORDS]
@@ -141,7 +141,6 @@ class RunStatus:
 
 
 _HANDLERS: Mapping[type, Callable[[RunStatus, Any], list[str] | None]] = {
-    ev.TextDelta: RunStatus._text,
     ev.Status: RunStatus._status,
     ev.Start: RunStatus._start,
     ev.ToolInputStart: RunStatus._begin,

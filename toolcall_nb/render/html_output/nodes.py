@@ -101,8 +101,8 @@ def update(old: Node, new: Node) -> list[Patch]:
     """
     patches: list[Patch] = []
     if old.head != new.head or old.tail != new.tail:
-        change = _change_of_tags if old.tail else _change
-        patches.append(["splice", old.id, *change(old.head + old.tail, new.head + new.tail)])
+        texts = (old.head + old.tail, new.head + new.tail)
+        patches.append(["splice", old.id, *_change_of_tags(*texts)] if old.tail else splice(old.id, *texts))
         old.head, old.tail = new.head, new.tail
     if old.children != new.children:  # two nodes are equal only if they are the same object
         patches += _update_children(old, new.children)
@@ -143,11 +143,6 @@ def _update_children(old: Node, wanted: Sequence[Node]) -> list[Patch]:
 
 def splice(id: str, old: str, new: str) -> Patch:
     """Returns the patch that makes ``old`` into ``new``, without what both begin and end with."""
-    return ["splice", id, *_change(old, new)]
-
-
-def _change(old: str, new: str) -> tuple[int, int, str]:
-    """Returns the values of the patch of `splice`."""
     start = _common_prefix(old, new)
     rest = old[start:]
     if len(new) - start >= len(rest) and new.endswith(rest):  # as where a text grows
@@ -156,11 +151,13 @@ def _change(old: str, new: str) -> tuple[int, int, str]:
         end = _common_suffix(old, new, min(len(old), len(new)) - start)
     deleted = old[start : len(old) - end]
     before = start if old.isascii() else _utf16_length(old[:start])
-    return before, _utf16_length(deleted) if deleted else 0, new[start : len(new) - end]
+    return ["splice", id, before, _utf16_length(deleted) if deleted else 0, new[start : len(new) - end]]
 
 
-_change_of_tags = lru_cache(maxsize=256)(_change)
-"""For elements with children, which hold no text of their own: all cards go through the same states."""
+@lru_cache(maxsize=256)
+def _change_of_tags(old: str, new: str) -> tuple[Any, ...]:
+    """Returns the values of `splice` for an element with children. It has little text, and all cards change alike."""
+    return tuple(splice("", old, new)[2:])
 
 
 def _common_prefix(one: str, other: str) -> int:
