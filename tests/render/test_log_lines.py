@@ -157,7 +157,7 @@ def test_a_line_is_drawn_without_drawing_the_card(monkeypatch: pytest.MonkeyPatc
     def fail(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("toolcall_nb.render.html_output.live_parts.call_node", fail)
+    monkeypatch.setattr("toolcall_nb.render.html_output.live_parts.card_node", fail)
     assert live.apply(ev.ToolLog("c", "two\n"))
 
 

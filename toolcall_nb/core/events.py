@@ -260,6 +260,10 @@ class ToolInputDelta(_Chunk, frozen=True):
     tool_call_id: str
     input_text_delta: str
 
+    def __post_init__(self) -> None:
+        if self.extra or not self.tool_call_id.isascii():  # rare, and these events are frequent
+            _Chunk.__post_init__(self)
+
 
 class ToolInputAvailable(_Chunk, frozen=True):
     """The call's input is complete: any JSON value."""

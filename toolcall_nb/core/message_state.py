@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from toolcall_nb.core.append_only import AppendOnlyText, ConsoleText
 from toolcall_nb.core.events import MISSING, Object
-from toolcall_nb.core.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall
+from toolcall_nb.core.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall, changed_call
 
 __all__ = ["NO_TEXT", "MessageState", "Slot", "Slots"]
 
@@ -48,7 +48,7 @@ class Slot(Struct, frozen=True):
         text = str(self.text)
         if isinstance(self.part, ToolCall):
             log = self.part.log if self.printed is None else str(self.printed)
-            return replace(self.part, input_text=text if self.part.input is MISSING else "", log=log)
+            return changed_call(self.part, input_text=text if self.part.input is MISSING else "", log=log)
         assert isinstance(self.part, TextPart | ReasoningPart)
         return replace(self.part, text=text)
 

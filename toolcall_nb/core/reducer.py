@@ -40,6 +40,7 @@ from toolcall_nb.core.transcript import (
     TextPart,
     ToolCall,
     Transcript,
+    changed_call,
 )
 
 __all__ = ["Touched", "TranscriptBuilder", "normalize_call_id"]
@@ -111,6 +112,11 @@ class TranscriptBuilder:
         messages = (*settled, current.current()) if current is not None else tuple(settled)
         return Transcript(messages, self._metadata, tuple(diagnostics))
 
+    def role(self, index: int) -> Role:
+        """Returns the role of a message."""
+        settled, current, _ = self._state
+        return settled[index].role if current is None or index < len(settled) else current.role
+
     def part(self, touched: Touched) -> Part | None:
         """Returns the current form of the part that `apply` reported as changed."""
         _, current, _ = self._state
@@ -160,7 +166,7 @@ class TranscriptBuilder:
     def _abort(self, event: ev.Abort) -> Touched:
         for slot in self._message().slots:
             if isinstance(slot.part, ToolCall) and not slot.part.is_final:
-                self._set_call(slot, replace(slot.part, state=State.INTERRUPTED))
+                self._set_call(slot, changed_call(slot.part, state=State.INTERRUPTED))
         return self._change(is_open=False, aborted=event.reason or "")
 
     def _message_metadata(self, event: ev.MessageMetadata) -> Touched:
@@ -245,22 +251,27 @@ class TranscriptBuilder:
         state = self._next_state(found[1] if found else None, event)
         if state is None:
             return None
-        if found is None:
-            call = ToolCall(id=call_id, name="tool", record=self._records.get(call_id, NO_RECORD))
-            slot = Slot(message.next_key, call, seam=message.seam)
-            self._change(seam="")
-        else:
-            slot, call = found
         changes: Object = {name: value for name in _INPUT_FIELDS if (value := getattr(event, name, None)) is not None}
         if not isinstance(event, ev.ToolInputStart):
             changes["input"] = event.input
-            changes["original_input"] = _original_input(call, event.input)
         if isinstance(event, ev.ToolInputError):
             changes["error"] = event.error_text
+        if found is None:
+            record = self._records.get(call_id, NO_RECORD)
+            call = ToolCall(
+                id=call_id, name=event.tool_name, state=state, extra={**event.extra}, record=record, **changes
+            )
+            slot = Slot(message.next_key, call, seam=message.seam)
+            if message.seam:
+                self._change(seam="")
+            return self._set_call(slot, call)
+        slot, call = found
+        if not isinstance(event, ev.ToolInputStart):
+            changes["original_input"] = _original_input(call, event.input)
         extra = {**call.extra, **event.extra}
         name = event.tool_name if event.tool_name.strip() else call.name
-        call = replace(call, state=state, name=name, extra=extra, input_text="", **changes)
-        return self._set_call(replace(slot, text=NO_TEXT), call)
+        call = changed_call(call, state=state, name=name, extra=extra, input_text="", **changes)
+        return self._set_call(replace(slot, text=NO_TEXT, is_growing=slot.printed is not None), call)
 
     def _tool_delta(self, event: ev.ToolInputDelta) -> Touched | None:
         self._message()
@@ -301,7 +312,7 @@ class TranscriptBuilder:
             record = CallRecord(
                 started=_known(event.started), seconds=_known(event.seconds), tokens=_known(event.tokens)
             )
-            self._put(replace(slot, part=replace(call, record=record)))
+            self._put(replace(slot, part=changed_call(call, record=record)))
 
     def _tool_step(
         self,
@@ -375,7 +386,7 @@ class TranscriptBuilder:
             return None
         slot, call = found
         if event.successor is not None and self._find_call(normalize_call_id(event.successor)) is None:
-            return self._set_call(slot, replace(call, id=normalize_call_id(event.successor)))
+            return self._set_call(slot, changed_call(call, id=normalize_call_id(event.successor)))
         if event.successor is None and event.text is not None:
             return self._replace_by_text(slot, event.text)
         before = message.slots.up_to(slot.key - 1)
@@ -444,13 +455,13 @@ def _stepped(call: ToolCall, event: Any, state: State) -> ToolCall:
     match event:
         case ev.ToolApprovalRequest():
             approval = Approval(id=event.approval_id, is_automatic=event.is_automatic, signature=event.signature)
-            return replace(call, state=state, approval=approval)
+            return changed_call(call, state=state, approval=approval)
         case ev.ToolApprovalResponse():
             assert call.approval is not None
             approval = replace(call.approval, approved=event.approved, reason=event.reason)
-            return replace(call, state=state, approval=approval)
+            return changed_call(call, state=state, approval=approval)
         case ev.ToolLog():
-            return replace(call, log=str(ConsoleText().add(call.log).add(event.text)))
+            return changed_call(call, log=str(ConsoleText().add(call.log).add(event.text)))
         case ev.ToolOutputAvailable():
             changes = {"output": event.output, "display": event.display, "model_text": event.model_text}
         case ev.ToolOutputError():
@@ -460,7 +471,7 @@ def _stepped(call: ToolCall, event: Any, state: State) -> ToolCall:
             changes[name] = value
     if event.extra:
         changes["extra"] = {**call.extra, **event.extra}
-    return replace(call, state=state, **changes)
+    return changed_call(call, state=state, **changes)
 
 
 _HANDLERS: Mapping[type, Callable[[TranscriptBuilder, Any], Touched | None]] = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
@@ -41,6 +42,7 @@ __all__ = [
     "ToolCall",
     "ToolCalls",
     "Transcript",
+    "changed_call",
 ]
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
@@ -53,13 +55,16 @@ class _Value(Struct, frozen=True):
     """
 
     def __post_init__(self) -> None:
-        read, fields = _CORRECTED[type(self)]
-        for value, (name, is_optional) in zip(read(self), fields, strict=True):
+        read, names = _CORRECTED[type(self)]
+        self._correct(zip(names, read(self), strict=True))
+
+    def _correct(self, fields: Iterable[tuple[str, Any]]) -> None:
+        for name, value in fields:
             if value is None or value is MISSING or (type(value) is str and value.isascii()):
                 continue
             if value != {}:
                 force_setattr(self, name, well_formed_json(value))
-            elif is_optional:
+            elif name in _OPTIONAL_OBJECTS:
                 force_setattr(self, name, None)
 
 
@@ -116,6 +121,9 @@ class ToolCall(_Value, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._correct_together()
+
+    def _correct_together(self) -> None:
         if not self.id.strip():
             force_setattr(self, "id", "tool-call")
         if not self.name.strip():
@@ -172,6 +180,16 @@ class ToolCall(_Value, frozen=True, kw_only=True):
 
         whole = Transcript((Message("assistant", (self,)),))
         return saved_bundle(whole, include=include, exclude=exclude, opened={self.id: True})
+
+
+def changed_call(call: ToolCall, **changes: Any) -> ToolCall:
+    """Returns the call with other values of some fields. The others are shared: they are well formed already."""
+    changed = copy(call)
+    for name, value in changes.items():
+        force_setattr(changed, name, value)
+    changed._correct(changes.items())
+    changed._correct_together()
+    return changed
 
 
 class TextPart(_Value, frozen=True):
@@ -291,17 +309,20 @@ class Message(_Value, frozen=True):
         return saved_bundle(Transcript((self,)), include=include, exclude=exclude)
 
 
-def _corrected(cls: type[_Value]) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[tuple[str, bool], ...]]:
-    fields = tuple(
-        (each.name, each.type == Object | None)
+def _corrected(cls: type[_Value]) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[str, ...]]:
+    names = tuple(
+        each.name
         for each in msgspec.structs.fields(cls)
         if each.type in (str, str | None, Json, Json | Missing, Object, Object | None)
     )
-    return attrgetter(*(name for name, _ in fields)), fields  # reads them all at once; each class has several
+    return attrgetter(*names), names  # reads them all at once; each class has several
 
 
 _CORRECTED = {cls: _corrected(cls) for cls in _Value.__subclasses__()}
-"""The fields that are texts or JSON values: how they are read, their names, and whether they are optional objects."""
+"""The fields that are texts or JSON values: how they are read, and their names."""
+_OPTIONAL_OBJECTS = frozenset(
+    each.name for cls in _CORRECTED for each in msgspec.structs.fields(cls) if each.type == Object | None
+)
 
 
 class Transcript(Struct, frozen=True, eq=False):

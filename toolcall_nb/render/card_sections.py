@@ -35,6 +35,7 @@ from toolcall_nb.render.value_lines import (
     is_cut,
 )
 from toolcall_nb.render.value_summary import PartialInput, Table, table_of
+from toolcall_nb.render.wording import summarise_input
 
 __all__ = ["GrowingCall", "Section", "error_sections", "input_progress", "input_sections", "log_sections", "sections"]
 
@@ -76,12 +77,28 @@ class GrowingCall:
     With a ``drawing``, the input is drawn at the cost of what has changed; without one, it is drawn whole.
     """
 
-    __slots__ = ("drawing", "log", "partial")
+    __slots__ = ("_summarised", "_summary", "drawing", "log", "partial", "shown")
 
     def __init__(self, call: ToolCall, drawing: Drawing | None = None) -> None:
-        self.partial = PartialInput().add(call.input_text) if call.input_text else _NO_INPUT
         self.drawing = drawing
+        self.shown: dict[str, Section] = {}
+        """The sections that a live card shows, by key."""
+        self._summarised: Json = MISSING
+        self._summary = ""
+        self.follow(call)
+
+    def follow(self, call: ToolCall) -> None:
+        """Takes over what a newer state of the call holds."""
+        self.partial = PartialInput().add(call.input_text) if call.input_text else _NO_INPUT
         self.log = LogLines(call.log)
+
+    def summarise(self, call: ToolCall) -> str:
+        """Returns the input in one line. It is made once: most events of a call leave its input as it is."""
+        if call.input is MISSING:
+            return summarise_input(call, self.partial)
+        if call.input is not self._summarised:
+            self._summary, self._summarised = summarise_input(call), call.input
+        return self._summary
 
     def draw(self, value: Json) -> list[Entry]:
         """Returns the lines of the input."""

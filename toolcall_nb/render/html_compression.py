@@ -43,11 +43,15 @@ _COMMON = b"""
 """A dictionary for zlib, so that small texts shrink too: the renderer's own tags, the most common last."""
 
 
+# zlib clears the memory that its settings ask for, which takes longer than to compress a small text. A copy of a new
+# compressor has read the dictionary already.
+_FOR_SMALL = zlib.compressobj(_LEVEL, zdict=_COMMON, wbits=12, memLevel=5)
+
+
 def compress_html(data: bytes) -> bytes:
     """Compresses ``data``."""
-    # zlib clears the memory that its settings ask for, which takes longer than to compress a small text.
-    size = {"wbits": 12, "memLevel": 5} if len(data) + len(_COMMON) < 1 << 12 else {}
-    compressor = zlib.compressobj(_LEVEL, zdict=_COMMON, **size)
+    is_small = len(data) + len(_COMMON) < 1 << 12
+    compressor = _FOR_SMALL.copy() if is_small else zlib.compressobj(_LEVEL, zdict=_COMMON)
     return compressor.compress(data) + compressor.flush()
 
 

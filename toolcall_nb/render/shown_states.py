@@ -53,6 +53,11 @@ def shown_state(call: ToolCall, activity: str | None = None) -> ShownState:
     return _SHOWN.get((call.state, activity)) or _SHOWN[call.state, None]
 
 
+# Asking for the exact class takes a tenth of the time of `isinstance` with each class in turn.
+_TELLING = frozenset({ev.ToolInputStart, ev.ToolExecution, ev.ToolRetracted, *CALL_ENDS})
+"""The events that tell the activity of a call."""
+
+
 class Activities(dict[str, str]):
     """The activity of each call that has not ended, by its id.
 
@@ -62,6 +67,8 @@ class Activities(dict[str, str]):
 
     def apply(self, event: Event) -> None:
         """Takes the event into account."""
+        if type(event) not in _TELLING:
+            return
         match event:
             case ev.ToolInputStart():
                 self.setdefault(normalize_call_id(event.tool_call_id), "writing")

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
-from toolcall_nb.core.events import Json
+from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.invisible_characters import escape_invisible
 from toolcall_nb.core.text import join_surrogates
 from toolcall_nb.render.escaping import line_ends, without_ansi
@@ -125,13 +125,20 @@ def draw_value(value: Json, bounds: Bounds = _BOUNDS) -> list[Entry]:
 class Drawing:
     """Draws a value repeatedly while it grows. An entry that has not changed is the same object."""
 
-    __slots__ = ("_drawn",)
+    __slots__ = ("_drawn", "_value")
 
     def __init__(self) -> None:
         self._drawn: list[tuple[bytes | None, Entry, int]] = []
+        self._value: Json = MISSING
 
     def draw(self, value: Json) -> list[Entry]:
-        """Returns the entries of `draw_value`, at the cost of those that changed."""
+        """Returns the entries of `draw_value`, at the cost of those that changed. ``value`` must not change later."""
+        if value is not self._value:
+            self._draw(value)
+            self._value = value
+        return [entry for _, entry, _ in self._drawn]
+
+    def _draw(self, value: Json) -> None:
         pen = _Pen(_BOUNDS)
         former = iter(self._drawn)
         drawn: list[tuple[bytes | None, Entry, int]] = []
@@ -145,7 +152,6 @@ class Drawing:
                 former = iter(())  # the later ones were drawn with another number of characters left
                 drawn.append((mark, _draw(piece, pen), pen.left))
         self._drawn = drawn
-        return [entry for _, entry, _ in drawn]
 
 
 # Pieces: each becomes one entry ---------------------------------------------------------------------------------

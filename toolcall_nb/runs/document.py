@@ -28,7 +28,9 @@ __all__ = ["LiveDocument", "shortened"]
 
 _Step: TypeAlias = dict[str, Any]
 
-_STARTS = (ev.ToolInputStart, ev.ToolInputAvailable, ev.ToolInputError)
+_STARTS = frozenset({ev.ToolInputStart, ev.ToolInputAvailable, ev.ToolInputError})
+_TIMED = frozenset({ev.ToolExecution, ev.Abort, *CALL_ENDS})
+"""The events that start or stop a clock."""
 
 
 class LiveDocument:
@@ -61,7 +63,6 @@ class LiveDocument:
         self._clocks = Clocks(clock, began)
         self._status = RunStatus()
         self._opened_nodes: dict[str, bool] = {}
-        self._started: set[str] = set()  # calls that have no card yet
         self._cards: dict[str, str] = {}  # the node of each call's card
         self._asks: dict[str, ApprovalForm] = {}  # by node
         self._info = info
@@ -92,7 +93,8 @@ class LiveDocument:
                 return True
             self._announcements += self._status.apply(event)
             self._draw(event)
-            self._set_clocks(event)
+            if cls in _TIMED:
+                self._set_clocks(event)
             return self._has_news()
 
     def recall(self, events: Iterable[Event]) -> None:
@@ -114,23 +116,19 @@ class LiveDocument:
 
     def _draw(self, event: Event) -> None:
         was_torn, self._is_torn = self._is_torn, True
-        if isinstance(event, _STARTS):
-            self._started.add(event.tool_call_id)
         patches = self._source.apply(event)
         self._patches += patches
-        if self._started:
-            self._note_cards(patches)
+        if type(event) in _STARTS:
+            self._note_card(event, patches)
         self._is_torn = was_torn
 
-    def _note_cards(self, patches: list[Patch]) -> None:
-        """Notes the outermost node of each call that has just got its card."""
+    def _note_card(self, event: Any, patches: list[Patch]) -> None:
+        """Notes the outermost node of a call if it has just got its card."""
         for patch in patches:
-            if not self._started:
-                break  # the patches after it are what is in the card
-            call = self._source.call_of(patch[1]) if patch[0] == "insert" else None
-            if call is not None and call in self._started and self._source.call_of(patch[2]) != call:
-                self._cards[call] = patch[1]
-                self._started.discard(call)
+            is_outermost = patch[0] == "insert" and self._source.call_of(patch[2]) is None
+            if is_outermost and self._source.call_of(patch[1]) == event.tool_call_id:
+                self._cards[event.tool_call_id] = patch[1]
+                return  # the patches after it are what is in the card
 
     def ask(self, call: str, form: ApprovalForm | None) -> bool:
         """Has the pages ask a person about a call; None ends that. Returns False if the call has no card to ask in."""

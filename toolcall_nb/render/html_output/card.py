@@ -29,8 +29,6 @@ from toolcall_nb.render.card_sections import (
     GrowingCall,
     Section,
     error_sections,
-    input_progress,
-    input_sections,
     sections,
 )
 from toolcall_nb.render.escaping import element, escape, escape_marked
@@ -38,21 +36,23 @@ from toolcall_nb.render.html_output.nodes import Node, Patch, update
 from toolcall_nb.render.html_output.pictures import NO_HOSTS
 from toolcall_nb.render.shown_states import shown_state
 from toolcall_nb.render.value_lines import Entry, format_hidden
-from toolcall_nb.render.value_summary import PartialInput, Table
-from toolcall_nb.render.wording import format_seconds, shown_name, summarise_input
+from toolcall_nb.render.value_summary import Table
+from toolcall_nb.render.wording import format_seconds, shown_name
 
 __all__ = [
     "Look",
     "call_node",
+    "card_node",
+    "changed_section_nodes",
     "entry_nodes",
     "fold_name",
-    "input_node",
     "is_open",
     "section_nodes",
     "table_html",
-    "update_input",
     "update_state",
 ]
+
+_height_of = attrgetter("height")
 
 _FITS = 12
 """The number of lines that fit without scrolling."""
@@ -93,17 +93,24 @@ def fold_name(name: str, call_id: str) -> str:
     return f"{name} of {call_id}"
 
 
-def call_node(id: str, call: ToolCall, look: Look, growing: GrowingCall | None = None) -> Node:
-    """Returns the whole card. A live view keeps the ``growing`` parts of a call between two drawings."""
-    growing = growing or GrowingCall(call)
+def call_node(id: str, call: ToolCall, look: Look) -> Node:
+    """Returns the whole card."""
+    growing = GrowingCall(call)
     found = sections(call, growing)
+    return card_node(id, call, look, growing, found, section_nodes(id, found, call.id, look))
+
+
+def card_node(
+    id: str, call: ToolCall, look: Look, growing: GrowingCall, found: Iterable[Section], nodes: Iterable[Node]
+) -> Node:
+    """Returns the card with the sections ``found``, of which ``nodes`` are the nodes."""
     state = shown_state(call, look.activities.get(call.id))
     is_rich = not _RICH.isdisjoint([section.layout for section in found])
     details = Node(
         f"{id}.d",
         "<details open>" if is_open(call, look.opened, is_rich) else "<details>",
         "</details>",
-        [Node(f"{id}.s", _summary(call, growing.partial, state.word, look)), *section_nodes(id, found, call.id, look)],
+        [Node(f"{id}.s", _summary(call, growing.summarise(call), state.word, look)), *nodes],
     )
     return Node(
         id,
@@ -113,23 +120,13 @@ def call_node(id: str, call: ToolCall, look: Look, growing: GrowingCall | None =
     )
 
 
-def update_state(node: Node, call: ToolCall, partial: PartialInput, look: Look) -> list[Patch]:
+def update_state(node: Node, call: ToolCall, growing: GrowingCall, look: Look) -> list[Patch]:
     """Shows the call's activity in its card, which is up to date otherwise; returns the patches for that."""
     state = shown_state(call, look.activities.get(call.id))
     summary = node.children[0].children[0]
     head = _head(state.key, look.nesting.depth(call.id))
     patches = update(node, Node(node.id, head, node.tail, node.children))
-    return patches + update(summary, Node(summary.id, _summary(call, partial, state.word, look)))
-
-
-def update_input(node: Node, call: ToolCall, growing: GrowingCall, look: Look) -> list[Patch]:
-    """Shows more of an input that is being written, in a card that has its section; returns the patches for that."""
-    summary = node.children[0].children[0]
-    state = shown_state(call, look.activities.get(call.id))
-    patches = update(summary, Node(summary.id, _summary(call, growing.partial, state.word, look)))
-    here = {section.id: section for section in node.children[0].children}
-    found = section_nodes(node.id, input_sections(call, growing), call.id, look)
-    return patches + [patch for section in found for patch in update(here[section.id], section)]
+    return patches + update(summary, Node(summary.id, _summary(call, growing.summarise(call), state.word, look)))
 
 
 @cache
@@ -139,15 +136,15 @@ def _head(state: str, depth: int) -> str:
     return f'<div class="tc-call tc-{state}{inside}">'
 
 
-def _summary(call: ToolCall, partial: PartialInput, state: str, look: Look) -> str:
-    """Returns the summary in one line; the spaces keep its words apart where there is no style."""
+def _summary(call: ToolCall, arguments: str, state: str, look: Look) -> str:
+    """Returns the summary in one line, with the arguments; the spaces keep its words apart where there is no style."""
     title, name = shown_name(call)
     around = look.nesting.around(call.id)
     took = look.timings.get(call.id)
     pieces = [
         element("b", "tc-name", title),
         *([element("span", "tc-tool", name)] if name else []),
-        element("span", "tc-args", summarise_input(call, partial)),
+        element("span", "tc-args", arguments),
         *([element("span", "tc-around", f"in {around}")] if around else []),
         *(['<span class="tc-mark">edited</span>'] if call.original_input is not MISSING else []),
         f'<span class="tc-state">{state}</span>',
@@ -164,12 +161,43 @@ def section_nodes(id: str, found: Iterable[Section], call_id: str, look: Look) -
     return [_section(f"{id}.{section.key}", section, call_id, look) for section in found]
 
 
-def _section(id: str, section: Section, call_id: str, look: Look) -> Node:
+def changed_section_nodes(
+    id: str, found: Iterable[Section], call_id: str, look: Look, shown: Mapping[str, Section], here: Mapping[str, Node]
+) -> list[Node]:
+    """Returns `section_nodes` for a card that has the nodes ``here``, of the sections ``shown``. What is shown already
+    is not drawn again: the node of a section is the one that is here, and so are those of its first entries.
+    """
+    nodes: list[Node] = []
+    for section in found:
+        node_id = f"{id}.{section.key}"
+        former, node = shown.get(section.key), here.get(node_id)
+        if former is None or node is None:
+            nodes.append(_section(node_id, section, call_id, look))
+        elif former == section:
+            nodes.append(node)
+        else:
+            nodes.append(_section(node_id, section, call_id, look, _kept_entries(section, former, node)))
+    return nodes
+
+
+def _kept_entries(section: Section, former: Section, node: Node) -> list[Node]:
+    """Returns the nodes of the first entries of a section, as far as ``node`` shows the same ones."""
+    if (section.first, section.has_ends, section.layout) != (former.first, former.has_ends, former.layout):
+        return []
+    kept: list[Node] = []
+    for entry, former_entry, child in zip(section.entries, former.entries, node.children, strict=False):
+        if entry is not former_entry:
+            break
+        kept.append(child)
+    return kept
+
+
+def _section(id: str, section: Section, call_id: str, look: Look, kept: Sequence[Node] = ()) -> Node:
     if fold := section.fold:
         is_opened = look.opened.get(fold_name(fold, call_id))
         head = f'<details class="tc-more"{" open" if is_opened else ""}><summary>{escape(section.label)}'
         head = f"{head}{_note(section.note)}</summary><pre{_tabindex(section)}>"
-        return Node(id, head, "</pre></details>", _section_entries(id, section))
+        return Node(id, head, "</pre></details>", _section_entries(id, section, kept))
     match section.layout:
         case "label":
             return Node(id, element("p", "tc-note", section.label))
@@ -181,20 +209,14 @@ def _section(id: str, section: Section, call_id: str, look: Look) -> Node:
             return Node(id, f"{_label(section.label, section.note)}{section.html}</div>")
         case "log":
             head = f'{_label(section.label, section.note)}<div class="tc-log"{_tabindex(section)}><pre>'
-            return Node(id, head, "</pre></div></div>", _section_entries(id, section))
+            return Node(id, head, "</pre></div></div>", _section_entries(id, section, kept))
         case "table":
             assert section.table is not None
             head = f'{_label(section.label, section.note)}<div class="tc-wide"{_tabindex(section)}>'
             return Node(id, head, "</div></div>", [Node(f"{id}.0", table_html(section.table))])
         case "lines":
             head = f"{_label(section.label, section.note)}<pre{_tabindex(section)}>"
-            return Node(id, head, "</pre></div>", _section_entries(id, section))
-
-
-def input_node(former: Node, call: ToolCall, partial: PartialInput) -> Node:
-    """Returns ``former``, the section of an input, with the note for an input that is longer and shows no more."""
-    label = _label("Input", input_progress(call, partial))
-    return Node(former.id, label + former.head[former.head.rindex("<pre") :], former.tail, former.children)
+            return Node(id, head, "</pre></div>", _section_entries(id, section, kept))
 
 
 def _label(label: str, note: str) -> str:
@@ -208,24 +230,33 @@ def _note(note: str) -> str:
 def _tabindex(section: Section) -> str:
     """Makes a section that may have to be scrolled reachable by keyboard: not every browser does that by itself."""
     table = section.table
-    height = len(table.rows) + len(table.columns) if table else sum(map(attrgetter("height"), section.entries))
+    height = len(table.rows) + len(table.columns) if table else sum(map(_height_of, section.entries))
     return ' tabindex="0"' if height > _FITS else ""
 
 
-def _section_entries(id: str, section: Section) -> list[Node]:
+def _section_entries(id: str, section: Section, kept: Sequence[Node]) -> list[Node]:
     if not section.has_ends:
-        return entry_nodes(id, section.entries)
-    _write_html(section.entries)
-    numbered = enumerate(section.entries, section.first)
-    return [Node(f"{id}.{number}", f"<span>{entry.html}</span>") for number, entry in numbered]
-
-
-def entry_nodes(id: str, entries: Sequence[Entry]) -> list[Node]:
-    """Returns one node for each entry. The newline is before it, so that it does not change when another follows."""
+        return entry_nodes(id, section.entries, kept)
+    entries = section.entries[len(kept) :]
     _write_html(entries)
+    numbered = enumerate(entries, section.first + len(kept))
+    return [*kept, *[Node(f"{id}.{number}", f"<span>{entry.html}</span>") for number, entry in numbered]]
+
+
+def entry_nodes(id: str, entries: Sequence[Entry], kept: Sequence[Node] = ()) -> list[Node]:
+    """Returns one node for each entry, of which the first are ``kept``.
+
+    The newline is before an entry, so that it does not change when another follows.
+    """
+    entries = entries[len(kept) :]
+    _write_html(entries)
+    numbered = enumerate(entries, len(kept))
     return [
-        Node(f"{id}.{number}", f"<span>{chr(10) if number else ''}{entry.html}</span>")
-        for number, entry in enumerate(entries)
+        *kept,
+        *[
+            Node(f"{id}.{number}", f"<span>{chr(10) if number else ''}{entry.html}</span>")
+            for number, entry in numbered
+        ],
     ]
 
 

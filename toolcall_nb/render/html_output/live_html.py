@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_nesting import CallNesting
-from toolcall_nb.core.events import Event
+from toolcall_nb.core.events import PIECE_FIELDS, Event
 from toolcall_nb.core.reducer import Touched, TranscriptBuilder, normalize_call_id
 from toolcall_nb.core.text import SURROGATE
 from toolcall_nb.core.transcript import Part, ToolCall, Transcript
@@ -76,7 +76,7 @@ class LiveHtml:
             return self._begin(len(self._messages)) if has_begun else []
         patches = self._begin(touched.message) if touched.message == len(self._messages) else []
         message = self._messages[touched.message]
-        if isinstance(event, ev.ToolExecution):
+        if type(event) is ev.ToolExecution:
             patches += self._redraw_calls(message, {normalize_call_id(event.tool_call_id)})
         elif touched.part is None:
             patches += self._refresh(message)
@@ -84,7 +84,7 @@ class LiveHtml:
             patches += self._retract(message, touched.part)
         else:
             patches += self._change(message, touched.part, event)
-        if isinstance(event, (ev.Finish, ev.Abort)):
+        if type(event) is ev.Finish or type(event) is ev.Abort:
             self._has_ended = True
             patches += self._end_calls(message)
             message.rest()
@@ -130,7 +130,7 @@ class LiveHtml:
     def _begin(self, number: int) -> list[Patch]:
         patches = self._end_calls(self._messages[-1]) if self._messages else []
         self._has_ended = False
-        self._messages.append(LiveMessage(number, self.transcript.messages[number].role))
+        self._messages.append(LiveMessage(number, self._builder.role(number)))
         return patches + insert(self._messages[-1].node, "", None)
 
     def _refresh(self, live_message: LiveMessage) -> list[Patch]:
@@ -150,13 +150,13 @@ class LiveHtml:
         ids &= self._activities.keys()
         for id in ids:
             del self._activities[id]
-        return self._redraw_calls(message, ids)
+        return self._redraw_calls(message, ids) if ids else []
 
     @staticmethod
     def _redraw_calls(message: LiveMessage, ids: Collection[str]) -> list[Patch]:
         """Shows the activity of those calls of the message whose activity has changed."""
         patches: list[Patch] = []
-        for live in message.parts.values() if ids else ():
+        for live in message.parts.values():
             if isinstance(live, LiveCall) and live.part.id in ids:
                 patches += live.update_state(message)
         return patches
@@ -175,13 +175,14 @@ class LiveHtml:
             assert part is not None
             patches += self._nest(part)
             live = message.add(key, part, self._look)
-        match event:
-            case ev.TextDelta() | ev.ReasoningDelta() if isinstance(live, LiveText) and live.markdown is not None:
-                return live.write(message, event.delta)
-            case ev.ToolInputDelta() if isinstance(live, LiveCall) and _is_whole(event.input_text_delta):
-                return patches + live.write(message, event.input_text_delta)
-            case ev.ToolLog() if isinstance(live, LiveCall) and _is_whole(event.text):
-                return patches + live.print(message, event.text)
+        if type(event) in PIECE_FIELDS:
+            match event:
+                case ev.TextDelta() | ev.ReasoningDelta() if isinstance(live, LiveText) and live.markdown is not None:
+                    return live.write(message, event.delta)
+                case ev.ToolInputDelta() if isinstance(live, LiveCall) and _is_whole(event.input_text_delta):
+                    return patches + live.write(message, event.input_text_delta)
+                case ev.ToolLog() if isinstance(live, LiveCall) and _is_whole(event.text):
+                    return patches + live.print(message, event.text)
         patches += self._take(message, key) if part is None else live.take(message, part)
         if isinstance(live.part, ToolCall) and live.part.is_final:
             message.rest(key)
@@ -206,7 +207,9 @@ class LiveHtml:
         return self._redraw_everywhere(self._nesting.discard(part.id)) if isinstance(part, ToolCall) else []
 
     def _redraw_everywhere(self, ids: Collection[str]) -> list[Patch]:
-        return [patch for message in self._messages if ids for patch in self._redraw_calls(message, ids)]
+        if not ids:  # most often
+            return []
+        return [patch for message in self._messages for patch in self._redraw_calls(message, ids)]
 
 
 def _is_whole(delta: str) -> bool:

@@ -8,14 +8,20 @@ from collections.abc import Sequence
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall
-from toolcall_nb.render.card_sections import GrowingCall, log_sections
+from toolcall_nb.render.card_sections import (
+    GrowingCall,
+    Section,
+    input_progress,
+    input_sections,
+    log_sections,
+    sections,
+)
 from toolcall_nb.render.html_output.card import (
     Look,
-    call_node,
+    card_node,
+    changed_section_nodes,
     fold_name,
-    input_node,
     section_nodes,
-    update_input,
     update_state,
 )
 from toolcall_nb.render.html_output.message_nodes import (
@@ -165,8 +171,14 @@ class LiveCall(LivePart):
     def take(self, message: LiveMessage, part: Part) -> list[Patch]:
         """Replaces the call by its newer state."""
         assert isinstance(part, ToolCall)
-        self._growing = GrowingCall(part, Drawing() if self._growing is None else self._growing.drawing)
-        return super().take(message, part)
+        if self._growing is None:
+            self._growing = GrowingCall(part, Drawing())
+        else:
+            self._growing.follow(part)
+            if part.id != self.part.id:  # which is in the sections
+                self._growing.shown = {}
+        self.part = part
+        return self._redraw(message)
 
     def rest(self) -> None:
         """Frees what is needed only while the call goes on."""
@@ -185,38 +197,62 @@ class LiveCall(LivePart):
         """Adds to the input. Beyond the part of it that is drawn, only the note with its length changes."""
         growing = self._wake()
         head, growing.partial = growing.partial.head, growing.partial.add(delta)
-        here = self._sections().get(f"{self.id}.i")
-        if here is not None and growing.partial.head is head:
-            return update(here, input_node(here, self.part, growing.partial))
-        if here is not None and self.node is not None and self.part.input is MISSING:
-            return update_input(self.node, self.part, growing, self.look)
-        return message.place(self, self.draw())
+        if self.part.input is not MISSING or f"{self.id}.i" not in self._sections():
+            return self._redraw(message)
+        shown = growing.shown.get("i")
+        if shown is not None and growing.partial.head is head:
+            return self._update([shown._replace(note=input_progress(self.part, growing.partial))], growing)
+        return self._update(input_sections(self.part, growing), growing)
 
     def update_state(self, message: LiveMessage) -> list[Patch]:
         """Shows the activity of the call. Its sections do not depend on that."""
         if self.node is None or self._growing is None:
-            return message.place(self, self.draw())
-        return update_state(self.node, self.part, self._growing.partial, self.look)
+            return self._redraw(message)
+        return update_state(self.node, self.part, self._growing, self.look)
 
     def print(self, message: LiveMessage, text: str) -> list[Patch]:
         """Adds to the log. Only the log's sections are drawn if they are there already."""
-        log = self._wake().log
+        growing = self._wake()
+        log = growing.log
         number = log.number
         log.add(text)
         found = log_sections(log, self.part.id)
         changed = found[:1] if log.number == number else found
-        wanted = section_nodes(self.id, changed, self.part.id, self.look)
         here = self._sections()
-        if any(node.id not in here for node in wanted):
-            return message.place(self, self.draw())
-        return [patch for node in wanted for patch in update(here[node.id], node)]
+        if any(f"{self.id}.{section.key}" not in here for section in changed):
+            return self._redraw(message)
+        return self._update(changed, growing)
+
+    def _update(self, found: Sequence[Section], growing: GrowingCall) -> list[Patch]:
+        """Shows the newer forms of sections that the card has already."""
+        here = self._sections()
+        # Nothing counts as shown meanwhile: an interrupt may leave the nodes half changed.
+        shown, growing.shown = growing.shown, {}
+        nodes = changed_section_nodes(self.id, found, self.part.id, self.look, shown, here)
+        patches = [patch for node in nodes for patch in update(here[node.id], node)]
+        growing.shown = shown | {section.key: section for section in found}
+        return patches
+
+    def _redraw(self, message: LiveMessage) -> list[Patch]:
+        """Shows the whole call. Sections that are shown already are not drawn again."""
+        growing = self._growing or GrowingCall(self.part)
+        shown, growing.shown = growing.shown, {}  # as above
+        found = sections(self.part, growing)
+        here = self._sections() if shown else {}
+        nodes = changed_section_nodes(self.id, found, self.part.id, self.look, shown, here)
+        patches = message.place(self, card_node(self.id, self.part, self.look, growing, found, nodes))
+        growing.shown = {section.key: section for section in found}
+        return patches
 
     def _sections(self) -> dict[str, Node]:
         return {node.id: node for node in self.node.children[0].children} if self.node is not None else {}
 
     def draw(self) -> Node | None:
-        """Returns the card."""
-        return call_node(self.id, self.part, self.look, self._growing)
+        """Returns the card, drawn anew: what the reader opened may have changed."""
+        growing = self._growing or GrowingCall(self.part)
+        found = sections(self.part, growing)
+        nodes = section_nodes(self.id, found, self.part.id, self.look)
+        return card_node(self.id, self.part, self.look, growing, found, nodes)
 
     @property
     def opened_key(self) -> str | None:

@@ -14,6 +14,7 @@ A patch is a list that JSON can carry:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -100,7 +101,8 @@ def update(old: Node, new: Node) -> list[Patch]:
     """
     patches: list[Patch] = []
     if old.head != new.head or old.tail != new.tail:
-        patches.append(splice(old.id, old.head + old.tail, new.head + new.tail))
+        texts = (old.head + old.tail, new.head + new.tail)
+        patches.append(["splice", old.id, *_change_of_tags(*texts)] if old.tail else splice(old.id, *texts))
         old.head, old.tail = new.head, new.tail
     if old.children != new.children:  # two nodes are equal only if they are the same object
         patches += _update_children(old, new.children)
@@ -109,15 +111,27 @@ def update(old: Node, new: Node) -> list[Patch]:
 
 def _update_children(old: Node, wanted: Sequence[Node]) -> list[Patch]:
     here = dict(zip(map(_id_of, old.children), old.children, strict=True))
-    ids = set(map(_id_of, wanted))
     patches: list[Patch] = []
+    wanted_ids = [*map(_id_of, wanted)]
+    if [*here] == wanted_ids[: len(here)]:  # most often: others may follow
+        for former, child in zip(here.values(), wanted, strict=False):
+            if former is not child:
+                patches += update(former, child)
+        added = wanted[len(here) :]
+        for child in added:
+            patches += insert(child, old.id, None)
+        old.children = [*here.values(), *added]
+        return patches
+    ids = set(wanted_ids)
     for id in here:
         if id not in ids:
             patches.append(["remove", id])
     children = []
     for place, child in enumerate(wanted):
         former = here.get(child.id)
-        if former is not None:
+        if former is child:
+            pass
+        elif former is not None:
             patches += update(former, child)
         else:
             before = next((later.id for later in wanted[place + 1 :] if later.id in here), None)
@@ -138,6 +152,12 @@ def splice(id: str, old: str, new: str) -> Patch:
     deleted = old[start : len(old) - end]
     before = start if old.isascii() else _utf16_length(old[:start])
     return ["splice", id, before, _utf16_length(deleted) if deleted else 0, new[start : len(new) - end]]
+
+
+@lru_cache(maxsize=256)
+def _change_of_tags(old: str, new: str) -> tuple[Any, ...]:
+    """Returns the values of `splice` for an element with children. It has little text, and all cards change alike."""
+    return tuple(splice("", old, new)[2:])
 
 
 def _common_prefix(one: str, other: str) -> int:
