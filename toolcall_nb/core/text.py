@@ -52,11 +52,15 @@ def well_formed_json(value: Any, levels: int = MAX_LEVELS) -> Any:
     if isinstance(value, dict):
         return {
             key if type(key) is str and key.isascii() else _key(key): item
-            if type(item) is str and item.isascii()  # most are, and a call for each would take most of the time
+            # Most items are such, and a call for each would take most of the time.
+            if (kind := type(item)) is int or (kind is str and item.isascii())
             else well_formed_json(item, levels - 1)
             for key, item in value.items()
         }
-    return [item if type(item) is str and item.isascii() else well_formed_json(item, levels - 1) for item in value]
+    return [
+        item if (kind := type(item)) is int or (kind is str and item.isascii()) else well_formed_json(item, levels - 1)
+        for item in value
+    ]
 
 
 def _key(key: Any) -> str:
