@@ -60,6 +60,7 @@ _DEEPEST = 6
 """The depth of calls inside of calls from which on cards are not indented further."""
 _RICH = frozenset({"html", "table"})
 """The layouts of pictures, tables and the like, for which a card stays open."""
+_height_of = attrgetter("height")
 _CLOSED = (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
 
 
@@ -208,7 +209,7 @@ def _note(note: str) -> str:
 def _tabindex(section: Section) -> str:
     """Makes a section that may have to be scrolled reachable by keyboard: not every browser does that by itself."""
     table = section.table
-    height = len(table.rows) + len(table.columns) if table else sum(map(attrgetter("height"), section.entries))
+    height = len(table.rows) + len(table.columns) if table else sum(map(_height_of, section.entries))
     return ' tabindex="0"' if height > _FITS else ""
 
 

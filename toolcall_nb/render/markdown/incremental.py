@@ -160,7 +160,7 @@ def markdown_blocks(text: str) -> list[str]:
         if not _LINE_END.search(line):
             if TEXT_LINE.match(line) and not marks_in(line):
                 return [f"<p>{escapeHtml(mdTrim(line))}</p>\n"]
-            if block := parse_one_line(line, Definitions({})):
+            if block := parse_one_line(line, Definitions({}), notes_texts=False):
                 return [render_tokens(block)]
         return [render_tokens(group) for group in split_blocks(parser().parse(shown, {"references": {}}))]
     # As in `render_markdown`: the caller's stack may be too long already.

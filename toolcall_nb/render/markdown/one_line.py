@@ -16,22 +16,22 @@ __all__ = ["parse_line", "parse_one_line"]
 _HEADING = re.compile(r"(#{1,6})[ \t]+([^\s#][^#]*)")
 
 
-def parse_line(line: str, definitions: Definitions) -> list[Token]:
+def parse_line(line: str, definitions: Definitions, *, notes_texts: bool = True) -> list[Token]:
     """Returns the tokens of a paragraph of one line, which begins with `TEXT_LINE`: only its content needs a parse."""
     opening = Token("paragraph_open", "p", 1, map=[0, 1], block=True)
     inline = Token("inline", "", 0, map=[0, 1], level=1, content=mdTrim(line), block=True)
-    parse_inline([inline], definitions)
+    parse_inline([inline], definitions, notes_texts=notes_texts)
     return [opening, inline, Token("paragraph_close", "p", -1, block=True)]
 
 
-def parse_one_line(line: str, definitions: Definitions) -> list[Token] | None:
+def parse_one_line(line: str, definitions: Definitions, *, notes_texts: bool = True) -> list[Token] | None:
     """Returns the tokens of one line that is certainly a paragraph or a heading; None if only a parse can tell."""
     if TEXT_LINE.match(line):
-        return parse_line(line, definitions)
+        return parse_line(line, definitions, notes_texts=notes_texts)
     found = _HEADING.fullmatch(line)
     if found is None:
         return None
-    tokens = parse_line(found[2], definitions)
+    tokens = parse_line(found[2], definitions, notes_texts=notes_texts)
     for token in (tokens[0], tokens[2]):
         token.type = token.type.replace("paragraph", "heading")
         token.tag, token.markup = f"h{len(found[1])}", found[1]
