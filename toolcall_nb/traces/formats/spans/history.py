@@ -56,7 +56,7 @@ def read_messages(given: Any, role: Role = "user", levels: int = _MAX_LEVELS) ->
     if levels == 0:
         return []
     if isinstance(given, list):
-        if given and all(_is_part(item) for item in given):
+        if given and all(map(_is_part, given)):
             return _some(RecordedMessage(role, tuple(part for item in given if (part := read_part(item)) is not None)))
         return [message for item in given for message in read_messages(item, role, levels - 1)]
     if not isinstance(given, dict) or not given:

@@ -117,7 +117,7 @@ def _first_input(given: Mapping[str, Any], names: Iterable[str], history: Histor
     for name in names:
         value = spread_value(given, name)
         found = [] if value is None else history.read(value)
-        if any(message.parts for message in found):
+        if any([message.parts for message in found]):
             return found
     return []
 
@@ -126,7 +126,7 @@ def _first_messages(given: Mapping[str, Any], names: Iterable[str], role: Role) 
     for name in names:
         value = spread_value(given, name)
         found = [] if value is None else read_messages(value, role)
-        if any(message.parts for message in found):
+        if any([message.parts for message in found]):
             return found
     return []
 

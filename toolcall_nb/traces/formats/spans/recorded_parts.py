@@ -67,8 +67,8 @@ def read_part(given: Any) -> RecordedPart | None:
 
 def _text_of(part: Mapping[str, Any]) -> str:
     for name in ("content", "text", "thinking", "refusal"):
-        if isinstance(part.get(name), str):
-            return str(part[name])
+        if isinstance(text := part.get(name), str):
+            return text
     texts = [_text_of(as_object(item)) for item in as_list(part.get("summary"))]
     return "\n\n".join(filter(None, texts))
 

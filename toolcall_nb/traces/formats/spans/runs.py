@@ -33,13 +33,17 @@ def read_runs(
     records: Iterable[Any], is_known: Callable[[Any], bool], read: Callable[[Any], SpanFile]
 ) -> Iterator[RecordedRun]:
     """Yields the runs of a file whose spans may be on any line; a trace ends with the file."""
+    yield from runs_of_file(_read_file(records, is_known, read))
+
+
+def _read_file(records: Iterable[Any], is_known: Callable[[Any], bool], read: Callable[[Any], SpanFile]) -> SpanFile:
     file = SpanFile()
     for record in records:
         if is_known(record):
             file.extend(read(record))
         else:
             file.unknown += 1
-    yield from runs_of_file(file)
+    return file
 
 
 def runs_of_file(file: SpanFile) -> Iterator[RecordedRun]:

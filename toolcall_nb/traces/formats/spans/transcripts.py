@@ -123,7 +123,7 @@ class _Reader:
         matcher = HistoryMatcher(conversation.register)
         told: defaultdict[Hashable, int] = defaultdict(int)
         for message in messages:
-            if message.role == "user" and any([_is_retold(part) for part in message.parts]):
+            if message.role == "user" and any(map(_is_retold, message.parts)):
                 self._retold += 1
                 continue
             draft: MessageDraft | None = None
@@ -268,7 +268,7 @@ class _Reader:
         return any(isinstance(part, TextPart) for part in last)
 
     def _has_error(self) -> bool:
-        return any([_has_failed(part) for draft in self._drafts for part in draft.parts])
+        return any(_has_failed(part) for draft in self._drafts for part in draft.parts)
 
     # The end
 
