@@ -145,16 +145,15 @@ def _summary(call: ToolCall, partial: PartialInput, state: str, look: Look) -> s
     title, name = shown_name(call)
     around = look.nesting.around(call.id)
     took = look.timings.get(call.id)
-    pieces = [
-        element("b", "tc-name", title),
-        *([element("span", "tc-tool", name)] if name else []),
-        element("span", "tc-args", summarise_input(call, partial)),
-        *([element("span", "tc-around", f"in {around}")] if around else []),
-        *(['<span class="tc-mark">edited</span>'] if call.original_input is not MISSING else []),
-        f'<span class="tc-state">{state}</span>',
-        f'<span class="tc-time">{"" if took is None else format_seconds(took)}</span>',
-    ]
-    return f"<summary>{' '.join(pieces)}</summary>"
+    tool = f" {element('span', 'tc-tool', name)}" if name else ""
+    inside = f" {element('span', 'tc-around', f'in {around}')}" if around else ""
+    edited = ' <span class="tc-mark">edited</span>' if call.original_input is not MISSING else ""
+    return (
+        f"<summary>{element('b', 'tc-name', title)}{tool}"
+        f" {element('span', 'tc-args', summarise_input(call, partial))}{inside}{edited}"
+        f' <span class="tc-state">{state}</span>'
+        f' <span class="tc-time">{"" if took is None else format_seconds(took)}</span></summary>'
+    )
 
 
 # Sections -------------------------------------------------------------------------------------------------------
