@@ -53,9 +53,9 @@ def _nested(parts: list[Part | JoinedCall]) -> list[Part | JoinedCall]:
         return parts
     inside: dict[int, list[JoinedCall]] = {}
     here = {id(part) for part in parts}
-    for part in inner:
-        if id(part.parent) in here:
-            inside.setdefault(id(part.parent), []).append(part)
+    for call in inner:
+        if id(call.parent) in here:
+            inside.setdefault(id(call.parent), []).append(call)
     nested = {id(call) for calls in inside.values() for call in calls}
     found: list[Part | JoinedCall] = []
     waiting = [part for part in reversed(parts) if id(part) not in nested]

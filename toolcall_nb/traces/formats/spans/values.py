@@ -174,7 +174,7 @@ def read_time(value: Any, unit: int = 0) -> int | None:
     ``unit`` is the length of the value's unit in nanoseconds. With 0, the size of a number tells its unit. A time may
     also be ISO text, or a list of seconds and nanoseconds.
     """
-    if unit == 1 and isinstance(value, str) and len(value) < 32 and value.isdecimal():  # most times
+    if unit == 1 and isinstance(value, str) and len(value) < 32 and value.isdecimal():  # most times of OTLP
         return _in_range(int(value))
     if isinstance(value, list) and len(value) == 2:
         seconds, rest = (read_whole_number(item) for item in value)
