@@ -132,11 +132,15 @@ def _is_of_emoji(text: str, place: int) -> bool:
 @cache
 def _runs() -> re.Pattern[str]:
     """Returns a pattern for runs of invisible characters and combining marks."""
-    flags = "".join("x" if not c.isprintable() or _is_mark(c) else " " for c in map(chr, range(_SCANNED)))
+    scanned = "".join(map(chr, range(_SCANNED)))
+    flags = "".join(["x" if not c.isprintable() or _is_mark(c) or _IS_IGNORABLE(c) else " " for c in scanned])
     for start, end in (ord("\t"), ord("\n") + 1), (0x1F000, 0x1FB00):  # and the emoji blocks
         flags = flags[:start] + " " * (end - start) + flags[end:]
-    ranges = "".join(f"\\U{run.start():08x}-\\U{run.end() - 1:08x}" for run in re.finditer("x+", flags))
-    return re.compile(f"[{ranges}\\U000e0000-\\U0010ffff{_IGNORABLE}{_BLANK}]+")
+    ranges = [(run.start(), run.end() - 1) for run in re.finditer("x+", flags)]
+    near = "".join([f"\\u{start:04x}-\\u{end:04x}" for start, end in ranges if end < 0x10000])
+    far = "".join([f"\\U{start:08x}-\\U{end:08x}" for start, end in ranges if end >= 0x10000])
+    # Python looks up characters of the first plane in a map, and goes through the hundreds of ranges of the others.
+    return re.compile(rf"(?:[{near}]++|(?=[\U00010000-\U0010ffff])[{far}\U000e0000-\U0010ffff]++)++")
 
 
 @cache

@@ -41,22 +41,26 @@ def well_formed_json(value: Any, levels: int = MAX_LEVELS) -> Any:
     strings, as in JSON, and arrays become lists. NaN is always the same object, `math.nan`, so that values with NaN can
     be equal: Python compares the items of a container, and the fields of a Struct, by identity first.
     """
-    if isinstance(value, str):
-        return value if value.isascii() else well_formed(value)
-    if isinstance(value, float):
-        return math.nan if value != value else value
     if not isinstance(value, (dict, list, tuple)):
-        return value
+        if isinstance(value, str):
+            return well_formed(value)
+        return math.nan if isinstance(value, float) and value != value else value
     if levels == 0 and value:
         return _json_text(value)
+    # Most items are plain strings or numbers, and a call for each would take most of the time.
     if isinstance(value, dict):
         return {
             key if type(key) is str and key.isascii() else _key(key): item
-            if type(item) is str and item.isascii()  # most are, and a call for each would take most of the time
+            if ((kind := type(item)) is str and item.isascii()) or kind is int or (kind is float and item == item)
             else well_formed_json(item, levels - 1)
             for key, item in value.items()
         }
-    return [item if type(item) is str and item.isascii() else well_formed_json(item, levels - 1) for item in value]
+    return [
+        item
+        if ((kind := type(item)) is str and item.isascii()) or kind is int or (kind is float and item == item)
+        else well_formed_json(item, levels - 1)
+        for item in value
+    ]
 
 
 def _key(key: Any) -> str:

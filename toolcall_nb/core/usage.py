@@ -117,19 +117,25 @@ def _request(fields: Mapping[str, Any]) -> RequestUsage:
 def to_metadata(requests: Sequence[RequestUsage]) -> Object:
     """Returns the fields ``usage``, ``cost`` and ``steps`` for a message; none if no request reported usage."""
     whole = UsageSummary(tuple(requests))
-    if not whole.usage:
+    usage, cost = whole.usage, whole.cost
+    if not usage:
         return {}
-    fields: Object = {"usage": whole.usage}
-    fields |= {"cost": _cost_text(whole.cost)} if whole.cost is not None else {}
+    fields: Object = {"usage": usage}
+    if cost is not None:
+        fields["cost"] = _cost_text(cost)
     last = next((request.model for request in reversed(requests) if request.model), None)
     return fields | ({"steps": [_step(request, last) for request in requests]} if len(requests) > 1 else {})
 
 
 def _step(request: RequestUsage, model: str | None) -> Object:
     fields: Object = {"usage": dict(request.usage)}
-    fields |= {"cost": _cost_text(request.cost)} if request.cost is not None else {}
-    fields |= {"model": request.model} if request.model not in (None, model) else {}
-    return fields | ({"added": dict(request.added)} if request.added else {})
+    if request.cost is not None:
+        fields["cost"] = _cost_text(request.cost)
+    if request.model not in (None, model):
+        fields["model"] = request.model
+    if request.added:
+        fields["added"] = dict(request.added)
+    return fields
 
 
 # Tokens -------------------------------------------------------------------------------------------------------
@@ -166,7 +172,7 @@ def estimate_result_tokens(
     of the first request's input and output, and the results. The next prompt may lack the reasoning; if the sum shows
     that, it is not counted. The tokens are divided among the calls by the length of their result texts.
     """
-    if not calls or any("inputTokens" not in usage for usage in (before, after)):
+    if not calls or "inputTokens" not in before or "inputTokens" not in after:
         return {}
     grown = after["inputTokens"] - before["inputTokens"] - before.get("outputTokens", 0)
     grown = int(grown if grown >= 0 else grown + before.get("reasoningTokens", 0))

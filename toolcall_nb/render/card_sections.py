@@ -135,7 +135,7 @@ def _where(call: ToolCall, field: str) -> str:
 
 
 def _join_notes(*notes: str) -> str:
-    return ", ".join(filter(None, notes))
+    return ", ".join([note for note in notes if note])
 
 
 # Input and approval ---------------------------------------------------------------------------------------------

@@ -179,11 +179,12 @@ def _level(value: Json, indent: str, pen: _Pen, *, split: bool = False) -> Itera
     """Yields the pieces of an object or a list, until there are too many or no characters are left."""
     members = value.items() if isinstance(value, dict) else [("", item) for item in value]
     kind: _Kind = "pair" if isinstance(value, dict) else "item"
+    rows, split = pen.bounds.rows, split and kind == "pair"
     for number, (key, item) in enumerate(members):
-        if number == pen.bounds.rows or pen.left <= 0:
+        if number == rows or pen.left <= 0:
             yield "more", indent, "keys" if kind == "pair" else "items", len(value) - number
             return
-        if split and kind == "pair" and is_block(item):
+        if split and is_block(item):
             yield "head", indent, str(key), None
             yield from _level(item, indent + "  ", pen)
         else:
@@ -223,8 +224,9 @@ def _line(piece: _Piece, depth: int, pen: _Pen) -> None:
     kind, indent, key, value = piece
     match kind:
         case "pair" | "head":
-            pen.write("k", _quoted_key(key[: pen.bounds.key]))
-            if len(key) > pen.bounds.key:
+            limit = pen.bounds.key
+            pen.write("k", _quoted_key(key[:limit]))
+            if len(key) > limit:
                 pen.tokens.append(("c", "…"))
             pen.left -= len(indent) + 1  # the indentation of a line is drawn too
             if kind == "pair":
@@ -252,17 +254,20 @@ def _after(mark: str, value: Json, indent: str, depth: int, pen: _Pen) -> None:
     if isinstance(value, str):
         _string(mark, value, inner, pen)
         return
-    is_inner = is_block(value)
+    is_container = isinstance(value, (dict, list))
+    is_inner = is_container and is_block(value)
     if is_inner and depth < pen.bounds.depth:
         pen.tokens.append(("", f"{mark}\n{inner}"))
         _block(value, inner, depth + 1, pen)
         return
     if mark:
         pen.tokens.append(("", mark + " "))
-    if isinstance(value, list) and value and not is_inner:
+    if not is_container:
+        pen.write("n", format_constant(value))
+    elif isinstance(value, list) and value and not is_inner:
         _inline(value, pen)
     else:
-        pen.write("c" if is_inner else "" if isinstance(value, (dict, list)) else "n", format_constant(value))
+        pen.write("c" if is_inner else "", format_constant(value))
 
 
 def _block(value: Json, indent: str, depth: int, pen: _Pen) -> None:

@@ -60,6 +60,7 @@ _DEEPEST = 6
 """The depth of calls inside of calls from which on cards are not indented further."""
 _RICH = frozenset({"html", "table"})
 """The layouts of pictures, tables and the like, for which a card stays open."""
+_height_of = attrgetter("height")
 _CLOSED = (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
 
 
@@ -141,16 +142,15 @@ def _summary(call: ToolCall, arguments: str, state: str, look: Look) -> str:
     title, name = shown_name(call)
     around = look.nesting.around(call.id)
     took = look.timings.get(call.id)
-    pieces = [
-        element("b", "tc-name", title),
-        *([element("span", "tc-tool", name)] if name else []),
-        element("span", "tc-args", arguments),
-        *([element("span", "tc-around", f"in {around}")] if around else []),
-        *(['<span class="tc-mark">edited</span>'] if call.original_input is not MISSING else []),
-        f'<span class="tc-state">{state}</span>',
-        f'<span class="tc-time">{"" if took is None else format_seconds(took)}</span>',
-    ]
-    return f"<summary>{' '.join(pieces)}</summary>"
+    tool = f" {element('span', 'tc-tool', name)}" if name else ""
+    inside = f" {element('span', 'tc-around', f'in {around}')}" if around else ""
+    edited = ' <span class="tc-mark">edited</span>' if call.original_input is not MISSING else ""
+    return (
+        f"<summary>{element('b', 'tc-name', title)}{tool}"
+        f" {element('span', 'tc-args', arguments)}{inside}{edited}"
+        f' <span class="tc-state">{state}</span>'
+        f' <span class="tc-time">{"" if took is None else format_seconds(took)}</span></summary>'
+    )
 
 
 # Sections -------------------------------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ def serialise(nodes: Sequence[Node]) -> str:
 def _write(nodes: Sequence[Node], pieces: list[str]) -> None:
     for node in nodes:
         pieces.append(node.head)
-        if node.children != ():
+        if node.tail:
             _write(node.children, pieces)
             pieces.append(node.tail)
 

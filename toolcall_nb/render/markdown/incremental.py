@@ -32,16 +32,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from markdown_it.common.utils import escapeHtml, mdTrim
 from markdown_it.token import Token
 
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.render.markdown.blocks import split_blocks
 from toolcall_nb.render.markdown.compressed_texts import CompressedTexts
-from toolcall_nb.render.markdown.flavor import marks_in, parser, plain_block
+from toolcall_nb.render.markdown.flavor import parser, plain_block
 from toolcall_nb.render.markdown.growing import GrowingBlocks
 from toolcall_nb.render.markdown.link_definitions import Definitions, render_tokens
-from toolcall_nb.render.markdown.one_line import parse_one_line
+from toolcall_nb.render.markdown.one_line import line_html, parse_one_line
 from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE
 
 __all__ = ["IncrementalMarkdown", "markdown_blocks"]
@@ -158,8 +157,8 @@ def markdown_blocks(text: str) -> list[str]:
     try:
         line = shown.rstrip("\n")
         if not _LINE_END.search(line):
-            if TEXT_LINE.match(line) and not marks_in(line):
-                return [f"<p>{escapeHtml(mdTrim(line))}</p>\n"]
+            if TEXT_LINE.match(line):
+                return [line_html(line)]
             if block := parse_one_line(line, Definitions({})):
                 return [render_tokens(block)]
         return [render_tokens(group) for group in split_blocks(parser().parse(shown, {"references": {}}))]

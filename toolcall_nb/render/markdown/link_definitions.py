@@ -35,12 +35,16 @@ def parse_tail(source: str, definitions: Definitions, level: int) -> list[Token]
     return tokens
 
 
-def parse_inline(tokens: list[Token], definitions: Definitions) -> None:
-    """Parses the inline content of block tokens again, by the same rules as in a parse of the whole text."""
+def parse_inline(tokens: list[Token], definitions: Definitions, *, notes_texts: bool = True) -> None:
+    """Parses the inline content of block tokens again, by the same rules as in a parse of the whole text.
+
+    Only a text that grows needs the notes on what is text (``texts``).
+    """
     for token in tokens:
         if token.type == "inline":
             token.children = []
-    state = StateCore("", parser(), {"references": definitions, "texts": True}, tokens)
+    env: dict[str, Any] = {"references": definitions}
+    state = StateCore("", parser(), env | {"texts": True} if notes_texts else env, tokens)
     for rule in _rules_behind_blocks():
         rule(state)
 

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import re
 
-from markdown_it.common.utils import mdTrim
+from markdown_it.common.utils import escapeHtml, mdTrim
 from markdown_it.token import Token
 
-from toolcall_nb.render.markdown.link_definitions import Definitions, parse_inline
+from toolcall_nb.render.markdown.flavor import marks_in
+from toolcall_nb.render.markdown.link_definitions import Definitions, parse_inline, render_tokens
 from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE
 
-__all__ = ["parse_line", "parse_one_line"]
+__all__ = ["line_html", "parse_line", "parse_one_line"]
 
 # A heading that a later character may lengthen, and nothing else: hashes at its end would be dropped.
 _HEADING = re.compile(r"(#{1,6})[ \t]+([^\s#][^#]*)")
+
+
+def line_html(line: str) -> str:
+    """Returns the HTML of a paragraph of one line, which begins with `TEXT_LINE`."""
+    content = mdTrim(line)
+    if not marks_in(content):
+        return f"<p>{escapeHtml(content)}</p>\n"
+    inline = Token("inline", "", 0, map=[0, 1], level=1, content=content, block=True)
+    parse_inline([inline], Definitions({}), notes_texts=False)
+    return f"<p>{render_tokens([inline])}</p>\n"
 
 
 def parse_line(line: str, definitions: Definitions) -> list[Token]:

@@ -48,11 +48,14 @@ def finish_drafts(
 
 def _nested(parts: list[Part | JoinedCall]) -> list[Part | JoinedCall]:
     """Returns the parts, each call followed by those that ran inside of it."""
+    inner = [part for part in parts if isinstance(part, JoinedCall) and part.parent is not None]
+    if not inner:
+        return parts
     inside: dict[int, list[JoinedCall]] = {}
     here = {id(part) for part in parts}
-    for part in parts:
-        if isinstance(part, JoinedCall) and part.parent is not None and id(part.parent) in here:
-            inside.setdefault(id(part.parent), []).append(part)
+    for call in inner:
+        if id(call.parent) in here:
+            inside.setdefault(id(call.parent), []).append(call)
     nested = {id(call) for calls in inside.values() for call in calls}
     found: list[Part | JoinedCall] = []
     waiting = [part for part in reversed(parts) if id(part) not in nested]

@@ -33,6 +33,7 @@ _ROLES: dict[str, Role] = {
 _RESULT_ROLES = frozenset({"tool", "function", "ToolMessage", "FunctionMessage"})
 _CALL_ITEMS = frozenset({"function_call", "custom_tool_call", "mcp_call", "computer_call", "local_shell_call"})
 _RESULT_ITEMS = frozenset({"function_call_output", "custom_tool_call_output", "computer_call_output"})
+_OWN_FORM = frozenset({"role", "parts", "finish_reason"})
 _LISTS = ("messages", "contents", "message", "choices", "output", "prompts", "prompt", "generations")
 _HOLDERS = ("tool_calls", "toolCalls", "function_call", "additional_kwargs")
 """The fields of a message that hold calls beside its parts."""
@@ -55,7 +56,7 @@ def read_messages(given: Any, role: Role = "user", levels: int = _MAX_LEVELS) ->
     if levels == 0:
         return []
     if isinstance(given, list):
-        if given and all(_is_part(item) for item in given):
+        if given and all(map(_is_part, given)):
             return _some(RecordedMessage(role, tuple(part for item in given if (part := read_part(item)) is not None)))
         return [message for item in given for message in read_messages(item, role, levels - 1)]
     if not isinstance(given, dict) or not given:
@@ -96,6 +97,8 @@ def _some(message: RecordedMessage) -> list[RecordedMessage]:
 
 
 def _is_message(fields: Mapping[str, Any]) -> bool:
+    if "role" in fields and "message" not in fields:  # most messages
+        return True
     if isinstance(fields.get("message"), dict):
         return not fields.keys() & {"messages", "contents"}
     kind = fields.get("type")
@@ -128,6 +131,8 @@ def _within(fields: Mapping[str, Any], role: Role, levels: int) -> Iterator[Reco
 
 
 def _read_message(given: Mapping[str, Any], default: Role) -> RecordedMessage:
+    if given.keys() <= _OWN_FORM and isinstance(given.get("parts"), list):
+        return _read_own_form(given, default)
     fields = _unwrapped(given)
     named = _role_name(fields)
     role = _ROLES.get(named, default)
@@ -141,6 +146,18 @@ def _read_message(given: Mapping[str, Any], default: Role) -> RecordedMessage:
     if kind == "reasoning":
         return RecordedMessage("assistant", tuple(filter(None, [read_part(fields)])))
     return RecordedMessage(role, tuple(_parts(fields)), reason if isinstance(reason, str) else None)
+
+
+def _read_own_form(fields: Mapping[str, Any], default: Role) -> RecordedMessage:
+    """Reads a message in OpenTelemetry's own form, which has everything in its parts."""
+    named = _role_name(fields)
+    parts = tuple([part for item in fields["parts"] if (part := read_part(item)) is not None])
+    if named in _RESULT_ROLES:
+        return RecordedMessage(
+            "user", tuple([part for part in parts if isinstance(part, CallResult)]) or tuple(_results(fields))
+        )
+    reason = fields.get("finish_reason")
+    return RecordedMessage(_ROLES.get(named, default), parts, reason if isinstance(reason, str) else None)
 
 
 def _unwrapped(given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -118,8 +118,18 @@ class CallRegister:
     """The calls of one conversation. ``everywhere`` has those of all conversations, by id and name."""
 
     def __init__(self, everywhere: CallIndex) -> None:
-        self.by_id, self.by_input, self.by_name = CallIndex(), CallIndex(), CallIndex()
+        self.by_id, self.by_name = CallIndex(), CallIndex()
         self.everywhere = everywhere
+        self._by_input = CallIndex()
+        self._not_by_input: list[tuple[str, Json, JoinedCall]] = []
+
+    @property
+    def by_input(self) -> CallIndex:
+        """The calls by name and arguments. Most traces have ids, so the arguments are written as keys only here."""
+        for name, given, call in self._not_by_input:
+            self._by_input.add(_input_key(name, given), call)
+        self._not_by_input.clear()
+        return self._by_input
 
     def ask(self, asked: AskedCall) -> JoinedCall:
         """Adds a call that an answer asks for. If its span came before, it is that call."""
@@ -156,8 +166,8 @@ class CallRegister:
             self.by_id.add(call.id, call)
             self.everywhere.add((call.id, call.name), call)
         self.by_name.add(call.name, call)
-        if call.input is not MISSING:
-            self.by_input.add(_input_key(call.name, call.input), call)
+        if (given := call.input) is not MISSING:
+            self._not_by_input.append((call.name, given, call))
         return call
 
 

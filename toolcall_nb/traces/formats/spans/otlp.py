@@ -76,9 +76,9 @@ def _read_scope(scope: Mapping[str, Any], resource: Object, file: SpanFile) -> N
 def _fields(given: Any) -> Mapping[str, Any]:
     """Returns the fields of an object under their names in camelCase."""
     fields = as_object(given)
-    snake = [name for name in fields if "_" in name]
-    if not snake:
+    if "_" not in "".join(fields):  # most objects have none
         return fields
+    snake = [name for name in fields if "_" in name]
     renamed = {_UNDERSCORE.sub(lambda found: found[1].upper(), name): fields[name] for name in snake}
     return renamed | {name: value for name, value in fields.items() if value is not None}
 

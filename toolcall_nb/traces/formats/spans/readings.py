@@ -43,6 +43,9 @@ _DELTAS = 8  # no model answers with so many choices
 _USAGE_DETAILS, _COST_DETAILS = (f"langfuse.observation.{what}_details" for what in ("usage", "cost"))
 _DETAILS = "gen_ai.client.inference.operation.details"
 _VERCEL = tuple(f"ai.response.{what}" for what in ("reasoning", "text", "object", "toolCalls"))
+_COUNTED = {name: own for own, names in conventions.TOKENS.items() for name in names}
+"""Our token counts by the attributes that report them."""
+_TOKEN_NAMES = tuple(_COUNTED)
 _REQUESTS = ("gcp.vertex.agent.llm_request", OBSERVATION_INPUT)
 """The attributes that hold the tools beside the rest of a request."""
 
@@ -76,7 +79,8 @@ def read_model_call(span: Span, history: HistoryReader) -> ModelCall:
     output = _first_messages(given, names.among(conventions.OUTPUTS), "assistant")
     output = output or (_vercel_answer(given) if names.among(_VERCEL) else []) or answered
     reasons = [message.finish_reason for message in output]
-    reasons.append(_finish_reason(given, names.among(conventions.FINISH_REASONS)))
+    if named := names.among(conventions.FINISH_REASONS):
+        reasons.append(_finish_reason(given, named))
     system = _first_messages(given, names.among(conventions.SYSTEM_PROMPTS), "system")
     return ModelCall(
         input=[*system, *(_first_input(given, names.among(conventions.INPUTS), history) or asked)],
@@ -113,7 +117,7 @@ def _first_input(given: Mapping[str, Any], names: Iterable[str], history: Histor
     for name in names:
         value = spread_value(given, name)
         found = [] if value is None else history.read(value)
-        if any(message.parts for message in found):
+        if any([message.parts for message in found]):
             return found
     return []
 
@@ -122,7 +126,7 @@ def _first_messages(given: Mapping[str, Any], names: Iterable[str], role: Role) 
     for name in names:
         value = spread_value(given, name)
         found = [] if value is None else read_messages(value, role)
-        if any(message.parts for message in found):
+        if any([message.parts for message in found]):
             return found
     return []
 
@@ -210,12 +214,12 @@ def _usage(given: Mapping[str, Any], present: AttributeNames) -> RequestUsage:
         given = {**dict(usage_attributes(details, costs.get("total"))), **given}
         present = attribute_names(given)
     counts: dict[str, int | float] = {}
-    for own, names in conventions.TOKENS.items():
-        for name in present.among(names):
+    for name in present.among(_TOKEN_NAMES):
+        own = _COUNTED[name]
+        if own not in counts:
             number = read_whole_number(given.get(name))
             if number is not None and 0 <= number < _LARGEST:
                 counts[own] = number
-                break
     usable = counts if any(counts.values()) else {}
     return RequestUsage(
         usable,

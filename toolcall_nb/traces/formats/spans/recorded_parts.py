@@ -57,8 +57,8 @@ def read_part(given: Any) -> RecordedPart | None:
     if len(part) == 1 and "message_content" in part:  # OpenInference
         part = dict(as_object(part["message_content"]))
     kind = part.get("type")
-    if isinstance(kind, str) and kind in _BY_TYPE:
-        return _BY_TYPE[kind](part)
+    if isinstance(kind, str) and (read := _BY_TYPE.get(kind)) is not None:
+        return read(part)
     for name, read in _BY_KEY.items():
         if name in part:
             return read(part)
@@ -67,8 +67,8 @@ def read_part(given: Any) -> RecordedPart | None:
 
 def _text_of(part: Mapping[str, Any]) -> str:
     for name in ("content", "text", "thinking", "refusal"):
-        if isinstance(part.get(name), str):
-            return str(part[name])
+        if isinstance(text := part.get(name), str):
+            return text
     texts = [_text_of(as_object(item)) for item in as_list(part.get("summary"))]
     return "\n\n".join(filter(None, texts))
 

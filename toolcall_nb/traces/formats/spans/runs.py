@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolcall_nb.core.events import LEFT_OUT, Diagnostic, Object
@@ -33,13 +33,17 @@ def read_runs(
     records: Iterable[Any], is_known: Callable[[Any], bool], read: Callable[[Any], SpanFile]
 ) -> Iterator[RecordedRun]:
     """Yields the runs of a file whose spans may be on any line; a trace ends with the file."""
+    yield from runs_of_file(_read_file(records, is_known, read))
+
+
+def _read_file(records: Iterable[Any], is_known: Callable[[Any], bool], read: Callable[[Any], SpanFile]) -> SpanFile:
     file = SpanFile()
     for record in records:
         if is_known(record):
             file.extend(read(record))
         else:
             file.unknown += 1
-    yield from runs_of_file(file)
+    return file
 
 
 def runs_of_file(file: SpanFile) -> Iterator[RecordedRun]:
@@ -103,19 +107,21 @@ def _read_run(trace: str, spans: list[Span], file: SpanFile) -> RecordedRun:
     ends = [span.end for span in tree.spans if span.end is not None]
     began = min(starts, default=None)
     extra: Object = dict(file.extras.get(trace, {}))
-    if session := next((text for span in tree.spans for name in _SESSIONS if (text := span.text(name))), ""):
+    names = {name for span in tree.spans for name in span.attributes}
+    if session := _first_text(tree, [name for name in _SESSIONS if name in names]):
         extra["session"] = session
     if resource := next((span.resource for span in tree.spans if span.resource), None):
         extra["resource"] = resource
     if reading.tools:
         extra["tools"] = reading.tools
-    if agents := list(dict.fromkeys(filter(None, (span.text("gen_ai.agent.name") for span in tree.spans)))):
-        extra["agents"] = agents
+    if "gen_ai.agent.name" in names:
+        agents = dict.fromkeys(filter(None, [span.text("gen_ai.agent.name") for span in tree.spans]))
+        extra |= {"agents": list(agents)} if agents else {}
     extra["spans"] = [_describe(tree, i, kind, began) for i, kind in enumerate(reading.kinds)]
     run = RecordedRun(
         id=trace,
         transcript=reading.transcript,
-        title=file.titles.get(trace) or _title(tree),
+        title=file.titles.get(trace) or _title(tree, [name for name in AGENT_NAMES if name in names]),
         began=None if began is None else began / _SECOND,
         seconds=None if began is None or not ends else max(0, max(ends) - began) / _SECOND,
         extra=well_formed_json(extra),
@@ -123,16 +129,18 @@ def _read_run(trace: str, spans: list[Span], file: SpanFile) -> RecordedRun:
     return _with_diagnostics(run, list(_count_kept(extra["spans"])))
 
 
-def _title(tree: SpanTree) -> str:
-    named = (span.text(name) for span in tree.spans for name in AGENT_NAMES)
-    return next(filter(None, named), "") or (tree.spans[0].name if tree.spans else "")
+def _title(tree: SpanTree, names: Sequence[str]) -> str:
+    return _first_text(tree, names) or (tree.spans[0].name if tree.spans else "")
+
+
+def _first_text(tree: SpanTree, names: Sequence[str]) -> str:
+    """Returns the first text that a span has under one of the names, of which few traces have any."""
+    return next((text for span in tree.spans for name in names if (text := span.text(name))), "") if names else ""
 
 
 def _describe(tree: SpanTree, i: int, kind: SpanKind, began: int | None) -> Object:
     """Returns a span without what the transcript has of it."""
     span, parent = tree.spans[i], tree.parents[i]
-    is_read = _MESSAGE_EVENTS if kind in ("model", "tool") else ()
-    events = [_describe_event(event) for event in span.events if not event.name.startswith(is_read)]
     fields: Object = {
         "id": span.id,
         "parent": span.parent if parent is None else tree.spans[parent].id,
@@ -143,12 +151,17 @@ def _describe(tree: SpanTree, i: int, kind: SpanKind, began: int | None) -> Obje
         "status": span.status,
         "statusMessage": span.status_message,
         "attributes": _rest(span.attributes, kind),
-        "events": events,
+        "events": _events(span, kind) if span.events else [],
         "links": span.links,
         "scope": span.scope,
         **span.extra,
     }
     return {name: value for name, value in fields.items() if value or value == 0}
+
+
+def _events(span: Span, kind: SpanKind) -> list[Object]:
+    is_read = _MESSAGE_EVENTS if kind in ("model", "tool") else ()
+    return [_describe_event(event) for event in span.events if not event.name.startswith(is_read)]
 
 
 def _rest(attributes: Mapping[str, Any], kind: SpanKind) -> Object:
@@ -166,7 +179,7 @@ def _describe_event(event: SpanEvent) -> Object:
 
 
 def _count_kept(spans: list[Object]) -> Iterator[Diagnostic]:
-    names = [name for span in spans for name in span.get("attributes", ()) if name not in CONTENT]
+    names = [name for span in spans if "attributes" in span for name in span["attributes"] if name not in CONTENT]
     if names:
         what = "attribute has" if len(names) == 1 else "attributes have"
         yield Diagnostic(f"{len(names):,} {what} no place in a transcript, for example {names[0][:80]!r}.", _KEPT)

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolcall_nb.traces.formats.spans.conventions import ERRORS
 from toolcall_nb.traces.formats.spans.span import Span
-from toolcall_nb.traces.formats.spans.values import attribute_names, first_text
+from toolcall_nb.traces.formats.spans.values import first_text
 
 __all__ = ["exceptions_in", "read_error"]
 
@@ -17,7 +17,7 @@ _TELLING = (*ERRORS, "langfuse.observation.level", "error.type")
 def read_error(span: Span) -> str | None:
     """Returns the error with which a span ended, which may be empty; None if it did not fail."""
     exceptions = list(exceptions_in(span)) if span.events else []
-    if not exceptions and span.status != "error" and not attribute_names(span.attributes).among(_TELLING):
+    if not exceptions and span.status != "error" and span.attributes.keys().isdisjoint(_TELLING):
         return None
     told = first_text(span.attributes, ERRORS)
     if span.text("langfuse.observation.level") == "ERROR":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -12,7 +12,14 @@ from toolcall_nb.traces.formats.spans import conventions
 from toolcall_nb.traces.formats.spans.recorded_parts import is_left_out, only_text
 from toolcall_nb.traces.formats.spans.span import Span
 from toolcall_nb.traces.formats.spans.span_errors import exceptions_in, read_error
-from toolcall_nb.traces.formats.spans.values import as_list, as_object, attribute_names, first_text, read_json_text
+from toolcall_nb.traces.formats.spans.values import (
+    AttributeNames,
+    as_list,
+    as_object,
+    attribute_names,
+    first_text,
+    read_json_text,
+)
 
 __all__ = ["ToolRun", "read_tool_run"]
 
@@ -31,7 +38,8 @@ class ToolRun(Struct):
 def read_tool_run(span: Span) -> ToolRun:
     """Reads a tool's run."""
     given = span.attributes
-    output = _first_value(given, conventions.TOOL_OUTPUTS)
+    names = attribute_names(given)
+    output = _first_value(given, names.among(conventions.TOOL_OUTPUTS))
     output = _event_value(span, "gen_ai.choice", "message") if output is MISSING else output
     fields = as_object(output)
     call_id = first_text(given, conventions.CALL_IDS)
@@ -44,11 +52,12 @@ def read_tool_run(span: Span) -> ToolRun:
     run = ToolRun(
         id=None if is_left_out(call_id) else call_id,
         name=_tool_name(span),
-        input=_tool_input(span),
+        input=_tool_input(span, names),
         output=output,
-        traceback=next((first_text(each, ("exception.stacktrace",)) for each in exceptions_in(span)), None) or None,
+        error=read_error(span),
     )
-    run.error = read_error(span)
+    if span.events:
+        run.traceback = next((first_text(each, ("exception.stacktrace",)) for each in exceptions_in(span)), "") or None
     told = _error_in(fields)
     if told and run.error in (None, "", given.get("error.type")):
         run.error = told
@@ -59,8 +68,9 @@ def _tool_name(span: Span) -> str:
     named = first_text(span.attributes, conventions.TOOL_NAMES)
     if not named and span.attributes.get("logfire.msg_template") == "Function: {name}":
         named = span.text("name")
-    beeai = span.text("target").removeprefix("tool.").rpartition(".")[0]
-    return named or span.text("traceloop.entity.name") or beeai or _without_verb(span.name) or "tool"
+    named = named or span.text("traceloop.entity.name")
+    named = named or span.text("target").removeprefix("tool.").rpartition(".")[0]  # BeeAI's
+    return named or _without_verb(span.name) or "tool"
 
 
 def _without_verb(name: str) -> str:
@@ -77,12 +87,12 @@ def _event_value(span: Span, event_name: str, name: str) -> Json | Missing:
     return MISSING
 
 
-def _tool_input(span: Span) -> Json | Missing:
+def _tool_input(span: Span, names: AttributeNames) -> Json | Missing:
     given = span.attributes
-    found = _first_value(given, conventions.TOOL_INPUTS)
+    found = _first_value(given, names.among(conventions.TOOL_INPUTS))
     found = _event_value(span, "gen_ai.tool.message", "content") if found is MISSING else found
     fields = as_object(found)
-    if set(fields) == {"input"} and isinstance(fields["input"], dict):  # LangSmith's form of a run's inputs
+    if fields.keys() == {"input"} and isinstance(fields["input"], dict):  # LangSmith's form of a run's inputs
         return fields["input"]
     return _called_with(given) if found is MISSING else found
 
@@ -94,8 +104,8 @@ def _called_with(given: Mapping[str, Any]) -> Json | Missing:
     return MISSING if found is None or is_schema or not isinstance(found, dict) else dict(found)
 
 
-def _first_value(given: Mapping[str, Any], names: tuple[str, ...]) -> Json | Missing:
-    for name in attribute_names(given).among(names):
+def _first_value(given: Mapping[str, Any], names: Iterable[str]) -> Json | Missing:
+    for name in names:
         if given.get(name) is not None and not is_left_out(found := read_json_text(given[name])):
             return found
     return MISSING

@@ -8,7 +8,7 @@ of a sub-agent: its calls have the tool's call as their parent, and its texts ar
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from itertools import islice
 from typing import Any
@@ -52,7 +52,7 @@ class _Conversation:
 
     def __init__(self, inside: JoinedCall | None, everywhere: CallIndex) -> None:
         self.inside = inside
-        self.known: Counter[Hashable] = Counter()
+        self.known: defaultdict[Hashable, int] = defaultdict(int)
         self.register = CallRegister(everywhere)
         self.requests: list[RequestDraft] = []
 
@@ -121,9 +121,9 @@ class _Reader:
 
     def _read_history(self, conversation: _Conversation, messages: Iterable[RecordedMessage]) -> None:
         matcher = HistoryMatcher(conversation.register)
-        told: Counter[Hashable] = Counter()
+        told: defaultdict[Hashable, int] = defaultdict(int)
         for message in messages:
-            if message.role == "user" and any(_is_retold(part) for part in message.parts):
+            if message.role == "user" and any(map(_is_retold, message.parts)):
                 self._retold += 1
                 continue
             draft: MessageDraft | None = None
@@ -143,14 +143,14 @@ class _Reader:
             self._place(conversation, call)
 
     def _read_told_result(
-        self, conversation: _Conversation, matcher: HistoryMatcher, told: Counter[Hashable], result: CallResult
+        self, conversation: _Conversation, matcher: HistoryMatcher, told: defaultdict[Hashable, int], result: CallResult
     ) -> None:
         """Gives a result to its call. One whose call is not in the file becomes a call without arguments."""
         if matcher.result(result) is None and self._is_new(conversation, told, "user", result):
             call = conversation.register.add(JoinedCall(result.name or "tool", result.id, told=result))
             self._place(conversation, call)
 
-    def _is_new(self, conversation: _Conversation, told: Counter[Hashable], role: Role, part: Any) -> bool:
+    def _is_new(self, conversation: _Conversation, told: defaultdict[Hashable, int], role: Role, part: Any) -> bool:
         """Whether a history tells of a part more often than it is known."""
         key = _key(role, part)
         told[key] += 1
@@ -237,10 +237,10 @@ class _Reader:
     def _read_agents(self) -> None:
         """Takes from the spans around what the requests to models do not say: how the run began and how it ended."""
         for i, span in enumerate(self._tree.spans):
-            if self._has_user and self._has_answer():
-                break
             is_root = self._tree.parents[i] is None
             if self._scopes[i] is None and (self.kinds[i] == "agent" or (is_root and self.kinds[i] == "other")):
+                if self._has_user and self._has_answer():
+                    break
                 self._read_agent(span)
         if self.kinds[:1] in (["agent"], ["other"]) and not self._has_error():
             error = read_error(self._tree.spans[0])
@@ -256,7 +256,7 @@ class _Reader:
             self._read_history(self._main, own)
             self._drafts += drafts
         if not self._has_answer():
-            told: Counter[Hashable] = Counter()
+            told: defaultdict[Hashable, int] = defaultdict(int)
             for message in answered[-1:]:
                 for part in message.parts:
                     if isinstance(part, TextPart) and self._is_new(self._main, told, "assistant", part):
@@ -268,9 +268,7 @@ class _Reader:
         return any(isinstance(part, TextPart) for part in last)
 
     def _has_error(self) -> bool:
-        parts = [part for draft in self._drafts for part in draft.parts]
-        failed = (part.run is not None and part.run.error is not None for part in parts if isinstance(part, JoinedCall))
-        return any(isinstance(part, ErrorPart) for part in parts) or any(failed)
+        return any(_has_failed(part) for draft in self._drafts for part in draft.parts)
 
     # The end
 
@@ -304,6 +302,12 @@ def _complete_run(call: JoinedCall, run: ToolRun) -> None:
     if call.run is not None:
         call.run.input = run.input if call.run.input is MISSING else call.run.input
         call.run.output = run.output if call.run.output is MISSING else call.run.output
+
+
+def _has_failed(part: object) -> bool:
+    if isinstance(part, JoinedCall):
+        return part.run is not None and part.run.error is not None
+    return isinstance(part, ErrorPart)
 
 
 def _is_retold(part: object) -> bool:

@@ -34,7 +34,7 @@ _ANY_VALUES = ("stringValue", "intValue", "doubleValue", "boolValue", "arrayValu
 _LATEST = 2**63
 _MAX_SEGMENTS = 16
 _MOST_NAMES = 64
-_JSON_START = re.compile(r'\s*[\[{"]')
+_JSON_STARTS = ("[", "{", '"')
 _DOT = re.compile(r"\.")
 _FRACTION = re.compile(r"(\.\d{6})\d+")
 
@@ -99,11 +99,13 @@ def read_json_text(value: Any) -> Json:
     if not isinstance(value, str):
         return value
     for _ in range(3):
-        if not isinstance(value, str) or not _JSON_START.match(value):
+        if value.lstrip()[:1] not in _JSON_STARTS:
             break
         try:
             value = read_json(value)
         except (ValueError, RecursionError):
+            break
+        if not isinstance(value, str):
             break
     return value
 
@@ -139,7 +141,9 @@ def read_attributes(given: Any, levels: int = MAX_LEVELS) -> Object:
 
 def read_whole_number(value: Any) -> int | None:
     """Returns a whole number, which may be written as text; None for anything else."""
-    if isinstance(value, bool):
+    if type(value) is int:
+        return value
+    if value is None or isinstance(value, bool):
         return None
     if isinstance(value, str) and len(value) < 32:
         try:
@@ -153,10 +157,8 @@ def read_whole_number(value: Any) -> int | None:
 
 def read_id(value: Any) -> str:
     """Returns the id of a trace or span as text: without ``0x``, and base64 as hexadecimal; empty if there is none."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
     if not isinstance(value, str):
-        return ""
+        return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
     text = value.strip().removeprefix("0x")
     if len(text) in (12, 24) and text.endswith("="):  # protobuf's JSON form, which some exporters use
         try:
@@ -172,6 +174,8 @@ def read_time(value: Any, unit: int = 0) -> int | None:
     ``unit`` is the length of the value's unit in nanoseconds. With 0, the size of a number tells its unit. A time may
     also be ISO text, or a list of seconds and nanoseconds.
     """
+    if unit == 1 and isinstance(value, str) and len(value) < 32 and value.isdecimal():  # most times of OTLP
+        return _in_range(int(value))
     if isinstance(value, list) and len(value) == 2:
         seconds, rest = (read_whole_number(item) for item in value)
         return _in_range(seconds * 10**9 + rest) if seconds is not None and rest is not None else None
