@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from array import array
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import groupby
@@ -55,7 +56,9 @@ _STACK = 4
 """The number of marks on one base that are shown: Hebrew with its accents and Vietnamese need no more."""
 
 _EMOJI_STYLE, _JOINER, _KEYCAP = "\ufe0f", "\u200d", "\u20e3"
-_IS_IGNORABLE = re.compile(f"[{_IGNORABLE}{_BLANK}]").match
+_IGNORABLE_RUN = re.compile(f"[{_IGNORABLE}{_BLANK}]+")
+_IS_IGNORABLE = _IGNORABLE_RUN.match
+_MARKS = frozenset({"Mn", "Me"})
 _IS_EMOJI = re.compile(f"[{_EMOJI}]").match
 _IS_NO_BASE = re.compile(r"[\s!-/:-@\[-`{-~]").match
 _ASCII_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -132,8 +135,12 @@ def _is_of_emoji(text: str, place: int) -> bool:
 @cache
 def _runs() -> re.Pattern[str]:
     """Returns a pattern for runs of invisible characters and combining marks."""
-    scanned = "".join(map(chr, range(_SCANNED)))
-    flags = "".join(["x" if not c.isprintable() or _is_mark(c) or _IS_IGNORABLE(c) else " " for c in scanned])
+    # The first run with a character beyond ASCII waits for this, so no call is made for each character.
+    scanned = array("I", range(_SCANNED)).tobytes().decode("utf-32", "surrogatepass")
+    kinds = zip(map(str.isprintable, scanned), map(unicodedata.category, scanned), strict=True)
+    flags = "".join([" " if is_seen and kind not in _MARKS else "x" for is_seen, kind in kinds])
+    for run in _IGNORABLE_RUN.finditer(scanned):
+        flags = flags[: run.start()] + "x" * len(run[0]) + flags[run.end() :]
     for start, end in (ord("\t"), ord("\n") + 1), (0x1F000, 0x1FB00):  # and the emoji blocks
         flags = flags[:start] + " " * (end - start) + flags[end:]
     ranges = [(run.start(), run.end() - 1) for run in re.finditer("x+", flags)]
@@ -149,7 +156,7 @@ def _spaces() -> frozenset[str]:
 
 
 def _is_mark(character: str) -> bool:
-    return unicodedata.category(character) in ("Mn", "Me") and not _IS_IGNORABLE(character)
+    return unicodedata.category(character) in _MARKS and not _IS_IGNORABLE(character)
 
 
 def _named(run: str) -> str:
