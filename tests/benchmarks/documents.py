@@ -171,6 +171,7 @@ _GROWING: dict[str, tuple[str, Callable[[_Author, int], str]]] = {
     "text without a blank line": ("", lambda author, n: _dense(author, n)),
     "lines with a price": ("", lambda author, n: f"It costs ${n} {author.sentence(8)}\n"),
     "lines with an open underscore": ("", lambda author, n: f"__name_{n} {author.sentence(8)}\n"),
+    "lines that begin with dashes": ("", lambda author, n: f"-- {author.sentence(8)}\n"),
     "paragraph with a bracket": ("Some [text ", lambda author, n: f"{author.sentence(11)}\n"),
     "lines with a formula in parentheses": (
         "",

@@ -36,6 +36,9 @@ def find_open_leaf(group: list[Token], html: str, lines: list[str], place: Outer
     ends_with_line = place.is_certain and group[0].type == "heading_open" and _is_marked(group, lines)
     if len(lines) > 1 and is_blank(lines[-1]):
         return _OpenGap(group, html, ends_with_line=ends_with_line) if _ends_at_gap(group) else None
+    # Behind another block, the line after one with a pipe may decide to which of the two it belongs.
+    if not place.is_certain and "|" in lines[first_line(group)]:
+        return None
     return OpenText.of(group, html, lines, place.definitions, ends_with_line=ends_with_line)
 
 

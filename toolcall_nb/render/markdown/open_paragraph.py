@@ -26,6 +26,8 @@ TEXT_LINE = re.compile(
 )
 """A line that starts like this is text, whatever follows on it. It begins no list, fence, rule or definition."""
 
+# A last line that makes a heading of the paragraph before it, unless more follows on it.
+_UNDERLINE = re.compile(r"\n {0,3}(?:-+|=+)[ \t]*\Z")
 _JSON_START = re.compile(r" {0,3}(?:[A-Za-z][A-Za-z ]{0,40}:[ \t]*+)?[{\[]")
 
 
@@ -66,7 +68,9 @@ class OpenText(OpenEnd):
         # The line before the last one, if the last one may turn out to be no text.
         self._before = lines[-2] if self._has_next_lines and "\n" in token.content else ""
         self._line = lines[-1]
-        self._gap = ""  # the blanks at the end of the text, from the end of a line on, are not in the content yet
+        # The blanks at the end of the text, from the end of a line on, are not in the content yet. Nor is an underline.
+        self._gap = ""
+        self._underline = ""  # the tag of the heading that the last line makes of the paragraph
 
     @classmethod
     def of(
@@ -85,6 +89,8 @@ class OpenText(OpenEnd):
             self._line += text
         elif not self._extend_lines(text):
             return None
+        if self._underline:
+            return f"<{self._underline}>{self._inline_html}</{self._underline}>\n"
         return f"{self._head}{self._inline_html}{self._closers}"
 
     @property
@@ -100,8 +106,19 @@ class OpenText(OpenEnd):
     def _extend_lines(self, text: str) -> bool:
         """Adds ``text``, which begins behind the end of a line or holds one."""
         added = self._gap + text
+        underline = _UNDERLINE.search(added) if self._head == "<p>" and not self._has_formula else None
         bare = added.rstrip(" \t\n")
-        if bare:
+        if underline is not None:
+            start = underline.start() - len(self._gap)
+            above = self._before if start < 0 else (self._line + text[:start]).rpartition("\n")[2]
+            # A line with a pipe may be the head of a table, and behind an underline another block begins.
+            if not above.strip(" \t") or "|" in above or _UNDERLINE.match(f"\n{above}"):
+                return False
+            if start > 0 and self.extend(text[:start]) is None:
+                return False
+            text = text[max(0, start) :]
+            self._gap += text
+        elif bare:
             if self._gap.count("\n") > 1 or not self._are_lines(text):
                 return False
             ends = "\n" in added[len(bare) :]
@@ -109,6 +126,7 @@ class OpenText(OpenEnd):
             self._gap = added[len(bare) :] if ends else ""
         else:
             self._gap = added
+        self._underline = "" if underline is None else "h1" if "=" in underline[0] else "h2"
         lines = (self._line + text).split("\n")
         if len(lines) > 1:
             self._before = lines[-2]
