@@ -86,6 +86,8 @@ A row by its pipe, and cells that grow, escape, are too many   | \|a\|b\|\n\|-\|
 A paragraph that a definition settles, with blanks at its end  | [a] b \n\n[c]: /u\n\n[a]: /v\n
 Lines of a paragraph by their first characters                 | a\n2 b\n2. c\n2024-1\n[d](e) f\n(g\n<h>\n-i\n=j\n1. k\n\n\u2502 l\nm
 A line that is a heading, a list or a rule while it grows      | a\nb\n-\n\nc\n- d\n\ne\n===f\n==\n\ng\n--\n\nh\n1\n1. i
+Dashes below a paragraph, and what follows them on the line    | a\n--\n-- b\n==\n--\n\nc  \n-- d\n- - -\n\ne\|\n-\nf\n\n> g\n> --\n> h\n\n- i\n  --\n\n  j\n  -- k\n
+A line with a pipe behind a list: the next line says whose     | - a\n\n  --\nb \|\n    --\|-\n
 A paragraph's line that heads a table                          | a\nb\|c\n-\|-\nd\n\ne\nf\|g\n-\|-x\n
 Indented code with tabs, short lines and blank ends             | a\n\n    b\n      c  \n   \n     \n    d\n\te\n   f
 A title that is code until it is closed                        | [a]: /u\n        't\n    v'\n\n[a]
