@@ -87,6 +87,9 @@ A paragraph that a definition settles, with blanks at its end  | [a] b \n\n[c]: 
 Lines of a paragraph by their first characters                 | a\n2 b\n2. c\n2024-1\n[d](e) f\n(g\n<h>\n-i\n=j\n1. k\n\n\u2502 l\nm
 A line that is a heading, a list or a rule while it grows      | a\nb\n-\n\nc\n- d\n\ne\n===f\n==\n\ng\n--\n\nh\n1\n1. i
 Dashes below a paragraph, and what follows them on the line    | a\n--\n-- b\n==\n--\n\nc  \n-- d\n- - -\n\ne\|\n-\nf\n\n> g\n> --\n> h\n\n- i\n  --\n\n  j\n  -- k\n
+A label with a definition, then an address, and with a title   | [a]: /u\n\nx [a](b) [a](c 'd') [a](e "f g" h) *[a](i j*) [a b](k 'l')\n\n[a b]: /v\n\n[a b](m 'n o')\n
+Behind blank lines, text that is indented less than an item    | - a\n\n  b\n\n\n c\n\n1. d\n\n   e\n\n \n f\n
+A title behind a definition that follows a heading            | # a\n[b]: /u\n"c"\n\n[b]\n
 A line with a pipe behind a list: the next line says whose     | - a\n\n  --\nb \|\n    --\|-\n
 A paragraph's line that heads a table                          | a\nb\|c\n-\|-\nd\n\ne\nf\|g\n-\|-x\n
 Indented code with tabs, short lines and blank ends             | a\n\n    b\n      c  \n   \n     \n    d\n\te\n   f

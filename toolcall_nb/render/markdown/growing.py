@@ -244,7 +244,9 @@ class GrowingBlocks:
         if not self._groups or (certain is not None and certain[0] == len(self._groups)):
             return None
         group = self._groups[-1]
-        start = first_line(group)
+        start, end = group[0].map or [0, 0]
+        if self._definitions.lines and self._definitions.lines[-1][0] >= end:  # its title may follow
+            return None
         is_certain = start in (0, certain and certain[1]) or is_blank(lines[start - 1])
         place = OuterBlocks(self._definitions, self._level, self._is_in_item, is_certain, self._container)
         return find_open_end(group, blocks[-1], lines, place)

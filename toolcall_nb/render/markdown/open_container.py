@@ -82,11 +82,11 @@ class _Container:
             own = self._lazy(line) if inner is None else inner
             if number:
                 self._note_formula(before)
-                if is_lazy or (not line and number == len(lines) - 1):
+                if is_lazy or (not line.strip(" ") and number == len(lines) - 1):
                     self.contents.feed("\n".join(piece))
                     self._is_in_paragraph = self.contents.is_in_paragraph
                     piece = [""]
-            if is_lazy and (number or not self._line) and (self._has_formula or not self._is_in_paragraph):
+            if is_lazy and (number or not self._line.strip(" ")) and (self._has_formula or not self._is_in_paragraph):
                 raise NotAlone
             piece.append(own if number else own[self._known :])
             before = own

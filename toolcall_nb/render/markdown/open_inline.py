@@ -143,9 +143,11 @@ class OpenInline:
         self._live = live_marks(_texts_of(parsed), self._content)
         behind_blanks = max(self._content.rfind(" "), self._content.rfind("\n")) + 1
         self._has_whole_words = not _OPENS_A_WORD.search(self._content, behind_blanks)
-        end = self._content.rstrip(" ")[-1:]
-        if end and end not in _UNCERTAIN_ENDS and not end.isspace():
-            is_in_brackets = "[" in self._content or any("[" in part.open_marks for part in self._held)
+        bare = self._content.rstrip(" ")
+        end = bare[-1:]
+        # Behind a label, a bracket alone begins no link, but with an address behind it the label may be one.
+        if end and end not in _UNCERTAIN_ENDS and not end.isspace() and not bare.endswith("]("):
+            is_in_brackets = "[" in self._content or any(not part.open_marks.isdisjoint("[(") for part in self._held)
             self._inert = _INERT_IN_TEXT if self._has_whole_words and not is_in_brackets else _INERT
 
     def _set_aside(self) -> None:

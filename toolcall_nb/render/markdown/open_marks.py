@@ -29,8 +29,9 @@ _MARK = re.compile(r"[\[`$*~_]")
 _DOLLAR = re.compile(r"(\$)|\\.", re.DOTALL)
 _OPENING_DOLLAR = re.compile(r"(?<![^\W_])\$(?!\s)|\$\Z")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-# An address that may go on: not one with a blank behind it, and then what begins no title.
-_OPEN_ADDRESS = re.compile(r"""\]\((?![ \n]*+[^\s\0"'<(]++[ \n]++[^ \n"'(\0])""")
+# An address that may go on: not one with a blank behind it, and then what begins no title. It follows a label, which may
+# be a link already.
+_OPEN_ADDRESS = re.compile(r"""[\]\0]\((?![ \n]*+[^\s\0"'<(]++[ \n]++[^ \n"'(\0])""")
 # Brackets that a link can no longer have: no address or label follows them, or a whole label without a definition.
 _PLAIN_BRACKETS = re.compile(r"\[([^\[\]]*)\](?=[^(\[]|\[[^\[\]]*\])")
 
@@ -75,7 +76,7 @@ def live_marks(texts: Sequence[str], content: str, behind: str = "") -> set[str]
         live.add("$")
     if "\\" in content:
         live.update(mark for mark in _PAIRS if -1 < _live_escape(mark, content + behind) < len(content))
-    if "[" in live and _OPEN_ADDRESS.search(shown):
+    if ("[" in live or "\0(" in shown) and _OPEN_ADDRESS.search(shown):
         live.add("(")
     return live
 
