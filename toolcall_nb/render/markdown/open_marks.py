@@ -29,8 +29,8 @@ _MARK = re.compile(r"[\[`$*~_]")
 _DOLLAR = re.compile(r"(\$)|\\.", re.DOTALL)
 _OPENING_DOLLAR = re.compile(r"(?<![^\W_])\$(?!\s)|\$\Z")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-# An address that may go on: not one with a blank behind it, and then what begins no title. It follows a label, which may
-# be a link already.
+# An address that may go on, behind a label that may be a link already: not one with a blank behind it, and then what
+# begins no title.
 _OPEN_ADDRESS = re.compile(r"""[\]\0]\((?![ \n]*+[^\s\0"'<(]++[ \n]++[^ \n"'(\0])""")
 # Brackets that a link can no longer have: no address or label follows them, or a whole label without a definition.
 _PLAIN_BRACKETS = re.compile(r"\[([^\[\]]*)\](?=[^(\[]|\[[^\[\]]*\])")
