@@ -34,7 +34,7 @@ _NEAR = 64
 
 # Nodes are in no cycle. The garbage collector need not go through the very many of a long transcript.
 class Node(Struct, eq=False, array_like=True, gc=False):
-    """One element of the tree. Children stand between ``head`` and ``tail``; a node without children has no ``tail``.
+    """One element of the tree. Children stand between ``head`` and ``tail``; a node that can have them has a ``tail``.
 
     ``children`` is not copied: its owner may change it, or make the nodes when they are asked for.
     """
@@ -129,13 +129,11 @@ def _update_children(old: Node, wanted: Sequence[Node]) -> list[Patch]:
     children = []
     for place, child in enumerate(wanted):
         former = here.get(child.id)
-        if former is child:
-            pass
-        elif former is not None:
-            patches += update(former, child)
-        else:
+        if former is None:
             before = next((later.id for later in wanted[place + 1 :] if later.id in here), None)
             patches += insert(child, old.id, before)
+        elif former is not child:
+            patches += update(former, child)
         children.append(former or child)
     old.children = children
     return patches
