@@ -32,9 +32,9 @@ _COMMON = b"""
 </ul>
 <div class="tc-call tc-output-available"><details></details></div><summary><b class="tc-name"></b>
 <span class="tc-args"></span> <span class="tc-state">Completed</span> <span class="tc-time"></span></summary>
-<div class="tc-io"><div class="tc-label"><b>Output</b></div><div class="tc-label"><b>Input</b></div><pre></pre></div>
+<div class="tc-io"><b class="tc-label">Output</b><b class="tc-label">Input</b><pre></pre></div>
 <span>
-<span class="n"></span><span class="k"></span>: <span class="s"></span></span>
+<span class="n"></span><span class="k"></span>: </span>
 <pre class="tc-code"><code class="language-python"></code></pre>
 <code></code><p></p>
 <span class="tc-h-c"></span><span class="tc-h-s"></span><span class="tc-h-m"></span><span class="tc-h-nf"></span>

@@ -36,7 +36,7 @@ __all__ = ["TerminalFace"]
 
 _STYLES = {
     **{"name": "bold", "dim": "dim", "label": "dim", "c": "dim italic", "e": "red"},
-    **{"k": "cyan", "s": "green", "n": "yellow"},
+    **{"k": "cyan", "n": "yellow"},
 }
 _STATE_STYLES = {
     State.OUTPUT_AVAILABLE: "green",

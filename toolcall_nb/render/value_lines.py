@@ -56,7 +56,7 @@ class Bounds(NamedTuple):
 _BOUNDS = Bounds()
 
 Token: TypeAlias = tuple[str, str]
-"""A kind and text: ``k`` key, ``s`` string, ``n`` number or other constant, ``c`` a remark of ours, or ``""``."""
+"""A kind and text: ``k`` key, ``n`` number or other constant, ``c`` a remark of ours; ``""`` strings and marks."""
 
 _NOT_PLAIN = re.compile(
     r"""[\s\-?:,\[\]{}#&*!|>'"%@`] | (?:null|true|false|~)$ | [-+.]?\d[\w.:+-]*$""", re.IGNORECASE | re.VERBOSE
@@ -285,7 +285,7 @@ def _inline(value: list[Json], pen: _Pen) -> None:
         if number:
             pen.tokens.append(("", ", "))
         if isinstance(item, str):
-            pen.write("s", json.dumps(item, ensure_ascii=False) if _NOT_FLOW.search(item) else _quoted(item))
+            pen.write("", json.dumps(item, ensure_ascii=False) if _NOT_FLOW.search(item) else _quoted(item))
         else:
             pen.write("n", format_constant(item))
     pen.tokens.append(("", "]"))
@@ -294,17 +294,16 @@ def _inline(value: list[Json], pen: _Pen) -> None:
 def _string(mark: str, text: str, indent: str, pen: _Pen) -> None:
     is_block_scalar = "\n" in text
     if not is_block_scalar and len(text) <= pen.left:
-        if mark:
-            pen.tokens.append(("", mark + " "))
-        pen.write("s", _quoted(text))
-        return
-    pen.tokens.append(("", mark))
-    if is_block_scalar:
-        pen.tokens.append(("s", " |\n" + indent))
-    _lines(text, indent, pen, "" if is_block_scalar or not mark else " ")
+        drawn = _quoted(text)
+        pen.left -= len(drawn)
+        pen.tokens.append(("", f"{mark} {drawn}" if mark else drawn))
+    elif is_block_scalar:
+        _lines(text, indent, pen, f"{mark} |\n{indent}")
+    else:
+        _lines(text, indent, pen, f"{mark} " if mark else "")
 
 
-def _lines(text: str, indent: str, pen: _Pen, space: str = "") -> None:
+def _lines(text: str, indent: str, pen: _Pen, before: str = "") -> None:
     """Draws the lines of a text, as far as characters are left. Indentation counts, since it is drawn too."""
     text = line_ends(text)
     limit = max(pen.left, 0)
@@ -313,7 +312,7 @@ def _lines(text: str, indent: str, pen: _Pen, space: str = "") -> None:
         shown = shown[: min(len(shown) - 1, limit * len(shown) // (len(shown) + shown.count("\n") * len(indent)))]
     drawn = shown.replace("\n", "\n" + indent)
     pen.left -= len(drawn)
-    pen.tokens.append(("s", space + drawn))
+    pen.tokens.append(("", before + drawn))
     if len(shown) < len(text):
         pen.tokens.append(("c", f"\n{indent}{format_hidden(len(text) - len(shown), 'characters')}"))
 

@@ -29,8 +29,8 @@ _ATTRIBUTE = re.compile(r"=\"([\w-]++)\"")
 _ROOT = re.compile(r'<div class="tc(?: t[0-9a-f]{4})?(?: mathjax_ignore tex2jax_ignore)?">')
 _FOOT = "<div class=tc-foot>"
 _BLANK_LINE = re.compile(r"\n(?=[ \t]*+\n)")
-_SHORTER: Mapping[str, str] = {' class="k"': "b", ' class="s"': "i", ' class="n"': "var"}
-"""Tags for the ``span`` elements of a value, by their attributes: key, string, number or other constant."""
+_SHORTER: Mapping[str, str] = {' class="k"': "b", ' class="n"': "var"}
+"""Tags for the ``span`` elements of a value, by their attributes: key, number or other constant."""
 
 
 def saved_html(html: str) -> str:
