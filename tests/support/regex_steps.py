@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 __all__ = ["Steps", "TooMany", "samples"]
 
 _parser: Any = import_module("re._parser")
 _constants: Any = import_module("re._constants")
+_FOREVER = int(_constants.MAXREPEAT)
 _HIGHEST = 9
+
+_Items: TypeAlias = list[tuple[str, Any]]
+"""The items of an expression: what `_plain` returns."""
 
 
 class TooMany(Exception):
@@ -28,9 +33,7 @@ class Steps:
     """Counts the steps of one expression; raises `TooMany` after ``most`` steps."""
 
     def __init__(self, pattern: str, flags: int = 0, most: int = 300_000) -> None:
-        self._tree = _parser.parse(pattern, flags)
-        self._whole = re.compile(pattern, flags)
-        self._ignores_case = bool(self._whole.flags & re.IGNORECASE)
+        self._items = _plain(_parser.parse(pattern, flags), bool(re.compile(pattern, flags).flags & re.IGNORECASE))
         self._most = most
         self.count = 0
 
@@ -50,9 +53,9 @@ class Steps:
 
     def _at(self, text: str, start: int) -> int | None:
         self._text, self._groups = text, {}  # type: tuple[str, dict[int, tuple[int, int]]]
-        return next(self._sequence(list(self._tree), 0, start), None)
+        return next(self._sequence(self._items, 0, start), None)
 
-    def _sequence(self, items: list[Any], number: int, at: int) -> Iterator[int]:
+    def _sequence(self, items: _Items, number: int, at: int) -> Iterator[int]:
         """Yields the positions where the items from ``number`` on may end, in the order in which `re` tries them."""
         if number == len(items):
             yield at
@@ -60,56 +63,48 @@ class Steps:
         for end in self._item(items[number], at):
             yield from self._sequence(items, number + 1, end)
 
-    def _item(self, item: Any, at: int) -> Iterator[int]:
-        name, argument = str(item[0]), item[1]
-        if name in ("LITERAL", "NOT_LITERAL", "ANY", "IN"):
-            return iter([at + 1] if self._is_one(name, argument, at) else [])
+    def _item(self, item: tuple[str, Any], at: int) -> Iterator[int]:
+        name, argument = item
+        if name == "ONE":
+            return iter([at + 1] if self._is_one(argument, at) else [])
         return _WAYS[name](self, argument, at)
 
-    def _is_one(self, name: str, argument: Any, at: int) -> bool:
+    def _is_one(self, matches: Callable[[str], bool], at: int) -> bool:
         self._step()
-        if at >= len(self._text):
-            return False
-        character = self._text[at]
-        return _among(name, argument, character) or (
-            self._ignores_case and _among(name, argument, character.swapcase())
-        )
+        return at < len(self._text) and matches(self._text[at])
 
     def _step(self) -> None:
         self.count += 1
         if self.count > self._most:
             raise TooMany
 
-    def _branch(self, argument: Any, at: int) -> Iterator[int]:
-        for branch in argument[1]:
-            yield from self._sequence(list(branch), 0, at)
+    def _branch(self, branches: list[_Items], at: int) -> Iterator[int]:
+        for branch in branches:
+            yield from self._sequence(branch, 0, at)
 
-    def _subpattern(self, argument: Any, at: int) -> Iterator[int]:
-        group, _, _, inner = argument
-        for end in self._sequence(list(inner), 0, at):
+    def _subpattern(self, argument: tuple[int | None, _Items], at: int) -> Iterator[int]:
+        group, items = argument
+        for end in self._sequence(items, 0, at):
             if group is not None:
                 self._groups[group] = (at, end)
             yield end
 
-    def _greedy(self, argument: Any, at: int) -> Iterator[int]:
-        least, most, inner = argument
-        items = list(inner)
-        most = min(int(most), _HIGHEST) if int(most) < _FOREVER else _FOREVER
-        least = min(int(least), _HIGHEST)
-        if len(items) == 1 and str(items[0][0]) in ("LITERAL", "NOT_LITERAL", "ANY", "IN"):
-            return self._run(items[0], least, most, at)
+    def _greedy(self, argument: tuple[int, int, _Items], at: int) -> Iterator[int]:
+        least, most, items = argument
+        if len(items) == 1 and items[0][0] == "ONE":
+            return self._run(items[0][1], least, most, at)
         return self._nested(items, least, most, at)
 
-    def _run(self, item: Any, least: int, most: int, at: int) -> Iterator[int]:
+    def _run(self, matches: Callable[[str], bool], least: int, most: int, at: int) -> Iterator[int]:
         end = at
-        while end - at < most and self._is_one(str(item[0]), item[1], end):
+        while end - at < most and self._is_one(matches, end):
             end += 1
         while end - at >= least:
             yield end
             self._step()
             end -= 1
 
-    def _nested(self, items: list[Any], least: int, most: int, at: int) -> Iterator[int]:
+    def _nested(self, items: _Items, least: int, most: int, at: int) -> Iterator[int]:
         if most > 0:
             for end in self._sequence(items, 0, at):
                 if end > at or least > 0:
@@ -117,45 +112,43 @@ class Steps:
         if least == 0:
             yield at
 
-    def _lazy(self, argument: Any, at: int) -> Iterator[int]:
-        least, most, inner = argument
+    def _lazy(self, argument: tuple[int, int, _Items], at: int) -> Iterator[int]:
+        least, most, items = argument
         if least == 0:
             yield at
         if most > 0:
-            for end in self._sequence(list(inner), 0, at):
+            for end in self._sequence(items, 0, at):
                 if end > at or least > 0:
-                    yield from self._lazy((max(least - 1, 0), most - 1, inner), end)
+                    yield from self._lazy((max(least - 1, 0), most - 1, items), end)
 
-    def _possessive(self, argument: Any, at: int) -> Iterator[int]:
+    def _possessive(self, argument: tuple[int, int, _Items], at: int) -> Iterator[int]:
         end = next(self._greedy(argument, at), None)
         return iter([] if end is None else [end])
 
-    def _atomic(self, argument: Any, at: int) -> Iterator[int]:
-        end = next(self._sequence(list(argument), 0, at), None)
+    def _atomic(self, items: _Items, at: int) -> Iterator[int]:
+        end = next(self._sequence(items, 0, at), None)
         return iter([] if end is None else [end])
 
-    def _assert(self, argument: Any, at: int) -> Iterator[int]:
+    def _assert(self, argument: tuple[int, _Items], at: int) -> Iterator[int]:
         return iter([at] if self._looks(argument, at) else [])
 
-    def _assert_not(self, argument: Any, at: int) -> Iterator[int]:
+    def _assert_not(self, argument: tuple[int, _Items], at: int) -> Iterator[int]:
         return iter([] if self._looks(argument, at) else [at])
 
-    def _looks(self, argument: Any, at: int) -> bool:
-        direction, inner = argument
-        start = at if direction > 0 else at - inner.getwidth()[0]
-        return start >= 0 and next(self._sequence(list(inner), 0, start), None) is not None
+    def _looks(self, argument: tuple[int, _Items], at: int) -> bool:
+        back, items = argument
+        return at >= back and next(self._sequence(items, 0, at - back), None) is not None
 
-    def _place(self, argument: Any, at: int) -> Iterator[int]:
+    def _place(self, is_there: Callable[[str, int], bool], at: int) -> Iterator[int]:
         self._step()
-        return iter([at] if _PLACES[str(argument)](self._text, at) else [])
+        return iter([at] if is_there(self._text, at) else [])
 
-    def _again(self, argument: Any, at: int) -> Iterator[int]:
-        start, end = self._groups.get(argument, (0, 0))
+    def _again(self, group: int, at: int) -> Iterator[int]:
+        start, end = self._groups.get(group, (0, 0))
         said = self._text[start:end]
         return iter([at + len(said)] if self._text.startswith(said, at) else [])
 
 
-_FOREVER = int(_constants.MAXREPEAT)
 _WAYS: dict[str, Callable[[Steps, Any, int], Iterator[int]]] = {
     "BRANCH": Steps._branch,
     "SUBPATTERN": Steps._subpattern,
@@ -168,6 +161,40 @@ _WAYS: dict[str, Callable[[Steps, Any, int], Iterator[int]]] = {
     "AT": Steps._place,
     "GROUPREF": Steps._again,
 }
+
+
+def _plain(tree: Any, ignores_case: bool) -> _Items:
+    """Returns the items of a parse tree by name, with the arguments that `Steps` needs and inner trees as lists.
+
+    An item for one character is named ``ONE``; its argument tells whether a character matches.
+    """
+    return [_item(str(op), argument, ignores_case) for op, argument in tree]
+
+
+def _item(name: str, argument: Any, ignores_case: bool) -> tuple[str, Any]:
+    match name:
+        case "LITERAL" | "NOT_LITERAL" | "ANY" | "IN":
+            return "ONE", cache(
+                lambda character: (
+                    _among(name, argument, character) or (ignores_case and _among(name, argument, character.swapcase()))
+                )
+            )
+        case "BRANCH":
+            return name, [_plain(branch, ignores_case) for branch in argument[1]]
+        case "SUBPATTERN":
+            return name, (argument[0], _plain(argument[3], ignores_case))
+        case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+            least, most, inner = argument
+            highest = int(most) if int(most) >= _FOREVER else min(int(most), _HIGHEST)
+            return name, (min(int(least), _HIGHEST), highest, _plain(inner, ignores_case))
+        case "ATOMIC_GROUP":
+            return name, _plain(argument, ignores_case)
+        case "ASSERT" | "ASSERT_NOT":
+            direction, inner = argument
+            return name, (0 if direction > 0 else inner.getwidth()[0], _plain(inner, ignores_case))
+        case "AT":
+            return name, _PLACES[str(argument)]
+    return name, argument
 
 
 def _is_word(text: str, at: int) -> bool:
