@@ -48,6 +48,8 @@ _SLOW = (
 
 _QUICK_SHARE = 6
 """The quick tier runs the first case of a test and about one in so many of the others, always the same."""
+_BROWSER_SHARE = 3
+"""The same for a browser test in the usual tier."""
 
 _SETTINGS = "_hypothesis_internal_use_settings"
 """The private attribute in which Hypothesis stores a test's settings; there is no public one."""
@@ -72,7 +74,8 @@ def pytest_collection() -> Generator[None, object, object]:
 def _samples(items: list[pytest.Item]) -> Iterator[bool]:
     """Whether each test is in the sample of its function's cases: the first, and those that a checksum chooses.
 
-    The quick tier takes a sample of every test with cases; other tiers, of those that are marked as sampled.
+    The quick tier takes a sample of every test with cases; the usual tier, of those in a browser and of those that are
+    marked as sampled.
     """
     begun = set()
     for item in items:
@@ -80,8 +83,13 @@ def _samples(items: list[pytest.Item]) -> Iterator[bool]:
         function = item.nodeid.partition("[")[0]
         is_first = function not in begun
         begun.add(function)
-        share = sample.args[0] if sample is not None else _QUICK_SHARE if IS_QUICK else 1
+        others = _QUICK_SHARE if IS_QUICK else _BROWSER_SHARE if _is_of_browser(item) else 1
+        share = sample.args[0] if sample is not None else others
         yield IS_THOROUGH or is_first or crc32(item.nodeid.encode()) % share == 0
+
+
+def _is_of_browser(item: pytest.Item) -> bool:
+    return "browser" in item.path.parts
 
 
 def _is_left_out(item: pytest.Item) -> bool:
@@ -106,9 +114,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if any(is_left_out):
         config.hook.pytest_deselected(items=list(compress(items, is_left_out)))
     chosen = [item for item, is_out in zip(items, is_left_out, strict=True) if not is_out]
-    items[:] = sorted(chosen, key=lambda item: "browser" not in item.path.parts)
+    items[:] = sorted(chosen, key=lambda item: not _is_of_browser(item))
     for item in items:
-        if "browser" in item.path.parts:
+        if _is_of_browser(item):
             item.add_marker(pytest.mark.flaky(reruns=1))
     for test in {item.function for item in items if isinstance(item, pytest.Function)}:
         own = getattr(test, _SETTINGS, None)

@@ -118,7 +118,7 @@ class SharedPage:
     """
 
     def __init__(self, context: BrowserContext) -> None:
-        self._context = context
+        self.context = context
         self._page: Page | None = None
 
     def take(self) -> Page | None:
@@ -133,7 +133,7 @@ class SharedPage:
             is_here
             and not page.is_closed()
             and self._page is None
-            and page.context is self._context
+            and page.context is self.context
             and _is_cleared(page)
         ):
             self._page = page

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Playwright, sync_playwright
@@ -91,7 +92,9 @@ class Lab:
         return notebook
 
 
-def _used(lab: Lab) -> Iterator[Lab]:
+@contextmanager
+def used(lab: Lab) -> Iterator[Lab]:
+    """Closes the lab after the block, and fails if a page has reported an error."""
     yield lab
     problems = [problem for notebook in lab.opened for problem in notebook.problems]
     lab.close()
@@ -101,11 +104,12 @@ def _used(lab: Lab) -> Iterator[Lab]:
 @pytest.fixture
 def lab(server: Server, chromium: Browser, kept: SharedPage) -> Iterator[Lab]:
     """A `Lab` with pages in the browser's own profile."""
-    yield from _used(Lab(server, browser_profile(chromium), kept))
+    with used(Lab(server, browser_profile(chromium), kept)) as lab:
+        yield lab
 
 
 @pytest.fixture
 def lab_apart(server: Server, chromium: Browser) -> Iterator[Lab]:
     """A `Lab` with pages in a separate browser context, for tests that change the context."""
-    with chromium.new_context(viewport=VIEWPORT) as context:
-        yield from _used(Lab(server, context))
+    with chromium.new_context(viewport=VIEWPORT) as context, used(Lab(server, context)) as lab:
+        yield lab

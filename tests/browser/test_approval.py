@@ -111,6 +111,7 @@ def test_a_call_that_runs_again_asks_in_its_card_and_the_model_goes_on_with_its_
     printed(notebook, 4, "['one', 'two'] 2")
 
 
+@pytest.mark.thorough
 def test_a_call_cannot_be_approved_in_a_notebook_before_all_of_it_was_in_view(lab: Lab) -> None:
     long = 'long = Caller("# nothing\\n" * 150 + "rm -rf ~")'
     notebook = asking(lab, long, ask("--model long --background"), "print(got[-1][-8:])")

@@ -233,35 +233,29 @@ def kill_kernel(notebook: Notebook, number: int) -> None:
     choose_in_dialog(notebook, "Ok")
 
 
-def test_after_the_kernel_is_killed_during_a_call_or_a_question_the_page_shows_the_run_as_cut_off(
-    lab: Lab,
-) -> None:
+@pytest.mark.parametrize("during", ["call", pytest.param("question", marks=pytest.mark.thorough)])
+def test_after_the_kernel_is_killed_the_page_shows_the_run_as_cut_off(lab: Lab, during: str) -> None:
     pid, load = "import os; print(os.getpid())", "%load_ext toolcall_nb\n%toolchat load talk.md"
-    asking = scripted_cell("--approve ask")
-    notebook = lab.page(lab.write(pid, NEXT, "%toolchat save talk.md", scripted_cell(), load, asking, NEXT)).open()
+    asking = scripted_cell("--approve ask" if during == "question" else "")
+    notebook = lab.page(lab.write(pid, NEXT, "%toolchat save talk.md", asking, load, NEXT)).open()
     for number in range(4):
         notebook.run(number)
     notebook.start(4)
-    pass_gates(notebook, "call", "input")
-    expect(notebook.output(4).locator(".tc-state")).to_have_text("Running")
+    if during == "question":
+        expect(question_panel(notebook.output(4))).to_be_visible()
+    else:
+        pass_gates(notebook, "call", "input")
+        expect(notebook.output(4).locator(".tc-state")).to_have_text("Running")
     kill_kernel(notebook, 1)
     assert_cut_off(notebook, 4, "I will look at the forecast.", "Lisbon")
     notebook.wait_until_idle()
-    for number in (5, 0, 1):
-        notebook.run(number)
-    expect(notebook.output(5)).to_contain_text("2 messages")
-    notebook.start(6)
-    expect(question_panel(notebook.output(6))).to_be_visible()
-    kill_kernel(notebook, 1)
-    assert_cut_off(notebook, 6, "I will look at the forecast.", "Lisbon")
-    notebook.wait_until_idle()
     notebook.run(5)
-    notebook.run(7)
-    expect(notebook.output(7).locator(".tc-assistant")).to_contain_text("Hello from the mock model")
+    expect(notebook.output(5)).to_contain_text("2 messages")
+    notebook.run(6)
+    expect(notebook.output(6).locator(".tc-assistant")).to_contain_text("Hello from the mock model")
     notebook.save()
     notebook.open(kernel=False)
-    for number in (4, 6):
-        assert_cut_off(notebook, number, "I will look at the forecast.", "Lisbon")
+    assert_cut_off(notebook, 4, "I will look at the forecast.", "Lisbon")
 
 
 @pytest.mark.thorough

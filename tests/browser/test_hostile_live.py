@@ -8,15 +8,17 @@ JupyterLab receives the same texts from models and from peers of each wire, in e
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import Lab
+from tests.browser.browser import VIEWPORT, SharedPage
+from tests.browser.conftest import Lab, used
+from tests.browser.jupyter import Server
 from tests.browser.live_module import FOREIGN_ELEMENTS_IN_QUESTIONS, IS_GONE, Module, faults
-from tests.browser.page_watch import watch_pages
+from tests.browser.page_watch import Watch, watch_pages
 from tests.support.hostile_transcripts import END, one_of, own_payloads, payloads, share
 from tests.support.hostile_wires import WAYS, body, in_pieces
 from tests.support.profile import IS_SEARCH
@@ -196,8 +198,8 @@ print("all of", len(WAYS))
 class HostileNotebook:
     """A watched notebook that receives the texts; ``cells`` start at cell 2."""
 
-    def __init__(self, lab: Lab, texts: Sequence[str], *cells: str) -> None:
-        self.watch = watch_pages(lab.context, [lab.server.base])
+    def __init__(self, lab: Lab, watch: Watch, texts: Sequence[str], *cells: str) -> None:
+        self.watch = watch
         path = lab.server.folder / f"texts-{id(self)}.json"
         path.write_text(json.dumps(texts), "utf-8")
         self.notebook = lab.page(lab.write(_KERNEL.format(texts=path.name, end=END), *cells)).open()
@@ -211,8 +213,26 @@ class HostileNotebook:
         return faults(self.page, self.watch, ends=ends)
 
 
-def test_in_the_widget_no_text_has_an_effect_while_live_after_a_reload_and_when_static(lab_apart: Lab) -> None:
-    hostile = HostileNotebook(lab_apart, one_of(payloads(), 8, 5), "shown = show(stream())")
+_Opened: TypeAlias = Callable[..., HostileNotebook]
+
+
+@pytest.fixture(scope="module")
+def watched(server: Server, chromium: Browser) -> Iterator[tuple[SharedPage, Watch]]:
+    """A page in a context of its own, and what watches it. The tests share it: JupyterLab takes seconds to open."""
+    with chromium.new_context(viewport=VIEWPORT) as context:
+        yield SharedPage(context), watch_pages(context, [server.base])
+
+
+@pytest.fixture
+def opened(server: Server, watched: tuple[SharedPage, Watch]) -> Iterator[_Opened]:
+    """Opens a `HostileNotebook` with the given texts and cells."""
+    kept, watch = watched
+    with used(Lab(server, kept.context, kept)) as lab:
+        yield lambda texts, *cells: HostileNotebook(lab, watch, texts, *cells)
+
+
+def test_in_the_widget_no_text_has_an_effect_while_live_after_a_reload_and_when_static(opened: _Opened) -> None:
+    hostile = opened(one_of(payloads(), 8, 5), "shown = show(stream())")
     notebook = hostile.notebook
     notebook.run(2)
     assert hostile.faults() == []
@@ -225,9 +245,9 @@ def test_in_the_widget_no_text_has_an_effect_while_live_after_a_reload_and_when_
     assert hostile.faults() == []
 
 
-def test_a_person_is_asked_about_hostile_calls_without_any_other_effect(lab_apart: Lab) -> None:
+def test_a_person_is_asked_about_hostile_calls_without_any_other_effect(opened: _Opened) -> None:
     texts = one_of(own_payloads(), 4, 1)
-    hostile = HostileNotebook(lab_apart, texts, "%%toolchat --approve ask --model asking\nKeep it.")
+    hostile = opened(texts, "%%toolchat --approve ask --model asking\nKeep it.")
     output = hostile.notebook.output(2)
     hostile.notebook.start(2)
     for number, text in enumerate(texts):
@@ -255,10 +275,10 @@ def test_a_person_is_asked_about_hostile_calls_without_any_other_effect(lab_apar
 
 
 @pytest.mark.thorough
-def test_no_text_has_an_effect_in_the_notebook_whatever_its_source(lab_apart: Lab) -> None:
+def test_no_text_has_an_effect_in_the_notebook_whatever_its_source(opened: _Opened) -> None:
     with ReplayServer(*(Reply(body(wire, *one_of(payloads(), 6, 3))) for wire in WIRE_NAMES)) as peer:
         urls = [f"{peer.url}/api/chat" for _ in WIRE_NAMES]
-        hostile = HostileNotebook(lab_apart, share(90, 11), _WAYS, f"for url in {urls}: show(url)")
+        hostile = opened(share(90, 11), _WAYS, f"for url in {urls}: show(url)")
         for cell in (2, 3):
             hostile.notebook.run(cell)
         expect(hostile.notebook.output(2)).to_contain_text(f"all of {len(WAYS)}")

@@ -106,6 +106,7 @@ _REMEMBER = """() => {
 }"""
 
 
+@pytest.mark.thorough
 def test_a_card_that_the_reader_closed_stays_closed(lab: Lab) -> None:
     notebook = lab.open_scripted_notebook()
     output = notebook.output(1)

@@ -71,6 +71,7 @@ def test_the_reopened_notebook_is_readable_without_its_kernel(lab: Lab, trusted:
     expect(output.locator(".tc-call details")).not_to_have_attribute("open", "")
 
 
+@pytest.mark.thorough
 def test_a_background_run_leaves_its_static_output_in_its_own_cell(lab: Lab) -> None:
     notebook = lab.open_scripted_notebook("--background")
     notebook.run(1)

@@ -48,6 +48,7 @@ def test_a_stream_is_live_while_it_arrives_and_static_when_it_has_ended(lab: Lab
     expect(output.locator(".tc")).to_have_count(1)
 
 
+@pytest.mark.thorough
 def test_an_asynchronous_stream_continues_in_its_own_output_while_other_cells_run(lab: Lab) -> None:
     notebook = open_notebook(lab, "show(later())", "print('meanwhile')")
     output = notebook.output(2)

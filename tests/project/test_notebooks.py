@@ -23,6 +23,14 @@ from toolcall_nb.dialects import DIALECTS
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
+def usually(*names: str) -> pytest.MarkDecorator:
+    """Returns the mark of a test for each notebook, of which all but these are for `./dev test --all` only."""
+    cases = [
+        pytest.param(path, id=path.stem, marks=() if path.stem in names else pytest.mark.thorough) for path in NOTEBOOKS
+    ]
+    return pytest.mark.parametrize("path", cases)
+
+
 def outputs(notebook: NotebookNode) -> Iterator[NotebookNode]:
     for cell in notebook.cells:
         yield from cell.get("outputs", ())
@@ -46,20 +54,13 @@ def test_there_is_a_tour() -> None:
 
 
 @pytest.mark.slow
-@every_notebook
+@usually("tour", "tools", "runs", "server")  # the others load SDKs and frameworks, which takes longer than all of these
 def test_running_a_notebook_gives_exactly_the_stored_outputs(path: Path) -> None:
     assert json.loads(json.dumps(executed(path))) == json.loads(json.dumps(read(path)))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "path",
-    # The others run only in `./dev test --all`: the test above already compares their outputs with the stored ones.
-    [
-        pytest.param(each, id=each.stem, marks=() if each.stem == "tools" else pytest.mark.thorough)
-        for each in NOTEBOOKS
-    ],
-)
+@usually("tools")  # the test above already compares the outputs of the others with the stored ones
 def test_a_notebook_runs_under_nbval(path: Path) -> None:
     alone = ("-c", os.devnull, "--rootdir", str(path.parent), "-p", "no:cacheprovider")
     done = run("pytest", *alone, "--nbval", "--nbval-current-env", str(path), cwd=path.parent)
@@ -194,20 +195,12 @@ def test_without_any_framework_the_agents_notebook_says_so_in_one_line_each(tmp_
     assert said == ({*MODULES} - {"langgraph"}) | {"langchain", "opentelemetry-sdk"}
 
 
-@pytest.fixture(scope="module")
-def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with nbconvert's HTML of each notebook."""
-    folder = tmp_path_factory.mktemp("converted")
-    done = run("nbconvert", "--to", "html", "--output-dir", str(folder), *map(str, NOTEBOOKS), cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return folder
-
-
-@pytest.mark.sampled(3)
 @pytest.mark.slow
-@every_notebook
-def test_nbconvert_shows_the_transcripts(path: Path, converted: Path) -> None:
-    page = BeautifulSoup((converted / f"{path.stem}.html").read_text("utf-8"), "html.parser")
+@usually("tour")
+def test_nbconvert_shows_the_transcripts(path: Path, tmp_path: Path) -> None:
+    done = run("nbconvert", "--to", "html", "--output-dir", str(tmp_path), str(path), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = BeautifulSoup((tmp_path / f"{path.stem}.html").read_text("utf-8"), "html.parser")
     shown = page.get_text()
     for bundle in bundles(read(path)):
         assert BeautifulSoup(bundle["text/html"], "html.parser").get_text() in shown

@@ -124,6 +124,7 @@ def test_the_server_opens_stored_threads(folder: Path, tmp_path: Path) -> None:
 # Readability -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_nbconvert_shows_the_whole_notebook(tmp_path: Path) -> None:
     copies = [tmp_path / f"{path.parent.name}-{path.name}" for path in NOTEBOOKS]
     for path, copy in zip(NOTEBOOKS, copies, strict=True):

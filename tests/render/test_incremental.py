@@ -523,7 +523,7 @@ def streamed(text: str, at_once: int) -> IncrementalMarkdown:
     return stream
 
 
-@pytest.mark.parametrize(("at_once", "times"), [(1, 8), (8, 4), (25, 3)])
+@pytest.mark.parametrize(("at_once", "times"), [pytest.param(1, 8, marks=pytest.mark.thorough), (8, 4), (25, 3)])
 def test_a_streamed_document_is_read_a_few_times_and_not_once_for_each_token(
     monkeypatch: pytest.MonkeyPatch, at_once: int, times: int
 ) -> None:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from tests.support.profile import IS_THOROUGH
 from tests.support.servers import settings
 from toolcall_nb.server.app import application
 from toolcall_nb.server.conversations import ServedThreads
@@ -30,7 +31,7 @@ SCHEMA.config.checks.negative_data_rejection.expected_statuses.append("413")  # 
 
 
 @SCHEMA.parametrize()
-@hypothesis_settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@hypothesis_settings(max_examples=10 if IS_THOROUGH else 3, deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_server_does_what_its_openapi_document_says(case: Any) -> None:
     # JSON Schema cannot express that the last message is the user's, nor the contents of each kind of part.
     is_free = case.path == "/api/chat"

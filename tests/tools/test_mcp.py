@@ -425,7 +425,7 @@ def test_a_server_that_cannot_come_back_says_so_at_each_call(tmp_path: Path) -> 
             assert "No such file" in text
 
 
-@pytest.mark.parametrize("how", ["with", "close", "forgotten"])
+@pytest.mark.parametrize("how", ["with", pytest.param("close", marks=pytest.mark.thorough), "forgotten"])
 def test_the_server_ends_with_its_connection(how: str) -> None:
     server = mcp_tools(COMMAND)
     process = output(server, "process")["result"]

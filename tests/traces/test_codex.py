@@ -218,11 +218,11 @@ def test_no_record_of_a_rollout_makes_it_raise(records: list[Any]) -> None:
 
 def test_many_outputs_without_calls_take_linear_time() -> None:
     turns = [
-        each for number in range(2_000) for each in (message(1, "user", f"{number}"), message(1, "assistant", "Yes"))
+        each for number in range(700) for each in (message(1, "user", f"{number}"), message(1, "assistant", "Yes"))
     ]
-    outputs = [output(2, f"gone-{number}", "") for number in range(2_000)]
+    outputs = [output(2, f"gone-{number}", "") for number in range(700)]
     run = run_in([*SESSION[:1], *turns, *outputs], "codex")
-    assert len(run.transcript.messages) == 4_000
+    assert len(run.transcript.messages) == 1_400
 
 
 EXPECTED = {
