@@ -116,13 +116,12 @@ class Turn:
 
     def _prologue(self, prompt: str, files: Sequence[ev.File]) -> list[Event]:
         """The system prompt, if it is new, and the user's message."""
-        system = self._chat.system
-        prompts = [message.text for message in self._chat.transcript.messages if message.role == "system"]
-        is_new = system and (not prompts or prompts[-1] != system)
-        return [
-            *(_message("system", system) if system and is_new else ()),
-            *_message("user", prompt, files),
-        ]
+        system, events = self._chat.system, [*_message("user", prompt, files)]
+        if system:
+            prompts = (message.text for message in reversed(self._chat.transcript.messages) if message.role == "system")
+            if next(prompts, None) != system:
+                return [*_message("system", system), *events]
+        return events
 
     def _abort(self, reason: str) -> list[Event]:
         """The events that end the turn early; none if it has ended."""

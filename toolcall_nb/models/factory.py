@@ -59,7 +59,6 @@ def model(
     if providers.is_pydantic_ai_object(name_or_object):
         return providers.provider_model(name_or_object, config, dialect=dialect)
     from toolcall_nb.agents.recognise import agent_model, find_framework, taken_kinds
-    from toolcall_nb.models.callable_models import CallableModel
     from toolcall_nb.models.langchain import LangChainModel, is_runnable
 
     if find_framework(name_or_object) is not None:
@@ -75,6 +74,8 @@ def model(
         found: Model = name_or_object
         return found
     if callable(name_or_object):
+        from toolcall_nb.models.callable_models import CallableModel
+
         return CallableModel(name_or_object, dialect=dialect)
     raise UsageError(
         f"A model is a name, an object with stream(messages, tools), a model of pydantic-ai or LangChain, an agent "

@@ -62,7 +62,7 @@ class Guard:
             await send(message)
 
         try:
-            self._check(scope, headers)
+            self._check(scope, headers, origin)
         except Problem as problem:
             await problem_response(problem)(scope, receive, send_with_headers)
             return
@@ -74,9 +74,9 @@ class Guard:
         except Exception:  # the client has its answer; uvicorn would log the error with everything in it
             _log.exception("A request for %s failed", scope["path"])
 
-    def _check(self, scope: Scope, headers: Headers) -> None:
+    def _check(self, scope: Scope, headers: Headers, origin: str | None) -> None:
         token = self._token_for(headers.get("host", ""))
-        self._check_origin(scope, headers)
+        self._check_origin(scope, headers, origin)
         if scope["method"] == "POST":
             _check_content_type(headers)
         if scope["method"] != "OPTIONS":
@@ -93,8 +93,7 @@ class Guard:
             421, f"This server is not called {host!r:.120}. If it is, start it with --allow-host and that name."
         )
 
-    def _check_origin(self, scope: Scope, headers: Headers) -> None:
-        origin = headers.get("origin")
+    def _check_origin(self, scope: Scope, headers: Headers, origin: str | None) -> None:
         if origin is None:
             if headers.get("sec-fetch-site", "none") in ("none", "same-origin") or _is_visit(scope, headers):
                 return
@@ -124,10 +123,11 @@ def _check_token(token: str | None, path: str, headers: Headers) -> None:
 def _check_content_type(headers: Headers) -> None:
     """Refuses bodies other than JSON: any page may send forms and text to another origin, but not JSON."""
     content_type = headers.get("content-type")
-    is_empty = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
-    if content_type is None and is_empty:
-        return
-    if content_type is None or not is_json_type(content_type):
+    if content_type is None:
+        is_refused = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+    else:
+        is_refused = not is_json_type(content_type)
+    if is_refused:
         raise Problem(415, f"A body is sent as application/json, in UTF-8, but this is {content_type!r:.100}.")
 
 

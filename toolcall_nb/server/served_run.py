@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -53,7 +52,7 @@ class ServedRun(ServedTurn):
         self._limits, self._save, self._journal = limits, save, journal
         self._pending = PendingApprovals(self._show_question)
         self._open_forms: dict[str, ApprovalForm] = {}  # of which the readers may not know yet
-        self._is_stored = threading.Event()
+        self._is_stored = False
         self._is_silent = False  # whether the first word of a reply is to come
         self._last_event: Event | None = None  # held back until the transcript is stored
         self._run = Run(source, stop=self._stop_chat, info=lambda _: "")
@@ -104,7 +103,9 @@ class ServedRun(ServedTurn):
             if self._journal is not None:
                 self._journal.wait_until_ended()
         finally:
-            self._is_stored.set()
+            with self._has_changed:
+                self._is_stored = True
+                self._has_changed.notify_all()
 
     def _append(self, event: Event) -> None:
         if isinstance(event, ev.ToolOutputError | ev.Error):
@@ -146,7 +147,8 @@ class ServedRun(ServedTurn):
 
     def wait(self, seconds: float) -> bool:
         """Waits until the turn has ended and is stored; returns whether it is."""
-        return self._is_stored.wait(seconds)
+        with self._has_changed:
+            return self._has_changed.wait_for(lambda: self._is_stored, seconds)
 
     def note_reader(self, count: int) -> None:
         """Notes that a reader at another worker has taken ``count`` events."""
