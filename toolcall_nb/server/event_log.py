@@ -70,18 +70,14 @@ class EventLog:
         """The number of events that the fastest reader has taken."""
         return self._read
 
-    def append(self, event: Event, *, wakes: bool = True) -> bool:
-        """Adds an event and wakes the readers. Returns whether the turn may go on without `wait_for_room`.
-
-        With ``wakes`` false it wakes them only if the turn has to wait: another event follows at once.
-        """
+    def append(self, event: Event) -> bool:
+        """Adds an event and wakes the readers. Returns whether the turn may go on without `wait_for_room`."""
         self.size += event_size(event)
         self.events.append(event)
         self._ends.append(self.size)
-        has_room = self.size - self._ends[self._read] <= self._ahead
-        if self._readers and (wakes or not has_room):
+        if self._readers:
             self.wake_readers()
-        return has_room
+        return self.size - self._ends[self._read] <= self._ahead
 
     def wait_for_room(self) -> None:
         """Waits until a reader is close enough to the newest event, or until `free` is called."""

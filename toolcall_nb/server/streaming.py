@@ -91,6 +91,7 @@ class RunStreamResponse:
         name, beat = self._response.wire, self._limits.beat_seconds
         headers = {
             **wire.headers("ui" if name == LIVE else name),
+            "connection": "keep-alive",
             "x-thread-id": self._run.thread,
         }
         raw = [(name.encode(), value.encode()) for name, value in headers.items()]

@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias
 from msgspec import Struct, field
 
 from toolcall_nb.approvals.page import ApprovalForm
-from toolcall_nb.core.events import Event, StartStep
+from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.server.event_log import EventLog
 from toolcall_nb.server.page_feed import PageFeed
@@ -90,7 +90,6 @@ class ServedTurn:
         self._clock = clock
         self._timings: Mapping[str, float] = {}
         self._feed: PageFeed | None = None
-        self._has_asked = False  # whether the model was asked
         self._lock = threading.RLock()
         self._has_changed = threading.Condition()
 
@@ -122,10 +121,7 @@ class ServedTurn:
                 self.ended = self._clock()
                 self.log.close()
             else:
-                # What comes before the first request to the model comes at once. A reader that is woken by the first of
-                # these events competes with the turn's thread for Python's lock, and delays the first delta.
-                self._has_asked = self._has_asked or isinstance(change, StartStep)
-                has_room = self.log.append(change, wakes=self._has_asked)
+                has_room = self.log.append(change)
                 if self._feed is not None:
                     self._feed.apply([change])
         if isinstance(change, TurnResponse | TurnEnd):
