@@ -263,11 +263,13 @@ def _line(piece: _Piece, depth: int, pen: _Pen) -> None:
 
 
 def _after(mark: str, value: Json, indent: str, is_too_deep: bool, pen: _Pen) -> None:
-    """Draws a colon, a dash or nothing, and its value on the same line. Of a block that is too deep, only its size."""
+    """Draws a colon, a dash or nothing, and the value behind it; of a block that is too deep, only its size."""
     if isinstance(value, str):
-        _string(mark, value, indent + "  ", pen)
-        return
-    if is_too_deep:
+        if "\n" in value or len(value) > pen.left:
+            _long_string(mark, value, indent + "  ", pen)
+        else:
+            pen.write(mark, "s", _quoted(value))
+    elif is_too_deep:
         pen.write(mark, "c", format_constant(value))
     elif not isinstance(value, (dict, list)):
         pen.write(mark, "n", format_constant(value))
@@ -297,11 +299,9 @@ def _inline(mark: str, value: list[Json], pen: _Pen) -> None:
     pen.tokens.append(("", "]"))
 
 
-def _string(mark: str, text: str, indent: str, pen: _Pen) -> None:
+def _long_string(mark: str, text: str, indent: str, pen: _Pen) -> None:
+    """Draws a string of several lines, or one that is longer than what is left."""
     is_block_scalar = "\n" in text
-    if not is_block_scalar and len(text) <= pen.left:
-        pen.write(mark, "s", _quoted(text))
-        return
     pen.tokens.append(("", mark.rstrip()))
     if is_block_scalar:
         pen.tokens.append(("s", " |\n" + indent))

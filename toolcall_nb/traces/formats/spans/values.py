@@ -93,11 +93,10 @@ def _known_names(names: tuple[str, ...]) -> AttributeNames:
 
 def read_json_text(value: Any) -> Json:
     """Returns the value that a JSON text holds, which may be encoded up to three times; any other value as it is."""
-    for _ in range(3):
-        if not isinstance(value, str) or not value.lstrip().startswith(_JSON_STARTS):
-            break
+    left = 3
+    while isinstance(value, str) and left and value.lstrip().startswith(_JSON_STARTS):
         try:
-            value = read_json(value)
+            value, left = read_json(value), left - 1
         except (ValueError, RecursionError):
             break
     return value
