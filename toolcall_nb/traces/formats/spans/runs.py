@@ -184,5 +184,5 @@ def _count_kept(tree: SpanTree, kinds: Sequence[SpanKind]) -> Iterator[Diagnosti
     names = [name for name in kept if name not in CONTENT]
     if names:
         what = "attribute has" if len(names) == 1 else "attributes have"
-        example = well_formed(names[0][:80])
+        example = well_formed(names[0])[:80]
         yield Diagnostic(f"{len(names):,} {what} no place in a transcript, for example {example!r}.", _KEPT)
