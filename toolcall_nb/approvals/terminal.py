@@ -196,7 +196,7 @@ def _screen_lines(arguments: Json) -> list[str]:
     """Returns all of the arguments as lines that are no wider than the screen."""
     width = max(shutil.get_terminal_size().columns - len(INDENT), _NARROWEST)
     entries = review(arguments, lines=sys.maxsize, characters=sys.maxsize).entries
-    text = "".join(text for entry in entries for _, text in entry.tokens) or "{}"
+    text = "".join(entry.text for entry in entries) or "{}"
     lines = text.removesuffix("\n").expandtabs(4).split("\n")
     from rich.cells import chop_cells  # rich is slow to import, and most sessions ask nobody
 

@@ -135,7 +135,7 @@ def _where(call: ToolCall, field: str) -> str:
 
 
 def _join_notes(*notes: str) -> str:
-    return ", ".join([note for note in notes if note])
+    return ", ".join(filter(None, notes))
 
 
 # Input and approval ---------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ __all__ = [
     "escape",
     "escape_marked",
     "image_source",
+    "is_html",
     "line_ends",
     "link_target",
     "visible",
@@ -91,8 +92,13 @@ def attribute(value: str) -> str:
     return _entities(visible(value))
 
 
+def is_html(text: str) -> bool:
+    """Whether the text is HTML as it is, since nothing in it has to be escaped."""
+    return not _SPECIAL.search(text)
+
+
 def _entities(text: str) -> str:
-    if not _SPECIAL.search(text):  # most texts
+    if is_html(text):  # most texts
         return text
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return text.replace('"', "&quot;").replace("'", "&#39;")

@@ -187,7 +187,7 @@ def _joined(entries: Iterable[Entry]) -> Iterator[Token]:
 
 
 def _entries_text(entries: Iterable[Entry]) -> str:
-    return "".join(text for _, text in _joined(entries))
+    return "\n".join(entry.text for entry in entries)
 
 
 def _lines(tokens: Iterable[Token]) -> Iterator[list[Token]]:

@@ -11,6 +11,8 @@ import marshal
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
+from operator import itemgetter
 from typing import Literal, NamedTuple, TypeAlias
 
 from toolcall_nb.core.events import MISSING, Json
@@ -57,6 +59,7 @@ _BOUNDS = Bounds()
 
 Token: TypeAlias = tuple[str, str]
 """A kind and text: ``k`` key, ``n`` number or other constant, ``c`` a remark of ours; ``""`` strings and marks."""
+_kind_of, _text_of = itemgetter(0), itemgetter(1)
 
 _NOT_PLAIN = re.compile(
     r"""[\s\-?:,\[\]{}#&*!|>'"%@`] | (?:null|true|false|~)$ | [-+.]?\d[\w.:+-]*$""", re.IGNORECASE | re.VERBOSE
@@ -70,25 +73,26 @@ _NOT_FLOW = re.compile(r"[,\[\]{}]")
 class Entry:
     """One or more lines, without a newline at the end. Characters that cannot be seen are written out.
 
-    ``is_written_out`` says that the given text is so already. ``height`` is about how many lines there are on a
-    screen. ``html`` is where the HTML card keeps the HTML that it makes of the entry.
+    ``is_written_out`` says that the given text is so already. ``text`` is the text of all tokens, and ``height`` is
+    about how many lines it has on a screen. ``html`` is where the HTML card keeps the HTML that it makes of the entry.
     """
 
-    __slots__ = ("height", "html", "tokens")
+    __slots__ = ("height", "html", "text", "tokens")
 
     def __init__(self, tokens: Sequence[Token], *, is_written_out: bool = False) -> None:
-        whole = "".join([text for _, text in tokens])
-        if not is_written_out and (not whole.isascii() or escape_invisible(whole) is not whole):
-            tokens = [(kind, escape_invisible(join_surrogates(text))) for kind, text in tokens]
-            whole = "".join([text for _, text in tokens])
+        text = "".join(map(_text_of, tokens))
+        if not is_written_out and (not text.isascii() or escape_invisible(text) is not text):
+            tokens = [(kind, escape_invisible(join_surrogates(piece))) for kind, piece in tokens]
+            text = "".join(map(_text_of, tokens))
+        self.text = text
         self.tokens = tokens
-        self.height = 1 + whole.count("\n") + len(whole) // _WIDTH
+        self.height = 1 + text.count("\n") + len(text) // _WIDTH
         self.html: str | None = None
 
 
 def is_cut(entries: Sequence[Entry]) -> bool:
     """Whether a remark of ours stands for something that is not drawn."""
-    return "c" in [kind for entry in entries for kind, _ in entry.tokens]
+    return "c" in map(_kind_of, chain.from_iterable([entry.tokens for entry in entries]))
 
 
 def draw_text(text: str, limit: int = MAX_CHARACTERS) -> Entry:
@@ -108,9 +112,13 @@ class _Pen:
         self.left = bounds.characters
         self.tokens: list[Token] = []
 
-    def write(self, kind: str, text: str) -> None:
+    def write(self, mark: str, kind: str, text: str) -> None:
+        """Adds a text, behind a mark that does not count."""
         self.left -= len(text)
-        self.tokens.append((kind, text))
+        if mark and kind:
+            self.tokens.append(("", mark))
+            mark = ""
+        self.tokens.append((kind, mark + text))
 
 
 def draw_value(value: Json, bounds: Bounds = _BOUNDS) -> list[Entry]:
@@ -158,12 +166,15 @@ class Drawing:
 
 
 _Kind: TypeAlias = Literal["pair", "head", "item", "more", "whole"]
-_Piece: TypeAlias = tuple[_Kind, str, str, Json]
-"""The kind, the indentation, the key, and the value; of ``more``, the name and the number of what is hidden."""
+_Piece: TypeAlias = tuple[_Kind, str, str, Json, bool]
+"""The kind, the indentation, the key, the value, and whether that is a block.
+
+Of ``more``, the key and the value are the name and the number of what is hidden.
+"""
 
 
 def _pieces(value: Json, pen: _Pen) -> Iterator[_Piece]:
-    whole: _Piece = ("whole", "", "", value)
+    whole: _Piece = ("whole", "", "", value, False)
     return _level(value, "", pen, split=True) if is_block(value) else iter([whole])
 
 
@@ -182,20 +193,19 @@ def _level(value: Json, indent: str, pen: _Pen, *, split: bool = False) -> Itera
     rows, split = pen.bounds.rows, split and kind == "pair"
     for number, (key, item) in enumerate(members):
         if number == rows or pen.left <= 0:
-            yield "more", indent, "keys" if kind == "pair" else "items", len(value) - number
+            yield "more", indent, "keys" if kind == "pair" else "items", len(value) - number, False
             return
-        if split and is_block(item):
-            yield "head", indent, str(key), None
+        has_lines = isinstance(item, (dict, list)) and is_block(item)
+        if has_lines and split:
+            yield "head", indent, str(key), None, False
             yield from _level(item, indent + "  ", pen)
         else:
-            yield kind, indent, str(key), item
+            yield kind, indent, str(key), item, has_lines
 
 
 def is_block(value: Json) -> bool:
     """Whether the value takes lines of its own: an object or a list, unless it is empty or short."""
-    if not isinstance(value, (dict, list)):  # most values
-        return False
-    return bool(value) and (isinstance(value, dict) or not _is_flow(value))
+    return bool(value) and (isinstance(value, dict) or (isinstance(value, list) and not _is_flow(value)))
 
 
 def _is_flow(value: list[Json]) -> bool:
@@ -221,53 +231,55 @@ def _draw(piece: _Piece, pen: _Pen) -> Entry:
 
 def _line(piece: _Piece, depth: int, pen: _Pen) -> None:
     """Draws a piece from where its line begins, behind the indentation."""
-    kind, indent, key, value = piece
+    kind, indent, key, value, has_lines = piece
     match kind:
         case "pair" | "head":
             limit = pen.bounds.key
-            pen.write("k", _quoted_key(key[:limit]))
+            quoted = _quoted_key(key[:limit])
+            pen.tokens.append(("k", quoted))
             if len(key) > limit:
                 pen.tokens.append(("c", "…"))
-            pen.left -= len(indent) + 1  # the indentation of a line is drawn too
-            if kind == "pair":
-                _after(":", value, indent, depth, pen)
-            else:
+            pen.left -= len(quoted) + len(indent) + 1  # the indentation of a line is drawn too
+            if kind == "head":
                 pen.tokens.append(("", ":"))
+            elif has_lines and depth < pen.bounds.depth:
+                inner = indent + "  "
+                pen.tokens.append(("", f":\n{inner}"))
+                _block(value, inner, depth + 1, pen)
+            else:
+                _after(": ", value, indent, has_lines, pen)
         case "item":
             pen.left -= len(indent) + 1
-            if is_block(value) and depth < pen.bounds.depth:
+            if has_lines and depth < pen.bounds.depth:
                 pen.tokens.append(("", "- "))
                 _block(value, indent + "  ", depth + 1, pen)
             else:
-                _after("-", value, indent, depth, pen)
+                _after("- ", value, indent, has_lines, pen)
         case "more":
             pen.tokens.append(("c", format_hidden(value, key)))
         case "whole" if isinstance(value, str) and "\n" in value:
             _lines(value, "", pen)
         case "whole":
-            _after("", value, "", depth, pen)
+            _after("", value, "", has_lines, pen)
 
 
-def _after(mark: str, value: Json, indent: str, depth: int, pen: _Pen) -> None:
-    """Draws a colon, a dash or nothing, and its value: a scalar on the same line, others on lines of their own."""
-    inner = indent + "  "
+def _after(mark: str, value: Json, indent: str, is_too_deep: bool, pen: _Pen) -> None:
+    """Draws a colon, a dash or nothing, and the value behind it; of a block that is too deep, only its size."""
     if isinstance(value, str):
-        _string(mark, value, inner, pen)
-        return
-    is_container = isinstance(value, (dict, list))
-    is_inner = is_container and is_block(value)
-    if is_inner and depth < pen.bounds.depth:
-        pen.tokens.append(("", f"{mark}\n{inner}"))
-        _block(value, inner, depth + 1, pen)
-        return
-    if mark:
-        pen.tokens.append(("", mark + " "))
-    if not is_container:
-        pen.write("n", format_constant(value))
-    elif isinstance(value, list) and value and not is_inner:
-        _inline(value, pen)
+        if "\n" in value:
+            _lines(value, indent + "  ", pen, f"{mark.rstrip()} |\n{indent}  ")
+        elif len(value) > pen.left:
+            _lines(value, indent + "  ", pen, mark)
+        else:
+            pen.write(mark, "", _quoted(value))
+    elif is_too_deep:
+        pen.write(mark, "c", format_constant(value))
+    elif not isinstance(value, (dict, list)):
+        pen.write(mark, "n", format_constant(value))
+    elif value and isinstance(value, list):
+        _inline(mark, value, pen)
     else:
-        pen.write("c" if is_inner else "", format_constant(value))
+        pen.write(mark, "", format_constant(value))
 
 
 def _block(value: Json, indent: str, depth: int, pen: _Pen) -> None:
@@ -278,29 +290,19 @@ def _block(value: Json, indent: str, depth: int, pen: _Pen) -> None:
         _line(piece, depth, pen)
 
 
-def _inline(value: list[Json], pen: _Pen) -> None:
+def _inline(mark: str, value: list[Json], pen: _Pen) -> None:
     """Draws a short list of constants on the same line."""
-    pen.tokens.append(("", "["))
-    for number, item in enumerate(value):
-        if number:
-            pen.tokens.append(("", ", "))
+    mark += "["
+    for item in value:
         if isinstance(item, str):
-            pen.write("", json.dumps(item, ensure_ascii=False) if _NOT_FLOW.search(item) else _quoted(item))
+            drawn = json.dumps(item, ensure_ascii=False) if _NOT_FLOW.search(item) else _quoted(item)
+            pen.left -= len(drawn)
+            mark += drawn
         else:
-            pen.write("n", format_constant(item))
-    pen.tokens.append(("", "]"))
-
-
-def _string(mark: str, text: str, indent: str, pen: _Pen) -> None:
-    is_block_scalar = "\n" in text
-    if not is_block_scalar and len(text) <= pen.left:
-        drawn = _quoted(text)
-        pen.left -= len(drawn)
-        pen.tokens.append(("", f"{mark} {drawn}" if mark else drawn))
-    elif is_block_scalar:
-        _lines(text, indent, pen, f"{mark} |\n{indent}")
-    else:
-        _lines(text, indent, pen, f"{mark} " if mark else "")
+            pen.write(mark, "n", format_constant(item))
+            mark = ""
+        mark += ", "
+    pen.tokens.append(("", mark.removesuffix(", ") + "]"))
 
 
 def _lines(text: str, indent: str, pen: _Pen, before: str = "") -> None:

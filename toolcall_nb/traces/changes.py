@@ -127,7 +127,7 @@ def _result_text(output: Json) -> str | None:
         return None
     if isinstance(output, str):
         return output
-    return "\n".join("".join(text for _, text in entry.tokens) for entry in draw_value(output, _BOUNDS))
+    return "\n".join(entry.text for entry in draw_value(output, _BOUNDS))
 
 
 def _by_line(aspect: Aspect, path: str, a: str | None, b: str | None) -> FieldChange:

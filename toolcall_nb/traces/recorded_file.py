@@ -30,12 +30,14 @@ MARKDOWN = ".md"
 class RecordedFile:
     """A file of runs. It is read anew each time, record by record, and never kept.
 
-    ``dialect`` says how calls are written in a text, as `toolcall_nb.show` takes it. ``problems`` are those of the last
+    ``dialect`` says how calls are written in a text, as `toolcall_nb.show` takes it. ``with_extra`` is false for a
+    reader who does not need the ``extra`` of the runs, which may then be empty. ``problems`` are those of the last
     reading: lines and members of the file that cannot be read.
     """
 
-    def __init__(self, place: str, dialect: str | None = None) -> None:
+    def __init__(self, place: str, dialect: str | None = None, *, with_extra: bool = True) -> None:
         self.place = place
+        self._with_extra = with_extra
         self.problems: list[Diagnostic] = []
         self._dialect = dialect
 
@@ -76,7 +78,8 @@ class RecordedFile:
         if known is None:
             yield RecordedRun(id="1", transcript=Transcript.from_events(self._events_of(records)))
         else:
-            yield from known.read(records)
+            read = known.read if self._with_extra else known.read_transcripts or known.read
+            yield from read(records)
 
     def _with_problems(self, runs: Iterator[RecordedRun]) -> Iterator[RecordedRun]:
         """Sets the path of each run, and adds the problems. One run is held back, for those of the file's end."""

@@ -48,7 +48,7 @@ def read_transcript_file(path: Path | str, dialect: str | None = None) -> Transc
     ``dialect`` says how calls are written in a text. Raises `UsageError` for a file with an unknown suffix, for one
     that cannot be read, with the place, for one that holds nothing known, and for one that holds several runs.
     """
-    file = RecordedFile(check_readable(f"{path}"), dialect)
+    file = RecordedFile(check_readable(f"{path}"), dialect, with_extra=False)
     runs = [*islice(file.runs(), 2)]
     if not runs:
         raise UsageError(f"{path} holds no run.")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.support.span_files import otlp, read_records, span
 from tests.support.strategies import json_values
@@ -114,6 +115,15 @@ def read_with_all(records: list[Any]) -> None:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_each_example_is_recognised_by_its_own_format_only(name: str) -> None:
     assert [known.name for known in SPAN_FORMATS if known.recognises(EXAMPLES[name])] == [name]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_reader_who_needs_no_extra_fields_gets_the_same_runs_without_them(name: str) -> None:
+    known = next(each for each in SPAN_FORMATS if each.name == name)
+    whole, short = (list(read(EXAMPLES[name])) for read in (known.read, known.read_transcripts or known.read))
+    assert all(run.extra for run in whole)
+    assert short == [replace(run, extra={}) for run in whole]
+    assert [run.transcript.diagnostics for run in short] == [run.transcript.diagnostics for run in whole]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -17,9 +17,9 @@ which only the live front end and ``timings`` fill.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from toolcall_nb.core.call_nesting import CallNesting
@@ -31,7 +31,7 @@ from toolcall_nb.render.card_sections import (
     error_sections,
     sections,
 )
-from toolcall_nb.render.escaping import element, escape, escape_marked
+from toolcall_nb.render.escaping import element, escape, escape_marked, is_html
 from toolcall_nb.render.html_output.nodes import Node, Patch, update
 from toolcall_nb.render.html_output.pictures import NO_HOSTS
 from toolcall_nb.render.shown_states import shown_state
@@ -52,15 +52,14 @@ __all__ = [
     "update_state",
 ]
 
-_height_of = attrgetter("height")
-
+_END = "\n"
 _FITS = 12
 """The number of lines that fit without scrolling."""
 _DEEPEST = 6
 """The depth of calls inside of calls from which on cards are not indented further."""
 _RICH = frozenset({"html", "table"})
 """The layouts of pictures, tables and the like, for which a card stays open."""
-_height_of = attrgetter("height")
+_height_of, _text_of, _kind_of = attrgetter("height"), attrgetter("text"), itemgetter(0)
 _CLOSED = (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
 
 
@@ -199,6 +198,9 @@ def _section(id: str, section: Section, call_id: str, look: Look, kept: Sequence
         head = f"{head}{_note(section.note)}</summary><pre{_tabindex(section)}>"
         return Node(id, head, "</pre></details>", _section_entries(id, section, kept))
     match section.layout:
+        case "lines":
+            head = f"{_label(section.label, section.note)}<pre{_tabindex(section)}>"
+            return Node(id, head, "</pre></div>", _section_entries(id, section, kept))
         case "label":
             return Node(id, element("p", "tc-note", section.label))
         case "error":
@@ -214,9 +216,6 @@ def _section(id: str, section: Section, call_id: str, look: Look, kept: Sequence
             assert section.table is not None
             head = f'{_label(section.label, section.note)}<div class="tc-wide"{_tabindex(section)}>'
             return Node(id, head, "</div></div>", [Node(f"{id}.0", table_html(section.table))])
-        case "lines":
-            head = f"{_label(section.label, section.note)}<pre{_tabindex(section)}>"
-            return Node(id, head, "</pre></div>", _section_entries(id, section, kept))
 
 
 def _label(label: str, note: str) -> str:
@@ -253,22 +252,19 @@ def entry_nodes(id: str, entries: Sequence[Entry], kept: Sequence[Node] = ()) ->
     numbered = enumerate(entries, len(kept))
     return [
         *kept,
-        *[
-            Node(f"{id}.{number}", f"<span>{chr(10) if number else ''}{entry.html}</span>")
-            for number, entry in numbered
-        ],
+        *[Node(f"{id}.{number}", f"<span>{_END if number else ''}{entry.html}</span>") for number, entry in numbered],
     ]
 
 
 def _write_html(entries: Iterable[Entry]) -> None:
     """Sets the HTML of the entries that have none."""
     new = [entry for entry in entries if entry.html is None]
-    # All texts are escaped at once. NUL keeps them apart: it is written out, so that it is in none of them.
-    whole = "\0".join([text for entry in new for _, text in entry.tokens])
-    html = escape_marked(whole)
-    texts = iter(html.split("\0") if html is not whole else ())
+    texts: Iterator[str] | None = None
+    if not is_html("".join(map(_text_of, new))):
+        # All texts are escaped at once. NUL keeps them apart: it is written out, so that it is in none of them.
+        texts = iter(escape_marked("\0".join([text for entry in new for _, text in entry.tokens])).split("\0"))
     for entry in new:
-        tokens = entry.tokens if html is whole else [(kind, next(texts)) for kind, _ in entry.tokens]
+        tokens = entry.tokens if texts is None else zip(map(_kind_of, entry.tokens), texts, strict=False)
         entry.html = "".join([f'<span class="{kind}">{text}</span>' if kind else text for kind, text in tokens])
 
 

@@ -173,12 +173,12 @@ def _details(id: str, row: ComparedRow) -> str:
             return ""
         case _:
             fields = {name: getattr(value, name) for name in value.__struct_fields__}
-            text = "\n".join("".join(text for _, text in entry.tokens) for entry in draw_value(fields))
+            text = "\n".join(entry.text for entry in draw_value(fields))
             return f'<div class="tc-io"><pre>{escape(text)}</pre></div>'
 
 
 def _plain(text: str) -> str:
-    return escape("".join(text for _, text in draw_text(text.strip("\n")).tokens))
+    return escape(draw_text(text.strip("\n")).text)
 
 
 # Changes --------------------------------------------------------------------------------------------------------

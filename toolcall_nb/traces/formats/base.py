@@ -58,3 +58,5 @@ class TraceFormat(NamedTuple):
     recognises: Callable[[Sequence[Any]], bool]
     read: Callable[[Iterable[Any]], Iterator[RecordedRun]]
     """Yields the runs of a file. No record makes it raise: what cannot be read is left out, with a diagnostic."""
+    read_transcripts: Callable[[Iterable[Any]], Iterator[RecordedRun]] | None = None
+    """The same for a reader who needs no ``extra``, which is empty; None where collecting it takes little time."""

@@ -9,6 +9,7 @@ the transcript, and runs.py the run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from toolcall_nb.traces.formats.base import RecordedRun, TraceFormat
@@ -26,13 +27,11 @@ def _format(name: str, title: str, is_known: Callable[[Any], bool], read: Callab
     def recognises(records: Sequence[Any]) -> bool:
         return any(is_known(record) for record in records)
 
-    def runs(records: Iterable[Any]) -> Iterator[RecordedRun]:
-        return read_runs(records, is_known, read)
-
-    return TraceFormat(name, title, recognises, runs)
+    runs = partial(read_runs, is_known=is_known, read=read)
+    return TraceFormat(name, title, recognises, partial(runs, with_extra=True), partial(runs, with_extra=False))
 
 
-def _langfuse_runs(records: Iterable[Any]) -> Iterator[RecordedRun]:
+def _langfuse_runs(records: Iterable[Any], *, with_extra: bool) -> Iterator[RecordedRun]:
     """Yields the runs of an export of Langfuse, whose traces are whole, so that one at a time is in memory."""
     unknown = 0
     for record in records:
@@ -42,7 +41,7 @@ def _langfuse_runs(records: Iterable[Any]) -> Iterator[RecordedRun]:
                 continue
             file = read_langfuse(trace)
             file.unknown, unknown = file.unknown + unknown, 0
-            yield from runs_of_file(file)
+            yield from runs_of_file(file, with_extra=with_extra)
 
 
 def _has_langfuse(records: Sequence[Any]) -> bool:
@@ -56,7 +55,11 @@ _LANGFUSE = "exports of Langfuse: traces with their observations (JSON or JSON l
 SPAN_FORMATS = (
     _format("otlp", "OpenTelemetry traces as OTLP in JSON, also Tempo's (JSON or JSON lines)", is_otlp, read_otlp),
     _format("jaeger", "traces of Jaeger (JSON)", is_jaeger, read_jaeger),
-    TraceFormat("langfuse", _LANGFUSE, _has_langfuse, _langfuse_runs),
+    TraceFormat(
+        *("langfuse", _LANGFUSE, _has_langfuse),
+        read=partial(_langfuse_runs, with_extra=True),
+        read_transcripts=partial(_langfuse_runs, with_extra=False),
+    ),
     _format(
         "spans",
         "lists of spans of OpenTelemetry's SDKs, logfire, Phoenix and others (JSON or JSON lines)",

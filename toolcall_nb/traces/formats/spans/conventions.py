@@ -167,11 +167,11 @@ def kind_of(span: Span) -> SpanKind:
     if given.get("gen_ai.tool.name") == "(merged tools)":  # ADK's span around calls in parallel
         return "other"
     names = attribute_names(given)
-    if names.among(_OF_RULES):
+    if names[_OF_RULES]:
         for rule in _RULES:
             if (found := rule(span)) is not None:
                 return found
-    for name in names.among(KIND_ATTRIBUTES):
+    for name in names[KIND_ATTRIBUTES]:
         value = given.get(name)
         found = _OPERATIONS.get(value) or _OPERATIONS.get(value.lower()) if isinstance(value, str) else None
         if found is not None:

@@ -76,14 +76,14 @@ def read_model_call(span: Span, history: HistoryReader) -> ModelCall:
     given = _with_details(span)
     names = attribute_names(given)
     asked, answered = _from_events(span)
-    output = _first_messages(given, names.among(conventions.OUTPUTS), "assistant")
-    output = output or (_vercel_answer(given) if names.among(_VERCEL) else []) or answered
+    output = _first_messages(given, names[conventions.OUTPUTS], "assistant")
+    output = output or (_vercel_answer(given) if names[_VERCEL] else []) or answered
     reasons = [message.finish_reason for message in output]
-    if named := names.among(conventions.FINISH_REASONS):
+    if named := names[conventions.FINISH_REASONS]:
         reasons.append(_finish_reason(given, named))
-    system = _first_messages(given, names.among(conventions.SYSTEM_PROMPTS), "system")
+    system = _first_messages(given, names[conventions.SYSTEM_PROMPTS], "system")
     return ModelCall(
-        input=[*system, *(_first_input(given, names.among(conventions.INPUTS), history) or asked)],
+        input=[*system, *(_first_input(given, names[conventions.INPUTS], history) or asked)],
         output=_joined([RecordedMessage("assistant", message.parts) for message in output if message.parts]),
         usage=_usage(given, names),
         cut=next((_REASONS[reason] for reason in reasons if reason in _REASONS), None),
@@ -214,7 +214,7 @@ def _usage(given: Mapping[str, Any], present: AttributeNames) -> RequestUsage:
         given = {**dict(usage_attributes(details, costs.get("total"))), **given}
         present = attribute_names(given)
     counts: dict[str, int | float] = {}
-    for name in present.among(_TOKEN_NAMES):
+    for name in present[_TOKEN_NAMES]:
         own = _COUNTED[name]
         if own not in counts:
             number = read_whole_number(given.get(name))
@@ -223,8 +223,8 @@ def _usage(given: Mapping[str, Any], present: AttributeNames) -> RequestUsage:
     usable = counts if any(counts.values()) else {}
     return RequestUsage(
         usable,
-        _cost(given, present.among(conventions.COSTS)),
-        first_text(given, present.among(conventions.MODELS)) or None,
+        _cost(given, present[conventions.COSTS]),
+        first_text(given, present[conventions.MODELS]) or None,
     )
 
 
@@ -237,11 +237,11 @@ def _cost(given: Mapping[str, Any], names: Iterable[str]) -> dict[str, Decimal] 
 
 
 def _tools(given: Mapping[str, Any], names: AttributeNames) -> list[Json]:
-    for name in names.among(conventions.TOOL_DEFINITIONS):
+    for name in names[conventions.TOOL_DEFINITIONS]:
         found = read_json_text(spread_value(given, name))
         if isinstance(found, list) and found:
             return [read_json_text(as_object(as_object(item).get("tool")).get("json_schema", item)) for item in found]
-    if not names.among(_REQUESTS):
+    if not names[_REQUESTS]:
         return []
     request = as_object(read_json_text(given.get("gcp.vertex.agent.llm_request")))
     among = [as_object(item) for item in as_list(given.get(OBSERVATION_INPUT))]
@@ -254,7 +254,7 @@ def read_agent_messages(span: Span) -> tuple[list[RecordedMessage], list[Recorde
     given = _with_details(span)
     names = attribute_names(given)
     before, after = _from_events(span)
-    system = _first_messages(given, names.among(conventions.SYSTEM_PROMPTS), "system")
-    asked = [*system, *(_first_messages(given, names.among(conventions.RUN_INPUTS), "user") or before)]
-    answered = _first_messages(given, names.among(conventions.RUN_OUTPUTS), "assistant") or after
+    system = _first_messages(given, names[conventions.SYSTEM_PROMPTS], "system")
+    asked = [*system, *(_first_messages(given, names[conventions.RUN_INPUTS], "user") or before)]
+    answered = _first_messages(given, names[conventions.RUN_OUTPUTS], "assistant") or after
     return asked, [message for message in answered if message.role == "assistant"]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
+from msgspec.structs import replace
+
 from toolcall_nb.core.events import LEFT_OUT, Diagnostic, Object
-from toolcall_nb.core.text import well_formed_json
-from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.core.text import well_formed, well_formed_json
 from toolcall_nb.traces.formats.base import RecordedRun
 from toolcall_nb.traces.formats.spans.conventions import AGENT_NAMES, CONTENT, KIND_ATTRIBUTES, SpanKind, kind_of
 from toolcall_nb.traces.formats.spans.span import Span, SpanEvent, SpanFile
-from toolcall_nb.traces.formats.spans.transcripts import read_trace
+from toolcall_nb.traces.formats.spans.transcripts import TraceReading, read_trace
 from toolcall_nb.traces.formats.spans.tree import SpanTree, build_tree
 
 __all__ = ["read_runs", "runs_of_file"]
@@ -30,10 +31,10 @@ _MESSAGE_EVENTS = ("gen_ai.", "exception")
 
 
 def read_runs(
-    records: Iterable[Any], is_known: Callable[[Any], bool], read: Callable[[Any], SpanFile]
+    records: Iterable[Any], is_known: Callable[[Any], bool], read: Callable[[Any], SpanFile], *, with_extra: bool
 ) -> Iterator[RecordedRun]:
     """Yields the runs of a file whose spans may be on any line; a trace ends with the file."""
-    yield from runs_of_file(_read_file(records, is_known, read))
+    yield from runs_of_file(_read_file(records, is_known, read), with_extra=with_extra)
 
 
 def _read_file(records: Iterable[Any], is_known: Callable[[Any], bool], read: Callable[[Any], SpanFile]) -> SpanFile:
@@ -46,7 +47,7 @@ def _read_file(records: Iterable[Any], is_known: Callable[[Any], bool], read: Ca
     return file
 
 
-def runs_of_file(file: SpanFile) -> Iterator[RecordedRun]:
+def runs_of_file(file: SpanFile, *, with_extra: bool) -> Iterator[RecordedRun]:
     """Yields the run of each trace, in the order in which the traces begin in the file."""
     traces: dict[str, list[Span]] = {}
     for span in file.spans:
@@ -55,12 +56,11 @@ def runs_of_file(file: SpanFile) -> Iterator[RecordedRun]:
         _give_logs(traces, trace, logs)
     unknown = file.unknown
     for number, (trace, spans) in enumerate(traces.items(), 1):
-        run = _read_run(trace or f"trace-{number}", spans, file)
+        notes = []
         if unknown:
             what = "record of the file is no span" if unknown == 1 else "records of the file are no spans"
-            run = _with_diagnostics(run, [Diagnostic(f"{unknown:,} {what}.", LEFT_OUT)])
-            unknown = 0
-        yield run
+            notes, unknown = [Diagnostic(f"{unknown:,} {what}.", LEFT_OUT)], 0
+        yield _read_run(trace or f"trace-{number}", spans, file, notes, with_extra=with_extra)
 
 
 def _logs_without_span(file: SpanFile) -> dict[str, list[SpanEvent]]:
@@ -92,22 +92,30 @@ def _give_logs(traces: dict[str, list[Span]], trace: str, logs: list[SpanEvent])
         requests[at].events.append(event)
 
 
-def _with_diagnostics(run: RecordedRun, more: list[Diagnostic]) -> RecordedRun:
-    old = run.transcript
-    transcript = Transcript(old.messages, old.metadata, (*old.diagnostics, *more))
-    return RecordedRun(
-        id=run.id, transcript=transcript, title=run.title, began=run.began, seconds=run.seconds, extra=run.extra
-    )
-
-
-def _read_run(trace: str, spans: list[Span], file: SpanFile) -> RecordedRun:
+def _read_run(
+    trace: str, spans: list[Span], file: SpanFile, notes: Sequence[Diagnostic], *, with_extra: bool
+) -> RecordedRun:
     tree = build_tree(spans)
     reading = read_trace(tree)
+    transcript = reading.transcript
     starts = [span.start for span in tree.spans if span.start is not None]
     ends = [span.end for span in tree.spans if span.end is not None]
     began = min(starts, default=None)
-    extra: Object = dict(file.extras.get(trace, {}))
-    names = {name for span in tree.spans for name in span.attributes}
+    names = set[str]().union(*[span.attributes for span in tree.spans])
+    diagnostics = (*transcript.diagnostics, *_count_kept(tree, reading.kinds), *notes)
+    return RecordedRun(
+        id=trace,
+        transcript=replace(transcript, diagnostics=diagnostics),
+        title=file.titles.get(trace) or _title(tree, [name for name in AGENT_NAMES if name in names]),
+        began=None if began is None else began / _SECOND,
+        seconds=None if began is None or not ends else max(0, max(ends) - began) / _SECOND,
+        extra=_extra(tree, reading, file.extras.get(trace, {}), names, began) if with_extra else {},
+    )
+
+
+def _extra(tree: SpanTree, reading: TraceReading, about: Object, names: Set[str], began: int | None) -> Object:
+    """Returns what the trace holds that has no place in a transcript; ``names`` are those of all attributes."""
+    extra = dict(about)
     if session := _first_text(tree, [name for name in _SESSIONS if name in names]):
         extra["session"] = session
     if resource := next((span.resource for span in tree.spans if span.resource), None):
@@ -118,15 +126,8 @@ def _read_run(trace: str, spans: list[Span], file: SpanFile) -> RecordedRun:
         agents = dict.fromkeys(filter(None, [span.text("gen_ai.agent.name") for span in tree.spans]))
         extra |= {"agents": list(agents)} if agents else {}
     extra["spans"] = [_describe(tree, i, kind, began) for i, kind in enumerate(reading.kinds)]
-    run = RecordedRun(
-        id=trace,
-        transcript=reading.transcript,
-        title=file.titles.get(trace) or _title(tree, [name for name in AGENT_NAMES if name in names]),
-        began=None if began is None else began / _SECOND,
-        seconds=None if began is None or not ends else max(0, max(ends) - began) / _SECOND,
-        extra=well_formed_json(extra),
-    )
-    return _with_diagnostics(run, list(_count_kept(extra["spans"])))
+    kept: Object = well_formed_json(extra)
+    return kept
 
 
 def _title(tree: SpanTree, names: Sequence[str]) -> str:
@@ -178,8 +179,10 @@ def _describe_event(event: SpanEvent) -> Object:
     return {name: value for name, value in fields.items() if value not in (None, "", {})}
 
 
-def _count_kept(spans: list[Object]) -> Iterator[Diagnostic]:
-    names = [name for span in spans if "attributes" in span for name in span["attributes"] if name not in CONTENT]
+def _count_kept(tree: SpanTree, kinds: Sequence[SpanKind]) -> Iterator[Diagnostic]:
+    kept = [name for span, kind in zip(tree.spans, kinds, strict=True) for name in _rest(span.attributes, kind)]
+    names = [name for name in kept if name not in CONTENT]
     if names:
         what = "attribute has" if len(names) == 1 else "attributes have"
-        yield Diagnostic(f"{len(names):,} {what} no place in a transcript, for example {names[0][:80]!r}.", _KEPT)
+        example = well_formed(names[0])[:80]
+        yield Diagnostic(f"{len(names):,} {what} no place in a transcript, for example {example!r}.", _KEPT)

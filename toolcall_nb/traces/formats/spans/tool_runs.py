@@ -39,7 +39,7 @@ def read_tool_run(span: Span) -> ToolRun:
     """Reads a tool's run."""
     given = span.attributes
     names = attribute_names(given)
-    output = _first_value(given, names.among(conventions.TOOL_OUTPUTS))
+    output = _first_value(given, names[conventions.TOOL_OUTPUTS])
     output = _event_value(span, "gen_ai.choice", "message") if output is MISSING else output
     fields = as_object(output)
     call_id = first_text(given, conventions.CALL_IDS)
@@ -89,7 +89,7 @@ def _event_value(span: Span, event_name: str, name: str) -> Json | Missing:
 
 def _tool_input(span: Span, names: AttributeNames) -> Json | Missing:
     given = span.attributes
-    found = _first_value(given, names.among(conventions.TOOL_INPUTS))
+    found = _first_value(given, names[conventions.TOOL_INPUTS])
     found = _event_value(span, "gen_ai.tool.message", "content") if found is MISSING else found
     fields = as_object(found)
     if fields.keys() == {"input"} and isinstance(fields["input"], dict):  # LangSmith's form of a run's inputs

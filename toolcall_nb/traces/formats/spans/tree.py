@@ -30,8 +30,14 @@ def build_tree(given: Iterable[Span]) -> SpanTree:
     tree = SpanTree()
     _report(tree, repeated, "span was", "spans were", "in the file more than once", "The first copy was kept.")
     parents = _parents(spans, tree)
-    starts = _starts(spans, parents, tree)
-    depths = _depths(parents)
+    top_down = _top_down(parents)
+    if len(top_down) < len(spans):  # no root leads to the others
+        circles = _break_circles(parents)
+        kept = "One link of each was left out."
+        _report(tree, circles, "circle of parents was", "circles of parents were", "found", kept)
+        top_down = _top_down(parents)
+    starts = _starts(spans, parents, top_down, tree)
+    depths = _depths(parents, top_down)
     order = sorted(range(len(spans)), key=lambda i: (starts[i], depths[i], i))
     place = {old: new for new, old in enumerate(order)}
     tree.spans = [spans[old] for old in order]
@@ -59,18 +65,14 @@ def _distinct(given: Iterable[Span]) -> tuple[list[Span], int]:
 
 
 def _parents(spans: list[Span], tree: SpanTree) -> list[int | None]:
-    """Returns the position of each span's parent. A link that closes a circle is removed."""
+    """Returns the position of each span's parent."""
     at = {span.id: i for i, span in enumerate(spans) if span.id}
     parents = [at.get(span.parent) if span.parent else None for span in spans]
     is_lost = [span.parent is not None and parents[i] is None for i, span in enumerate(spans)]
     remote = sum(lost and span.has_remote_parent for lost, span in zip(is_lost, spans, strict=True))
-    circles = _break_circles(parents)
     kept = "Such a span was read as a root."
     _report(tree, sum(is_lost) - remote, "span has", "spans have", "a parent that is not in the file", kept)
     _report(tree, remote, "span has", "spans have", "a parent in another process, which is not in the file", kept)
-    _report(
-        tree, circles, "circle of parents was", "circles of parents were", "found", "One link of each was left out."
-    )
     return parents
 
 
@@ -104,19 +106,19 @@ def _top_down(parents: list[int | None]) -> list[int]:
     return order
 
 
-def _depths(parents: list[int | None]) -> list[int]:
+def _depths(parents: list[int | None], top_down: list[int]) -> list[int]:
     depths = [0] * len(parents)
-    for i in _top_down(parents):
+    for i in top_down:
         if (parent := parents[i]) is not None:
             depths[i] = depths[parent] + 1
     return depths
 
 
-def _starts(spans: list[Span], parents: list[int | None], tree: SpanTree) -> list[int]:
+def _starts(spans: list[Span], parents: list[int | None], top_down: list[int], tree: SpanTree) -> list[int]:
     """Returns the times by which spans are sorted: none starts before its parent, or without a time of its own."""
     starts = [0] * len(spans)
     early = unknown = 0
-    for i in _top_down(parents):
+    for i in top_down:
         parent, own = parents[i], spans[i].start
         least = 0 if parent is None else starts[parent]
         unknown += own is None

@@ -58,29 +58,26 @@ def first_text(given: Mapping[str, Any], names: Iterable[str]) -> str:
     return ""
 
 
-class AttributeNames:
-    """The names of a span's attributes. `among` says which names of a table these are."""
+class AttributeNames(dict[tuple[str, ...], tuple[str, ...]]):
+    """The names of a span's attributes. ``names[table]`` are the names of a table for which there may be a value.
 
-    __slots__ = ("_found", "_names")
+    They are in the table's order. A value may be an attribute, spread over attributes with longer names, or nested in
+    one, as for `unflatten`.
+    """
+
+    __slots__ = ("_names",)
 
     def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__()
         self._names = names
-        self._found: dict[tuple[str, ...], tuple[str, ...]] = {}
 
-    def among(self, table: tuple[str, ...]) -> tuple[str, ...]:
-        """Returns the names of the table for which there may be a value, in the table's order.
-
-        A value may be an attribute, spread over attributes with longer names, or nested in one, as for `unflatten`.
-        """
-        found = self._found.get(table)
-        if found is None:
-            own = {*self._names}
-            end = max(map(len, table), default=0) + 1  # a hostile name may have very many dots
-            for name in self._names:
-                own.update([name[: dot.start()] for dot in _DOT.finditer(name, 0, end)])
-            found = tuple(name for name in table if name in own or name.partition(".")[0] in self._names)
-            self._found[table] = found
-        return found
+    def __missing__(self, table: tuple[str, ...]) -> tuple[str, ...]:
+        own = {*self._names}
+        end = max(map(len, table), default=0) + 1  # a hostile name may have very many dots
+        for name in self._names:
+            own.update([name[: dot.start()] for dot in _DOT.finditer(name, 0, end)])
+        self[table] = tuple(name for name in table if name in own or name.partition(".")[0] in self._names)
+        return self[table]
 
 
 def attribute_names(given: Mapping[str, Any]) -> AttributeNames:
@@ -96,16 +93,11 @@ def _known_names(names: tuple[str, ...]) -> AttributeNames:
 
 def read_json_text(value: Any) -> Json:
     """Returns the value that a JSON text holds, which may be encoded up to three times; any other value as it is."""
-    if not isinstance(value, str):
-        return value
-    for _ in range(3):
-        if value.lstrip()[:1] not in _JSON_STARTS:
-            break
+    left = 3
+    while isinstance(value, str) and left and value.lstrip().startswith(_JSON_STARTS):
         try:
-            value = read_json(value)
+            value, left = read_json(value), left - 1
         except (ValueError, RecursionError):
-            break
-        if not isinstance(value, str):
             break
     return value
 
@@ -132,10 +124,12 @@ def read_attributes(given: Any, levels: int = MAX_LEVELS) -> Object:
         return {str(key): value for key, value in given.items()}
     found: Object = {}
     for pair in as_list(given):
-        if isinstance(pair, dict) and "key" in pair:
-            value = pair.get("value")
-            text = value.get("stringValue") if type(value) is dict and len(value) == 1 else None
-            found[str(pair["key"])] = read_any_value(value, levels) if text is None else text  # most are texts
+        try:
+            name, value = str(pair["key"]), pair.get("value")
+        except (KeyError, TypeError):  # it is no pair
+            continue
+        text = value.get("stringValue") if type(value) is dict and len(value) == 1 else None
+        found[name] = read_any_value(value, levels) if text is None else text  # most are texts
     return found
 
 
