@@ -218,16 +218,21 @@ def test_a_long_message_is_split_into_groups_and_is_as_high_as_its_static_form(p
     assert page.evaluate(_HEIGHTS) == live
 
 
-def test_a_page_opened_late_splits_a_long_run_into_the_same_groups_as_one_that_saw_it_all(page: Page) -> None:
+@pytest.mark.parametrize(("together", "at_once"), [(47, 1), (30, 7), (200, 5)])
+def test_a_page_opened_late_splits_a_long_run_into_the_same_groups_as_one_that_saw_it_all(
+    page: Page, together: int, at_once: int
+) -> None:
     events = [event for _ in range(4) for event in (*long_message(30), ev.Finish())]
-    run = Run(page, together=200)
-    for at in range(0, len(events), 5):
-        run.apply(events[at : at + 5])
+    run = Run(page, together=together)
+    for at in range(0, len(events), at_once):
+        run.apply(events[at : at + at_once])
         run.flush()
     run.assert_shown()
     seen = page.evaluate(_GROUPS)
     run.open()
-    assert page.evaluate(_GROUPS) == seen
+    late = page.evaluate(_GROUPS)
+    assert [[words for *_, words in groups] for groups in (late, seen)] == [[words for *_, words in late]] * 2
+    assert late == seen
     assert len(seen) > 5
 
 

@@ -282,6 +282,12 @@ class NodeTree {
     return node;
   }
 
+  depth(id) {
+    let depth = 0;
+    for (let each = id; each !== ROOT; each = this.node(each).parent) depth++;
+    return depth;
+  }
+
   apply(patch) {
     const [id, second] = patch;
     if (typeof second === "string") return this.#insert(/** @type {Insert} */ (patch));
@@ -767,7 +773,9 @@ class NodeElements {
     for (const id of ids) if (!nodes.has(id)) this.#drop(id);
     const unplaced = new Map();
     for (const id of ids) if (id !== ROOT && nodes.has(id)) this.#show(id, unplaced);
-    for (const [id, children] of [...unplaced].reverse()) this.#arrange(id, children); // the inner ones first: a group counts all that is in it
+    const depths = new Map([...unplaced.keys()].map((id) => [id, this.run.tree.depth(id)]));
+    const innerFirst = [...unplaced].sort(([a], [b]) => (depths.get(b) ?? 0) - (depths.get(a) ?? 0)); // a group counts all that is in it
+    for (const [id, children] of innerFirst) this.#arrange(id, children);
   }
 
   ownerOf(within) {

@@ -47,7 +47,9 @@ export class NodeElements {
     /** @type {Map<string, Set<string> | null>} which children of a node are to be placed; null: perhaps all */
     const unplaced = new Map();
     for (const id of ids) if (id !== ROOT && nodes.has(id)) this.#show(id, unplaced);
-    for (const [id, children] of [...unplaced].reverse()) this.#arrange(id, children); // the inner ones first: a group counts all that is in it
+    const depths = new Map([...unplaced.keys()].map((id) => [id, this.run.tree.depth(id)]));
+    const innerFirst = [...unplaced].sort(([a], [b]) => (depths.get(b) ?? 0) - (depths.get(a) ?? 0)); // a group counts all that is in it
+    for (const [id, children] of innerFirst) this.#arrange(id, children);
   }
 
   /** Returns the node that an element belongs to, and that node's element. @param {Element} within @returns {{id: string, element: Element} | null} */

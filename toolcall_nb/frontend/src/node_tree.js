@@ -18,6 +18,13 @@ export class NodeTree {
     return node;
   }
 
+  /** @param {string} id @returns {number} how many nodes the node is in */
+  depth(id) {
+    let depth = 0;
+    for (let each = id; each !== ROOT; each = this.node(each).parent) depth++;
+    return depth;
+  }
+
   /** Applies one patch; its second item determines its kind. @param {Patch} patch @returns {string[]} the changed ids */
   apply(patch) {
     const [id, second] = patch;
