@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import wrapt
 
 from tests.support.kernels import Kernel, Messages, running_kernel
 from tests.support.sdk_replies import (
@@ -289,6 +290,36 @@ def test_a_stream_that_raises_shows_what_came_and_the_error() -> None:
 def test_items_that_cannot_be_read_are_an_error_that_says_what_they_are() -> None:
     (error,) = errors(show(iter([41, 42])))
     assert "int" in error
+
+
+class Traced(wrapt.ObjectProxy[Any]):
+    """What packages that trace an SDK put around a stream: with the methods of both kinds of streams."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self.__wrapped__)
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        return await anext(self.__wrapped__)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: pieces("Let me look."),
+        lambda: pieces_later("Let me look."),
+        lambda: openai_client().chat.completions.create(**ASK, stream=True),
+    ],
+)
+def test_a_stream_that_is_traced_is_read_as_what_it_is(make: Callable[[], Any]) -> None:
+    shown = show(Traced(make()))
+    assert errors(shown) == []
+    assert texts(shown) == ["Let me look."]
 
 
 @pytest.mark.parametrize(

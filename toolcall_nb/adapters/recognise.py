@@ -90,7 +90,7 @@ def recognise_source(thing: Any) -> Recognised:
     if cls is list or cls is tuple:
         items = _format_in_list(thing)
         return Recognised(thing, SourceKind.NOTHING if items is None else SourceKind.STREAM, items)
-    return Recognised(thing, _source_kind(thing, cls))
+    return Recognised(thing, _source_kind(thing, _class_behind(thing)))
 
 
 def format_of_item(item: Any) -> Format | None:
@@ -129,6 +129,19 @@ def _format_in_list(things: list[Any] | tuple[Any, ...]) -> Format | None:
         return None
     are_items = all(_is_item(found, item) or format_of_item(item) is not None for item in first[1:])
     return found if are_items else None
+
+
+def _class_behind(thing: Any) -> type:
+    """Returns the class of the thing; of a proxy that of what it stands for.
+
+    Packages that trace an SDK put such a proxy around its streams. It has the methods of both kinds of streams,
+    whichever it stands for.
+    """
+    try:
+        cls = thing.__class__
+    except Exception:  # the same
+        return type(thing)
+    return cls if isinstance(cls, type) else type(thing)
 
 
 def _source_kind(thing: Any, cls: type) -> SourceKind:

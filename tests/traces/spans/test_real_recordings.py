@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
+import wrapt
 from google.protobuf.json_format import MessageToDict
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
@@ -171,6 +174,17 @@ def instrumented(instrumentor: Any, provider: TracerProvider) -> Iterator[None]:
             yield
     finally:
         instrumentor.uninstrument()
+        _unwrap_classes("openai.")
+
+
+def _unwrap_classes(package: str) -> None:
+    """Undoes what OpenLLMetry leaves: it wraps methods of OpenAI's classes, and looks for them elsewhere at the end."""
+    modules = [module for name, module in sys.modules.items() if name.startswith(package)]
+    for cls in {each for module in modules for each in vars(module).values() if inspect.isclass(each)}:
+        for name, method in list(vars(cls).items()):
+            while isinstance(method, wrapt.FunctionWrapper):
+                method = method.__wrapped__
+                setattr(cls, name, method)
 
 
 @pytest.mark.filterwarnings("ignore:Support for class-based `config`:DeprecationWarning")  # OpenLLMetry's
