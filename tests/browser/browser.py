@@ -245,9 +245,12 @@ class Notebook:
 
     def wait_until_run(self, number: int) -> None:
         """Waits until the cell has ended: its prompt shows a number instead of a star."""
-        expect(self.cell(number).locator(".jp-InputPrompt").first).to_have_text(
-            re.compile(r"^\[\d+\]:$"), timeout=2 * PATIENCE
-        )
+        prompt = self.cell(number).locator(".jp-InputPrompt").first
+        try:
+            expect(prompt).to_have_text(re.compile(r"^\[\d+\]:$"), timeout=2 * PATIENCE)
+        except AssertionError as error:
+            error.add_note(f"The cell shows: {self.output(number).inner_text()[:2_000]!r}")
+            raise
 
     def run(self, number: int) -> None:
         """Runs the cell and waits for its end."""
