@@ -60,7 +60,7 @@ def test_running_a_notebook_gives_exactly_the_stored_outputs(path: Path) -> None
 
 
 @pytest.mark.slow
-@usually("tools")  # the test above already compares the outputs of the others with the stored ones
+@usually("tools")  # the test above compares the outputs of most others with the stored ones
 def test_a_notebook_runs_under_nbval(path: Path) -> None:
     alone = ("-c", os.devnull, "--rootdir", str(path.parent), "-p", "no:cacheprovider")
     done = run("pytest", *alone, "--nbval", "--nbval-current-env", str(path), cwd=path.parent)

@@ -52,7 +52,7 @@ __all__ = [
     "update_state",
 ]
 
-_END = "\n"
+_NEWLINE = "\n"
 _FITS = 12
 """The number of lines that fit without scrolling."""
 _DEEPEST = 6
@@ -252,7 +252,10 @@ def entry_nodes(id: str, entries: Sequence[Entry], kept: Sequence[Node] = ()) ->
     numbered = enumerate(entries, len(kept))
     return [
         *kept,
-        *[Node(f"{id}.{number}", f"<span>{_END if number else ''}{entry.html}</span>") for number, entry in numbered],
+        *[
+            Node(f"{id}.{number}", f"<span>{_NEWLINE if number else ''}{entry.html}</span>")
+            for number, entry in numbered
+        ],
     ]
 
 
