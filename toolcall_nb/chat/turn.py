@@ -35,6 +35,7 @@ from toolcall_nb.core.usage import USAGE_FIELDS, RequestUsage, estimate_result_t
 from toolcall_nb.dialects.json_call import JSON_DIALECT
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.reply import Reply
+from toolcall_nb.tools.execution.interrupts import interrupts_of_this_thread
 
 __all__ = ["Turn"]
 
@@ -82,7 +83,8 @@ class Turn:
 
     def _run(self, prologue: list[Event], answer: Generator[Event, None, None]) -> Generator[Event, None, None]:
         """Yields each event once it is in the transcript, and completes the transcript however the turn ends."""
-        chat, stopping = self._chat, self._chat.stopping
+        chat, stopping, interrupts = self._chat, self._chat.stopping, interrupts_of_this_thread()
+        interrupts.are_held = True
         self._thread = threading.current_thread()
         chat.apply(*prologue)
         reason = None
@@ -90,29 +92,39 @@ class Turn:
         self._limits.begin()
         chat.turn_limits.append(self._limits)
         try:
+            interrupts.let_through()
             yield from prologue
             for event in answer:
+                interrupts.are_held = True
                 self._has_begun = True
                 self._has_ended = isinstance(event, ev.Finish | ev.Abort)
                 chat.apply(event)
+                interrupts.let_through()
                 yield event
                 if stopping.is_set() and not self._has_ended:
                     reason = "stopped"
                     break
         except KeyboardInterrupt:
+            interrupts.are_held = True
             reason = "stopped" if stopping.is_set() else "interrupted"
         except BaseException:  # nobody reads on (GeneratorExit), or a bug here: complete the transcript first
+            interrupts.are_held = True
             answer.close()
             chat.apply(*(self._abort("stopped") if self._has_begun else ()))
             raise
         finally:
-            answer.close()  # ends tools that still run in parallel
+            try:
+                interrupts.let_through()
+                answer.close()  # ends tools that still run in parallel
+            except KeyboardInterrupt:  # a second one: the person does not want to wait
+                pass
+            interrupts.are_held = True
             self._limits.end()
             self._trace.end(reason)
-        if reason is not None:
-            last = self._abort(reason)
+            last = self._abort(reason) if reason is not None else []
             chat.apply(*last)
-            yield from last
+            interrupts.are_held = False
+        yield from last
 
     def _prologue(self, prompt: str, files: Sequence[ev.File]) -> list[Event]:
         """The system prompt, if it is new, and the user's message."""

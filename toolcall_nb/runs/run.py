@@ -17,7 +17,12 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.errors import ToolcallError
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.tools import stop_thread
-from toolcall_nb.tools.execution.interrupts import STOP, start_if_possible, stop_signal_heard
+from toolcall_nb.tools.execution.interrupts import (
+    STOP,
+    ThreadInterrupts,
+    interrupts_handled,
+    start_if_possible,
+)
 
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Decision
@@ -109,20 +114,20 @@ class Run:
     def play(self, display: RunDisplay) -> None:
         """Plays to the end. An interrupt ends the run early without raising: the transcript says so."""
         self.display = display
-        self._thread = threading.current_thread()
         playing = PLAYING.set(self)
-        try:
-            with stop_signal_heard(self._stop_asked.is_set):
-                try:
-                    self._drain()
-                finally:
-                    self._end()
-        finally:
-            PLAYING.reset(playing)
+        with interrupts_handled(self._stop_asked.is_set) as self._interrupts:
+            self._thread = threading.current_thread()
             try:
-                display.close(self._info(self))
-            except Exception:
-                self._note_failure()
+                self._drain(self._interrupts)
+            finally:
+                self._interrupts.are_held = True
+                with self._at_the_end:
+                    self._ended.set()
+                PLAYING.reset(playing)
+                try:
+                    display.close(self._info(self))
+                except Exception:
+                    self._note_failure()
 
     def play_in_background(self, display: RunDisplay, threads: WaitingThreads | None = None) -> None:
         """Plays in a new thread or in one of ``threads``, in this context: ipykernel finds the output's cell by it.
@@ -154,7 +159,7 @@ class Run:
                 return
             with self._at_the_end:
                 if not self._ended.is_set():
-                    interrupt_thread(thread)
+                    interrupt_thread(thread, self._interrupts)
 
     def wait(self, seconds: float) -> bool:
         """Waits for the end, at most so long. Returns whether it has come."""
@@ -165,33 +170,32 @@ class Run:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 
-    def _end(self) -> None:
-        """Keeps `stop` from interrupting any more. An interrupt that it sent before arrives here at the latest."""
+    def _drain(self, interrupts: ThreadInterrupts) -> None:
         try:
-            with self._at_the_end:
-                self._ended.set()
+            self._show_all(interrupts)
         except KeyboardInterrupt:
-            self._ended.set()
-
-    def _drain(self) -> None:
-        try:
-            self._show_all()
-        except KeyboardInterrupt:
+            interrupts.are_held = True
             self._stop_source()
             with suppress(KeyboardInterrupt):  # a second one: the person does not want to wait
-                self._show_all()
+                self._show_all(interrupts)
+            interrupts.are_held = True
             self._close_events()
             if not isinstance(self._last, ev.Finish | ev.Abort):  # the interrupt hit the source itself
                 self._show(ev.Abort(reason="interrupted"))
         except Exception as error:
+            interrupts.are_held = True
             if not isinstance(error, ToolcallError):
                 _log.exception("The run ended with an error that should have been an event")
             self._show(ev.Error(str(error) or type(error).__name__))
 
-    def _show_all(self) -> None:
+    def _show_all(self, interrupts: ThreadInterrupts) -> None:
+        """Shows each event. Interrupts are let through while the source works on the next one."""
+        interrupts.let_through()
         for event in self._events:
+            interrupts.are_held = True
             self._last = event
             self._show(event)
+            interrupts.let_through()
 
     def _close_events(self) -> None:
         """Lets the source complete its transcript, if it was interrupted again before its end."""
@@ -222,10 +226,13 @@ def _started(body: Callable[[], object]) -> threading.Thread | None:
     return thread if start_if_possible(thread) else None
 
 
-def interrupt_thread(thread: threading.Thread) -> None:
-    """Interrupts a thread: the main thread as Ctrl+C does, so that a blocking call returns; others as Python allows."""
+def interrupt_thread(thread: threading.Thread, interrupts: ThreadInterrupts | None = None) -> None:
+    """Interrupts a thread: the main thread as Ctrl+C does, so that a blocking call returns; others as Python allows.
+
+    Where the thread holds its ``interrupts``, this one waits.
+    """
     if thread is not threading.main_thread():
-        stop_thread(thread)
+        stop_thread(thread, interrupts=interrupts)
     elif hasattr(signal, "pthread_kill"):
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
     else:

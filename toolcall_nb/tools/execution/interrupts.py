@@ -1,4 +1,9 @@
-"""Interrupts threads that run a user's code, as far as Python allows: `stop_thread`, `OwnThread`, `check_stop`."""
+"""Interrupts threads that run a user's code, as far as Python allows: `stop_thread`, `OwnThread`, `check_stop`.
+
+CPython can raise an interrupt at the start of every function and after every call, so also inside of ``Event.set``: the
+event's lock stays locked then, and whoever sets it next waits for ever. So the thread of a run holds interrupts back
+while it does its own work (`ThreadInterrupts`), and lets them through while it waits for a model, a tool or a person.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +23,12 @@ __all__ = [
     "STARTING",
     "STOP",
     "OwnThread",
+    "ThreadInterrupts",
     "check_stop",
+    "interrupts_handled",
+    "interrupts_of_this_thread",
     "run_to_end",
     "start_if_possible",
-    "stop_signal_heard",
     "stop_thread",
     "wait_for",
 ]
@@ -39,6 +46,39 @@ that is meant for the parent could be raised in the child, before its first line
 
 STOP: contextvars.ContextVar[threading.Event | None] = contextvars.ContextVar("toolcall_nb_stop", default=None)
 """An event that, once set, asks the calls of this context to end, in whichever thread somebody waits for them."""
+
+
+class ThreadInterrupts:
+    """The interrupts of one thread. While ``are_held`` they wait; `let_through` raises one that has come.
+
+    Set ``are_held`` as an attribute: a function that sets it could be interrupted before its first line. Interrupts of
+    the main thread wait only inside of `interrupts_handled`.
+    """
+
+    __slots__ = ("are_held", "has_come")
+
+    def __init__(self) -> None:
+        self.are_held = self.has_come = False
+
+    def let_through(self) -> None:
+        """Ends the holding. Raises `KeyboardInterrupt` if an interrupt has come meanwhile."""
+        self.are_held = False
+        if self.has_come:
+            self.has_come = False
+            raise KeyboardInterrupt
+
+
+class _OfThisThread(threading.local):
+    def __init__(self) -> None:
+        self.interrupts = ThreadInterrupts()
+
+
+_here = _OfThisThread()
+
+
+def interrupts_of_this_thread() -> ThreadInterrupts:
+    """Returns the interrupts of the thread that calls this."""
+    return _here.interrupts
 
 
 def start_if_possible(thread: threading.Thread) -> bool:
@@ -73,11 +113,16 @@ def check_stop() -> None:
         raise KeyboardInterrupt
 
 
-def stop_thread(thread: threading.Thread, exception: type[BaseException] = KeyboardInterrupt) -> bool:
+def stop_thread(
+    thread: threading.Thread,
+    exception: type[BaseException] = KeyboardInterrupt,
+    interrupts: ThreadInterrupts | None = None,
+) -> bool:
     """Raises ``exception`` in another thread before its next step of Python code; returns whether that was possible.
 
-    A call into C (a sleep, a read, a long computation) is not interrupted: the exception is raised when it returns.
-    Only CPython can do this; elsewhere nothing happens.
+    While the thread's ``interrupts`` are held, it is kept for later instead. A call into C (a sleep, a read, a long
+    computation) is not interrupted: the exception is raised when it returns. Only CPython can do this; elsewhere
+    nothing happens.
     """
     try:
         import ctypes
@@ -87,7 +132,12 @@ def stop_thread(thread: threading.Thread, exception: type[BaseException] = Keybo
         return False
 
     def raise_in(ident: int, exception: type[BaseException]) -> bool:
-        return bool(set_exception(ctypes.c_ulong(ident), ctypes.py_object(exception)) == 1)
+        target = ctypes.c_ulong(ident), ctypes.py_object(exception)
+        # The thread cannot begin to hold its interrupts from here to the call: CPython changes threads after calls.
+        if interrupts is not None and ident == thread.ident and interrupts.are_held:
+            interrupts.has_come = True
+            return True
+        return bool(set_exception(*target) == 1)
 
     with STARTING:
         if thread.ident is None or not thread.is_alive():
@@ -133,6 +183,8 @@ def run_to_end(act: Callable[[], object]) -> None:
 
     So a second interrupt cannot keep the first from stopping what runs in other threads.
     """
+    interrupts = interrupts_of_this_thread()
+    were_held, interrupts.are_held = interrupts.are_held, True
     interrupt: KeyboardInterrupt | None = None
     is_done = False
     while not is_done:
@@ -141,31 +193,46 @@ def run_to_end(act: Callable[[], object]) -> None:
             is_done = True
         except KeyboardInterrupt as again:
             interrupt = again
+    if not were_held:
+        interrupts.let_through()
     if interrupt is not None:
         raise interrupt
 
 
 @contextmanager
-def stop_signal_heard(is_stopping: Callable[[], bool]) -> Iterator[None]:
-    """Within this block, our own SIGINT interrupts the main thread even in a process that ignores SIGINT.
+def interrupts_handled(is_stopping: Callable[[], bool]) -> Iterator[ThreadInterrupts]:
+    """Within this block, interrupts of this thread wait while they are held, as they are at first.
 
-    A process that was started with ``nohup``, or in the background of a script, ignores it. There a SIGINT that arrives
-    while not ``is_stopping`` is still ignored.
+    One that still waits at its end is raised, unless ``is_stopping``: then it was for what is over now.
+
+    In a process that ignores SIGINT, since it was started with ``nohup`` or in the background of a script, our own
+    SIGINT interrupts the main thread nevertheless. One that arrives while not ``is_stopping`` is ignored there.
     """
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        yield
-        return
+    interrupts, usual = interrupts_of_this_thread(), signal.getsignal(signal.SIGINT)
+    is_ignored = usual is signal.SIG_IGN
+    is_handled = threading.current_thread() is threading.main_thread() and (is_ignored or callable(usual))
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        if is_stopping():
+        if is_ignored and not is_stopping():
+            return
+        if interrupts.are_held:
+            interrupts.has_come = True
+        elif callable(usual):
+            usual(number, frame)
+        else:
             raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, interrupt)
+    if is_handled:
+        signal.signal(signal.SIGINT, interrupt)
     try:
-        yield
+        interrupts.are_held = True
+        yield interrupts
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if is_handled:
+            signal.signal(signal.SIGINT, usual)
+        if is_stopping():
+            interrupts.has_come = False
+        interrupts.let_through()
 
 
 class OwnThread:
