@@ -99,7 +99,9 @@ class Turn:
                 self._has_begun = True
                 self._has_ended = isinstance(event, ev.Finish | ev.Abort)
                 chat.apply(event)
-                interrupts.let_through()
+                interrupts.are_held = False
+                if interrupts.has_come:
+                    interrupts.let_through()
                 yield event
                 if stopping.is_set() and not self._has_ended:
                     reason = "stopped"

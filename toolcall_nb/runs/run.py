@@ -195,7 +195,9 @@ class Run:
             interrupts.are_held = True
             self._last = event
             self._show(event)
-            interrupts.let_through()
+            interrupts.are_held = False
+            if interrupts.has_come:
+                interrupts.let_through()
 
     def _close_events(self) -> None:
         """Lets the source complete its transcript, if it was interrupted again before its end."""
