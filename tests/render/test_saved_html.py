@@ -63,6 +63,18 @@ def test_the_text_and_the_elements_are_those_of_the_renderer(transcript: Transcr
         assert len(shown.find_all(tag)) == len(whole.find_all(tag)), tag
 
 
+def test_in_a_long_run_only_open_cards_have_colours_and_the_text_is_the_same() -> None:
+    transcript = Transcript.from_events([event for number in range(201) for event in _events(number)])
+    html = to_html(transcript, opened={"call_7": True})
+    page, whole = BeautifulSoup(saved_html(html), "html.parser"), BeautifulSoup(html, "html.parser")
+    for each in (page, whole):
+        each.style.decompose()
+    assert page.get_text() == whole.get_text()
+    coloured = page.select("pre > b, pre > var")
+    assert [part.get_text() for part in coloured] == ["city", "days", "7", "temperature", "21", "sky"]
+    assert {part.find_parent("details") for part in coloured} == {page.select_one("details[open]")}
+
+
 def test_saving_twice_changes_nothing() -> None:
     once = saved_html(to_html(EVERYTHING))
     assert saved_html(once) == once
