@@ -64,6 +64,9 @@ _HEIGHTS = """() => [...document.querySelectorAll(".tc, .tc-turn, .tc-call, .tc-
 _GROUPS = """() => [...document.querySelectorAll(".tc-group")].map(
     group => [group.parentElement.className, group.className.replace(" tc-far", ""), group.textContent])"""
 
+_ARE_TAKEN_OUT = """() => [...document.querySelectorAll(".tc-far > :first-child")].every(
+    each => each.checkVisibility({ contentVisibilityAuto: true }))"""
+
 _NUMBERS = """() => [...document.querySelectorAll(".tc-group, .tc-call > details, .tc summary")].filter(each => {
     const { contain, counterIncrement } = getComputedStyle(each);
     if (each.matches("summary")) return counterIncrement !== "none";
@@ -232,6 +235,30 @@ def test_a_page_opened_late_splits_a_long_run_into_the_same_groups_as_one_that_s
     run.open()
     assert page.evaluate(_GROUPS) == seen
     assert len(seen) > 5
+
+
+def test_at_the_end_groups_out_of_sight_are_taken_out_and_come_back_when_they_are_needed(page: Page) -> None:
+    run = Run(page)
+    page.add_style_tag(content=page_css())
+    page.evaluate("() => { document.body.className = 'jp-OutputArea'; }")  # JupyterLab replaces the view there
+    for number in range(300):
+        run.apply([ev.Start(), ev.TextDelta(f"t{number}", f"Turn {number}.\n\nIt is *over*."), ev.Finish()])
+    run.flush()
+    expect(page.locator(".tc-far").nth(1)).to_be_attached()
+    height = page.evaluate("() => document.documentElement.scrollHeight")
+    run.document.finish("end")
+    run.flush()
+    page.wait_for_function(_ARE_TAKEN_OUT)
+    empty = page.locator(".tc-far:not(:has(*))")
+    expect(empty.nth(1)).to_be_attached()
+    assert page.evaluate("() => document.documentElement.scrollHeight") == height
+    page.evaluate("() => scrollTo(0, document.documentElement.scrollHeight)")
+    expect(page.locator(".tc-far").last.get_by_text("over").first).to_be_attached()
+    assert page.evaluate("() => document.documentElement.scrollHeight") == height
+    page.evaluate("() => getSelection().selectAllChildren(document.querySelector('.tc p'))")
+    expect(empty).to_have_count(0)
+    run.assert_shown()
+    page.evaluate("() => { getSelection().empty(); document.body.className = ''; }")
 
 
 def test_what_is_folded_opened_or_far_away_numbers_its_list_items_itself_the_whole_time(page: Page) -> None:

@@ -583,6 +583,51 @@ function problemOf(text) {
   }
 }
 
+// detached_groups.js
+
+class DetachedGroups {
+  constructor() {
+    this.contents = new Map();
+    this.hasBegun = false;
+    this.timer = 0;
+  }
+
+  begin(groups, heights) {
+    if (this.hasBegun) return;
+    this.hasBegun = true;
+    const skipped = [...groups].filter((each) => !each.firstElementChild?.checkVisibility({ contentVisibilityAuto: true }));
+    const next = () => {
+      const group = skipped.pop();
+      if (!group?.isConnected) return;
+      this.#detach(group, heights.get(group) ?? 0);
+      this.timer = window.setTimeout(next);
+    };
+    this.timer = window.setTimeout(next);
+  }
+
+  end() {
+    clearTimeout(this.timer);
+    const wasDetached = this.contents.size > 0;
+    for (const group of [...this.contents.keys()]) this.#attach(group);
+    return wasDetached;
+  }
+
+  #detach(group, height) {
+    this.contents.set(group, [...group.children]);
+    group.style.minBlockSize = `${height}px`;
+    group.addEventListener("contentvisibilityautostatechange", () => this.#attach(group), { once: true });
+    group.replaceChildren();
+  }
+
+  #attach(group) {
+    const content = this.contents.get(group);
+    if (!content) return;
+    group.replaceChildren(...content);
+    group.style.minBlockSize = "";
+    this.contents.delete(group);
+  }
+}
+
 // far_turns.js
 
 const STATIC_ROOT = ".tc-run:not(.tc-view) > .tc";
@@ -882,6 +927,10 @@ class NodeElements {
     return heights;
   }
 
+  get farGroups() {
+    return /** @type {Element} */ (this.elements.get(ROOT)).querySelectorAll(":scope > .tc-far");
+  }
+
   #slot(id) {
     let slot = /** @type {Element} */ (this.elements.get(id));
     if (id === ROOT) return slot;
@@ -1073,6 +1122,7 @@ class View {
     this.voice = element("div", "tc-voice");
     this.live = element("div", `${RUN_CLASS} tc-view`);
     this.elements = new NodeElements(run, this.root, this.folds);
+    this.detached = new DetachedGroups();
     this.forms = new Map();
     this.touched = new Set();
     this.staleClocks = new Set();
@@ -1134,6 +1184,7 @@ class View {
     const anchor = anchorScroll(this.live, this.root);
     const ids = [...this.touched];
     this.touched.clear();
+    if (ids.length) this.detached.end(); // elements are placed among those that are in the page
     this.elements.update(ids);
     this.#drawForms();
     this.footer.draw();
@@ -1143,6 +1194,7 @@ class View {
     anchor?.keep();
     this.#savePosition();
     if (this.#awaitsStaticOutput) this.settleFarTurns ??= skipInStaticOutput(this.live, this.elements.farTurns);
+    if (this.settleFarTurns && !this.position) this.detached.begin(this.elements.farGroups, this.elements.heights);
     this.#tick();
     if (this.run.clocks.areRunning && !this.timer) this.timer = window.setInterval(() => this.#tick(), TICK_MS);
   }
@@ -1172,6 +1224,7 @@ class View {
   }
 
   toStaticOutput(css) {
+    this.detached.end();
     for (const time of this.root.querySelectorAll(".tc-time")) time.textContent = ""; // saved outputs contain no times
     const line = this.footer.text;
     const run = element("div", RUN_CLASS);
@@ -1228,7 +1281,9 @@ class View {
   }
 
   #savePosition() {
-    if (this.#awaitsStaticOutput) this.position = readPosition(this.root, this.scrolled);
+    if (!this.#awaitsStaticOutput) return;
+    this.position = readPosition(this.root, this.scrolled);
+    if (this.position && this.detached.end()) this.position = readPosition(this.root, this.scrolled);
   }
 
   get #awaitsStaticOutput() {

@@ -176,6 +176,11 @@ export class NodeElements {
     return heights;
   }
 
+  /** The groups that may be skipped, at the top level. @returns {Iterable<HTMLElement>} */
+  get farGroups() {
+    return /** @type {Element} */ (this.elements.get(ROOT)).querySelectorAll(":scope > .tc-far");
+  }
+
   /** @param {string} id */
   #slot(id) {
     let slot = /** @type {Element} */ (this.elements.get(id));

@@ -1,5 +1,6 @@
 import { ApprovalForm } from "./approval_form.js";
 import { formatDuration } from "./clocks.js";
+import { DetachedGroups } from "./detached_groups.js";
 import { detailsIn, element, plainText, setText } from "./dom.js";
 import { skipInStaticOutput } from "./far_turns.js";
 import { Folds } from "./folds.js";
@@ -26,6 +27,7 @@ export class View {
     this.voice = element("div", "tc-voice");
     this.live = element("div", `${RUN_CLASS} tc-view`);
     this.elements = new NodeElements(run, this.root, this.folds);
+    this.detached = new DetachedGroups();
     /** @type {Map<string, ApprovalForm>} by node */
     this.forms = new Map();
     /** @type {Set<string>} the nodes that have changed */
@@ -99,6 +101,7 @@ export class View {
     const anchor = anchorScroll(this.live, this.root);
     const ids = [...this.touched];
     this.touched.clear();
+    if (ids.length) this.detached.end(); // elements are placed among those that are in the page
     this.elements.update(ids);
     this.#drawForms();
     this.footer.draw();
@@ -108,6 +111,7 @@ export class View {
     anchor?.keep();
     this.#savePosition();
     if (this.#awaitsStaticOutput) this.settleFarTurns ??= skipInStaticOutput(this.live, this.elements.farTurns);
+    if (this.settleFarTurns && !this.position) this.detached.begin(this.elements.farGroups, this.elements.heights);
     this.#tick();
     if (this.run.clocks.areRunning && !this.timer) this.timer = window.setInterval(() => this.#tick(), TICK_MS);
   }
@@ -139,6 +143,7 @@ export class View {
 
   /** Returns the view's content as an output that needs no kernel and no scripts. @param {string} css */
   toStaticOutput(css) {
+    this.detached.end();
     for (const time of this.root.querySelectorAll(".tc-time")) time.textContent = ""; // saved outputs contain no times
     const line = this.footer.text;
     const run = element("div", RUN_CLASS);
@@ -205,7 +210,9 @@ export class View {
 
   /** Records the reader's position, to restore it in the static output that replaces this view after the end. */
   #savePosition() {
-    if (this.#awaitsStaticOutput) this.position = readPosition(this.root, this.scrolled);
+    if (!this.#awaitsStaticOutput) return;
+    this.position = readPosition(this.root, this.scrolled);
+    if (this.position && this.detached.end()) this.position = readPosition(this.root, this.scrolled);
   }
 
   get #awaitsStaticOutput() {
