@@ -4,7 +4,7 @@ All times are CPU times of this process, which other work on the machine disturb
 and the median counts. Garbage is collected before each run; existing objects are frozen while single steps are timed.
 
 ``S`` is parsing and rendering a document once with markdown-it-py alone, with tables and strikethrough as the only
-extensions. ``U`` is one ``md.parse("Hello")``.
+extensions. ``U`` is one ``md.parse("Hello")``; a machine may need twice as long for everything as another one.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import gc
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from statistics import linear_regression, median
 from time import process_time
 
 from markdown_it import MarkdownIt
 
-__all__ = ["alternating", "exponent", "frozen", "once", "one_shot", "percentile", "steps", "unit"]
+__all__ = ["alternating", "exponent", "frozen", "once", "one_shot", "percentile", "steps", "unit", "units"]
 
 
 @cache
@@ -49,15 +49,16 @@ def alternating(works: Mapping[str, Callable[[], object]], rounds: int) -> dict[
     return {name: median(each) for name, each in times.items()}
 
 
+def units(count: int) -> None:
+    """Does work whose cost is so many U."""
+    parse = _markdown().parse
+    for _ in range(count):
+        parse("Hello")
+
+
 def unit(rounds: int = 5, repeats: int = 1_000) -> float:
     """Returns the seconds of U."""
-    parse = _markdown().parse
-
-    def many() -> None:
-        for _ in range(repeats):
-            parse("Hello")
-
-    return median(once(many) for _ in range(rounds)) / repeats
+    return median(once(partial(units, repeats)) for _ in range(rounds)) / repeats
 
 
 @contextmanager
