@@ -24,8 +24,9 @@ _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def json_text(value: Any) -> str:
-    """Writes ``value`` as JSON on one line. A value that JSON cannot hold is corrected; nothing raises.
+    """Writes ``value`` as JSON on one line. A value that JSON cannot hold is corrected.
 
+    Raises `ValueError` for an integer of more digits than Python writes (4,300); neither models nor tools bring one.
     Half a surrogate pair is written as its escape, which joins with the other half in the reader.
     """
     try:
