@@ -17,14 +17,14 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.notebook.live_display import LiveDisplay
 from toolcall_nb.runs.run import Run
-from toolcall_nb.tools import stop_thread
+from toolcall_nb.tools import Registry, stop_thread
 from toolcall_nb.tools.execution.interrupts import interrupts_handled, interrupts_of_this_thread
 
 _HANGS_AFTER = 120.0
 """Seconds until a run that hangs ends the test process, with the tracebacks of all threads."""
 
 
-@tool
+@tool(into=Registry())
 def keep(value: int) -> str:
     return "kept"
 
