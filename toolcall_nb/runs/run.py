@@ -17,12 +17,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.errors import ToolcallError
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.tools import stop_thread
-from toolcall_nb.tools.execution.interrupts import (
-    STOP,
-    ThreadInterrupts,
-    interrupts_handled,
-    start_if_possible,
-)
+from toolcall_nb.tools.execution.interrupts import STOP, ThreadInterrupts, interrupts_handled, start_if_possible
 
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Decision
@@ -101,6 +96,7 @@ class Run:
         self._last: Event | None = None
         self._has_failed = False
         self._thread: threading.Thread | None = None
+        self._interrupts: ThreadInterrupts | None = None  # of that thread, once it plays
         self._stop_asked = threading.Event()
         self._ended = threading.Event()
         self._at_the_end = threading.Lock()
@@ -115,12 +111,12 @@ class Run:
         """Plays to the end. An interrupt ends the run early without raising: the transcript says so."""
         self.display = display
         playing = PLAYING.set(self)
-        with interrupts_handled(self._stop_asked.is_set) as self._interrupts:
-            self._thread = threading.current_thread()
+        with interrupts_handled(self._stop_asked.is_set) as interrupts:
+            self._thread, self._interrupts = threading.current_thread(), interrupts
             try:
-                self._drain(self._interrupts)
+                self._drain(interrupts)
             finally:
-                self._interrupts.are_held = True
+                interrupts.are_held = True
                 with self._at_the_end:
                     self._ended.set()
                 PLAYING.reset(playing)
@@ -178,8 +174,8 @@ class Run:
             self._stop_source()
             with suppress(KeyboardInterrupt):  # a second one: the person does not want to wait
                 self._show_all(interrupts)
-            interrupts.are_held = True
             self._close_events()
+            interrupts.are_held = True
             if not isinstance(self._last, ev.Finish | ev.Abort):  # the interrupt hit the source itself
                 self._show(ev.Abort(reason="interrupted"))
         except Exception as error:
