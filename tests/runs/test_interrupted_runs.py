@@ -66,7 +66,7 @@ class InterruptedRun:
         sys.setprofile(None)
 
     def _stop(self, call: Any) -> Any:
-        self._run._stop_asked.set()  # what the thread of the button does first
+        self._run._stop_asked.set()  # as the Stop button does
         self.chat.stop()
         sys.setprofile(self._count)
         raise KeyboardInterrupt

@@ -11,7 +11,7 @@ export class DetachedGroups {
     this.timer = 0;
   }
 
-  /** Detaches the content of each group that the browser skips, one group at a time; only the first call does. @param {Iterable<HTMLElement>} groups @param {WeakMap<Element, number>} heights in px */
+  /** Takes out the content of each group that the browser skips, one group at a time. A second call does nothing. @param {Iterable<HTMLElement>} groups @param {WeakMap<Element, number>} heights in px */
   begin(groups, heights) {
     if (this.hasBegun) return;
     this.hasBegun = true;
@@ -25,7 +25,7 @@ export class DetachedGroups {
     this.timer = window.setTimeout(next);
   }
 
-  /** Puts back what was taken out, and takes out no more. Returns whether anything was taken out. */
+  /** Puts the content back, and takes out no more. Returns whether anything was taken out. */
   end() {
     clearTimeout(this.timer);
     const wasDetached = this.contents.size > 0;

@@ -1,8 +1,9 @@
 """Interrupts threads that run a user's code, as far as Python allows: `stop_thread`, `OwnThread`, `check_stop`.
 
-CPython can raise an interrupt at the start of every function and after every call, so also inside of ``Event.set``: the
-event's lock stays locked then, and whoever sets it next waits for ever. So the thread of a run holds interrupts back
-while it does its own work (`ThreadInterrupts`), and lets them through while it waits for a model, a tool or a person.
+CPython can raise an interrupt at the start of every function and after every call, so also inside of ``Event.set``.
+Then the event's lock stays locked, and whoever sets the event next waits for ever. So the thread of a run holds
+interrupts back while it does its own work (`ThreadInterrupts`), and lets them through while it waits for a model, a
+tool or a person.
 """
 
 from __future__ import annotations
